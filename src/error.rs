@@ -1,0 +1,139 @@
+//! Every refusal that a client can meet: one code each, and the one place that makes a gRPC status.
+//!
+//! A room has an `Error` of its own and says here, by `From`, what its failures look like outside.
+
+use std::collections::HashMap;
+
+use authority_model::validate::{Violation, Violations};
+use http::StatusCode;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+/// `domain` of every `google.rpc.ErrorInfo`.
+pub const DOMAIN: &str = "authority";
+
+macro_rules! codes {
+    ($($name:ident $word:literal $grpc:ident $http:literal $sentence:literal;)*) => {
+        /// What went wrong, as one word a client can switch on.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ErrorCode { $($name),* }
+
+        impl ErrorCode {
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The `error` member of a REST body and the `reason` of ErrorInfo.
+            pub fn word(self) -> &'static str {
+                match self { $(Self::$name => $word),* }
+            }
+
+            pub fn grpc(self) -> Code {
+                match self { $(Self::$name => Code::$grpc),* }
+            }
+
+            pub fn http(self) -> StatusCode {
+                let status: u16 = match self { $(Self::$name => $http),* };
+                StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+
+            /// For people: what it means and what to do.
+            pub fn sentence(self) -> &'static str {
+                match self { $(Self::$name => $sentence),* }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidRequest "invalid_request" InvalidArgument 400 "the request is invalid; `details` names each member and what is wrong with it";
+    MalformedJson "malformed_json" InvalidArgument 400 "the body is not one JSON value that this service reads";
+    Unauthenticated "unauthenticated" Unauthenticated 401 "send `Authorization: Bearer` with a valid token or API key";
+    Forbidden "forbidden" PermissionDenied 403 "this credential may not do this";
+    PermissionScopeExceeded "permission_scope_exceeded" PermissionDenied 403 "the API key lacks the scope that this operation needs";
+    SubjectNotPermitted "subject_not_permitted" PermissionDenied 403 "the API key is bound to other principals than the subject";
+    NotFound "not_found" NotFound 404 "there is no such thing, or not for this caller";
+    NotFoundOrAlreadyRevoked "not_found_or_already_revoked" NotFound 404 "no key has this `kid`, or it was revoked before";
+    MethodNotAllowed "method_not_allowed" Unimplemented 405 "this path does not take this method; see the Allow header";
+    BillingAccountsCannotBeDeleted "billing_accounts_cannot_be_deleted" Unimplemented 405 "close a billing account with PATCH state=closed";
+    PoliciesAreImmutable "policies_are_immutable" Unimplemented 405 "retire a policy with PATCH state=retired";
+    AuditStreamsAreImmutable "audit_streams_are_immutable" Unimplemented 405 "seal an audit stream with PATCH state=sealed";
+    StateEventsAreImmutable "state_events_are_immutable" Unimplemented 405 "correct a state event with a compensating transition";
+    AlreadyExists "already_exists" AlreadyExists 409 "another record has this name or key already";
+    RecordIsFinal "record_is_final" Aborted 409 "the record is in its last state and changes no more";
+    InUse "in_use" Aborted 409 "other records still refer to this one; end them first";
+    DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow what its parent grants";
+    TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
+    ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not act on this approval";
+    DecisionStopped "decision_stopped" Aborted 409 "a stop condition of the repeated decision has fired; ask anew";
+    IdempotencyInProgress "idempotency_in_progress" Aborted 409 "the first request with this key is still running; retry later";
+    ReadOnlyProvider "read_only_provider" Aborted 409 "keys of this custody provider are read-only here";
+    PreconditionFailed "precondition_failed" FailedPrecondition 412 "the record is not at the version that If-Match names; read it again";
+    TooLarge "too_large" OutOfRange 413 "the body is larger than this service reads";
+    UnsupportedMediaType "unsupported_media_type" InvalidArgument 415 "send the body as application/json";
+    IdempotencyKeyReused "idempotency_key_reused" InvalidArgument 422 "this Idempotency-Key came before with another body; use a new one";
+    RateLimited "rate_limited" ResourceExhausted 429 "too many requests; wait as Retry-After says";
+    Internal "internal" Internal 500 "something failed inside; the request id finds it in the log";
+    Unavailable "unavailable" Unavailable 503 "the service cannot answer safely now; retry";
+}
+
+/// A refusal on its way out: a code, a text for people, the members at fault.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    pub code: ErrorCode,
+    pub message: String,
+    pub violations: Vec<Violation>,
+    /// More for ErrorInfo's metadata: `allow`, `retry_after`, ….
+    pub about: Vec<(&'static str, String)>,
+}
+
+impl Refusal {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { code, message, violations: Vec::new(), about: Vec::new() }
+    }
+
+    /// With the code's own sentence as its text.
+    pub fn plain(code: ErrorCode) -> Self {
+        Self::new(code, code.sentence())
+    }
+
+    /// 400 that names every member at fault.
+    pub fn invalid(violations: Vec<Violation>) -> Self {
+        let texts: Vec<_> =
+            violations.iter().map(|v| format!("`{}` {}", v.field, v.problem)).collect();
+        let message = format!("the request is invalid: {}", texts.join("; "));
+        Self { violations, ..Self::new(ErrorCode::InvalidRequest, message) }
+    }
+
+    /// 400 about one member.
+    pub fn field(field: &str, problem: impl Into<String>) -> Self {
+        Self::invalid(vec![Violation { field: field.to_owned(), problem: problem.into() }])
+    }
+
+    pub fn not_found(kind: &str, id: &str) -> Self {
+        Self::new(ErrorCode::NotFound, format!("no {kind} `{id}`"))
+    }
+
+    #[must_use]
+    pub fn with(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.about.push((key, value.into()));
+        self
+    }
+
+    /// `Ok` when nothing was found wrong.
+    pub fn unless_clean(found: Violations) -> Result<(), Self> {
+        if found.list.is_empty() { Ok(()) } else { Err(Self::invalid(found.list)) }
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        let about: HashMap<_, _> =
+            refusal.about.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let mut details = ErrorDetails::with_error_info(refusal.code.word(), DOMAIN, about);
+        for violation in refusal.violations {
+            details.add_bad_request_violation(violation.field, violation.problem);
+        }
+        Self::with_error_details(refusal.code.grpc(), refusal.message, details)
+    }
+}
