@@ -110,7 +110,8 @@ impl KeyRing {
 fn refuse_shared(about: &fs::Metadata) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;
     let mode = about.permissions().mode() & 0o777;
-    if mode & 0o077 == 0 {
+    let of_others = mode % 0o100;
+    if of_others == 0 {
         return Ok(());
     }
     Err(format!("others may reach it (mode {mode:o}); run `chmod 600` on it"))
