@@ -1,15 +1,19 @@
 //! The keys that this process holds, ready for use.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use chrono::Datelike;
 use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use super::{
-    Algorithm, Error, KeyRing, Mac, Pair, PublicKey, Signer, Status, TokenSigner, jwk, random,
+    Algorithm, Error, KeyRing, Mac, NewKey, Pair, PublicKey, Signer, SigningKey, Status,
+    TokenSigner, inventory, jwk, random,
 };
-use crate::clock::Clock;
+use crate::{
+    clock::Clock,
+    store::{Scope, Store},
+};
 
 /// What the service signs; each with a key of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +49,10 @@ pub(super) const TOKENS: &str = "dev-idp";
 pub struct Keys(Arc<Inner>);
 
 struct Inner {
-    ring: KeyRing,
+    ring: Arc<KeyRing>,
     mac: Mac,
     clock: Clock,
+    store: Option<Store>,
     // Taken only for the moment it takes to copy the pointer.
     loaded: RwLock<Arc<Loaded>>,
 }
@@ -64,7 +69,7 @@ pub(super) struct Loaded {
 impl Keys {
     /// Keys that live and die with this process, stored nowhere: for tests and measurements.
     pub fn ephemeral(clock: Clock) -> Result<Self, Error> {
-        let ring = KeyRing::parse(&KeyRing::generate()?)?;
+        let ring = Arc::new(KeyRing::parse(&KeyRing::generate()?)?);
         let year = clock.now().year();
         let mut held = Vec::new();
         for purpose in Purpose::ALL {
@@ -72,7 +77,29 @@ impl Keys {
         }
         held.push(Held::make(TOKENS, Algorithm::Rs256, Pair::rsa()?, year)?);
         let loaded = RwLock::new(Arc::new(Loaded::of(held)?));
-        Ok(Self(Arc::new(Inner { ring, mac: Mac::new(&random()?), clock, loaded })))
+        Ok(Self(Arc::new(Inner { ring, mac: Mac::new(&random()?), clock, store: None, loaded })))
+    }
+
+    /// Opens what the database holds, after making what it lacks: of two nodes that start at once
+    /// one makes it. `tokens`: a key for the development identity provider too.
+    pub async fn start(
+        store: Store,
+        ring: KeyRing,
+        clock: Clock,
+        tokens: bool,
+    ) -> Result<Self, Error> {
+        let (now, ring) = (clock.now(), Arc::new(ring));
+        let shared = Arc::clone(&ring);
+        let (root, held) = store
+            .act(&scope(SERVICE), async move |db| {
+                inventory::lock(db).await?;
+                let root = inventory::mac_root(db, &shared, now).await?;
+                inventory::make_missing(db, &shared, now, tokens).await?;
+                Ok::<_, Error>((root, inventory::hold(db, &shared).await?))
+            })
+            .await?;
+        let (mac, loaded) = (Mac::new(&root), RwLock::new(Arc::new(Loaded::of(held)?)));
+        Ok(Self(Arc::new(Inner { ring, mac, clock, store: Some(store), loaded })))
     }
 
     /// The key that signs now. Take it once for a batch; take it anew for the next.
@@ -121,11 +148,80 @@ impl Keys {
         self.0.ring.open(associated, sealed)
     }
 
-    /// Reads the inventory again: what another node made, activated or revoked.
+    /// Reads the inventory again: what another node made, activated or revoked. When that fails,
+    /// what was held before serves on.
     pub async fn refresh(&self) -> Result<(), Error> {
-        let _ = &self.0.clock;
-        std::future::ready(Ok(())).await
+        let ring = Arc::clone(&self.0.ring);
+        let held = self
+            .store()?
+            .read(&scope(SERVICE), async move |db| inventory::hold(db, &ring).await)
+            .await?;
+        *self.0.loaded.write() = Arc::new(Loaded::of(held)?);
+        Ok(())
     }
+
+    /// Refreshes for ever; a failure is logged and tried again.
+    pub async fn keep_fresh(&self, every: Duration) {
+        loop {
+            tokio::time::sleep(every).await;
+            if let Err(error) = self.refresh().await {
+                tracing::warn!(%error, "keys could not be read again");
+            }
+        }
+    }
+
+    /// The inventory by status (active, rotating, retired, revoked), then newest first.
+    pub async fn list(&self) -> Result<Vec<SigningKey>, Error> {
+        self.store()?.read(&scope(SERVICE), async move |db| inventory::list(db).await).await
+    }
+
+    /// Makes a key for the inventory; the service signs with none of these.
+    pub async fn create(&self, new: NewKey) -> Result<SigningKey, Error> {
+        let (ring, now, actor) =
+            (Arc::clone(&self.0.ring), self.0.clock.now(), scope(&new.created_by));
+        // RSA takes its time, and no transaction should wait for it.
+        let algorithm = new.algorithm;
+        let pair = tokio::task::spawn_blocking(move || Pair::inventory(algorithm)).await;
+        let pair = pair.map_err(|_| Error::Generation)??;
+        let made = self
+            .store()?
+            .act(&actor, async move |db| inventory::make(db, &ring, &new, &pair, now).await)
+            .await?;
+        self.refresh().await?;
+        Ok(made)
+    }
+
+    /// Revokes a key for good. The successor of a managed one signs from then on: on this node at
+    /// once, on others from their next refresh.
+    pub async fn revoke(&self, kid: &str, actor: &str) -> Result<SigningKey, Error> {
+        let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
+        let kid = kid.to_owned();
+        let revoked = self
+            .store()?
+            .act(&scope(actor), async move |db| inventory::revoke(db, &ring, &kid, now).await)
+            .await?;
+        self.refresh().await?;
+        Ok(revoked)
+    }
+
+    /// Wraps every stored secret of this room anew under the ring's current key, and says how many
+    /// that were. Older ring keys may go once no other room has secrets under them.
+    pub async fn rewrap(&self) -> Result<usize, Error> {
+        let ring = Arc::clone(&self.0.ring);
+        self.store()?.act(&scope(SERVICE), async move |db| inventory::rewrap(db, &ring).await).await
+    }
+
+    fn store(&self) -> Result<&Store, Error> {
+        self.0.store.as_ref().ok_or(Error::Ephemeral)
+    }
+}
+
+/// Whom the history names where nobody asked.
+const SERVICE: &str = "agent-authority";
+
+/// These tables belong to no tenant.
+fn scope(actor: &str) -> Scope {
+    Scope { tenant: None, actor: actor.to_owned() }
 }
 
 /// A key of the inventory, opened.
@@ -166,7 +262,13 @@ impl Loaded {
         let signer = |purpose: Purpose| {
             let found = held.iter().find_map(|h| Some((&h.public.kid, h.signs(purpose.slug())?)));
             let (kid, private) = found.ok_or(Error::NoSigner(purpose.slug()))?;
-            Signer::read(kid, private).map(Arc::new)
+            let signer = Signer::read(kid, private)?;
+            // A row whose halves do not belong together would sign what nobody can verify.
+            let shown = held.iter().find(|h| h.public.kid == *kid).map(|h| &h.public.jwk["x"]);
+            match shown.and_then(Value::as_str) {
+                Some(x) if x == jwk::ed25519(signer.public_key())["x"] => Ok(Arc::new(signer)),
+                _ => Err(Error::BadKey("its private half is not its public half's")),
+            }
         };
         let signers = [
             signer(Purpose::Evidence)?,

@@ -1,6 +1,9 @@
 //! What can go wrong with keys, and how it looks outside.
 
-use crate::error::{ErrorCode, Refusal};
+use crate::{
+    error::{ErrorCode, Refusal},
+    store,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -25,12 +28,29 @@ pub enum Error {
     NoSigner(&'static str),
     #[error("the operating system gives no randomness")]
     Random,
+    #[error("another key has the kid `{0}`; try again")]
+    KidTaken(String),
+    #[error("no key has the kid `{0}`, or it was revoked before")]
+    NotFoundOrRevoked(String),
+    #[error("these keys are not stored")]
+    Ephemeral,
+    #[error(transparent)]
+    Store(#[from] store::Error),
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        // What is wrong with keys inside is for the operator, never for the caller.
-        tracing::error!(%error, "keys");
-        Self::plain(ErrorCode::Internal)
+        match error {
+            Error::Store(error) => error.into(),
+            Error::KidTaken(_) => Self::new(ErrorCode::AlreadyExists, error.to_string()),
+            Error::NotFoundOrRevoked(_) => {
+                Self::new(ErrorCode::NotFoundOrAlreadyRevoked, error.to_string())
+            }
+            // What is wrong with keys inside is for the operator, never for the caller.
+            _ => {
+                tracing::error!(%error, "keys");
+                Self::plain(ErrorCode::Internal)
+            }
+        }
     }
 }

@@ -7,15 +7,18 @@ mod custody;
 mod digest;
 mod envelope;
 mod error;
+mod inventory;
 mod jwk;
 mod key_ring;
 mod pair;
 mod public_key;
 mod signer;
+mod tables;
 
 pub use custody::{Keys, Purpose};
 pub use digest::{Mac, equal, random, sha256};
 pub use error::Error;
+pub use inventory::{NewKey, SigningKey};
 pub use jwk::{kid, thumbprint};
 pub use key_ring::KeyRing;
 pub use pair::{Algorithm, Pair};
