@@ -6,11 +6,18 @@
 
 mod fault;
 mod host;
+mod problems;
+mod read;
 mod route;
 mod shape;
+mod time;
+mod wire;
+mod write;
 
 use axum::Router;
 use bytes::Bytes;
+use problems::Problems;
+use read::Reader;
 
 pub use fault::{Fault, Problem, reason};
 pub use host::{Host, google_rpc_status};
@@ -19,15 +26,22 @@ pub use shape::{Cardinality, Field, Kind, Shape};
 
 /// JSON text -> protobuf. Reports every fault of the text at once.
 pub fn to_proto(shape: &'static Shape, json: &[u8]) -> Result<Bytes, Fault> {
-    let _ = (shape, json);
-    Err(Fault::new(tonic::Code::Unimplemented, reason::INTERNAL, "to come"))
+    let text = read::utf8(json)?;
+    let (mut out, mut problems) = (Vec::with_capacity(json.len()), Problems::default());
+    let read = Reader::new(text, &mut out, &mut problems).whole(shape);
+    read::verdict(read, text, &mut problems)?;
+    if problems.is_empty() { Ok(out.into()) } else { Err(Fault::invalid(problems.into_list())) }
 }
 
 /// Protobuf -> JSON text, members in the proto's order, all of them. The fault is the caller's
 /// own: bytes that are not this message.
 pub fn to_json(shape: &'static Shape, proto: &[u8]) -> Result<Vec<u8>, Fault> {
-    let _ = (shape, proto);
-    Err(Fault::new(tonic::Code::Unimplemented, reason::INTERNAL, "to come"))
+    let mut out = Vec::with_capacity(proto.len() * 2 + 64);
+    write::message(&mut out, shape, proto, 0).map_err(|wire::Malformed| {
+        let message = format!("the bytes are not a `{}`", shape.name);
+        Fault::new(tonic::Code::Internal, reason::INTERNAL, message)
+    })?;
+    Ok(out)
 }
 
 /// The routes as an axum router over `grpc`, a tower service such as `tonic::service::Routes`,

@@ -6,7 +6,7 @@ use prost_reflect::DescriptorPool;
 
 use crate::{is_ours, options};
 
-pub fn rules(pool: &DescriptorPool) -> String {
+pub(crate) fn rules(pool: &DescriptorPool) -> String {
     let mut code = String::from("pub static RULES: &[(&str, Access)] = &[\n");
     for service in pool.services().filter(|service| is_ours(service.package_name())) {
         for method in service.methods() {

@@ -3,19 +3,19 @@
 use prost_reflect::{FieldDescriptor, MessageDescriptor};
 
 /// What stands where prost would put its own types. Everything else keeps prost's.
-pub const OWN_TYPES: [(&str, &str); 3] = [
+pub(crate) const OWN_TYPES: [(&str, &str); 3] = [
     ("google.protobuf.Timestamp", "crate::wire::Time"),
     ("google.protobuf.Struct", "crate::wire::Json"),
     ("google.protobuf.FieldMask", "crate::wire::FieldMask"),
 ];
 
 /// `registry` of `authority.registry.v1`.
-pub fn area(package: &str) -> &str {
+pub(crate) fn area(package: &str) -> &str {
     package.split('.').nth(1).unwrap_or(package)
 }
 
 /// Path of a message from anywhere in the crate.
-pub fn path(message: &MessageDescriptor) -> String {
+pub(crate) fn path(message: &MessageDescriptor) -> String {
     let own = OWN_TYPES.iter().find(|(proto, _)| *proto == message.full_name());
     if let Some((_, rust)) = own {
         return (*rust).to_owned();
@@ -32,7 +32,7 @@ pub fn path(message: &MessageDescriptor) -> String {
 }
 
 /// As prost names the module of a message's inner types.
-pub fn snake(name: &str) -> String {
+pub(crate) fn snake(name: &str) -> String {
     let mut text = String::new();
     for (index, letter) in name.char_indices() {
         if letter.is_uppercase() && index > 0 {
@@ -44,7 +44,7 @@ pub fn snake(name: &str) -> String {
 }
 
 /// The field's Rust name: as in the proto, raw where Rust keeps the word for itself.
-pub fn field(field: &FieldDescriptor) -> String {
+pub(crate) fn field(field: &FieldDescriptor) -> String {
     match field.name() {
         word @ ("type" | "match" | "move" | "ref" | "use" | "where" | "in" | "for" | "as"
         | "loop" | "mod" | "fn" | "if" | "else" | "enum" | "struct" | "trait" | "impl"

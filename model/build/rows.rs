@@ -5,7 +5,7 @@ use tonic_prost_build::Builder;
 
 use crate::{names, options};
 
-pub fn derive(message: &MessageDescriptor, mut builder: Builder) -> Builder {
+pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Builder {
     let name = message.full_name();
     if options::is_stored_whole(message) {
         builder = builder.message_attribute(
@@ -48,7 +48,7 @@ pub fn derive(message: &MessageDescriptor, mut builder: Builder) -> Builder {
 }
 
 /// `ToSql` and `FromSql` of a message that is stored whole.
-pub fn sql(message: &MessageDescriptor) -> String {
+pub(crate) fn sql(message: &MessageDescriptor) -> String {
     if !options::is_stored_whole(message) {
         return String::new();
     }

@@ -6,7 +6,7 @@ use prost_reflect::{Cardinality, DynamicMessage, FieldDescriptor, Kind, MessageD
 
 use crate::{is_ours, names, options};
 
-pub fn of(message: &MessageDescriptor) -> String {
+pub(crate) fn of(message: &MessageDescriptor) -> String {
     let mut checks: String = message
         .fields()
         .filter(|field| field.containing_oneof().is_none() || options::is_nullable(field))
@@ -123,7 +123,7 @@ fn scalar(
     let optional = options::is_nullable(field);
     let mut code = String::new();
     if required {
-        let is = if optional { ".is_some()" } else { " != Default::default()" };
+        let is = if optional { ".is_some()" } else { " != 0" };
         let _ = writeln!(code, "found.present({name:?}, self.{rust}{is});");
     }
     if rule.is_none() && wide == "i64" {

@@ -9,7 +9,7 @@ use crate::{
     options::{self, Behaviour, Resource},
 };
 
-pub fn of(message: &MessageDescriptor) -> String {
+pub(crate) fn of(message: &MessageDescriptor) -> String {
     let path = names::path(message);
     let mut code = String::new();
     if message.name().ends_with("Request") {
