@@ -3,7 +3,7 @@
 //! A name that means nothing is an error that tells the nearest one that does: a misspelt limit
 //! must not leave the default in force unnoticed.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use figment::{
     Figment,
@@ -40,9 +40,11 @@ pub enum Error {
 }
 
 impl Sources {
-    /// The environment of this process.
+    /// What this process was started with.
     pub fn process() -> Self {
-        Self { environment: std::env::vars().collect(), ..Self::default() }
+        let text = |text: OsString| text.to_string_lossy().into_owned();
+        let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+        Self { environment: environment.collect(), ..Self::default() }
     }
 }
 
