@@ -13,8 +13,8 @@ use std::{
 };
 
 use axum::{
-    body::{Body, HttpBody},
-    http::{Request, Response},
+    body::Body,
+    http::{HeaderMap, Request, Response, header::CONTENT_LENGTH},
 };
 use futures_util::{FutureExt, future::CatchUnwind};
 use pin_project_lite::pin_project;
@@ -50,12 +50,18 @@ impl Dress {
     fn refusal(self, request: &Request<Body>) -> Option<ErrorCode> {
         if !self.surfaces.serve(request.uri().path()) {
             Some(ErrorCode::NotFound)
-        } else if request.body().size_hint().lower() > self.body_bytes {
+        } else if declared(request.headers()) > self.body_bytes {
             Some(ErrorCode::TooLarge)
         } else {
             None
         }
     }
+}
+
+/// How long the body says it is; hyper has refused what is no number.
+fn declared(headers: &HeaderMap) -> u64 {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    length.and_then(|length| length.parse().ok()).unwrap_or_default()
 }
 
 impl<S> Layer<S> for Dress {
