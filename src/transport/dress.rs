@@ -96,21 +96,26 @@ where
         let asker = Asker::of(request.headers());
         let answer = match self.dress.refusal(&request) {
             Some(code) => Stage::Refused { code },
-            None => {
-                let span = tracing::info_span!("request", id = id.as_str());
-                let inner = &mut self.inner;
-                match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| inner.call(request)))) {
-                    Ok(answer) => Stage::Routed {
-                        answer: AssertUnwindSafe(answer.instrument(span)).catch_unwind(),
-                    },
-                    Err(panic) => {
-                        report(&*panic, &id);
-                        Stage::Refused { code: ErrorCode::Internal }
-                    }
-                }
-            }
+            None => self.route(request, &id),
         };
         Dressing { answer, asker, id, https: self.dress.https }
+    }
+}
+
+impl<S: Service<Request<Body>>> Dressed<S> {
+    /// Hands it to the router; a panic, now or later, stays with this request.
+    fn route(&mut self, request: Request<Body>, id: &RequestId) -> Stage<S::Future> {
+        let span = tracing::info_span!("request", id = id.as_str());
+        let inner = &mut self.inner;
+        match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| inner.call(request)))) {
+            Ok(answer) => {
+                Stage::Routed { answer: AssertUnwindSafe(answer.instrument(span)).catch_unwind() }
+            }
+            Err(panic) => {
+                report(&*panic, id);
+                Stage::Refused { code: ErrorCode::Internal }
+            }
+        }
     }
 }
 
