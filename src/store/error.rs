@@ -1,6 +1,9 @@
 //! What can go wrong in Postgres, as far as callers tell it apart.
 
-use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Sql};
+use diesel::{
+    ConnectionError,
+    result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Sql},
+};
 use diesel_async::pooled_connection::deadpool::PoolError;
 
 use crate::error::{ErrorCode, Refusal};
@@ -25,6 +28,9 @@ pub enum Error {
     /// No row where one was expected.
     #[error("no such row")]
     Missing,
+    /// The database's URL, or what it names, is wrong: for whoever starts the service.
+    #[error("{0}")]
+    Address(String),
     /// A fault of ours.
     #[error("the database call failed: {0}")]
     Internal(String),
@@ -36,18 +42,14 @@ impl From<Sql> for Error {
         match error {
             Sql::NotFound => Self::Missing,
             Sql::DatabaseError(kind, about) => match kind {
-                Kind::UniqueViolation | Kind::ExclusionViolation => {
-                    Self::Conflict(name(&*about))
-                }
-                Kind::ForeignKeyViolation if is_still_named(&*about) => {
-                    Self::InUse(name(&*about))
-                }
+                Kind::UniqueViolation | Kind::ExclusionViolation => Self::Conflict(name(&*about)),
+                Kind::ForeignKeyViolation if is_still_named(&*about) => Self::InUse(name(&*about)),
                 Kind::ForeignKeyViolation => Self::Reference(name(&*about)),
                 Kind::CheckViolation => Self::Refused(name(&*about)),
                 Kind::RestrictViolation => Self::Refused(about.message().to_owned()),
-                Kind::SerializationFailure
-                | Kind::ClosedConnection
-                | Kind::UnableToSendCommand => Self::Unavailable(about.message().to_owned()),
+                Kind::SerializationFailure | Kind::ClosedConnection | Kind::UnableToSendCommand => {
+                    Self::Unavailable(about.message().to_owned())
+                }
                 _ if is_passing(about.message()) => Self::Unavailable(about.message().to_owned()),
                 _ => Self::Internal(described(&*about)),
             },
@@ -65,6 +67,12 @@ impl From<PoolError> for Error {
     }
 }
 
+impl From<ConnectionError> for Error {
+    fn from(error: ConnectionError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let (code, about) = match &error {
@@ -76,7 +84,7 @@ impl From<Error> for Refusal {
             Error::Reference(constraint) => (ErrorCode::InvalidRequest, constraint),
             Error::InUse(constraint) => (ErrorCode::InUse, constraint),
             Error::Missing => return Self::plain(ErrorCode::NotFound),
-            Error::Refused(reason) | Error::Internal(reason) => {
+            Error::Refused(reason) | Error::Address(reason) | Error::Internal(reason) => {
                 tracing::error!(%reason, "database call failed");
                 return Self::plain(ErrorCode::Internal);
             }

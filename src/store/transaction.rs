@@ -1,9 +1,11 @@
 //! Transactions that know for whom they run.
 
-use diesel::QueryResult;
-use diesel_async::{AnsiTransactionManager, AsyncPgConnection, TransactionManager};
+use diesel::{QueryResult, connection::TransactionManagerStatus};
+use diesel_async::{
+    AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
+};
 
-use super::{Error, pool::Pooled, pool::Store};
+use super::{Error, Pooled, Store};
 
 /// A connection inside a transaction; diesel-async's queries run on it.
 pub type Db = AsyncPgConnection;
@@ -58,39 +60,50 @@ impl Store {
         let opening = opening(begin, scope)?;
         let pool = if scope.tenant.is_some() { self.tenant.clone() } else { self.system.clone() };
         let task = tokio::spawn(async move {
-            let mut db: Pooled = pool.get().await.map_err(Error::from)?;
-            transaction(&mut db, &opening, work).await
+            let db = pool.get().await.map_err(Error::from)?;
+            transaction(db, &opening, work).await
         });
         task.await.map_err(|fault| Error::Internal(format!("a transaction crashed: {fault}")))?
     }
 }
 
-async fn transaction<T, E, F>(db: &mut Db, opening: &str, work: F) -> Result<T, E>
+async fn transaction<T, E, F>(mut db: Pooled, opening: &str, work: F) -> Result<T, E>
 where
-    for<'c> F: AsyncFnOnce(&'c mut Db) -> Result<T, E>
-        + Work<&'c mut Db, Result<T, E>, Fut: Send>
-        + Send,
+    for<'c> F:
+        AsyncFnOnce(&'c mut Db) -> Result<T, E> + Work<&'c mut Db, Result<T, E>, Fut: Send> + Send,
     E: From<Error>,
 {
-    AnsiTransactionManager::begin_transaction_sql(db, opening).await.map_err(Error::from)?;
-    match work(db).await {
-        Ok(done) => {
-            AnsiTransactionManager::commit_transaction(db).await.map_err(Error::from)?;
-            Ok(done)
-        }
-        Err(refused) => {
-            // A connection that cannot even roll back is broken, and its pool discards it.
-            let _: QueryResult<()> = AnsiTransactionManager::rollback_transaction(db).await;
-            Err(refused)
-        }
+    if let Err(fault) = AnsiTransactionManager::begin_transaction_sql(&mut *db, opening).await {
+        // It may be half open: not for its next user.
+        drop(Pooled::take(db));
+        return Err(Error::from(fault).into());
     }
+    let done = match work(&mut db).await {
+        Ok(done) => commit(&mut db).await.map(|()| done).map_err(|fault| Error::from(fault).into()),
+        Err(refused) => Err(refused),
+    };
+    if done.is_err() && AnsiTransactionManager::rollback_transaction(&mut *db).await.is_err() {
+        drop(Pooled::take(db));
+    }
+    done
+}
+
+/// COMMIT of a transaction in which a statement failed is answered by a quiet ROLLBACK, which
+/// diesel takes for success. The statement before it makes that an error.
+async fn commit(db: &mut Db) -> QueryResult<()> {
+    db.batch_execute("SELECT; COMMIT").await?;
+    *AnsiTransactionManager::transaction_manager_status_mut(db) =
+        TransactionManagerStatus::default();
+    Ok(())
 }
 
 /// BEGIN and both settings in one message: a round trip less for every transaction.
 fn opening(begin: &str, scope: &Scope) -> Result<String, Error> {
     let tenant = literal(scope.tenant.as_deref().unwrap_or_default())?;
     let actor = literal(&scope.actor)?;
-    Ok(format!("{begin}; SET LOCAL authority.tenant = {tenant}; SET LOCAL authority.actor = {actor}"))
+    Ok(format!(
+        "{begin}; SET LOCAL authority.tenant = {tenant}; SET LOCAL authority.actor = {actor}"
+    ))
 }
 
 /// Quoted for SQL; the pool sets `standard_conforming_strings`, so a backslash is itself.
