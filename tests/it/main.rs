@@ -1,1 +1,4 @@
-//! To come.
+//! The integration tests, a module a part of the service.
+
+mod identity;
+mod keys;
