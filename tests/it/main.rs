@@ -3,3 +3,6 @@
 mod schema;
 mod store;
 mod support;
+//! The integration tests, a module a part of the service.
+mod identity;
+mod keys;
