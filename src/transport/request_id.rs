@@ -25,7 +25,8 @@ impl RequestId {
         self.0.to_str().unwrap_or_default()
     }
 
-    pub(super) fn header(&self) -> HeaderValue {
+    /// As a header's value.
+    pub fn header(&self) -> HeaderValue {
         self.0.clone()
     }
 
