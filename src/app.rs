@@ -135,7 +135,6 @@ impl App {
             .add_service(limited!(AuthorityServiceServer, runtime))
             .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys)))
             .add_service(health_service);
-        registry::add_services(&mut services, &registry(&store, &graph, &keys, &clock));
         if !config.production() {
             add_reflection(&mut services)?;
         }
@@ -259,6 +258,4 @@ fn work(keys: &Keys, identity: &Identity, store: &Store) {
     tokio::spawn(async move { refreshed.keep_fresh(KEY_REFRESH).await });
     let partitions = store.clone();
     tokio::spawn(async move { partitions.keep_partitions().await });
-    let (used, store) = (identity.last_used(), store.clone());
-    tokio::spawn(async move { registry::keep_last_used(used, store).await });
 }
