@@ -169,11 +169,11 @@ impl Embedded {
         Err(Error::Stuck { pid: pid.as_raw() })
     }
 
-    /// Our own child must be waited for; it would stay a zombie otherwise.
+    /// Our own child must be waited for. Another's may stay a zombie, which has ended, too.
     fn has_ended(&mut self, pid: Pid) -> bool {
         match &mut self.child {
             Some(child) => !matches!(child.try_wait(), Ok(None)),
-            None => !process::is_alive(pid),
+            None => process::postmaster(&self.place) != Some(pid),
         }
     }
 }
@@ -280,7 +280,7 @@ fn initialise(place: &Place, programs: &Programs) -> Result<(), Error> {
         return Err(Error::Init(String::from_utf8_lossy(&done.stderr).into_owned()));
     }
     // One command a line, in a server without a socket.
-    let first = format!("CREATE ROLE {LOGIN} LOGIN\nCREATE DATABASE {LOGIN}\n");
+    let first = format!("CREATE ROLE {LOGIN} LOGIN NOINHERIT\nCREATE DATABASE {LOGIN}\n");
     let mut single = process::command(&programs.folder.join("postgres"), place.user);
     single.args(["--single", "-c", "exit_on_error=on", "-D"]).arg(&new).arg("postgres");
     single.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
