@@ -112,7 +112,7 @@ fn cluster() -> &'static Embedded {
         ];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let options = Options { data_dir: data_dir.clone(), programs: None, settings };
-        Embedded::start_blocking(&options).unwrap_or_else(|fault| {
+        Embedded::start_blocking(options).unwrap_or_else(|fault| {
             panic!(
                 "no database for the tests (after a crash, remove {}): {fault}",
                 data_dir.display()
