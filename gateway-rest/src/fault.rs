@@ -113,11 +113,17 @@ impl Fault {
 
     /// Names the members as the client wrote them: `tool.name` is `name` when the body is `tool`.
     pub(crate) fn below(mut self, body: &str) -> Self {
+        let quoted = format!("`{body}.");
+        let mut changed = false;
         for problem in &mut self.problems {
             let inner = problem.field.strip_prefix(body).and_then(|rest| rest.strip_prefix('.'));
             if let Some(inner) = inner.map(str::to_owned) {
                 problem.field = inner;
+                changed = true;
             }
+        }
+        if changed && self.message.contains(&quoted) {
+            self.message = Cow::Owned(self.message.replace(&quoted, "`"));
         }
         self
     }

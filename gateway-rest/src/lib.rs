@@ -4,23 +4,31 @@
 //! bytes -> JSON text. No message type is known here, only its [`Shape`]; so the code does not
 //! grow with the API, and every fault of a body is found in one pass.
 
+mod answer;
+mod codec;
 mod fault;
+mod gateway;
 mod host;
+mod paths;
 mod problems;
 mod read;
+mod request;
 mod route;
 mod shape;
+mod stream;
 mod time;
 mod wire;
 mod write;
 
 use axum::Router;
 use bytes::Bytes;
-use problems::Problems;
-use read::Reader;
+use tonic::client::GrpcService;
 
 pub use fault::{Fault, Problem, reason};
+pub use gateway::{Call, Gateway};
 pub use host::{Host, google_rpc_status};
+use problems::Problems;
+use read::Reader;
 pub use route::{Body, Route, Segment, Variable};
 pub use shape::{Cardinality, Field, Kind, Shape};
 
@@ -53,8 +61,11 @@ pub fn router<H: Host, S>(
     host: H,
 ) -> Router
 where
-    S: tower::Service<http::Request<tonic::body::Body>> + Clone + Send + Sync + 'static,
+    S: GrpcService<tonic::body::Body> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+    S::ResponseBody: http_body::Body<Data = Bytes> + Send + 'static,
+    <S::ResponseBody as http_body::Body>::Error:
+        Into<Box<dyn std::error::Error + Send + Sync>> + Send,
 {
-    let _ = (routes.into_iter().count(), grpc, host);
-    Router::new()
+    Router::new().fallback_service(Gateway::new(routes, grpc, host))
 }

@@ -2,8 +2,15 @@
 //!
 //! For build scripts: what is wrong in a proto is a panic that names the method or field.
 
+mod binding;
+mod descriptor;
+mod openapi;
+mod routes;
+mod shapes;
+mod template;
+
 use prost_reflect::{DescriptorPool, MethodDescriptor};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What the library is not to know by itself.
 #[derive(Clone, Debug)]
@@ -32,35 +39,44 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    fn covers(&self, package: &str) -> bool {
+        self.packages.iter().any(|own| {
+            package
+                .strip_prefix(own.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+}
+
 /// Rust source: all that [`shapes`] gives, and `pub static ROUTES: &[Route]`, one for each
 /// binding of each method of `options.packages`. To be included in a module of its own.
+///
+/// # Panics
+/// When an annotation names a field that is not there or does not fit, when two bindings are the
+/// same path and method, and when a message that REST reaches has a 64-bit integer.
 pub fn routes(pool: &DescriptorPool, options: &Options) -> String {
-    let _ = pool;
-    format!("{}\npub static ROUTES: &[{}::Route] = &[];\n", shapes(pool, options), options.runtime)
+    shapes(pool, options) + &routes::source(pool, options)
 }
 
 /// Rust source: `pub static SHAPE_<FULL_NAME_WITH_UNDERSCORES>: Shape` for every message of
 /// `options.packages` and all they reach, `pub static SHAPES: &[&Shape]` sorted by name, and
 /// `pub fn shape(name: &str) -> Option<&'static Shape>` by full protobuf name.
+///
+/// # Panics
+/// When a message has more than 256 fields or a field of a type that has no JSON form here.
 pub fn shapes(pool: &DescriptorPool, options: &Options) -> String {
-    let _ = pool;
-    let runtime = &options.runtime;
-    format!(
-        "pub static SHAPES: &[&{runtime}::Shape] = &[];\n\
-         pub fn shape(name: &str) -> Option<&'static {runtime}::Shape> {{\n\
-         let at = SHAPES.binary_search_by(|shape| shape.name.cmp(name)).ok()?;\n\
-         SHAPES.get(at).copied()\n}}\n"
-    )
+    shapes::source(pool, options)
 }
 
-/// What an OpenAPI document says beside the protos.
+/// What an OpenAPI document says beside the protos. Start from [`Info::new`].
 pub struct Info<'a> {
     pub title: String,
     pub version: String,
     pub description: String,
     /// OpenAPI server URLs; may be empty.
     pub servers: Vec<String>,
-    /// Security schemes by name, as OpenAPI has them.
+    /// Security schemes by name, as OpenAPI has them: see [`bearer`].
     pub security_schemes: Vec<(String, Value)>,
     /// Who may call a method.
     pub access: &'a dyn Fn(&MethodDescriptor) -> Access,
@@ -72,17 +88,52 @@ pub struct Info<'a> {
     pub amend: &'a dyn Fn(&MethodDescriptor, &mut Value),
 }
 
+impl Info<'_> {
+    /// No security, `google.rpc.Status` for refusals, and 429, 500 and 503 from everywhere.
+    pub fn new(title: &str, version: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            version: version.to_owned(),
+            description: String::new(),
+            servers: Vec::new(),
+            security_schemes: Vec::new(),
+            access: &|_| Access::default(),
+            error: json!({
+                "type": "object",
+                "description": "google.rpc.Status.",
+                "required": ["code", "message", "details"],
+                "properties": {
+                    "code": {"type": "integer", "description": "google.rpc.Code."},
+                    "message": {"type": "string"},
+                    "details": {"type": "array", "items": {"type": "object"}},
+                },
+            }),
+            refusals: vec![429, 500, 503],
+            amend: &|_, _| {},
+        }
+    }
+}
+
+/// A security scheme `Authorization: Bearer`; the format is a hint such as `JWT`.
+pub fn bearer(format: &str, description: &str) -> Value {
+    json!({
+        "type": "http", "scheme": "bearer", "bearerFormat": format, "description": description,
+    })
+}
+
 /// The security of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     /// Names of security schemes, any one of which opens the operation; empty: no credential.
     pub schemes: Vec<String>,
-    /// Scopes or roles, told in the operation's description and security requirement.
+    /// Scopes or roles, told in the operation's security requirement.
     pub scopes: Vec<String>,
 }
 
 /// The OpenAPI 3.1 document of the services of `options.packages`.
+///
+/// # Panics
+/// Where [`routes`] does.
 pub fn openapi(pool: &DescriptorPool, options: &Options, info: &Info<'_>) -> Value {
-    let _ = (pool, options);
-    serde_json::json!({"openapi": "3.1.0", "info": {"title": info.title}})
+    openapi::document(pool, options, info)
 }
