@@ -1,1 +1,5 @@
-//! To come.
+//! The integration tests: one binary, a module a part of the service.
+
+mod schema;
+mod store;
+mod support;
