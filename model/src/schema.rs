@@ -16,6 +16,30 @@ diesel::table! {
 }
 
 diesel::table! {
+    api_keys (id) {
+        id -> Text,
+        tenant_id -> Text,
+        label -> Text,
+        prefix -> Text,
+        scopes -> Array<Text>,
+        principal_ids -> Array<Text>,
+        ip_allowlist -> Array<Text>,
+        status -> Text,
+        expires_at -> Nullable<Timestamptz>,
+        last_used_at -> Nullable<Timestamptz>,
+        rotated_at -> Nullable<Timestamptz>,
+        revoked_at -> Nullable<Timestamptz>,
+        notes -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        secret_code -> Binary,
+        previous_code -> Nullable<Binary>,
+        previous_until -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
     applies_to (id) {
         id -> Text,
         tenant_id -> Text,
