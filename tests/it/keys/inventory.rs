@@ -1,85 +1,33 @@
 //! Keys in the database: made once, agreed on by all nodes, revoked for good.
 
-use std::{
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
 
 use agent_authority::{
     clock::Clock,
     keys::{Algorithm, Error, KeyRing, Keys, NewKey, Purpose},
-    store::{
-        Address, Limits, Store,
-        embedded::{Embedded, LOGIN, Options},
-        migrate,
-    },
+    store::Store,
 };
 use chrono::{DateTime, TimeDelta};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::Value;
-use tokio::sync::Mutex;
 
-/// One server for all tests that run at the same time; the last to end stops it.
-struct Server {
-    embedded: Embedded,
-    databases: AtomicUsize,
-    _folder: tempfile::TempDir,
-}
-
-static SERVER: Mutex<Weak<Server>> = Mutex::const_new(Weak::new());
-
-impl Server {
-    async fn shared() -> Arc<Self> {
-        let mut known = SERVER.lock().await;
-        if let Some(server) = known.upgrade() {
-            return server;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let options = Options { data_dir: folder.path().to_owned(), ..Options::default() };
-        let embedded = Embedded::start(options).await.unwrap();
-        migrate(&Address::parse(&embedded.owner_url()).unwrap(), LOGIN).await.unwrap();
-        let server = Arc::new(Self { embedded, databases: AtomicUsize::new(0), _folder: folder });
-        *known = Arc::downgrade(&server);
-        server
-    }
-
-    /// The name of a new database, a copy of the migrated one.
-    async fn database(&self) -> String {
-        let name = format!("keys_{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        let owner = Address::parse(&self.embedded.owner_url_of("postgres")).unwrap();
-        let mut owner = owner.connect().await.unwrap();
-        let make = format!("CREATE DATABASE {name} TEMPLATE {LOGIN}");
-        // Refused while a connection to the template is still closing.
-        while let Err(error) = owner.batch_execute(&make).await {
-            assert!(error.to_string().contains("being accessed by other users"), "{error}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        name
-    }
-}
+use crate::support::database::Database;
 
 /// A database of its own, with the ring that its keys are sealed under.
 struct Place {
+    database: Database,
     store: Store,
-    owner: Address,
     ring: String,
     clock: Clock,
-    _server: Arc<Server>,
 }
 
 impl Place {
     async fn new() -> Self {
-        let server = Server::shared().await;
-        let name = server.database().await;
-        let owner = Address::parse(&server.embedded.owner_url_of(&name)).unwrap();
-        let login = Address::parse(&server.embedded.url_of(&name)).unwrap();
-        let store = Store::open(&login, &Limits::default()).unwrap();
+        let database = Database::fresh().await;
+        let store = database.store();
         let clock = Clock::fixed(DateTime::from_timestamp(1_800_000_000, 0).unwrap());
         let ring = KeyRing::generate().unwrap();
-        Self { store, owner, ring, clock, _server: server }
+        Self { database, store, ring, clock }
     }
 
     async fn node(&self, ring: &str) -> Result<Keys, Error> {
@@ -92,7 +40,7 @@ impl Place {
     }
 
     async fn run(&self, sql: &str) -> Result<(), diesel::result::Error> {
-        self.owner.connect().await.unwrap().batch_execute(sql).await
+        self.database.owner().await.batch_execute(sql).await
     }
 }
 
