@@ -1,1 +1,71 @@
-//! To come.
+//! JSON REST in front of tonic services, in process, from tables made by `gateway-rest-build`.
+//!
+//! A call goes: route, [`Host::admit`], JSON text -> protobuf bytes, the tonic stack, protobuf
+//! bytes -> JSON text. No message type is known here, only its [`Shape`]; so the code does not
+//! grow with the API, and every fault of a body is found in one pass.
+
+mod answer;
+mod codec;
+mod fault;
+mod gateway;
+mod host;
+mod paths;
+mod problems;
+mod read;
+mod request;
+mod route;
+mod shape;
+mod stream;
+mod time;
+mod wire;
+mod write;
+
+use axum::Router;
+use bytes::Bytes;
+use tonic::client::GrpcService;
+
+pub use fault::{Fault, Problem, reason};
+pub use gateway::{Call, Gateway};
+pub use host::{Host, google_rpc_status};
+use problems::Problems;
+use read::Reader;
+pub use route::{Body, Route, Segment, Variable};
+pub use shape::{Cardinality, Field, Kind, Shape};
+
+/// JSON text -> protobuf. Reports every fault of the text at once.
+pub fn to_proto(shape: &'static Shape, json: &[u8]) -> Result<Bytes, Fault> {
+    let text = read::utf8(json)?;
+    let (mut out, mut problems) = (Vec::with_capacity(json.len()), Problems::default());
+    let read = Reader::new(text, &mut out, &mut problems).whole(shape);
+    read::verdict(read, text, &mut problems)?;
+    if problems.is_empty() { Ok(out.into()) } else { Err(Fault::invalid(problems.into_list())) }
+}
+
+/// Protobuf -> JSON text, members in the proto's order, all of them. The fault is the caller's
+/// own: bytes that are not this message.
+pub fn to_json(shape: &'static Shape, proto: &[u8]) -> Result<Vec<u8>, Fault> {
+    let mut out = Vec::with_capacity(proto.len() * 2 + 64);
+    write::message(&mut out, shape, proto, 0).map_err(|wire::Malformed| {
+        let message = format!("the bytes are not a `{}`", shape.name);
+        Fault::new(tonic::Code::Internal, reason::INTERNAL, message)
+    })?;
+    Ok(out)
+}
+
+/// The routes as an axum router over `grpc`, a tower service such as `tonic::service::Routes`,
+/// bare or in layers. Serves as a fallback: it answers every path, unknown ones with the host's
+/// 404.
+pub fn router<H: Host, S>(
+    routes: impl IntoIterator<Item = &'static Route>,
+    grpc: S,
+    host: H,
+) -> Router
+where
+    S: GrpcService<tonic::body::Body> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+    S::ResponseBody: http_body::Body<Data = Bytes> + Send + 'static,
+    <S::ResponseBody as http_body::Body>::Error:
+        Into<Box<dyn std::error::Error + Send + Sync>> + Send,
+{
+    Router::new().fallback_service(Gateway::new(routes, grpc, host))
+}

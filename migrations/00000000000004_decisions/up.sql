@@ -8,7 +8,6 @@ CREATE TABLE fact_blobs (
     body bytea NOT NULL,
     PRIMARY KEY (tenant_id, sha256)
 );
-CALL guard('fact_blobs');
 CALL append_only('fact_blobs');
 
 -- `record` is the signed text, byte for byte; the columns beside it are for finding it. Context and
@@ -26,14 +25,14 @@ CREATE TABLE decisions (
     signature bytea NOT NULL,
     context bytea NOT NULL,
     context_salt bytea NOT NULL,
-    facts_sha256 bytea NOT NULL,
+    -- What the core saw beside the request; the gathered facts in it by their SHA-256.
+    facts bytea NOT NULL,
     facts_salt bytea NOT NULL
 ) PARTITION BY RANGE (id);
 -- Time comes first in the id, so that one index serves a tenant's newest and a span of time.
 CREATE INDEX decisions_by_tenant ON decisions (tenant_id, id);
-CALL guard('decisions');
 CALL append_only('decisions');
-SELECT ensure_decision_partitions();
+CALL partition_by_time('decisions', 'svc:decision:');
 
 -- A held decision waits for its approval request.
 CREATE TABLE approvals (
@@ -72,12 +71,15 @@ CREATE TABLE decision_keys (
 CREATE INDEX decision_keys_by_age ON decision_keys (created_at);
 CALL guard('decision_keys');
 
-GRANT SELECT ON fact_blobs, decisions, approvals TO authority_tenant, authority_system;
-GRANT SELECT, DELETE ON decision_keys TO authority_system;
-GRANT UPDATE ON approvals TO authority_system;
-GRANT INSERT ON fact_blobs, decisions, approvals, decision_keys TO authority_recorder;
--- What the recorder reads: the arbiter of ON CONFLICT, and a pending request's id. No context.
+GRANT SELECT ON approvals TO authority_tenant;
+GRANT SELECT, UPDATE ON approvals TO authority_system;
+GRANT SELECT, INSERT, DELETE ON decision_keys TO authority_system;
+
+-- The recorder writes for many tenants at once, and reads no more of them than its statements
+-- need: what ON CONFLICT looks at, pending requests, the keys. No record, no context, no facts.
+REVOKE SELECT ON fact_blobs, decisions FROM authority_recorder;
 GRANT SELECT (tenant_id, sha256) ON fact_blobs TO authority_recorder;
-GRANT SELECT (id, tenant_id, request_digest, state) ON approvals TO authority_recorder;
-GRANT SELECT ON decision_keys TO authority_recorder;
-GRANT UPDATE (answer, decision_id) ON decision_keys TO authority_recorder;
+GRANT INSERT ON approvals TO authority_recorder;
+GRANT SELECT (id, tenant_id, request_digest, state, expires_at) ON approvals TO authority_recorder;
+GRANT UPDATE (state) ON approvals TO authority_recorder;
+GRANT SELECT, INSERT, UPDATE (answer) ON decision_keys TO authority_recorder;

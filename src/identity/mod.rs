@@ -1,1 +1,29 @@
-//! To come.
+//! Who calls, and whether they may: tokens (RS256), API keys, the rules of each method.
+//!
+//! Deny by default: what is unknown, unreadable or cannot be checked now is refused. This room knows
+//! neither the graph nor the keys; what it needs of them stands in `directory.rs` as traits.
+
+pub mod api_key;
+mod authenticate;
+mod bearer;
+mod caller;
+pub mod dev_provider;
+mod directory;
+mod error;
+mod jwks;
+mod jwks_client;
+mod jwt;
+mod layer;
+mod rules;
+mod usage;
+
+pub use authenticate::{Identity, Settings};
+pub use caller::{Caller, Standing};
+pub use directory::{ApiKeyFacts, Directory, Secrets, TenantFacts, allow_list};
+pub use error::Error;
+pub use jwks::KeySource;
+pub use jwks_client::{JwksClient, JwksSettings};
+pub use jwt::{Claims, Issuer};
+pub use layer::{AuthenticateLayer, Authenticated};
+pub use rules::{Rules, permit};
+pub use usage::LastUsed;

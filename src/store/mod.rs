@@ -1,1 +1,19 @@
-//! To come.
+//! Postgres: its connections, transactions that know who acts, and the roles behind them.
+
+mod address;
+pub mod embedded;
+mod error;
+mod ids;
+mod listen;
+mod migrate;
+mod pool;
+mod tls;
+mod transaction;
+
+pub use address::Address;
+pub use error::Error;
+pub use ids::new_id;
+pub use listen::Heard;
+pub use migrate::{MIGRATIONS, migrate};
+pub use pool::{Limits, Pooled, Store};
+pub use transaction::{Db, Scope, Work};

@@ -111,7 +111,7 @@ impl Batches {
         entries
             .iter()
             .filter(|entry| {
-                !known.contains(&entry.facts.sha256) && seen.insert(entry.facts.sha256)
+                !known.contains(&entry.gathered.sha256) && seen.insert(entry.gathered.sha256)
             })
             .collect()
     }
@@ -124,7 +124,7 @@ impl Batches {
         for (entry, outcome) in entries.iter().zip(outcomes) {
             // A relaxed commit may be undone by a crash of the database: never rely on it.
             if !entry.relaxed && matches!(outcome, Outcome::Stored { .. }) {
-                known.insert(entry.facts.sha256);
+                known.insert(entry.gathered.sha256);
             }
         }
     }
@@ -132,7 +132,7 @@ impl Batches {
 
 /// Who decided on authority older than its tenant's: from here to the commit, it cannot change.
 async fn fenced(db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Option<Outcome>>> {
-    let tenants: HashSet<&str> = entries.iter().map(|entry| &*entry.tenant_id).collect();
+    let tenants: HashSet<&str> = entries.iter().map(|entry| entry.tenant_id.as_str()).collect();
     let mut tenants: Vec<&str> = tenants.into_iter().collect();
     tenants.sort_unstable();
     let present: Vec<(String, i64)> = Fence { tenants }.load(db).await?;
@@ -140,7 +140,7 @@ async fn fenced(db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Option<Outcom
     Ok(entries
         .iter()
         .map(|entry| {
-            let revision = present.get(&*entry.tenant_id).copied().unwrap_or_default();
+            let revision = present.get(&entry.tenant_id).copied().unwrap_or_default();
             let revision = u32::try_from(revision).unwrap_or(u32::MAX);
             (revision != entry.revision).then_some(Outcome::Stale { revision })
         })
@@ -178,8 +178,8 @@ async fn insert_blobs(db: &mut Db, fresh: &[&Entry]) -> QueryResult<()> {
     let mut insert = InsertBlobs::default();
     for entry in fresh {
         insert.tenant.push(&entry.tenant_id);
-        insert.sha256.push(&entry.facts.sha256);
-        insert.body.push(&entry.facts.body);
+        insert.sha256.push(&entry.gathered.sha256);
+        insert.body.push(&entry.gathered.body);
     }
     insert.execute(db).await.map(drop)
 }
@@ -192,14 +192,14 @@ async fn insert_decisions(db: &mut Db, kept: &[&Entry]) -> QueryResult<()> {
         insert.subject.push(&entry.subject);
         insert.action.push(&entry.action);
         insert.decision.push(entry.decision);
-        insert.reason.push(&entry.reason_code);
+        insert.reason.push(entry.reason_code);
         insert.at.push(entry.evaluated_at);
         insert.record.push(&entry.record);
         insert.kid.push(&entry.kid);
         insert.signature.push(&entry.signature);
         insert.context.push(&entry.context);
         insert.context_salt.push(&entry.context_salt);
-        insert.facts.push(&entry.facts.sha256);
+        insert.facts.push(&entry.facts);
         insert.facts_salt.push(&entry.facts_salt);
     }
     insert.execute(db).await.map(drop)
@@ -219,7 +219,7 @@ async fn open_approvals(
         insert.decision.push(&entry.decision_id);
         insert.subject.push(&entry.subject);
         insert.action.push(&entry.action);
-        insert.reason.push(&entry.reason_code);
+        insert.reason.push(entry.reason_code);
         insert.digest.push(&hold.request_digest);
         insert.needed.push(hold.needed);
         insert.roles.push(hold.roles.join(","));
@@ -239,7 +239,7 @@ async fn open_approvals(
     let pending: HashMap<_, _> = pending.into_iter().map(|(t, d, id)| ((t, d), id)).collect();
     let waiting = kept.iter().filter_map(|entry| {
         let digest = entry.hold.as_ref()?.request_digest.to_vec();
-        let id = pending.get(&(entry.tenant_id.to_string(), digest))?;
+        let id = pending.get(&(entry.tenant_id.clone(), digest))?;
         Some((entry.decision_id.clone(), id.clone()))
     });
     Ok(waiting.collect())

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use tokio::sync::oneshot;
 
+use crate::evidence::PreparedFacts;
+
 /// Everything that is stored of one decision, and where to say what became of it.
 pub struct Entry {
-    pub tenant_id: Arc<str>,
+    pub tenant_id: String,
     /// The revision of the tenant's authority that was decided on; the fence compares it.
     pub revision: u32,
     pub decision_id: String,
-    pub subject: Arc<str>,
-    pub action: Arc<str>,
+    pub subject: String,
+    pub action: String,
     pub decision: &'static str,
-    pub reason_code: Arc<str>,
+    pub reason_code: &'static str,
     pub evaluated_at: DateTime<Utc>,
     /// The signed bytes (RFC 8785).
     pub record: Vec<u8>,
@@ -22,18 +24,15 @@ pub struct Entry {
     pub signature: [u8; 64],
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
-    pub facts: Arc<Blob>,
+    /// What the core saw beside the request.
+    pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
+    /// The gathered facts, which `facts` names by their digest.
+    pub gathered: Arc<PreparedFacts>,
     pub hold: Option<Hold>,
     pub key: Option<Key>,
     /// Commit without waiting for the disk, where the tenant chose so.
     pub relaxed: bool,
-}
-
-/// A large fact, stored once under its SHA-256.
-pub struct Blob {
-    pub sha256: [u8; 32],
-    pub body: Vec<u8>,
 }
 
 /// The approval request that a held decision opens.

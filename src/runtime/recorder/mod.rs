@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-pub use entry::{Blob, Entry, Hold, Key, Outcome};
+pub use entry::{Entry, Hold, Key, Outcome};
 
 use crate::{clock::Clock, store::Store};
 use batch::Batches;

@@ -142,7 +142,7 @@ impl QueryFragment<Pg> for InsertDecisions<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "INSERT INTO decisions (id, tenant_id, subject, action, decision, reason_code, \
-             evaluated_at, record, kid, signature, context, context_salt, facts_sha256, \
+             evaluated_at, record, kid, signature, context, context_salt, facts, \
              facts_salt) SELECT * FROM UNNEST(",
         );
         let texts =

@@ -1,0 +1,184 @@
+//! What `google.api.http` and the REST option say of a method, checked.
+
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor, Value,
+};
+
+use crate::{Options, descriptor, template::Template};
+
+/// One HTTP method and path of an RPC.
+pub(crate) struct Binding {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) template: Template,
+    pub(crate) body: String,
+    pub(crate) response_body: String,
+}
+
+/// The REST option of a method; all empty when it has none.
+#[derive(Default)]
+pub(crate) struct Rest {
+    pub(crate) status: u16,
+    pub(crate) envelope: String,
+    pub(crate) mask: String,
+    pub(crate) ok: bool,
+    pub(crate) refusals: Vec<u16>,
+    pub(crate) raw: String,
+    pub(crate) content_type: String,
+    pub(crate) max_age_seconds: u32,
+}
+
+impl Rest {
+    pub(crate) fn of(method: &MethodDescriptor, options: &Options) -> Self {
+        let at = method.full_name();
+        let value = descriptor::option(method.parent_pool(), &method.options(), &options.rest);
+        let Some(rest) = value.as_ref().and_then(Value::as_message) else {
+            return Self { status: 200, ..Self::default() };
+        };
+        let status =
+            |number: i32| u16::try_from(number).ok().filter(|status| (100..600).contains(status));
+        let written = match descriptor::integer(rest, "status") {
+            0 => 200,
+            number => status(number).unwrap_or_else(|| panic!("{at}: status {number}")),
+        };
+        let refusals = rest.get_field_by_name("refusals");
+        let refusals = refusals.iter().filter_map(|list| list.as_list()).flatten();
+        let rest = Self {
+            status: written,
+            envelope: descriptor::text(rest, "envelope"),
+            mask: descriptor::text(rest, "mask"),
+            ok: descriptor::flag(rest, "ok"),
+            refusals: refusals
+                .filter_map(Value::as_i32)
+                .map(|n| status(n).unwrap_or_else(|| panic!("{at}: status {n} in refusals")))
+                .collect(),
+            raw: descriptor::text(rest, "raw"),
+            content_type: descriptor::text(rest, "content_type"),
+            max_age_seconds: descriptor::integer(rest, "max_age_seconds")
+                .try_into()
+                .unwrap_or_else(|_| panic!("{at}: max_age_seconds is negative")),
+        };
+        rest.check(method);
+        rest
+    }
+
+    fn check(&self, method: &MethodDescriptor) {
+        let at = method.full_name();
+        assert!(self.envelope.is_empty() || self.ok, "{at}: `envelope` needs `ok: true`");
+        if !self.mask.is_empty() {
+            let mask = field(&method.input(), &self.mask, at, "mask");
+            let is_mask = mask
+                .kind()
+                .as_message()
+                .is_some_and(|message| message.full_name() == "google.protobuf.FieldMask");
+            assert!(is_mask && !mask.is_list(), "{at}: mask `{}` is no FieldMask", self.mask);
+        }
+        if self.raw.is_empty() {
+            assert!(self.content_type.is_empty(), "{at}: `content_type` needs `raw`");
+        } else {
+            assert!(!self.ok, "{at}: a raw body has no `ok`");
+            assert!(!method.is_server_streaming(), "{at}: a stream has no raw body");
+            field(&method.output(), &self.raw, at, "raw");
+        }
+    }
+}
+
+/// The bindings of a method, none when it has no annotation.
+pub(crate) fn bindings(method: &MethodDescriptor, options: &Options) -> Vec<Binding> {
+    let mut found = Vec::new();
+    let http = descriptor::option(method.parent_pool(), &method.options(), "google.api.http");
+    if let Some(rule) = http.as_ref().and_then(Value::as_message) {
+        collect(method, rule, &mut found);
+    }
+    let at = method.full_name();
+    if !found.is_empty() {
+        assert!(!method.is_client_streaming(), "{at}: a stream of requests has no REST form");
+        let rest = Rest::of(method, options);
+        for binding in &found {
+            binding.check(method, &rest);
+        }
+    }
+    found
+}
+
+fn collect(method: &MethodDescriptor, rule: &DynamicMessage, found: &mut Vec<Binding>) {
+    let at = method.full_name();
+    let pattern = ["get", "put", "post", "delete", "patch", "custom"]
+        .into_iter()
+        .find(|pattern| rule.has_field_by_name(pattern))
+        .unwrap_or_else(|| panic!("{at}: google.api.http without a path"));
+    let (verb, path) = if pattern == "custom" {
+        let custom = rule.get_field_by_name("custom");
+        let custom = custom.as_ref().and_then(|custom| custom.as_message());
+        let read = |name| custom.map(|custom| descriptor::text(custom, name)).unwrap_or_default();
+        (read("kind"), read("path"))
+    } else {
+        (pattern.to_uppercase(), descriptor::text(rule, pattern))
+    };
+    let is_method = !verb.is_empty() && verb.bytes().all(|byte| byte.is_ascii_uppercase());
+    assert!(is_method && verb != "HEAD", "{at}: `{verb}` is no method; GET serves HEAD");
+    let template = Template::parse(&path).unwrap_or_else(|why| panic!("{at}: `{path}` {why}"));
+    let (body, response_body) =
+        (descriptor::text(rule, "body"), descriptor::text(rule, "response_body"));
+    found.push(Binding { method: verb, path, template, body, response_body });
+    let more = rule.get_field_by_name("additional_bindings");
+    for rule in more.iter().filter_map(|more| more.as_list()).flatten() {
+        collect(method, rule.as_message().unwrap_or_else(|| panic!("{at}: no rule")), found);
+    }
+}
+
+impl Binding {
+    fn check(&self, method: &MethodDescriptor, rest: &Rest) {
+        let at = format!("{} ({} {})", method.full_name(), self.method, self.path);
+        let (input, output) = (method.input(), method.output());
+        for variable in &self.template.variables {
+            let field = resolve(&input, &variable.path)
+                .unwrap_or_else(|| panic!("{at}: no field `{}` for the path", variable.path));
+            let scalar = descriptor::plain_message(&field.kind()).is_none();
+            let single = !field.is_list() && !field.is_map();
+            assert!(single && scalar, "{at}: `{}` cannot stand in a path", variable.path);
+        }
+        let names: Vec<_> = self.template.variables.iter().map(|v| &v.path).collect();
+        let twice = names.iter().enumerate().any(|(place, name)| names[..place].contains(name));
+        assert!(!twice, "{at}: a variable stands twice in the path");
+        if !matches!(self.body.as_str(), "" | "*") {
+            field(&input, &self.body, &at, "body");
+            assert!(self.body != rest.mask, "{at}: the mask is not the body");
+        }
+        if !self.response_body.is_empty() {
+            field(&output, &self.response_body, &at, "response_body");
+            let wrapped = !rest.ok || !rest.envelope.is_empty();
+            assert!(wrapped, "{at}: `ok` beside a response_body needs an envelope");
+            assert!(rest.raw.is_empty(), "{at}: `raw` and `response_body` exclude one another");
+        }
+        let masked = rest.mask.is_empty() || !self.body.is_empty();
+        assert!(masked, "{at}: a mask is filled from the body, and there is none");
+    }
+}
+
+/// The field at a dotted path of messages.
+pub(crate) fn resolve(message: &MessageDescriptor, path: &str) -> Option<FieldDescriptor> {
+    let mut message = message.clone();
+    let mut parts = path.split('.').peekable();
+    loop {
+        let field = message.get_field_by_name(parts.next()?)?;
+        if parts.peek().is_none() {
+            return Some(field);
+        }
+        match field.kind() {
+            Kind::Message(inner) if !field.is_list() && !field.is_map() => message = inner,
+            _ => return None,
+        }
+    }
+}
+
+pub(crate) fn field(
+    message: &MessageDescriptor,
+    name: &str,
+    at: &str,
+    role: &str,
+) -> FieldDescriptor {
+    message
+        .get_field_by_name(name)
+        .unwrap_or_else(|| panic!("{at}: {role} `{name}` is no field of {}", message.full_name()))
+}

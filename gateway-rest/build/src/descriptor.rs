@@ -1,0 +1,199 @@
+//! Reading descriptors: options, comments, words.
+
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, EnumDescriptor, FieldDescriptor, FileDescriptor, Kind,
+    MessageDescriptor, MethodDescriptor, ServiceDescriptor, Value,
+};
+
+use crate::Options;
+
+/// The value of an option by the extension's full name; None when it is not set.
+pub(crate) fn option(pool: &DescriptorPool, from: &DynamicMessage, name: &str) -> Option<Value> {
+    let extension = pool.get_extension_by_name(name)?;
+    from.has_extension(&extension).then(|| from.get_extension(&extension).into_owned())
+}
+
+pub(crate) fn services(pool: &DescriptorPool, options: &Options) -> Vec<ServiceDescriptor> {
+    pool.services().filter(|service| options.covers(service.package_name())).collect()
+}
+
+pub(crate) fn text(message: &DynamicMessage, field: &str) -> String {
+    let value = message.get_field_by_name(field);
+    value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+pub(crate) fn flag(message: &DynamicMessage, field: &str) -> bool {
+    message.get_field_by_name(field).and_then(|value| value.as_bool()).unwrap_or_default()
+}
+
+pub(crate) fn integer(message: &DynamicMessage, field: &str) -> i32 {
+    message.get_field_by_name(field).and_then(|value| value.as_i32()).unwrap_or_default()
+}
+
+/// The fields as the proto has them, not by number.
+pub(crate) fn fields(message: &MessageDescriptor) -> Vec<FieldDescriptor> {
+    let mut fields: Vec<_> = message.fields().collect();
+    fields.sort_by_key(|field| field.path().last().copied());
+    fields
+}
+
+/// Whether absence is null in JSON.
+pub(crate) fn is_nullable(field: &FieldDescriptor) -> bool {
+    !field.is_list() && !field.is_map() && field.supports_presence()
+}
+
+/// The oneof that excludes other fields; not the one that protoc makes up for `optional`.
+pub(crate) fn oneof(field: &FieldDescriptor) -> Option<usize> {
+    let oneof = field.containing_oneof().filter(|oneof| !oneof.is_synthetic())?;
+    oneof.path().last().and_then(|index| usize::try_from(*index).ok())
+}
+
+/// `DECISION_ALLOW_WITH_LIMITS` of enum `Decision` is `allow_with_limits`. Sorted by number.
+/// 0 has no word where its name says that it means nothing.
+pub(crate) fn words(kind: &EnumDescriptor) -> Vec<(i32, String)> {
+    let prefix = shouting(kind.name()) + "_";
+    let mut words = Vec::<(i32, String)>::new();
+    for value in kind.values() {
+        let word = value.name().strip_prefix(&prefix).unwrap_or(value.name()).to_lowercase();
+        let empty = value.number() == 0 && matches!(word.as_str(), "unspecified" | "unknown");
+        // Of aliases the first is the word.
+        if !empty && words.iter().all(|(number, _)| *number != value.number()) {
+            words.push((value.number(), word));
+        }
+    }
+    words.sort();
+    words
+}
+
+/// `RiskTier` is `RISK_TIER`.
+fn shouting(name: &str) -> String {
+    let mut out = String::new();
+    let mut before = '_';
+    for letter in name.chars() {
+        if letter.is_uppercase() && before != '_' && !before.is_uppercase() {
+            out.push('_');
+        }
+        out.extend(letter.to_uppercase());
+        before = letter;
+    }
+    out
+}
+
+pub(crate) const OUTPUT_ONLY: i32 = 3;
+pub(crate) const INPUT_ONLY: i32 = 4;
+pub(crate) const IMMUTABLE: i32 = 5;
+const REQUIRED: i32 = 2;
+
+/// Whether `google.api.field_behavior` names the behaviour.
+pub(crate) fn behaves(field: &FieldDescriptor, behaviour: i32) -> bool {
+    let value = option(field.parent_pool(), &field.options(), "google.api.field_behavior");
+    value
+        .as_ref()
+        .and_then(Value::as_list)
+        .is_some_and(|list| list.iter().any(|value| value.as_enum_number() == Some(behaviour)))
+}
+
+/// The validation rules of a field.
+pub(crate) fn rules(field: &FieldDescriptor, options: &Options) -> Option<DynamicMessage> {
+    option(field.parent_pool(), &field.options(), &options.validate)?.as_message().cloned()
+}
+
+pub(crate) fn is_required(field: &FieldDescriptor, options: &Options) -> bool {
+    behaves(field, REQUIRED) || rules(field, options).is_some_and(|rules| flag(&rules, "required"))
+}
+
+/// The comment above something, or beside it; without the lines meant for tools.
+#[derive(Default)]
+pub(crate) struct Comment {
+    pub(crate) text: String,
+    /// From a line `Example: …`.
+    pub(crate) example: Option<String>,
+}
+
+impl Comment {
+    pub(crate) fn of_message(message: &MessageDescriptor) -> Self {
+        Self::read(&message.parent_file(), message.path())
+    }
+
+    pub(crate) fn of_field(field: &FieldDescriptor) -> Self {
+        Self::read(&field.parent_file(), field.path())
+    }
+
+    pub(crate) fn of_method(method: &MethodDescriptor) -> Self {
+        Self::read(&method.parent_file(), method.path())
+    }
+
+    pub(crate) fn of_service(service: &ServiceDescriptor) -> Self {
+        Self::read(&service.parent_file(), service.path())
+    }
+
+    fn read(file: &FileDescriptor, path: &[i32]) -> Self {
+        let info = file.file_descriptor_proto().source_code_info.as_ref();
+        let place = info.and_then(|info| info.location.iter().find(|place| place.path == path));
+        let written = place.map_or("", |place| match place.leading_comments() {
+            "" => place.trailing_comments(),
+            above => above,
+        });
+        let mut comment = Self::default();
+        for line in written.lines().map(str::trim) {
+            if let Some(example) = line.strip_prefix("Example:") {
+                comment.example = Some(example.trim().to_owned());
+            } else if !line.starts_with("buf:lint:") {
+                let glue = match (comment.text.is_empty(), line.is_empty()) {
+                    (true, _) => "",
+                    (false, true) => "\n\n",
+                    (false, false) if comment.text.ends_with('\n') => "",
+                    (false, false) => " ",
+                };
+                comment.text.push_str(glue);
+                comment.text.push_str(line);
+            }
+        }
+        comment.text.truncate(comment.text.trim_end().len());
+        comment
+    }
+
+    /// Up to the first full stop that ends a sentence.
+    pub(crate) fn first_sentence(&self) -> &str {
+        let end = self.text.find(". ").or_else(|| self.text.find("\n\n"));
+        let sentence = end.and_then(|end| self.text.get(..end)).unwrap_or(&self.text);
+        sentence.trim_end_matches('.')
+    }
+}
+
+/// The message that a field holds, unless JSON has a form of its own for it.
+pub(crate) fn plain_message(kind: &Kind) -> Option<MessageDescriptor> {
+    let message = kind.as_message()?;
+    (!is_special(message.full_name())).then(|| message.clone())
+}
+
+/// Well-known types that the JSON mapping writes in another form than as a message.
+pub(crate) fn is_special(name: &str) -> bool {
+    wrapped(name).is_some()
+        || matches!(
+            name,
+            "google.protobuf.Timestamp"
+                | "google.protobuf.Duration"
+                | "google.protobuf.FieldMask"
+                | "google.protobuf.Struct"
+                | "google.protobuf.Value"
+                | "google.protobuf.ListValue"
+                | "google.protobuf.Any"
+        )
+}
+
+/// The `Kind` within a wrapper type.
+pub(crate) fn wrapped(name: &str) -> Option<Kind> {
+    Some(match name.strip_prefix("google.protobuf.")? {
+        "BoolValue" => Kind::Bool,
+        "Int32Value" => Kind::Int32,
+        "UInt32Value" => Kind::Uint32,
+        "Int64Value" => Kind::Int64,
+        "UInt64Value" => Kind::Uint64,
+        "FloatValue" => Kind::Float,
+        "DoubleValue" => Kind::Double,
+        "StringValue" => Kind::String,
+        "BytesValue" => Kind::Bytes,
+        _ => return None,
+    })
+}

@@ -1,0 +1,208 @@
+//! Replies and refusals as HTTP.
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use tonic::Code;
+
+use crate::{
+    fault::{Fault, reason},
+    host::Host,
+    route::Route,
+    shape::{Cardinality, Field, Kind, Shape},
+    wire::{self, Value},
+    write,
+};
+
+/// Response metadata that are HTTP headers too.
+const FORWARDED: [HeaderName; 4] = [
+    header::ETAG,
+    header::LOCATION,
+    header::RETRY_AFTER,
+    HeaderName::from_static("idempotency-replayed"),
+];
+
+/// What a path segment has to encode; an id's colons may stay (RFC 3986, section 3.3).
+const SEGMENT: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'/')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+pub(crate) fn success(
+    route: &'static Route,
+    path: &str,
+    reply: tonic::Response<Bytes>,
+) -> Result<Response, Fault> {
+    let (metadata, message, _) = reply.into_parts();
+    let status = StatusCode::from_u16(route.status).unwrap_or_default();
+    let mut response = if status == StatusCode::NO_CONTENT {
+        Response::new(Body::empty())
+    } else {
+        let body = body(route, &message).map_err(|wire::Malformed| broken(route))?;
+        let mut response = Response::new(Body::from(body));
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type(route));
+        response
+    };
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, caching(route));
+    if status == StatusCode::CREATED
+        && let Some(location) = location(route, path, &message)
+    {
+        headers.insert(header::LOCATION, location);
+    }
+    forward(&metadata.into_headers(), headers);
+    Ok(response)
+}
+
+fn content_type(route: &Route) -> HeaderValue {
+    match route.content_type {
+        "" => JSON,
+        own => HeaderValue::from_static(own),
+    }
+}
+
+fn caching(route: &Route) -> HeaderValue {
+    match route.max_age_seconds {
+        0 => HeaderValue::from_static("no-store"),
+        seconds => HeaderValue::try_from(format!("public, max-age={seconds}"))
+            .unwrap_or(HeaderValue::from_static("no-store")),
+    }
+}
+
+fn forward(from: &HeaderMap, to: &mut HeaderMap) {
+    for name in FORWARDED {
+        if let Some(value) = from.get(&name) {
+            to.insert(name, value.clone());
+        }
+    }
+}
+
+pub(crate) fn broken(route: &Route) -> Fault {
+    let message = format!("the answer of `{}` is not its message", route.rpc);
+    Fault::new(Code::Internal, reason::INTERNAL, message)
+}
+
+/// The body of a success, by the route's form.
+pub(crate) fn body(route: &Route, message: &[u8]) -> Result<Vec<u8>, wire::Malformed> {
+    let shape = route.output;
+    if let Some(field) = route.raw.and_then(|at| shape.fields.get(usize::from(at))) {
+        return raw(field, shape, message);
+    }
+    let mut out = Vec::with_capacity(message.len() * 2 + 64);
+    match (route.ok, route.envelope) {
+        (false, _) => content(&mut out, route, message)?,
+        (true, "") => {
+            out.extend_from_slice(b"{\"ok\":true");
+            if !shape.fields.is_empty() {
+                out.push(b',');
+            }
+            write::members(&mut out, shape, message, 0)?;
+            out.push(b'}');
+        }
+        (true, envelope) => {
+            out.extend_from_slice(b"{\"ok\":true,\"");
+            out.extend_from_slice(envelope.as_bytes());
+            out.extend_from_slice(b"\":");
+            content(&mut out, route, message)?;
+            out.push(b'}');
+        }
+    }
+    Ok(out)
+}
+
+fn content(out: &mut Vec<u8>, route: &Route, message: &[u8]) -> Result<(), wire::Malformed> {
+    match route.response_body {
+        Some(at) => write::field(out, route.output, usize::from(at), message),
+        None => write::message(out, route.output, message, 0),
+    }
+}
+
+fn raw(field: &Field, shape: &Shape, message: &[u8]) -> Result<Vec<u8>, wire::Malformed> {
+    if matches!(field.kind, Kind::String | Kind::Bytes) {
+        return Ok(match write::only(field, message)? {
+            Some(Value::Bytes(bytes)) => bytes.to_vec(),
+            _ => Vec::new(),
+        });
+    }
+    let mut out = Vec::with_capacity(message.len() * 2);
+    write::field(&mut out, shape, shape.position(field.name).unwrap_or_default(), message)?;
+    Ok(out)
+}
+
+/// Where a new record is: below the collection, by its `id`, or by that of the first record in
+/// the response that has one.
+fn location(route: &Route, path: &str, message: &[u8]) -> Option<HeaderValue> {
+    if route.method != "POST" || !route.verb.is_empty() {
+        return None;
+    }
+    let id = id(route.output, message).or_else(|| {
+        route.output.fields.iter().find_map(|field| match &field.kind {
+            Kind::Message(inner) if field.cardinality == Cardinality::Optional => {
+                let Some(Value::Bytes(message)) = write::only(field, message).ok()? else {
+                    return None;
+                };
+                id(inner, message)
+            }
+            _ => None,
+        })
+    })?;
+    let id = utf8_percent_encode(id, SEGMENT);
+    HeaderValue::try_from(format!("{path}/{id}")).ok()
+}
+
+fn id<'a>(shape: &Shape, message: &'a [u8]) -> Option<&'a str> {
+    let field = shape.field("id").filter(|field| matches!(field.kind, Kind::String))?;
+    let Some(Value::Bytes(id)) = write::only(field, message).ok()? else { return None };
+    std::str::from_utf8(id).ok().filter(|id| !id.is_empty())
+}
+
+/// A refusal in the host's form, with the headers that RFC 9110 asks of its status.
+pub(crate) fn refusal(
+    host: &impl Host,
+    fault: Fault,
+    request_id: Option<&HeaderValue>,
+) -> Response {
+    let status = host.status(&fault);
+    let id = request_id.and_then(|id| id.to_str().ok());
+    let mut response = Response::new(Body::from(host.render(&fault, id)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    for (key, name) in [("allow", header::ALLOW), ("retry_after", header::RETRY_AFTER)] {
+        if let Some(value) = fault.about(key).and_then(|value| HeaderValue::try_from(value).ok()) {
+            headers.insert(name, value);
+        }
+    }
+    headers.extend(fault.headers);
+    response
+}
+
+/// What a failed call's metadata says to HTTP.
+pub(crate) fn failed(status: tonic::Status) -> Fault {
+    let mut found = HeaderMap::new();
+    forward(status.metadata().as_ref(), &mut found);
+    let mut fault = Fault::from(status);
+    fault.headers = found.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
+    fault
+}

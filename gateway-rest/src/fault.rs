@@ -1,0 +1,150 @@
+//! A call that failed, here or in the service, before it has a shape on the wire.
+
+use std::borrow::Cow;
+
+use http::{HeaderName, HeaderValue, StatusCode};
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+/// The reasons that the gateway itself gives.
+pub mod reason {
+    /// Members of the body, parameters of the query or variables of the path are wrong.
+    pub const INVALID_REQUEST: &str = "invalid_request";
+    /// The body is not one JSON value.
+    pub const MALFORMED_JSON: &str = "malformed_json";
+    /// No route has this path.
+    pub const NOT_FOUND: &str = "not_found";
+    /// The path takes other methods; they are in the metadata `allow` and the header Allow.
+    pub const METHOD_NOT_ALLOWED: &str = "method_not_allowed";
+    /// The body is over the host's limit.
+    pub const TOO_LARGE: &str = "too_large";
+    /// The body is not JSON by its Content-Type.
+    pub const UNSUPPORTED_MEDIA_TYPE: &str = "unsupported_media_type";
+    /// The service's answer could not be read.
+    pub const INTERNAL: &str = "internal";
+    /// The service takes no calls.
+    pub const UNAVAILABLE: &str = "unavailable";
+}
+
+/// A call that failed, here or in the service.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    pub code: Code,
+    /// ErrorInfo's reason, or one of [`reason`]; empty when the service gave none.
+    pub reason: Cow<'static, str>,
+    /// For people.
+    pub message: Cow<'static, str>,
+    /// Each member, parameter or variable at fault.
+    pub problems: Vec<Problem>,
+    /// ErrorInfo's metadata.
+    pub metadata: Vec<(String, String)>,
+    /// The HTTP status, where the gateway knows better than the code; else the host's choice.
+    pub status: Option<StatusCode>,
+    /// Response headers: Allow, Retry-After, ….
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// One thing wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// As the client wrote it: `tool.tags[1]`; empty: the body as a whole.
+    pub field: String,
+    /// What is wrong, to be read after the field's name: `must be a string, not a number`.
+    pub problem: String,
+}
+
+impl Fault {
+    pub fn new(code: Code, reason: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            reason: Cow::Borrowed(reason),
+            message: message.into(),
+            problems: Vec::new(),
+            metadata: Vec::new(),
+            status: None,
+            headers: Vec::new(),
+        }
+    }
+
+    /// 400 that names everything at fault.
+    pub fn invalid(problems: Vec<Problem>) -> Self {
+        let mut message = String::from("the request is invalid: ");
+        for (place, Problem { field, problem }) in problems.iter().enumerate() {
+            if place > 0 {
+                message.push_str("; ");
+            }
+            if field.is_empty() {
+                message.push_str(problem);
+            } else {
+                message.push('`');
+                message.push_str(field);
+                message.push_str("` ");
+                message.push_str(problem);
+            }
+        }
+        let fault = Self::new(Code::InvalidArgument, reason::INVALID_REQUEST, message);
+        Self { problems, status: Some(StatusCode::BAD_REQUEST), ..fault }
+    }
+
+    /// The status that google.rpc.Code documents for the code.
+    pub fn default_status(&self) -> StatusCode {
+        self.status.unwrap_or(match self.code {
+            Code::Ok => StatusCode::OK,
+            Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => {
+                StatusCode::BAD_REQUEST
+            }
+            Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Code::PermissionDenied => StatusCode::FORBIDDEN,
+            Code::NotFound => StatusCode::NOT_FOUND,
+            Code::AlreadyExists | Code::Aborted => StatusCode::CONFLICT,
+            Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
+            Code::Unimplemented => StatusCode::NOT_IMPLEMENTED,
+            Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Code::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
+            Code::Cancelled => StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST),
+            Code::Unknown | Code::Internal | Code::DataLoss => StatusCode::INTERNAL_SERVER_ERROR,
+        })
+    }
+
+    /// One value of ErrorInfo's metadata.
+    pub fn about(&self, key: &str) -> Option<&str> {
+        self.metadata.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Names the members as the client wrote them: `tool.name` is `name` when the body is `tool`.
+    pub(crate) fn below(mut self, body: &str) -> Self {
+        let quoted = format!("`{body}.");
+        let mut changed = false;
+        for problem in &mut self.problems {
+            let inner = problem.field.strip_prefix(body).and_then(|rest| rest.strip_prefix('.'));
+            if let Some(inner) = inner.map(str::to_owned) {
+                problem.field = inner;
+                changed = true;
+            }
+        }
+        if changed && self.message.contains(&quoted) {
+            self.message = Cow::Owned(self.message.replace(&quoted, "`"));
+        }
+        self
+    }
+}
+
+impl From<Status> for Fault {
+    fn from(status: Status) -> Self {
+        let details = status.get_error_details();
+        let mut fault = Self::new(status.code(), "", status.message().to_owned());
+        if let Some(info) = details.error_info() {
+            fault.reason = Cow::Owned(info.reason.clone());
+            fault.metadata =
+                info.metadata.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+            fault.metadata.sort();
+        }
+        if let Some(bad) = details.bad_request() {
+            let problems = bad.field_violations.iter();
+            fault.problems = problems
+                .map(|v| Problem { field: v.field.clone(), problem: v.description.clone() })
+                .collect();
+        }
+        fault
+    }
+}

@@ -1,0 +1,272 @@
+//! The tower service that takes HTTP calls to the gRPC services.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{body::Body, extract::Request, response::Response};
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode, Uri, header, request::Parts, uri::PathAndQuery,
+};
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tonic::{
+    Code, Status,
+    client::{Grpc, GrpcService},
+    metadata::MetadataMap,
+};
+
+use crate::{
+    answer,
+    codec::Raw,
+    fault::{Fault, reason},
+    host::Host,
+    paths::Tree,
+    request,
+    route::{Body as BodyOf, Route},
+    stream,
+};
+
+/// In the extensions of every call that came by REST, for [`Host::admit`] and the handler.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub route: &'static Route,
+    pub method: Method,
+    /// As the client sent it.
+    pub uri: Uri,
+}
+
+/// Headers that speak of the HTTP message, and mean nothing or something else to gRPC.
+const DROPPED: [&str; 14] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "grpc-accept-encoding",
+    "grpc-encoding",
+    "grpc-timeout",
+    "host",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// A tower service over `S`: see [`router`](crate::router).
+pub struct Gateway<H, S> {
+    grpc: S,
+    inner: Arc<Inner<H>>,
+}
+
+struct Inner<H> {
+    host: Arc<H>,
+    tree: Tree,
+}
+
+impl<H, S: Clone> Clone for Gateway<H, S> {
+    fn clone(&self) -> Self {
+        Self { grpc: self.grpc.clone(), inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<H: Host, S> Gateway<H, S> {
+    pub fn new(routes: impl IntoIterator<Item = &'static Route>, grpc: S, host: H) -> Self {
+        let mut tree = Tree::default();
+        for route in routes {
+            tree.insert(route);
+        }
+        Self { grpc, inner: Arc::new(Inner { host: Arc::new(host), tree }) }
+    }
+}
+
+impl<H, S> tower::Service<Request> for Gateway<H, S>
+where
+    H: Host,
+    S: GrpcService<tonic::body::Body> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+    S::ResponseBody: http_body::Body<Data = Bytes> + Send + 'static,
+    <S::ResponseBody as http_body::Body>::Error:
+        Into<Box<dyn std::error::Error + Send + Sync>> + Send,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Request) -> Self::Future {
+        let (grpc, inner) = (self.grpc.clone(), Arc::clone(&self.inner));
+        Box::pin(async move { Ok(inner.answer(grpc, call).await) })
+    }
+}
+
+impl<H: Host> Inner<H> {
+    async fn answer<S>(&self, grpc: S, call: Request) -> Response
+    where
+        S: GrpcService<tonic::body::Body>,
+        S::ResponseBody: http_body::Body<Data = Bytes> + Send + 'static,
+        <S::ResponseBody as http_body::Body>::Error:
+            Into<Box<dyn std::error::Error + Send + Sync>> + Send,
+    {
+        let (mut parts, body) = call.into_parts();
+        let request_id = self.host.request_id(&parts);
+        let is_head = parts.method == Method::HEAD;
+        let response = match self.tree.find(parts.method.as_str(), parts.uri.path()) {
+            Some(route) => self.call(grpc, route, parts, body, request_id.as_ref()).await,
+            None => Err(self.nowhere(&mut parts).await),
+        };
+        let response = response
+            .unwrap_or_else(|fault| answer::refusal(&*self.host, fault, request_id.as_ref()));
+        if is_head { headers_only(response) } else { response }
+    }
+
+    /// The path is unknown, or does not take this method; who may not know gets neither.
+    async fn nowhere(&self, parts: &mut Parts) -> Fault {
+        let path = parts.uri.path();
+        let routes = self.tree.all(path);
+        let Some(route) = routes.first() else {
+            let fault = Fault::new(Code::NotFound, reason::NOT_FOUND, "there is nothing here");
+            return Fault { status: Some(StatusCode::NOT_FOUND), ..fault };
+        };
+        let mut methods: Vec<&str> = routes.iter().map(|route| route.method).collect();
+        if methods.contains(&"GET") {
+            methods.push("HEAD");
+        }
+        methods.sort_unstable();
+        methods.dedup();
+        let allow = methods.join(", ");
+        if let Err(refused) = self.admit(route, parts).await {
+            return answer::failed(refused);
+        }
+        let message = format!("this path takes {allow}, not {}", parts.method);
+        let fault = Fault::new(Code::Unimplemented, reason::METHOD_NOT_ALLOWED, message);
+        Fault {
+            status: Some(StatusCode::METHOD_NOT_ALLOWED),
+            metadata: vec![("allow".to_owned(), allow)],
+            ..fault
+        }
+    }
+
+    async fn admit(&self, route: &'static Route, parts: &mut Parts) -> Result<(), Status> {
+        let call = Call { route, method: parts.method.clone(), uri: parts.uri.clone() };
+        parts.extensions.insert(call);
+        self.host.admit(route, parts).await
+    }
+
+    async fn call<S>(
+        &self,
+        grpc: S,
+        route: &'static Route,
+        mut parts: Parts,
+        body: Body,
+        request_id: Option<&HeaderValue>,
+    ) -> Result<Response, Fault>
+    where
+        S: GrpcService<tonic::body::Body>,
+        S::ResponseBody: http_body::Body<Data = Bytes> + Send + 'static,
+        <S::ResponseBody as http_body::Body>::Error:
+            Into<Box<dyn std::error::Error + Send + Sync>> + Send,
+    {
+        self.admit(route, &mut parts).await.map_err(answer::failed)?;
+        let body = self.read(&parts.headers, route, body).await?;
+        let query = parts.uri.query().unwrap_or_default();
+        let message = request::assemble(route, parts.uri.path(), query, &body)?;
+        let codec = Raw { length: message.len() };
+        let form = stream::Form::of(&parts.headers);
+        let request =
+            tonic::Request::from_parts(metadata(parts.headers), parts.extensions, message);
+        // In process: there is no one to protect from a large answer.
+        let mut client = Grpc::new(grpc).max_decoding_message_size(usize::MAX);
+        client.ready().await.map_err(|_| {
+            Fault::new(Code::Unavailable, reason::UNAVAILABLE, "the service takes no calls")
+        })?;
+        let rpc = PathAndQuery::from_static(route.rpc);
+        if route.streams {
+            let reply = client.server_streaming(request, rpc, codec).await;
+            let messages = reply.map_err(|status| refused(route, status))?.into_inner();
+            let host = Arc::clone(&self.host);
+            return Ok(stream::respond(host, route, form, request_id.cloned(), messages));
+        }
+        let reply = client.unary(request, rpc, codec).await;
+        let reply = reply.map_err(|status| refused(route, status))?;
+        answer::success(route, parts.uri.path(), reply)
+    }
+
+    async fn read(
+        &self,
+        headers: &HeaderMap,
+        route: &'static Route,
+        body: Body,
+    ) -> Result<Bytes, Fault> {
+        if body.is_end_stream() {
+            return Ok(Bytes::new());
+        }
+        let limit = self.host.body_limit();
+        if body.size_hint().lower() > limit as u64 {
+            return Err(too_large(limit));
+        }
+        let body = Limited::new(body, limit).collect().await.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                return too_large(limit);
+            }
+            Fault::invalid(request::whole("the body ended early"))
+        })?;
+        let body = body.to_bytes();
+        if !body.is_empty() && route.body != BodyOf::None && !is_json(headers) {
+            let message = "send the body as `Content-Type: application/json`";
+            let fault = Fault::new(Code::InvalidArgument, reason::UNSUPPORTED_MEDIA_TYPE, message);
+            return Err(Fault { status: Some(StatusCode::UNSUPPORTED_MEDIA_TYPE), ..fault });
+        }
+        Ok(body)
+    }
+}
+
+/// The service names members by its request, the client by the body that it sent.
+fn refused(route: &'static Route, status: Status) -> Fault {
+    let fault = answer::failed(status);
+    match route.body_field() {
+        Some(field) => fault.below(field.name),
+        None => fault,
+    }
+}
+
+fn too_large(limit: usize) -> Fault {
+    let message = format!("the body is larger than {limit} bytes");
+    let fault = Fault::new(Code::OutOfRange, reason::TOO_LARGE, message);
+    Fault { status: Some(StatusCode::PAYLOAD_TOO_LARGE), ..fault }
+}
+
+/// `application/json` or `…+json`; JSON has no charset but UTF-8 (RFC 8259, section 8.1).
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.is_some_and(|value| {
+        let essence = value.split(';').next().unwrap_or_default().trim();
+        let ends = essence.len().checked_sub(5).and_then(|at| essence.get(at..));
+        essence.eq_ignore_ascii_case("application/json")
+            || ends.is_some_and(|end| end.eq_ignore_ascii_case("+json"))
+    })
+}
+
+fn metadata(mut headers: HeaderMap) -> MetadataMap {
+    for name in DROPPED {
+        headers.remove(name);
+    }
+    MetadataMap::from_headers(headers)
+}
+
+/// The answer to HEAD: that to GET, with its length and without its body.
+fn headers_only(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Response::from_parts(parts, Body::empty())
+}

@@ -1,0 +1,297 @@
+//! JSON text -> protobuf bytes in one pass, by [`Shape`]; finds every fault of the text.
+
+mod free;
+mod number;
+mod scalar;
+mod text;
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use tonic::Code;
+
+use crate::{
+    fault::{Fault, reason},
+    problems::{Path, Problems},
+    shape::{Cardinality, Field, Kind, Shape},
+    wire::{self, Wire},
+};
+pub(crate) use scalar::from_text;
+pub(crate) use text::Stop;
+use text::{DEPTH, Text};
+
+/// Which fields of one message were there, by position.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Seen([u64; MOST_FIELDS / 64]);
+
+/// Fields that one message may have; `gateway-rest-build` refuses more.
+const MOST_FIELDS: usize = 256;
+
+impl Seen {
+    /// True when the field was there before.
+    fn again(&mut self, position: usize) -> bool {
+        let bit = 1 << (position % 64);
+        self.0.get_mut(position / 64).is_some_and(|word| {
+            let again = *word & bit != 0;
+            *word |= bit;
+            again
+        })
+    }
+
+    pub(crate) fn contains(self, position: usize) -> bool {
+        self.0.get(position / 64).is_some_and(|word| word & (1 << (position % 64)) != 0)
+    }
+}
+
+/// Reads one text into `out`; what is wrong goes to `problems`, and `out` is then worth nothing.
+pub(crate) struct Reader<'a> {
+    text: Text<'a>,
+    depth: u8,
+    out: &'a mut Vec<u8>,
+    problems: &'a mut Problems,
+    /// Member names of the free-form objects that are open, to find duplicates.
+    names: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(text: &'a str, out: &'a mut Vec<u8>, problems: &'a mut Problems) -> Self {
+        Self { text: Text::new(text), depth: 0, out, problems, names: Vec::new() }
+    }
+
+    /// A whole text that is one message; says which members it had.
+    pub(crate) fn whole(&mut self, shape: &'static Shape) -> Result<Seen, Stop> {
+        let seen = self.message(shape, &Path::Root)?;
+        self.text.end()?;
+        Ok(seen)
+    }
+
+    /// A whole text that is the value of one field, which is written with its tag. Says which
+    /// members it had, if it is a message.
+    pub(crate) fn whole_field(&mut self, field: &'static Field) -> Result<Seen, Stop> {
+        let seen = match (&field.kind, field.cardinality) {
+            (Kind::Message(shape), Cardinality::Single | Cardinality::Optional) => {
+                wire::put_tag(self.out, field.number, Wire::Length);
+                let start = wire::open(self.out);
+                let seen = self.message(shape, &Path::Root)?;
+                wire::close(self.out, start);
+                seen
+            }
+            _ => {
+                self.field(field, &Path::Root)?;
+                Seen::default()
+            }
+        };
+        self.text.end()?;
+        Ok(seen)
+    }
+
+    /// Opens an array or object; false when something else stood there, which is reported.
+    fn enter(&mut self, bracket: u8, path: &Path<'_>) -> Result<bool, Stop> {
+        if !self.text.take(bracket) {
+            let expected = if bracket == b'[' { "an array" } else { "an object" };
+            self.mistyped(expected, path)?;
+            return Ok(false);
+        }
+        self.deeper(path)?;
+        Ok(true)
+    }
+
+    fn deeper(&mut self, path: &Path<'_>) -> Result<(), Stop> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            self.problems.add(path, format!("is nested deeper than {DEPTH} levels"));
+            return Err(Stop::Deep);
+        }
+        Ok(())
+    }
+
+    fn mistyped(&mut self, expected: &str, path: &Path<'_>) -> Result<(), Stop> {
+        let found = self.text.found()?;
+        self.problems.add(path, format!("must be {expected}, not {found}"));
+        self.skip(path)
+    }
+
+    fn message(&mut self, shape: &'static Shape, path: &Path<'_>) -> Result<Seen, Stop> {
+        let mut seen = Seen::default();
+        if !self.enter(b'{', path)? {
+            return Ok(seen);
+        }
+        // Members of oneofs that have a value: a null excludes nothing.
+        let mut chosen = Seen::default();
+        let mut more = !self.text.take(b'}');
+        while more {
+            let name = self.text.name()?;
+            let here = Path::Member(path, &name);
+            match shape.position(&name).and_then(|at| Some((at, shape.fields.get(at)?))) {
+                None => {
+                    self.problems.add(here, "is no member that is known here");
+                    self.skip(&here)?;
+                }
+                Some((position, _)) if seen.again(position) => {
+                    self.problems.add(here, "is given more than once");
+                    self.skip(&here)?;
+                }
+                Some((position, field)) => {
+                    let given = self.field(field, &here)?;
+                    if given && field.oneof != 0 {
+                        self.exclusive(shape, chosen, field, &here);
+                        chosen.again(position);
+                    }
+                }
+            }
+            more = self.text.another(b'}')?;
+        }
+        self.depth -= 1;
+        Ok(seen)
+    }
+
+    /// Reports a second member of one oneof.
+    fn exclusive(&mut self, shape: &Shape, chosen: Seen, field: &Field, path: &Path<'_>) {
+        let mut others = shape.fields.iter().enumerate();
+        let other = others.find(|(at, other)| other.oneof == field.oneof && chosen.contains(*at));
+        if let Some((_, other)) = other {
+            self.problems.add(path, format!("excludes `{}`: give one of them", other.name));
+        }
+    }
+
+    /// A field with its tag; false when it was null, which is absence.
+    fn field(&mut self, field: &'static Field, path: &Path<'_>) -> Result<bool, Stop> {
+        let alone = matches!(field.cardinality, Cardinality::Single | Cardinality::Optional);
+        let null_is_a_value = alone && matches!(field.kind, Kind::Value);
+        if self.text.peek() == b'n' && !null_is_a_value {
+            self.text.word("null")?;
+            return Ok(false);
+        }
+        match field.cardinality {
+            Cardinality::Single | Cardinality::Optional => self.tagged(field, path)?,
+            Cardinality::Repeated => self.list(field, path)?,
+            Cardinality::Map => self.map(field, path)?,
+        }
+        Ok(true)
+    }
+
+    fn tagged(&mut self, field: &'static Field, path: &Path<'_>) -> Result<(), Stop> {
+        wire::put_tag(self.out, field.number, Wire::of(&field.kind));
+        self.value(&field.kind, path)
+    }
+
+    fn list(&mut self, field: &'static Field, path: &Path<'_>) -> Result<(), Stop> {
+        if !self.enter(b'[', path)? {
+            return Ok(());
+        }
+        let packed = Wire::of(&field.kind) != Wire::Length;
+        let mut more = !self.text.take(b']');
+        let mut start = 0;
+        if packed && more {
+            wire::put_tag(self.out, field.number, Wire::Length);
+            start = wire::open(self.out);
+        }
+        let (closing, mut place) = (more, 0);
+        while more {
+            let here = Path::Item(path, place);
+            if packed {
+                self.value(&field.kind, &here)?;
+            } else {
+                self.tagged(field, &here)?;
+            }
+            place += 1;
+            more = self.text.another(b']')?;
+        }
+        if packed && closing {
+            wire::close(self.out, start);
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// An object whose names are keys, as entries of two fields.
+    fn map(&mut self, field: &'static Field, path: &Path<'_>) -> Result<(), Stop> {
+        let Kind::Message(Shape { fields: [key, value], .. }) = &field.kind else {
+            return self.skip(path);
+        };
+        if !self.enter(b'{', path)? {
+            return Ok(());
+        }
+        let base = self.names.len();
+        let mut more = !self.text.take(b'}');
+        while more {
+            let name = self.text.name()?;
+            let here = Path::Member(path, &name);
+            wire::put_tag(self.out, field.number, Wire::Length);
+            let start = wire::open(self.out);
+            wire::put_tag(self.out, key.number, Wire::of(&key.kind));
+            if let Err(problem) = from_text(&key.kind, &name, self.out) {
+                self.problems.add(here, format!("is no key: it {problem}"));
+            }
+            self.tagged(value, &here)?;
+            wire::close(self.out, start);
+            self.names.push(name);
+            more = self.text.another(b'}')?;
+        }
+        self.unique(base, path);
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Passes over any value. Duplicate names within it go unnoticed: it is refused anyway.
+    fn skip(&mut self, path: &Path<'_>) -> Result<(), Stop> {
+        match self.text.peek() {
+            b'"' => self.text.string().map(drop),
+            b't' => self.text.word("true"),
+            b'f' => self.text.word("false"),
+            b'n' => self.text.word("null"),
+            b'[' => {
+                self.enter(b'[', path)?;
+                let mut more = !self.text.take(b']');
+                while more {
+                    self.skip(path)?;
+                    more = self.text.another(b']')?;
+                }
+                self.depth -= 1;
+                Ok(())
+            }
+            b'{' => {
+                self.enter(b'{', path)?;
+                let mut more = !self.text.take(b'}');
+                while more {
+                    self.text.name()?;
+                    self.skip(path)?;
+                    more = self.text.another(b'}')?;
+                }
+                self.depth -= 1;
+                Ok(())
+            }
+            _ => self.text.number().map(drop),
+        }
+    }
+}
+
+/// The text of a body; a fault when its bytes are no UTF-8.
+pub(crate) fn utf8(json: &[u8]) -> Result<&str, Fault> {
+    std::str::from_utf8(json)
+        .map_err(|error| malformed(format!("the body is no UTF-8 at byte {}", error.valid_up_to())))
+}
+
+/// What came of reading: the faults of a text that ended early, or of one that did not.
+pub(crate) fn verdict<T>(
+    read: Result<T, Stop>,
+    text: &str,
+    problems: &mut Problems,
+) -> Result<Option<T>, Fault> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(Stop::Deep) => Ok(None),
+        Err(Stop::Malformed(at, expected)) => {
+            let (line, column) = Text::line_and_column(text, at);
+            *problems = Problems::default();
+            Err(malformed(format!(
+                "the body is malformed JSON at line {line}, column {column}: expected {expected}"
+            )))
+        }
+    }
+}
+
+fn malformed(message: String) -> Fault {
+    let fault = Fault::new(Code::InvalidArgument, reason::MALFORMED_JSON, message);
+    Fault { status: Some(StatusCode::BAD_REQUEST), ..fault }
+}

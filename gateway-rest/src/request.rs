@@ -1,0 +1,211 @@
+//! One protobuf message out of the path, the query and the body.
+//!
+//! Written in that order reversed: of a field that is there twice protobuf keeps the last, so the
+//! URL wins.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use crate::{
+    fault::{Fault, Problem},
+    paths,
+    problems::Problems,
+    read::{self, Reader, Seen},
+    route::{Body, Route},
+    shape::{Cardinality, Field, Kind, Shape},
+    wire::{self, Wire},
+};
+
+/// Messages that a query parameter may go down through.
+const DEPTH: usize = 8;
+
+pub(crate) fn assemble(
+    route: &'static Route,
+    path: &str,
+    query: &str,
+    body: &[u8],
+) -> Result<Bytes, Fault> {
+    let mut out = Vec::with_capacity(body.len() + query.len() + path.len() + 16);
+    let mut problems = Problems::default();
+    from_body(route, body, &mut out, &mut problems)?;
+    from_query(route, query, &mut out, &mut problems);
+    from_path(route, path, &mut out, &mut problems);
+    if problems.is_empty() { Ok(out.into()) } else { Err(Fault::invalid(problems.into_list())) }
+}
+
+fn from_body(
+    route: &'static Route,
+    body: &[u8],
+    out: &mut Vec<u8>,
+    problems: &mut Problems,
+) -> Result<(), Fault> {
+    let mut text = read::utf8(body)?;
+    let is_empty = text.trim_ascii().is_empty();
+    let field = route.body_field();
+    if route.body == Body::None {
+        if !is_empty && text.trim_ascii() != "{}" {
+            problems.add("", "there is a body, and this operation takes none");
+        }
+        return Ok(());
+    }
+    if is_empty {
+        if field.is_some_and(|field| !is_object(field)) {
+            return Ok(());
+        }
+        // So that the service names each member that is required.
+        text = "{}";
+    }
+    let mut reader = Reader::new(text, out, problems);
+    let read = match field {
+        Some(field) => reader.whole_field(field),
+        None => reader.whole(route.input),
+    };
+    let Some(seen) = read::verdict(read, text, problems)? else { return Ok(()) };
+    if field.is_none() {
+        let given = route.variables.iter().filter(|variable| match variable.fields {
+            [position] => seen.contains(usize::from(*position)),
+            _ => false,
+        });
+        for variable in given {
+            problems.add(variable.path, "is given by the path");
+        }
+    }
+    fill_mask(route, seen, out);
+    Ok(())
+}
+
+fn is_object(field: &Field) -> bool {
+    let single = matches!(field.cardinality, Cardinality::Single | Cardinality::Optional);
+    single && matches!(field.kind, Kind::Message(_) | Kind::Struct)
+}
+
+/// The members that the body has, null ones too, become the paths of the mask.
+fn fill_mask(route: &'static Route, seen: Seen, out: &mut Vec<u8>) {
+    let Some((at, mask)) =
+        route.mask.and_then(|at| Some((usize::from(at), route.input.fields.get(usize::from(at))?)))
+    else {
+        return;
+    };
+    let shape = match route.body_field().map(|field| &field.kind) {
+        Some(Kind::Message(shape)) => shape,
+        Some(_) => return,
+        None if seen.contains(at) => return,
+        None => route.input,
+    };
+    wire::put_tag(out, mask.number, Wire::Length);
+    let start = wire::open(out);
+    for (position, field) in shape.fields.iter().enumerate() {
+        if seen.contains(position) {
+            wire::put_tag(out, 1, Wire::Length);
+            wire::put_bytes(out, field.name.as_bytes());
+        }
+    }
+    wire::close(out, start);
+}
+
+fn from_query(route: &'static Route, query: &str, out: &mut Vec<u8>, problems: &mut Problems) {
+    let mut given: Vec<Cow<'_, str>> = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
+        let Some(name) = decode(name) else {
+            problems.add(name, "is no UTF-8");
+            continue;
+        };
+        let Some(text) = decode(text) else {
+            problems.add(name, "is no UTF-8");
+            continue;
+        };
+        let mut way = [0; DEPTH];
+        let Some((way, field)) = resolve(route, &name, &mut way) else {
+            problems.add(name, "is no query parameter that is known here");
+            continue;
+        };
+        if field.cardinality != Cardinality::Repeated {
+            if given.contains(&name) {
+                problems.add(name, "is given more than once");
+                continue;
+            }
+            given.push(name.clone());
+        }
+        if let Err(problem) = put(route.input, way, &text, out) {
+            problems.add(name, problem);
+        }
+    }
+}
+
+/// `+` is a space in a query, and only there.
+fn decode(raw: &str) -> Option<Cow<'_, str>> {
+    if !raw.contains('+') {
+        return paths::decode(raw);
+    }
+    let spaced = raw.replace('+', " ");
+    paths::decode(&spaced).map(|text| Cow::Owned(text.into_owned()))
+}
+
+/// The way from the request down to a query parameter's field; None when there is none, or when
+/// the path, the body or the mask has it.
+fn resolve<'a>(
+    route: &'static Route,
+    name: &str,
+    way: &'a mut [u16; DEPTH],
+) -> Option<(&'a [u16], &'static Field)> {
+    if route.body == Body::Whole || route.variables.iter().any(|v| v.path == name) {
+        return None;
+    }
+    let mut shape = route.input;
+    let mut parts = name.split('.').peekable();
+    for depth in 0..DEPTH {
+        let at = shape.position(parts.next()?)?;
+        let field = shape.fields.get(at)?;
+        let position = u16::try_from(at).ok()?;
+        let top = (depth == 0).then_some(position);
+        let taken =
+            top.is_some() && (route.mask == top || top.map(Body::Field) == Some(route.body));
+        if taken || field.cardinality == Cardinality::Map {
+            return None;
+        }
+        *way.get_mut(depth)? = position;
+        if parts.peek().is_none() {
+            return Some((way.get(..=depth)?, field));
+        }
+        match &field.kind {
+            Kind::Message(inner) if field.cardinality != Cardinality::Repeated => shape = inner,
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn from_path(route: &'static Route, path: &str, out: &mut Vec<u8>, problems: &mut Problems) {
+    for variable in route.variables {
+        let put = match paths::variable(route, variable.segments, path) {
+            Some(text) => put(route.input, variable.fields, &text, out),
+            None => Err("is no UTF-8".into()),
+        };
+        if let Err(problem) = put {
+            problems.add(variable.path, problem);
+        }
+    }
+}
+
+/// Writes a scalar at the end of a way through messages; protobuf merges them with what is there.
+fn put(shape: &Shape, way: &[u16], text: &str, out: &mut Vec<u8>) -> Result<(), Cow<'static, str>> {
+    let Some((first, rest)) = way.split_first() else { return Ok(()) };
+    let Some(field) = shape.fields.get(usize::from(*first)) else { return Ok(()) };
+    wire::put_tag(out, field.number, Wire::of(&field.kind));
+    match &field.kind {
+        Kind::Message(inner) if !rest.is_empty() => {
+            let start = wire::open(out);
+            put(inner, rest, text, out)?;
+            wire::close(out, start);
+            Ok(())
+        }
+        kind => read::from_text(kind, text, out),
+    }
+}
+
+/// One problem with the body as a whole.
+pub(crate) fn whole(problem: &str) -> Vec<Problem> {
+    vec![Problem { field: String::new(), problem: problem.to_owned() }]
+}

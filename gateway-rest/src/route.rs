@@ -1,0 +1,80 @@
+//! One HTTP binding of an RPC, as `gateway-rest-build` writes it.
+
+use crate::shape::{Field, Shape};
+
+/// One HTTP binding of an RPC.
+#[derive(Debug)]
+pub struct Route {
+    /// The gRPC path: `/package.v1.Service/Method`.
+    pub rpc: &'static str,
+    /// The HTTP method, in capitals. GET serves HEAD also.
+    pub method: &'static str,
+    /// The path template, as the proto has it.
+    pub path: &'static str,
+    /// The template's segments, without the verb.
+    pub segments: &'static [Segment],
+    /// What stands after the last `:`; empty: none.
+    pub verb: &'static str,
+    pub variables: &'static [Variable],
+    pub input: &'static Shape,
+    pub output: &'static Shape,
+    pub body: Body,
+    /// The response field that is the body: position in `output.fields`.
+    pub response_body: Option<u16>,
+    /// The `FieldMask` that a PATCH body's keys fill: position in `input.fields`.
+    pub mask: Option<u16>,
+    /// HTTP status of success.
+    pub status: u16,
+    /// The member that the response stands under, beside `ok`; empty: none.
+    pub envelope: &'static str,
+    /// Whether a success body opens with `"ok": true`.
+    pub ok: bool,
+    /// The response field that is the body as it stands: position in `output.fields`.
+    pub raw: Option<u16>,
+    /// Content type of a raw body; empty: application/json.
+    pub content_type: &'static str,
+    /// How long caches may keep the response, in seconds; 0: not at all.
+    pub max_age_seconds: u32,
+    /// Whether the RPC streams its responses.
+    pub streams: bool,
+}
+
+/// One segment of a path template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment {
+    Literal(&'static str),
+    /// `*`: any one segment that is not empty.
+    One,
+    /// `**`: all the rest, of which there may be none. Always last.
+    Rest,
+}
+
+/// A request field that the path gives.
+#[derive(Debug)]
+pub struct Variable {
+    /// As in the template: `id`, `tool.id`.
+    pub path: &'static str,
+    /// The way down from the request, as positions in each message's `fields`.
+    pub fields: &'static [u16],
+    /// The segments that it covers: from, and up to but without.
+    pub segments: (u16, u16),
+}
+
+/// Where the HTTP body goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    None,
+    /// `*`: the body is the request.
+    Whole,
+    /// The body is this field: position in `input.fields`.
+    Field(u16),
+}
+
+impl Route {
+    pub(crate) fn body_field(&self) -> Option<&'static Field> {
+        match self.body {
+            Body::Field(at) => self.input.fields.get(usize::from(at)),
+            Body::None | Body::Whole => None,
+        }
+    }
+}

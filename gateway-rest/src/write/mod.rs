@@ -1,0 +1,299 @@
+//! Protobuf bytes -> JSON text, straight into one buffer, by [`Shape`].
+//!
+//! A message is scanned once to find where each field lies, then written in the proto's order:
+//! the wire may have any order, and absent members are written too.
+
+mod free;
+mod scalar;
+
+use std::ops::Range;
+
+use crate::{
+    shape::{Cardinality, Field, Kind, Shape},
+    wire::{Input, Malformed, Value, Wire},
+};
+use scalar::{text, value};
+
+/// Messages within one another; also guards the stack against bytes made for that.
+const DEPTH: u8 = 64;
+
+/// Messages of up to so many fields need no memory of their own.
+const USUAL: usize = 48;
+
+/// A message as an object.
+pub(crate) fn message(
+    out: &mut Vec<u8>,
+    shape: &Shape,
+    proto: &[u8],
+    depth: u8,
+) -> Result<(), Malformed> {
+    out.push(b'{');
+    members(out, shape, proto, depth)?;
+    out.push(b'}');
+    Ok(())
+}
+
+/// A message's members, without the braces.
+pub(crate) fn members(
+    out: &mut Vec<u8>,
+    shape: &Shape,
+    proto: &[u8],
+    depth: u8,
+) -> Result<(), Malformed> {
+    with_places(shape, proto, |places| {
+        for (position, (field, place)) in shape.fields.iter().zip(places).enumerate() {
+            if position > 0 {
+                out.push(b',');
+            }
+            out.push(b'"');
+            out.extend_from_slice(field.name.as_bytes());
+            out.extend_from_slice(b"\":");
+            one(out, field, place, proto, depth)?;
+        }
+        Ok(())
+    })
+}
+
+/// One field of a message, alone. None when it is absent.
+pub(crate) fn only<'a>(field: &Field, proto: &'a [u8]) -> Result<Option<Value<'a>>, Malformed> {
+    let (mut input, mut found) = (Input(proto), None);
+    while !input.is_empty() {
+        let (number, wire) = input.tag()?;
+        let value = input.value(wire)?;
+        if number == field.number && wire == Wire::of(&field.kind) {
+            found = Some(value);
+        }
+    }
+    Ok(found)
+}
+
+/// The value of the field at `position`, as the whole text.
+pub(crate) fn field(
+    out: &mut Vec<u8>,
+    shape: &Shape,
+    position: usize,
+    proto: &[u8],
+) -> Result<(), Malformed> {
+    with_places(shape, proto, |places| {
+        let field = shape.fields.get(position).ok_or(Malformed)?;
+        one(out, field, places.get(position).ok_or(Malformed)?, proto, 0)
+    })
+}
+
+/// Where a field lies in its message.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// How often it is there.
+    count: u32,
+    /// From the first one's tag,
+    start: u32,
+    /// the last one's value,
+    value: u32,
+    /// up to the last one's end.
+    end: u32,
+}
+
+impl Place {
+    fn range(from: u32, to: u32) -> Range<usize> {
+        from as usize..to as usize
+    }
+
+    fn last(self) -> Range<usize> {
+        Self::range(self.value, self.end)
+    }
+
+    fn all(self) -> Range<usize> {
+        Self::range(self.start, self.end)
+    }
+}
+
+fn with_places<T>(
+    shape: &Shape,
+    proto: &[u8],
+    then: impl FnOnce(&[Place]) -> Result<T, Malformed>,
+) -> Result<T, Malformed> {
+    let (mut usual, mut many);
+    let places = if shape.fields.len() <= USUAL {
+        usual = [Place::default(); USUAL];
+        usual.get_mut(..shape.fields.len()).ok_or(Malformed)?
+    } else {
+        many = vec![Place::default(); shape.fields.len()];
+        &mut many[..]
+    };
+    let at = |input: Input<'_>| u32::try_from(proto.len() - input.0.len()).map_err(|_| Malformed);
+    let mut input = Input(proto);
+    while !input.is_empty() {
+        let start = at(input)?;
+        let (number, wire) = input.tag()?;
+        let value = at(input)?;
+        input.value(wire)?;
+        let place = shape.numbered(number).and_then(|position| {
+            let field = shape.fields.get(position)?;
+            fits(field, wire).then(|| places.get_mut(position))?
+        });
+        if let Some(place) = place {
+            if place.count == 0 {
+                place.start = start;
+            }
+            *place = Place { count: place.count + 1, value, end: at(input)?, ..*place };
+        }
+    }
+    then(places)
+}
+
+/// A field of another wire type is as good as unknown, and passed over.
+fn fits(field: &Field, wire: Wire) -> bool {
+    wire == Wire::of(&field.kind)
+        || (wire == Wire::Length && field.cardinality == Cardinality::Repeated)
+}
+
+fn one(
+    out: &mut Vec<u8>,
+    field: &Field,
+    place: &Place,
+    proto: &[u8],
+    depth: u8,
+) -> Result<(), Malformed> {
+    match field.cardinality {
+        Cardinality::Repeated => {
+            out.push(b'[');
+            if place.count > 0 {
+                list(out, field, proto.get(place.all()).ok_or(Malformed)?, depth)?;
+            }
+            out.push(b']');
+            Ok(())
+        }
+        Cardinality::Map => {
+            let found = proto.get(place.all()).ok_or(Malformed)?;
+            map(out, field, found, depth)
+        }
+        Cardinality::Optional if place.count == 0 => {
+            out.extend_from_slice(b"null");
+            Ok(())
+        }
+        Cardinality::Single if place.count == 0 => default(out, &field.kind),
+        Cardinality::Single | Cardinality::Optional => {
+            if place.count > 1 && Wire::of(&field.kind) == Wire::Length {
+                return merged(out, field, proto.get(place.all()).ok_or(Malformed)?, depth);
+            }
+            let last = proto.get(place.last()).ok_or(Malformed)?;
+            let found = Input(last).value(Wire::of(&field.kind))?;
+            value(out, &field.kind, found, depth)
+        }
+    }
+}
+
+/// A message in several parts is their concatenation; of other values the last one counts.
+fn merged(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), Malformed> {
+    let is_message = !matches!(field.kind, Kind::String | Kind::Bytes);
+    let mut whole = Vec::new();
+    occurrences(field, proto, |found| {
+        if let Value::Bytes(bytes) = found {
+            if !is_message {
+                whole.clear();
+            }
+            whole.extend_from_slice(bytes);
+        }
+        Ok(())
+    })?;
+    value(out, &field.kind, Value::Bytes(&whole), depth)
+}
+
+/// Each time that the field is there, in a part of a message.
+fn occurrences<'a>(
+    field: &Field,
+    proto: &'a [u8],
+    mut each: impl FnMut(Value<'a>) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
+    let mut input = Input(proto);
+    while !input.is_empty() {
+        let (number, wire) = input.tag()?;
+        let found = input.value(wire)?;
+        if number == field.number && fits(field, wire) {
+            each(found)?;
+        }
+    }
+    Ok(())
+}
+
+fn list(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), Malformed> {
+    let wire = Wire::of(&field.kind);
+    let mut first = true;
+    let mut item = |out: &mut Vec<u8>, found| {
+        if !std::mem::take(&mut first) {
+            out.push(b',');
+        }
+        value(out, &field.kind, found, depth)
+    };
+    occurrences(field, proto, |found| match found {
+        Value::Bytes(packed) if wire != Wire::Length => {
+            let mut packed = Input(packed);
+            while !packed.is_empty() {
+                let found = packed.value(wire)?;
+                item(out, found)?;
+            }
+            Ok(())
+        }
+        found => item(out, found),
+    })
+}
+
+/// A map as an object whose names are sorted, so that equal maps are equal texts.
+fn map(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), Malformed> {
+    let Kind::Message(Shape { fields: [key, content], .. }) = &field.kind else {
+        return Err(Malformed);
+    };
+    let mut entries = Vec::new();
+    occurrences(field, proto, |found| {
+        let Value::Bytes(entry) = found else { return Err(Malformed) };
+        let mut name = Vec::new();
+        match only(key, entry)? {
+            Some(found) => value(&mut name, &key.kind, found, depth)?,
+            None => default(&mut name, &key.kind)?,
+        }
+        if !name.starts_with(b"\"") {
+            name.insert(0, b'"');
+            name.push(b'"');
+        }
+        entries.push((name, entry));
+        Ok(())
+    })?;
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    out.push(b'{');
+    let mut entries = entries.into_iter().peekable();
+    while let Some((name, entry)) = entries.next() {
+        // The sort is stable: of equal names the last one counts.
+        if entries.peek().is_some_and(|(next, _)| *next == name) {
+            continue;
+        }
+        out.extend_from_slice(&name);
+        out.push(b':');
+        match only(content, entry)? {
+            Some(found) => value(out, &content.kind, found, depth)?,
+            None if matches!(content.kind, Kind::Message(_)) => {
+                value(out, &content.kind, Value::Bytes(&[]), depth)?;
+            }
+            None => default(out, &content.kind)?,
+        }
+        if entries.peek().is_some() {
+            out.push(b',');
+        }
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// What an absent scalar is worth.
+fn default(out: &mut Vec<u8>, kind: &Kind) -> Result<(), Malformed> {
+    match kind {
+        Kind::String | Kind::Bytes => {
+            text(out, "");
+            Ok(())
+        }
+        _ if Wire::of(kind) == Wire::Length => {
+            out.extend_from_slice(b"null");
+            Ok(())
+        }
+        _ => value(out, kind, Value::Number(0), 0),
+    }
+}

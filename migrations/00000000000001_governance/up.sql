@@ -1,0 +1,305 @@
+-- What every table shares, said once: who may see its rows, their history, the log of changes to
+-- authority, and what may never be changed. A later migration makes a table and then says one of
+--
+--   CALL govern('tools');                        -- records: rights, row-level security, history
+--   CALL govern('principals', authority => true) -- and each change goes to authority_changes
+--   CALL govern('tenants', true, 'id');          -- the column that names a row's tenant
+--   CALL govern('api_keys', true, secret => '{secret_digest}');  -- columns kept out of the history
+--   CALL append_only('decisions');               -- rights to read and insert, and nothing else
+--   CALL guard('record_versions');               -- row-level security alone; rights are yours
+--   CALL partition_by_time('decisions', 'svc:decision:');  -- ranges of a time-ordered id
+--
+-- The roles (src/store/roles.sql makes them, for the whole cluster):
+--   authority_tenant    sees the rows of one tenant, the setting `authority.tenant`
+--   authority_system    sees all tenants: the graph's tail, workers, the owner's lists
+--   authority_recorder  writes decisions and what belongs to them for many tenants at once
+-- The tables' owner is none of these, and where it is no superuser it sees no record at all:
+-- a migration that touches rows says `SET LOCAL ROLE authority_system` first.
+
+-- Functions below run as their owner with this schema first: nobody else may add to it.
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+GRANT USAGE ON SCHEMA public TO authority_tenant, authority_system, authority_recorder;
+
+-- ## Whose rows
+
+-- Unset, the setting is NULL; after a transaction that set it, ''. Neither is a tenant.
+CREATE FUNCTION may_see(tenant text) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT tenant = nullif(current_setting('authority.tenant', true), '')
+$$;
+
+CREATE PROCEDURE guard(name regclass, tenant text DEFAULT 'tenant_id') LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', name);
+    EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', name);
+    EXECUTE format('CREATE POLICY tenant ON %s TO authority_tenant USING (may_see(%I))',
+                   name, tenant);
+    EXECUTE format('CREATE POLICY every_tenant ON %s TO authority_system, authority_recorder
+                    USING (true)', name);
+END $$;
+
+-- ## History
+
+CREATE TABLE record_versions (
+    version bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    table_name text COLLATE "C" NOT NULL,
+    entity_id text COLLATE "C" NOT NULL,
+    tenant_id text COLLATE "C",
+    actor text NOT NULL,
+    valid_from timestamptz NOT NULL,
+    -- Exclusive; NULL while this is the present version.
+    valid_to timestamptz,
+    -- NULL where the record was deleted; that version begins and ends at once.
+    body jsonb
+);
+CREATE INDEX record_versions_as_of ON record_versions (entity_id, valid_from DESC, version DESC);
+CREATE UNIQUE INDEX record_versions_present ON record_versions (table_name, entity_id)
+    WHERE valid_to IS NULL;
+CREATE INDEX record_versions_tenant ON record_versions (tenant_id, version DESC);
+
+-- Runs as its owner: the service may read the history and not write it.
+-- Arguments: the tenant's column, then the columns to leave out.
+CREATE FUNCTION keep_version() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    was jsonb := to_jsonb(OLD);
+    is_now jsonb := to_jsonb(NEW);
+    subject jsonb := coalesce(is_now, was);
+    moment timestamptz := clock_timestamp();
+    before timestamptz;
+BEGIN
+    IF is_now = was THEN
+        RETURN NULL;
+    END IF;
+    IF is_now ->> TG_ARGV[0] IS DISTINCT FROM was ->> TG_ARGV[0] AND TG_OP = 'UPDATE' THEN
+        RAISE 'a record of `%` cannot move to another tenant', TG_TABLE_NAME
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    -- Never before the version that it ends, even when the machine's clock was set back.
+    SELECT valid_from INTO before FROM record_versions
+    WHERE table_name = TG_TABLE_NAME AND entity_id = subject ->> 'id' AND valid_to IS NULL;
+    moment := greatest(moment, before);
+    UPDATE record_versions SET valid_to = moment
+    WHERE table_name = TG_TABLE_NAME AND entity_id = subject ->> 'id' AND valid_to IS NULL;
+    INSERT INTO record_versions
+        (table_name, entity_id, tenant_id, actor, valid_from, valid_to, body)
+    VALUES (TG_TABLE_NAME, subject ->> 'id', subject ->> TG_ARGV[0],
+            coalesce(nullif(current_setting('authority.actor', true), ''),
+                     'database:' || session_user),
+            moment, CASE TG_OP WHEN 'DELETE' THEN moment END, is_now - TG_ARGV[1:]);
+    RETURN NULL;
+END $$;
+
+-- ## The log of changes to authority
+
+CREATE TABLE tenant_revisions (
+    tenant_id text COLLATE "C" PRIMARY KEY,
+    revision bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE authority_changes (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    tenant_revision bigint NOT NULL,
+    table_name text COLLATE "C" NOT NULL,
+    entity_id text COLLATE "C" NOT NULL,
+    at timestamptz NOT NULL
+);
+CREATE INDEX authority_changes_tenant ON authority_changes (tenant_id, tenant_revision);
+
+-- Deferred to just before the commit, where it takes one lock for all tenants and only then draws
+-- the number. The lock goes after the commit can be seen, so numbers become visible in their order:
+-- who has read up to one has missed nothing before it. Argument: the tenant's column.
+CREATE FUNCTION log_change() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    subject jsonb := to_jsonb(coalesce(NEW, OLD));
+    raised bigint;
+BEGIN
+    PERFORM pg_advisory_xact_lock(4157001);
+    INSERT INTO tenant_revisions AS t VALUES (subject ->> TG_ARGV[0], 1)
+    ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1
+    RETURNING revision INTO raised;
+    INSERT INTO authority_changes (tenant_id, tenant_revision, table_name, entity_id, at)
+    VALUES (subject ->> TG_ARGV[0], raised, TG_TABLE_NAME, subject ->> 'id', clock_timestamp());
+    -- Equal ones are sent once a transaction.
+    PERFORM pg_notify('authority_changes', '');
+    RETURN NULL;
+END $$;
+
+-- The present revision of each tenant, and none of them moves before this transaction has ended.
+-- The lock comes first and the reading is a statement of its own: its snapshot is younger.
+CREATE FUNCTION fence(tenants text[]) RETURNS TABLE (tenant_id text, revision bigint)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE 'the fence needs READ COMMITTED: an older snapshot would hide changes';
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(4157001);
+    RETURN QUERY
+        SELECT asked.tenant, coalesce(t.revision, 0)
+        FROM unnest(tenants) AS asked (tenant)
+        LEFT JOIN tenant_revisions t ON t.tenant_id = asked.tenant;
+END $$;
+
+-- ## Records
+
+CREATE PROCEDURE govern(
+    name regclass, authority boolean DEFAULT false, tenant text DEFAULT 'tenant_id',
+    secret text[] DEFAULT '{}'
+) LANGUAGE plpgsql AS $$
+DECLARE
+    arguments text := (SELECT string_agg(quote_literal(word), ', ' ORDER BY place)
+                       FROM unnest(tenant || secret) WITH ORDINALITY AS t (word, place));
+BEGIN
+    CALL guard(name, tenant);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO authority_tenant, authority_system',
+                   name);
+    EXECUTE format('CREATE TRIGGER keep_version AFTER INSERT OR UPDATE OR DELETE ON %s
+                    FOR EACH ROW EXECUTE FUNCTION keep_version(%s)', name, arguments);
+    IF authority THEN
+        EXECUTE format('CREATE CONSTRAINT TRIGGER log_change AFTER INSERT OR UPDATE OR DELETE ON %s
+                        DEFERRABLE INITIALLY DEFERRED
+                        FOR EACH ROW EXECUTE FUNCTION log_change(%L)', name, tenant);
+    END IF;
+END $$;
+
+-- ## Append-only tables
+
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE 'table `%` is append-only: % is refused', TG_TABLE_NAME, lower(TG_OP)
+        USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'append_only';
+END $$;
+
+-- A row's trigger reaches the partitions by itself, a truncation's does not.
+CREATE PROCEDURE refuse_truncation(name regclass) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON %s
+                    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', name);
+END $$;
+
+-- With `tenant` NULL the rows belong to no tenant, and whoever has the right reads them.
+CREATE PROCEDURE append_only(name regclass, tenant text DEFAULT 'tenant_id') LANGUAGE plpgsql AS $$
+DECLARE
+    part regclass;
+BEGIN
+    IF tenant IS NOT NULL THEN
+        CALL guard(name, tenant);
+    END IF;
+    EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON %s
+                    FOR EACH ROW EXECUTE FUNCTION refuse_change()', name);
+    EXECUTE format('REVOKE ALL ON %s FROM PUBLIC', name);
+    EXECUTE format('GRANT SELECT, INSERT ON %s
+                    TO authority_tenant, authority_system, authority_recorder', name);
+    CALL refuse_truncation(name);
+    FOR part IN SELECT relid FROM pg_partition_tree(name) WHERE relid <> name LOOP
+        CALL refuse_truncation(part);
+    END LOOP;
+END $$;
+
+-- ## Partitions by time-ordered id
+
+-- Tables partitioned by range of an id `<prefix><12 hex digits of milliseconds>…`.
+CREATE TABLE time_partitions (
+    table_name text COLLATE "C" PRIMARY KEY,
+    prefix text COLLATE "C" NOT NULL,
+    span text NOT NULL CHECK (span IN ('month', 'week')),
+    -- From here on there is no partition yet.
+    made_until timestamptz NOT NULL
+);
+
+CREATE FUNCTION time_bound(prefix text, at timestamptz) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT prefix || lpad(to_hex(floor(extract(epoch FROM at) * 1000)::bigint), 12, '0')
+$$;
+
+-- Made beside the table and then attached: inserts go on meanwhile.
+CREATE PROCEDURE add_time_partition(name text, part text, lower text, upper text)
+LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS
+                    INCLUDING GENERATED INCLUDING STORAGE)', part, name);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)',
+                   name, part, lower, upper);
+    IF EXISTS (SELECT FROM pg_trigger
+               WHERE tgrelid = format('%I', name)::regclass AND tgname = 'append_only_truncate') THEN
+        CALL refuse_truncation(format('%I', part)::regclass);
+    END IF;
+END $$;
+
+-- Makes the partitions that ids of before `until` need; answers how many it made. Runs as the
+-- tables' owner, since the service may make none; so it names only what the migrations registered.
+CREATE FUNCTION extend_partitions(until timestamptz DEFAULT now() + interval '3 months')
+RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+    each time_partitions;
+    next timestamptz;
+    made integer := 0;
+BEGIN
+    IF until > now() + interval '20 years' THEN
+        RAISE 'partitions until % are not made: that is over 20 years ahead', until;
+    END IF;
+    PERFORM pg_advisory_xact_lock(4157002);
+    FOR each IN SELECT * FROM time_partitions WHERE made_until <= until LOOP
+        WHILE each.made_until <= until LOOP
+            next := each.made_until + ('1 ' || each.span)::interval;
+            CALL add_time_partition(
+                each.table_name,
+                each.table_name || '_' || to_char(each.made_until, 'YYYYMMDD'),
+                quote_literal(time_bound(each.prefix, each.made_until)),
+                time_bound(each.prefix, next));
+            each.made_until := next;
+            made := made + 1;
+        END LOOP;
+        UPDATE time_partitions SET made_until = each.made_until
+        WHERE table_name = each.table_name;
+    END LOOP;
+    RETURN made;
+END $$;
+
+-- Registers a table made with PARTITION BY RANGE (id), and makes its first partitions: one for all
+-- that lies before the present month or week, and those ahead.
+CREATE PROCEDURE partition_by_time(name text, prefix text, span text DEFAULT 'month')
+LANGUAGE plpgsql SET timezone = 'UTC' AS $$
+DECLARE
+    first timestamptz := date_trunc(span, now());
+BEGIN
+    INSERT INTO time_partitions VALUES (name, prefix, span, first);
+    CALL add_time_partition(name, name || '_before', 'MINVALUE', time_bound(prefix, first));
+    PERFORM extend_partitions();
+END $$;
+
+-- ## Erasure
+
+-- Takes members out of every version of a record, for personal data that the record gave up.
+-- A tenant reaches its own records alone.
+CREATE FUNCTION forget(entity text, members text[]) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    changed bigint;
+BEGIN
+    UPDATE record_versions SET body = body - members
+    WHERE entity_id = entity AND body ?| members
+      AND (may_see(tenant_id) OR current_setting('role') = 'authority_system');
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN changed;
+END $$;
+
+-- ## The rights to the above
+
+CALL guard('record_versions');
+CALL guard('authority_changes');
+CALL guard('tenant_revisions');
+-- The triggers write these three as their owner, whom FORCE would keep out.
+CREATE POLICY bookkeeping ON record_versions TO CURRENT_USER USING (true);
+CREATE POLICY bookkeeping ON authority_changes TO CURRENT_USER USING (true);
+CREATE POLICY bookkeeping ON tenant_revisions TO CURRENT_USER USING (true);
+GRANT SELECT ON record_versions, authority_changes TO authority_tenant, authority_system;
+GRANT SELECT ON tenant_revisions TO authority_tenant, authority_system, authority_recorder;
+
+REVOKE EXECUTE ON FUNCTION fence, extend_partitions, forget FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION fence TO authority_recorder, authority_system;
+GRANT EXECUTE ON FUNCTION extend_partitions TO authority_system;
+GRANT EXECUTE ON FUNCTION forget TO authority_tenant, authority_system;

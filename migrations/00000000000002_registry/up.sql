@@ -1,0 +1,569 @@
+-- The registry: tenants and the records around them, delegations, relationships.
+--
+-- Every reference is a pair (tenant_id, id), so that no row can name one of another tenant. Foreign
+-- keys are called `<table>_<column>_fkey`: the service reads the member at fault off that name.
+
+-- Their own tenant, so that the same rules reach them.
+CREATE TABLE tenants (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL GENERATED ALWAYS AS (id) STORED,
+    state text NOT NULL,
+    slug text NOT NULL,
+    name text NOT NULL,
+    env text NOT NULL,
+    idp_org_id text,
+    owner_email text,
+    contract_status text NOT NULL,
+    sla_tier text NOT NULL,
+    region text NOT NULL,
+    require_declaration boolean NOT NULL DEFAULT false,
+    durability text NOT NULL,
+    gate jsonb,
+    valid_for_seconds integer,
+    activated_at timestamptz,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    deleted_at timestamptz,
+    UNIQUE (tenant_id, id),
+    UNIQUE (slug)
+);
+CREATE INDEX tenants_page_all ON tenants (created_at, id);
+CREATE UNIQUE INDEX tenants_idp_org_id_key ON tenants (idp_org_id) WHERE deleted_at IS NULL;
+CALL govern('tenants', true);
+
+CREATE TABLE legal_entities (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    legal_name text NOT NULL,
+    form text NOT NULL,
+    country_code text NOT NULL,
+    registration_number text,
+    registered_address text,
+    parent_legal_entity_id text COLLATE "C",
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    CONSTRAINT legal_entities_parent_legal_entity_id_fkey FOREIGN KEY (tenant_id, parent_legal_entity_id)
+        REFERENCES legal_entities (tenant_id, id)
+);
+CREATE INDEX legal_entities_page ON legal_entities (tenant_id, created_at, id);
+CREATE INDEX legal_entities_page_all ON legal_entities (created_at, id);
+CREATE INDEX legal_entities_parent_legal_entity_id ON legal_entities (parent_legal_entity_id);
+CALL govern('legal_entities');
+
+CREATE TABLE billing_accounts (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    billing_email text NOT NULL,
+    legal_entity_id text COLLATE "C",
+    currency text,
+    plan text,
+    purchase_order text,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    CONSTRAINT billing_accounts_legal_entity_id_fkey FOREIGN KEY (tenant_id, legal_entity_id)
+        REFERENCES legal_entities (tenant_id, id)
+);
+CREATE INDEX billing_accounts_page ON billing_accounts (tenant_id, created_at, id);
+CREATE INDEX billing_accounts_page_all ON billing_accounts (created_at, id);
+CREATE INDEX billing_accounts_legal_entity_id ON billing_accounts (legal_entity_id);
+CALL govern('billing_accounts');
+
+CREATE TABLE domains (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    fqdn text NOT NULL,
+    verification_method text,
+    verification_token text,
+    verified_at timestamptz,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    UNIQUE (fqdn)
+);
+CREATE INDEX domains_page ON domains (tenant_id, created_at, id);
+CREATE INDEX domains_page_all ON domains (created_at, id);
+CALL govern('domains');
+
+-- `cedar` is the text in force while the policy is active; a newer one waits in `draft_cedar`.
+CREATE TABLE policies (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    regime text NOT NULL,
+    name text,
+    description text,
+    cedar text,
+    effective_from timestamptz,
+    effective_until timestamptz,
+    version integer NOT NULL DEFAULT 0,
+    draft_version integer,
+    draft_cedar text,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id)
+);
+CREATE INDEX policies_page ON policies (tenant_id, created_at, id);
+CREATE INDEX policies_page_all ON policies (created_at, id);
+CALL govern('policies', true);
+
+CREATE TABLE policy_versions (
+    policy_id text COLLATE "C" NOT NULL,
+    tenant_id text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    cedar text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    PRIMARY KEY (policy_id, version),
+    CONSTRAINT policy_versions_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
+        REFERENCES policies (tenant_id, id)
+);
+CALL append_only('policy_versions');
+
+CREATE TABLE workspaces (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    name text NOT NULL,
+    slug text,
+    description text,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id)
+);
+CREATE INDEX workspaces_page ON workspaces (tenant_id, created_at, id);
+CREATE INDEX workspaces_page_all ON workspaces (created_at, id);
+CALL govern('workspaces', true);
+
+-- The slugs of workspaces, which are erased when deleted: no slug is ever used again.
+CREATE TABLE workspace_slugs (
+    tenant_id text COLLATE "C" NOT NULL,
+    slug text COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant_id, slug)
+);
+
+-- Runs as its owner: the service itself may neither read nor free a slug.
+CREATE FUNCTION claim_workspace_slug() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    INSERT INTO workspace_slugs VALUES (NEW.tenant_id, NEW.slug);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER claim_workspace_slug AFTER INSERT ON workspaces
+    FOR EACH ROW WHEN (NEW.slug IS NOT NULL) EXECUTE FUNCTION claim_workspace_slug();
+
+CREATE TABLE projects (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    name text NOT NULL,
+    workspace_id text COLLATE "C",
+    visible_in_workspaces text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    description text,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    CONSTRAINT projects_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
+        REFERENCES workspaces (tenant_id, id)
+);
+CREATE INDEX projects_page ON projects (tenant_id, created_at, id);
+CREATE INDEX projects_page_all ON projects (created_at, id);
+CREATE INDEX projects_workspace_id ON projects (workspace_id);
+CALL govern('projects', true);
+
+CREATE TABLE teams (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    name text NOT NULL,
+    workspace_id text COLLATE "C",
+    description text,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    CONSTRAINT teams_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
+        REFERENCES workspaces (tenant_id, id)
+);
+CREATE INDEX teams_page ON teams (tenant_id, created_at, id);
+CREATE INDEX teams_page_all ON teams (created_at, id);
+CREATE INDEX teams_workspace_id ON teams (workspace_id);
+CALL govern('teams', true);
+
+CREATE TABLE models (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    model_provider text NOT NULL,
+    model_family text NOT NULL,
+    version text NOT NULL,
+    risk_tier text,
+    license text,
+    endpoint text,
+    actions text[] NOT NULL DEFAULT '{}',
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id)
+);
+CREATE INDEX models_page ON models (tenant_id, created_at, id);
+CREATE INDEX models_page_all ON models (created_at, id);
+CALL govern('models', true);
+
+CREATE TABLE principals (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    principal_class text NOT NULL,
+    display_name text NOT NULL,
+    name text,
+    legal_entity_id text COLLATE "C",
+    email text,
+    external_subject text,
+    model_id text COLLATE "C",
+    owner_principal_id text COLLATE "C",
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    deleted_at timestamptz,
+    UNIQUE (tenant_id, id),
+    UNIQUE (tenant_id, name),
+    CONSTRAINT principals_legal_entity_id_fkey FOREIGN KEY (tenant_id, legal_entity_id)
+        REFERENCES legal_entities (tenant_id, id),
+    CONSTRAINT principals_model_id_fkey FOREIGN KEY (tenant_id, model_id)
+        REFERENCES models (tenant_id, id),
+    CONSTRAINT principals_owner_principal_id_fkey FOREIGN KEY (tenant_id, owner_principal_id)
+        REFERENCES principals (tenant_id, id)
+);
+CREATE INDEX principals_page ON principals (tenant_id, created_at, id);
+CREATE INDEX principals_page_all ON principals (created_at, id);
+CREATE UNIQUE INDEX principals_external_subject_key ON principals (tenant_id, external_subject)
+    WHERE deleted_at IS NULL;
+CREATE INDEX principals_legal_entity_id ON principals (legal_entity_id);
+CREATE INDEX principals_model_id ON principals (model_id);
+CREATE INDEX principals_owner_principal_id ON principals (owner_principal_id);
+CALL govern('principals', true);
+
+CREATE TABLE resources (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    kind text NOT NULL,
+    name text NOT NULL,
+    workspace_id text COLLATE "C",
+    uri text,
+    sensitivity text,
+    owner_principal_id text COLLATE "C",
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    CONSTRAINT resources_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
+        REFERENCES workspaces (tenant_id, id),
+    CONSTRAINT resources_owner_principal_id_fkey FOREIGN KEY (tenant_id, owner_principal_id)
+        REFERENCES principals (tenant_id, id)
+);
+CREATE INDEX resources_page ON resources (tenant_id, created_at, id);
+CREATE INDEX resources_page_all ON resources (created_at, id);
+CREATE INDEX resources_workspace_id ON resources (workspace_id);
+CREATE INDEX resources_owner_principal_id ON resources (owner_principal_id);
+CALL govern('resources', true);
+
+CREATE TABLE tools (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    name text NOT NULL,
+    function_signature text NOT NULL,
+    workspace_id text COLLATE "C",
+    description text,
+    input_schema jsonb,
+    actions text[] NOT NULL DEFAULT '{}',
+    requires text[] NOT NULL DEFAULT '{}',
+    access_level text,
+    action_declaration jsonb,
+    action_risk_classification jsonb,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    CONSTRAINT tools_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
+        REFERENCES workspaces (tenant_id, id)
+);
+CREATE INDEX tools_page ON tools (tenant_id, created_at, id);
+CREATE INDEX tools_page_all ON tools (created_at, id);
+CREATE INDEX tools_workspace_id ON tools (workspace_id);
+CALL govern('tools', true);
+
+CREATE TABLE external_apps (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    vendor_name text NOT NULL,
+    connector_kind text NOT NULL,
+    base_url text,
+    scopes text[] NOT NULL DEFAULT '{}',
+    actions text[] NOT NULL DEFAULT '{}',
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id)
+);
+CREATE INDEX external_apps_page ON external_apps (tenant_id, created_at, id);
+CREATE INDEX external_apps_page_all ON external_apps (created_at, id);
+CALL govern('external_apps', true);
+
+CREATE TABLE audit_streams (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    name text,
+    sink text NOT NULL,
+    target text,
+    filter jsonb,
+    cursor text,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id)
+);
+CREATE INDEX audit_streams_page ON audit_streams (tenant_id, created_at, id);
+CREATE INDEX audit_streams_page_all ON audit_streams (created_at, id);
+CALL govern('audit_streams');
+
+CREATE TABLE purposes (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    slug text NOT NULL,
+    name text NOT NULL,
+    allowed_actions text[] NOT NULL DEFAULT '{}',
+    principal_classes text[] NOT NULL DEFAULT '{}',
+    jurisdictions text[] NOT NULL DEFAULT '{}',
+    not_before timestamptz,
+    expires_at timestamptz,
+    description text,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    UNIQUE (tenant_id, slug)
+);
+CREATE INDEX purposes_page ON purposes (tenant_id, created_at, id);
+CREATE INDEX purposes_page_all ON purposes (created_at, id);
+CALL govern('purposes', true);
+
+-- A root is its own `root_id`.
+CREATE TABLE delegations (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    delegator_id text COLLATE "C" NOT NULL,
+    delegate_id text COLLATE "C" NOT NULL,
+    actions text[] NOT NULL DEFAULT '{}',
+    purposes text[] NOT NULL DEFAULT '{}',
+    jurisdictions text[] NOT NULL DEFAULT '{}',
+    resource_ids text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    workspace_ids text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    max_amount text,
+    currency text,
+    max_risk_tier text,
+    max_total_amount jsonb,
+    max_uses jsonb,
+    hours jsonb,
+    not_before timestamptz,
+    expires_at timestamptz,
+    parent_id text COLLATE "C",
+    can_delegate boolean NOT NULL DEFAULT false,
+    needs_standing_approval boolean NOT NULL DEFAULT false,
+    root_id text COLLATE "C" NOT NULL,
+    depth integer NOT NULL DEFAULT 0,
+    revoked_at timestamptz,
+    revoke_reason text,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    CONSTRAINT delegations_delegator_id_fkey FOREIGN KEY (tenant_id, delegator_id)
+        REFERENCES principals (tenant_id, id),
+    CONSTRAINT delegations_delegate_id_fkey FOREIGN KEY (tenant_id, delegate_id)
+        REFERENCES principals (tenant_id, id),
+    CONSTRAINT delegations_parent_id_fkey FOREIGN KEY (tenant_id, parent_id)
+        REFERENCES delegations (tenant_id, id),
+    CONSTRAINT delegations_root_id_fkey FOREIGN KEY (tenant_id, root_id)
+        REFERENCES delegations (tenant_id, id)
+);
+CREATE INDEX delegations_page ON delegations (tenant_id, created_at, id);
+CREATE INDEX delegations_page_all ON delegations (created_at, id);
+CREATE INDEX delegations_delegator_id ON delegations (delegator_id);
+CREATE INDEX delegations_delegate_id ON delegations (delegate_id);
+CREATE INDEX delegations_parent_id ON delegations (parent_id);
+CREATE INDEX delegations_root_id ON delegations (root_id);
+CALL govern('delegations', true);
+
+-- ## Relationships
+
+CREATE TABLE member_of (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    team_id text COLLATE "C" NOT NULL,
+    principal_id text COLLATE "C" NOT NULL,
+    role text NOT NULL,
+    joined_at timestamptz NOT NULL DEFAULT now(),
+    left_at timestamptz,
+    notes text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    UNIQUE (tenant_id, id),
+    UNIQUE (team_id, principal_id),
+    CONSTRAINT member_of_team_id_fkey FOREIGN KEY (tenant_id, team_id)
+        REFERENCES teams (tenant_id, id),
+    CONSTRAINT member_of_principal_id_fkey FOREIGN KEY (tenant_id, principal_id)
+        REFERENCES principals (tenant_id, id)
+);
+CREATE INDEX member_of_page ON member_of (tenant_id, created_at, id);
+CREATE INDEX member_of_page_all ON member_of (created_at, id);
+CREATE INDEX member_of_principal_id ON member_of (principal_id);
+CALL govern('member_of', true);
+
+CREATE TABLE acts_in (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    principal_id text COLLATE "C" NOT NULL,
+    workspace_id text COLLATE "C" NOT NULL,
+    since timestamptz NOT NULL DEFAULT now(),
+    until timestamptz,
+    allowed_actions_json text,
+    notes text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    UNIQUE (tenant_id, id),
+    UNIQUE (principal_id, workspace_id),
+    CONSTRAINT acts_in_principal_id_fkey FOREIGN KEY (tenant_id, principal_id)
+        REFERENCES principals (tenant_id, id),
+    CONSTRAINT acts_in_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
+        REFERENCES workspaces (tenant_id, id)
+);
+CREATE INDEX acts_in_page ON acts_in (tenant_id, created_at, id);
+CREATE INDEX acts_in_page_all ON acts_in (created_at, id);
+CREATE INDEX acts_in_workspace_id ON acts_in (workspace_id);
+CALL govern('acts_in', true);
+
+-- Of a resource or a project to a principal or a team: neither can be one foreign key.
+CREATE TABLE granted_access_to (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    resource_id text COLLATE "C" NOT NULL,
+    grantee_id text COLLATE "C" NOT NULL,
+    grantee_kind text NOT NULL,
+    access_level text NOT NULL,
+    notes text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    UNIQUE (tenant_id, id),
+    UNIQUE (resource_id, grantee_id, access_level)
+);
+CREATE INDEX granted_access_to_page ON granted_access_to (tenant_id, created_at, id);
+CREATE INDEX granted_access_to_page_all ON granted_access_to (created_at, id);
+CREATE INDEX granted_access_to_grantee_id ON granted_access_to (grantee_id);
+CALL govern('granted_access_to', true);
+
+-- `used_id` is of the kind that `used_kind` says, or an action pattern.
+CREATE TABLE uses (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    agent_id text COLLATE "C" NOT NULL,
+    used_id text COLLATE "C" NOT NULL,
+    used_kind text NOT NULL,
+    allowed integer DEFAULT 1 CHECK (allowed IN (0, 1)),
+    since timestamptz NOT NULL DEFAULT now(),
+    until timestamptz,
+    constraints_json text,
+    notes text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    UNIQUE (tenant_id, id),
+    UNIQUE (agent_id, used_id, used_kind),
+    CONSTRAINT uses_agent_id_fkey FOREIGN KEY (tenant_id, agent_id)
+        REFERENCES principals (tenant_id, id)
+);
+CREATE INDEX uses_page ON uses (tenant_id, created_at, id);
+CREATE INDEX uses_page_all ON uses (created_at, id);
+CREATE INDEX uses_used_id ON uses (used_id);
+CALL govern('uses', true);
+
+CREATE TABLE applies_to (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    policy_id text COLLATE "C" NOT NULL,
+    target_class text NOT NULL,
+    notes text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    UNIQUE (tenant_id, id),
+    UNIQUE (policy_id, target_class),
+    CONSTRAINT applies_to_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
+        REFERENCES policies (tenant_id, id)
+);
+CREATE INDEX applies_to_page ON applies_to (tenant_id, created_at, id);
+CREATE INDEX applies_to_page_all ON applies_to (created_at, id);
+CALL govern('applies_to', true);

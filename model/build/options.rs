@@ -1,0 +1,102 @@
+//! Reads the options of descriptors.
+
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, ReflectMessage, Value,
+};
+
+/// `google.api.FieldBehavior`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Behaviour {
+    /// The server's; a client's value is refused.
+    OutputOnly,
+    /// Given on create, never changed.
+    Immutable,
+}
+
+pub(crate) fn behaviour(field: &FieldDescriptor) -> Option<Behaviour> {
+    let value = extension(&field.options(), "google.api.field_behavior")?;
+    value.as_list()?.iter().filter_map(Value::as_enum_number).find_map(|number| match number {
+        3 => Some(Behaviour::OutputOnly),
+        5 => Some(Behaviour::Immutable),
+        _ => None,
+    })
+}
+
+/// The table that a record's rows are in, and what one of them is called.
+pub(crate) struct Resource {
+    pub(crate) table: String,
+    pub(crate) kind: String,
+}
+
+pub(crate) fn resource(message: &MessageDescriptor) -> Option<Resource> {
+    let value = extension(&message.options(), "google.api.resource")?;
+    let option = value.as_message()?;
+    let (table, kind) = (text(option, "plural"), text(option, "singular"));
+    assert!(
+        !table.is_empty() && !kind.is_empty(),
+        "{}: google.api.resource wants plural (its table) and singular",
+        message.full_name()
+    );
+    Some(Resource { table, kind })
+}
+
+/// Whether null is a value of the field of its own.
+pub(crate) fn is_nullable(field: &FieldDescriptor) -> bool {
+    field.field_descriptor_proto().proto3_optional()
+}
+
+/// A message of this service that is stored whole, as `jsonb`, in a column of some record.
+pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {
+    message.package_name().starts_with("authority.")
+        && message.parent_pool().all_messages().filter(|m| resource(m).is_some()).any(|record| {
+            record.fields().any(|field| {
+                !field.is_list()
+                    && matches!(field.kind(), Kind::Message(kind) if kind == *message)
+            })
+        })
+}
+
+/// The option's value where it is set.
+pub(crate) fn extension(options: &DynamicMessage, name: &str) -> Option<Value> {
+    let extension = options.descriptor().parent_pool().get_extension_by_name(name)?;
+    options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
+}
+
+pub(crate) fn message(message: &DynamicMessage, field: &str) -> Option<DynamicMessage> {
+    if !message.has_field_by_name(field) {
+        return None;
+    }
+    message.get_field_by_name(field)?.as_message().cloned()
+}
+
+pub(crate) fn flag(message: &DynamicMessage, field: &str) -> bool {
+    message.get_field_by_name(field).and_then(|v| v.as_bool()).unwrap_or_default()
+}
+
+pub(crate) fn text(message: &DynamicMessage, field: &str) -> String {
+    message
+        .get_field_by_name(field)
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+pub(crate) fn texts(message: &DynamicMessage, field: &str) -> Vec<String> {
+    let value = message.get_field_by_name(field);
+    let list = value.as_ref().and_then(|v| v.as_list()).unwrap_or_default();
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// As Rust source; None where unset.
+pub(crate) fn number(message: &DynamicMessage, field: &str) -> Option<String> {
+    if !message.has_field_by_name(field) {
+        return None;
+    }
+    match message.get_field_by_name(field)?.as_ref() {
+        Value::I32(number) => Some(number.to_string()),
+        Value::I64(number) => Some(number.to_string()),
+        Value::U32(number) => Some(number.to_string()),
+        Value::U64(number) => Some(number.to_string()),
+        Value::F64(number) => Some(format!("{number:?}")),
+        _ => None,
+    }
+}

@@ -1,0 +1,68 @@
+//! Makes a message with `google.api.resource` a row: diesel's derives on what prost writes.
+
+use prost_reflect::{Kind, MessageDescriptor};
+use tonic_prost_build::Builder;
+
+use crate::{names, options};
+
+pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Builder {
+    let name = message.full_name();
+    if options::is_stored_whole(message) {
+        builder = builder.message_attribute(
+            name,
+            "#[derive(diesel::expression::AsExpression, diesel::deserialize::FromSqlRow)]\n\
+             #[diesel(sql_type = diesel::sql_types::Jsonb)]",
+        );
+    }
+    let Some(options::Resource { table, .. }) = options::resource(message) else {
+        return builder;
+    };
+    builder = builder.message_attribute(
+        name,
+        format!(
+            "#[derive(diesel::Queryable, diesel::Selectable, diesel::Insertable, diesel::AsChangeset)]\n\
+             #[diesel(table_name = crate::schema::{table}, treat_none_as_null = true)]\n\
+             #[diesel(check_for_backend(diesel::pg::Pg))]"
+        ),
+    );
+    for field in message.fields() {
+        let is_fixed = options::behaviour(&field).is_some();
+        let mut attribute = String::new();
+        // prost wraps every message in Option; the column is nullable only where the proto says so.
+        if let Kind::Message(kind) = field.kind()
+            && !options::is_nullable(&field)
+        {
+            attribute += &format!("#[diesel(deserialize_as = {})]", names::path(&kind));
+            if !is_fixed {
+                attribute += "#[diesel(treat_none_as_null = false)]";
+            }
+        }
+        if is_fixed {
+            attribute += "#[diesel(skip_update)]";
+        }
+        if !attribute.is_empty() {
+            builder = builder.field_attribute(format!("{name}.{}", field.name()), attribute);
+        }
+    }
+    builder
+}
+
+/// `ToSql` and `FromSql` of a message that is stored whole.
+pub(crate) fn sql(message: &MessageDescriptor) -> String {
+    if !options::is_stored_whole(message) {
+        return String::new();
+    }
+    let (path, name) = (names::path(message), message.full_name());
+    format!(
+        "impl diesel::serialize::ToSql<diesel::sql_types::Jsonb, diesel::pg::Pg> for {path} {{
+            fn to_sql<'b>(&'b self, out: &mut diesel::serialize::Output<'b, '_, diesel::pg::Pg>) -> diesel::serialize::Result {{
+                crate::wire::jsonb::write({name:?}, self, out)
+            }}
+        }}
+        impl diesel::deserialize::FromSql<diesel::sql_types::Jsonb, diesel::pg::Pg> for {path} {{
+            fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {{
+                crate::wire::jsonb::read({name:?}, &value)
+            }}
+        }}\n"
+    )
+}

@@ -1,0 +1,221 @@
+//! Implements the traits of src/record.rs for the messages that have their shape.
+
+use std::fmt::Write as _;
+
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+
+use crate::{
+    names,
+    options::{self, Behaviour, Resource},
+};
+
+pub(crate) fn of(message: &MessageDescriptor) -> String {
+    let path = names::path(message);
+    let mut code = String::new();
+    if message.name().ends_with("Request") {
+        code += &request(message, &path);
+    }
+    if message.name().ends_with("Response") {
+        code += &response(message, &path);
+    }
+    if let Some(resource) = options::resource(message) {
+        code += &record(message, &path, &resource);
+    }
+    code
+}
+
+fn request(message: &MessageDescriptor, path: &str) -> String {
+    let mut code = String::new();
+    if is_text(message, "id") {
+        let _ = writeln!(code, "impl Named for {path} {{ fn id(&self) -> &str {{ &self.id }} }}");
+    }
+    if is_text(message, "page_token") {
+        code += &listing(message, path);
+    }
+    if let Some((field, record)) = carried(message) {
+        let mask = match message.get_field_by_name("update_mask") {
+            Some(_) => "self.update_mask.unwrap_or_default()",
+            None => "FieldMask::default()",
+        };
+        let _ = writeln!(
+            code,
+            "impl Carries for {path} {{
+                type Record = {};
+                const FIELD: &'static str = {:?};
+                fn open(self) -> (Self::Record, FieldMask) {{ (self.{}.unwrap_or_default(), {mask}) }}
+            }}",
+            names::path(&record),
+            field.name(),
+            names::field(&field),
+        );
+    }
+    code
+}
+
+fn listing(message: &MessageDescriptor, path: &str) -> String {
+    let text = |name: &str| match message.get_field_by_name(name) {
+        Some(field) if options::is_nullable(&field) => {
+            format!("self.{name}.as_deref().filter(|text| !text.is_empty())")
+        }
+        Some(_) => format!("Some(self.{name}.as_str()).filter(|text| !text.is_empty())"),
+        None => "None".to_owned(),
+    };
+    let flag = |name: &str| match message.get_field_by_name(name) {
+        Some(field) if options::is_nullable(&field) => format!("self.{name}.unwrap_or_default()"),
+        Some(_) => format!("self.{name}"),
+        None => "false".to_owned(),
+    };
+    format!(
+        "impl Listing for {path} {{ fn page(&self) -> Page<'_> {{ Page {{
+            tenant_id: {}, state: {}, limit: self.limit, token: &self.page_token,
+            count: {}, deleted: {},
+        }} }} }}\n",
+        text("tenant_id"),
+        text("state"),
+        flag("count"),
+        flag("deleted"),
+    )
+}
+
+fn response(message: &MessageDescriptor, path: &str) -> String {
+    let list = message.fields().find_map(|field| match field.kind() {
+        Kind::Message(kind) if field.is_list() && options::resource(&kind).is_some() => {
+            Some((names::field(&field), names::path(&kind)))
+        }
+        _ => None,
+    });
+    let mut code = String::new();
+    if let Some((field, record)) = list
+        && is_text(message, "next_page_token")
+    {
+        let (parameter, total) = match message.get_field_by_name("total") {
+            Some(_) => ("total", "total,"),
+            None => ("_", ""),
+        };
+        let _ = writeln!(
+            code,
+            "impl Listed for {path} {{
+                type Record = {record};
+                fn of(records: Vec<{record}>, {parameter}: Option<i32>, next_page_token: Option<String>) -> Self {{
+                    Self {{ {field}: records, {total} next_page_token }}
+                }}
+            }}"
+        );
+    }
+    if let Some((field, record)) = carried(message)
+        && is_text(message, "id")
+    {
+        let (field, record) = (names::field(&field), names::path(&record));
+        let _ = writeln!(
+            code,
+            "impl Deleted for {path} {{
+                type Record = {record};
+                fn of(id: String, record: Option<{record}>) -> Self {{ Self {{ id, {field}: record }} }}
+            }}"
+        );
+    }
+    code
+}
+
+fn is_text(message: &MessageDescriptor, name: &str) -> bool {
+    message
+        .get_field_by_name(name)
+        .is_some_and(|field| matches!(field.kind(), Kind::String) && !field.is_list())
+}
+
+/// The one record inside a request or response.
+fn carried(message: &MessageDescriptor) -> Option<(FieldDescriptor, MessageDescriptor)> {
+    message.fields().find_map(|field| match field.kind() {
+        Kind::Message(kind) if options::resource(&kind).is_some() && !field.is_list() => {
+            Some((field, kind))
+        }
+        _ => None,
+    })
+}
+
+fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> String {
+    let has = |name: &str| message.get_field_by_name(name).is_some();
+    let kind = &resource.kind;
+    let tenant = if has("tenant_id") { "&self.tenant_id" } else { "&self.id" };
+    let state = if has("state") { "&self.state" } else { "\"\"" };
+    let time = |name: &str| if has(name) { format!("self.{name}") } else { "None".to_owned() };
+    let mut begin = String::from("self.id = id;");
+    let (mut by, mut first) = ("_", "_");
+    if has("created_by") {
+        by = "by";
+        begin += "self.created_by = by;";
+    }
+    if has("state") {
+        first = "state";
+        begin += "if self.state.is_empty() { state.clone_into(&mut self.state); }";
+    }
+    let (fixed, unset, merge) = members(message);
+    format!(
+        "impl Record for {path} {{
+            const KIND: &'static str = {kind:?};
+            fn id(&self) -> &str {{ &self.id }}
+            fn tenant_id(&self) -> &str {{ {tenant} }}
+            fn state(&self) -> &str {{ {state} }}
+            fn created_at(&self) -> Option<Time> {{ {created} }}
+            fn updated_at(&self) -> Option<Time> {{ {updated} }}
+            fn begin(&mut self, id: String, {by}: String, {first}: &str) {{ {begin} }}
+            fn unset(&self, found: &mut Violations) {{ {unset} }}
+            fn fixed(mask: &FieldMask, found: &mut Violations) {{
+                for path in &mask.paths {{ match path.as_str() {{ {fixed} other => found.add(other, \"is no member of this record\"), }} }}
+            }}
+            fn merge(&mut self, mut from: Self, mask: &FieldMask) {{
+                for path in &mask.paths {{ match path.as_str() {{ {merge} _ => {{}} }} }}
+            }}
+        }}\n",
+        created = time("created_at"),
+        updated = time("updated_at"),
+    )
+}
+
+/// Match arms and checks: what a patch may not name, what a create may not hold, what a patch does.
+fn members(message: &MessageDescriptor) -> (String, String, String) {
+    let (mut fixed, mut unset, mut merge, mut free) =
+        (String::new(), String::new(), String::new(), Vec::new());
+    for field in message.fields() {
+        let (name, rust) = (field.name(), names::field(&field));
+        match (options::behaviour(&field), field.kind()) {
+            (Some(Behaviour::OutputOnly), _) => {
+                let _ = writeln!(unset, "found.unset({name:?}, {});", is_empty(&field));
+                let _ = writeln!(fixed, "{name:?} => found.unset({name:?}, false),");
+            }
+            (Some(Behaviour::Immutable), _) => {
+                let _ = writeln!(fixed, "{name:?} => found.add({name:?}, \"cannot change\"),");
+            }
+            // A message column that is never null is cleared to the empty one.
+            (None, Kind::Message(_)) if !field.is_list() && !options::is_nullable(&field) => {
+                free.push(format!("{name:?}"));
+                let _ = writeln!(
+                    merge,
+                    "{name:?} => self.{rust} = Some(from.{rust}.take().unwrap_or_default()),"
+                );
+            }
+            _ => {
+                free.push(format!("{name:?}"));
+                let _ = writeln!(
+                    merge,
+                    "{name:?} => self.{rust} = std::mem::take(&mut from.{rust}),"
+                );
+            }
+        }
+    }
+    if !free.is_empty() {
+        let _ = writeln!(fixed, "{} => {{}}", free.join(" | "));
+    }
+    (fixed, unset, merge)
+}
+
+fn is_empty(field: &FieldDescriptor) -> String {
+    let rust = names::field(field);
+    match field.kind() {
+        _ if field.is_list() || field.is_map() => format!("self.{rust}.is_empty()"),
+        _ if field.supports_presence() => format!("self.{rust}.is_none()"),
+        Kind::String | Kind::Bytes => format!("self.{rust}.is_empty()"),
+        Kind::Bool => format!("!self.{rust}"),
+        _ => format!("self.{rust} == 0"),
+    }
+}

@@ -1,0 +1,20 @@
+//! The messages and services of `../proto`, one module an area: `proto::registry::Tool`.
+
+#[expect(unreachable_pub, clippy::all, clippy::pedantic, reason = "written by prost and tonic")]
+#[expect(clippy::allow_attributes_without_reason, reason = "written by prost and tonic")]
+mod packages {
+    include!(concat!(env!("OUT_DIR"), "/packages.rs"));
+}
+
+include!(concat!(env!("OUT_DIR"), "/areas.rs"));
+
+/// What their annotations say, as implementations of this crate's traits.
+mod facts {
+    use crate::{
+        record::{Carries, Deleted, Listed, Listing, Named, Page, Record},
+        validate::{Text, Validate, Violations},
+        wire::{FieldMask, Time},
+    };
+
+    include!(concat!(env!("OUT_DIR"), "/facts.rs"));
+}

@@ -1,0 +1,72 @@
+//! What the registry's flow needs to know of a message; build/shapes.rs implements it for each
+//! message that has the shape.
+
+use crate::{
+    validate::{Validate, Violations},
+    wire::{FieldMask, Time},
+};
+
+/// A request about one record.
+pub trait Named {
+    fn id(&self) -> &str;
+}
+
+/// A request for one page of a list.
+pub trait Listing {
+    fn page(&self) -> Page<'_>;
+}
+
+/// What every list takes; filters of one record only stay in its own request.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    pub tenant_id: Option<&'a str>,
+    pub state: Option<&'a str>,
+    /// How many records at most.
+    pub limit: Option<i32>,
+    /// Where the last page ended; empty for the first.
+    pub token: &'a str,
+    /// Whether to count all that match.
+    pub count: bool,
+    /// Whether soft-deleted records are shown too.
+    pub deleted: bool,
+}
+
+/// A request that holds a record: the whole for a create, the named parts for an update.
+pub trait Carries {
+    type Record: Record;
+    /// The member that holds it.
+    const FIELD: &'static str;
+    fn open(self) -> (Self::Record, FieldMask);
+}
+
+/// A page of records on its way out.
+pub trait Listed {
+    type Record: Record;
+    fn of(records: Vec<Self::Record>, total: Option<i32>, next_page_token: Option<String>) -> Self;
+}
+
+/// What a delete answers: the id, and the record as it now stands unless it is erased.
+pub trait Deleted {
+    type Record: Record;
+    fn of(id: String, record: Option<Self::Record>) -> Self;
+}
+
+/// A message that is also a row.
+pub trait Record: Validate + prost::Message + Clone + Default + 'static {
+    /// `tool`: its name in ids, texts and JSON.
+    const KIND: &'static str;
+    fn id(&self) -> &str;
+    /// A tenant's own is its id.
+    fn tenant_id(&self) -> &str;
+    fn state(&self) -> &str;
+    fn created_at(&self) -> Option<Time>;
+    fn updated_at(&self) -> Option<Time>;
+    /// Fills what the server sets on create; `state` only where the client gave none.
+    fn begin(&mut self, id: String, by: String, state: &str);
+    /// Faults a client's value for a field that the server alone writes.
+    fn unset(&self, found: &mut Violations);
+    /// Faults each member of a patch that no patch may name.
+    fn fixed(mask: &FieldMask, found: &mut Violations);
+    /// Replaces the fields that the mask names, each whole.
+    fn merge(&mut self, from: Self, mask: &FieldMask);
+}

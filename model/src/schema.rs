@@ -1,0 +1,453 @@
+//! The tables, as the migrations make them (`diesel print-schema`, with `Array<Text>` patched).
+
+diesel::table! {
+    acts_in (id) {
+        id -> Text,
+        tenant_id -> Text,
+        principal_id -> Text,
+        workspace_id -> Text,
+        since -> Timestamptz,
+        until -> Nullable<Timestamptz>,
+        allowed_actions_json -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+    }
+}
+
+diesel::table! {
+    api_keys (id) {
+        id -> Text,
+        tenant_id -> Text,
+        label -> Text,
+        prefix -> Text,
+        scopes -> Array<Text>,
+        principal_ids -> Array<Text>,
+        ip_allowlist -> Array<Text>,
+        status -> Text,
+        expires_at -> Nullable<Timestamptz>,
+        last_used_at -> Nullable<Timestamptz>,
+        rotated_at -> Nullable<Timestamptz>,
+        revoked_at -> Nullable<Timestamptz>,
+        notes -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        secret_code -> Binary,
+        previous_code -> Nullable<Binary>,
+        previous_until -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    applies_to (id) {
+        id -> Text,
+        tenant_id -> Text,
+        policy_id -> Text,
+        target_class -> Text,
+        notes -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+    }
+}
+
+diesel::table! {
+    audit_streams (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        name -> Nullable<Text>,
+        sink -> Text,
+        target -> Nullable<Text>,
+        filter -> Nullable<Jsonb>,
+        cursor -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    billing_accounts (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        billing_email -> Text,
+        legal_entity_id -> Nullable<Text>,
+        currency -> Nullable<Text>,
+        plan -> Nullable<Text>,
+        purchase_order -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    delegations (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        delegator_id -> Text,
+        delegate_id -> Text,
+        actions -> Array<Text>,
+        purposes -> Array<Text>,
+        jurisdictions -> Array<Text>,
+        resource_ids -> Array<Text>,
+        workspace_ids -> Array<Text>,
+        max_amount -> Nullable<Text>,
+        currency -> Nullable<Text>,
+        max_risk_tier -> Nullable<Text>,
+        max_total_amount -> Nullable<Jsonb>,
+        max_uses -> Nullable<Jsonb>,
+        hours -> Nullable<Jsonb>,
+        not_before -> Nullable<Timestamptz>,
+        expires_at -> Nullable<Timestamptz>,
+        parent_id -> Nullable<Text>,
+        can_delegate -> Bool,
+        needs_standing_approval -> Bool,
+        root_id -> Text,
+        depth -> Int4,
+        revoked_at -> Nullable<Timestamptz>,
+        revoke_reason -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    domains (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        fqdn -> Text,
+        verification_method -> Nullable<Text>,
+        verification_token -> Nullable<Text>,
+        verified_at -> Nullable<Timestamptz>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    external_apps (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        vendor_name -> Text,
+        connector_kind -> Text,
+        base_url -> Nullable<Text>,
+        scopes -> Array<Text>,
+        actions -> Array<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    granted_access_to (id) {
+        id -> Text,
+        tenant_id -> Text,
+        resource_id -> Text,
+        grantee_id -> Text,
+        grantee_kind -> Text,
+        access_level -> Text,
+        notes -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+    }
+}
+
+diesel::table! {
+    legal_entities (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        legal_name -> Text,
+        form -> Text,
+        country_code -> Text,
+        registration_number -> Nullable<Text>,
+        registered_address -> Nullable<Text>,
+        parent_legal_entity_id -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    member_of (id) {
+        id -> Text,
+        tenant_id -> Text,
+        team_id -> Text,
+        principal_id -> Text,
+        role -> Text,
+        joined_at -> Timestamptz,
+        left_at -> Nullable<Timestamptz>,
+        notes -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+    }
+}
+
+diesel::table! {
+    models (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        model_provider -> Text,
+        model_family -> Text,
+        version -> Text,
+        risk_tier -> Nullable<Text>,
+        license -> Nullable<Text>,
+        endpoint -> Nullable<Text>,
+        actions -> Array<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    policies (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        regime -> Text,
+        name -> Nullable<Text>,
+        description -> Nullable<Text>,
+        cedar -> Nullable<Text>,
+        effective_from -> Nullable<Timestamptz>,
+        effective_until -> Nullable<Timestamptz>,
+        version -> Int4,
+        draft_version -> Nullable<Int4>,
+        draft_cedar -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    policy_versions (policy_id, version) {
+        policy_id -> Text,
+        tenant_id -> Text,
+        version -> Int4,
+        cedar -> Text,
+        created_at -> Timestamptz,
+        created_by -> Text,
+    }
+}
+
+diesel::table! {
+    principals (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        principal_class -> Text,
+        display_name -> Text,
+        name -> Nullable<Text>,
+        legal_entity_id -> Nullable<Text>,
+        email -> Nullable<Text>,
+        external_subject -> Nullable<Text>,
+        model_id -> Nullable<Text>,
+        owner_principal_id -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    projects (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        name -> Text,
+        workspace_id -> Nullable<Text>,
+        visible_in_workspaces -> Array<Text>,
+        description -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    purposes (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        slug -> Text,
+        name -> Text,
+        allowed_actions -> Array<Text>,
+        principal_classes -> Array<Text>,
+        jurisdictions -> Array<Text>,
+        not_before -> Nullable<Timestamptz>,
+        expires_at -> Nullable<Timestamptz>,
+        description -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    resources (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        kind -> Text,
+        name -> Text,
+        workspace_id -> Nullable<Text>,
+        uri -> Nullable<Text>,
+        sensitivity -> Nullable<Text>,
+        owner_principal_id -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    teams (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        name -> Text,
+        workspace_id -> Nullable<Text>,
+        description -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    tenants (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        slug -> Text,
+        name -> Text,
+        env -> Text,
+        idp_org_id -> Nullable<Text>,
+        owner_email -> Nullable<Text>,
+        contract_status -> Text,
+        sla_tier -> Text,
+        region -> Text,
+        require_declaration -> Bool,
+        durability -> Text,
+        gate -> Nullable<Jsonb>,
+        valid_for_seconds -> Nullable<Int4>,
+        activated_at -> Nullable<Timestamptz>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    tools (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        name -> Text,
+        function_signature -> Text,
+        workspace_id -> Nullable<Text>,
+        description -> Nullable<Text>,
+        input_schema -> Nullable<Jsonb>,
+        actions -> Array<Text>,
+        requires -> Array<Text>,
+        access_level -> Nullable<Text>,
+        action_declaration -> Nullable<Jsonb>,
+        action_risk_classification -> Nullable<Jsonb>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    uses (id) {
+        id -> Text,
+        tenant_id -> Text,
+        agent_id -> Text,
+        used_id -> Text,
+        used_kind -> Text,
+        allowed -> Nullable<Int4>,
+        since -> Timestamptz,
+        until -> Nullable<Timestamptz>,
+        constraints_json -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+    }
+}
+
+diesel::table! {
+    workspaces (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        name -> Text,
+        slug -> Nullable<Text>,
+        description -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}

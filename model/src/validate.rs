@@ -1,0 +1,231 @@
+//! Checks a request against what its proto says (`buf.validate`), and names every fault at once.
+//!
+//! build/rules.rs writes a [`Validate`] for each message; what the rules mean stands here. Beyond
+//! the annotations, no text holds U+0000 (Postgres keeps none) and every time is one of a calendar.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{LazyLock, PoisonError, RwLock},
+};
+
+use regex_lite::Regex;
+use serde_json::Value;
+
+use crate::wire::{Json, Time};
+
+/// Written by the build script for every message.
+pub trait Validate {
+    /// Adds what is wrong with this message, members named as in JSON (`hours.days[1]`).
+    fn validate(&self, found: &mut Violations);
+}
+
+/// One member and what is wrong with it, as in `google.rpc.BadRequest`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub field: String,
+    pub problem: String,
+}
+
+/// Everything found wrong so far.
+#[derive(Debug, Default)]
+pub struct Violations {
+    prefix: String,
+    pub list: Vec<Violation>,
+}
+
+/// What a text must look like; an absent one is only ever faulted by `required`.
+#[derive(Debug)]
+pub struct Text {
+    pub required: bool,
+    /// In characters, both ends included.
+    pub min: usize,
+    pub max: usize,
+    /// A regular expression; empty: none.
+    pub pattern: &'static str,
+    pub email: bool,
+    /// The only values allowed; empty: any.
+    pub of: &'static [&'static str],
+}
+
+impl Text {
+    pub const ANY: Self =
+        Self { required: false, min: 0, max: usize::MAX, pattern: "", email: false, of: &[] };
+
+    /// What is wrong with `value`, which is not empty.
+    fn problems(&self, value: &str, mut tell: impl FnMut(String)) {
+        let length = value.chars().count();
+        if length < self.min {
+            tell(format!("is shorter than {} characters", self.min));
+        }
+        if length > self.max {
+            return tell(format!("is longer than {} characters", self.max));
+        }
+        if value.contains('\0') {
+            return tell("holds U+0000, which no text here may".to_owned());
+        }
+        if !self.of.is_empty() && !self.of.contains(&value) {
+            tell(format!("`{value}` is none of {}", self.of.join(", ")));
+        }
+        if self.email && !is_email(value) {
+            tell(format!("`{value}` is no e-mail address"));
+        }
+        if !self.pattern.is_empty() && !matches(self.pattern, value) {
+            tell(format!("`{value}` does not match {}", self.pattern));
+        }
+    }
+}
+
+impl Violations {
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn add(&mut self, field: &str, problem: impl Into<String>) {
+        let field = format!("{}{field}", self.prefix);
+        self.list.push(Violation { field, problem: problem.into() });
+    }
+
+    /// `None` and the empty text are both absent.
+    pub fn text(&mut self, field: &str, value: Option<&str>, rule: &Text) {
+        match value.filter(|value| !value.is_empty()) {
+            None => self.present(field, !rule.required),
+            Some(value) => rule.problems(value, |problem| self.add(field, problem)),
+        }
+    }
+
+    /// Each of a list of texts; an empty one is faulted too.
+    pub fn texts(&mut self, field: &str, values: &[String], rule: &Text) {
+        for (index, value) in values.iter().enumerate() {
+            let field = format!("{field}[{index}]");
+            if value.is_empty() {
+                self.add(&field, "is empty");
+            } else {
+                rule.problems(value, |problem| self.add(&field, problem));
+            }
+        }
+    }
+
+    pub fn unique(&mut self, field: &str, values: &[String]) {
+        let mut seen = HashSet::new();
+        if let Some(twice) = values.iter().find(|value| !seen.insert(value.as_str())) {
+            self.add(field, format!("names `{twice}` twice"));
+        }
+    }
+
+    /// Both ends included.
+    pub fn integer(&mut self, field: &str, value: Option<i64>, least: i64, most: i64) {
+        if let Some(value) = value.filter(|value| !(least..=most).contains(value)) {
+            self.add(field, format!("`{value}` is outside {least} to {most}"));
+        }
+    }
+
+    /// Both ends included; not a number and infinity are never allowed.
+    pub fn number(&mut self, field: &str, value: Option<f64>, least: f64, most: f64) {
+        if let Some(value) = value.filter(|value| !(least..=most).contains(value)) {
+            self.add(field, format!("`{value}` is outside {least} to {most}"));
+        }
+    }
+
+    /// The length of a list, a map or bytes, both ends included.
+    pub fn length(&mut self, field: &str, length: usize, least: usize, most: usize) {
+        if length < least {
+            self.add(field, format!("has {length} entries and needs at least {least}"));
+        }
+        if length > most {
+            self.add(field, format!("has {length} entries and may have {most}"));
+        }
+    }
+
+    pub fn time(&mut self, field: &str, value: Option<Time>) {
+        if value.is_some_and(|value| value.moment().is_none()) {
+            self.add(field, "is no time of the years 1 to 9999");
+        }
+    }
+
+    pub fn json(&mut self, field: &str, value: Option<&Json>) {
+        if value.is_some_and(|value| value.0.iter().any(|(key, value)| holds_nul(key, value))) {
+            self.add(field, "holds U+0000, which no text here may");
+        }
+    }
+
+    pub fn present(&mut self, field: &str, is: bool) {
+        if !is {
+            self.add(field, "is required");
+        }
+    }
+
+    /// For the fields that the server alone writes.
+    pub fn unset(&mut self, field: &str, is: bool) {
+        if !is {
+            self.add(field, "is set by the server; leave it out");
+        }
+    }
+
+    /// What `check` finds is named below `field`.
+    pub fn within(&mut self, field: &str, check: impl FnOnce(&mut Self)) {
+        let outer = self.prefix.len();
+        self.prefix.push_str(field);
+        self.prefix.push('.');
+        check(self);
+        self.prefix.truncate(outer);
+    }
+}
+
+fn holds_nul(key: &str, value: &Value) -> bool {
+    key.contains('\0')
+        || match value {
+            Value::String(text) => text.contains('\0'),
+            Value::Array(items) => items.iter().any(|item| holds_nul("", item)),
+            Value::Object(map) => map.iter().any(|(key, value)| holds_nul(key, value)),
+            _ => false,
+        }
+}
+
+/// `local@domain.tld` as it is used on the internet; deliberately narrower than RFC 5321.
+fn is_email(value: &str) -> bool {
+    const PATTERN: &str =
+        r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$";
+    value.len() <= 254 && matches(PATTERN, value)
+}
+
+/// Patterns compile once; one that does not compile (the build script tried it) matches nothing.
+fn matches(pattern: &'static str, value: &str) -> bool {
+    static COMPILED: LazyLock<RwLock<HashMap<&'static str, Option<Regex>>>> =
+        LazyLock::new(RwLock::default);
+    let is_match = |regex: &Option<Regex>| regex.as_ref().is_some_and(|r| r.is_match(value));
+    if let Some(regex) = COMPILED.read().unwrap_or_else(PoisonError::into_inner).get(pattern) {
+        return is_match(regex);
+    }
+    let regex = Regex::new(pattern).ok();
+    let answer = is_match(&regex);
+    COMPILED.write().unwrap_or_else(PoisonError::into_inner).insert(pattern, regex);
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_every_fault_at_once() {
+        let mut found = Violations::default();
+        let rule = Text { required: true, max: 3, of: &["a", "b"], ..Text::ANY };
+        found.text("none", None, &rule);
+        found.text("long", Some("abcd"), &rule);
+        found.within("outer", |found| found.text("word", Some("c"), &rule));
+        found.texts("tags", &["a".into(), String::new()], &rule);
+        found.text("nul", Some("a\0"), &Text::ANY);
+        let fields: Vec<_> = found.list.iter().map(|v| v.field.as_str()).collect();
+        assert_eq!(fields, ["none", "long", "outer.word", "tags[1]", "nul"]);
+    }
+
+    #[test]
+    fn knows_email_addresses() {
+        for good in ["a@example.com", "a.b+c@x-y.co.uk"] {
+            assert!(is_email(good), "{good}");
+        }
+        for bad in ["a", "a@b", "@example.com", "a b@example.com", "a@-x.com", "a@x..com"] {
+            assert!(!is_email(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A moment: `google.protobuf.Timestamp` and `timestamptz`.
+
+use std::fmt;
+
+use chrono::{DateTime, Datelike, SecondsFormat, Utc};
+use diesel::{
+    deserialize::{self, FromSql, FromSqlRow},
+    expression::AsExpression,
+    pg::{Pg, PgValue},
+    serialize::{self, Output, ToSql},
+    sql_types::{BigInt, Timestamptz},
+};
+
+/// Seconds from 1970 to 2000, where Postgres begins to count.
+const POSTGRES_EPOCH: i64 = 946_684_800;
+
+/// To the microsecond, as Postgres keeps it.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Message, AsExpression, FromSqlRow,
+)]
+#[diesel(sql_type = Timestamptz)]
+pub struct Time {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
+}
+
+impl Time {
+    /// None when a peer sent what RFC 3339 cannot say (years 1 to 9999).
+    pub fn moment(self) -> Option<DateTime<Utc>> {
+        let nanos = u32::try_from(self.nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?;
+        let moment = DateTime::from_timestamp(self.seconds, nanos / 1000 * 1000)?;
+        (1..=9999).contains(&moment.year()).then_some(moment)
+    }
+
+    /// Microseconds since 1970.
+    pub fn micros(self) -> i64 {
+        self.seconds.saturating_mul(1_000_000).saturating_add(i64::from(self.nanos / 1000))
+    }
+
+    /// From microseconds since 1970; a number that no calendar reaches becomes 1970.
+    pub fn from_micros(micros: i64) -> Self {
+        DateTime::from_timestamp_micros(micros).unwrap_or_default().into()
+    }
+}
+
+impl From<DateTime<Utc>> for Time {
+    fn from(moment: DateTime<Utc>) -> Self {
+        // A leap second counts on past 999,999,999 nanoseconds.
+        let nanos = moment.timestamp_subsec_micros().min(999_999) * 1000;
+        Self { seconds: moment.timestamp(), nanos: nanos.cast_signed() }
+    }
+}
+
+/// RFC 3339 with `Z`, and microseconds only when there are some.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = self.moment().unwrap_or_default();
+        let fraction = match moment.timestamp_subsec_micros() {
+            0 => SecondsFormat::Secs,
+            _ => SecondsFormat::Micros,
+        };
+        f.write_str(&moment.to_rfc3339_opts(fraction, true))
+    }
+}
+
+impl FromSql<Timestamptz, Pg> for Time {
+    fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
+        DateTime::<Utc>::from_sql(value).map(Self::from)
+    }
+}
+
+impl ToSql<Timestamptz, Pg> for Time {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        self.moment().ok_or("no time of the years 1 to 9999")?;
+        let micros = self.micros() - POSTGRES_EPOCH * 1_000_000;
+        ToSql::<BigInt, Pg>::to_sql(&micros, &mut out.reborrow())
+    }
+}

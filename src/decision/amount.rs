@@ -1,0 +1,159 @@
+//! Amounts of money and the like: exact, to four decimals, never rounded.
+//!
+//! A request's amount is a JSON number, thus a double; what counts is the shortest decimal text
+//! that reads back as that double. Kept in ten-thousandths, which is also what Cedar's decimal
+//! holds, so that a policy and a bound can never compare differently.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+
+const SCALE: i64 = 10_000;
+const DECIMALS: usize = 4;
+
+/// Why a text or number is no amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    #[error("must be a decimal number such as `2500` or `0.5`")]
+    Malformed,
+    #[error("has more than 4 decimals; amounts are never rounded")]
+    Decimals,
+    #[error("is beyond 922337203685477.5807")]
+    Range,
+}
+
+/// Ten-thousandths of a unit.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "String", into = "String")]
+pub struct Amount(i64);
+
+impl Amount {
+    pub const ZERO: Self = Self(0);
+
+    pub const fn from_ten_thousandths(units: i64) -> Self {
+        Self(units)
+    }
+
+    pub const fn ten_thousandths(self) -> i64 {
+        self.0
+    }
+
+    /// The amount that a JSON number names by its shortest decimal text.
+    pub fn from_number(number: &Number) -> Result<Self, AmountError> {
+        if let Some(whole) = number.as_i64() {
+            return whole.checked_mul(SCALE).map(Self).ok_or(AmountError::Range);
+        }
+        match number.as_f64() {
+            // `Display` for f64 is the shortest text that reads back, without an exponent.
+            Some(double) if double.is_finite() => double.to_string().parse(),
+            _ => Err(AmountError::Malformed),
+        }
+    }
+
+    /// The same as a JSON number: whole where it is whole.
+    pub fn to_number(self) -> Number {
+        if self.0 % SCALE == 0 {
+            return Number::from(self.0 / SCALE);
+        }
+        let double: f64 = self.to_string().parse().unwrap_or_default();
+        Number::from_f64(double).unwrap_or_else(|| Number::from(0))
+    }
+}
+
+impl FromStr for Amount {
+    type Err = AmountError;
+
+    /// Reads plain decimals: an optional `-`, digits, optionally a point and one to four digits.
+    fn from_str(text: &str) -> Result<Self, AmountError> {
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
+        let number = |s: &str| !s.is_empty() && s.bytes().all(|c| c.is_ascii_digit());
+        if !number(whole) || !number(part) {
+            return Err(AmountError::Malformed);
+        }
+        let part = part.trim_end_matches('0');
+        if part.len() > DECIMALS {
+            return Err(AmountError::Decimals);
+        }
+        let padded = format!("{whole}{part:0<DECIMALS$}");
+        let units: i128 = padded.parse().map_err(|_| AmountError::Range)?;
+        let units = if negative { -units } else { units };
+        i64::try_from(units).map(Self).map_err(|_| AmountError::Range)
+    }
+}
+
+impl fmt::Display for Amount {
+    /// The shortest decimal text.
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let scale = SCALE.unsigned_abs();
+        let (whole, part) = (self.0.unsigned_abs() / scale, self.0.unsigned_abs() % scale);
+        if part == 0 {
+            return write!(to, "{sign}{whole}");
+        }
+        let part = format!("{part:0>DECIMALS$}");
+        write!(to, "{sign}{whole}.{}", part.trim_end_matches('0'))
+    }
+}
+
+impl TryFrom<String> for Amount {
+    type Error = AmountError;
+
+    fn try_from(text: String) -> Result<Self, AmountError> {
+        text.parse()
+    }
+}
+
+impl From<Amount> for String {
+    fn from(amount: Amount) -> Self {
+        amount.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: &str) -> Result<String, AmountError> {
+        Amount::from_number(&serde_json::from_str(json).unwrap()).map(|a| a.to_string())
+    }
+
+    #[test]
+    fn takes_the_shortest_text_of_the_double() {
+        for (json, text) in [
+            ("2500", "2500"),
+            ("2500.0", "2500"),
+            ("2.5e3", "2500"),
+            ("0.1", "0.1"),
+            ("0.1000000000000000055", "0.1"),
+            ("-0.0", "0"),
+            ("1e-4", "0.0001"),
+            ("-12.34", "-12.34"),
+            ("922337203685477", "922337203685477"),
+        ] {
+            assert_eq!(of(json).as_deref(), Ok(text), "{json}");
+        }
+    }
+
+    #[test]
+    fn never_rounds() {
+        assert_eq!(of("0.00001"), Err(AmountError::Decimals));
+        assert_eq!(of("0.30000000000000004"), Err(AmountError::Decimals));
+        assert_eq!(of("922337203685478"), Err(AmountError::Range));
+        assert_eq!(of("1e300"), Err(AmountError::Range));
+    }
+
+    #[test]
+    fn reads_decimal_texts_only() {
+        for text in ["", "-", ".5", "5.", "1e3", "+1", " 1", "1_000", "0x1", "١"] {
+            assert_eq!(text.parse::<Amount>(), Err(AmountError::Malformed), "{text}");
+        }
+        assert_eq!("007.50000000".parse::<Amount>().map(|a| a.to_string()), Ok("7.5".to_owned()));
+    }
+}

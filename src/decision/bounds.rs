@@ -1,0 +1,49 @@
+//! What an authority is bounded by: amounts, counts, places, things, hours, purposes, risk.
+//!
+//! Delegations carry these as fields; a `uses` row carries a part of them as `constraints_json`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{amount::Amount, hours::Hours, levels::RiskTier};
+
+/// At most `count` uses in each fixed window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MaxUses {
+    pub count: u32,
+    pub window_seconds: u32,
+}
+
+/// At most `amount` in all in each fixed window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MaxTotalAmount {
+    pub amount: Amount,
+    pub window_seconds: u32,
+}
+
+/// The bounds of one authority; absent or empty is unbounded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bounds {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_amount: Option<Amount>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_uses: Option<MaxUses>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_total_amount: Option<MaxTotalAmount>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jurisdictions: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hours: Option<Hours>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_ids: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workspace_ids: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub purposes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_risk_tier: Option<RiskTier>,
+}

@@ -1,0 +1,165 @@
+//! The dynamic authority gate: how much oversight an action's effect and risk ask for.
+//!
+//! The table is data. It is total (every cell has an answer) and monotone (a riskier member never
+//! lowers the answer); the tests prove both, for every tightening that a tenant can write.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    levels::{EffectClass, Oversight, OversightMode, Reversibility, RiskTier},
+    request::{ActionDeclaration, ActionRiskClassification},
+};
+
+/// How far an action can be undone: the columns of the table, rising.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Undoing {
+    /// Reversible, or a rollback is available.
+    Undone,
+    Compensated,
+    /// Irreversible, and no rollback.
+    Final,
+}
+
+/// One rule that a tenant lays over the table: from these members up, at least this oversight.
+/// It reaches all that is riskier too, so that no tightening can make the gate fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tightening {
+    #[serde(default = "lowest_tier")]
+    pub risk_tier: RiskTier,
+    #[serde(default = "lowest_class")]
+    pub effect_class: EffectClass,
+    #[serde(default = "lowest_undoing")]
+    pub undoing: Undoing,
+    pub oversight: Oversight,
+}
+
+const fn lowest_tier() -> RiskTier {
+    RiskTier::Minimal
+}
+
+const fn lowest_class() -> EffectClass {
+    EffectClass::Informational
+}
+
+const fn lowest_undoing() -> Undoing {
+    Undoing::Undone
+}
+
+/// One cell: what holds from each effect class up.
+type Cell = &'static [(EffectClass, Oversight)];
+
+const ANY: EffectClass = EffectClass::Informational;
+const ABOVE_INFORMATIONAL: EffectClass = EffectClass::DigitalStateChange;
+const FINANCIAL: EffectClass = EffectClass::Financial;
+const NONE: Cell = &[];
+const SINGLE_IF_FINANCIAL: Cell = &[(FINANCIAL, Oversight::SingleApprover)];
+const SINGLE: Cell = &[(ANY, Oversight::SingleApprover)];
+const PROHIBITED: Cell = &[(ANY, Oversight::Prohibited)];
+
+/// Rows: risk tiers, rising; columns: [`Undoing`], rising.
+const TABLE: [[Cell; 3]; 5] = [
+    // minimal
+    [NONE, NONE, SINGLE_IF_FINANCIAL],
+    // limited: what only informs needs no one
+    [NONE, SINGLE_IF_FINANCIAL, &[(ABOVE_INFORMATIONAL, Oversight::SingleApprover)]],
+    // high
+    [
+        SINGLE,
+        &[(ANY, Oversight::SingleApprover), (FINANCIAL, Oversight::TwoPerson)],
+        &[
+            (ANY, Oversight::TwoPerson),
+            (EffectClass::SafetyCritical, Oversight::TwoPersonWithLegal),
+        ],
+    ],
+    // unacceptable
+    [PROHIBITED; 3],
+    // prohibited
+    [PROHIBITED; 3],
+];
+
+/// What request, tool and model say together: each member the riskiest that any of them declares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effective {
+    pub effect_class: Option<EffectClass>,
+    pub reversibility: Option<Reversibility>,
+    pub rollback_available: Option<bool>,
+    pub risk_tier: Option<RiskTier>,
+    /// The least oversight asked for; `auto` asks for none.
+    pub required: Option<OversightMode>,
+}
+
+impl Effective {
+    /// Takes in what one more party declares. It can only raise.
+    pub fn take(
+        &mut self,
+        declaration: Option<ActionDeclaration>,
+        classification: Option<ActionRiskClassification>,
+    ) {
+        let declared = declaration.unwrap_or_default();
+        let classified = classification.unwrap_or_default();
+        self.effect_class = self.effect_class.max(declared.effect_class);
+        self.reversibility = self.reversibility.max(declared.reversibility);
+        self.rollback_available = match (self.rollback_available, declared.rollback_available) {
+            (Some(one), Some(other)) => Some(one && other),
+            (one, other) => one.or(other),
+        };
+        self.risk_tier = self.risk_tier.max(classified.risk_tier);
+        self.required = self.required.max(classified.required_oversight_mode);
+    }
+
+    /// Whether anyone declared anything.
+    pub fn is_declared(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// How far it can be undone; what is missing counts as the worst.
+    pub fn undoing(&self) -> Undoing {
+        if self.rollback_available == Some(true) {
+            return Undoing::Undone;
+        }
+        match self.reversibility {
+            Some(Reversibility::Reversible) => Undoing::Undone,
+            Some(Reversibility::Compensatable) => Undoing::Compensated,
+            Some(Reversibility::Irreversible) | None => Undoing::Final,
+        }
+    }
+
+    /// The least oversight by the table, the tenant's tightening and the mode asked for.
+    pub fn oversight(&self, tightening: &[Tightening]) -> Oversight {
+        if !self.is_declared() {
+            return Oversight::None;
+        }
+        let tier = self.risk_tier.unwrap_or(RiskTier::Limited);
+        let class = self.effect_class.unwrap_or(EffectClass::DigitalStateChange);
+        let undoing = self.undoing();
+        let asked = self.required.map_or(Oversight::None, asked);
+        let tightened = tightening
+            .iter()
+            .filter(|t| t.risk_tier <= tier && t.effect_class <= class && t.undoing <= undoing)
+            .map(|t| t.oversight);
+        tightened.fold(table(tier, undoing, class).max(asked), Ord::max)
+    }
+}
+
+/// The default table's answer.
+pub fn table(tier: RiskTier, undoing: Undoing, class: EffectClass) -> Oversight {
+    let cell = TABLE.get(tier as usize).and_then(|row| row.get(undoing as usize));
+    let held = |cell: &&Cell| {
+        cell.iter().filter(|(from, _)| *from <= class).map(|(_, oversight)| *oversight).max()
+    };
+    // A cell that is not there would be a gap in the table: refuse (a test proves there is none).
+    cell.map_or(Oversight::Prohibited, |cell| held(&cell).unwrap_or(Oversight::None))
+}
+
+/// `delegated` asks for a standing approval, which one person at least has signed; `auto` leaves
+/// it to the gate.
+const fn asked(mode: OversightMode) -> Oversight {
+    match mode {
+        OversightMode::Auto | OversightMode::None => Oversight::None,
+        OversightMode::Delegated | OversightMode::SingleApprover => Oversight::SingleApprover,
+        OversightMode::TwoPerson => Oversight::TwoPerson,
+        OversightMode::TwoPersonWithLegal => Oversight::TwoPersonWithLegal,
+    }
+}

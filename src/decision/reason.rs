@@ -1,0 +1,108 @@
+//! Every reason code: one word a client can switch on, the stage that gives it, one sentence.
+//!
+//! Served at `GET /v1/reason-codes`. A code once given is never renamed: records hold it.
+
+use super::levels::words;
+
+words! {
+    /// The stages of a decision, in order.
+    Stage {
+        Authority "authority",
+        Purpose "purpose",
+        Rules "rules",
+        Decision "decision",
+    }
+}
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! reasons {
+    ($($name:ident $stage:ident $word:literal $sentence:literal;)*) => {
+        /// Why it was decided so.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Serialize, Deserialize)]
+        pub enum Reason { $(#[serde(rename = $word)] $name),* }
+
+        impl Reason {
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$name => $word),* }
+            }
+
+            /// The stage that gives this code.
+            pub const fn stage(self) -> Stage {
+                match self { $(Self::$name => Stage::$stage),* }
+            }
+
+            /// For people: what it means.
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$name => $sentence),* }
+            }
+
+            pub fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.word() == word)
+            }
+        }
+
+        impl std::fmt::Display for Reason {
+            fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                to.write_str(self.word())
+            }
+        }
+    };
+}
+
+reasons! {
+    PermissionGranted Decision "permission_granted" "the action is permitted, under the obligations and stop conditions given";
+    TenantInactive Authority "tenant_inactive" "the tenant is not active";
+    SubjectNotPermitted Authority "subject_not_permitted" "the API key is bound to other principals than the subject";
+    SubjectUnknown Authority "subject_unknown" "no principal of this tenant has the subject's id";
+    SubjectSuspended Authority "subject_suspended" "the subject is not in state active";
+    ActorStopped Authority "actor_stopped" "a stop signal stands on the subject or on a delegate of its chain";
+    CapabilityQuarantined Authority "capability_quarantined" "the subject, its delegation or the action is in quarantine";
+    DelegationUnknown Authority "delegation_unknown" "no delegation of this tenant has that id, or its chain does not reach a root";
+    DelegationMismatch Authority "delegation_mismatch" "the delegation was given to another delegate";
+    DelegationNotYetValid Authority "delegation_not_yet_valid" "the delegation or grant, or one above it, is not valid yet";
+    DelegationExpired Authority "delegation_expired" "the delegation or grant, or one above it, has expired";
+    DelegationRevoked Authority "delegation_revoked" "the delegation, or one above it, was revoked";
+    DelegationSuspended Authority "delegation_suspended" "the delegation, or one above it, is suspended";
+    DelegatorInactive Authority "delegator_inactive" "a delegator or delegate of the chain is not an active principal";
+    PermissionMissing Authority "permission_missing" "nothing gives the subject authority for this action";
+    CapabilityDenied Authority "capability_denied" "a uses row denies the subject this action or its tool";
+    ConstraintExceeded Authority "constraint_exceeded" "the request is outside a bound of the authority, or lacks the member that the bound needs";
+    RiskExceedsDelegation Authority "risk_exceeds_delegation" "the action's risk tier is above the delegation's ceiling, or undeclared under one";
+    JurisdictionUnsupported Authority "jurisdiction_unsupported" "the authority or the purpose does not support the jurisdiction, or none was given";
+    WorkspaceAccessMissing Authority "workspace_access_missing" "the subject does not act in the workspace, or not with this action";
+    ResourceAccessMissing Authority "resource_access_missing" "no grant gives the access level needed on the resource";
+    ProjectAccessMissing Authority "project_access_missing" "reach, membership and grant on the project are not all there";
+    ToolMismatch Authority "tool_mismatch" "the tool is not live, or does not perform this action";
+    ContextIncomplete Authority "context_incomplete" "the request lacks a member that the tool requires";
+    PurposeUnknown Purpose "purpose_unknown" "no purpose of this tenant has that slug";
+    PurposeNotAdmitted Purpose "purpose_not_admitted" "the purpose does not admit this action, principal class, place or time";
+    PurposeOutOfScope Purpose "purpose_out_of_scope" "the delegation is bound to other purposes";
+    PurposeRequired Purpose "purpose_required" "the delegation is bound to purposes and the request declares none";
+    RuleError Rules "rule_error" "an applicable policy could not be evaluated on this request";
+    PolicyDenied Rules "policy_denied" "a policy forbids the action";
+    ApprovalThresholdBreach Rules "approval_threshold_breach" "a policy asks for approval before the action";
+    RealityDecoupled Rules "reality_decoupled" "the world has moved from what the authority assumed";
+    RealityRevalidationRequired Rules "reality_revalidation_required" "a source of truth that grounds the action must be observed anew";
+    RealityReviewRequired Rules "reality_review_required" "a person must review the world's drift before the action";
+    RiskProhibited Rules "risk_prohibited" "the action's risk tier is never permitted";
+    DeclarationRequired Rules "declaration_required" "the tenant requires that request or tool declare effect and risk, and neither does";
+    OversightRequired Rules "oversight_required" "the action's effect and risk ask for people's approval first";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_unique_and_read_back() {
+        for (place, reason) in Reason::ALL.iter().enumerate() {
+            assert_eq!(Reason::from_word(reason.word()), Some(*reason));
+            assert!(Reason::ALL[..place].iter().all(|other| other.word() != reason.word()));
+            assert!(reason.sentence().len() > 10);
+        }
+    }
+}

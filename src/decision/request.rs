@@ -1,0 +1,289 @@
+//! The normal form of a request: what every door turns its own body into.
+//!
+//! [`Draft`] is the plain members; [`Request`] is a draft that was checked, with its amount in
+//! the one normal number form. Only a `Request` can be decided.
+
+use std::{ops::Deref, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{
+    amount::Amount,
+    levels::{EffectClass, OversightMode, Reversibility, RiskTier},
+    pattern::check_action,
+};
+
+/// The deepest nesting of `context`, itself counted.
+pub const DEEPEST: usize = 32;
+const LONGEST_ID: usize = 512;
+
+/// What the caller says the action does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ActionDeclaration {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect_class: Option<EffectClass>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reversibility: Option<Reversibility>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollback_available: Option<bool>,
+}
+
+/// How risky the caller says it is, and the oversight it asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ActionRiskClassification {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk_tier: Option<RiskTier>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required_oversight_mode: Option<OversightMode>,
+}
+
+/// The members of a request, unchecked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Draft {
+    pub tenant_id: String,
+    pub subject: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delegation_id: Option<String>,
+    pub action: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    pub context: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_declaration: Option<ActionDeclaration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_risk_classification: Option<ActionRiskClassification>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub explain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least_revision: Option<i64>,
+}
+
+/// A member at fault and what is wrong with it.
+pub type Fault = (String, String);
+
+/// A draft that was found wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the request is invalid: {}", faults_text(.faults))]
+pub struct Invalid {
+    pub faults: Vec<Fault>,
+}
+
+fn faults_text(faults: &[Fault]) -> String {
+    let texts: Vec<_> = faults.iter().map(|(member, why)| format!("`{member}` {why}")).collect();
+    texts.join("; ")
+}
+
+/// A checked request. Its members are read through the [`Draft`] within.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Draft", into = "Draft")]
+pub struct Request {
+    draft: Draft,
+    amount: Option<Amount>,
+}
+
+impl Request {
+    /// Checks and normalises.
+    ///
+    /// # Errors
+    /// Every member at fault, all at once.
+    pub fn new(mut draft: Draft) -> Result<Self, Invalid> {
+        let faults = validate(&draft);
+        if !faults.is_empty() {
+            return Err(Invalid { faults });
+        }
+        draft.context.retain(|_, value| !value.is_null());
+        let amount = match draft.context.get_mut("amount") {
+            Some(Value::Number(number)) => {
+                let amount = Amount::from_number(number).unwrap_or_default();
+                *number = amount.to_number();
+                Some(amount)
+            }
+            _ => None,
+        };
+        Ok(Self { draft, amount })
+    }
+
+    pub fn amount(&self) -> Option<Amount> {
+        self.amount
+    }
+
+    pub fn currency(&self) -> Option<&str> {
+        self.draft.context.get("currency")?.as_str()
+    }
+
+    pub fn jurisdiction(&self) -> Option<&str> {
+        self.draft.context.get("jurisdiction")?.as_str()
+    }
+
+    /// What an approval is for: the normal form less the members that do not change the question.
+    /// Its canonical JSON is what an approval's digest is taken over.
+    #[must_use]
+    pub fn question(&self) -> Draft {
+        Draft { approval_id: None, explain: false, at_least_revision: None, ..self.draft.clone() }
+    }
+
+    pub fn into_draft(self) -> Draft {
+        self.draft
+    }
+}
+
+impl Deref for Request {
+    type Target = Draft;
+
+    fn deref(&self) -> &Draft {
+        &self.draft
+    }
+}
+
+impl TryFrom<Draft> for Request {
+    type Error = Invalid;
+
+    fn try_from(draft: Draft) -> Result<Self, Invalid> {
+        Self::new(draft)
+    }
+}
+
+impl From<Request> for Draft {
+    fn from(request: Request) -> Self {
+        request.draft
+    }
+}
+
+/// Everything wrong with a draft; empty when it is sound.
+pub fn validate(draft: &Draft) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut fault = |member: &str, why: &str| faults.push((member.to_owned(), why.to_owned()));
+    for (member, text) in texts(draft) {
+        if text.is_empty() {
+            fault(member, "is empty");
+        } else if text.len() > LONGEST_ID {
+            fault(member, "is longer than 512 bytes");
+        } else if text.contains('\0') {
+            fault(member, "holds U+0000");
+        }
+    }
+    if !draft.subject.is_empty() && !is_subject(&draft.subject) {
+        fault(
+            "subject",
+            "must be `svc:agent:<tenant>:<name>` or `svc:ent:<tenant>:principal:<id>`",
+        );
+    }
+    if !draft.action.is_empty() {
+        if let Err(why) = check_action(&draft.action) {
+            fault("action", &why.to_string());
+        }
+    }
+    check_context(&draft.context, &mut fault);
+    faults
+}
+
+fn texts(draft: &Draft) -> impl Iterator<Item = (&'static str, &str)> {
+    [
+        ("tenant_id", Some(&draft.tenant_id)),
+        ("subject", Some(&draft.subject)),
+        ("delegation_id", draft.delegation_id.as_ref()),
+        ("action", Some(&draft.action)),
+        ("tool_id", draft.tool_id.as_ref()),
+        ("purpose", draft.purpose.as_ref()),
+        ("resource_id", draft.resource_id.as_ref()),
+        ("workspace_id", draft.workspace_id.as_ref()),
+        ("project_id", draft.project_id.as_ref()),
+        ("approval_id", draft.approval_id.as_ref()),
+    ]
+    .into_iter()
+    .filter_map(|(member, text)| Some((member, text?.as_str())))
+}
+
+fn check_context(context: &Map<String, Value>, fault: &mut impl FnMut(&str, &str)) {
+    match context.get("amount") {
+        None | Some(Value::Null) => {}
+        Some(Value::Number(number)) => {
+            if let Err(why) = Amount::from_number(number) {
+                fault("context.amount", &why.to_string());
+            }
+        }
+        Some(_) => fault("context.amount", "must be a number"),
+    }
+    for (member, letters, standard) in
+        [("currency", 3..=3, "ISO 4217"), ("jurisdiction", 2..=6, "ISO 3166")]
+    {
+        let sound = |text: &str| {
+            let code =
+                text.bytes().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'-');
+            letters.contains(&text.len()) && code
+        };
+        match context.get(member) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) if sound(text) => {}
+            Some(Value::String(_)) => {
+                fault(&format!("context.{member}"), &format!("must be a code of {standard}"));
+            }
+            Some(_) => fault(&format!("context.{member}"), "must be a string"),
+        }
+    }
+    for (key, value) in context {
+        let member = format!("context.{}", key.replace('\0', "\u{fffd}"));
+        if key.contains('\0') || holds_nul(value, DEEPEST) {
+            fault(&member, "holds U+0000");
+        }
+        if is_deeper(value, DEEPEST - 1) {
+            fault(&member, "is nested deeper than 32");
+        }
+    }
+}
+
+fn is_deeper(value: &Value, left: usize) -> bool {
+    match value {
+        Value::Array(items) => left == 0 || items.iter().any(|v| is_deeper(v, left - 1)),
+        Value::Object(members) => left == 0 || members.values().any(|v| is_deeper(v, left - 1)),
+        _ => false,
+    }
+}
+
+fn holds_nul(value: &Value, left: usize) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(|v| holds_nul(v, left)),
+        Value::Object(members) => {
+            members.iter().any(|(key, v)| key.contains('\0') || holds_nul(v, left))
+        }
+        _ => false,
+    }
+}
+
+/// `svc:agent:<tenant>:<name>` or `svc:ent:<tenant>:principal:<id>`.
+pub fn is_subject(text: &str) -> bool {
+    let word = |part: &str| {
+        let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
+        !part.is_empty() && part.bytes().all(plain)
+    };
+    let parts: Vec<_> = text.split(':').collect();
+    match parts.as_slice() {
+        ["svc", "agent", tenant, name] => word(tenant) && word(name),
+        ["svc", "ent", tenant, "principal", id] => word(tenant) && word(id),
+        _ => false,
+    }
+}
+
+impl FromStr for Request {
+    type Err = serde_json::Error;
+
+    fn from_str(json: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+}

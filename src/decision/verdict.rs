@@ -1,0 +1,72 @@
+//! What a decision comes to.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{facts::CounterKey, levels::Decision, moment, reason::Reason, trace::StageTrace};
+
+/// The outcome of one decision. All but `claims` and `trace` go on the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub decision: Decision,
+    pub reason_code: Reason,
+    /// `reason_code` first, then the others of equal strength.
+    pub reasons: Vec<Reason>,
+    pub obligations: Vec<String>,
+    pub stop_conditions: Vec<String>,
+    /// Held for people: how many, and which roles must be among them.
+    pub approvals_needed: Option<ApprovalsNeeded>,
+    /// The authority under which it is permitted or held.
+    pub authority: Option<AuthorityUsed>,
+    /// What an allow spends: committed in one transaction with its record.
+    pub claims: Claims,
+    /// Permitted: the action must begin before this.
+    #[serde(with = "moment::option")]
+    pub valid_until: Option<DateTime<Utc>>,
+    /// For people: the `@advice` of the policies that decided.
+    pub advice: Vec<String>,
+    /// With `explain`: every stage.
+    pub trace: Option<Vec<StageTrace>>,
+}
+
+/// People whose approval is needed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalsNeeded {
+    pub count: u32,
+    /// Each of these roles must be held by one of them.
+    pub roles: Vec<String>,
+}
+
+/// Which authority was used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthorityUsed {
+    pub kind: AuthorityKind,
+    pub id: String,
+    /// The delegations of its chain, itself first; empty where it is none.
+    pub chain: Vec<String>,
+}
+
+/// What gives authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthorityKind {
+    Delegation,
+    Uses,
+    ActsIn,
+}
+
+/// What an allow spends. Empty on every other decision.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claims {
+    /// The approval to move from approved to used.
+    pub approval_id: Option<String>,
+    pub counters: Vec<CounterClaim>,
+}
+
+/// Add `add` to the counter unless it would pass `limit`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterClaim {
+    pub key: CounterKey,
+    pub add: i64,
+    pub limit: i64,
+}

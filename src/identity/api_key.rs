@@ -1,0 +1,170 @@
+//! API keys: `svc_<env>_<public id>_<secret>_<checksum>`.
+//!
+//! The public id finds the record (`svc:api_key:<public id>`), the secret is 256 random bits in
+//! base 62, the checksum (CRC-32) tells a mistyped key, or anything else, from one of ours before
+//! any look-up, and lets scanners find leaked keys. Only a code of authentication is stored.
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+
+use super::{ApiKeyFacts, Caller, Error, Secrets, Standing};
+
+const DOMAIN: &str = "api-key";
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/// Digits of 256 bits in base 62.
+const SECRET: usize = 43;
+const PUBLIC_ID: usize = 32;
+const LONGEST_ENV: usize = 16;
+
+/// Every scope that a key can hold.
+pub const SCOPES: [&str; 8] = [
+    "runtime:read",
+    "runtime:write",
+    "runtime:stop",
+    "evidence:read",
+    "evidence:write",
+    "delegations:write",
+    "events:read",
+    "webhooks:write",
+];
+
+/// A new key: the text is shown once, the rest is stored.
+pub struct Issued {
+    pub text: String,
+    pub code: [u8; 32],
+}
+
+/// Makes a key out of 32 random bytes.
+///
+/// # Errors
+/// The env is not 1 to 16 lower-case letters and digits, or the id not 32 lower-case hex digits.
+pub fn issue(
+    secrets: &dyn Secrets,
+    env: &str,
+    public_id: &str,
+    random: [u8; 32],
+) -> Result<Issued, Error> {
+    let body = format!("{}_{}", prefix(env, public_id), base62(random));
+    let text = format!("{body}_{:08x}", crc32(body.as_bytes()));
+    let code = code(secrets, &parse(&text)?);
+    Ok(Issued { text, code })
+}
+
+/// What lists show of a key.
+pub fn prefix(env: &str, public_id: &str) -> String {
+    format!("svc_{env}_{public_id}")
+}
+
+/// The record's id.
+pub fn record_id(public_id: &str) -> String {
+    format!("svc:api_key:{public_id}")
+}
+
+/// The public id of a record's id or of a prefix.
+pub fn public_id(of: &str) -> &str {
+    of.rsplit([':', '_']).next().unwrap_or_default()
+}
+
+/// What is stored of a key.
+pub fn code(secrets: &dyn Secrets, key: &Presented<'_>) -> [u8; 32] {
+    secrets.code(DOMAIN, key.body.as_bytes())
+}
+
+/// A key as it came, well formed, not yet known to be genuine.
+pub struct Presented<'a> {
+    pub env: &'a str,
+    pub public_id: &'a str,
+    /// All but the checksum.
+    body: &'a str,
+}
+
+/// Whether a credential is meant as an API key.
+pub fn is_meant(credential: &str) -> bool {
+    credential.starts_with("svc_")
+}
+
+/// Takes a key apart.
+///
+/// # Errors
+/// [`Error::MalformedKey`]: no look-up is worth it.
+pub fn parse(text: &str) -> Result<Presented<'_>, Error> {
+    let (body, checksum) = text.rsplit_once('_').ok_or(Error::MalformedKey)?;
+    if checksum != format!("{:08x}", crc32(body.as_bytes())) {
+        return Err(Error::MalformedKey);
+    }
+    let mut parts = body.split('_');
+    let (Some("svc"), Some(env), Some(public_id), Some(secret), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err(Error::MalformedKey);
+    };
+    let slug = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let sound = (1..=LONGEST_ENV).contains(&env.len())
+        && slug(env)
+        && public_id.len() == PUBLIC_ID
+        && public_id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        && secret.len() == SECRET
+        && secret.bytes().all(|b| b.is_ascii_alphanumeric());
+    if sound { Ok(Presented { env, public_id, body }) } else { Err(Error::MalformedKey) }
+}
+
+/// Whether a presented key is the one that `facts` tell of, and may be used from `peer` now.
+pub(super) fn check(
+    secrets: &dyn Secrets,
+    key: &Presented<'_>,
+    facts: &ApiKeyFacts,
+    peer: Option<IpAddr>,
+    now: DateTime<Utc>,
+) -> Result<Caller, Error> {
+    let code = code(secrets, key);
+    let before = facts.previous.as_ref().filter(|(_, until)| now < *until);
+    let genuine = secrets.equal(&code, &facts.code)
+        || before.is_some_and(|(before, _)| secrets.equal(&code, before));
+    // Only who holds the secret learns what has become of the key.
+    if !genuine {
+        return Err(Error::Key("it is unknown"));
+    }
+    if !facts.active {
+        return Err(Error::Key("it was revoked"));
+    }
+    if facts.expires_at.is_some_and(|end| end <= now) {
+        return Err(Error::Key("it has expired"));
+    }
+    if !facts.allows(peer) {
+        return Err(Error::Forbidden("the API key may not be used from this address"));
+    }
+    Ok(Caller {
+        actor: facts.id.to_string(),
+        standing: Standing::Key {
+            tenant_id: facts.tenant_id.clone(),
+            key_id: facts.id.clone(),
+            scopes: facts.scopes.clone(),
+            principal_ids: facts.principal_ids.clone(),
+        },
+    })
+}
+
+/// A 256-bit number in base 62, filled up with zeros to 43 digits.
+fn base62(mut number: [u8; 32]) -> String {
+    let mut digits = [b'0'; SECRET];
+    for digit in digits.iter_mut().rev() {
+        let mut rest = 0_u16;
+        for byte in &mut number {
+            let value = (rest << 8) | u16::from(*byte);
+            *byte = u8::try_from(value / 62).unwrap_or(u8::MAX);
+            rest = value % 62;
+        }
+        *digit = DIGITS[usize::from(rest)];
+    }
+    digits.iter().copied().map(char::from).collect()
+}
+
+/// CRC-32 (IEEE 802.3), bit by bit: a hundred bytes do not ask for a table.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 }
+        })
+    })
+}

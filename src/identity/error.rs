@@ -1,0 +1,67 @@
+//! Why a credential was refused, and how that looks outside.
+//!
+//! A 401 says which kind of fault it was, never what the credential held; RFC 6750 names the
+//! header's words.
+
+use crate::error::{ErrorCode, Refusal};
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("send `Authorization: Bearer` with a token or an API key")]
+    NoCredential,
+    #[error("the Authorization header is not one `Bearer` and one token")]
+    Unreadable,
+    #[error("the token is refused: {0}")]
+    Token(&'static str),
+    #[error("the API key is not one of this service, or was mistyped")]
+    MalformedKey,
+    #[error("the API key is refused: {0}")]
+    Key(&'static str),
+    #[error("{0}")]
+    Forbidden(&'static str),
+    #[error("the API key lacks the scope `{0}`")]
+    Scope(&'static str),
+    #[error("the identity provider's keys cannot be had now; retry")]
+    Unavailable,
+}
+
+impl Error {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoCredential
+            | Self::Unreadable
+            | Self::Token(_)
+            | Self::MalformedKey
+            | Self::Key(_) => ErrorCode::Unauthenticated,
+            Self::Forbidden(_) => ErrorCode::Forbidden,
+            Self::Scope(_) => ErrorCode::PermissionScopeExceeded,
+            Self::Unavailable => ErrorCode::Unavailable,
+        }
+    }
+
+    /// The `WWW-Authenticate` that goes with it (RFC 6750, section 3).
+    fn challenge(&self) -> Option<String> {
+        const REALM: &str = "Bearer realm=\"authority\"";
+        match self {
+            Self::NoCredential => Some(REALM.to_owned()),
+            Self::Unreadable => Some(format!("{REALM}, error=\"invalid_request\"")),
+            Self::Token(_) | Self::MalformedKey | Self::Key(_) => {
+                Some(format!("{REALM}, error=\"invalid_token\", error_description=\"{self}\""))
+            }
+            Self::Scope(scope) => {
+                Some(format!("{REALM}, error=\"insufficient_scope\", scope=\"{scope}\""))
+            }
+            Self::Forbidden(_) | Self::Unavailable => None,
+        }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let refusal = Self::new(error.code(), error.to_string());
+        match error.challenge() {
+            Some(challenge) => refusal.with("www_authenticate", challenge),
+            None => refusal,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! An identity provider's public keys: the document read, and where it comes from.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jsonwebtoken::DecodingKey;
+use parking_lot::RwLock;
+use serde_json::Value;
+
+use super::{Error, JwksClient};
+
+/// No provider publishes more.
+const MOST_KEYS: usize = 100;
+/// Base64url digits of the least modulus taken, 2048 bits (RFC 7518, 3.3).
+const SHORTEST_MODULUS: usize = 342;
+/// Of the largest: more would only cost time.
+const LONGEST_MODULUS: usize = 1366;
+
+/// Keys by kid.
+pub(super) type KeySet = HashMap<String, DecodingKey>;
+
+/// Reads a JWKS (RFC 7517), keeping what may verify RS256. A key that is unreadable, of another
+/// kind, for another use, revoked or without a kid is passed over.
+///
+/// # Errors
+/// The document is no JWKS.
+pub(super) fn read(document: &[u8]) -> Result<KeySet, &'static str> {
+    let document: Value = serde_json::from_slice(document).map_err(|_| "it is no JSON")?;
+    let keys = document.get("keys").and_then(Value::as_array).ok_or("it has no `keys`")?;
+    if keys.len() > MOST_KEYS {
+        return Err("it has over 100 keys");
+    }
+    let mut set = KeySet::new();
+    for (kid, key) in keys.iter().filter_map(usable) {
+        // Of two keys with one kid the first counts, whatever the second is.
+        set.entry(kid).or_insert(key);
+    }
+    Ok(set)
+}
+
+fn usable(jwk: &Value) -> Option<(String, DecodingKey)> {
+    let word = |member: &str| jwk.get(member).and_then(Value::as_str);
+    let fits = |member: &str, wanted: &str| word(member).is_none_or(|word| word == wanted);
+    let revoked = jwk.get("revoked").is_some() || jwk.get("revoked_at").is_some();
+    if revoked || word("kty") != Some("RSA") || !fits("use", "sig") || !fits("alg", "RS256") {
+        return None;
+    }
+    let (kid, modulus, exponent) = (word("kid")?, word("n")?, word("e")?);
+    if kid.is_empty() || !(SHORTEST_MODULUS..=LONGEST_MODULUS).contains(&modulus.len()) {
+        return None;
+    }
+    Some((kid.to_owned(), DecodingKey::from_rsa_components(modulus, exponent).ok()?))
+}
+
+/// Where an issuer's keys come from.
+#[derive(Clone)]
+pub enum KeySource {
+    /// Over the network.
+    Remote(JwksClient),
+    /// From this process: the development identity provider's.
+    Local(Arc<LocalJwks>),
+}
+
+impl KeySource {
+    /// Keys that `document` gives, asked anew each time.
+    pub fn local(document: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
+        Self::Local(Arc::new(LocalJwks {
+            document: Box::new(document),
+            read: RwLock::new((Arc::from(""), Arc::default())),
+        }))
+    }
+
+    /// The key of that kid.
+    ///
+    /// # Errors
+    /// [`Error::Token`] when the issuer has none such; [`Error::Unavailable`] when that cannot be
+    /// told now.
+    pub(super) async fn key(&self, kid: &str) -> Result<DecodingKey, Error> {
+        match self {
+            Self::Remote(client) => client.key(kid).await,
+            Self::Local(local) => local.key(kid),
+        }
+    }
+}
+
+pub struct LocalJwks {
+    document: Box<dyn Fn() -> Arc<str> + Send + Sync>,
+    /// The document last read, and its keys.
+    read: RwLock<(Arc<str>, Arc<KeySet>)>,
+}
+
+impl LocalJwks {
+    fn key(&self, kid: &str) -> Result<DecodingKey, Error> {
+        let document = (self.document)();
+        let known = {
+            let (of, set) = &*self.read.read();
+            (*of == document).then(|| Arc::clone(set))
+        };
+        let set = if let Some(set) = known {
+            set
+        } else {
+            let set = Arc::new(read(document.as_bytes()).map_err(|_| Error::Unavailable)?);
+            *self.read.write() = (document, Arc::clone(&set));
+            set
+        };
+        set.get(kid).cloned().ok_or(Error::Token("no key of its issuer has its `kid`"))
+    }
+}

@@ -1,0 +1,191 @@
+//! Access tokens: JWTs signed with RS256 (RFC 7519, RFC 7518), checked as RFC 8725 advises.
+//!
+//! The token chooses neither algorithm nor key: the algorithm is RS256, keys are those that the
+//! configured issuer publishes, and `jwk`, `jku` and `x5c` of its header are never looked at.
+
+use std::{collections::HashMap, sync::Arc};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, dangerous, decode, decode_header};
+use parking_lot::RwLock;
+use serde::Deserialize;
+
+use super::{Error, KeySource};
+use crate::clock::Clock;
+
+/// Clocks may differ by this, in seconds.
+const LEEWAY: i64 = 30;
+/// A verified token is believed without another look at its signature for so many seconds: a key
+/// that its issuer withdrew stops counting at the latest then.
+const BELIEVED_FOR: i64 = 300;
+const MOST_BELIEVED: usize = 10_000;
+
+/// An identity provider whose tokens count.
+pub struct Issuer {
+    /// As `iss` has it.
+    pub issuer: String,
+    /// `aud` must name one of them.
+    pub audiences: Vec<String>,
+    pub keys: KeySource,
+}
+
+/// What a verified token says.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Claims {
+    pub iss: String,
+    pub sub: String,
+    exp: f64,
+    nbf: Option<f64>,
+    pub org_id: Option<String>,
+    pub email: Option<String>,
+    #[serde(default)]
+    pub public_metadata: PublicMetadata,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct PublicMetadata {
+    pub role: Option<String>,
+    pub tenant_id: Option<String>,
+}
+
+impl Claims {
+    /// For the history: a person by e-mail address where the token has one.
+    pub fn actor(&self) -> &str {
+        self.email.as_deref().filter(|email| !email.is_empty()).unwrap_or(&self.sub)
+    }
+
+    /// Texts of a decent length without control characters: they are stored, logged and compared.
+    fn are_sound(&self) -> bool {
+        let metadata = &self.public_metadata;
+        let optional =
+            [&self.org_id, &self.email, &metadata.role, &metadata.tenant_id].into_iter().flatten();
+        !self.sub.is_empty()
+            && optional
+                .chain([&self.sub])
+                .all(|text| text.len() <= 320 && !text.chars().any(char::is_control))
+    }
+}
+
+/// Verifies tokens of the configured issuers.
+pub(super) struct Verifier {
+    issuers: Vec<Issuer>,
+    clock: Clock,
+    believed: RwLock<HashMap<[u8; 32], Believed>>,
+}
+
+struct Believed {
+    claims: Arc<Claims>,
+    until: DateTime<Utc>,
+}
+
+impl Verifier {
+    pub(super) fn new(issuers: Vec<Issuer>, clock: Clock) -> Self {
+        Self { issuers, clock, believed: RwLock::default() }
+    }
+
+    /// `digest` is the token's SHA-256, under which a verified one is remembered.
+    pub(super) async fn verify(&self, token: &str, digest: [u8; 32]) -> Result<Arc<Claims>, Error> {
+        if let Some(claims) = self.remembered(&digest) {
+            within_time(&claims, self.clock.now())?;
+            return Ok(claims);
+        }
+        let claims = Arc::new(self.verify_anew(token).await?);
+        let now = self.clock.now();
+        within_time(&claims, now)?;
+        self.remember(digest, &claims, now);
+        Ok(claims)
+    }
+
+    async fn verify_anew(&self, token: &str) -> Result<Claims, Error> {
+        let kid = kid(token)?;
+        let issuer = self.issuer_of(token)?;
+        let key = issuer.keys.key(&kid).await?;
+        let claims = verified(token, issuer, &key)?;
+        if !claims.are_sound() {
+            return Err(Error::Token("a claim is empty, too long or has control characters"));
+        }
+        Ok(claims)
+    }
+
+    /// Whose keys to try: read before the signature is, hence believed for nothing else.
+    fn issuer_of(&self, token: &str) -> Result<&Issuer, Error> {
+        #[derive(Deserialize)]
+        struct Says {
+            iss: String,
+        }
+        let says = dangerous::insecure_decode::<Says>(token)
+            .map_err(|_| Error::Token("its claims are unreadable or lack `iss`"))?;
+        self.issuers
+            .iter()
+            .find(|issuer| issuer.issuer == says.claims.iss)
+            .ok_or(Error::Token("its issuer is not one that this service trusts"))
+    }
+
+    fn remembered(&self, digest: &[u8; 32]) -> Option<Arc<Claims>> {
+        let believed = self.believed.read();
+        let found = believed.get(digest).filter(|found| self.clock.now() < found.until)?;
+        Some(Arc::clone(&found.claims))
+    }
+
+    fn remember(&self, digest: [u8; 32], claims: &Arc<Claims>, now: DateTime<Utc>) {
+        let until = now + TimeDelta::seconds(BELIEVED_FOR);
+        let mut believed = self.believed.write();
+        if believed.len() >= MOST_BELIEVED {
+            believed.retain(|_, found| now < found.until);
+        }
+        if believed.len() >= MOST_BELIEVED {
+            believed.clear();
+        }
+        believed.insert(digest, Believed { claims: Arc::clone(claims), until });
+    }
+}
+
+/// The key that the header names, once the header is one that we take.
+fn kid(token: &str) -> Result<String, Error> {
+    let header = decode_header(token).map_err(|_| Error::Token("it is no JWT that we read"))?;
+    if header.alg != Algorithm::RS256 {
+        return Err(Error::Token("it is not signed with RS256"));
+    }
+    let typ = header.typ.as_deref().unwrap_or("JWT");
+    if !["JWT", "at+jwt", "application/at+jwt"].iter().any(|ours| ours.eq_ignore_ascii_case(typ)) {
+        return Err(Error::Token("its `typ` is not that of an access token"));
+    }
+    // We understand no extension, so none may be critical (RFC 7515, 4.1.11).
+    if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
+        return Err(Error::Token("its header asks for what this service does not know"));
+    }
+    header.kid.filter(|kid| !kid.is_empty()).ok_or(Error::Token("its header lacks `kid`"))
+}
+
+/// Signature, issuer and audience. Time is our own clock's, see [`within_time`].
+fn verified(token: &str, issuer: &Issuer, key: &DecodingKey) -> Result<Claims, Error> {
+    use jsonwebtoken::errors::ErrorKind;
+    let mut wanted = Validation::new(Algorithm::RS256);
+    wanted.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+    wanted.set_issuer(&[&issuer.issuer]);
+    wanted.set_audience(&issuer.audiences);
+    wanted.validate_exp = false;
+    wanted.validate_nbf = false;
+    let verified = decode::<Claims>(token, key, &wanted).map_err(|error| {
+        Error::Token(match error.kind() {
+            ErrorKind::InvalidSignature => "its signature is wrong",
+            ErrorKind::InvalidAudience => "it is meant for another audience",
+            ErrorKind::InvalidIssuer => "its issuer is not one that this service trusts",
+            ErrorKind::MissingRequiredClaim(_) => "it lacks one of `exp`, `iss`, `aud` and `sub`",
+            _ => "its claims are not what this service reads",
+        })
+    })?;
+    Ok(verified.claims)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^53")]
+fn within_time(claims: &Claims, now: DateTime<Utc>) -> Result<(), Error> {
+    let (earliest, latest) = (now.timestamp() - LEEWAY, now.timestamp() + LEEWAY);
+    if claims.exp <= earliest as f64 {
+        return Err(Error::Token("it has expired"));
+    }
+    if claims.nbf.is_some_and(|start| start > latest as f64) {
+        return Err(Error::Token("it is not valid yet"));
+    }
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! When each API key was last used: noted in memory, written in batches by whoever drains it.
+
+use std::{
+    collections::HashMap,
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use chrono::{DateTime, Utc};
+use parking_lot::RwLock;
+
+/// Past this many keys between two drains, further ones go unnoted: a bound, never met.
+const MOST: usize = 100_000;
+
+#[derive(Default)]
+pub struct LastUsed(RwLock<HashMap<Arc<str>, AtomicI64>>);
+
+impl LastUsed {
+    pub(super) fn note(&self, key_id: &Arc<str>, at: DateTime<Utc>) {
+        let at = at.timestamp_micros();
+        if let Some(noted) = self.0.read().get(key_id) {
+            noted.fetch_max(at, Ordering::Relaxed);
+            return;
+        }
+        let mut map = self.0.write();
+        if map.len() < MOST {
+            map.entry(Arc::clone(key_id)).or_default().fetch_max(at, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes what was noted since the last time: key id and moment.
+    pub fn drain(&self) -> Vec<(Arc<str>, DateTime<Utc>)> {
+        let noted = mem::take(&mut *self.0.write());
+        let moment = |micros: AtomicI64| DateTime::from_timestamp_micros(micros.into_inner());
+        noted.into_iter().filter_map(|(id, micros)| Some((id, moment(micros)?))).collect()
+    }
+}

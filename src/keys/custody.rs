@@ -1,0 +1,294 @@
+//! The keys that this process holds, ready for use.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use chrono::Datelike;
+use parking_lot::RwLock;
+use serde_json::{Value, json};
+
+use super::{
+    Algorithm, Error, KeyRing, Mac, NewKey, Pair, PublicKey, Signer, SigningKey, Status,
+    TokenSigner, inventory, jwk, random,
+};
+use crate::{
+    clock::Clock,
+    store::{Scope, Store},
+};
+
+/// What the service signs; each with a key of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Decision records and evidence packs.
+    Evidence,
+    /// Checkpoints of the transparency logs.
+    Log,
+    /// Replay proofs.
+    Replay,
+    /// Webhook envelopes.
+    Webhook,
+}
+
+impl Purpose {
+    pub const ALL: [Self; 4] = [Self::Evidence, Self::Log, Self::Replay, Self::Webhook];
+
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Evidence => "evidence",
+            Self::Log => "log",
+            Self::Replay => "replay",
+            Self::Webhook => "webhook",
+        }
+    }
+}
+
+/// Purpose of the key that signs the development identity provider's tokens.
+pub(super) const TOKENS: &str = "dev-idp";
+
+/// All keys. Clone it freely: it is one pointer.
+#[derive(Clone)]
+pub struct Keys(Arc<Inner>);
+
+struct Inner {
+    ring: Arc<KeyRing>,
+    mac: Mac,
+    clock: Clock,
+    store: Option<Store>,
+    // Taken only for the moment it takes to copy the pointer.
+    loaded: RwLock<Arc<Loaded>>,
+}
+
+/// One consistent picture of the inventory; a refresh makes the next one.
+pub(super) struct Loaded {
+    signers: [Arc<Signer>; Purpose::ALL.len()],
+    tokens: Option<Arc<TokenSigner>>,
+    public: HashMap<String, Arc<PublicKey>>,
+    jwks: Arc<str>,
+    token_jwks: Arc<str>,
+}
+
+impl Keys {
+    /// Keys that live and die with this process, stored nowhere: for tests and measurements.
+    pub fn ephemeral(clock: Clock) -> Result<Self, Error> {
+        let ring = Arc::new(KeyRing::parse(&KeyRing::generate()?)?);
+        let year = clock.now().year();
+        let mut held = Vec::new();
+        for purpose in Purpose::ALL {
+            held.push(Held::make(purpose.slug(), Algorithm::EdDsa, Pair::ed25519()?, year)?);
+        }
+        held.push(Held::make(TOKENS, Algorithm::Rs256, Pair::rsa()?, year)?);
+        let loaded = RwLock::new(Arc::new(Loaded::of(held)?));
+        Ok(Self(Arc::new(Inner { ring, mac: Mac::new(&random()?), clock, store: None, loaded })))
+    }
+
+    /// Opens what the database holds, after making what it lacks: of two nodes that start at once
+    /// one makes it. `tokens`: a key for the development identity provider too.
+    pub async fn start(
+        store: Store,
+        ring: KeyRing,
+        clock: Clock,
+        tokens: bool,
+    ) -> Result<Self, Error> {
+        let (now, ring) = (clock.now(), Arc::new(ring));
+        let shared = Arc::clone(&ring);
+        let (root, held) = store
+            .act(&scope(SERVICE), async move |db| {
+                inventory::lock(db).await?;
+                let root = inventory::mac_root(db, &shared, now).await?;
+                inventory::make_missing(db, &shared, now, tokens).await?;
+                Ok::<_, Error>((root, inventory::hold(db, &shared).await?))
+            })
+            .await?;
+        let (mac, loaded) = (Mac::new(&root), RwLock::new(Arc::new(Loaded::of(held)?)));
+        Ok(Self(Arc::new(Inner { ring, mac, clock, store: Some(store), loaded })))
+    }
+
+    /// The key that signs now. Take it once for a batch; take it anew for the next.
+    pub fn signer(&self, purpose: Purpose) -> Arc<Signer> {
+        let loaded = self.0.loaded.read();
+        Arc::clone(&loaded.signers[purpose as usize])
+    }
+
+    /// The development identity provider's key, where there is one.
+    pub fn token_signer(&self) -> Option<Arc<TokenSigner>> {
+        self.0.loaded.read().tokens.clone()
+    }
+
+    /// The document of `/.well-known/jwks.json`: every key but the development identity
+    /// provider's, whose tokens concern nobody but this process.
+    pub fn jwks(&self) -> Arc<str> {
+        Arc::clone(&self.0.loaded.read().jwks)
+    }
+
+    /// The development identity provider's own JWKS.
+    pub fn token_jwks(&self) -> Arc<str> {
+        Arc::clone(&self.0.loaded.read().token_jwks)
+    }
+
+    pub fn public(&self, kid: &str) -> Option<Arc<PublicKey>> {
+        self.0.loaded.read().public.get(kid).cloned()
+    }
+
+    pub fn verify(&self, kid: &str, bytes: &[u8], signature: &[u8]) -> Result<(), Error> {
+        let key = self.public(kid).ok_or_else(|| Error::UnknownKid(kid.to_owned()))?;
+        key.verify(bytes, signature)
+    }
+
+    /// A code only this installation can make: the same on every node, and for as long as the
+    /// installation lives.
+    pub fn mac(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
+        self.0.mac.code(domain, bytes)
+    }
+
+    /// Seals a secret for the place that `associated` names (say `tenant|kid|alg|purpose`).
+    pub fn seal(&self, associated: &[u8], plain: &[u8]) -> Result<Vec<u8>, Error> {
+        self.0.ring.seal(associated, plain)
+    }
+
+    pub fn open(&self, associated: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Error> {
+        self.0.ring.open(associated, sealed)
+    }
+
+    /// Reads the inventory again: what another node made, activated or revoked. When that fails,
+    /// what was held before serves on.
+    pub async fn refresh(&self) -> Result<(), Error> {
+        let ring = Arc::clone(&self.0.ring);
+        let held = self
+            .store()?
+            .read(&scope(SERVICE), async move |db| inventory::hold(db, &ring).await)
+            .await?;
+        *self.0.loaded.write() = Arc::new(Loaded::of(held)?);
+        Ok(())
+    }
+
+    /// Refreshes for ever; a failure is logged and tried again.
+    pub async fn keep_fresh(&self, every: Duration) {
+        loop {
+            tokio::time::sleep(every).await;
+            if let Err(error) = self.refresh().await {
+                tracing::warn!(%error, "keys could not be read again");
+            }
+        }
+    }
+
+    /// The inventory by status (active, rotating, retired, revoked), then newest first.
+    pub async fn list(&self) -> Result<Vec<SigningKey>, Error> {
+        self.store()?.read(&scope(SERVICE), async move |db| inventory::list(db).await).await
+    }
+
+    /// Makes a key for the inventory; the service signs with none of these.
+    pub async fn create(&self, new: NewKey) -> Result<SigningKey, Error> {
+        let (ring, now, actor) =
+            (Arc::clone(&self.0.ring), self.0.clock.now(), scope(&new.created_by));
+        // RSA takes its time, and no transaction should wait for it.
+        let algorithm = new.algorithm;
+        let pair = tokio::task::spawn_blocking(move || Pair::inventory(algorithm)).await;
+        let pair = pair.map_err(|_| Error::Generation)??;
+        let made = self
+            .store()?
+            .act(&actor, async move |db| inventory::make(db, &ring, &new, &pair, now).await)
+            .await?;
+        self.refresh().await?;
+        Ok(made)
+    }
+
+    /// Revokes a key for good. The successor of a managed one signs from then on: on this node at
+    /// once, on others from their next refresh.
+    pub async fn revoke(&self, kid: &str, actor: &str) -> Result<SigningKey, Error> {
+        let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
+        let kid = kid.to_owned();
+        let revoked = self
+            .store()?
+            .act(&scope(actor), async move |db| inventory::revoke(db, &ring, &kid, now).await)
+            .await?;
+        self.refresh().await?;
+        Ok(revoked)
+    }
+
+    /// Wraps every stored secret of this room anew under the ring's current key, and says how many
+    /// that were. Older ring keys may go once no other room has secrets under them.
+    pub async fn rewrap(&self) -> Result<usize, Error> {
+        let ring = Arc::clone(&self.0.ring);
+        self.store()?.act(&scope(SERVICE), async move |db| inventory::rewrap(db, &ring).await).await
+    }
+
+    fn store(&self) -> Result<&Store, Error> {
+        self.0.store.as_ref().ok_or(Error::Ephemeral)
+    }
+}
+
+/// Whom the history names where nobody asked.
+const SERVICE: &str = "agent-authority";
+
+/// These tables belong to no tenant.
+fn scope(actor: &str) -> Scope {
+    Scope { tenant: None, actor: actor.to_owned() }
+}
+
+/// A key of the inventory, opened.
+pub(super) struct Held {
+    pub public: PublicKey,
+    /// PKCS #8; only the managed keys that may sign are opened.
+    pub private: Option<Vec<u8>>,
+}
+
+impl Held {
+    pub(super) fn make(
+        purpose: &str,
+        algorithm: Algorithm,
+        pair: Pair,
+        year: i32,
+    ) -> Result<Self, Error> {
+        let public = PublicKey {
+            kid: jwk::kid(purpose, year, &pair.public_jwk)?,
+            algorithm,
+            purpose: purpose.to_owned(),
+            managed: true,
+            status: Status::Active,
+            revoked_at: None,
+            jwk: pair.public_jwk,
+        };
+        Ok(Self { public, private: Some(pair.private) })
+    }
+
+    fn signs(&self, purpose: &str) -> Option<&[u8]> {
+        let public = &self.public;
+        let may = public.managed && public.status == Status::Active && public.purpose == purpose;
+        self.private.as_deref().filter(|_| may)
+    }
+}
+
+impl Loaded {
+    pub(super) fn of(held: Vec<Held>) -> Result<Self, Error> {
+        let signer = |purpose: Purpose| {
+            let found = held.iter().find_map(|h| Some((&h.public.kid, h.signs(purpose.slug())?)));
+            let (kid, private) = found.ok_or(Error::NoSigner(purpose.slug()))?;
+            let signer = Signer::read(kid, private)?;
+            // A row whose halves do not belong together would sign what nobody can verify.
+            let shown = held.iter().find(|h| h.public.kid == *kid).map(|h| &h.public.jwk["x"]);
+            match shown.and_then(Value::as_str) {
+                Some(x) if x == jwk::ed25519(signer.public_key())["x"] => Ok(Arc::new(signer)),
+                _ => Err(Error::BadKey("its private half is not its public half's")),
+            }
+        };
+        let signers = [
+            signer(Purpose::Evidence)?,
+            signer(Purpose::Log)?,
+            signer(Purpose::Replay)?,
+            signer(Purpose::Webhook)?,
+        ];
+        let tokens = held.iter().find_map(|h| Some((&h.public.kid, h.signs(TOKENS)?)));
+        let tokens = tokens.map(|(kid, private)| TokenSigner::read(kid, private)).transpose()?;
+        let (of_tokens, others): (Vec<_>, Vec<_>) = held
+            .iter()
+            .map(|h| &h.public)
+            .partition(|public| public.managed && public.purpose == TOKENS);
+        let (jwks, token_jwks) = (set(&others), set(&of_tokens));
+        let public = held.into_iter().map(|h| (h.public.kid.clone(), Arc::new(h.public))).collect();
+        Ok(Self { signers, tokens: tokens.map(Arc::new), public, jwks, token_jwks })
+    }
+}
+
+fn set(keys: &[&PublicKey]) -> Arc<str> {
+    let keys: Vec<Value> = keys.iter().map(|key| key.published()).collect();
+    json!({"keys": keys}).to_string().into()
+}

@@ -1,0 +1,46 @@
+//! SHA-256, message authentication codes, randomness.
+
+use ring::{
+    digest::{SHA256, digest},
+    hmac,
+    rand::{SecureRandom, SystemRandom},
+};
+
+use super::Error;
+
+/// SHA-256 (FIPS 180-4).
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut out = [0; 32];
+    out.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    out
+}
+
+/// `N` bytes from the operating system.
+pub fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut out = [0; N];
+    SystemRandom::new().fill(&mut out).map_err(|_| Error::Random)?;
+    Ok(out)
+}
+
+/// Compares without telling by its time where two texts differ.
+pub fn equal(left: &[u8], right: &[u8]) -> bool {
+    aws_lc_rs::constant_time::verify_slices_are_equal(left, right).is_ok()
+}
+
+/// HMAC-SHA-256 (RFC 2104) under one root secret, with a key of its own for each domain, so that a
+/// code made for one use is worth nothing in another.
+pub struct Mac(hmac::Key);
+
+impl Mac {
+    pub fn new(root: &[u8; 32]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, root))
+    }
+
+    pub fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
+        let key =
+            hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&self.0, domain.as_bytes()).as_ref());
+        let mut out = [0; 32];
+        out.copy_from_slice(hmac::sign(&key, bytes).as_ref());
+        out
+    }
+}

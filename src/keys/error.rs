@@ -1,0 +1,56 @@
+//! What can go wrong with keys, and how it looks outside.
+
+use crate::{
+    error::{ErrorCode, Refusal},
+    store,
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the key ring is unusable: {0}")]
+    Ring(String),
+    #[error(
+        "sealed bytes name the key-encryption key `{0}`, which the key ring lacks; add it to the \
+         ring (after the current one)"
+    )]
+    UnknownRingKey(String),
+    #[error("sealed bytes do not open: they were altered, moved, or sealed under another key ring")]
+    Sealed,
+    #[error("a key could not be made")]
+    Generation,
+    #[error("a key cannot be read: {0}")]
+    BadKey(&'static str),
+    #[error("no key has the kid `{0}`")]
+    UnknownKid(String),
+    #[error("the signature does not fit the key and the bytes")]
+    BadSignature,
+    #[error("no active key signs for `{0}`")]
+    NoSigner(&'static str),
+    #[error("the operating system gives no randomness")]
+    Random,
+    #[error("another key has the kid `{0}`; try again")]
+    KidTaken(String),
+    #[error("no key has the kid `{0}`, or it was revoked before")]
+    NotFoundOrRevoked(String),
+    #[error("these keys are not stored")]
+    Ephemeral,
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(error) => error.into(),
+            Error::KidTaken(_) => Self::new(ErrorCode::AlreadyExists, error.to_string()),
+            Error::NotFoundOrRevoked(_) => {
+                Self::new(ErrorCode::NotFoundOrAlreadyRevoked, error.to_string())
+            }
+            // What is wrong with keys inside is for the operator, never for the caller.
+            _ => {
+                tracing::error!(%error, "keys");
+                Self::plain(ErrorCode::Internal)
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The table `signing_keys` and the installation's own secrets: read, made, revoked.
+//!
+//! Neither belongs to a tenant, so all of it runs in the owner's scope.
+
+use chrono::{DateTime, Datelike, TimeDelta, Utc};
+use diesel::{
+    ExpressionMethods, Insertable, OptionalExtension, QueryDsl, Queryable, Selectable,
+    SelectableHelper, pg::Pg,
+};
+use diesel_async::RunQueryDsl;
+use serde_json::Value;
+
+use super::{
+    Algorithm, Error, KeyRing, Pair, PublicKey, Purpose, Status,
+    custody::{Held, TOKENS},
+    jwk, random,
+    tables::{service_secrets, signing_keys},
+};
+use crate::store::{self, Db};
+
+/// A managed key wants a successor after this.
+const ROTATION: TimeDelta = TimeDelta::days(90);
+/// The name of the root of all codes of authentication.
+const MAC: &str = "mac";
+/// Held while the keys of a first start are made: of two nodes one makes them, the other finds
+/// them.
+const LOCK: i64 = 4_157_003;
+
+diesel::define_sql_function! { fn pg_advisory_xact_lock(number: diesel::sql_types::BigInt); }
+
+/// A key as the inventory lists it: everything but the private half.
+#[derive(Clone, Debug, PartialEq, Queryable, Selectable, Insertable)]
+#[diesel(table_name = signing_keys, check_for_backend(Pg))]
+pub struct SigningKey {
+    pub kid: String,
+    pub alg: String,
+    pub purpose: String,
+    pub custody_provider: String,
+    pub custody_ref: Option<String>,
+    pub status: String,
+    pub managed: bool,
+    pub created_at: DateTime<Utc>,
+    pub created_by: String,
+    pub activated_at: Option<DateTime<Utc>>,
+    pub rotation_due_at: Option<DateTime<Utc>>,
+    pub rotated_at: Option<DateTime<Utc>>,
+    pub retired_at: Option<DateTime<Utc>>,
+    pub revoked_at: Option<DateTime<Utc>>,
+    pub notes: Option<String>,
+    pub public_jwk: Value,
+}
+
+/// What a request to make a key says.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    pub algorithm: Algorithm,
+    pub purpose: String,
+    pub notes: Option<String>,
+    pub created_by: String,
+}
+
+/// Waits its turn, then sees what the others did.
+pub(super) async fn lock(db: &mut Db) -> Result<(), Error> {
+    let locked = diesel::select(pg_advisory_xact_lock(LOCK)).execute(db).await;
+    locked.map(drop).map_err(sql)
+}
+
+/// The root of all codes of authentication, made where there is none.
+pub(super) async fn mac_root(
+    db: &mut Db,
+    ring: &KeyRing,
+    now: DateTime<Utc>,
+) -> Result<[u8; 32], Error> {
+    let associated = format!("-|{MAC}");
+    let found: Option<Vec<u8>> = service_secrets::table
+        .find(MAC)
+        .select(service_secrets::sealed)
+        .first(db)
+        .await
+        .optional()
+        .map_err(sql)?;
+    if let Some(sealed) = found {
+        let root = ring.open(associated.as_bytes(), &sealed)?;
+        return root.try_into().map_err(|_| Error::Sealed);
+    }
+    let root = random()?;
+    let row = (
+        service_secrets::name.eq(MAC),
+        service_secrets::sealed.eq(ring.seal(associated.as_bytes(), &root)?),
+        service_secrets::created_at.eq(now),
+    );
+    diesel::insert_into(service_secrets::table).values(row).execute(db).await.map_err(sql)?;
+    Ok(root)
+}
+
+/// Makes each managed key that lacks an active one.
+pub(super) async fn make_missing(
+    db: &mut Db,
+    ring: &KeyRing,
+    now: DateTime<Utc>,
+    tokens: bool,
+) -> Result<(), Error> {
+    let present: Vec<String> = signing_keys::table
+        .filter(signing_keys::managed)
+        .filter(signing_keys::status.eq(Status::Active.word()))
+        .select(signing_keys::purpose)
+        .load(db)
+        .await
+        .map_err(sql)?;
+    let wanted = Purpose::ALL.iter().map(|p| p.slug()).chain(tokens.then_some(TOKENS));
+    for purpose in wanted.filter(|slug| !present.iter().any(|known| known == slug)) {
+        make_managed(db, ring, purpose, now).await?;
+    }
+    Ok(())
+}
+
+async fn make_managed(
+    db: &mut Db,
+    ring: &KeyRing,
+    purpose: &str,
+    now: DateTime<Utc>,
+) -> Result<SigningKey, Error> {
+    let (algorithm, pair) = match purpose {
+        TOKENS => (Algorithm::Rs256, Pair::rsa()?),
+        _ => (Algorithm::EdDsa, Pair::ed25519()?),
+    };
+    let new = NewKey {
+        algorithm,
+        purpose: purpose.to_owned(),
+        notes: None,
+        created_by: "agent-authority".to_owned(),
+    };
+    let mut row = row(&new, &pair, now)?;
+    row.managed = true;
+    row.rotation_due_at = Some(now + ROTATION);
+    insert(db, ring, &row, &pair).await?;
+    Ok(row)
+}
+
+/// Makes a key for a request; the service signs with none of these.
+pub(super) async fn make(
+    db: &mut Db,
+    ring: &KeyRing,
+    new: &NewKey,
+    pair: &Pair,
+    now: DateTime<Utc>,
+) -> Result<SigningKey, Error> {
+    let row = row(new, pair, now)?;
+    insert(db, ring, &row, pair).await?;
+    Ok(row)
+}
+
+fn row(new: &NewKey, pair: &Pair, now: DateTime<Utc>) -> Result<SigningKey, Error> {
+    Ok(SigningKey {
+        kid: jwk::kid(&new.purpose, now.year(), &pair.public_jwk)?,
+        alg: new.algorithm.name().to_owned(),
+        purpose: new.purpose.clone(),
+        custody_provider: "in-process".to_owned(),
+        custody_ref: None,
+        status: Status::Active.word().to_owned(),
+        managed: false,
+        created_at: now,
+        created_by: new.created_by.clone(),
+        activated_at: Some(now),
+        rotation_due_at: None,
+        rotated_at: None,
+        retired_at: None,
+        revoked_at: None,
+        notes: new.notes.clone(),
+        public_jwk: pair.public_jwk.clone(),
+    })
+}
+
+async fn insert(db: &mut Db, ring: &KeyRing, row: &SigningKey, pair: &Pair) -> Result<(), Error> {
+    let sealed = ring.seal(&associated(row), &pair.private)?;
+    let made = diesel::insert_into(signing_keys::table)
+        .values((row, signing_keys::private_key.eq(sealed)))
+        .execute(db)
+        .await;
+    match made.map_err(store::Error::from) {
+        Ok(_) => Ok(()),
+        Err(store::Error::Conflict(name)) if name == "signing_keys_pkey" => {
+            Err(Error::KidTaken(row.kid.clone()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What a private key is bound to; `-` stands for no tenant.
+fn associated(row: &SigningKey) -> Vec<u8> {
+    format!("-|{}|{}|{}", row.kid, row.alg, row.purpose).into_bytes()
+}
+
+/// All keys in the order of their making; private halves only of those that sign.
+pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error> {
+    let rows: Vec<(SigningKey, Option<Vec<u8>>)> = signing_keys::table
+        .order((signing_keys::created_at, signing_keys::kid))
+        .select((SigningKey::as_select(), signing_keys::private_key))
+        .load(db)
+        .await
+        .map_err(sql)?;
+    rows.into_iter().map(|(row, sealed)| held(ring, row, sealed.as_deref())).collect()
+}
+
+fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Held, Error> {
+    let status = Status::named(&row.status).ok_or(Error::BadKey("its status is unknown"))?;
+    let signs = row.managed && status == Status::Active;
+    let private = match sealed {
+        Some(sealed) if signs => Some(ring.open(&associated(&row), sealed)?),
+        _ => None,
+    };
+    let algorithm = Algorithm::named(&row.alg).ok_or(Error::BadKey("its `alg` is unknown"))?;
+    let public = PublicKey {
+        kid: row.kid,
+        algorithm,
+        purpose: row.purpose,
+        managed: row.managed,
+        status,
+        revoked_at: row.revoked_at,
+        jwk: row.public_jwk,
+    };
+    Ok(Held { public, private })
+}
+
+/// By status as [`Status::ALL`] has it, then newest first.
+pub(super) async fn list(db: &mut Db) -> Result<Vec<SigningKey>, Error> {
+    let mut rows: Vec<SigningKey> = signing_keys::table
+        .order((signing_keys::created_at.desc(), signing_keys::kid))
+        .select(SigningKey::as_select())
+        .load(db)
+        .await
+        .map_err(sql)?;
+    rows.sort_by_key(|row| Status::ALL.iter().position(|status| status.word() == row.status));
+    Ok(rows)
+}
+
+/// Revokes a key; of an active managed one the successor signs from this transaction on.
+pub(super) async fn revoke(
+    db: &mut Db,
+    ring: &KeyRing,
+    kid: &str,
+    now: DateTime<Utc>,
+) -> Result<SigningKey, Error> {
+    lock(db).await?;
+    let found = signing_keys::table
+        .find(kid)
+        .filter(signing_keys::status.ne(Status::Revoked.word()))
+        .select(SigningKey::as_select())
+        .for_update()
+        .first(db)
+        .await
+        .optional()
+        .map_err(sql)?;
+    let before = found.ok_or_else(|| Error::NotFoundOrRevoked(kid.to_owned()))?;
+    let row = diesel::update(signing_keys::table.find(kid))
+        .set((signing_keys::status.eq(Status::Revoked.word()), signing_keys::revoked_at.eq(now)))
+        .returning(SigningKey::as_returning())
+        .get_result(db)
+        .await
+        .map_err(sql)?;
+    if before.managed && before.status == Status::Active.word() {
+        succeed(db, ring, &before.purpose, now).await?;
+    }
+    Ok(row)
+}
+
+/// The key that waits begins to sign, or a new one does.
+async fn succeed(
+    db: &mut Db,
+    ring: &KeyRing,
+    purpose: &str,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let waiting = signing_keys::table
+        .filter(signing_keys::managed)
+        .filter(signing_keys::purpose.eq(purpose))
+        .filter(signing_keys::status.eq(Status::Rotating.word()));
+    let activated = diesel::update(waiting)
+        .set((
+            signing_keys::status.eq(Status::Active.word()),
+            signing_keys::activated_at.eq(now),
+            signing_keys::rotation_due_at.eq(now + ROTATION),
+        ))
+        .execute(db)
+        .await
+        .map_err(sql)?;
+    if activated == 0 {
+        make_managed(db, ring, purpose, now).await?;
+    }
+    Ok(())
+}
+
+/// Wraps every stored secret anew under the ring's current key; answers how many that were.
+pub(super) async fn rewrap(db: &mut Db, ring: &KeyRing) -> Result<usize, Error> {
+    lock(db).await?;
+    let mut count = 0;
+    let keys: Vec<(String, Option<Vec<u8>>)> = signing_keys::table
+        .select((signing_keys::kid, signing_keys::private_key))
+        .for_update()
+        .load(db)
+        .await
+        .map_err(sql)?;
+    for (kid, sealed) in keys {
+        if let Some(anew) = sealed.map(|sealed| ring.rewrap(&sealed)).transpose()?.flatten() {
+            diesel::update(signing_keys::table.find(kid))
+                .set(signing_keys::private_key.eq(anew))
+                .execute(db)
+                .await
+                .map_err(sql)?;
+            count += 1;
+        }
+    }
+    let secrets: Vec<(String, Vec<u8>)> = service_secrets::table
+        .select((service_secrets::name, service_secrets::sealed))
+        .for_update()
+        .load(db)
+        .await
+        .map_err(sql)?;
+    for (name, sealed) in secrets {
+        if let Some(anew) = ring.rewrap(&sealed)? {
+            diesel::update(service_secrets::table.find(name))
+                .set(service_secrets::sealed.eq(anew))
+                .execute(db)
+                .await
+                .map_err(sql)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+fn sql(error: diesel::result::Error) -> Error {
+    store::Error::from(error).into()
+}

@@ -1,0 +1,86 @@
+//! Private keys at work.
+
+use std::{fmt, sync::Arc};
+
+use aws_lc_rs::{
+    rand::SystemRandom,
+    rsa::KeyPair as RsaPair,
+    signature::{Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256},
+};
+
+use super::Error;
+
+/// Signs with Ed25519 (RFC 8032): about 6 µs, from any number of threads at once.
+pub struct Signer {
+    kid: Arc<str>,
+    pair: Ed25519KeyPair,
+    public: [u8; 32],
+}
+
+impl Signer {
+    pub fn read(kid: &str, pkcs8: &[u8]) -> Result<Self, Error> {
+        let pair = Ed25519KeyPair::from_pkcs8(pkcs8)
+            .map_err(|_| Error::BadKey("it is no Ed25519 key in PKCS #8"))?;
+        let public = pair.public_key().as_ref().try_into();
+        let public = public.map_err(|_| Error::BadKey("its public half has no 32 bytes"))?;
+        Ok(Self { kid: kid.into(), pair, public })
+    }
+
+    pub fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    /// The kid, to keep beside a signature without copying it.
+    pub fn shared_kid(&self) -> Arc<str> {
+        Arc::clone(&self.kid)
+    }
+
+    pub fn public_key(&self) -> &[u8; 32] {
+        &self.public
+    }
+
+    pub fn sign(&self, bytes: &[u8]) -> [u8; 64] {
+        let mut out = [0; 64];
+        out.copy_from_slice(self.pair.sign(bytes).as_ref());
+        out
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signer").field("kid", &self.kid).finish_non_exhaustive()
+    }
+}
+
+/// Signs tokens of the development identity provider with RS256 (RFC 7518, 3.3).
+pub struct TokenSigner {
+    kid: Arc<str>,
+    pair: RsaPair,
+}
+
+impl TokenSigner {
+    pub fn read(kid: &str, pkcs8: &[u8]) -> Result<Self, Error> {
+        let pair =
+            RsaPair::from_pkcs8(pkcs8).map_err(|_| Error::BadKey("it is no RSA key in PKCS #8"))?;
+        Ok(Self { kid: kid.into(), pair })
+    }
+
+    pub fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    /// About 1 ms.
+    pub fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut out = vec![0; self.pair.public_modulus_len()];
+        self.pair
+            .sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), bytes, &mut out)
+            .map_err(|_| Error::Generation)?;
+        Ok(out)
+    }
+}
+
+impl fmt::Debug for TokenSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenSigner").field("kid", &self.kid).finish_non_exhaustive()
+    }
+}

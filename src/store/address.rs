@@ -1,0 +1,279 @@
+//! Where the database is and how its connection is protected, from a libpq URL or `key=value` text.
+//!
+//! tokio-postgres knows no `verify-ca`, `verify-full` and `sslrootcert`; they are taken out of the
+//! text here and honoured in `tls.rs`. Its own default, `prefer`, would fall back to plain text:
+//! here a host that is not this machine needs a verified certificate unless the URL says otherwise.
+
+use std::{borrow::Cow, path::PathBuf, time::Duration};
+
+use diesel::{ConnectionError, ConnectionResult};
+use diesel_async::AsyncPgConnection;
+use tokio_postgres::{
+    Config, NoTls,
+    config::{Host, SslMode},
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{Error, tls};
+
+/// A database to connect to.
+#[derive(Clone)]
+pub struct Address {
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
+}
+
+impl Address {
+    /// Reads `postgres://…` or `host=… user=…`; a named `sslrootcert` (PEM) is read now.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let (plain, wishes) =
+            if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+                split_url(text)?
+            } else {
+                split_pairs(text)?
+            };
+        let mut config: Config = plain.parse().map_err(|fault: tokio_postgres::Error| {
+            Error::Address(format!("the database URL is malformed: {}", with_source(&fault)))
+        })?;
+        let mode = match wishes.mode.as_deref() {
+            Some(word) => Mode::of(word)?,
+            None if is_socket(&config) => Mode::Disable,
+            None if is_this_machine(&config) => Mode::Prefer,
+            None => Mode::VerifyFull,
+        };
+        let tls = mode.connector(wishes.roots)?;
+        config.ssl_mode(match mode {
+            Mode::Disable => SslMode::Disable,
+            Mode::Prefer => SslMode::Prefer,
+            _ => SslMode::Require,
+        });
+        // A peer that went away without a word is noticed within half a minute.
+        config.connect_timeout(Duration::from_secs(5)).tcp_user_timeout(Duration::from_secs(20));
+        config.keepalives_idle(Duration::from_secs(15)).keepalives_retries(3);
+        config.keepalives_interval(Duration::from_secs(5));
+        Ok(Self { config, tls })
+    }
+
+    /// The role that logs in.
+    pub fn user(&self) -> Option<&str> {
+        self.config.get_user()
+    }
+
+    /// One connection, outside any pool: for migrations and for LISTEN.
+    pub async fn connect(&self) -> ConnectionResult<AsyncPgConnection> {
+        let failed =
+            |fault: tokio_postgres::Error| ConnectionError::BadConnection(with_source(&fault));
+        match &self.tls {
+            None => {
+                let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
+                AsyncPgConnection::try_from_client_and_connection(client, connection).await
+            }
+            Some(tls) => {
+                let (client, connection) =
+                    self.config.connect(tls.clone()).await.map_err(failed)?;
+                AsyncPgConnection::try_from_client_and_connection(client, connection).await
+            }
+        }
+    }
+}
+
+/// libpq's `sslmode`; `allow`, which starts in plain text, is read as `prefer`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Disable,
+    Prefer,
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+impl Mode {
+    fn of(word: &str) -> Result<Self, Error> {
+        Ok(match word {
+            "disable" => Self::Disable,
+            "allow" | "prefer" => Self::Prefer,
+            "require" => Self::Require,
+            "verify-ca" => Self::VerifyCa,
+            "verify-full" => Self::VerifyFull,
+            _ => {
+                return Err(Error::Address(format!(
+                    "sslmode `{word}` is none of disable, prefer, require, verify-ca, verify-full"
+                )));
+            }
+        })
+    }
+
+    fn connector(self, roots: Option<PathBuf>) -> Result<Option<MakeRustlsConnect>, Error> {
+        let trust = match self {
+            Self::Disable => return Ok(None),
+            // As in libpq: whoever names a root wants it checked.
+            Self::Require if roots.is_some() => tls::Trust::Chain,
+            Self::Prefer | Self::Require => tls::Trust::Anyone,
+            Self::VerifyCa => tls::Trust::Chain,
+            Self::VerifyFull => tls::Trust::ChainAndName,
+        };
+        tls::connector(trust, roots.as_deref()).map(Some)
+    }
+}
+
+/// What was taken out of the text.
+#[derive(Default)]
+struct Wishes {
+    mode: Option<String>,
+    roots: Option<PathBuf>,
+}
+
+impl Wishes {
+    /// True when the parameter was one of ours.
+    fn take(&mut self, key: &str, value: &str) -> bool {
+        match key {
+            "sslmode" => self.mode = Some(value.to_owned()),
+            // libpq's word for the usual roots, which are the default here.
+            "sslrootcert" if value == "system" => self.roots = None,
+            "sslrootcert" => self.roots = Some(value.into()),
+            _ => return false,
+        }
+        true
+    }
+}
+
+fn split_url(text: &str) -> Result<(String, Wishes), Error> {
+    let mut wishes = Wishes::default();
+    let Some((front, query)) = text.split_once('?') else {
+        return Ok((text.to_owned(), wishes));
+    };
+    let mut kept = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if !wishes.take(key, &decode(value)?) {
+            kept.push(pair);
+        }
+    }
+    let mark = if kept.is_empty() { "" } else { "?" };
+    Ok((format!("{front}{mark}{}", kept.join("&")), wishes))
+}
+
+fn decode(text: &str) -> Result<Cow<'_, str>, Error> {
+    let malformed = || Error::Address(format!("`{text}` in the database URL is malformed"));
+    if !text.contains('%') {
+        return Ok(text.into());
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        if *first == b'%' {
+            let (digits, more) = more.split_at_checked(2).ok_or_else(malformed)?;
+            bytes.extend(hex::decode(digits).map_err(|_| malformed())?);
+            rest = more;
+        } else {
+            bytes.push(*first);
+            rest = more;
+        }
+    }
+    String::from_utf8(bytes).map(Cow::Owned).map_err(|_| malformed())
+}
+
+/// `key = value` pairs; a value with spaces is quoted by `'`, a backslash escapes.
+fn split_pairs(text: &str) -> Result<(String, Wishes), Error> {
+    let mut wishes = Wishes::default();
+    let mut kept = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (key, after) = rest.split_once('=').ok_or_else(|| {
+            Error::Address("the database URL is neither postgres://… nor key=value pairs".into())
+        })?;
+        let (raw, value) = first_value(after.trim_start());
+        if !wishes.take(key.trim(), &value) {
+            kept.push(format!("{}={raw}", key.trim()));
+        }
+        rest = after.trim_start().get(raw.len()..).unwrap_or_default().trim_start();
+    }
+    Ok((kept.join(" "), wishes))
+}
+
+/// The first value of the text, as written and as meant.
+fn first_value(text: &str) -> (&str, String) {
+    let is_quoted = text.starts_with('\'');
+    let mut meant = String::new();
+    let mut letters = text.char_indices().skip(usize::from(is_quoted));
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\\' => meant.extend(letters.next().map(|(_, escaped)| escaped)),
+            '\'' if is_quoted => return (text.get(..=at).unwrap_or(text), meant),
+            blank if blank.is_whitespace() && !is_quoted => {
+                return (text.get(..at).unwrap_or(text), meant);
+            }
+            other => meant.push(other),
+        }
+    }
+    (text, meant)
+}
+
+fn is_socket(config: &Config) -> bool {
+    config.get_hostaddrs().is_empty()
+        && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))
+}
+
+fn is_this_machine(config: &Config) -> bool {
+    config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback)
+        && config.get_hosts().iter().all(|host| match host {
+            Host::Unix(_) => true,
+            Host::Tcp(name) => {
+                name == "localhost"
+                    || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+        })
+}
+
+/// tokio-postgres says what failed and keeps why in the source.
+fn with_source(fault: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(fault) {
+        Some(source) => format!("{fault}: {source}"),
+        None => fault.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(text: &str) -> SslMode {
+        Address::parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}")).config.get_ssl_mode()
+    }
+
+    #[test]
+    fn another_machine_is_never_spoken_to_in_plain_text_unasked() {
+        assert_eq!(mode("postgres://u@db.example.com/x"), SslMode::Require);
+        assert_eq!(mode("host=10.0.0.1 user=u"), SslMode::Require);
+        assert_eq!(mode("host=localhost hostaddr=10.0.0.1 user=u"), SslMode::Require);
+        assert_eq!(mode("postgres://u@localhost/x"), SslMode::Prefer);
+        assert_eq!(mode("postgres://u@[::1]/x"), SslMode::Prefer);
+        assert_eq!(mode("host=/run/postgresql user=u"), SslMode::Disable);
+        assert_eq!(mode("postgres://u@%2Frun%2Fpostgresql/x"), SslMode::Disable);
+        assert_eq!(mode("postgres://u@db.example.com/x?sslmode=disable"), SslMode::Disable);
+    }
+
+    #[test]
+    fn what_tokio_postgres_refuses_is_taken_out() {
+        let read = |text| Address::parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        let url = "postgres://u@db/x?sslmode=verify-full&application_name=a%20b&sslrootcert=system";
+        assert_eq!(read(url).config.get_application_name(), Some("a b"));
+        let pairs = r"sslmode = 'verify-ca' host=db user='o\'brien' dbname=x sslmode=verify-full";
+        assert_eq!(read(pairs).user(), Some("o'brien"));
+        assert!(read(pairs).tls.is_some());
+    }
+
+    #[test]
+    fn faults_are_named() {
+        for (text, word) in [
+            ("postgres://u@db/x?sslmode=full", "`full`"),
+            ("postgres://u@db/x?sslmode=verify-ca&sslrootcert=/no/such.pem", "`/no/such.pem`"),
+            ("nonsense", "key=value"),
+            ("postgres://u@db/x?sslmode=%zz", "`%zz`"),
+            ("host=db wrong=1", "wrong"),
+        ] {
+            let fault = Address::parse(text).err().map(|fault| fault.to_string());
+            assert!(fault.as_ref().is_some_and(|fault| fault.contains(word)), "{text}: {fault:?}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Where the embedded database lives, and which user runs it.
+
+use std::{
+    fs,
+    io::{self, ErrorKind},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown},
+    path::{Path, PathBuf},
+};
+
+use nix::unistd::{User, geteuid};
+
+use super::Error;
+
+/// The longest folder whose socket path fits `sun_path` everywhere (104 bytes on macOS).
+const LONGEST_SOCKET_FOLDER: usize = 103 - "/.s.PGSQL.5432.lock".len();
+/// For root, whose own folders the database's user often may not enter.
+const ELSEWHERE: &str = "/var/lib/agent-authority";
+
+/// A user that is not us. Postgres refuses to run as root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Other {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) home: PathBuf,
+    /// Where the socket is: `home`, or a shorter path.
+    pub(super) sockets: PathBuf,
+    pub(super) user: Option<Other>,
+    /// True when `home` is not where it was asked for.
+    pub(super) is_elsewhere: bool,
+}
+
+impl Place {
+    /// Makes the folders: `data_dir/postgres`, private to the user who runs the server.
+    pub(super) fn prepare(data_dir: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(data_dir).map_err(Error::io("make", data_dir))?;
+        let wanted = data_dir.canonicalize().map_err(Error::io("find", data_dir))?.join("postgres");
+        let user = other_user(&wanted)?;
+        let (home, is_elsewhere) = home(&wanted, user)?;
+        let sockets = if home.as_os_str().len() > LONGEST_SOCKET_FOLDER {
+            PathBuf::from(format!("/tmp/agent-authority-{:016x}", fingerprint(&home)))
+        } else {
+            home.clone()
+        };
+        for folder in [&home, &sockets] {
+            make_private(folder, user).map_err(Error::io("make a private folder of", folder))?;
+        }
+        Ok(Self { home, sockets, user, is_elsewhere })
+    }
+
+    pub(super) fn data(&self) -> PathBuf {
+        self.home.join("data")
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.home.join("postgres.log")
+    }
+
+    /// The version that made the data directory; None where there is none yet.
+    pub(super) fn version(&self) -> Option<u32> {
+        version_in(&self.home)
+    }
+
+    /// A URL for libpq and for [`crate::store::Address`].
+    pub(super) fn url(&self, user: &str, database: &str) -> String {
+        use std::{fmt::Write, os::unix::ffi::OsStrExt};
+        let mut host = String::new();
+        for byte in self.sockets.as_os_str().as_bytes() {
+            if byte.is_ascii_alphanumeric() || b"-._".contains(byte) {
+                host.push(char::from(*byte));
+            } else {
+                // Writing to a String does not fail.
+                let _ = write!(host, "%{byte:02X}");
+            }
+        }
+        format!("postgres://{user}@{host}/{database}")
+    }
+}
+
+fn version_in(home: &Path) -> Option<u32> {
+    fs::read_to_string(home.join("data/PG_VERSION")).ok()?.trim().parse().ok()
+}
+
+/// None: we run it ourselves. For root, the owner of the folder (`sudo` in one's own checkout),
+/// else a user that is there for it.
+fn other_user(wanted: &Path) -> Result<Option<Other>, Error> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    let owner = wanted.ancestors().find_map(|folder| fs::metadata(folder).ok());
+    let owner = owner.map(|found| found.uid()).filter(|uid| *uid != 0);
+    // initdb looks its user up by name.
+    let owner = owner.and_then(|uid| User::from_uid(uid.into()).ok().flatten());
+    let named = ["postgres", "_postgres", "nobody"].iter();
+    let user = owner.or_else(|| named.into_iter().find_map(|name| User::from_name(name).ok()?));
+    let user = user.ok_or(Error::NoUser)?;
+    Ok(Some(Other { uid: user.uid.as_raw(), gid: user.gid.as_raw() }))
+}
+
+/// Where it was asked for, if its user can get there; else below [`ELSEWHERE`], and from then on
+/// always: a database does not change its place because a folder's mode changed.
+fn home(wanted: &Path, user: Option<Other>) -> Result<(PathBuf, bool), Error> {
+    let Some(user) = user else { return Ok((wanted.to_owned(), false)) };
+    let parent = wanted.parent().unwrap_or(wanted);
+    let elsewhere = Path::new(ELSEWHERE).join(format!("{:016x}", fingerprint(wanted)));
+    if version_in(wanted).is_some() {
+        if !is_reachable(parent, user) {
+            return Err(Error::Unreachable { path: wanted.to_owned(), uid: user.uid });
+        }
+        return Ok((wanted.to_owned(), false));
+    }
+    if is_reachable(parent, user) && version_in(&elsewhere).is_none() {
+        return Ok((wanted.to_owned(), false));
+    }
+    fs::create_dir_all(ELSEWHERE).map_err(Error::io("make", Path::new(ELSEWHERE)))?;
+    Ok((elsewhere, true))
+}
+
+fn is_reachable(folder: &Path, user: Other) -> bool {
+    folder.ancestors().all(|folder| {
+        fs::metadata(folder).is_ok_and(|found| {
+            let may_enter = match (found.uid() == user.uid, found.gid() == user.gid) {
+                (true, _) => 0o100,
+                (_, true) => 0o010,
+                _ => 0o001,
+            };
+            found.mode() & may_enter != 0
+        })
+    })
+}
+
+fn make_private(folder: &Path, user: Option<Other>) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(fault) if fault.kind() != ErrorKind::AlreadyExists => return Err(fault),
+        _ => {}
+    }
+    // Below /tmp somebody else may have been here first.
+    let found = fs::symlink_metadata(folder)?;
+    let me = geteuid().as_raw();
+    let is_ours = found.uid() == me || user.is_some_and(|user| user.uid == found.uid());
+    if !found.is_dir() || !is_ours {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to somebody else"));
+    }
+    if let Some(user) = user {
+        chown(folder, Some(user.uid), Some(user.gid))?;
+    }
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}
+
+/// FNV-1a of a path: the same in every build, for a name.
+fn fingerprint(path: &Path) -> u64 {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = path.as_os_str().as_bytes().iter();
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

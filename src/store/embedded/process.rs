@@ -1,0 +1,104 @@
+//! The server as a process: what it answers, whether a pid is still it, how it ends.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    io::{self, Read, Write},
+    os::unix::{ffi::OsStrExt, net::UnixStream, process::CommandExt},
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use nix::{
+    errno::Errno,
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use super::place::{Other, Place};
+
+/// A program of Postgres, run as `user` and away from our terminal: Ctrl-C reaches us first.
+pub(super) fn command(program: &Path, user: Option<Other>) -> Command {
+    let mut command = Command::new(program);
+    command.env("LC_ALL", "C").current_dir("/").stdin(Stdio::null()).process_group(0);
+    for name in ["PGDATA", "PGPORT", "PGHOST", "PGUSER", "PGDATABASE", "PGOPTIONS"] {
+        command.env_remove(name);
+    }
+    if let Some(user) = user {
+        // From root, this also gives up the supplementary groups.
+        command.uid(user.uid).gid(user.gid);
+    }
+    command
+}
+
+/// True when the socket is there and a start-up packet on it is let in (`R`, authentication),
+/// not refused as while the server starts up or shuts down.
+pub(super) fn is_ready(sockets: &Path) -> bool {
+    let greet = || -> io::Result<bool> {
+        let mut stream = UnixStream::connect(sockets.join(".s.PGSQL.5432"))?;
+        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        let body = b"user\0postgres\0database\0postgres\0\0";
+        let mut packet = Vec::from((8 + body.len() as u32).to_be_bytes());
+        packet.extend(196_608_u32.to_be_bytes()); // protocol 3.0
+        packet.extend(body);
+        stream.write_all(&packet)?;
+        let mut first = [0];
+        stream.read_exact(&mut first)?;
+        Ok(first == *b"R")
+    };
+    greet().unwrap_or(false)
+}
+
+/// The pid in the data directory's lock file, if that process is indeed its server. After a crash
+/// or a reboot the number may be another's.
+pub(super) fn postmaster(place: &Place) -> Option<Pid> {
+    let file = fs::read_to_string(place.data().join("postmaster.pid")).ok()?;
+    let pid = Pid::from_raw(file.lines().next()?.trim().parse().ok()?);
+    (pid.as_raw() > 1 && is_alive(pid) && names(pid, &place.data())).then_some(pid)
+}
+
+/// Removes the lock files of a server that is no more: Postgres itself would believe any live
+/// process of that number.
+pub(super) fn clear_locks(place: &Place) -> io::Result<()> {
+    for file in [
+        place.data().join("postmaster.pid"),
+        place.sockets.join(".s.PGSQL.5432.lock"),
+        place.sockets.join(".s.PGSQL.5432"),
+    ] {
+        match fs::remove_file(file) {
+            Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// True when the process was started with this path among its arguments, as [`Place::data`] is.
+fn names(pid: Pid, data: &Path) -> bool {
+    let wanted = data.as_os_str().as_bytes();
+    if let Ok(arguments) = fs::read(format!("/proc/{pid}/cmdline")) {
+        return arguments.split(|byte| *byte == 0).any(|argument| argument == wanted);
+    }
+    let told = Command::new("ps").args(["-o", "args=", "-p", &pid.to_string()]).output();
+    told.is_ok_and(|told| {
+        let line = OsStr::from_bytes(&told.stdout).to_string_lossy().into_owned();
+        line.contains(&*data.to_string_lossy())
+    })
+}
+
+/// A process that belongs to somebody else is alive, too.
+pub(super) fn is_alive(pid: Pid) -> bool {
+    !matches!(kill(pid, None), Err(Errno::ESRCH))
+}
+
+/// Tells the server to end its connections and stop (`SIGINT`), or, when it does not listen, to
+/// quit at once and recover at the next start (`SIGQUIT`). That it is gone already is fine.
+pub(super) fn signal_stop(pid: Pid, is_patient: bool) {
+    let signal = if is_patient { Signal::SIGINT } else { Signal::SIGQUIT };
+    if let Err(fault) = kill(pid, signal)
+        && fault != Errno::ESRCH
+    {
+        tracing::warn!(%pid, %fault, "cannot signal the database");
+    }
+}

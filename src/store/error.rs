@@ -1,0 +1,126 @@
+//! What can go wrong in Postgres, as far as callers tell it apart.
+
+use diesel::{
+    ConnectionError,
+    result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Sql},
+};
+use diesel_async::pooled_connection::deadpool::PoolError;
+
+use crate::error::{ErrorCode, Refusal};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nothing was stored, or it is unknown whether it was: trying again is right.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(String),
+    /// Another row has this already: the unique constraint's name.
+    #[error("conflict on `{0}`")]
+    Conflict(String),
+    /// The row names another that does not exist: the foreign key's name.
+    #[error("`{0}` refers to no row")]
+    Reference(String),
+    /// Other rows still name this one: the foreign key's name.
+    #[error("`{0}` still refers to the row")]
+    InUse(String),
+    /// A rule of the table forbids it (append-only, a check): the constraint's name or the reason.
+    #[error("refused by the database: {0}")]
+    Refused(String),
+    /// No row where one was expected.
+    #[error("no such row")]
+    Missing,
+    /// The database's URL, or what it names, is wrong: for whoever starts the service.
+    #[error("{0}")]
+    Address(String),
+    /// A fault of ours.
+    #[error("the database call failed: {0}")]
+    Internal(String),
+}
+
+impl From<Sql> for Error {
+    fn from(error: Sql) -> Self {
+        use DatabaseErrorKind as Kind;
+        match error {
+            Sql::NotFound => Self::Missing,
+            Sql::DatabaseError(kind, about) => match kind {
+                Kind::UniqueViolation | Kind::ExclusionViolation => Self::Conflict(name(&*about)),
+                Kind::ForeignKeyViolation if is_still_named(&*about) => Self::InUse(name(&*about)),
+                Kind::ForeignKeyViolation => Self::Reference(name(&*about)),
+                Kind::CheckViolation => Self::Refused(name(&*about)),
+                Kind::RestrictViolation => Self::Refused(about.message().to_owned()),
+                Kind::SerializationFailure | Kind::ClosedConnection | Kind::UnableToSendCommand => {
+                    Self::Unavailable(about.message().to_owned())
+                }
+                _ if is_passing(about.message()) => Self::Unavailable(about.message().to_owned()),
+                _ => Self::Internal(described(&*about)),
+            },
+            Sql::BrokenTransactionManager => {
+                Self::Unavailable("the transaction was lost with its connection".to_owned())
+            }
+            other => Self::Internal(other.to_string()),
+        }
+    }
+}
+
+impl From<PoolError> for Error {
+    fn from(error: PoolError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<ConnectionError> for Error {
+    fn from(error: ConnectionError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let (code, about) = match &error {
+            Error::Unavailable(reason) => {
+                tracing::warn!(%reason, "database unavailable");
+                return Self::plain(ErrorCode::Unavailable);
+            }
+            Error::Conflict(constraint) => (ErrorCode::AlreadyExists, constraint),
+            Error::Reference(constraint) => (ErrorCode::InvalidRequest, constraint),
+            Error::InUse(constraint) => (ErrorCode::InUse, constraint),
+            Error::Missing => return Self::plain(ErrorCode::NotFound),
+            Error::Refused(reason) | Error::Address(reason) | Error::Internal(reason) => {
+                tracing::error!(%reason, "database call failed");
+                return Self::plain(ErrorCode::Internal);
+            }
+        };
+        Self::plain(code).with("constraint", about)
+    }
+}
+
+fn name(about: &(dyn DatabaseErrorInformation + Send + Sync)) -> String {
+    about.constraint_name().unwrap_or_else(|| about.message()).to_owned()
+}
+
+fn described(about: &(dyn DatabaseErrorInformation + Send + Sync)) -> String {
+    let details = about.details().map(|text| format!(" ({text})")).unwrap_or_default();
+    format!("{}{details}", about.message())
+}
+
+/// One code stands for both ends of a foreign key; the texts differ.
+fn is_still_named(about: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    about.message().starts_with("update or delete on table")
+}
+
+/// diesel-async tells few SQLSTATEs apart; these texts are of those where trying again is right
+/// (deadlock, time-out, shutdown, start-up, recovery, too many connections, disk full).
+fn is_passing(message: &str) -> bool {
+    [
+        "deadlock detected",
+        "canceling statement due to",
+        "terminating connection",
+        "the database system is",
+        "could not serialize access",
+        "sorry, too many clients",
+        "remaining connection slots",
+        "could not extend file",
+        "cannot execute",
+    ]
+    .iter()
+    .any(|start| message.starts_with(start))
+}

@@ -1,0 +1,76 @@
+//! LISTEN on a connection of its own, which comes back when Postgres does.
+
+use std::time::Duration;
+
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::{Error, Store};
+
+/// What a listener hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It listens from now on. What was said before, also while it was away, it did not hear:
+    /// read everything again.
+    Listening,
+    /// The payload of a NOTIFY.
+    Notified(String),
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+impl Store {
+    /// Listens until the stream is dropped. It never ends by itself; a poll beside it is wise,
+    /// since a silent network keeps a dead connection for half a minute.
+    pub fn listen(&self, channel: &'static str) -> ReceiverStream<Heard> {
+        let (heard, stream) = mpsc::channel(64);
+        let store = self.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = heard.closed() => {}
+                () = keep_listening(&store, channel, &heard) => {}
+            }
+        });
+        ReceiverStream::new(stream)
+    }
+}
+
+async fn keep_listening(store: &Store, channel: &str, heard: &mpsc::Sender<Heard>) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match connect(store, channel).await {
+            Ok(mut db) => {
+                pause = FIRST_PAUSE;
+                follow(&mut db, heard).await;
+                tracing::warn!(channel, "the listening connection was lost");
+            }
+            Err(fault) => tracing::warn!(channel, %fault, "cannot listen; trying again"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn connect(store: &Store, channel: &str) -> Result<AsyncPgConnection, Error> {
+    let mut db = store.address.connect().await?;
+    let opening =
+        format!("SET application_name = 'agent-authority listener'; LISTEN \"{channel}\"");
+    db.batch_execute(&opening).await?;
+    Ok(db)
+}
+
+/// Until the connection is lost.
+async fn follow(db: &mut AsyncPgConnection, heard: &mpsc::Sender<Heard>) {
+    let mut next = Heard::Listening;
+    let mut notifications = std::pin::pin!(db.notifications_stream());
+    loop {
+        if heard.send(next).await.is_err() {
+            return;
+        }
+        let Some(Ok(notification)) = notifications.next().await else { return };
+        next = Heard::Notified(notification.payload);
+    }
+}

@@ -1,0 +1,93 @@
+//! Brings a database to this binary's shape, and tells whether it is there.
+
+use std::{collections::HashSet, time::Duration};
+
+use diesel::{
+    QueryDsl, define_sql_function,
+    migration::{Migration, MigrationSource},
+    pg::Pg,
+    sql_types::{BigInt, Bool, Text},
+};
+use diesel_async::{
+    AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
+    async_connection_wrapper::AsyncConnectionWrapper,
+};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+
+use super::{Address, Error, Store};
+
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations");
+
+/// The advisory lock of whoever migrates.
+const LOCK: i64 = 4_157_000;
+const PAUSE: Duration = Duration::from_millis(100);
+/// Then the one who holds the lock is taken to be stuck.
+const PATIENCE: u32 = 6_000;
+
+define_sql_function! { fn pg_try_advisory_lock(key: BigInt) -> Bool; }
+define_sql_function! { fn pg_advisory_unlock(key: BigInt) -> Bool; }
+define_sql_function! { fn set_config(name: Text, value: Text, is_local: Bool) -> Text; }
+
+diesel::table! {
+    __diesel_schema_migrations (version) {
+        version -> Text,
+        run_on -> Timestamp,
+    }
+}
+
+/// Makes the roles, grants them to `login` (the one that [`Store::open`] connects as), and runs
+/// what is pending; answers its versions. `owner` must be allowed to make roles where they are
+/// missing. Any number may run it at once.
+pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error> {
+    let mut db = owner.connect().await?;
+    lock(&mut db).await?;
+    let login = set_config("authority.login", login, false);
+    diesel::select(login).execute(&mut db).await?;
+    db.batch_execute(include_str!("roles.sql")).await?;
+    // Diesel's harness is synchronous; this way it needs no runtime of several threads.
+    let run = tokio::task::spawn_blocking(move || {
+        let mut harness = AsyncConnectionWrapper::<AsyncPgConnection>::from(db);
+        let done = harness.run_pending_migrations(MIGRATIONS);
+        let done = done.map(|versions| versions.iter().map(ToString::to_string).collect());
+        (done.map_err(|fault| Error::Internal(format!("a migration failed: {fault}"))), harness)
+    });
+    let (done, harness) = run.await.map_err(|fault| Error::Internal(fault.to_string()))?;
+    let done: Vec<String> = done?;
+    let mut db = harness.into_inner();
+    db.batch_execute("GRANT SELECT ON __diesel_schema_migrations TO authority_system").await?;
+    diesel::select(pg_advisory_unlock(LOCK)).execute(&mut db).await?;
+    Ok(done)
+}
+
+/// Tries and waits instead of waiting inside Postgres: a session that waits there holds a snapshot,
+/// on which another's CREATE INDEX CONCURRENTLY would wait in turn.
+async fn lock(db: &mut AsyncPgConnection) -> Result<(), Error> {
+    for _ in 0..PATIENCE {
+        if diesel::select(pg_try_advisory_lock(LOCK)).get_result(db).await? {
+            return Ok(());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Err(Error::Unavailable("another process has been migrating for ten minutes".to_owned()))
+}
+
+impl Store {
+    /// True when every migration that this binary knows was run. Later ones do not matter: while
+    /// a new version is rolled out, the old one serves on.
+    pub async fn is_current(&self) -> Result<bool, Error> {
+        let mut db = self.system().await?;
+        let run: Vec<String> = __diesel_schema_migrations::table
+            .select(__diesel_schema_migrations::version)
+            .load(&mut db)
+            .await?;
+        let run: HashSet<_> = run.into_iter().collect();
+        Ok(known()?.iter().all(|version| run.contains(version)))
+    }
+}
+
+fn known() -> Result<Vec<String>, Error> {
+    let known: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS
+        .migrations()
+        .map_err(|fault| Error::Internal(format!("the migrations are unreadable: {fault}")))?;
+    Ok(known.iter().map(|each| each.name().version().to_string()).collect())
+}

@@ -1,0 +1,170 @@
+//! Three pools on one database, one for each role that the service takes.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use ::deadpool::Runtime;
+use diesel::{ConnectionError, ConnectionResult};
+use diesel_async::{
+    AsyncPgConnection, SimpleAsyncConnection,
+    pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool},
+};
+use futures_util::FutureExt;
+use parking_lot::Mutex;
+
+use super::{Address, Error};
+
+type Pool = deadpool::Pool<AsyncPgConnection>;
+/// A connection on loan; it goes back when dropped.
+pub type Pooled = deadpool::Object<AsyncPgConnection>;
+
+/// How many connections there are, and how long anything may take.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at most, for each role.
+    pub tenant: usize,
+    pub system: usize,
+    pub recorder: usize,
+    /// For a free connection, and for a new one to be ready.
+    pub wait: Duration,
+    /// For one statement, locks included.
+    pub statement: Duration,
+    /// For a transaction in which nothing runs; its connection is closed.
+    pub idle_in_transaction: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            tenant: 16,
+            system: 8,
+            recorder: 4,
+            wait: Duration::from_secs(5),
+            statement: Duration::from_secs(15),
+            idle_in_transaction: Duration::from_secs(15),
+        }
+    }
+}
+
+/// The database as the service uses it. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    pub(super) tenant: Pool,
+    pub(super) system: Pool,
+    pub(super) recorder: Pool,
+    pub(super) address: Address,
+}
+
+impl Store {
+    /// Connects at first use, so that it opens while Postgres is away, too.
+    pub fn open(address: &Address, limits: &Limits) -> Result<Self, Error> {
+        let gate = Arc::new(Gate::default());
+        let pool = |role, size| pool(address, &gate, limits, role, size);
+        Ok(Self {
+            tenant: pool("authority_tenant", limits.tenant)?,
+            system: pool("authority_system", limits.system)?,
+            recorder: pool("authority_recorder", limits.recorder)?,
+            address: address.clone(),
+        })
+    }
+
+    /// A connection as `authority_recorder`, which writes decisions for many tenants at once.
+    pub async fn recorder(&self) -> Result<Pooled, Error> {
+        Ok(self.recorder.get().await?)
+    }
+
+    /// A connection as `authority_system`, which sees every tenant: the graph's tail, workers.
+    pub async fn system(&self) -> Result<Pooled, Error> {
+        Ok(self.system.get().await?)
+    }
+}
+
+fn pool(
+    address: &Address,
+    gate: &Arc<Gate>,
+    limits: &Limits,
+    role: &'static str,
+    size: usize,
+) -> Result<Pool, Error> {
+    let mut config = ManagerConfig::default();
+    // A lost connection is known to be closed without asking; half-open ones the kernel ends.
+    config.recycling_method = RecyclingMethod::Fast;
+    let (address, gate) = (address.clone(), Arc::clone(gate));
+    let opening = opening(role, limits);
+    config.custom_setup = Box::new(move |_| {
+        let (address, gate, opening) = (address.clone(), Arc::clone(&gate), opening.clone());
+        async move {
+            gate.pass()?;
+            let made = open(&address, &opening).await;
+            gate.note(made.is_ok());
+            made
+        }
+        .boxed()
+    });
+    Pool::builder(AsyncDieselConnectionManager::new_with_config(String::new(), config))
+        .max_size(size)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(limits.wait))
+        .create_timeout(Some(limits.wait))
+        .recycle_timeout(Some(limits.wait))
+        .build()
+        .map_err(|fault| Error::Internal(format!("a pool cannot be built: {fault}")))
+}
+
+async fn open(address: &Address, opening: &str) -> ConnectionResult<AsyncPgConnection> {
+    let mut db = address.connect().await?;
+    let set_up = db.batch_execute(opening).await;
+    set_up.map_err(ConnectionError::CouldntSetupConfiguration)?;
+    Ok(db)
+}
+
+/// What every connection of a pool is told once. Literals are read as transaction.rs quotes them.
+fn opening(role: &str, limits: &Limits) -> String {
+    let statement = limits.statement.as_millis();
+    let idle = limits.idle_in_transaction.as_millis();
+    format!(
+        "SET ROLE {role}; SET application_name = 'agent-authority {role}'; \
+         SET standard_conforming_strings = on; SET statement_timeout = {statement}; \
+         SET idle_in_transaction_session_timeout = {idle}"
+    )
+}
+
+/// While Postgres is away, callers are refused at once and one at a time tries again, ever more
+/// slowly, up to [`Gate::LONGEST`].
+#[derive(Default)]
+struct Gate(Mutex<Option<Closed>>);
+
+struct Closed {
+    failures: u32,
+    until: Instant,
+}
+
+impl Gate {
+    const LONGEST: Duration = Duration::from_secs(1);
+
+    fn pass(&self) -> ConnectionResult<()> {
+        match &mut *self.0.lock() {
+            Some(closed) if Instant::now() < closed.until => Err(ConnectionError::BadConnection(
+                "it did not answer a moment ago; trying again soon".to_owned(),
+            )),
+            Some(closed) => {
+                // The one that goes ahead; the others wait for what it learns.
+                closed.until = Instant::now() + Self::LONGEST;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn note(&self, is_there: bool) {
+        let mut state = self.0.lock();
+        let failures = state.as_ref().map_or(0, |closed| closed.failures);
+        *state = (!is_there).then(|| Closed {
+            failures: failures + 1,
+            until: Instant::now()
+                + (Duration::from_millis(25) * (1 << failures.min(6))).min(Self::LONGEST),
+        });
+    }
+}

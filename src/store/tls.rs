@@ -1,0 +1,121 @@
+//! TLS to Postgres by rustls: whom a connection trusts under each `sslmode`.
+
+use std::{path::Path, sync::Arc};
+
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::Error;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Against listeners only (`prefer`, `require`).
+    Anyone,
+    /// A certificate under the roots, whatever its name (`verify-ca`).
+    Chain,
+    /// And with the host's name (`verify-full`).
+    ChainAndName,
+}
+
+/// `roots`: a PEM file of certificates; without it those of the public web.
+pub(super) fn connector(trust: Trust, roots: Option<&Path>) -> Result<MakeRustlsConnect, Error> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?;
+    let chain = if trust == Trust::Anyone {
+        None
+    } else {
+        let roots = Arc::new(read_roots(roots)?);
+        let chain = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
+        Some(chain.build().map_err(unusable)?)
+    };
+    let client = match chain {
+        Some(chain) if trust == Trust::ChainAndName => builder.with_webpki_verifier(chain),
+        chain => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Nameless { chain, provider })),
+    };
+    Ok(MakeRustlsConnect::new(client.with_no_client_auth()))
+}
+
+fn read_roots(path: Option<&Path>) -> Result<RootCertStore, Error> {
+    let Some(path) = path else {
+        return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());
+    };
+    let unread = |fault: &dyn std::fmt::Display| {
+        Error::Address(format!("sslrootcert `{}` cannot be read: {fault}", path.display()))
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|fault| unread(&fault))? {
+        let certificate = certificate.map_err(|fault| unread(&fault))?;
+        roots.add(certificate).map_err(|fault| unread(&fault))?;
+    }
+    if roots.is_empty() {
+        return Err(unread(&"it holds no certificate"));
+    }
+    Ok(roots)
+}
+
+fn unusable(fault: impl std::fmt::Display) -> Error {
+    Error::Address(format!("TLS to the database cannot be set up: {fault}"))
+}
+
+/// Does not ask for the host's name, and without a chain not even who signed.
+#[derive(Debug)]
+struct Nameless {
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Nameless {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        // The name is what rustls looks at last.
+        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
