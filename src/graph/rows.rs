@@ -21,6 +21,7 @@ use crate::decision::{
     pattern::Pattern,
     request::{ActionDeclaration, ActionRiskClassification},
 };
+use crate::keys;
 
 /// A stored row that has its place in a tenant's graph.
 pub(super) trait Authority: Send + 'static {
@@ -154,6 +155,7 @@ authority! {
             graph.policies.put(Arc::new(node::Policy {
                 id: row.id,
                 version: row.version.into(),
+                sha256: hex::encode(keys::sha256(text.as_bytes())),
                 text,
                 effective: window(row.effective_from, row.effective_until),
             }));

@@ -12,10 +12,10 @@ use std::{
 use authority_model::schema::authority_changes;
 use diesel::prelude::*;
 use diesel_async::{AsyncConnection, RunQueryDsl};
-use tokio::sync::watch;
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
 use super::{Graph, load};
-use crate::store::{Error, Store};
+use crate::store::{Error, Heard, Store};
 
 /// Most changes that one round takes in.
 const ROUND: i64 = 10_000;
@@ -68,9 +68,9 @@ impl Graph {
         }
     }
 
-    /// Wakes the tail at each notification.
-    pub(super) async fn listen(graph: std::sync::Weak<Self>, mut notices: watch::Receiver<u64>) {
-        while notices.changed().await.is_ok() {
+    /// Wakes the tail at each notification, and when one may have been missed.
+    pub(super) async fn listen(graph: std::sync::Weak<Self>, mut heard: ReceiverStream<Heard>) {
+        while heard.next().await.is_some() {
             let Some(graph) = graph.upgrade() else { return };
             graph.wake.notify_one();
         }
@@ -146,7 +146,7 @@ async fn news(db: &mut crate::store::Db, position: i64) -> QueryResult<News> {
 
 /// Starts following: by notification, and by a poll where none comes.
 pub(super) fn start(graph: &Arc<Graph>, store: &Store) {
-    let notices = store.listen("authority_changes");
-    tokio::spawn(Graph::listen(Arc::downgrade(graph), notices));
+    let heard = store.listen("authority_changes");
+    tokio::spawn(Graph::listen(Arc::downgrade(graph), heard));
     tokio::spawn(Graph::follow(Arc::downgrade(graph)));
 }

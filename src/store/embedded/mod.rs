@@ -1,4 +1,4 @@
-//! A real PostgreSQL of our own: found, initialised, started, rejoined and stopped, for whoever
+//! A real Postgres of our own: found, initialised, started, rejoined and stopped, for whoever
 //! has no database yet.
 //!
 //! One server a data directory, however many processes use it. Two locks order them: `launch.lock`
@@ -26,7 +26,7 @@ pub const OWNER: &str = "postgres";
 /// The role that the service logs in as, and its database.
 pub const LOGIN: &str = "authority";
 
-/// What the server is started with; fsync and synchronous_commit stay as Postgres has them, on.
+/// What the server is started with; `fsync` and `synchronous_commit` stay on.
 const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", ""),
     ("unix_socket_permissions", "0700"),
@@ -51,7 +51,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("log_checkpoints", "off"),
 ];
 
-const STARTING: Duration = Duration::from_secs(60);
+const STARTING: Duration = Duration::from_mins(1);
 const STOPPING: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
 
