@@ -34,7 +34,7 @@ pub(super) struct Served {
 pub(super) fn settings() -> Settings {
     let mut settings = Settings::default();
     let bounds = &mut settings.bounds;
-    bounds.drain = Duration::from_millis(600);
+    bounds.drain = Duration::from_secs(5);
     bounds.pong = Duration::from_millis(300);
     bounds.body_bytes = 1000;
     settings
@@ -61,7 +61,7 @@ fn routes() -> Router {
     Router::new()
         .route("/", get(async || "ok"))
         .route("/echo", post(async |body: Bytes| body))
-        .route("/slow", get(async || sleep(Duration::from_millis(300)).await))
+        .route("/slow", get(async || sleep(Duration::from_millis(500)).await))
         .route("/stuck", get(async || sleep(EVER).await))
         .route("/endless", get(endless))
         .route("/panic", get(async || -> &'static str { panic!("a secret of the inside") }))
