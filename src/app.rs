@@ -36,7 +36,7 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    registry,
+    registry::Registry,
     runtime::{Runtime, Settings as RuntimeSettings},
     store::{self, Store},
     transport::Peer,
@@ -135,6 +135,7 @@ impl App {
             .add_service(limited!(AuthorityServiceServer, runtime))
             .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys)))
             .add_service(health_service);
+        registry(&store, &graph, &keys, &clock).serve(&mut services);
         if !config.production() {
             add_reflection(&mut services)?;
         }
@@ -203,6 +204,19 @@ fn identity(
         secrets: Arc::new(KeySecrets(keys.clone())),
         clock: clock.clone(),
     }))
+}
+
+fn registry(store: &Store, graph: &Arc<Graph>, keys: &Keys, clock: &Clock) -> Registry {
+    let (graph, keys) = (Arc::clone(graph), keys.clone());
+    Registry {
+        store: store.clone(),
+        clock: clock.clone(),
+        mac: Arc::new(move |bytes| keys.mac("page-token", bytes)),
+        after_commit: Arc::new(move || {
+            let graph = Arc::clone(&graph);
+            async move { graph.catch_up().await }.boxed()
+        }),
+    }
 }
 
 fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys) -> Directory {

@@ -27,7 +27,6 @@ use crate::keys;
 /// A stored row that has its place in a tenant's graph.
 pub(super) trait Authority: Send + 'static {
     fn tenant_id(&self) -> &str;
-    fn id(&self) -> &str;
     fn put(self, graph: &mut TenantGraph);
     fn remove(graph: &mut TenantGraph, id: &str);
 }
@@ -37,9 +36,6 @@ macro_rules! authority {
         impl Authority for $message {
             fn tenant_id(&self) -> &str {
                 &self.$tenant
-            }
-            fn id(&self) -> &str {
-                &self.id
             }
             fn put(self, $graph: &mut TenantGraph) {
                 let $row = self;

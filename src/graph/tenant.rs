@@ -13,7 +13,7 @@ use crate::decision::{
 };
 
 /// The deepest chain of delegations (decision.md); a longer one does not reach its root.
-pub const DEEPEST_CHAIN: usize = 16;
+const DEEPEST_CHAIN: usize = 16;
 
 /// A tenant's authority at one revision.
 #[derive(Default)]

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use diesel::sql_types::Integer;
 use diesel_async::RunQueryDsl;
 
 use super::{Error, Store};
@@ -10,7 +9,7 @@ use super::{Error, Store};
 /// Months are made three ahead: a day without this is no harm.
 const EVERY: Duration = Duration::from_secs(24 * 3600);
 
-diesel::define_sql_function! { fn extend_partitions() -> Integer; }
+diesel::define_sql_function! { fn extend_partitions() -> diesel::sql_types::Integer; }
 
 impl Store {
     /// Makes the partitions of the months to come, now and every day. Never returns.
