@@ -14,8 +14,8 @@ BEGIN
         EXCEPTION WHEN duplicate_object OR unique_violation THEN
         END;
         BEGIN
-            -- To be taken by SET ROLE alone: who forgets it sees nothing. Before 16 only the login's
-            -- own NOINHERIT says so.
+            -- To be taken by SET ROLE alone: who forgets it sees nothing. Before 16 only the
+            -- login's own NOINHERIT says so.
             IF is_16 AND NOT pg_has_role(login, name, 'SET') THEN
                 EXECUTE format('GRANT %I TO %I WITH INHERIT FALSE, SET TRUE', name, login);
             ELSIF NOT is_16 AND NOT pg_has_role(login, name, 'MEMBER') THEN

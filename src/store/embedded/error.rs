@@ -22,7 +22,7 @@ pub enum Error {
     )]
     OtherVersion { made: u32 },
     #[error(
-        "PostgreSQL does not run as root, and there is no user `postgres` or `nobody` to run it as; \
+        "PostgreSQL does not run as root, and there is no user `postgres` or `nobody` for it; \
          make one, or start the service as another user"
     )]
     NoUser,

@@ -4,7 +4,7 @@ use std::{
     env, fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{self, Command},
+    process::{self, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -190,7 +190,8 @@ async fn the_server_of_a_killed_process_is_rejoined() {
     let folder = folder();
     let name = "store::embedded::the_server_of_a_killed_process_is_rejoined";
     let mut other = Command::new(env::current_exe().unwrap());
-    let mut other = other.args(["--exact", name]).env(HOLD, folder.path()).spawn().unwrap();
+    other.args(["--exact", name]).env(HOLD, folder.path()).stdout(Stdio::null());
+    let mut other = other.spawn().unwrap();
     let since = Instant::now();
     while !folder.path().join("ready").exists() {
         assert!(since.elapsed() < Duration::from_mins(1), "the other process got nowhere");

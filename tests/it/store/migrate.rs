@@ -42,7 +42,9 @@ async fn an_owner_without_superuser_rights_suffices() {
     let make = format!(
         "CREATE ROLE {name} LOGIN CREATEROLE;
          GRANT authority_tenant, authority_system, authority_recorder TO {name};
-         DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO {name}', current_database()); END $$"
+         DO $$ BEGIN
+             EXECUTE format('ALTER DATABASE %I OWNER TO {name}', current_database());
+         END $$"
     );
     db.batch_execute(&make).await.unwrap();
     let url = database.url().replace(&format!("//{LOGIN}@"), &format!("//{name}@"));

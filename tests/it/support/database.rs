@@ -1,5 +1,5 @@
-//! A fresh database for each test: a copy of one that was migrated once, in one server that all test
-//! runs share.
+//! A fresh database for each test: a copy of one that was migrated once, in one server that all
+//! test runs share.
 //!
 //! The server runs on when the tests end and the next run rejoins it. It may lose data in a crash
 //! (fsync is off), which here is none worth keeping.
