@@ -111,12 +111,12 @@ struct Library;
 
 type Answer<T> = Result<Response<T>, Status>;
 
-fn with_metadata<T>(message: T, metadata: &[(&'static str, &'static str)]) -> Answer<T> {
+fn with_metadata<T>(message: T, metadata: &[(&'static str, &'static str)]) -> Response<T> {
     let mut response = Response::new(message);
     for (name, value) in metadata {
         response.metadata_mut().insert(*name, value.parse().unwrap());
     }
-    Ok(response)
+    response
 }
 
 fn violation(field: &str, problem: &str) -> Status {
@@ -145,7 +145,7 @@ impl BookService for Library {
         if book.title.is_empty() {
             return Err(violation("book.title", "is required"));
         }
-        with_metadata(Book { id: "lib:b 1/ä".to_owned(), ..book }, &metadata)
+        Ok(with_metadata(Book { id: "lib:b 1/ä".to_owned(), ..book }, &metadata))
     }
 
     async fn get_book(&self, call: Request<GetBookRequest>) -> Answer<Book> {

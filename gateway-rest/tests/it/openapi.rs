@@ -1,4 +1,4 @@
-//! The OpenAPI document: what it says of the library, and that it is one.
+//! The `OpenAPI` document: what it says of the library, and that it is one.
 
 use std::process::Command;
 

@@ -17,7 +17,7 @@ fn text() -> impl Strategy<Value = String> {
     "[^\u{0}]{0,12}"
 }
 
-/// Few digits: serde_json, which reads for pbjson, is off by one place in long numbers.
+/// Few digits: `serde_json`, which reads for pbjson, is off by one place in long numbers.
 fn plain_double() -> impl Strategy<Value = f64> {
     let eighths = (-1_000_000_i32..1_000_000).prop_map(|value| f64::from(value) / 8.0);
     prop_oneof![any::<i32>().prop_map(f64::from), eighths, Just(0.1)]
@@ -96,13 +96,13 @@ prop_compose! {
     fn texts()(
         text in text(), blob in vec(any::<u8>(), 0..150), genre in genre(), maybe in option::of(text()),
         nickname in option::of(text()), texts in vec(text(), 0..4),
-        genres in vec(1..3_i32, 0..4), pages in vec(text(), 0..4),
-        words in vec((text(), text()), 0..4), numbered in vec((any::<i32>(), text()), 0..3),
+        genres in vec(1..3_i32, 0..4), pages in vec("[a-z]{1,8}", 0..4),
+        words in vec((text(), text()), 0..4), numbered in vec((any::<i32>(), "[a-z]{1,8}"), 0..3),
         maybe_genre in option::of(1..3_i32),
     ) -> Everything {
         let page = |name| Page { name };
         Everything {
-            text, blob: blob.into(), genre, maybe, texts, genres, maybe_genre,
+            text, blob, genre, maybe, texts, genres, maybe_genre,
             nickname: nickname.map(|value| pbjson_types::StringValue { value }),
             pages: pages.into_iter().map(page).collect(),
             words: words.into_iter().collect(),
@@ -181,6 +181,24 @@ fn is_default(value: &Value) -> bool {
     }
 }
 
+/// The first place where two values differ.
+fn difference(path: &str, ours: &Value, theirs: &Value) -> Option<String> {
+    match (ours, theirs) {
+        (Value::Object(ours), Value::Object(theirs)) => {
+            let names = ours.keys().chain(theirs.keys());
+            names.into_iter().find_map(|name| {
+                let of = |members: &Map<String, Value>| members.get(name).cloned();
+                let path = format!("{path}.{name}");
+                match (of(ours), of(theirs)) {
+                    (Some(ours), Some(theirs)) => difference(&path, &ours, &theirs),
+                    (ours, theirs) => Some(format!("{path}: {ours:?} {theirs:?}")),
+                }
+            })
+        }
+        (ours, theirs) => (ours != theirs).then(|| format!("{path}: {ours} {theirs}")),
+    }
+}
+
 /// Times and durations are written with other decimals by each.
 fn without_times(mut value: Value) -> Value {
     if let Some(members) = value.as_object_mut() {
@@ -209,7 +227,7 @@ fn without_zeros(mut value: Value) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn messages_come_back(message in everything()) {
@@ -224,7 +242,8 @@ proptest! {
             serde_json::from_slice(&to_json(shape(), &message.encode_to_vec()).unwrap()).unwrap();
         let theirs = serde_json::to_value(&message).unwrap();
         let ours = normal(without_zeros(without_times(ours)));
-        prop_assert_eq!(ours, normal(without_zeros(without_times(theirs))));
+        let theirs = normal(without_zeros(without_times(theirs)));
+        prop_assert_eq!(difference("", &ours, &theirs), None);
     }
 
     #[test]
