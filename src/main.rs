@@ -32,6 +32,9 @@ impl cli::Actions for Service {
         let shutdown = Shutdown::on_signal().map_err(Failure::new)?;
         let metrics = Metrics::install().map_err(Failure::new)?;
         let database = Database::open(&config).await.map_err(Failure::new)?;
+        if let Some(server) = &database.embedded {
+            server.watch();
+        }
         let app = build(&config, &database).await?;
         if app.provider.is_some() {
             let demo = demo::seed(&app.router, &owner_token(&app)?).await.map_err(Failure::new)?;

@@ -44,7 +44,6 @@ impl Database {
                 if server.is_elsewhere() {
                     tracing::warn!(home = %server.home().display(), "the database lives here");
                 }
-                tokio::spawn(server.clone().watch());
                 let owner = Address::parse(&server.owner_url())?;
                 (owner, Address::parse(&server.url())?, Some(server))
             }
