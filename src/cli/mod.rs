@@ -1,1 +1,108 @@
-//! To come.
+//! The command line: what may be typed, and what is done for it.
+//!
+//! Commands act through [`Actions`], so that this folder knows of the service only what it asks.
+
+mod args;
+mod health;
+mod outcome;
+
+use std::process::ExitCode;
+
+use agent_authority::{
+    config::{self, Config},
+    telemetry,
+};
+use clap::{CommandFactory, Parser};
+
+use args::{ApiKey, Args, Command, Seed};
+pub(crate) use args::{ApiKeyRequest, TokenRequest};
+pub(crate) use outcome::Failure;
+use outcome::{Said, say};
+
+/// What the commands ask of the service. The configuration has been read and found sound.
+pub(crate) trait Actions {
+    /// Runs until SIGTERM.
+    async fn serve(&self, config: Config) -> Result<(), Failure>;
+    /// A JWT of the development identity provider.
+    async fn token(&self, config: Config, request: TokenRequest) -> Result<String, Failure>;
+    /// A new API key; shown this once.
+    async fn api_key(&self, config: Config, request: ApiKeyRequest) -> Result<String, Failure>;
+    /// The names of the migrations that were run.
+    async fn migrate(&self, config: Config) -> Result<Vec<String>, Failure>;
+    /// The demo tenant; for people, how to try it.
+    async fn seed_demo(&self, config: Config) -> Result<String, Failure>;
+    /// The `OpenAPI` 3.1 document.
+    fn openapi(&self) -> &str;
+}
+
+/// Does what `typed` says; 0, 1 for a failure, 2 for a wrong use or a wrong setting.
+pub(crate) fn run(actions: &impl Actions) -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Nothing is left to do when the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let json = args.json;
+    say(perform(actions, args), json)
+}
+
+fn perform(actions: &impl Actions, args: Args) -> Result<Said, Failure> {
+    match &args.command {
+        Some(Command::Openapi) => return Ok(Said::whole(actions.openapi())),
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Args::command(), "agent-authority", &mut script);
+            return Ok(Said::whole(String::from_utf8_lossy(&script)));
+        }
+        _ => {}
+    }
+    let config = Config::load(&args.sources())?;
+    if let Some(Command::Config { print }) = &args.command {
+        return shown(&config, *print);
+    }
+    let command = args.command.unwrap_or(Command::Serve);
+    if !matches!(command, Command::Healthcheck) {
+        config.validate()?;
+    }
+    let filter = if matches!(command, Command::Serve) { "info" } else { "warn" };
+    telemetry::log(&config.logs, filter).map_err(Failure::usage)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(Failure::new)?.block_on(act(actions, command, config))
+}
+
+async fn act(actions: &impl Actions, command: Command, config: Config) -> Result<Said, Failure> {
+    Ok(match command {
+        Command::Serve => {
+            actions.serve(config).await?;
+            Said::nothing()
+        }
+        Command::Token(request) => Said::named("token", actions.token(config, request).await?),
+        Command::ApiKey(ApiKey::Create(request)) => {
+            Said::named("api_key", actions.api_key(config, request).await?)
+        }
+        Command::Migrate => Said::list("migrations", &actions.migrate(config).await?),
+        Command::Seed(Seed::Demo) => Said::named("demo", actions.seed_demo(config).await?),
+        Command::Healthcheck => Said::named("status", health::check(config.listen.main).await?),
+        Command::Openapi | Command::Completions { .. } | Command::Config { .. } => Said::nothing(),
+    })
+}
+
+/// The effective configuration; printed even when it is not fit to run, which is then the failure.
+fn shown(config: &Config, print: bool) -> Result<Said, Failure> {
+    if !print {
+        config.validate()?;
+        return Ok(Said::named("config", "sound"));
+    }
+    let text = toml::to_string(config).map_err(Failure::new)?;
+    let json = serde_json::to_value(config).map_err(Failure::new)?;
+    Ok(Said { text, json })
+}
+
+impl From<config::Error> for Failure {
+    fn from(error: config::Error) -> Self {
+        Self::usage(error)
+    }
+}

@@ -1,1 +1,261 @@
-//! To come.
+//! What an operator may set, each with its default; `load.rs` says where the values come from.
+
+mod load;
+mod production;
+mod secret;
+mod text;
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+pub use load::{Error, Sources};
+pub use secret::Secret;
+
+/// Everything that can be set; the fields that are structs are tables of the TOML file.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub environment: Environment,
+    /// Where the service's own Postgres and the development keys live.
+    pub data_dir: PathBuf,
+    /// Proxies whose `X-Forwarded-For` is believed: addresses or CIDR blocks.
+    #[serde(deserialize_with = "text::networks", serialize_with = "text::shown")]
+    pub trusted_proxies: Vec<IpNet>,
+    pub listen: Listen,
+    pub database: Database,
+    pub identity: Identity,
+    pub keys: Keys,
+    pub decide: Decide,
+    pub cors: Cors,
+    pub limits: Limits,
+    pub logs: Logs,
+}
+
+/// Development runs with defaults that production refuses (`validate`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Environment {
+    #[default]
+    Development,
+    Production,
+}
+
+/// Addresses; a surface without one of its own is served on `main`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Listen {
+    pub main: SocketAddr,
+    pub admin: Option<SocketAddr>,
+    pub app: Option<SocketAddr>,
+    pub gateway: Option<SocketAddr>,
+    pub site: Option<SocketAddr>,
+    /// Metrics; never to be reachable from outside.
+    pub ops: SocketAddr,
+    /// How clients reach this service, for links in answers (`https://authority.example.org`).
+    pub public_url: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Database {
+    /// Absent: the service runs a Postgres of its own under `data_dir`.
+    pub url: Option<Secret>,
+    /// Connections of the pool that serves one tenant's reads and writes.
+    pub tenant_connections: usize,
+    /// Connections of the pool of the graph's tail, the workers and the owner's lists.
+    pub system_connections: usize,
+    /// Connections of the pool that records decisions.
+    pub recorder_connections: usize,
+    /// How long a request waits for a free connection.
+    pub wait_seconds: u64,
+    /// Postgres ends a statement that runs longer.
+    pub statement_seconds: u64,
+}
+
+/// Who signs the JWTs that are believed.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Identity {
+    pub issuer: Option<String>,
+    pub audience: Option<String>,
+    /// Default: the issuer's `/.well-known/jwks.json`.
+    pub jwks_url: Option<String>,
+    /// The built-in provider that signs tokens for anyone at the console; default: in
+    /// development, when no issuer is named.
+    pub dev_provider: Option<bool>,
+}
+
+/// The key-encryption ring that private keys rest under; one of the two.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Keys {
+    pub ring_file: Option<PathBuf>,
+    pub ring: Option<Secret>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Decide {
+    /// A graph whose tail is older refuses to decide.
+    pub max_staleness_seconds: u64,
+    /// How long an answer may be acted upon.
+    pub valid_for_seconds: u64,
+    pub durability: Durability,
+}
+
+/// Whether Postgres flushes before an answer (a tenant may choose otherwise).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    #[default]
+    Full,
+    Relaxed,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cors {
+    /// Origins whose pages may call (`https://console.example.org`); `*` is refused.
+    #[serde(deserialize_with = "text::origins")]
+    pub origins: Vec<String>,
+}
+
+/// What a connection may take before it is cut off.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Open connections on each address.
+    pub connections: usize,
+    /// Requests under way on one HTTP/2 connection.
+    pub streams: u32,
+    pub header_bytes: u32,
+    /// The most that is read of any body; REST and gRPC have smaller limits of their own.
+    pub body_bytes: u64,
+    /// From accept to the protocol being known.
+    pub first_byte_seconds: u64,
+    pub header_seconds: u64,
+    /// From a request's head to the end of its body.
+    pub body_seconds: u64,
+    /// A connection without a request is closed after this.
+    pub idle_seconds: u64,
+    /// A peer that reads nothing of an answer for so long is cut off.
+    pub stalled_seconds: u64,
+    /// HTTP/2 peers are pinged so often.
+    pub ping_seconds: u64,
+    /// And must answer in this time.
+    pub pong_seconds: u64,
+    /// From the stop signal to the end of the last connection.
+    pub drain_seconds: u64,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Logs {
+    /// Default: text on a terminal, JSON otherwise.
+    pub format: Option<LogFormat>,
+    /// As `RUST_LOG`, which beats it.
+    pub filter: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+impl Config {
+    pub fn production(&self) -> bool {
+        self.environment == Environment::Production
+    }
+
+    /// Whether the built-in identity provider runs.
+    pub fn dev_provider(&self) -> bool {
+        self.identity.dev_provider.unwrap_or(!self.production() && self.identity.issuer.is_none())
+    }
+
+    /// The start of links in answers, without a slash at the end.
+    pub fn public_url(&self) -> String {
+        match &self.listen.public_url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => format!("http://{}", self.listen.gateway.unwrap_or(self.listen.main)),
+        }
+    }
+
+    /// Whether clients come by https, so that they may be told to do so always.
+    pub fn https(&self) -> bool {
+        self.listen.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            environment: Environment::default(),
+            data_dir: PathBuf::from(".agent-authority"),
+            trusted_proxies: Vec::new(),
+            listen: Listen::default(),
+            database: Database::default(),
+            identity: Identity::default(),
+            keys: Keys::default(),
+            decide: Decide::default(),
+            cors: Cors::default(),
+            limits: Limits::default(),
+            logs: Logs::default(),
+        }
+    }
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Self {
+            main: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            admin: None,
+            app: None,
+            gateway: None,
+            site: None,
+            ops: SocketAddr::from(([127, 0, 0, 1], 9090)),
+            public_url: None,
+        }
+    }
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self {
+            url: None,
+            tenant_connections: 16,
+            system_connections: 6,
+            recorder_connections: 2,
+            wait_seconds: 5,
+            statement_seconds: 10,
+        }
+    }
+}
+
+impl Default for Decide {
+    fn default() -> Self {
+        Self { max_staleness_seconds: 5, valid_for_seconds: 30, durability: Durability::Full }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            streams: 200,
+            header_bytes: 16 * 1024,
+            body_bytes: 2 * 1024 * 1024,
+            first_byte_seconds: 5,
+            header_seconds: 10,
+            body_seconds: 30,
+            idle_seconds: 75,
+            stalled_seconds: 30,
+            ping_seconds: 20,
+            pong_seconds: 10,
+            drain_seconds: 10,
+        }
+    }
+}

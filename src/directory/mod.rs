@@ -1,1 +1,128 @@
-//! To come.
+//! What the service says of itself to anyone: description, health, contract, keys.
+
+use std::sync::Arc;
+
+use authority_model::proto::directory::{
+    CheckHealthRequest, CheckHealthResponse, CheckReadinessRequest, CheckReadinessResponse,
+    DescribeServiceRequest, DescribeServiceResponse, GetJwksRequest, GetJwksResponse,
+    GetOpenApiRequest, GetOpenApiResponse, Link, ReadinessCheck, Surface,
+    directory_service_server::DirectoryService,
+};
+use futures_util::future::BoxFuture;
+use tonic::{Request, Response, Status};
+
+use crate::error::{ErrorCode, Refusal};
+
+/// The OpenAPI 3.1 document, made by build.rs from the protos.
+pub const OPENAPI: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
+
+const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, says why, records it \
+     so that anyone can verify and replay it, and lets people hold, approve and stop it.";
+
+const SURFACES: [(&str, &[&str]); 4] = [
+    ("admin", &["/api/v1/"]),
+    ("app", &["/api/v1/app/", "/api/v1/runtime/"]),
+    ("gateway", &["/", "/v1/", "/health", "/openapi", "/.well-known/"]),
+    ("site", &["/api/consultant-lead", "/receipts/"]),
+];
+
+const LINKS: [(&str, &str); 5] = [
+    ("service-desc", "/openapi"),
+    ("health", "/health"),
+    ("ready", "/health/ready"),
+    ("jwks", "/.well-known/jwks.json"),
+    ("reason-codes", "/v1/reason-codes"),
+];
+
+/// Something that must hold before the service decides: its name, and how to ask it.
+pub struct Check {
+    pub name: &'static str,
+    /// `Err` says what is wrong, for operators.
+    pub ask: Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
+}
+
+/// The directory's answers.
+#[derive(Clone)]
+pub struct Directory {
+    checks: Arc<[Check]>,
+    jwks: Arc<dyn Fn() -> Arc<str> + Send + Sync>,
+}
+
+impl Directory {
+    pub fn new(
+        checks: Vec<Check>,
+        jwks: impl Fn() -> Arc<str> + Send + Sync + 'static,
+    ) -> Self {
+        Self { checks: checks.into(), jwks: Arc::new(jwks) }
+    }
+
+    /// Each check with what it found.
+    pub async fn readiness(&self) -> Vec<(&'static str, Result<(), String>)> {
+        let asked = self.checks.iter().map(async |check| (check.name, (check.ask)().await));
+        futures_util::future::join_all(asked).await
+    }
+}
+
+#[tonic::async_trait]
+impl DirectoryService for Directory {
+    async fn describe_service(
+        &self,
+        _: Request<DescribeServiceRequest>,
+    ) -> Result<Response<DescribeServiceResponse>, Status> {
+        let surfaces = SURFACES.map(|(name, prefixes)| Surface {
+            name: name.to_owned(),
+            prefixes: prefixes.iter().map(ToString::to_string).collect(),
+        });
+        let links =
+            LINKS.map(|(rel, href)| Link { rel: rel.to_owned(), href: href.to_owned() });
+        Ok(Response::new(DescribeServiceResponse {
+            service: "agent-authority".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            description: DESCRIPTION.to_owned(),
+            surfaces: surfaces.into(),
+            links: links.into(),
+        }))
+    }
+
+    async fn check_health(
+        &self,
+        _: Request<CheckHealthRequest>,
+    ) -> Result<Response<CheckHealthResponse>, Status> {
+        Ok(Response::new(CheckHealthResponse { status: "ok".to_owned() }))
+    }
+
+    async fn check_readiness(
+        &self,
+        _: Request<CheckReadinessRequest>,
+    ) -> Result<Response<CheckReadinessResponse>, Status> {
+        let found = self.readiness().await;
+        let wrong: Vec<_> = found
+            .iter()
+            .filter_map(|(name, result)| Some(format!("{name}: {}", result.as_ref().err()?)))
+            .collect();
+        if !wrong.is_empty() {
+            let message = format!("not ready: {}", wrong.join("; "));
+            return Err(Refusal::new(ErrorCode::Unavailable, message).into());
+        }
+        let checks = found.into_iter().map(|(name, _)| ReadinessCheck {
+            name: name.to_owned(),
+            status: "ok".to_owned(),
+        });
+        let status = "ready".to_owned();
+        Ok(Response::new(CheckReadinessResponse { status, checks: checks.collect() }))
+    }
+
+    async fn get_open_api(
+        &self,
+        _: Request<GetOpenApiRequest>,
+    ) -> Result<Response<GetOpenApiResponse>, Status> {
+        Ok(Response::new(GetOpenApiResponse { document: OPENAPI.to_owned() }))
+    }
+
+    async fn get_jwks(
+        &self,
+        _: Request<GetJwksRequest>,
+    ) -> Result<Response<GetJwksResponse>, Status> {
+        Ok(Response::new(GetJwksResponse { document: (self.jwks)().to_string() }))
+    }
+}

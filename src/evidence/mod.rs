@@ -1,1 +1,45 @@
-//! To come.
+//! What proves a decision: its canonical record, the digests in it, its id and its signature.
+//!
+//! Everything hashed or signed is canonical JSON (RFC 8785). The record is what is signed; context
+//! and facts stand in it only as salted digests, so that either can be withheld or erased and the
+//! record, its id and its signature still hold.
+
+mod facts;
+mod record;
+
+pub use facts::PreparedFacts;
+pub use record::{Asked, Recorded, record};
+
+use crate::{
+    error::{ErrorCode, Refusal},
+    keys,
+};
+
+/// Why there is no record.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error("a part of the record does not serialise: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        tracing::error!(%error, "no record");
+        Self::plain(ErrorCode::Internal)
+    }
+}
+
+/// `kind` of a decision record.
+pub const RECORD_KIND: &str = "svc.decision.record.v1";
+
+/// `sha256:` and hex, as digests are written everywhere.
+pub fn digest_text(digest: &[u8; 32]) -> String {
+    format!("sha256:{}", hex::encode(digest))
+}
+
+/// A digest that tells nothing of what it is of to who lacks the salt: SHA-256(salt ‖ content).
+pub fn salted_digest(salt: &[u8; 16], content: &[u8]) -> [u8; 32] {
+    keys::sha256(&[salt, content].concat())
+}

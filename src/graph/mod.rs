@@ -1,1 +1,134 @@
-//! To come.
+//! All tenants' authority in memory: built from Postgres at start, kept current by the change log.
+//!
+//! A decision reads one tenant's graph under a short lock and never waits for the database. The
+//! tail (`tail.rs`) follows `authority_changes`, whose order is the order of commits; how old its
+//! last look may be is bounded, and the fence at commit catches whatever it has not seen.
+
+mod api_key;
+mod grants;
+mod load;
+mod node;
+mod rows;
+mod settings;
+mod shelf;
+mod tail;
+mod tenant;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicU64},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use tokio::sync::{Notify, watch};
+
+pub use grants::GrantView;
+pub use api_key::ApiKey;
+pub use node::Profile;
+pub use settings::Settings;
+pub use tenant::TenantGraph;
+
+use crate::store::Store;
+
+/// Why the graph cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the authority graph is {} ms old; the limit is {} ms", .age.as_millis(), .limit.as_millis())]
+    Stale { age: Duration, limit: Duration },
+    #[error("the authority graph is at revision {at}, not yet at {wanted}")]
+    Behind { at: i64, wanted: i64 },
+    #[error(transparent)]
+    Store(#[from] crate::store::Error),
+}
+
+impl From<Error> for crate::error::Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(inner) => inner.into(),
+            other => Self::new(crate::error::ErrorCode::Unavailable, other.to_string()),
+        }
+    }
+}
+
+/// One tenant's place; the graph in it is replaced row by row.
+pub type Cell = Arc<RwLock<TenantGraph>>;
+
+/// Every tenant's authority.
+pub struct Graph {
+    store: Store,
+    settings: Settings,
+    tenants: RwLock<HashMap<Arc<str>, Cell>>,
+    /// API keys by their public id: they are looked up before the tenant is known.
+    keys: RwLock<HashMap<String, Arc<ApiKey>>>,
+    /// The last change that was applied.
+    position: AtomicI64,
+    /// When the log was last seen to its end.
+    seen: Mutex<Instant>,
+    wake: Notify,
+    /// Rounds of the tail: how many have begun, and the last that ended at the log's end.
+    begun: AtomicU64,
+    ended: watch::Sender<u64>,
+}
+
+impl Graph {
+    /// The tenant's authority, unless the graph is too old to decide on.
+    pub fn tenant(&self, id: &str) -> Result<Option<Cell>, Error> {
+        self.fresh()?;
+        Ok(self.tenants.read().get(id).cloned())
+    }
+
+    /// The tenant's authority, at this revision or later; waits for it if it must.
+    pub async fn tenant_at(&self, id: &str, revision: i64) -> Result<Option<Cell>, Error> {
+        let at = |cell: &Option<Cell>| cell.as_ref().map_or(0, |cell| cell.read().revision);
+        let found = self.tenant(id)?;
+        if at(&found) >= revision {
+            return Ok(found);
+        }
+        self.catch_up().await;
+        let found = self.tenant(id)?;
+        let at = at(&found);
+        if at < revision { Err(Error::Behind { at, wanted: revision }) } else { Ok(found) }
+    }
+
+    /// Whether the change log was seen to its end recently enough.
+    pub fn fresh(&self) -> Result<(), Error> {
+        let (age, limit) = (self.age(), self.settings.max_staleness);
+        if age > limit { Err(Error::Stale { age, limit }) } else { Ok(()) }
+    }
+
+    /// How long ago the change log was seen to its end.
+    pub fn age(&self) -> Duration {
+        self.seen.lock().elapsed()
+    }
+
+    /// The API key with this public id, whatever its state.
+    pub fn api_key(&self, public_id: &str) -> Option<Arc<ApiKey>> {
+        self.keys.read().get(public_id).cloned()
+    }
+
+    /// The tenant whose `idp_org_id` this is.
+    pub fn tenant_of_org(&self, org: &str) -> Option<(Arc<str>, Cell)> {
+        let is = |graph: RwLockReadGuard<'_, TenantGraph>| {
+            graph.tenant.is_some() && graph.profile.idp_org_id.as_deref() == Some(org)
+        };
+        let tenants = self.tenants.read();
+        let found = tenants.iter().find(|(_, cell)| is(cell.read()));
+        found.map(|(id, cell)| (Arc::clone(id), Arc::clone(cell)))
+    }
+
+    /// How many tenants the graph holds.
+    pub fn tenants(&self) -> usize {
+        self.tenants.read().len()
+    }
+
+    fn cell(&self, tenant_id: &str) -> Cell {
+        if let Some(cell) = self.tenants.read().get(tenant_id) {
+            return Arc::clone(cell);
+        }
+        Arc::clone(self.tenants.write().entry(tenant_id.into()).or_default())
+    }
+}

@@ -1,1 +1,61 @@
-//! To come.
+//! Decides at every door: evaluate, authorize, the normal form and batches of it.
+//!
+//! `decide.rs` is the pipeline, top to bottom. The doors (`doors.rs`) only turn their bodies into
+//! the normal form (`ask.rs`) and the outcome into their answers (`answer.rs`).
+
+mod answer;
+mod ask;
+mod authority;
+mod cache;
+mod decide;
+mod decisions;
+mod doors;
+pub mod recorder;
+mod repeat;
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{clock::Clock, graph::Graph, keys::Keys, store::Store};
+use cache::Cache;
+use recorder::Recorder;
+
+pub use decide::Decided;
+
+/// What the runtime is set to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Before `/receipts/{decision_id}` in `verify_url`.
+    pub public_url: String,
+    /// How long a held request waits for its approvals.
+    pub approval_ttl: Duration,
+    /// Commit decisions without waiting for the disk, unless the tenant says otherwise.
+    pub relaxed: bool,
+}
+
+/// The decision doors. Cheap to clone.
+#[derive(Clone)]
+pub struct Runtime(Arc<Inner>);
+
+struct Inner {
+    settings: Settings,
+    clock: Clock,
+    store: Store,
+    keys: Keys,
+    graph: Arc<Graph>,
+    recorder: Recorder,
+    cache: Cache,
+}
+
+impl Runtime {
+    pub fn new(
+        settings: Settings,
+        clock: Clock,
+        store: Store,
+        keys: Keys,
+        graph: Arc<Graph>,
+    ) -> Self {
+        let recorder = Recorder::start(store.clone(), clock.clone());
+        let cache = Cache::default();
+        Self(Arc::new(Inner { settings, clock, store, keys, graph, recorder, cache }))
+    }
+}

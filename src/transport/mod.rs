@@ -1,1 +1,54 @@
-//! To come.
+//! How bytes become requests and answers leave: connections, their limits, and what every answer
+//! wears. Nothing here knows what the service does.
+
+mod activity;
+mod body;
+mod client;
+mod cors;
+mod dress;
+mod full;
+mod headers;
+mod listener;
+mod ops;
+mod protocol;
+mod refusal;
+mod request_id;
+mod service;
+mod settings;
+mod shutdown;
+mod socket;
+mod surfaces;
+
+use std::{future::Future, io};
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tower::ServiceBuilder;
+
+pub use body::BodyTooSlow;
+pub use client::Peer;
+pub use ops::ops;
+pub use request_id::RequestId;
+pub use settings::{Bounds, Settings};
+pub use shutdown::Shutdown;
+pub use surfaces::{Surfaces, plan};
+
+/// Serves `router` (dressed before) until `shutdown` resolves, then drains: at most
+/// `settings.bounds.drain` and a second.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    shutdown: impl Future<Output = ()> + Send,
+    settings: Settings,
+) -> io::Result<()> {
+    listener::serve(listener, router, shutdown, settings).await
+}
+
+/// Puts on what every answer wears. Call it last: routes added later go naked.
+pub fn dress(router: Router, settings: &Settings) -> Router {
+    let dress = dress::Dress::new(settings);
+    match cors::layer(settings) {
+        Some(cors) => router.layer(ServiceBuilder::new().layer(dress).layer(cors)),
+        None => router.layer(dress),
+    }
+}

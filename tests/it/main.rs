@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod architecture;
+mod command_line;
 mod decision;
 mod identity;
 mod keys;
@@ -9,3 +11,4 @@ mod registry;
 mod schema;
 mod store;
 mod support;
+mod transport;

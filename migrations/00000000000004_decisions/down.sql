@@ -1,0 +1,1 @@
+DROP TABLE decision_keys, approvals, decisions, fact_blobs;

@@ -1,0 +1,146 @@
+//! What may be typed.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use agent_authority::config::Sources;
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Decides whether an AI agent's action is permitted, says why, and proves it.
+#[derive(Debug, Parser)]
+#[command(name = "agent-authority", version, propagate_version = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    /// Address for gRPC, gRPC-web and REST [default: 127.0.0.1:8080]
+    #[arg(long, global = true, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Folder of the service's own Postgres and development keys [default: .agent-authority]
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Settings in TOML
+    #[arg(long, global = true, value_name = "FILE", env = "AGENT_AUTHORITY_CONFIG")]
+    config: Option<PathBuf>,
+    /// Refuse development's defaults: needs issuer, key ring and database
+    #[arg(long, global = true)]
+    production: bool,
+    /// Print JSON, for scripts
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run the service (also without any command)
+    Serve,
+    /// Print a JWT of the development identity provider
+    #[command(subcommand)]
+    Token(TokenRequest),
+    /// Make an API key
+    #[command(subcommand)]
+    ApiKey(ApiKey),
+    /// Bring the database's tables up to date
+    Migrate,
+    /// Put records into the database
+    #[command(subcommand)]
+    Seed(Seed),
+    /// Print the `OpenAPI` 3.1 document
+    Openapi,
+    /// Ask a running service whether it is ready
+    Healthcheck,
+    /// Check the settings
+    Config {
+        /// Print them as they are in effect, secrets masked
+        #[arg(long)]
+        print: bool,
+    },
+    /// Print a completion script for a shell
+    Completions { shell: Shell },
+}
+
+/// Whom the token is for.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenRequest {
+    /// The owner of the service
+    Owner {
+        #[arg(long)]
+        email: Option<String>,
+    },
+    /// A member of a tenant
+    Tenant {
+        /// The tenant's slug
+        #[arg(long)]
+        tenant: String,
+        /// admin, approver, legal, member, viewer or auditor
+        #[arg(long)]
+        role: String,
+        #[arg(long)]
+        email: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ApiKey {
+    /// Make one and print it, this once
+    Create(ApiKeyRequest),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApiKeyRequest {
+    /// The tenant's slug or id
+    #[arg(long)]
+    pub(crate) tenant: String,
+    /// What the key may do (`runtime:write`); repeat it, or separate by commas
+    #[arg(long = "scope", required = true, value_delimiter = ',')]
+    pub(crate) scopes: Vec<String>,
+    #[arg(long, default_value = "made on the command line")]
+    pub(crate) label: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Seed {
+    /// The tenant `acme` with its agents, people, policies and tools
+    Demo,
+}
+
+impl Args {
+    /// Flags, over this process's environment, over the file.
+    pub(super) fn sources(&self) -> Sources {
+        let mut flags = Vec::new();
+        if let Some(listen) = &self.listen {
+            flags.push(("listen.main", listen.to_string()));
+        }
+        if let Some(folder) = &self.data_dir {
+            flags.push(("data_dir", folder.display().to_string()));
+        }
+        if self.production {
+            flags.push(("environment", "production".to_owned()));
+        }
+        Sources { file: self.config.clone(), flags, ..Sources::process() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_commands_fit_together() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn no_command_means_serve_and_flags_go_anywhere() {
+        let parse = |typed: &str| Args::try_parse_from(typed.split(' '));
+        assert!(parse("x").unwrap().command.is_none());
+        let args = parse("x api-key create --tenant acme --scope a,b --scope c --json").unwrap();
+        assert!(args.json);
+        let Some(Command::ApiKey(ApiKey::Create(request))) = args.command else { panic!() };
+        assert_eq!(request.scopes, ["a", "b", "c"]);
+        assert!(parse("x token tenant --tenant acme --role approver --listen 127.0.0.1:1").is_ok());
+        assert!(parse("x token tenant --tenant acme").is_err());
+        assert!(parse("x api-key create --tenant acme").is_err());
+    }
+}

@@ -1,0 +1,51 @@
+//! Asks a running service whether it is ready, as a container's health check does.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use super::Failure;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The status line, and then some.
+const ENOUGH: u64 = 256;
+
+/// `ready`, or why not.
+pub(super) async fn check(listen: SocketAddr) -> Result<&'static str, Failure> {
+    let address = reachable(listen);
+    let told = match timeout(PATIENCE, ask(address)).await {
+        Ok(Ok(true)) => return Ok("ready"),
+        Ok(Ok(false)) => format!("the service at {address} is not ready"),
+        Ok(Err(error)) => format!("no service at {address}: {error}"),
+        Err(_) => format!("the service at {address} does not answer"),
+    };
+    Err(Failure::new(told))
+}
+
+/// An address to listen on everywhere is reached on the loopback.
+fn reachable(mut listen: SocketAddr) -> SocketAddr {
+    if listen.ip().is_unspecified() {
+        let loopback: IpAddr =
+            if listen.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+        listen.set_ip(loopback);
+    }
+    listen
+}
+
+async fn ask(address: SocketAddr) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request =
+        format!("GET /health/ready HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(ENOUGH).read_to_end(&mut answer).await?;
+    Ok(answer.starts_with(b"HTTP/1.1 200 "))
+}

@@ -1,0 +1,83 @@
+//! What a command says at its end, to people or to a script.
+
+use std::{
+    fmt::Display,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use serde_json::{Value, json};
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    code: u8,
+}
+
+impl Failure {
+    /// Something went wrong: exit code 1.
+    pub(crate) fn new(error: impl Display) -> Self {
+        Self { message: error.to_string(), code: 1 }
+    }
+
+    /// What was asked or set is wrong: exit code 2.
+    pub(crate) fn usage(error: impl Display) -> Self {
+        Self { message: error.to_string(), code: 2 }
+    }
+}
+
+/// Text for people, alone on its line so that a shell can take it; the same for scripts.
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) json: Value,
+}
+
+impl Said {
+    pub(super) fn nothing() -> Self {
+        Self { text: String::new(), json: Value::Null }
+    }
+
+    pub(super) fn named(name: &str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { json: json!({ name: text }), text }
+    }
+
+    pub(super) fn list(name: &str, items: &[String]) -> Self {
+        Self { text: items.join("\n"), json: json!({ name: items }) }
+    }
+
+    /// The same to people and scripts.
+    pub(super) fn whole(text: impl Into<String>) -> Self {
+        Self { text: text.into(), json: Value::Null }
+    }
+}
+
+pub(super) fn say(outcome: Result<Said, Failure>, as_json: bool) -> ExitCode {
+    let (written, code) = match outcome {
+        Ok(said) => {
+            let text =
+                if as_json && !said.json.is_null() { said.json.to_string() } else { said.text };
+            (line(&mut io::stdout(), &text), 0)
+        }
+        Err(failure) => {
+            let text = if as_json {
+                json!({ "ok": false, "error": failure.message }).to_string()
+            } else {
+                format!("error: {}", failure.message.replace('\n', "\n       "))
+            };
+            (line(&mut io::stderr(), &text), failure.code)
+        }
+    };
+    // A reader that closed its pipe (`| head`) has what it wanted.
+    let lost = written.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
+    ExitCode::from(if lost { 1 } else { code })
+}
+
+fn line(to: &mut impl Write, text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "{}", text.trim_end())?;
+    to.flush()
+}

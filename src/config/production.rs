@@ -1,0 +1,151 @@
+//! What production needs and what it refuses; development's defaults stay on the loopback.
+
+use std::net::SocketAddr;
+
+use super::{Config, Error};
+
+impl Config {
+    /// Says every reason at once why this configuration must not run.
+    pub fn validate(&self) -> Result<(), Error> {
+        let mut faults = self.nonsense();
+        faults.extend(if self.production() { self.unfit() } else { self.exposed() });
+        if faults.is_empty() { Ok(()) } else { Err(Error::Unfit(faults)) }
+    }
+
+    /// What no environment may have.
+    fn nonsense(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let limits = &self.limits;
+        let numbers = [
+            ("limits.connections", limits.connections as u64),
+            ("limits.streams", u64::from(limits.streams)),
+            ("limits.first_byte_seconds", limits.first_byte_seconds),
+            ("limits.header_seconds", limits.header_seconds),
+            ("limits.body_seconds", limits.body_seconds),
+            ("limits.idle_seconds", limits.idle_seconds),
+            ("limits.stalled_seconds", limits.stalled_seconds),
+            ("limits.ping_seconds", limits.ping_seconds),
+            ("limits.pong_seconds", limits.pong_seconds),
+            ("database.tenant_connections", self.database.tenant_connections as u64),
+            ("database.system_connections", self.database.system_connections as u64),
+            ("database.recorder_connections", self.database.recorder_connections as u64),
+            ("database.wait_seconds", self.database.wait_seconds),
+            ("database.statement_seconds", self.database.statement_seconds),
+            ("decide.max_staleness_seconds", self.decide.max_staleness_seconds),
+            ("decide.valid_for_seconds", self.decide.valid_for_seconds),
+        ];
+        for (name, number) in numbers {
+            if number == 0 {
+                faults.push(format!("`{name}` must be above 0"));
+            }
+        }
+        if limits.header_bytes < 8192 {
+            faults.push("`limits.header_bytes` must be at least 8192".to_owned());
+        }
+        if self.keys.ring.is_some() && self.keys.ring_file.is_some() {
+            faults.push("set `keys.ring` or `keys.ring_file`, not both".to_owned());
+        }
+        if let Some(url) = &self.listen.public_url
+            && !(url.starts_with("https://") || url.starts_with("http://"))
+        {
+            faults.push(format!("`listen.public_url` is `{url}`; it must start with `https://`"));
+        }
+        faults
+    }
+
+    fn unfit(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut require = |there: bool, remedy: &str| {
+            if !there {
+                faults.push(remedy.to_owned());
+            }
+        };
+        let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        require(
+            filled(&self.identity.issuer),
+            "production needs `identity.issuer`: the URL of the identity provider",
+        );
+        require(
+            filled(&self.identity.audience),
+            "production needs `identity.audience`: what a token must be made for",
+        );
+        require(
+            self.keys.ring.is_some() || self.keys.ring_file.is_some(),
+            "production needs a key ring: `keys.ring_file` or `keys.ring`",
+        );
+        require(
+            self.database.url.as_ref().is_some_and(|url| !url.reveal().is_empty()),
+            "production needs a database: set `DATABASE_URL` or `database.url`",
+        );
+        require(
+            !self.dev_provider(),
+            "production refuses `identity.dev_provider`: it signs tokens for anyone",
+        );
+        faults
+    }
+
+    /// The development identity provider must not be reachable from another machine.
+    fn exposed(&self) -> Vec<String> {
+        self.addresses()
+            .filter(|(_, address)| !address.ip().is_loopback())
+            .map(|(name, address)| {
+                format!(
+                    "`{name}` is `{address}`, which other machines may reach; development \
+                     listens on the loopback only: use 127.0.0.1, or `--production`"
+                )
+            })
+            .collect()
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
+        let listen = &self.listen;
+        [
+            ("listen.main", Some(listen.main)),
+            ("listen.admin", listen.admin),
+            ("listen.app", listen.app),
+            ("listen.gateway", listen.gateway),
+            ("listen.site", listen.site),
+            ("listen.ops", Some(listen.ops)),
+        ]
+        .into_iter()
+        .filter_map(|(name, address)| Some((name, address?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Environment, Secret};
+
+    #[test]
+    fn production_tells_all_that_is_missing_at_once() {
+        let mut config = Config { environment: Environment::Production, ..Config::default() };
+        let told = config.validate().unwrap_err().to_string();
+        for missing in ["identity.issuer", "identity.audience", "keys.ring", "DATABASE_URL"] {
+            assert!(told.contains(missing), "{missing}: {told}");
+        }
+        config.identity.issuer = Some("https://id.example.org".to_owned());
+        config.identity.audience = Some("authority".to_owned());
+        config.keys.ring = Some(Secret::new("ring"));
+        config.database.url = Some(Secret::new("postgres://db"));
+        config.listen.main = "0.0.0.0:8080".parse().unwrap();
+        config.validate().unwrap();
+        config.identity.dev_provider = Some(true);
+        assert!(config.validate().unwrap_err().to_string().contains("signs tokens for anyone"));
+    }
+
+    #[test]
+    fn development_stays_on_the_loopback() {
+        let mut config = Config::default();
+        config.validate().unwrap();
+        config.listen.admin = Some("0.0.0.0:80".parse().unwrap());
+        assert!(config.validate().unwrap_err().to_string().contains("`listen.admin`"));
+    }
+
+    #[test]
+    fn no_bound_may_be_nothing() {
+        let mut config = Config::default();
+        config.limits.idle_seconds = 0;
+        assert!(config.validate().unwrap_err().to_string().contains("limits.idle_seconds"));
+    }
+}

@@ -1,0 +1,58 @@
+//! Lists that may be written as lists (in a file) or as text with commas (in the environment).
+
+use std::net::IpAddr;
+
+use http::HeaderValue;
+use ipnet::IpNet;
+use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum List {
+    Many(Vec<String>),
+    One(String),
+}
+
+fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(match List::deserialize(deserializer)? {
+        List::Many(items) => items,
+        List::One(text) => {
+            text.split(',').map(|item| item.trim().to_owned()).filter(|i| !i.is_empty()).collect()
+        }
+    })
+}
+
+pub(super) fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
+    list(deserializer)?
+        .into_iter()
+        .map(|item| {
+            let network = item.parse().or_else(|_| item.parse::<IpAddr>().map(IpNet::from));
+            network.map_err(|_| D::Error::custom(format!("`{item}` is no address or CIDR block")))
+        })
+        .collect()
+}
+
+pub(super) fn shown<S: Serializer>(networks: &[IpNet], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(networks.iter().map(ToString::to_string))
+}
+
+/// Origins as RFC 6454 serializes them, so that they compare byte for byte with the header.
+pub(super) fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    list(deserializer)?
+        .into_iter()
+        .map(|item| {
+            let origin = item.trim_end_matches('/').to_ascii_lowercase();
+            let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+            let whole = host.is_some_and(|host| {
+                !host.is_empty() && !host.contains(['/', '?', '#', '*', '@', ' ', ','])
+            });
+            if whole && HeaderValue::from_str(&origin).is_ok() {
+                Ok(origin)
+            } else {
+                Err(D::Error::custom(format!(
+                    "`{item}` is no origin; write it as `https://console.example.org`"
+                )))
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,213 @@
+//! The decision record `svc.decision.record.v1`: one canonical text, its id, its signature.
+//!
+//! The structs below declare their members in the order of RFC 8785, hold no floating number, and
+//! serde_json escapes as it asks; a test compares their bytes with a canonicalizer's.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
+use crate::{
+    decision::{Approval, Request, SEMANTICS, Spent, Verdict, moment},
+    keys::{self, Signer},
+};
+
+/// A decision with what it was asked with.
+pub struct Asked<'a> {
+    pub door: &'static str,
+    pub request: &'a Request,
+    pub facts: &'a PreparedFacts,
+    pub spent: &'a Spent,
+    pub approval: Option<&'a Approval>,
+    pub verdict: &'a Verdict,
+    pub evaluated_at: DateTime<Utc>,
+    /// The idempotency key, else random: drawn before the core ran.
+    pub nonce: &'a str,
+}
+
+/// What is stored and answered of a record.
+pub struct Recorded {
+    pub decision_id: String,
+    /// The signed bytes.
+    pub record: Vec<u8>,
+    pub digest: [u8; 32],
+    pub kid: Arc<str>,
+    pub signature: [u8; 64],
+    pub context: Vec<u8>,
+    pub context_salt: [u8; 16],
+    /// What the core saw beside the request: the gathered facts by digest, counters, approval.
+    pub facts: Vec<u8>,
+    pub facts_salt: [u8; 16],
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    authority_revision: u32,
+    door: &'a str,
+    evaluated_at: String,
+    facts_digest: String,
+    facts_index: &'a RawValue,
+    kind: &'a str,
+    nonce: &'a str,
+    request: RecordedRequest<'a>,
+    semantics: &'a str,
+    tenant_id: &'a str,
+    valid_until: Option<String>,
+    verdict: RecordedVerdict<'a>,
+}
+
+#[derive(Serialize)]
+struct RecordedRequest<'a> {
+    action: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action_declaration: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action_risk_classification: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_least_revision: Option<i64>,
+    context_digest: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delegation_id: Option<&'a str>,
+    explain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    purpose: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_id: Option<&'a str>,
+    subject: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct RecordedVerdict<'a> {
+    approvals_needed: Option<Approvals<'a>>,
+    authority: Option<Authority<'a>>,
+    decision: &'a str,
+    obligations: &'a [String],
+    reason_code: &'a str,
+    reasons: Vec<&'a str>,
+    stop_conditions: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Approvals<'a> {
+    count: u32,
+    roles: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Authority<'a> {
+    chain: &'a [String],
+    id: &'a str,
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct Seen<'a> {
+    approval: Option<&'a Approval>,
+    gathered: String,
+    spent: &'a Spent,
+}
+
+/// Makes, names and signs the record of a decision.
+///
+/// # Errors
+/// When there is no randomness, or a part does not serialise: no decision for the caller.
+pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, Error> {
+    let salts: [u8; 32] = keys::random()?;
+    let (mut context_salt, mut facts_salt) = ([0; 16], [0; 16]);
+    context_salt.copy_from_slice(&salts[..16]);
+    facts_salt.copy_from_slice(&salts[16..]);
+    let context = serde_json_canonicalizer::to_vec(&asked.request.context)?;
+    let seen = Seen {
+        approval: asked.approval,
+        gathered: digest_text(&asked.facts.sha256),
+        spent: asked.spent,
+    };
+    let facts = serde_json_canonicalizer::to_vec(&seen)?;
+    let record = serde_json::to_vec(&Record {
+        authority_revision: asked.facts.revision(),
+        door: asked.door,
+        evaluated_at: moment::text(asked.evaluated_at),
+        facts_digest: digest_text(&salted_digest(&facts_salt, &facts)),
+        facts_index: &asked.facts.index,
+        kind: RECORD_KIND,
+        nonce: asked.nonce,
+        request: recorded_request(asked.request, &salted_digest(&context_salt, &context))?,
+        semantics: SEMANTICS,
+        tenant_id: &asked.request.tenant_id,
+        valid_until: asked.verdict.valid_until.map(moment::text),
+        verdict: recorded_verdict(asked.verdict),
+    })?;
+    let digest = keys::sha256(&record);
+    Ok(Recorded {
+        decision_id: decision_id(asked.evaluated_at, &digest),
+        kid: signer.shared_kid(),
+        signature: signer.sign(&record),
+        record,
+        digest,
+        context,
+        context_salt,
+        facts,
+        facts_salt,
+    })
+}
+
+/// Time first, so that ids are in order; then enough of the digest to be the record's own.
+fn decision_id(at: DateTime<Utc>, digest: &[u8; 32]) -> String {
+    let millis = at.timestamp_millis().max(0);
+    format!("svc:decision:{millis:012x}{}", &hex::encode(digest)[..52])
+}
+
+fn recorded_request<'a>(
+    request: &'a Request,
+    context: &[u8; 32],
+) -> Result<RecordedRequest<'a>, serde_json::Error> {
+    let value = |part: Option<Result<Value, serde_json::Error>>| part.transpose();
+    Ok(RecordedRequest {
+        action: &request.action,
+        action_declaration: value(request.action_declaration.map(serde_json::to_value))?,
+        action_risk_classification: value(
+            request.action_risk_classification.map(serde_json::to_value),
+        )?,
+        approval_id: request.approval_id.as_deref(),
+        at_least_revision: request.at_least_revision,
+        context_digest: digest_text(context),
+        delegation_id: request.delegation_id.as_deref(),
+        explain: request.explain,
+        project_id: request.project_id.as_deref(),
+        purpose: request.purpose.as_deref(),
+        resource_id: request.resource_id.as_deref(),
+        subject: &request.subject,
+        tool_id: request.tool_id.as_deref(),
+        workspace_id: request.workspace_id.as_deref(),
+    })
+}
+
+fn recorded_verdict(verdict: &Verdict) -> RecordedVerdict<'_> {
+    RecordedVerdict {
+        approvals_needed: verdict
+            .approvals_needed
+            .as_ref()
+            .map(|needed| Approvals { count: needed.count, roles: &needed.roles }),
+        authority: verdict.authority.as_ref().map(|used| Authority {
+            chain: &used.chain,
+            id: &used.id,
+            kind: used.kind.word(),
+        }),
+        decision: verdict.decision.word(),
+        obligations: &verdict.obligations,
+        reason_code: verdict.reason_code.word(),
+        reasons: verdict.reasons.iter().map(|reason| reason.word()).collect(),
+        stop_conditions: &verdict.stop_conditions,
+    }
+}

@@ -1,0 +1,192 @@
+//! Reads authority out of Postgres: all of it at start, what changed from then on.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicU64},
+    },
+    time::Instant,
+};
+
+use authority_model::{
+    proto::{delegation, registry},
+    schema::{self, authority_changes, tenant_revisions},
+};
+use diesel::prelude::*;
+use diesel_async::{AsyncConnection, RunQueryDsl};
+use futures_util::TryStreamExt;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{Notify, watch};
+
+use super::{
+    Graph, Settings,
+    api_key::KeyRow,
+    rows::Authority,
+    tail::{self, Changed},
+    tenant::TenantGraph,
+};
+use crate::store::{Db, Error, Store};
+
+/// A change to one tenant's graph.
+type Put = Box<dyn FnOnce(&mut TenantGraph) + Send>;
+
+/// Rows as they now stand, ready to be put in their places.
+#[derive(Default)]
+pub(super) struct Rows {
+    puts: Vec<(String, Put)>,
+    keys: Vec<KeyRow>,
+}
+
+impl Rows {
+    fn push<T: Authority>(&mut self, row: T) {
+        let tenant = row.tenant_id().to_owned();
+        self.puts.push((tenant, Box::new(move |graph| row.put(graph))));
+    }
+
+    pub(super) fn split(self) -> (HashMap<String, Vec<Put>>, Vec<KeyRow>) {
+        let mut by_tenant: HashMap<String, Vec<Put>> = HashMap::new();
+        for (tenant, put) in self.puts {
+            by_tenant.entry(tenant).or_default().push(put);
+        }
+        (by_tenant, self.keys)
+    }
+}
+
+macro_rules! tables {
+    ($($table:ident $message:ty;)*) => {
+        /// Everything, streamed: a million delegations are never held twice.
+        async fn everything(db: &mut Db, graph: &Graph) -> QueryResult<()> {
+            $(
+                let mut rows = schema::$table::table
+                    .select(<$message>::as_select())
+                    .load_stream::<$message>(db)
+                    .await?;
+                while let Some(row) = rows.try_next().await? {
+                    let cell = graph.cell(row.tenant_id());
+                    row.put(&mut cell.write());
+                }
+                drop(rows);
+            )*
+            Ok(())
+        }
+
+        /// The rows that changed, as they now stand; those that are gone are not among them.
+        pub(super) async fn changed(db: &mut Db, changed: &Changed) -> QueryResult<Rows> {
+            let mut found = Rows::default();
+            for (table, ids) in changed {
+                match table.as_str() {
+                    $(
+                        stringify!($table) => {
+                            let rows = schema::$table::table
+                                .filter(schema::$table::id.eq_any(ids))
+                                .select(<$message>::as_select())
+                                .load::<$message>(db)
+                                .await?;
+                            rows.into_iter().for_each(|row| found.push(row));
+                        }
+                    )*
+                    "api_keys" => {
+                        found.keys = KeyRow::some(db, ids).await?;
+                    }
+                    other => tracing::error!(table = other, "the graph does not know this table"),
+                }
+            }
+            Ok(found)
+        }
+
+        impl TenantGraph {
+            /// Puts rows in the places of those that changed.
+            pub(super) fn replace(&mut self, changed: &Changed, puts: Vec<Put>) {
+                for (table, ids) in changed {
+                    match table.as_str() {
+                        $(
+                            stringify!($table) => {
+                                ids.iter().for_each(|id| <$message>::remove(self, id));
+                            }
+                        )*
+                        _ => {}
+                    }
+                }
+                puts.into_iter().for_each(|put| put(self));
+                if ["policies", "applies_to"].iter().any(|table| changed.contains_key(*table)) {
+                    self.index_policies();
+                }
+            }
+        }
+    };
+}
+
+tables! {
+    tenants registry::Tenant;
+    principals registry::Principal;
+    member_of registry::MemberOf;
+    delegations delegation::Delegation;
+    uses registry::Uses;
+    acts_in registry::ActsIn;
+    granted_access_to registry::GrantedAccessTo;
+    purposes registry::Purpose;
+    tools registry::Tool;
+    models registry::Model;
+    external_apps registry::ExternalApp;
+    resources registry::Resource;
+    workspaces registry::Workspace;
+    projects registry::Project;
+    policies registry::Policy;
+    applies_to registry::AppliesTo;
+}
+
+impl Graph {
+    /// Builds the graph and starts the tail, which ends with the last handle.
+    pub async fn load(store: Store, settings: Settings) -> Result<Arc<Self>, Error> {
+        let begun = Instant::now();
+        let graph = Arc::new(Self {
+            store: store.clone(),
+            settings,
+            tenants: RwLock::default(),
+            keys: RwLock::default(),
+            position: AtomicI64::new(0),
+            seen: Mutex::new(begun),
+            wake: Notify::new(),
+            begun: AtomicU64::new(0),
+            ended: watch::Sender::new(0),
+        });
+        let mut db = store.system().await?;
+        // A million rows take longer than a statement may; nothing else runs on this connection.
+        let building = Arc::clone(&graph);
+        db.build_transaction()
+            .read_only()
+            .repeatable_read()
+            .run(async move |db| {
+                diesel::sql_query("SET LOCAL statement_timeout = 0").execute(db).await?;
+                build(db, &building).await
+            })
+            .await?;
+        *graph.seen.lock() = begun;
+        let (tenants, elapsed) = (graph.tenants(), begun.elapsed());
+        tracing::info!(tenants, elapsed_ms = elapsed.as_millis(), "authority graph is loaded");
+        tail::start(&graph, &store);
+        Ok(graph)
+    }
+}
+
+async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
+    let last: Option<i64> = authority_changes::table
+        .select(diesel::dsl::max(authority_changes::seq))
+        .first(db)
+        .await?;
+    everything(db, graph).await?;
+    graph.put_keys(KeyRow::all(db).await?);
+    let revisions: Vec<(String, i64)> = tenant_revisions::table
+        .select((tenant_revisions::tenant_id, tenant_revisions::revision))
+        .load(db)
+        .await?;
+    for (tenant, revision) in revisions {
+        graph.cell(&tenant).write().revision = revision;
+    }
+    for cell in graph.tenants.read().values() {
+        cell.write().index_policies();
+    }
+    graph.position.store(last.unwrap_or_default(), std::sync::atomic::Ordering::Release);
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! What the graph keeps of a row beyond the fact that a decision sees.
+
+use std::sync::Arc;
+
+use super::shelf::{Hangs, Row};
+use crate::decision::facts;
+
+/// A tenant's settings, as far as others than the core ask for them.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    pub slug: String,
+    pub idp_org_id: Option<String>,
+    /// Decisions commit without waiting for the disk.
+    pub relaxed: bool,
+}
+
+pub(super) struct Principal {
+    pub(super) fact: Arc<facts::Principal>,
+    pub(super) model_id: Option<String>,
+}
+
+pub(super) struct Membership {
+    pub(super) id: String,
+    pub(super) principal_id: String,
+    pub(super) fact: Arc<facts::Membership>,
+}
+
+pub(super) struct ActsIn {
+    pub(super) principal_id: String,
+    pub(super) fact: Arc<facts::ActsIn>,
+}
+
+/// A `uses` row; what it names is looked up when it is gathered, since either may change.
+pub(super) struct Uses {
+    pub(super) agent_id: String,
+    pub(super) used_id: String,
+    pub(super) used_kind: String,
+    pub(super) row: Arc<facts::UsesRow>,
+}
+
+pub(super) struct Policy {
+    pub(super) id: String,
+    pub(super) version: i64,
+    pub(super) text: String,
+    /// Lower-case hex SHA-256 of the text.
+    pub(super) sha256: String,
+    pub(super) effective: crate::decision::moment::Window,
+}
+
+pub(super) struct AppliesTo {
+    pub(super) id: String,
+    pub(super) policy_id: String,
+    /// As stored; what cannot be read applies everywhere.
+    pub(super) target: String,
+}
+
+macro_rules! rows {
+    ($($node:ty: $($path:ident).+;)*) => { $(
+        impl Row for $node {
+            fn id(&self) -> &str {
+                &self.$($path).+
+            }
+        }
+    )* };
+}
+rows! {
+    Principal: fact.id;
+    Membership: id;
+    ActsIn: fact.id;
+    Uses: row.id;
+    Policy: id;
+    AppliesTo: id;
+    facts::Delegation: id;
+    facts::Grant: id;
+    facts::Purpose: id;
+    facts::Tool: id;
+    facts::Model: id;
+    facts::ExternalApp: id;
+    facts::Resource: id;
+    facts::Workspace: id;
+    facts::Project: id;
+}
+
+macro_rules! hangs {
+    ($($node:ty: $on:ident;)*) => { $(
+        impl Hangs for $node {
+            fn on(&self) -> &str {
+                &self.$on
+            }
+        }
+    )* };
+}
+hangs! {
+    Membership: principal_id;
+    ActsIn: principal_id;
+    Uses: agent_id;
+    AppliesTo: policy_id;
+    facts::Delegation: delegate_id;
+    facts::Grant: resource_id;
+    facts::Purpose: slug;
+}

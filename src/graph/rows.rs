@@ -1,0 +1,324 @@
+//! Stored rows as facts. What cannot be read becomes the narrowest fact there is: a pattern list
+//! without the unreadable pattern, an inactive state, a bound that does not hold.
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::{delegation, registry},
+    wire::Time,
+};
+use serde_json::json;
+
+use super::{
+    node::{self, Profile},
+    tenant::TenantGraph,
+};
+use crate::decision::{
+    bounds::{Bounds, MaxTotalAmount, MaxUses},
+    facts,
+    levels::{AccessLevel, DelegationState, PrincipalClass, RiskTier},
+    moment::Window,
+    pattern::Pattern,
+    request::{ActionDeclaration, ActionRiskClassification},
+};
+use crate::keys;
+
+/// A stored row that has its place in a tenant's graph.
+pub(super) trait Authority: Send + 'static {
+    fn tenant_id(&self) -> &str;
+    fn id(&self) -> &str;
+    fn put(self, graph: &mut TenantGraph);
+    fn remove(graph: &mut TenantGraph, id: &str);
+}
+
+macro_rules! authority {
+    ($($message:ty, $tenant:ident, $row:ident, $graph:ident, $id:ident => $put:block, $remove:block;)*) => { $(
+        impl Authority for $message {
+            fn tenant_id(&self) -> &str {
+                &self.$tenant
+            }
+            fn id(&self) -> &str {
+                &self.id
+            }
+            fn put(self, $graph: &mut TenantGraph) {
+                let $row = self;
+                $put
+            }
+            fn remove($graph: &mut TenantGraph, $id: &str) {
+                $remove
+            }
+        }
+    )* };
+}
+
+authority! {
+    registry::Tenant, id, row, graph, _id => {
+        graph.tenant = Some(Arc::new(tenant(&row)));
+        graph.profile = Profile {
+            relaxed: row.durability == "relaxed",
+            slug: row.slug,
+            idp_org_id: row.idp_org_id,
+        };
+    }, { graph.tenant = None; };
+
+    registry::Principal, tenant_id, row, graph, id => {
+        graph.principals.put(Arc::new(principal(row)));
+    }, { graph.principals.remove(id); };
+
+    registry::MemberOf, tenant_id, row, graph, id => {
+        let window = window(row.joined_at, row.left_at);
+        let fact = facts::Membership { team_id: row.team_id, window };
+        graph.memberships.put(Arc::new(node::Membership {
+            id: row.id,
+            principal_id: row.principal_id,
+            fact: Arc::new(fact),
+        }));
+    }, { graph.memberships.remove(id); };
+
+    delegation::Delegation, tenant_id, row, graph, id => {
+        graph.delegations.put(Arc::new(delegation(row)));
+    }, { graph.delegations.remove(id); };
+
+    registry::Uses, tenant_id, row, graph, id => {
+        graph.uses.put(Arc::new(uses(row)));
+    }, { graph.uses.remove(id); };
+
+    registry::ActsIn, tenant_id, row, graph, id => {
+        graph.acts_in.put(Arc::new(acts_in(row)));
+    }, { graph.acts_in.remove(id); };
+
+    registry::GrantedAccessTo, tenant_id, row, graph, id => {
+        // A level that cannot be read is the least there is.
+        let access_level = AccessLevel::from_word(&row.access_level).unwrap_or(AccessLevel::Read);
+        graph.grants.put(Arc::new(facts::Grant {
+            id: row.id,
+            resource_id: row.resource_id,
+            grantee_id: row.grantee_id,
+            grantee_kind: row.grantee_kind,
+            access_level,
+        }));
+    }, { graph.grants.remove(id); };
+
+    registry::Purpose, tenant_id, row, graph, id => {
+        graph.purposes.put(Arc::new(purpose(row)));
+    }, { graph.purposes.remove(id); };
+
+    registry::Tool, tenant_id, row, graph, id => {
+        graph.tools.put(Arc::new(tool(row)));
+    }, { graph.tools.remove(id); };
+
+    registry::Model, tenant_id, row, graph, id => {
+        // A tier that cannot be read is the worst there is.
+        let tier = |word: String| RiskTier::from_word(&word).unwrap_or(RiskTier::Prohibited);
+        graph.models.put(Arc::new(facts::Model {
+            live: row.state == "active",
+            risk_tier: row.risk_tier.map(tier),
+            actions: patterns(&row.actions),
+            id: row.id,
+        }));
+    }, { graph.models.remove(id); };
+
+    registry::ExternalApp, tenant_id, row, graph, id => {
+        graph.external_apps.put(Arc::new(facts::ExternalApp {
+            live: row.state == "active",
+            actions: patterns(&row.actions),
+            id: row.id,
+        }));
+    }, { graph.external_apps.remove(id); };
+
+    registry::Resource, tenant_id, row, graph, id => {
+        graph.resources.put(Arc::new(facts::Resource {
+            live: row.state == "active",
+            kind: row.kind,
+            name: row.name,
+            sensitivity: row.sensitivity,
+            id: row.id,
+        }));
+    }, { graph.resources.remove(id); };
+
+    registry::Workspace, tenant_id, row, graph, id => {
+        let live = row.state == "active";
+        graph.workspaces.put(Arc::new(facts::Workspace { id: row.id, live }));
+    }, { graph.workspaces.remove(id); };
+
+    registry::Project, tenant_id, row, graph, id => {
+        graph.projects.put(Arc::new(facts::Project {
+            live: row.state == "active",
+            workspace_id: row.workspace_id,
+            visible_in_workspaces: row.visible_in_workspaces,
+            id: row.id,
+        }));
+    }, { graph.projects.remove(id); };
+
+    registry::Policy, tenant_id, row, graph, id => {
+        if let (Some(text), "active") = (row.cedar, row.state.as_str()) {
+            graph.policies.put(Arc::new(node::Policy {
+                id: row.id,
+                version: row.version.into(),
+                sha256: hex::encode(keys::sha256(text.as_bytes())),
+                text,
+                effective: window(row.effective_from, row.effective_until),
+            }));
+        } else {
+            graph.policies.remove(&row.id);
+        }
+    }, { graph.policies.remove(id); };
+
+    registry::AppliesTo, tenant_id, row, graph, id => {
+        graph.applies_to.put(Arc::new(node::AppliesTo {
+            id: row.id,
+            policy_id: row.policy_id,
+            target: row.target_class,
+        }));
+    }, { graph.applies_to.remove(id); };
+}
+
+fn tenant(row: &registry::Tenant) -> facts::Tenant {
+    facts::Tenant {
+        id: row.id.clone(),
+        active: row.state == "active" && row.deleted_at.is_none(),
+        require_declaration: row.require_declaration,
+        gate: Vec::new(),
+        valid_for_seconds: facts::default_validity(),
+    }
+}
+
+fn principal(row: registry::Principal) -> node::Principal {
+    let class = PrincipalClass::from_word(&row.principal_class);
+    let fact = facts::Principal {
+        active: row.state == "active" && row.deleted_at.is_none() && class.is_some(),
+        class: class.unwrap_or(PrincipalClass::ExternalApp),
+        name: row.name.unwrap_or(row.display_name),
+        id: row.id,
+    };
+    node::Principal { fact: Arc::new(fact), model_id: row.model_id }
+}
+
+fn delegation(row: delegation::Delegation) -> facts::Delegation {
+    facts::Delegation {
+        version: row.updated_at.map(Time::micros).unwrap_or_default(),
+        state: DelegationState::from_word(&row.state).unwrap_or(DelegationState::Revoked),
+        window: window(row.not_before, row.expires_at),
+        actions: patterns(&row.actions),
+        can_delegate: row.can_delegate,
+        needs_standing_approval: row.needs_standing_approval,
+        standing: Vec::new(),
+        bounds: Bounds {
+            // An amount that cannot be read is none at all: nothing is within it.
+            max_amount: row.max_amount.map(|text| text.parse().unwrap_or_default()),
+            currency: row.currency,
+            max_uses: row.max_uses.map(|limit| MaxUses {
+                count: limit.count.try_into().unwrap_or_default(),
+                window_seconds: limit.window_seconds.try_into().unwrap_or(u32::MAX),
+            }),
+            max_total_amount: row.max_total_amount.map(|limit| MaxTotalAmount {
+                amount: limit.amount.parse().unwrap_or_default(),
+                window_seconds: limit.window_seconds.try_into().unwrap_or(u32::MAX),
+            }),
+            jurisdictions: row.jurisdictions,
+            hours: row.hours.as_ref().and_then(hours),
+            resource_ids: row.resource_ids,
+            workspace_ids: row.workspace_ids,
+            purposes: row.purposes,
+            max_risk_tier: row
+                .max_risk_tier
+                .map(|word| RiskTier::from_word(&word).unwrap_or(RiskTier::Minimal)),
+        },
+        id: row.id,
+        parent_id: row.parent_id,
+        delegator_id: row.delegator_id,
+        delegate_id: row.delegate_id,
+    }
+}
+
+fn hours(row: &delegation::Hours) -> Option<crate::decision::hours::Hours> {
+    let written = json!({
+        "utc_offset": row.utc_offset, "days": row.days, "from": row.from, "to": row.to,
+    });
+    serde_json::from_value(written).ok()
+}
+
+fn uses(row: registry::Uses) -> node::Uses {
+    let constraints = match row.constraints_json.as_deref() {
+        None => facts::Constraints::Bounds(Box::default()),
+        Some(text) => facts::Constraints::read(text),
+    };
+    let facts = facts::UsesRow {
+        id: row.id,
+        // Absent is granted; any other number than 1 is denied.
+        allowed: row.allowed.unwrap_or(1) == 1,
+        window: window(row.since, row.until),
+        constraints,
+    };
+    node::Uses {
+        agent_id: row.agent_id,
+        used_id: row.used_id,
+        used_kind: row.used_kind,
+        row: Arc::new(facts),
+    }
+}
+
+fn acts_in(row: registry::ActsIn) -> node::ActsIn {
+    let allowed_actions = row.allowed_actions_json.as_deref().map(|text| {
+        serde_json::from_str::<Vec<String>>(text).map_or_else(|_| Vec::new(), |list| patterns(&list))
+    });
+    let fact = facts::ActsIn {
+        id: row.id,
+        workspace_id: row.workspace_id,
+        window: window(row.since, row.until),
+        allowed_actions,
+    };
+    node::ActsIn { principal_id: row.principal_id, fact: Arc::new(fact) }
+}
+
+fn purpose(row: registry::Purpose) -> facts::Purpose {
+    let classes = row.principal_classes.iter();
+    let read: Vec<_> = classes.filter_map(|word| PrincipalClass::from_word(word)).collect();
+    facts::Purpose {
+        // An empty list admits every class, so an unreadable one must not become empty.
+        active: row.state == "active" && read.len() == row.principal_classes.len(),
+        principal_classes: read,
+        slug: row.slug,
+        allowed_actions: patterns(&row.allowed_actions),
+        jurisdictions: row.jurisdictions,
+        window: window(row.not_before, row.expires_at),
+        id: row.id,
+    }
+}
+
+fn tool(row: registry::Tool) -> facts::Tool {
+    let declaration = row.action_declaration.map(|part| {
+        serde_json::from_value::<ActionDeclaration>(json!({
+            "effect_class": part.effect_class,
+            "reversibility": part.reversibility,
+            "rollback_available": part.rollback_available,
+        }))
+    });
+    let classification = row.action_risk_classification.map(|part| {
+        serde_json::from_value::<ActionRiskClassification>(json!({
+            "risk_tier": part.risk_tier,
+            "required_oversight_mode": part.required_oversight_mode,
+        }))
+    });
+    let readable = !matches!(declaration, Some(Err(_))) && !matches!(classification, Some(Err(_)));
+    facts::Tool {
+        live: row.state == "active" && readable,
+        actions: patterns(&row.actions),
+        requires: row.requires,
+        access_level: row
+            .access_level
+            .map(|word| AccessLevel::from_word(&word).unwrap_or(AccessLevel::Owner)),
+        action_declaration: declaration.and_then(Result::ok),
+        action_risk_classification: classification.and_then(Result::ok),
+        id: row.id,
+    }
+}
+
+/// The patterns that can be read: one that cannot covers nothing.
+fn patterns(texts: &[String]) -> Vec<Pattern> {
+    texts.iter().filter_map(|text| text.parse().ok()).collect()
+}
+
+fn window(from: Option<Time>, until: Option<Time>) -> Window {
+    Window { from: from.and_then(Time::moment), until: until.and_then(Time::moment) }
+}

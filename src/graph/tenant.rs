@@ -1,0 +1,209 @@
+//! One tenant's authority in memory. A look-up here cannot name another tenant.
+
+use std::{collections::HashSet, sync::Arc};
+
+use super::{
+    node::{self, Profile},
+    shelf::{Branches, Shelf},
+};
+use crate::decision::{
+    Draft,
+    facts::{self, Chain, Gathered, Used, Uses},
+    pattern::covered,
+    policy::{CompiledPolicy, PolicyIndex, PolicyKeys, PolicyReference, Target},
+};
+
+/// The deepest chain of delegations (decision.md); a longer one does not reach its root.
+pub const DEEPEST_CHAIN: usize = 16;
+
+/// A tenant's authority at one revision.
+#[derive(Default)]
+pub struct TenantGraph {
+    /// The tenant's revision that this shows.
+    pub revision: i64,
+    pub profile: Profile,
+    pub(super) tenant: Option<Arc<facts::Tenant>>,
+    pub(super) principals: Shelf<node::Principal>,
+    pub(super) memberships: Branches<node::Membership>,
+    pub(super) delegations: Branches<facts::Delegation>,
+    pub(super) uses: Branches<node::Uses>,
+    pub(super) acts_in: Branches<node::ActsIn>,
+    pub(super) grants: Branches<facts::Grant>,
+    pub(super) purposes: Branches<facts::Purpose>,
+    pub(super) tools: Shelf<facts::Tool>,
+    pub(super) models: Shelf<facts::Model>,
+    pub(super) external_apps: Shelf<facts::ExternalApp>,
+    pub(super) resources: Shelf<facts::Resource>,
+    pub(super) workspaces: Shelf<facts::Workspace>,
+    pub(super) projects: Shelf<facts::Project>,
+    pub(super) policies: Shelf<node::Policy>,
+    pub(super) applies_to: Branches<node::AppliesTo>,
+    pub(super) index: PolicyIndex,
+}
+
+impl TenantGraph {
+    /// The tenant itself, while there is one.
+    pub fn tenant(&self) -> Option<&Arc<facts::Tenant>> {
+        self.tenant.as_ref()
+    }
+
+    /// Compiles the policies in force and indexes them by what can match.
+    pub(super) fn index_policies(&mut self) {
+        let compiled = self.policies.iter().map(|policy| Arc::new(self.compile(policy)));
+        let mut compiled: Vec<_> = compiled.collect();
+        compiled.sort_by(|a, b| a.reference.id.cmp(&b.reference.id));
+        self.index = PolicyIndex::new(compiled);
+    }
+
+    fn compile(&self, policy: &node::Policy) -> CompiledPolicy {
+        let targets = self.applies_to.on(&policy.id);
+        // A target that cannot be read makes the policy apply everywhere.
+        let read: Vec<Target> = targets.iter().filter_map(|row| row.target.parse().ok()).collect();
+        let reference = PolicyReference {
+            id: policy.id.clone(),
+            version: policy.version,
+            sha256: policy.sha256.clone(),
+            applies_to: if read.len() == targets.len() { read } else { Vec::new() },
+            effective: policy.effective,
+        };
+        CompiledPolicy::compile_or_deny(reference, &policy.text)
+    }
+
+    /// Everything a decision on this request may look at.
+    pub fn gather(&self, request: &Draft) -> Gathered {
+        let subject = self.principals.get(&request.subject);
+        let delegations = self.chains(request);
+        let project = found(&self.projects, request.project_id.as_deref());
+        let resource = found(&self.resources, request.resource_id.as_deref());
+        let policies = self.index.candidates(PolicyKeys {
+            action: &request.action,
+            purpose: request.purpose.as_deref(),
+            principal_class: subject.map(|subject| subject.fact.class),
+            resource_kind: resource.as_ref().map(|resource| resource.kind.as_str()),
+        });
+        Gathered {
+            revision: self.revision,
+            tenant: self.tenant.clone(),
+            subject: subject.map(|subject| Arc::clone(&subject.fact)),
+            model: found(&self.models, subject.and_then(|subject| subject.model_id.as_deref())),
+            memberships: self
+                .memberships
+                .on(&request.subject)
+                .iter()
+                .map(|row| Arc::clone(&row.fact))
+                .collect(),
+            principals: self.principals_of(&delegations),
+            uses: self.uses_for(request),
+            purpose: self
+                .purposes
+                .on(request.purpose.as_deref().unwrap_or_default())
+                .iter()
+                .max_by_key(|purpose| purpose.active)
+                .cloned(),
+            tool: found(&self.tools, request.tool_id.as_deref()),
+            workspace: found(&self.workspaces, request.workspace_id.as_deref()),
+            acts_in: self.acts_in_for(request, project.as_deref()),
+            grants: [&request.resource_id, &request.project_id]
+                .into_iter()
+                .flatten()
+                .flat_map(|id| self.grants.on(id))
+                .cloned()
+                .collect(),
+            policies: policies.cloned().collect(),
+            delegations,
+            resource,
+            project,
+            ..Gathered::default()
+        }
+    }
+
+    /// The named delegation's chain; none named: those of the subject that cover the action.
+    fn chains(&self, request: &Draft) -> Vec<Chain> {
+        if let Some(id) = &request.delegation_id {
+            return self.delegations.get(id).map(|leaf| self.chain(leaf)).into_iter().collect();
+        }
+        self.delegations
+            .on(&request.subject)
+            .iter()
+            .filter(|delegation| covered(&delegation.actions, &request.action))
+            .map(|leaf| self.chain(leaf))
+            .collect()
+    }
+
+    /// A delegation and all above it. A chain whose last link has a parent does not resolve.
+    pub(super) fn chain(&self, leaf: &Arc<facts::Delegation>) -> Chain {
+        let above = std::iter::successors(Some(leaf), |link| {
+            self.delegations.get(link.parent_id.as_deref()?)
+        });
+        Chain(above.take(DEEPEST_CHAIN).cloned().collect())
+    }
+
+    fn principals_of(&self, chains: &[Chain]) -> Vec<Arc<facts::Principal>> {
+        let mut seen = HashSet::new();
+        chains
+            .iter()
+            .flat_map(|chain| &chain.0)
+            .flat_map(|link| [&link.delegate_id, &link.delegator_id])
+            .filter(|id| seen.insert(id.as_str()))
+            .filter_map(|id| self.principals.get(id))
+            .map(|principal| Arc::clone(&principal.fact))
+            .collect()
+    }
+
+    /// The subject's rows that can cover or deny the action or its tool.
+    fn uses_for(&self, request: &Draft) -> Vec<Uses> {
+        let rows = self.uses.on(&request.subject).iter().map(|node| Uses {
+            row: Arc::clone(&node.row),
+            used: self.used(node),
+        });
+        rows.filter(|uses| match &uses.used {
+            Used::Action(pattern) => pattern.covers(&request.action),
+            Used::Tool(tool) => {
+                request.tool_id.as_deref() == Some(tool.id.as_str())
+                    || covered(&tool.actions, &request.action)
+            }
+            Used::Model(model) => covered(&model.actions, &request.action),
+            Used::ExternalApp(app) => covered(&app.actions, &request.action),
+            Used::Resource(id) => request.resource_id.as_ref() == Some(id),
+            Used::Missing(_) => false,
+        })
+        .collect()
+    }
+
+    pub(super) fn used(&self, node: &node::Uses) -> Used {
+        let missing = || Used::Missing(node.used_id.clone());
+        match node.used_kind.as_str() {
+            "action" => node.used_id.parse().map_or_else(|_| missing(), Used::Action),
+            "tool" => self.tools.get(&node.used_id).cloned().map_or_else(missing, Used::Tool),
+            "model" => self.models.get(&node.used_id).cloned().map_or_else(missing, Used::Model),
+            "external_app" => {
+                let app = self.external_apps.get(&node.used_id).cloned();
+                app.map_or_else(missing, Used::ExternalApp)
+            }
+            "resource" => Used::Resource(node.used_id.clone()),
+            _ => missing(),
+        }
+    }
+
+    /// The subject's rows in the workspace named and in those that the project reaches.
+    fn acts_in_for(
+        &self,
+        request: &Draft,
+        project: Option<&facts::Project>,
+    ) -> Vec<Arc<facts::ActsIn>> {
+        let reached = project.into_iter().flat_map(|project| {
+            project.workspace_id.iter().chain(&project.visible_in_workspaces)
+        });
+        let asked: HashSet<&String> = request.workspace_id.iter().chain(reached).collect();
+        self.acts_in
+            .on(&request.subject)
+            .iter()
+            .filter(|row| asked.contains(&row.fact.workspace_id))
+            .map(|row| Arc::clone(&row.fact))
+            .collect()
+    }
+}
+
+fn found<T: super::shelf::Row>(shelf: &Shelf<T>, id: Option<&str>) -> Option<Arc<T>> {
+    shelf.get(id?).cloned()
+}

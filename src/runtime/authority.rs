@@ -1,0 +1,176 @@
+//! What authority is on record: entities as they were, grants as they stand, purposes that admit.
+
+use authority_model::{
+    proto::runtime::{
+        AdmitPurposeRequest, AdmitPurposeResponse, GetAuthorityRequest, GetAuthorityResponse,
+        GetEntityRequest, GetEntityResponse, Grant, authority_service_server::AuthorityService,
+    },
+    schema::record_versions,
+    wire::Json,
+};
+use chrono::{DateTime, Utc};
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use serde_json::Value;
+use tonic::{Request, Response, Status};
+
+use super::{
+    Runtime, ask,
+    doors::{caller, checked},
+};
+use crate::{
+    decision,
+    error::Refusal,
+    identity::Caller,
+    store::{self, Scope},
+};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = record_versions, check_for_backend(diesel::pg::Pg))]
+struct Version {
+    entity_id: String,
+    tenant_id: Option<String>,
+    valid_from: DateTime<Utc>,
+    valid_to: Option<DateTime<Utc>>,
+    body: Option<Value>,
+}
+
+#[tonic::async_trait]
+impl AuthorityService for Runtime {
+    async fn get_entity(
+        &self,
+        call: Request<GetEntityRequest>,
+    ) -> Result<Response<GetEntityResponse>, Status> {
+        let caller = caller(&call)?;
+        let asked = call.into_inner();
+        checked(&asked)?;
+        let at = asked.as_of.and_then(authority_model::wire::Time::moment);
+        let missing = Refusal::not_found("entity", &asked.entity_id);
+        let version = self.version(&caller, asked.entity_id, at).await?;
+        let Some(version) = version else { return Err(missing.into()) };
+        let Some(Value::Object(record)) = version.body else { return Err(missing.into()) };
+        Ok(Response::new(GetEntityResponse {
+            entity_type: entity_type(&version.entity_id),
+            entity_id: version.entity_id,
+            tenant_id: version.tenant_id.unwrap_or_default(),
+            valid_from: Some(version.valid_from.into()),
+            valid_to: version.valid_to.map(Into::into),
+            record: Some(Json(record)),
+        }))
+    }
+
+    async fn get_authority(
+        &self,
+        call: Request<GetAuthorityRequest>,
+    ) -> Result<Response<GetAuthorityResponse>, Status> {
+        let caller = caller(&call)?;
+        let asked = call.into_inner();
+        checked(&asked)?;
+        let missing = Refusal::not_found("entity", &asked.entity_id);
+        let tenant_id =
+            caller.tenant().map_or_else(|| ask::tenant_of(&asked.entity_id), str::to_owned);
+        let cell = self.0.graph.tenant(&tenant_id).map_err(Refusal::from)?;
+        let Some(cell) = cell else { return Err(missing.into()) };
+        let graph = cell.read();
+        if !graph.has_principal(&asked.entity_id) {
+            return Err(missing.into());
+        }
+        let grants = graph.grants_of(&asked.entity_id).into_iter().map(|grant| Grant {
+            kind: grant.kind.to_owned(),
+            id: grant.id,
+            chain: grant.chain,
+            actions: grant.actions,
+            bounds: Some(Json(grant.bounds)),
+            state: grant.state,
+        });
+        Ok(Response::new(GetAuthorityResponse {
+            entity_id: asked.entity_id,
+            grants: grants.collect(),
+            authority_revision: graph.revision.try_into().unwrap_or(u32::MAX),
+        }))
+    }
+
+    async fn admit_purpose(
+        &self,
+        call: Request<AdmitPurposeRequest>,
+    ) -> Result<Response<AdmitPurposeResponse>, Status> {
+        let caller = caller(&call)?;
+        let request = ask::normal(&caller, call.into_inner())?;
+        let cell = self.0.graph.tenant(&request.tenant_id).map_err(Refusal::from)?;
+        let (facts, _) = self.gather(cell.as_ref(), &request)?;
+        let found = decision::admit_purpose(&request, &facts.gathered, self.0.clock.now());
+        let verdict = match found {
+            None => "admit",
+            // Only the asker can say where the action is to happen.
+            Some(_) if needs_place(&facts.gathered, &request) => "require_clarification",
+            Some(_) => "reject",
+        };
+        Ok(Response::new(AdmitPurposeResponse {
+            verdict: verdict.to_owned(),
+            reason_code: found.map_or("permission_granted", decision::Reason::word).to_owned(),
+            purpose_id: facts.gathered.purpose.as_ref().map(|purpose| purpose.id.clone()),
+        }))
+    }
+}
+
+impl ask::Ask for AdmitPurposeRequest {
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn normal_form(self) -> authority_model::proto::runtime::DecisionRequest {
+        authority_model::proto::runtime::DecisionRequest {
+            subject: self.subject,
+            action: self.action,
+            purpose: Some(self.purpose),
+            context: self.context,
+            ..Default::default()
+        }
+    }
+}
+
+/// The purpose is bound to places, and the request names none.
+fn needs_place(facts: &decision::Gathered, request: &decision::Request) -> bool {
+    let purpose = facts.purpose.as_ref();
+    let is_bound = purpose.is_some_and(|purpose| !purpose.jurisdictions.is_empty());
+    is_bound && request.jurisdiction().is_none()
+}
+
+/// `principal` of `svc:ent:acme:principal:…`, `agent` of `svc:agent:acme:bot`.
+fn entity_type(id: &str) -> String {
+    let mut parts = id.split(':').skip(1);
+    match parts.next() {
+        Some("ent") => parts.nth(1).unwrap_or_default().to_owned(),
+        Some("del") => "delegation".to_owned(),
+        Some(kind) => kind.to_owned(),
+        None => String::new(),
+    }
+}
+
+impl Runtime {
+    /// The entity's version at a moment; now, where none is named.
+    async fn version(
+        &self,
+        caller: &Caller,
+        id: String,
+        at: Option<DateTime<Utc>>,
+    ) -> Result<Option<Version>, Refusal> {
+        let tenant = caller.tenant().map(str::to_owned);
+        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let found = self.0.store.read(&scope, async move |db| {
+            let mut query = record_versions::table
+                .filter(record_versions::entity_id.eq(&id))
+                .order((record_versions::valid_from.desc(), record_versions::version.desc()))
+                .select(Version::as_select())
+                .into_boxed();
+            if let Some(tenant) = &tenant {
+                query = query.filter(record_versions::tenant_id.eq(tenant));
+            }
+            if let Some(at) = at {
+                query = query.filter(record_versions::valid_from.le(at));
+            }
+            Ok::<_, store::Error>(query.first(db).await.optional()?)
+        });
+        Ok(found.await?)
+    }
+}

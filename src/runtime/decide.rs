@@ -1,0 +1,218 @@
+//! The pipeline that every door shares: gather, decide, record, answer.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{
+    Runtime,
+    recorder::{Entry, Hold, Key, Outcome},
+    repeat::KeyGiven,
+};
+use crate::{
+    decision::{self, Facts, Gathered, Request, Verdict},
+    error::{ErrorCode, Refusal},
+    evidence::{self, Asked, PreparedFacts, Recorded},
+    graph::Cell,
+    keys::{self, Purpose},
+    store::new_id,
+};
+
+/// How often a decision is taken again when the tenant's authority moves under it.
+const ROUNDS: usize = 3;
+
+/// A decision that was reached and committed.
+#[derive(Clone)]
+pub struct Decided {
+    pub verdict: Verdict,
+    pub decision_id: String,
+    pub record_digest: [u8; 32],
+    pub kid: Arc<str>,
+    pub signature: [u8; 64],
+    pub revision: u32,
+    pub evaluated_at: DateTime<Utc>,
+    /// The approval request that a held decision waits for.
+    pub approval_id: Option<String>,
+    pub verify_url: String,
+}
+
+/// How a request came out.
+pub(super) enum Reached {
+    Decided(Box<Decided>),
+    /// Another request with the same idempotency key was faster.
+    KeyTaken,
+}
+
+impl Runtime {
+    /// Decides on present authority and answers once the record is committed.
+    ///
+    /// # Errors
+    /// `unavailable` when authority is too old, moves faster than it can be followed, or the record
+    /// cannot be committed: nothing is permitted then.
+    pub(super) async fn decide(
+        &self,
+        door: &'static str,
+        request: &Request,
+        key: Option<&KeyGiven>,
+    ) -> Result<Reached, Refusal> {
+        let nonce = match key {
+            Some(key) => key.key.clone(),
+            None => hex::encode(keys::random::<16>().map_err(Refusal::from)?),
+        };
+        let signer = self.0.keys.signer(Purpose::Evidence);
+        let mut revision = request.at_least_revision.unwrap_or_default();
+        for _ in 0..ROUNDS {
+            let cell = self.0.graph.tenant_at(&request.tenant_id, revision).await?;
+            let at = self.0.clock.now();
+            let (facts, relaxed) = self.gather(cell.as_ref(), request)?;
+            let seen = Facts::new(Arc::clone(&facts.gathered));
+            let verdict = decision::decide(request, &seen, at);
+            let recorded = evidence::record(
+                &Asked {
+                    door,
+                    request,
+                    facts: &facts,
+                    spent: &seen.spent,
+                    approval: seen.approval.as_ref(),
+                    verdict: &verdict,
+                    evaluated_at: at,
+                    nonce: &nonce,
+                },
+                &signer,
+            )?;
+            let mut decided = self.decided(verdict, &recorded, &facts, at);
+            let entry = self.entry(request, recorded, facts, &decided, key, relaxed)?;
+            match self.0.recorder.record(entry).await {
+                Outcome::Stored { approval_id } => {
+                    decided.approval_id = approval_id;
+                    count(&decided.verdict);
+                    return Ok(Reached::Decided(Box::new(decided)));
+                }
+                Outcome::Stale { revision: present } => revision = present.into(),
+                Outcome::KeyTaken => return Ok(Reached::KeyTaken),
+                Outcome::Failed => break,
+            }
+        }
+        Err(Refusal::plain(ErrorCode::Unavailable))
+    }
+
+    /// What the tenant's authority says of the request, and whether its decisions may commit
+    /// relaxed. A tenant that is not there has no authority at all.
+    pub(super) fn gather(
+        &self,
+        cell: Option<&Cell>,
+        request: &Request,
+    ) -> Result<(Arc<PreparedFacts>, bool), Refusal> {
+        let Some(cell) = cell else {
+            let nothing = PreparedFacts::new(Gathered::default(), request).map_err(fault)?;
+            return Ok((Arc::new(nothing), false));
+        };
+        let graph = cell.read();
+        let facts = self.0.cache.gather(&graph, request).map_err(fault)?;
+        Ok((facts, self.0.settings.relaxed || graph.profile.relaxed))
+    }
+
+    fn decided(
+        &self,
+        verdict: Verdict,
+        recorded: &Recorded,
+        facts: &PreparedFacts,
+        at: DateTime<Utc>,
+    ) -> Decided {
+        Decided {
+            verify_url: self.receipt_url(&recorded.decision_id),
+            decision_id: recorded.decision_id.clone(),
+            record_digest: recorded.digest,
+            kid: Arc::clone(&recorded.kid),
+            signature: recorded.signature,
+            revision: facts.revision(),
+            evaluated_at: at,
+            approval_id: None,
+            verdict,
+        }
+    }
+
+    /// Where the receipt page of a decision is.
+    pub(super) fn receipt_url(&self, decision_id: &str) -> String {
+        format!("{}/receipts/{decision_id}", self.0.settings.public_url)
+    }
+
+    fn entry(
+        &self,
+        request: &Request,
+        recorded: Recorded,
+        facts: Arc<PreparedFacts>,
+        decided: &Decided,
+        key: Option<&KeyGiven>,
+        relaxed: bool,
+    ) -> Result<Entry, Refusal> {
+        let hold = self.hold(request, decided)?;
+        let key = key.map(|key| kept(key, decided));
+        Ok(Entry {
+            tenant_id: request.tenant_id.clone(),
+            revision: decided.revision,
+            decision_id: recorded.decision_id,
+            subject: request.subject.clone(),
+            action: request.action.clone(),
+            decision: decided.verdict.decision.word(),
+            reason_code: decided.verdict.reason_code.word(),
+            evaluated_at: decided.evaluated_at,
+            record: recorded.record,
+            kid: recorded.kid,
+            signature: recorded.signature,
+            context: recorded.context,
+            context_salt: recorded.context_salt,
+            facts: recorded.facts,
+            facts_salt: recorded.facts_salt,
+            gathered: facts,
+            // What is promised once is never given up to a crash of the database.
+            relaxed: relaxed && hold.is_none() && key.is_none(),
+            hold,
+            key,
+        })
+    }
+
+    /// The approval request of a held decision: for this very question, by its digest.
+    fn hold(&self, request: &Request, decided: &Decided) -> Result<Option<Hold>, Refusal> {
+        let Some(needed) = &decided.verdict.approvals_needed else { return Ok(None) };
+        let question = serde_json_canonicalizer::to_vec(&request.question()).map_err(fault)?;
+        let ttl = TimeDelta::from_std(self.0.settings.approval_ttl).unwrap_or(TimeDelta::days(1));
+        Ok(Some(Hold {
+            approval_id: format!("svc:approval:{}", new_id()),
+            request_digest: keys::sha256(&question),
+            needed: i32::try_from(needed.count.max(1)).unwrap_or(i32::MAX),
+            roles: needed.roles.clone(),
+            expires_at: decided.evaluated_at + ttl,
+        }))
+    }
+}
+
+/// The key with the answer that its door would give, whichever approval the decision waits for.
+fn kept(given: &KeyGiven, decided: &Decided) -> Key {
+    let (decided, answer) = (decided.clone(), given.answer);
+    Key {
+        scope: given.scope,
+        key: given.key.clone(),
+        request_sha256: given.request_sha256,
+        answer: Box::new(move |approval_id| {
+            let approval_id = approval_id.map(str::to_owned);
+            answer(&Decided { approval_id, ..decided.clone() })
+        }),
+    }
+}
+
+fn count(verdict: &Verdict) {
+    metrics::counter!(
+        "authority_decisions_total",
+        "decision" => verdict.decision.word(),
+        "reason" => verdict.reason_code.word()
+    )
+    .increment(1);
+}
+
+/// A part that does not serialise is a fault of this program: logged, and no decision.
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+pub(super) fn fault(error: serde_json::Error) -> Refusal {
+    tracing::error!(%error, "a decision's part does not serialise");
+    Refusal::plain(ErrorCode::Internal)
+}

@@ -1,0 +1,156 @@
+//! Decisions in their normal form, and their records.
+
+use authority_model::{
+    proto::runtime::{
+        EvaluateDecisionRequest, EvaluateDecisionResponse, GetDecisionRequest, GetDecisionResponse,
+        ListReasonCodesRequest, ListReasonCodesResponse, ReasonCode,
+        decision_service_server::DecisionService,
+    },
+    schema::{approvals, decisions},
+    wire::Json,
+};
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use serde_json::Value;
+use tonic::{Request, Response, Status};
+
+use super::{
+    Runtime, answer,
+    doors::{caller, checked},
+};
+use crate::{
+    decision::{Decision, Reason},
+    error::{ErrorCode, Refusal},
+    identity::Caller,
+    keys,
+    store::{self, Scope},
+};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
+struct Stored {
+    id: String,
+    decision: String,
+    reason_code: String,
+    evaluated_at: chrono::DateTime<chrono::Utc>,
+    record: Vec<u8>,
+    kid: String,
+    signature: Vec<u8>,
+}
+
+#[tonic::async_trait]
+impl DecisionService for Runtime {
+    async fn evaluate_decision(
+        &self,
+        call: Request<EvaluateDecisionRequest>,
+    ) -> Result<Response<EvaluateDecisionResponse>, Status> {
+        let caller = caller(&call)?;
+        let (metadata, _, asked) = call.into_parts();
+        let asked = asked.request.ok_or_else(|| Refusal::field("request", "is required"))?;
+        let answer = self.answer("decide", &caller, &metadata, asked).await;
+        Ok(answer.map_err(|refusal| below("request", refusal))?)
+    }
+
+    async fn get_decision(
+        &self,
+        call: Request<GetDecisionRequest>,
+    ) -> Result<Response<GetDecisionResponse>, Status> {
+        let caller = caller(&call)?;
+        let asked = call.into_inner();
+        checked(&asked)?;
+        let (stored, approval) = self.stored(&caller, asked.decision_id).await?;
+        Ok(Response::new(self.shown(stored, approval)?))
+    }
+
+    async fn list_reason_codes(
+        &self,
+        _: Request<ListReasonCodesRequest>,
+    ) -> Result<Response<ListReasonCodesResponse>, Status> {
+        let codes = Reason::ALL.iter().map(|reason| ReasonCode {
+            code: reason.word().to_owned(),
+            stage: reason.stage().word().to_owned(),
+            decision: reason.decision().word().to_owned(),
+            meaning: reason.sentence().to_owned(),
+        });
+        Ok(Response::new(ListReasonCodesResponse { reason_codes: codes.collect() }))
+    }
+}
+
+/// Names the members at fault below the member that holds the request.
+fn below(member: &str, mut refusal: Refusal) -> Refusal {
+    for violation in &mut refusal.violations {
+        violation.field = format!("{member}.{}", violation.field);
+    }
+    refusal
+}
+
+/// An approval request's id and state.
+type Approval = Option<(String, String)>;
+
+impl Runtime {
+    async fn stored(&self, caller: &Caller, id: String) -> Result<(Stored, Approval), Refusal> {
+        let tenant = caller.tenant().map(str::to_owned);
+        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let missing = Refusal::not_found("decision", &id);
+        let found = self.0.store.read(&scope, async move |db| {
+            let mut query = decisions::table.find(&id).select(Stored::as_select()).into_boxed();
+            if let Some(tenant) = &tenant {
+                query = query.filter(decisions::tenant_id.eq(tenant));
+            }
+            let stored = query.first(db).await.optional()?;
+            let approval = approvals::table
+                .filter(approvals::decision_id.eq(&id))
+                .select((approvals::id, approvals::state))
+                .first(db)
+                .await
+                .optional()?;
+            Ok::<_, store::Error>(stored.map(|stored| (stored, approval)))
+        });
+        found.await?.ok_or(missing)
+    }
+
+    fn shown(&self, stored: Stored, approval: Approval) -> Result<GetDecisionResponse, Refusal> {
+        let unreadable = |_| {
+            tracing::error!(id = stored.id, "a stored record cannot be read");
+            Refusal::plain(ErrorCode::Internal)
+        };
+        let record: Value = serde_json::from_slice(&stored.record).map_err(unreadable)?;
+        let verdict = &record["verdict"];
+        let texts = |member: &str| -> Vec<String> {
+            let list = verdict[member].as_array().into_iter().flatten();
+            list.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let (approval_id, approval_state) = approval.unzip();
+        Ok(GetDecisionResponse {
+            decision: Decision::from_word(&stored.decision).map_or(0, answer::word),
+            reason_code: stored.reason_code,
+            reasons: texts("reasons"),
+            obligations: texts("obligations"),
+            stop_conditions: texts("stop_conditions"),
+            evaluated_at: Some(stored.evaluated_at.into()),
+            valid_until: moment(&record["valid_until"]),
+            authority_revision: record["authority_revision"]
+                .as_u64()
+                .and_then(|revision| revision.try_into().ok())
+                .unwrap_or_default(),
+            approval_id,
+            approval_state,
+            evidence_pack: Some(answer::pack(
+                &keys::sha256(&stored.record),
+                &stored.kid,
+                &stored.signature,
+            )),
+            verify_url: self.receipt_url(&stored.id),
+            decision_id: stored.id,
+            record: match record {
+                Value::Object(members) => Some(Json(members)),
+                _ => None,
+            },
+        })
+    }
+}
+
+fn moment(text: &Value) -> Option<authority_model::wire::Time> {
+    let parsed = chrono::DateTime::parse_from_rfc3339(text.as_str()?).ok()?;
+    Some(parsed.to_utc().into())
+}

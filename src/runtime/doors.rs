@@ -1,0 +1,94 @@
+//! The doors that runtimes knock at: evaluate, authorize, batches.
+
+use authority_model::{
+    proto::runtime::{
+        AuthorizeRequest, AuthorizeResponse, BatchError, BatchEvaluateRequest,
+        BatchEvaluateResponse, BatchProblem, BatchResult, DecisionRequest, EvaluateRequest,
+        EvaluateDecisionResponse, EvaluateResponse, runtime_service_server::RuntimeService,
+    },
+    validate::{Validate, Violations},
+};
+use futures_util::future::join_all;
+use tonic::{Request, Response, Status, metadata::MetadataMap};
+
+use super::Runtime;
+use crate::{
+    error::{ErrorCode, Refusal},
+    identity::Caller,
+};
+
+/// Who calls. The layer in front put it there; without it nobody does.
+pub(super) fn caller<T>(call: &Request<T>) -> Result<Caller, Refusal> {
+    let found = call.extensions().get::<Caller>().cloned();
+    found.ok_or_else(|| Refusal::plain(ErrorCode::Unauthenticated))
+}
+
+#[tonic::async_trait]
+impl RuntimeService for Runtime {
+    async fn evaluate(
+        &self,
+        call: Request<EvaluateRequest>,
+    ) -> Result<Response<EvaluateResponse>, Status> {
+        let caller = caller(&call)?;
+        let (metadata, _, asked) = call.into_parts();
+        Ok(self.answer("evaluate", &caller, &metadata, asked).await?)
+    }
+
+    async fn authorize(
+        &self,
+        call: Request<AuthorizeRequest>,
+    ) -> Result<Response<AuthorizeResponse>, Status> {
+        let caller = caller(&call)?;
+        let (metadata, _, asked) = call.into_parts();
+        Ok(self.answer("authorize", &caller, &metadata, asked).await?)
+    }
+
+    async fn batch_evaluate(
+        &self,
+        call: Request<BatchEvaluateRequest>,
+    ) -> Result<Response<BatchEvaluateResponse>, Status> {
+        let caller = caller(&call)?;
+        let asked = call.into_inner();
+        let most = asked.requests.len();
+        let mut found = Violations::default();
+        // Each request fails alone; only the batch itself is checked here.
+        if most == 0 || most > 100 {
+            found.add("requests", "must hold 1 to 100 requests");
+        }
+        Refusal::unless_clean(found)?;
+        // They wait for one another's commit together, not one after the other.
+        let results = asked.requests.into_iter().map(|asked| self.one(&caller, asked));
+        Ok(Response::new(BatchEvaluateResponse { results: join_all(results).await }))
+    }
+}
+
+impl Runtime {
+    async fn one(&self, caller: &Caller, asked: DecisionRequest) -> BatchResult {
+        let answer = self.answer("batch", caller, &MetadataMap::new(), asked).await;
+        match answer {
+            Ok(answer) => {
+                let answer: EvaluateDecisionResponse = answer.into_inner();
+                BatchResult { answer: Some(answer), error: None }
+            }
+            Err(refusal) => {
+                let details = refusal.violations.into_iter();
+                let details = details.map(|v| BatchProblem { field: v.field, problem: v.problem });
+                BatchResult {
+                    answer: None,
+                    error: Some(BatchError {
+                        error: refusal.code.word().to_owned(),
+                        message: refusal.message,
+                        details: details.collect(),
+                    }),
+                }
+            }
+        }
+    }
+}
+
+/// Refuses a request that breaks its proto's rules.
+pub(super) fn checked<T: Validate>(request: &T) -> Result<(), Refusal> {
+    let mut found = Violations::default();
+    request.validate(&mut found);
+    Refusal::unless_clean(found)
+}

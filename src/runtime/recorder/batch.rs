@@ -1,0 +1,266 @@
+//! One batch, one transaction: keys, fence, facts, decisions, approval requests.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use diesel::QueryResult;
+use diesel_async::{AsyncConnection, RunQueryDsl};
+use parking_lot::Mutex;
+
+use super::{
+    entry::{Entry, Outcome, Queued},
+    sql::{
+        ClaimKeys, Fence, InsertApprovals, InsertBlobs, InsertDecisions, KeepAnswers,
+        LapseApprovals, PendingApprovals,
+    },
+};
+use crate::{
+    clock::Clock,
+    store::{Db, Error, Store},
+};
+
+/// How many facts are remembered as stored; beyond it the memory starts afresh.
+const KNOWN_FACTS: usize = 100_000;
+
+pub(super) struct Batches {
+    store: Store,
+    clock: Clock,
+    /// Facts that this node has committed: they are not sent again.
+    known: Mutex<HashSet<[u8; 32]>>,
+}
+
+impl Batches {
+    pub(super) fn new(store: Store, clock: Clock) -> Self {
+        Self { store, clock, known: Mutex::default() }
+    }
+
+    /// Commits what it can and tells everyone. A batch that fails for a reason of its own is split
+    /// until the bad row stands alone; when the database is away, nobody is tried again.
+    pub(super) async fn commit(&self, queued: Vec<Queued>) {
+        let mut parts = vec![queued];
+        while let Some(part) = parts.pop() {
+            let (entries, waiting): (Vec<_>, Vec<_>) =
+                part.into_iter().map(|queued| (queued.entry, queued.done)).unzip();
+            match self.transact(&entries).await {
+                Ok(outcomes) => {
+                    self.remember(&entries, &outcomes);
+                    for (done, outcome) in waiting.into_iter().zip(outcomes) {
+                        let _ = done.send(outcome); // the caller may have gone; the record stays
+                    }
+                }
+                Err(error) if entries.len() == 1 || matches!(error, Error::Unavailable(_)) => {
+                    tracing::error!(%error, decisions = entries.len(), "could not record");
+                    for done in waiting {
+                        let _ = done.send(Outcome::Failed);
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, decisions = entries.len(), "splitting a batch");
+                    let mut first: Vec<_> = entries
+                        .into_iter()
+                        .zip(waiting)
+                        .map(|(entry, done)| Queued { entry, done })
+                        .collect();
+                    let second = first.split_off(first.len() / 2);
+                    parts.extend([second, first]);
+                }
+            }
+        }
+    }
+
+    async fn transact(&self, entries: &[Entry]) -> Result<Vec<Outcome>, Error> {
+        let fresh = self.unknown_facts(entries);
+        let mut db = self.store.recorder().await?;
+        db.transaction(async move |db| {
+            if entries.iter().all(|entry| entry.relaxed) {
+                diesel::sql_query("SET LOCAL synchronous_commit = off").execute(db).await?;
+            }
+            let mut outcomes: Vec<Option<Outcome>> = fenced(db, entries).await?;
+            claim_keys(db, entries, &mut outcomes).await?;
+            if !fresh.is_empty() {
+                insert_blobs(db, &fresh).await?;
+            }
+            let kept: Vec<&Entry> = entries
+                .iter()
+                .zip(&outcomes)
+                .filter(|(_, outcome)| outcome.is_none())
+                .map(|(entry, _)| entry)
+                .collect();
+            if !kept.is_empty() {
+                insert_decisions(db, &kept).await?;
+            }
+            let approvals = open_approvals(db, &kept, &self.clock).await?;
+            keep_answers(db, &kept, &approvals).await?;
+            Ok(entries
+                .iter()
+                .zip(outcomes)
+                .map(|(entry, outcome)| {
+                    let approval_id = || approvals.get(entry.decision_id.as_str()).cloned();
+                    outcome.unwrap_or_else(|| Outcome::Stored { approval_id: approval_id() })
+                })
+                .collect())
+        })
+        .await
+    }
+
+    fn unknown_facts<'e>(&self, entries: &'e [Entry]) -> Vec<&'e Entry> {
+        let known = self.known.lock();
+        let mut seen = HashSet::new();
+        entries
+            .iter()
+            .filter(|entry| {
+                !known.contains(&entry.gathered.sha256) && seen.insert(entry.gathered.sha256)
+            })
+            .collect()
+    }
+
+    fn remember(&self, entries: &[Entry], outcomes: &[Outcome]) {
+        let mut known = self.known.lock();
+        if known.len() > KNOWN_FACTS {
+            known.clear();
+        }
+        for (entry, outcome) in entries.iter().zip(outcomes) {
+            // A relaxed commit may be undone by a crash of the database: never rely on it.
+            if !entry.relaxed && matches!(outcome, Outcome::Stored { .. }) {
+                known.insert(entry.gathered.sha256);
+            }
+        }
+    }
+}
+
+/// Who decided on authority older than its tenant's: from here to the commit, it cannot change.
+async fn fenced(db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Option<Outcome>>> {
+    let tenants: HashSet<&str> = entries.iter().map(|entry| entry.tenant_id.as_str()).collect();
+    let mut tenants: Vec<&str> = tenants.into_iter().collect();
+    tenants.sort_unstable();
+    let present: Vec<(String, i64)> = Fence { tenants }.load(db).await?;
+    let present: HashMap<String, i64> = present.into_iter().collect();
+    Ok(entries
+        .iter()
+        .map(|entry| {
+            let revision = present.get(&entry.tenant_id).copied().unwrap_or_default();
+            let revision = u32::try_from(revision).unwrap_or(u32::MAX);
+            (revision != entry.revision).then_some(Outcome::Stale { revision })
+        })
+        .collect())
+}
+
+async fn claim_keys(
+    db: &mut Db,
+    entries: &[Entry],
+    outcomes: &mut [Option<Outcome>],
+) -> QueryResult<()> {
+    let mut claim = ClaimKeys::default();
+    for (entry, _) in entries.iter().zip(&*outcomes).filter(|(_, outcome)| outcome.is_none()) {
+        let Some(key) = &entry.key else { continue };
+        claim.tenant.push(&entry.tenant_id);
+        claim.scope.push(key.scope);
+        claim.key.push(&key.key);
+        claim.request.push(&key.request_sha256);
+        claim.decision.push(&entry.decision_id);
+        claim.at.push(entry.evaluated_at);
+    }
+    if claim.key.is_empty() {
+        return Ok(());
+    }
+    let won: Vec<String> = claim.load(db).await?;
+    for (entry, outcome) in entries.iter().zip(outcomes) {
+        if outcome.is_none() && entry.key.is_some() && !won.contains(&entry.decision_id) {
+            *outcome = Some(Outcome::KeyTaken);
+        }
+    }
+    Ok(())
+}
+
+async fn insert_blobs(db: &mut Db, fresh: &[&Entry]) -> QueryResult<()> {
+    let mut insert = InsertBlobs::default();
+    for entry in fresh {
+        insert.tenant.push(&entry.tenant_id);
+        insert.sha256.push(&entry.gathered.sha256);
+        insert.body.push(&entry.gathered.body);
+    }
+    insert.execute(db).await.map(drop)
+}
+
+async fn insert_decisions(db: &mut Db, kept: &[&Entry]) -> QueryResult<()> {
+    let mut insert = InsertDecisions::default();
+    for entry in kept {
+        insert.id.push(&entry.decision_id);
+        insert.tenant.push(&entry.tenant_id);
+        insert.subject.push(&entry.subject);
+        insert.action.push(&entry.action);
+        insert.decision.push(entry.decision);
+        insert.reason.push(entry.reason_code);
+        insert.at.push(entry.evaluated_at);
+        insert.record.push(&entry.record);
+        insert.kid.push(&entry.kid);
+        insert.signature.push(&entry.signature);
+        insert.context.push(&entry.context);
+        insert.context_salt.push(&entry.context_salt);
+        insert.facts.push(&entry.facts);
+        insert.facts_salt.push(&entry.facts_salt);
+    }
+    insert.execute(db).await.map(drop)
+}
+
+/// The approval request that each held decision waits for, by decision.
+async fn open_approvals(
+    db: &mut Db,
+    kept: &[&Entry],
+    clock: &Clock,
+) -> QueryResult<HashMap<String, String>> {
+    let mut insert = InsertApprovals::default();
+    for entry in kept {
+        let Some(hold) = &entry.hold else { continue };
+        insert.id.push(&hold.approval_id);
+        insert.tenant.push(&entry.tenant_id);
+        insert.decision.push(&entry.decision_id);
+        insert.subject.push(&entry.subject);
+        insert.action.push(&entry.action);
+        insert.reason.push(entry.reason_code);
+        insert.digest.push(&hold.request_digest);
+        insert.needed.push(hold.needed);
+        insert.roles.push(hold.roles.join(","));
+        insert.at.push(entry.evaluated_at);
+        insert.expires.push(hold.expires_at);
+    }
+    if insert.id.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (tenant, digest) = (insert.tenant.clone(), insert.digest.clone());
+    LapseApprovals { tenant: tenant.clone(), digest: digest.clone(), now: clock.now() }
+        .execute(db)
+        .await?;
+    insert.execute(db).await?;
+    let pending: Vec<(String, Vec<u8>, String)> =
+        PendingApprovals { tenant, digest }.load(db).await?;
+    let pending: HashMap<_, _> = pending.into_iter().map(|(t, d, id)| ((t, d), id)).collect();
+    let waiting = kept.iter().filter_map(|entry| {
+        let digest = entry.hold.as_ref()?.request_digest.to_vec();
+        let id = pending.get(&(entry.tenant_id.clone(), digest))?;
+        Some((entry.decision_id.clone(), id.clone()))
+    });
+    Ok(waiting.collect())
+}
+
+async fn keep_answers(
+    db: &mut Db,
+    kept: &[&Entry],
+    approvals: &HashMap<String, String>,
+) -> QueryResult<()> {
+    let mut keep = KeepAnswers::default();
+    for entry in kept {
+        let Some(key) = &entry.key else { continue };
+        let approval = approvals.get(entry.decision_id.as_str()).map(String::as_str);
+        keep.tenant.push(&entry.tenant_id);
+        keep.scope.push(key.scope);
+        keep.key.push(&key.key);
+        keep.answer.push((key.answer)(approval));
+    }
+    if keep.key.is_empty() {
+        return Ok(());
+    }
+    keep.execute(db).await.map(drop)
+}

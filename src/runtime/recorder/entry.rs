@@ -1,0 +1,73 @@
+//! One decision on its way into the store.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::oneshot;
+
+use crate::evidence::PreparedFacts;
+
+/// Everything that is stored of one decision, and where to say what became of it.
+pub struct Entry {
+    pub tenant_id: String,
+    /// The revision of the tenant's authority that was decided on; the fence compares it.
+    pub revision: u32,
+    pub decision_id: String,
+    pub subject: String,
+    pub action: String,
+    pub decision: &'static str,
+    pub reason_code: &'static str,
+    pub evaluated_at: DateTime<Utc>,
+    /// The signed bytes (RFC 8785).
+    pub record: Vec<u8>,
+    pub kid: Arc<str>,
+    pub signature: [u8; 64],
+    pub context: Vec<u8>,
+    pub context_salt: [u8; 16],
+    /// What the core saw beside the request.
+    pub facts: Vec<u8>,
+    pub facts_salt: [u8; 16],
+    /// The gathered facts, which `facts` names by their digest.
+    pub gathered: Arc<PreparedFacts>,
+    pub hold: Option<Hold>,
+    pub key: Option<Key>,
+    /// Commit without waiting for the disk, where the tenant chose so.
+    pub relaxed: bool,
+}
+
+/// The approval request that a held decision opens.
+pub struct Hold {
+    pub approval_id: String,
+    pub request_digest: [u8; 32],
+    pub needed: i32,
+    pub roles: Vec<String>,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// An idempotency key, and how to write the answer that is kept beside it.
+pub struct Key {
+    pub scope: &'static str,
+    pub key: String,
+    pub request_sha256: [u8; 32],
+    /// The answer's bytes, given the approval request that the decision waits for.
+    pub answer: Box<dyn Fn(Option<&str>) -> Vec<u8> + Send + Sync>,
+}
+
+/// What became of an entry.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Committed.
+    Stored { approval_id: Option<String> },
+    /// Not stored: the tenant's authority has moved on to this revision. Gather and decide again.
+    Stale { revision: u32 },
+    /// Not stored: the idempotency key was taken meanwhile. Look its answer up.
+    KeyTaken,
+    /// Not stored: the database does not answer, or refused this row.
+    Failed,
+}
+
+/// An entry in the queue.
+pub(super) struct Queued {
+    pub(super) entry: Entry,
+    pub(super) done: oneshot::Sender<Outcome>,
+}

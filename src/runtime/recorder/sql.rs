@@ -1,0 +1,278 @@
+//! The recorder's statements. Column-wise (`UNNEST`), so that each is one prepared statement
+//! whatever the batch's size: diesel caches neither `sql_query` nor multi-row `VALUES`.
+
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryResult,
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::{Array, BigInt, Bytea, Integer, Text, Timestamptz},
+};
+
+/// Takes the fence and answers each tenant's present revision (decision.md, the fence).
+#[derive(QueryId)]
+pub(super) struct Fence<'a> {
+    pub(super) tenants: Vec<&'a str>,
+}
+
+impl Query for Fence<'_> {
+    type SqlType = (Text, BigInt);
+}
+
+impl QueryFragment<Pg> for Fence<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("SELECT tenant_id, revision FROM fence(");
+        out.push_bind_param::<Array<Text>, _>(&self.tenants)?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+/// Claims idempotency keys; answers those that were free.
+#[derive(QueryId, Default)]
+pub(super) struct ClaimKeys<'a> {
+    pub(super) tenant: Vec<&'a str>,
+    pub(super) scope: Vec<&'a str>,
+    pub(super) key: Vec<&'a str>,
+    pub(super) request: Vec<&'a [u8]>,
+    pub(super) decision: Vec<&'a str>,
+    pub(super) at: Vec<DateTime<Utc>>,
+}
+
+impl Query for ClaimKeys<'_> {
+    type SqlType = Text;
+}
+
+impl QueryFragment<Pg> for ClaimKeys<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "INSERT INTO decision_keys \
+             (tenant_id, scope, key, request_sha256, decision_id, answer, created_at) \
+             SELECT t, s, k, r, d, ''::bytea, a FROM UNNEST(",
+        );
+        out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.scope)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.key)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.request)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.decision)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
+        // Sorted, so that two nodes that claim the same keys cannot lock each other out.
+        out.push_sql(
+            ") AS claim (t, s, k, r, d, a) ORDER BY t, s, k ON CONFLICT DO NOTHING \
+             RETURNING decision_id",
+        );
+        Ok(())
+    }
+}
+
+/// Keeps the answers beside the keys claimed in the same transaction.
+#[derive(QueryId, Default)]
+pub(super) struct KeepAnswers<'a> {
+    pub(super) tenant: Vec<&'a str>,
+    pub(super) scope: Vec<&'a str>,
+    pub(super) key: Vec<&'a str>,
+    pub(super) answer: Vec<Vec<u8>>,
+}
+
+impl QueryFragment<Pg> for KeepAnswers<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("UPDATE decision_keys SET answer = kept.a FROM UNNEST(");
+        out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.scope)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.key)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.answer)?;
+        out.push_sql(
+            ") AS kept (t, s, k, a) WHERE tenant_id = kept.t AND scope = kept.s AND key = kept.k",
+        );
+        Ok(())
+    }
+}
+
+/// Stores large facts that no row holds yet.
+#[derive(QueryId, Default)]
+pub(super) struct InsertBlobs<'a> {
+    pub(super) tenant: Vec<&'a str>,
+    pub(super) sha256: Vec<&'a [u8]>,
+    pub(super) body: Vec<&'a [u8]>,
+}
+
+impl QueryFragment<Pg> for InsertBlobs<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "INSERT INTO fact_blobs (tenant_id, sha256, body) SELECT t, s, b FROM UNNEST(",
+        );
+        out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.sha256)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.body)?;
+        out.push_sql(") AS blob (t, s, b) ORDER BY t, s ON CONFLICT DO NOTHING");
+        Ok(())
+    }
+}
+
+/// Stores the decisions of a batch.
+#[derive(QueryId, Default)]
+pub(super) struct InsertDecisions<'a> {
+    pub(super) id: Vec<&'a str>,
+    pub(super) tenant: Vec<&'a str>,
+    pub(super) subject: Vec<&'a str>,
+    pub(super) action: Vec<&'a str>,
+    pub(super) decision: Vec<&'a str>,
+    pub(super) reason: Vec<&'a str>,
+    pub(super) at: Vec<DateTime<Utc>>,
+    pub(super) record: Vec<&'a [u8]>,
+    pub(super) kid: Vec<&'a str>,
+    pub(super) signature: Vec<&'a [u8]>,
+    pub(super) context: Vec<&'a [u8]>,
+    pub(super) context_salt: Vec<&'a [u8]>,
+    pub(super) facts: Vec<&'a [u8]>,
+    pub(super) facts_salt: Vec<&'a [u8]>,
+}
+
+impl QueryFragment<Pg> for InsertDecisions<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "INSERT INTO decisions (id, tenant_id, subject, action, decision, reason_code, \
+             evaluated_at, record, kid, signature, context, context_salt, facts, \
+             facts_salt) SELECT * FROM UNNEST(",
+        );
+        let texts =
+            [&self.id, &self.tenant, &self.subject, &self.action, &self.decision, &self.reason];
+        for column in texts {
+            out.push_bind_param::<Array<Text>, _>(column)?;
+            out.push_sql(", ");
+        }
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.record)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.kid)?;
+        for column in
+            [&self.signature, &self.context, &self.context_salt, &self.facts, &self.facts_salt]
+        {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Bytea>, _>(column)?;
+        }
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+/// Opens approval requests; one that waits with an equal digest is left as it is.
+#[derive(QueryId, Default)]
+pub(super) struct InsertApprovals<'a> {
+    pub(super) id: Vec<&'a str>,
+    pub(super) tenant: Vec<&'a str>,
+    pub(super) decision: Vec<&'a str>,
+    pub(super) subject: Vec<&'a str>,
+    pub(super) action: Vec<&'a str>,
+    pub(super) reason: Vec<&'a str>,
+    pub(super) digest: Vec<&'a [u8]>,
+    pub(super) needed: Vec<i32>,
+    /// Comma-separated: Postgres has no arrays of arrays of unequal length.
+    pub(super) roles: Vec<String>,
+    pub(super) at: Vec<DateTime<Utc>>,
+    pub(super) expires: Vec<DateTime<Utc>>,
+}
+
+impl QueryFragment<Pg> for InsertApprovals<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "INSERT INTO approvals (id, tenant_id, decision_id, subject, action, reason_code, \
+             request_digest, needed, roles, created_at, expires_at) \
+             SELECT i, t, d, s, a, r, q, n, string_to_array(o, ','), c, e FROM UNNEST(",
+        );
+        let texts =
+            [&self.id, &self.tenant, &self.decision, &self.subject, &self.action, &self.reason];
+        for column in texts {
+            out.push_bind_param::<Array<Text>, _>(column)?;
+            out.push_sql(", ");
+        }
+        out.push_bind_param::<Array<Bytea>, _>(&self.digest)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Integer>, _>(&self.needed)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.roles)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.expires)?;
+        out.push_sql(
+            ") AS held (i, t, d, s, a, r, q, n, o, c, e) ORDER BY t, q ON CONFLICT DO NOTHING",
+        );
+        Ok(())
+    }
+}
+
+/// The requests that wait with these digests: those just opened, and those found open.
+#[derive(QueryId, Default)]
+pub(super) struct PendingApprovals<'a> {
+    pub(super) tenant: Vec<&'a str>,
+    pub(super) digest: Vec<&'a [u8]>,
+}
+
+impl Query for PendingApprovals<'_> {
+    type SqlType = (Text, Bytea, Text);
+}
+
+impl QueryFragment<Pg> for PendingApprovals<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "SELECT tenant_id, request_digest, id FROM approvals WHERE state = 'pending' \
+             AND (tenant_id, request_digest) IN (SELECT * FROM UNNEST(",
+        );
+        out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.digest)?;
+        out.push_sql("))");
+        Ok(())
+    }
+}
+
+/// Ends what waited too long, so that a new request with its digest can be opened.
+#[derive(QueryId, Default)]
+pub(super) struct LapseApprovals<'a> {
+    pub(super) tenant: Vec<&'a str>,
+    pub(super) digest: Vec<&'a [u8]>,
+    pub(super) now: DateTime<Utc>,
+}
+
+impl QueryFragment<Pg> for LapseApprovals<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "UPDATE approvals SET state = 'expired' WHERE state = 'pending' AND expires_at <= ",
+        );
+        out.push_bind_param::<Timestamptz, _>(&self.now)?;
+        out.push_sql(" AND (tenant_id, request_digest) IN (SELECT * FROM UNNEST(");
+        out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.digest)?;
+        out.push_sql("))");
+        Ok(())
+    }
+}
+
+macro_rules! run_queries {
+    ($($statement:ident),*) => { $(
+        impl<Connection> diesel::RunQueryDsl<Connection> for $statement<'_> {}
+    )* };
+}
+run_queries!(
+    Fence,
+    ClaimKeys,
+    KeepAnswers,
+    InsertBlobs,
+    InsertDecisions,
+    InsertApprovals,
+    PendingApprovals,
+    LapseApprovals
+);

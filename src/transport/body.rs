@@ -1,0 +1,62 @@
+//! A request's body that ends: in bytes and in time.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use axum::{
+    BoxError,
+    body::{Bytes, HttpBody},
+};
+use http_body::{Frame, SizeHint};
+use http_body_util::Limited;
+use hyper::body::Incoming;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// The peer took too long over a body.
+#[derive(Debug, thiserror::Error)]
+#[error("the request's body did not arrive in time")]
+pub struct BodyTooSlow;
+
+/// Fails with `http_body_util::LengthLimitError` past its size, with [`BodyTooSlow`] past its time.
+pub(super) struct BoundedBody {
+    body: Limited<Incoming>,
+    ends: Instant,
+    /// Made when the peer first keeps us waiting: most bodies are there at once.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl BoundedBody {
+    pub(super) fn new(body: Incoming, bytes: u64, within: Duration) -> Self {
+        let body = Limited::new(body, usize::try_from(bytes).unwrap_or(usize::MAX));
+        Self { body, ends: Instant::now() + within, timer: None }
+    }
+}
+
+impl HttpBody for BoundedBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            return Poll::Ready(frame);
+        }
+        let ends = self.ends;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(ends)));
+        ready!(timer.as_mut().poll(context));
+        Poll::Ready(Some(Err(BodyTooSlow.into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

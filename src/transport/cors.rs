@@ -1,0 +1,45 @@
+//! Which pages may call from a browser: those of the configured origins, gRPC-web included.
+
+use std::time::Duration;
+
+use axum::http::{HeaderName, Method, header};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use super::settings::Settings;
+
+const REMEMBERED: Duration = Duration::from_mins(10);
+
+/// None where no origin is configured: such answers have no CORS headers, and OPTIONS is a 405.
+pub(super) fn layer(settings: &Settings) -> Option<CorsLayer> {
+    if settings.origins.is_empty() {
+        return None;
+    }
+    let name = HeaderName::from_static;
+    Some(
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::list(settings.origins.iter().cloned()))
+            .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE])
+            .allow_headers([
+                header::AUTHORIZATION,
+                header::CONTENT_TYPE,
+                header::IF_MATCH,
+                name("idempotency-key"),
+                name("x-request-id"),
+                name("traceparent"),
+                name("x-grpc-web"),
+                name("x-user-agent"),
+                name("grpc-timeout"),
+            ])
+            .expose_headers([
+                name("grpc-status"),
+                name("grpc-message"),
+                name("grpc-status-details-bin"),
+                name("x-request-id"),
+                name("idempotency-replayed"),
+                header::ETAG,
+                header::LOCATION,
+                header::RETRY_AFTER,
+            ])
+            .max_age(REMEMBERED),
+    )
+}

@@ -1,0 +1,179 @@
+//! One layer around every route: the request's id, its place in the log, the surface it is asked
+//! on, a panic's answer, the error shape, the security headers.
+//!
+//! One service and one future instead of a stack of middlewares: this is on the way of every
+//! decision.
+
+use std::{
+    any::Any,
+    convert::Infallible,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, Request, Response, header::CONTENT_LENGTH},
+};
+use futures_util::{FutureExt, future::CatchUnwind};
+use pin_project_lite::pin_project;
+use tower::{Layer, Service};
+use tracing::{Instrument, instrument::Instrumented};
+
+use super::{
+    headers,
+    refusal::Asker,
+    request_id::{self, RequestId},
+    settings::Settings,
+    surfaces::Surfaces,
+};
+use crate::error::ErrorCode;
+
+#[derive(Clone, Copy)]
+pub(super) struct Dress {
+    surfaces: Surfaces,
+    body_bytes: u64,
+    https: bool,
+}
+
+impl Dress {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            surfaces: settings.surfaces,
+            body_bytes: settings.bounds.body_bytes,
+            https: settings.https,
+        }
+    }
+
+    /// What is refused before the router's own work.
+    fn refusal(self, request: &Request<Body>) -> Option<ErrorCode> {
+        if !self.surfaces.serve(request.uri().path()) {
+            Some(ErrorCode::NotFound)
+        } else if declared(request.headers()) > self.body_bytes {
+            Some(ErrorCode::TooLarge)
+        } else {
+            None
+        }
+    }
+}
+
+/// How long the body says it is; hyper has refused what is no number.
+fn declared(headers: &HeaderMap) -> u64 {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    length.and_then(|length| length.parse().ok()).unwrap_or_default()
+}
+
+impl<S> Layer<S> for Dress {
+    type Service = Dressed<S>;
+
+    fn layer(&self, inner: S) -> Dressed<S> {
+        Dressed { inner, dress: *self }
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Dressed<S> {
+    inner: S,
+    dress: Dress,
+}
+
+impl<S> Service<Request<Body>> for Dressed<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Dressing<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let id = RequestId::settle(request.headers_mut());
+        request.extensions_mut().insert(id.clone());
+        let asker = Asker::of(request.headers());
+        let answer = match self.dress.refusal(&request) {
+            Some(code) => Stage::Refused { code },
+            None => self.route(request, &id),
+        };
+        Dressing { answer, asker, id, https: self.dress.https }
+    }
+}
+
+impl<S: Service<Request<Body>>> Dressed<S> {
+    /// Hands it to the router; a panic, now or later, stays with this request.
+    fn route(&mut self, request: Request<Body>, id: &RequestId) -> Stage<S::Future> {
+        let span = tracing::info_span!("request", id = id.as_str());
+        let inner = &mut self.inner;
+        match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| inner.call(request)))) {
+            Ok(answer) => {
+                Stage::Routed { answer: AssertUnwindSafe(answer.instrument(span)).catch_unwind() }
+            }
+            Err(panic) => {
+                report(&*panic, id);
+                Stage::Refused { code: ErrorCode::Internal }
+            }
+        }
+    }
+}
+
+type Guarded<F> = CatchUnwind<AssertUnwindSafe<Instrumented<F>>>;
+
+pin_project! {
+    #[project = StageProjection]
+    enum Stage<F> {
+        Routed { #[pin] answer: Guarded<F> },
+        Refused { code: ErrorCode },
+    }
+}
+
+pin_project! {
+    /// An answer being dressed.
+    pub(super) struct Dressing<F> {
+        #[pin]
+        answer: Stage<F>,
+        asker: Asker,
+        id: RequestId,
+        https: bool,
+    }
+}
+
+impl<F> Future for Dressing<F>
+where
+    F: Future<Output = Result<Response<Body>, Infallible>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let (asker, id) = (&*this.asker, &*this.id);
+        let mut response = match this.answer.project() {
+            StageProjection::Refused { code } => asker.refuse(*code, id),
+            StageProjection::Routed { answer } => match ready!(answer.poll(context)) {
+                Ok(Ok(response)) => asker.complete(response, id),
+                Ok(Err(never)) => match never {},
+                Err(panic) => {
+                    report(&*panic, id);
+                    asker.refuse(ErrorCode::Internal, id)
+                }
+            },
+        };
+        let headers = response.headers_mut();
+        headers::put_on(headers, *this.https);
+        headers.insert(request_id::NAME, id.header());
+        Poll::Ready(Ok(response))
+    }
+}
+
+/// The client learns nothing of it but the request's id.
+fn report(panic: &(dyn Any + Send), id: &RequestId) {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("not text");
+    metrics::counter!("transport_panics_total").increment(1);
+    tracing::error!(request_id = id.as_str(), panic = text, "a request handler panicked");
+}

@@ -1,0 +1,74 @@
+//! What a peer is told when all connections are taken: come back later, in its own protocol.
+//!
+//! Telling takes a place of its own, of which there are few; past those the connection just closes.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{io::AsyncWriteExt, net::TcpStream, sync::Semaphore, time::timeout};
+
+use super::protocol::{Protocol, detect};
+
+/// Peers that are being told at one time.
+const TOLD: usize = 64;
+const PATIENCE: Duration = Duration::from_millis(500);
+
+const HTTP1: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/json\r\n\
+    content-length: 107\r\n\
+    cache-control: no-store\r\n\
+    x-content-type-options: nosniff\r\n\
+    retry-after: 1\r\n\
+    connection: close\r\n\r\n";
+const BODY: &[u8] = br#"{"ok":false,"error":"unavailable","message":"too many connections; retry","details":[],"request_id":"none"}"#;
+
+/// SETTINGS, then GOAWAY with `ENHANCE_YOUR_CALM` (RFC 9113 sections 6.5, 6.8, 7).
+const HTTP2: &[u8] = &[
+    0, 0, 0, 4, 0, 0, 0, 0, 0, // SETTINGS, empty
+    0, 0, 8, 7, 0, 0, 0, 0, 0, // GOAWAY, 8 bytes
+    0, 0, 0, 0, 0, 0, 0, 11, // no stream was taken up
+];
+
+#[derive(Clone)]
+pub(super) struct Full(Arc<Semaphore>);
+
+impl Full {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(TOLD)))
+    }
+
+    pub(super) fn refuse(&self, mut stream: TcpStream) {
+        metrics::counter!("transport_connections_refused_total").increment(1);
+        let Ok(place) = Arc::clone(&self.0).try_acquire_owned() else { return };
+        tokio::spawn(async move {
+            let _place = place;
+            let told = async {
+                let protocol = detect(&stream, PATIENCE).await;
+                match protocol {
+                    Some(Protocol::Http1) => {
+                        stream.write_all(HTTP1).await?;
+                        stream.write_all(BODY).await?;
+                    }
+                    Some(Protocol::Http2) => stream.write_all(HTTP2).await?,
+                    None => return Ok(()),
+                }
+                stream.shutdown().await?;
+                // Reads on until the peer closes: closing over unread bytes would reset the
+                // connection, and the peer might lose what it was told.
+                tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
+            };
+            // Too late or gone: it closes all the same.
+            let _ = timeout(2 * PATIENCE, told).await;
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_is_true() {
+        let head = String::from_utf8_lossy(HTTP1);
+        assert!(head.contains(&format!("content-length: {}\r\n", BODY.len())));
+    }
+}

@@ -1,0 +1,52 @@
+//! What every answer wears, errors included: this service's answers are data for one caller, never
+//! a page to frame, sniff or keep.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+
+/// A page of ours that needs more (a receipt's style) sets its own policy, which then stays.
+const UNLESS_SET: [(HeaderName, HeaderValue); 2] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        ),
+    ),
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+];
+
+const ALWAYS: [(HeaderName, HeaderValue); 6] = [
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static(
+            "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+        ),
+    ),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+];
+
+/// Two years, as browsers' preload lists ask (RFC 6797).
+const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
+
+/// Puts the security headers on; `https`: clients come by https and may be told to stay there.
+pub(super) fn put_on(headers: &mut HeaderMap, https: bool) {
+    headers.reserve(UNLESS_SET.len() + ALWAYS.len() + 2);
+    for (name, value) in UNLESS_SET {
+        headers.entry(name).or_insert(value);
+    }
+    for (name, value) in ALWAYS {
+        headers.insert(name, value);
+    }
+    if https {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
+    }
+}

@@ -1,0 +1,208 @@
+//! Accepts connections, and lets go of every one within a bound: those that say nothing, too
+//! little, too slowly or take nothing, and all of them when the service stops.
+
+use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    time::{Instant, sleep, timeout},
+};
+
+use super::{
+    activity::{Activity, Verdict},
+    full::Full,
+    protocol::{Protocol, detect},
+    service::Door,
+    settings::{Bounds, Settings},
+    socket::Socket,
+};
+
+/// After the drain's bound: for tasks to notice that they are cut off.
+const CUT_OFF: Duration = Duration::from_secs(1);
+/// The machine is out of something (file descriptors): try again then.
+const RESPITE: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    Draining,
+    Closed,
+}
+
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    shutdown: impl Future<Output = ()> + Send,
+    settings: Settings,
+) -> io::Result<()> {
+    let (phase, phases) = watch::channel(Phase::Serving);
+    let places = Arc::new(Semaphore::new(settings.bounds.connections.min(Semaphore::MAX_PERMITS)));
+    let all = u32::try_from(places.available_permits()).unwrap_or(u32::MAX);
+    let drain = settings.bounds.drain;
+    let server = Arc::new(Server::new(router, settings));
+    let full = Full::new();
+
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, address)) => match Arc::clone(&places).try_acquire_owned() {
+                Ok(place) => {
+                    let server = Arc::clone(&server);
+                    tokio::spawn(server.connection(stream, address, phases.clone(), place));
+                }
+                Err(_) => full.refuse(stream),
+            },
+            Err(error) if left_before_accept(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept connections for now");
+                sleep(RESPITE).await;
+            }
+        }
+    }
+    drop(listener);
+    phase.send_replace(Phase::Draining);
+    if timeout(drain, places.acquire_many(all)).await.is_err() {
+        let left = all as usize - places.available_permits();
+        tracing::warn!(connections = left, "cutting off connections that did not drain");
+        phase.send_replace(Phase::Closed);
+        // What is cut off is gone after this, or is stuck in a handler that never yields.
+        let _ = timeout(CUT_OFF, places.acquire_many(all)).await;
+    }
+    Ok(())
+}
+
+fn left_before_accept(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// What all connections of one address share.
+struct Server {
+    router: Router,
+    settings: Arc<Settings>,
+    http1: Builder<TokioExecutor>,
+    http2: Builder<TokioExecutor>,
+}
+
+impl Server {
+    fn new(router: Router, settings: Settings) -> Self {
+        let (http1, http2) = (http1(&settings.bounds), http2(&settings.bounds));
+        Self { router, settings: Arc::new(settings), http1, http2 }
+    }
+
+    async fn connection(
+        self: Arc<Self>,
+        stream: TcpStream,
+        address: SocketAddr,
+        mut phases: watch::Receiver<Phase>,
+        place: OwnedSemaphorePermit,
+    ) {
+        let _place = place;
+        let _open = Open::new();
+        let bounds = &self.settings.bounds;
+        // Answers are small and whole: waiting to fill a packet only delays them.
+        let _ = stream.set_nodelay(true);
+        let protocol = tokio::select! {
+            protocol = detect(&stream, bounds.first_byte) => protocol,
+            _ = phases.changed() => None,
+        };
+        let Some(protocol) = protocol else { return };
+
+        let activity = Activity::new();
+        let header = (protocol == Protocol::Http1).then_some(bounds.header);
+        let socket = Socket::new(stream, Arc::clone(&activity), header, bounds.stalled);
+        let door = Door::new(
+            self.router.clone(),
+            Arc::clone(&self.settings),
+            address,
+            Arc::clone(&activity),
+        );
+        let builder = match protocol {
+            Protocol::Http1 => &self.http1,
+            Protocol::Http2 => &self.http2,
+        };
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(socket), door));
+        let mut look = pin!(sleep(bounds.idle.min(bounds.stalled)));
+        let mut ending = false;
+        if *phases.borrow_and_update() != Phase::Serving {
+            connection.as_mut().graceful_shutdown();
+        }
+        loop {
+            tokio::select! {
+                biased;
+                // An error is the peer's doing (reset, nonsense, too late); there is no one to tell.
+                _ = connection.as_mut() => return,
+                changed = phases.changed() => {
+                    if changed.is_err() || *phases.borrow_and_update() == Phase::Closed {
+                        return;
+                    }
+                    connection.as_mut().graceful_shutdown();
+                }
+                () = look.as_mut() => match activity.verdict(bounds.idle, bounds.stalled) {
+                    Verdict::Fine(left) => look.as_mut().reset(Instant::now() + left),
+                    Verdict::Idle if !ending => {
+                        ending = true;
+                        connection.as_mut().graceful_shutdown();
+                        look.as_mut().reset(Instant::now() + bounds.pong);
+                    }
+                    Verdict::Idle | Verdict::Stalled => return,
+                },
+            }
+        }
+    }
+}
+
+fn http1(bounds: &Bounds) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        // Hyper counts the wait between two requests too; `Socket` bounds the head itself.
+        .header_read_timeout(bounds.idle)
+        .max_headers(100)
+        .max_buf_size(bounds.header_bytes.max(8192) as usize);
+    builder
+}
+
+fn http2(bounds: &Bounds) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new()).http2_only();
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(bounds.streams)
+        .max_header_list_size(bounds.header_bytes)
+        .initial_stream_window_size(128 * 1024)
+        .initial_connection_window_size(512 * 1024)
+        .max_send_buf_size(64 * 1024)
+        .keep_alive_interval(bounds.ping)
+        .keep_alive_timeout(bounds.pong);
+    builder
+}
+
+/// One more connection in the metrics, for as long as it lives.
+struct Open;
+
+impl Open {
+    fn new() -> Self {
+        metrics::counter!("transport_connections_total").increment(1);
+        metrics::gauge!("transport_connections").increment(1);
+        Self
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        metrics::gauge!("transport_connections").decrement(1);
+    }
+}

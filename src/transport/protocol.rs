@@ -1,0 +1,41 @@
+//! HTTP/1 or HTTP/2: told from the first bytes, without taking them, and within a bound; hyper's
+//! own look waits for ever on half a preface.
+
+use std::time::Duration;
+
+use tokio::{
+    net::TcpStream,
+    time::{sleep, timeout},
+};
+
+/// Connection preface of RFC 9113 section 3.4.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Half a preface is looked at again after this.
+const AGAIN: Duration = Duration::from_millis(10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// None when the peer left or said too little in time.
+pub(super) async fn detect(stream: &TcpStream, within: Duration) -> Option<Protocol> {
+    timeout(within, look(stream)).await.ok().flatten()
+}
+
+async fn look(stream: &TcpStream) -> Option<Protocol> {
+    let mut seen = [0; PREFACE.len()];
+    loop {
+        let length = stream.peek(&mut seen).await.ok()?;
+        let seen = seen.get(..length).filter(|seen| !seen.is_empty())?;
+        if seen == PREFACE {
+            return Some(Protocol::Http2);
+        }
+        if !PREFACE.starts_with(seen) {
+            return Some(Protocol::Http1);
+        }
+        sleep(AGAIN).await;
+    }
+}

@@ -1,0 +1,80 @@
+//! `X-Request-Id`: one word that finds a request in the client's log and in ours.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+pub(super) const NAME: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest client's id that is taken over, in bytes.
+const LONGEST: usize = 128;
+
+/// In the extensions of every request; the client's own id when it is a sane one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestId(HeaderValue);
+
+impl RequestId {
+    /// Visible ASCII, as checked on the way in.
+    pub fn as_str(&self) -> &str {
+        self.0.to_str().unwrap_or_default()
+    }
+
+    /// As a header's value.
+    pub fn header(&self) -> HeaderValue {
+        self.0.clone()
+    }
+
+    /// The client's, or a new one that is put in its place, so that gRPC metadata carries it too.
+    pub(super) fn settle(headers: &mut HeaderMap) -> Self {
+        if let Some(sent) = headers.get(NAME).filter(|sent| sane(sent)) {
+            return Self(sent.clone());
+        }
+        let made = made();
+        headers.insert(NAME, made.clone());
+        Self(made)
+    }
+}
+
+fn sane(id: &HeaderValue) -> bool {
+    let id = id.as_bytes();
+    (1..=LONGEST).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic)
+}
+
+/// Sixteen hex digits of this process and sixteen that count: unique, and no secret.
+fn made() -> HeaderValue {
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = u128::from(*PROCESS) << 64 | u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
+    HeaderValue::try_from(hex::encode(number.to_be_bytes()))
+        .unwrap_or(HeaderValue::from_static("none"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sane_id_is_kept_and_any_other_replaced() {
+        for (sent, kept) in [("abc-1", true), ("", false), ("two words", false), ("é", false)] {
+            let mut headers = HeaderMap::new();
+            headers.insert(NAME, HeaderValue::from_bytes(sent.as_bytes()).unwrap());
+            let id = RequestId::settle(&mut headers);
+            assert_eq!(id.as_str() == sent, kept, "{sent}");
+            assert_eq!(headers[NAME], id.header());
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(NAME, HeaderValue::from_str(&"x".repeat(129)).unwrap());
+        assert_eq!(RequestId::settle(&mut headers).as_str().len(), 32);
+    }
+
+    #[test]
+    fn made_ids_differ() {
+        assert_ne!(made(), made());
+    }
+}

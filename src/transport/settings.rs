@@ -1,0 +1,86 @@
+//! What a listener is told; made from the configuration, or by hand in a test.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::http::HeaderValue;
+use ipnet::IpNet;
+
+use super::surfaces::Surfaces;
+use crate::config::Config;
+
+/// What one address serves, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whose paths are answered here; others are a 404.
+    pub surfaces: Surfaces,
+    pub bounds: Bounds,
+    /// Origins whose pages may call; none: no CORS headers at all.
+    pub origins: Arc<[HeaderValue]>,
+    /// Peers whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Arc<[IpNet]>,
+    /// Whether clients come by https: then Strict-Transport-Security is sent.
+    pub https: bool,
+}
+
+/// What a connection may take before it is cut off.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    pub connections: usize,
+    pub streams: u32,
+    pub header_bytes: u32,
+    pub body_bytes: u64,
+    /// From accept to the protocol being known.
+    pub first_byte: Duration,
+    /// From the first byte of a request's head to its last.
+    pub header: Duration,
+    /// From a request's head to the end of its body.
+    pub body: Duration,
+    /// A connection without a request.
+    pub idle: Duration,
+    /// A peer that takes nothing of an answer.
+    pub stalled: Duration,
+    pub ping: Duration,
+    pub pong: Duration,
+    pub drain: Duration,
+}
+
+impl Settings {
+    pub fn new(config: &Config, surfaces: Surfaces) -> Self {
+        let origins =
+            config.cors.origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
+        Self {
+            surfaces,
+            bounds: Bounds::new(config),
+            origins: origins.collect(),
+            trusted_proxies: config.trusted_proxies.as_slice().into(),
+            https: config.https(),
+        }
+    }
+}
+
+impl Bounds {
+    fn new(config: &Config) -> Self {
+        let limits = &config.limits;
+        Self {
+            connections: limits.connections,
+            streams: limits.streams,
+            header_bytes: limits.header_bytes,
+            body_bytes: limits.body_bytes,
+            first_byte: Duration::from_secs(limits.first_byte_seconds),
+            header: Duration::from_secs(limits.header_seconds),
+            body: Duration::from_secs(limits.body_seconds),
+            idle: Duration::from_secs(limits.idle_seconds),
+            stalled: Duration::from_secs(limits.stalled_seconds),
+            ping: Duration::from_secs(limits.ping_seconds),
+            pong: Duration::from_secs(limits.pong_seconds),
+            drain: Duration::from_secs(limits.drain_seconds),
+        }
+    }
+}
+
+impl Default for Settings {
+    /// As the default configuration, every surface.
+    fn default() -> Self {
+        Self::new(&Config::default(), Surfaces::ALL)
+    }
+}

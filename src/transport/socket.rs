@@ -1,0 +1,137 @@
+//! A TCP stream that loses patience: with a request's head that does not end, and with a peer that
+//! takes nothing of what is written to it.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::{Instant, Sleep, sleep_until},
+};
+
+use super::activity::Activity;
+
+pub(super) struct Socket {
+    stream: TcpStream,
+    activity: Arc<Activity>,
+    /// HTTP/1 only (an HTTP/2 peer is pinged): longest time from a head's first byte to its last.
+    header: Option<Duration>,
+    stalled: Duration,
+    head: Option<Head>,
+    write_timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// A request's head of which some bytes came.
+struct Head {
+    /// Requests there had been; one more and the head is complete.
+    before: u64,
+    ends: Instant,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Socket {
+    pub(super) fn new(
+        stream: TcpStream,
+        activity: Arc<Activity>,
+        header: Option<Duration>,
+        stalled: Duration,
+    ) -> Self {
+        Self { stream, activity, header, stalled, head: None, write_timer: None }
+    }
+
+    /// Notes that bytes came while no request was under way: they begin a head.
+    fn begin_head(&mut self) {
+        let Some(header) = self.header.filter(|_| !self.activity.running()) else { return };
+        let before = self.activity.started();
+        if self.head.as_ref().is_none_or(|head| head.before != before) {
+            self.head = Some(Head { before, ends: Instant::now() + header, timer: None });
+        }
+    }
+
+    /// Whether a begun head has taken too long; else wakes the task when it will have.
+    fn head_is_late(&mut self, context: &mut Context<'_>) -> bool {
+        if self.head.as_ref().is_some_and(|head| head.before != self.activity.started()) {
+            self.head = None;
+        }
+        let Some(head) = &mut self.head else { return false };
+        let timer = head.timer.get_or_insert_with(|| Box::pin(sleep_until(head.ends)));
+        timer.as_mut().poll(context).is_ready()
+    }
+
+    /// Passes on what writing gave, unless it has been pending too long.
+    fn bound_write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.write_timer = None;
+            return written;
+        }
+        let stalled = self.stalled;
+        let start = || Box::pin(sleep_until(Instant::now() + stalled));
+        ready!(self.write_timer.get_or_insert_with(start).as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer reads nothing")))
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.stream).poll_read(context, buffer) {
+            Poll::Ready(read) => {
+                if buffer.filled().len() > before {
+                    self.begin_head();
+                }
+                Poll::Ready(read)
+            }
+            Poll::Pending if self.head_is_late(context) => Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the request's head took too long",
+            ))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.bound_write(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.bound_write(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

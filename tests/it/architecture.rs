@@ -1,0 +1,290 @@
+//! Which room may use which, and a few manners that a reader relies on.
+//!
+//! [`ROOMS`] is the documentation: a row that has to be added here is a decision about the shape of
+//! the service.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+const FLOOR: &[&str] = &["clock", "config", "error", "store", "telemetry", "transport"];
+const MIDDLE: &[&str] = &["approvals", "events", "evidence", "graph", "identity", "keys"];
+
+/// A room of src/ and the rooms that it may use.
+const ROOMS: &[(&str, &[&[&str]])] = &[
+    // The top: the binary, its command line, and the one file that knows every room.
+    ("main", &[&["app", "cli", "config"]]),
+    ("cli", &[&["app", "clock"], FLOOR]),
+    ("app", &[DOORS, MIDDLE, &["decision"], FLOOR]),
+    // Doors: one file a gRPC service; none uses another.
+    ("runtime", &[MIDDLE, &["decision"], FLOOR]),
+    ("registry", &[MIDDLE, &["decision"], FLOOR]),
+    ("directory", &[MIDDLE, &["decision"], FLOOR]),
+    ("programme", &[MIDDLE, &["decision"], FLOOR]),
+    ("reality", &[MIDDLE, &["decision"], FLOOR]),
+    // Middle: what a neighbour knows is taken as a trait that app.rs implements.
+    ("approvals", &[FLOOR]),
+    ("events", &[&["keys"], FLOOR]),       // signs what it sends
+    ("evidence", &[&["decision"], FLOOR]), // replays
+    ("graph", &[&["decision"], FLOOR]),    // answers with the decision's facts
+    ("identity", &[FLOOR]),
+    ("keys", &[FLOOR]),
+    // Core: pure, see PURE.
+    ("decision", &[]),
+    // Floor.
+    ("store", &[&["clock", "config", "error"]]),
+    ("transport", &[&["config", "error"]]),
+    ("telemetry", &[&["config"]]),
+    ("error", &[]),
+    ("config", &[]),
+    ("clock", &[]),
+    ("lib", &[]),
+];
+
+const DOORS: &[&str] = &["directory", "programme", "reality", "registry", "runtime"];
+
+/// A room, and crates it must not name: the decision depends on its arguments alone.
+const PURE: (&str, &[&str]) = (
+    "decision",
+    &[
+        "authority_model",
+        "axum",
+        "deadpool",
+        "diesel",
+        "diesel_async",
+        "http",
+        "hyper",
+        "prost",
+        "reqwest",
+        "tokio",
+        "tokio_postgres",
+        "tonic",
+        "uuid",
+    ],
+);
+
+/// Crates that one room alone names, so that there is one place to audit.
+const CRYPTO: (&str, &[&str]) = ("keys", &["aws_lc_rs", "ring"]);
+
+/// In the first line of a file that nobody writes by hand.
+const GENERATED: &[&str] = &["@generated", "print-schema"];
+const LONGEST_FILE: usize = 400;
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: &[&str] = &["common", "helper", "helpers", "manager", "misc", "util", "utils"];
+
+#[test]
+fn rooms_use_only_what_is_below_them() {
+    let mut faults = Vec::new();
+    for file in files("src") {
+        let room = room(&file);
+        let Some((_, may)) = ROOMS.iter().find(|(name, _)| *name == room) else {
+            faults.push(format!("{}: room `{room}` has no row in ROOMS", file.display()));
+            continue;
+        };
+        for used in rooms_used(&file) {
+            if used != room && !may.iter().any(|group| group.contains(&used.as_str())) {
+                faults.push(format!("{}: `{room}` must not use `{used}`", file.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn the_decision_is_pure_and_keys_alone_hold_crypto() {
+    let mut faults = Vec::new();
+    for file in files("src") {
+        let code = code(&file);
+        let room = room(&file);
+        let refused = match room.as_str() {
+            room if room == PURE.0 => [PURE.1, CRYPTO.1].concat(),
+            room if room == CRYPTO.0 => Vec::new(),
+            _ => CRYPTO.1.to_vec(),
+        };
+        for name in refused {
+            if after(&code, &format!("{name}::")).next().is_some() {
+                faults.push(format!("{}: `{room}` must not name `{name}`", file.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn files_are_short_say_what_they_are_for_and_are_named_for_it() {
+    let mut faults = Vec::new();
+    for file in ["src", "tests", "model", "gateway-rest", "build.rs"].iter().flat_map(|f| files(f))
+    {
+        let text = fs::read_to_string(root().join(&file)).unwrap();
+        let first = text.lines().next().unwrap_or_default();
+        if GENERATED.iter().any(|mark| first.contains(mark)) {
+            continue;
+        }
+        let lines = text.lines().count();
+        if lines > LONGEST_FILE {
+            faults.push(format!("{}: {lines} lines, {LONGEST_FILE} at most", file.display()));
+        }
+        if !first.starts_with("//!") {
+            faults.push(format!("{}: opens without `//!`: what and why", file.display()));
+        }
+        let path = file.with_extension("");
+        let mut words = path.iter().flat_map(|part| part.to_str().unwrap().split(['_', '-']));
+        if let Some(word) = words.find(|word| EMPTY_NAMES.contains(word)) {
+            faults.push(format!("{}: `{word}` names nothing", file.display()));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every `.rs` file at or under `path`, seen from the repository.
+fn files(path: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(path)];
+    while let Some(path) = open.pop() {
+        if path.is_dir() && path.file_name().unwrap() != "target" {
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path.strip_prefix(root()).unwrap().to_owned());
+        }
+    }
+    found.sort();
+    found
+}
+
+/// `src/graph/tail.rs` and `src/graph.rs` belong to `graph`.
+fn room(file: &Path) -> String {
+    let first = file.iter().nth(1).unwrap();
+    Path::new(first).file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+/// How many `super`s lead from the file to the crate's root.
+fn depth(file: &Path) -> usize {
+    let parts = file.iter().count() - 1;
+    if file.ends_with("mod.rs") { parts - 1 } else { parts }
+}
+
+fn rooms_used(file: &Path) -> BTreeSet<String> {
+    let code = code(file);
+    let mut used = BTreeSet::new();
+    for start in ["crate::", "agent_authority::"] {
+        for rest in after(&code, start) {
+            used.extend(first_names(rest));
+        }
+    }
+    let known = |name: &String| ROOMS.iter().any(|(room, _)| room == name);
+    for rest in after(&code, &"super::".repeat(depth(file))) {
+        used.extend(first_names(rest).into_iter().filter(known));
+    }
+    if file.ends_with("lib.rs") {
+        used.clear();
+    }
+    used
+}
+
+/// What follows each `start` that is not the end of a longer path or name.
+fn after<'a>(code: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
+    code.match_indices(start).filter_map(move |(at, _)| {
+        let before = code[..at].chars().next_back().unwrap_or(' ');
+        let whole = !(before.is_alphanumeric() || before == '_' || before == ':');
+        whole.then(|| &code[at + start.len()..])
+    })
+}
+
+/// `a::b` names `a`; `{a::b, c::{d, e}}` names `a` and `c`.
+fn first_names(rest: &str) -> Vec<String> {
+    let name = |text: &str| -> String {
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let Some(group) = rest.strip_prefix('{') else { return vec![name(rest)] };
+    let mut names = vec![name(group)];
+    let mut level = 0;
+    for (at, letter) in group.char_indices() {
+        match letter {
+            '{' => level += 1,
+            '}' if level == 0 => break,
+            '}' => level -= 1,
+            ',' if level == 0 => names.push(name(&group[at + 1..])),
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty() && name != "self");
+    names
+}
+
+/// The file without comments and texts, which may name anything.
+fn code(file: &Path) -> String {
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    let mut code = String::new();
+    let mut rest = text.as_str();
+    while let Some(next) = rest.chars().next() {
+        let skip = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if next == '"' {
+            quoted(rest)
+        } else if rest.starts_with("r\"") || rest.starts_with("r#") && raw(rest).is_some() {
+            raw(rest).unwrap()
+        } else if let Some(end) = character(rest) {
+            end
+        } else {
+            code.push(next);
+            rest = &rest[next.len_utf8()..];
+            continue;
+        };
+        code.push(' ');
+        rest = &rest[skip..];
+    }
+    code
+}
+
+fn quoted(rest: &str) -> usize {
+    let mut escaped = false;
+    for (at, letter) in rest.char_indices().skip(1) {
+        match letter {
+            '"' if !escaped => return at + 1,
+            '\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    rest.len()
+}
+
+/// The length of `r"…"` or `r#"…"#`; none for a raw identifier.
+fn raw(rest: &str) -> Option<usize> {
+    let hashes = rest[1..].chars().take_while(|c| *c == '#').count();
+    let body = rest[1 + hashes..].strip_prefix('"')?;
+    let close = format!("\"{}", "#".repeat(hashes));
+    let end = body.find(&close).unwrap_or(body.len() - close.len());
+    Some(2 + hashes + end + close.len())
+}
+
+/// The length of a character; none for a lifetime.
+fn character(rest: &str) -> Option<usize> {
+    let inner = rest.strip_prefix('\'')?;
+    let mut letters = inner.char_indices();
+    let (_, first) = letters.next()?;
+    let start = if first == '\\' {
+        letters.next().map(|(at, c)| at + c.len_utf8())?
+    } else {
+        first.len_utf8()
+    };
+    let end = if first == '\\' { start + inner[start..].find('\'')? } else { start };
+    inner[end..].starts_with('\'').then_some(end + 2)
+}
+
+#[test]
+fn paths_are_found_wherever_they_stand() {
+    assert_eq!(first_names("store::{Db, Store};"), ["store"]);
+    assert_eq!(first_names("{\n config::Config,\n error::{A, B},\n}; x, y"), ["config", "error"]);
+    let found: Vec<_> = after("use crate::a; mycrate::b; $crate::c; x::crate::d", "crate::")
+        .map(|rest| &rest[..1])
+        .collect();
+    assert_eq!(found, ["a", "c"]);
+}
