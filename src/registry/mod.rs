@@ -4,6 +4,7 @@
 //! particular to it: its filters, its own rules, and what deleting it means.
 
 mod acts_in;
+mod api_key;
 mod applies_to;
 mod attenuation;
 mod audit_stream;
@@ -31,6 +32,7 @@ mod relationship;
 mod resource;
 mod rules;
 mod services;
+mod signing_key;
 mod team;
 mod tenant;
 mod tool;
@@ -38,8 +40,10 @@ mod uses;
 mod version;
 mod workspace;
 
+pub use api_key::{ApiKeys, note_uses};
 pub use error::Error;
 pub use flow::{AfterCommit, Mac, Registry};
+pub use signing_key::SigningKeys;
 
 /// What every record's file needs.
 mod prelude {

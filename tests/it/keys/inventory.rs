@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_authority::{
     clock::Clock,
     keys::{Algorithm, Error, KeyRing, Keys, NewKey, Purpose},
-    store::Store,
+    store::{Db, Store},
 };
 use chrono::{DateTime, TimeDelta};
 use diesel_async::SimpleAsyncConnection;
@@ -14,15 +14,15 @@ use serde_json::Value;
 use crate::support::database::Database;
 
 /// A database of its own, with the ring that its keys are sealed under.
-struct Place {
+pub(super) struct Place {
     database: Database,
-    store: Store,
+    pub(super) store: Store,
     ring: String,
     clock: Clock,
 }
 
 impl Place {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let database = Database::fresh().await;
         let store = database.store();
         let clock = Clock::fixed(DateTime::from_timestamp(1_800_000_000, 0).unwrap());
@@ -35,11 +35,15 @@ impl Place {
         Keys::start(self.store.clone(), ring, self.clock.clone(), true).await
     }
 
-    async fn keys(&self) -> Keys {
+    pub(super) async fn keys(&self) -> Keys {
         self.node(&self.ring).await.unwrap()
     }
 
-    async fn run(&self, sql: &str) -> Result<(), diesel::result::Error> {
+    pub(super) async fn owner(&self) -> Db {
+        self.database.owner().await
+    }
+
+    pub(super) async fn run(&self, sql: &str) -> Result<(), diesel::result::Error> {
         self.database.owner().await.batch_execute(sql).await
     }
 }

@@ -1,5 +1,6 @@
 //! Keys: the ring, sealed secrets, signatures, what is published.
 
+mod door;
 mod inventory;
 mod published;
 mod ring;

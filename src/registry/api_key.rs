@@ -1,0 +1,274 @@
+//! API keys: made, given a new secret, revoked. A secret is shown once and stored as a code alone.
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::keys::{
+        ApiKey, CreateApiKeyRequest, CreateApiKeyResponse, GetApiKeyRequest, ListApiKeysRequest,
+        ListApiKeysResponse, RevokeApiKeyRequest, RevokeApiKeyResponse, RotateApiKeyRequest,
+        RotateApiKeyResponse, UpdateApiKeyRequest, api_key_service_server::ApiKeyService,
+    },
+    schema::{api_keys, tenants},
+    wire::Time,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::sql_types::{Array, Text, Timestamptz};
+use tonic::Response;
+
+use super::{
+    flow::{admitted, found, scope},
+    prelude::*,
+};
+use crate::{
+    identity::{
+        Caller, Secrets, allow_list,
+        api_key::{Issued, issue, prefix, public_id, record_id},
+    },
+    keys,
+    store::{self, Scope, Store},
+};
+
+const ACTIVE: &str = "active";
+const REVOKED: &str = "revoked";
+/// The scope that only a key of certain agents may hold.
+const BOUND: &str = "delegations:write";
+
+/// The service of API keys.
+#[derive(Clone)]
+pub struct ApiKeys {
+    pub registry: Registry,
+    pub secrets: Arc<dyn Secrets>,
+}
+
+impl Row for ApiKey {
+    type List = ListApiKeysRequest;
+    const AUTHORITY: bool = true;
+
+    fn check(&self, found: &mut Violations) {
+        if let Err(entry) = allow_list(self.ip_allowlist.iter().map(String::as_str)) {
+            found.add("ip_allowlist", format!("`{entry}` is neither address nor network (CIDR)"));
+        }
+        if self.principal_ids.is_empty() && self.scopes.iter().any(|scope| scope == BOUND) {
+            found.add("principal_ids", format!("is required with the scope `{BOUND}`"));
+        }
+    }
+
+    /// A tenant's own admins need not name it.
+    async fn locate(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+        if self.tenant_id.is_empty() {
+            let own = within.ok_or_else(|| Error::field("api_key.tenant_id", "is required"))?;
+            own.clone_into(&mut self.tenant_id);
+        }
+        Ok(())
+    }
+
+    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        let before = was.and_then(|was| was.expires_at);
+        was.map_or(Ok(()), live)?;
+        if self.expires_at != before && self.expires_at.is_some_and(|end| end <= act.now.into()) {
+            return Err(Error::field("api_key.expires_at", "is past"));
+        }
+        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        for (index, id) in self.principal_ids.iter().enumerate() {
+            known.principal(act.db, &format!("principal_ids[{index}]"), Some(id)).await?;
+        }
+        known.all()
+    }
+
+    async fn release(&self, _act: &mut Act<'_>) -> Result<(), Error> {
+        live(self)
+    }
+
+    queries!(api_keys, row);
+}
+
+impl Entity for ApiKey {
+    const ON_DELETE: OnDelete = OnDelete::End(REVOKED);
+
+    changes!(@save api_keys);
+
+    async fn end(db: &mut Db, row: &Self, state: &'static str, _hide: bool) -> QueryResult<Self> {
+        diesel::update(api_keys::table.find(&row.id))
+            .filter(api_keys::tenant_id.eq(&row.tenant_id))
+            .set((
+                api_keys::status.eq(state),
+                api_keys::revoked_at.eq(clock_timestamp().nullable()),
+                api_keys::updated_at.eq(clock_timestamp()),
+                // A key that counts no more has no secret before the last either.
+                api_keys::previous_code.eq(None::<Vec<u8>>),
+                api_keys::previous_until.eq(None::<Time>),
+            ))
+            .returning(Self::as_returning())
+            .get_result(db)
+            .await
+    }
+}
+
+fn live(key: &ApiKey) -> Result<(), Error> {
+    if key.status == ACTIVE {
+        return Ok(());
+    }
+    let (id, state) = (key.id.clone(), key.status.clone());
+    Err(Error::Final { kind: ApiKey::KIND, id, state })
+}
+
+fn filtered(by: &ListApiKeysRequest) -> api_keys::BoxedQuery<'_, Pg> {
+    let mut query = api_keys::table.into_boxed();
+    if let Some(status) = &by.status {
+        query = query.filter(api_keys::status.eq(status));
+    }
+    query
+}
+
+impl ApiKeys {
+    /// Makes a key; the text is the only copy of its secret.
+    pub async fn make(&self, caller: &Caller, mut key: ApiKey) -> Result<(ApiKey, String), Error> {
+        let mut faults = Violations::default();
+        faults.within("api_key", |faults| {
+            key.unset(faults);
+            key.check(faults);
+        });
+        Error::unless_clean(faults)?;
+        let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
+        let (now, scope, caller) = (self.registry.clock.now(), scope(caller), caller.clone());
+        let made = self.registry.store.act(&scope, async move |db| {
+            key.locate(db, caller.tenant()).await?;
+            key.home(db, caller.tenant()).await?;
+            let env: String =
+                tenants::table.find(&key.tenant_id).select(tenants::env).first(db).await?;
+            let public = store::new_id();
+            key.begin(record_id(&public), caller.actor.clone(), "");
+            ACTIVE.clone_into(&mut key.status);
+            key.prefix = prefix(&env, &public);
+            key.settle(None, &mut Act { db, caller: &caller, now }).await?;
+            let Issued { text, code } =
+                issue(&*secrets, &env, &public, random).map_err(|_| unfit())?;
+            let made = diesel::insert_into(api_keys::table)
+                .values((&key, api_keys::secret_code.eq(code.to_vec())))
+                .returning(ApiKey::as_returning())
+                .get_result(db)
+                .await?;
+            Ok::<_, Error>((made, text))
+        });
+        let made = made.await?;
+        self.registry.settle_graph::<ApiKey>().await;
+        Ok(made)
+    }
+
+    async fn rotate(
+        &self,
+        caller: &Caller,
+        request: RotateApiKeyRequest,
+    ) -> Result<(ApiKey, String), Error> {
+        let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
+        let overlap = TimeDelta::seconds(request.overlap_seconds.unwrap_or_default().into());
+        let (now, scope, caller) = (self.registry.clock.now(), scope(caller), caller.clone());
+        let id = request.id;
+        let rotated = self.registry.store.act(&scope, async move |db| {
+            let was = found(ApiKey::lock(db, caller.tenant(), &id).await, &id)?;
+            live(&was)?;
+            let public = public_id(&was.id);
+            let env = was.prefix.split('_').nth(1).unwrap_or_default();
+            let Issued { text, code } =
+                issue(&*secrets, env, public, random).map_err(|_| unfit())?;
+            let row = api_keys::table.find(&was.id);
+            let before: Vec<u8> = row.select(api_keys::secret_code).first(db).await?;
+            let previous = (overlap > TimeDelta::zero()).then(|| (before, now + overlap));
+            let (before, until) = previous.unzip();
+            let key = diesel::update(row.filter(api_keys::tenant_id.eq(&was.tenant_id)))
+                .set((
+                    api_keys::secret_code.eq(code.to_vec()),
+                    api_keys::previous_code.eq(before),
+                    api_keys::previous_until.eq(until),
+                    api_keys::rotated_at.eq(now),
+                    api_keys::updated_at.eq(clock_timestamp()),
+                ))
+                .returning(ApiKey::as_returning())
+                .get_result(db)
+                .await?;
+            Ok::<_, Error>((key, text))
+        });
+        let rotated = rotated.await?;
+        self.registry.settle_graph::<ApiKey>().await;
+        Ok(rotated)
+    }
+}
+
+fn fresh() -> Result<[u8; 32], Error> {
+    keys::random().map_err(|_| Error::Store(store::Error::Internal("no randomness".to_owned())))
+}
+
+/// The table holds only what makes keys.
+fn unfit() -> Error {
+    Error::Store(store::Error::Internal("an env or id fits no API key".to_owned()))
+}
+
+/// Writes when keys were last used, many at once; never back in time.
+pub async fn note_uses(
+    store: &Store,
+    mut uses: Vec<(Arc<str>, DateTime<Utc>)>,
+) -> Result<(), store::Error> {
+    if uses.is_empty() {
+        return Ok(());
+    }
+    // In one order on every node, so that no two wait for each other.
+    uses.sort_unstable();
+    let (ids, at): (Vec<String>, Vec<DateTime<Utc>>) =
+        uses.into_iter().map(|(id, at)| (id.to_string(), at)).unzip();
+    let everywhere = Scope { tenant: None, actor: "agent-authority".to_owned() };
+    store
+        .act(&everywhere, async move |db| {
+            let update = diesel::sql_query(
+                "UPDATE api_keys k SET last_used_at = u.at \
+                 FROM unnest($1, $2) AS u (id, at) \
+                 WHERE k.id = u.id AND (k.last_used_at IS NULL OR k.last_used_at < u.at)",
+            );
+            update
+                .bind::<Array<Text>, _>(ids)
+                .bind::<Array<Timestamptz>, _>(at)
+                .execute(db)
+                .await?;
+            Ok::<_, store::Error>(())
+        })
+        .await
+}
+
+#[tonic::async_trait]
+impl ApiKeyService for ApiKeys {
+    async fn list_api_keys(&self, call: Request<ListApiKeysRequest>) -> Reply<ListApiKeysResponse> {
+        self.registry.list(call).await
+    }
+
+    async fn create_api_key(
+        &self,
+        call: Request<CreateApiKeyRequest>,
+    ) -> Reply<CreateApiKeyResponse> {
+        let (caller, request) = admitted(call)?;
+        let (key, secret) = self.make(&caller, request.api_key.unwrap_or_default()).await?;
+        Ok(Response::new(CreateApiKeyResponse { api_key: Some(key), secret }))
+    }
+
+    async fn get_api_key(&self, call: Request<GetApiKeyRequest>) -> Reply<ApiKey> {
+        self.registry.get(call).await
+    }
+
+    async fn update_api_key(&self, call: Request<UpdateApiKeyRequest>) -> Reply<ApiKey> {
+        self.registry.update(call).await
+    }
+
+    async fn revoke_api_key(
+        &self,
+        call: Request<RevokeApiKeyRequest>,
+    ) -> Reply<RevokeApiKeyResponse> {
+        self.registry.delete(call).await
+    }
+
+    async fn rotate_api_key(
+        &self,
+        call: Request<RotateApiKeyRequest>,
+    ) -> Reply<RotateApiKeyResponse> {
+        let (caller, request) = admitted(call)?;
+        let (key, secret) = self.rotate(&caller, request).await?;
+        Ok(Response::new(RotateApiKeyResponse { api_key: Some(key), secret }))
+    }
+}

@@ -1,0 +1,323 @@
+//! The services of API keys and of signing keys.
+
+use std::sync::Arc;
+
+use agent_authority::{
+    clock::Clock,
+    identity::{ApiKeyFacts, Caller, Secrets, Standing, allow_list, api_key},
+    keys::{Keys, equal, sha256},
+    registry::{ApiKeys, Registry, SigningKeys, note_uses},
+};
+use authority_model::proto::keys::{
+    ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
+    RevokeApiKeyRequest, RevokeKeyRequest, RotateApiKeyRequest, UpdateApiKeyRequest,
+    api_key_service_server::ApiKeyService, key_service_server::KeyService,
+};
+use authority_model::wire::FieldMask;
+use chrono::{DateTime, TimeDelta};
+use diesel::{
+    QueryableByName,
+    sql_types::{Binary, Nullable, Text, Timestamptz},
+};
+use diesel_async::RunQueryDsl;
+use tonic::{Code, Request, Status};
+use tonic_types::StatusExt;
+
+use super::inventory::Place;
+
+struct Crypto(Keys);
+
+impl Secrets for Crypto {
+    fn digest(&self, bytes: &[u8]) -> [u8; 32] {
+        sha256(bytes)
+    }
+
+    fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
+        self.0.mac(domain, bytes)
+    }
+
+    fn equal(&self, left: &[u8], right: &[u8]) -> bool {
+        equal(left, right)
+    }
+}
+
+struct Door {
+    place: Place,
+    api_keys: ApiKeys,
+    signing_keys: SigningKeys,
+    secrets: Arc<dyn Secrets>,
+}
+
+impl Door {
+    async fn open() -> Self {
+        let place = Place::new().await;
+        place
+            .run(
+                "BEGIN; SET LOCAL ROLE authority_system; SET LOCAL authority.actor = 'o';
+                 INSERT INTO tenants (id, slug, name, state, env, contract_status, sla_tier,
+                                      region, durability, created_by)
+                 SELECT 'svc:tenant:' || s, s, s, 'active', 'sandbox', 'lead', 'pilot', 'x',
+                        'strict', 'o'
+                 FROM unnest('{a,b}'::text[]) s; COMMIT",
+            )
+            .await
+            .unwrap();
+        let keys = place.keys().await;
+        let secrets: Arc<dyn Secrets> = Arc::new(Crypto(keys.clone()));
+        let mac = keys.clone();
+        let registry = Registry {
+            store: place.store.clone(),
+            clock: Clock::default(),
+            mac: Arc::new(move |bytes| mac.mac("page", bytes)),
+            after_commit: Arc::new(|| Box::pin(async {})),
+        };
+        let api_keys = ApiKeys { registry, secrets: Arc::clone(&secrets) };
+        Self { place, api_keys, signing_keys: SigningKeys { keys }, secrets }
+    }
+
+    async fn make(&self, caller: &Caller, key: ApiKey) -> Result<(ApiKey, String), Status> {
+        let request = CreateApiKeyRequest { api_key: Some(key) };
+        let made = self.api_keys.create_api_key(by(caller, request)).await?.into_inner();
+        Ok((made.api_key.unwrap(), made.secret))
+    }
+
+    async fn rotate(&self, id: &str, overlap: Option<i32>) -> Result<(ApiKey, String), Status> {
+        let request = RotateApiKeyRequest { id: id.to_owned(), overlap_seconds: overlap };
+        let made = self.api_keys.rotate_api_key(by(&owner(), request)).await?.into_inner();
+        Ok((made.api_key.unwrap(), made.secret))
+    }
+
+    /// Whether a key's text counts now, as the table has it.
+    async fn counts(&self, text: &str) -> bool {
+        let mut db = self.place.owner().await;
+        let id = api_key::record_id(api_key::parse(text).unwrap().public_id);
+        let row: Codes = diesel::sql_query(
+            "SELECT secret_code, previous_code, previous_until, status FROM api_keys WHERE id = $1",
+        )
+        .bind::<Text, _>(id)
+        .get_result(&mut db)
+        .await
+        .unwrap();
+        let code = api_key::code(&*self.secrets, &api_key::parse(text).unwrap());
+        let before = row.previous_until.is_some_and(|until| until > Clock::default().now())
+            && row.previous_code.as_deref() == Some(&code);
+        row.status == "active" && (row.secret_code == code || before)
+    }
+}
+
+#[derive(QueryableByName)]
+struct Codes {
+    #[diesel(sql_type = Binary)]
+    secret_code: Vec<u8>,
+    #[diesel(sql_type = Nullable<Binary>)]
+    previous_code: Option<Vec<u8>>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    previous_until: Option<DateTime<chrono::Utc>>,
+    #[diesel(sql_type = Text)]
+    status: String,
+}
+
+fn owner() -> Caller {
+    Caller { actor: "o@example.com".to_owned(), standing: Standing::Owner }
+}
+
+fn admin(tenant: &str) -> Caller {
+    let standing = Standing::Member {
+        tenant_id: format!("svc:tenant:{tenant}"),
+        role: "admin".to_owned(),
+        issuer: "i".to_owned(),
+        subject: "s".to_owned(),
+    };
+    Caller { actor: format!("admin@{tenant}.example"), standing }
+}
+
+fn by<T>(caller: &Caller, request: T) -> Request<T> {
+    let mut request = Request::new(request);
+    request.extensions_mut().insert(caller.clone());
+    request
+}
+
+fn key(tenant: &str) -> ApiKey {
+    ApiKey {
+        tenant_id: tenant.to_owned(),
+        label: "a label".to_owned(),
+        scopes: vec!["runtime:write".to_owned()],
+        ..ApiKey::default()
+    }
+}
+
+fn fields(status: &Status) -> Vec<String> {
+    let details = status.get_details_bad_request();
+    let violations = details.map(|bad| bad.field_violations).unwrap_or_default();
+    violations.into_iter().map(|violation| violation.field).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_made_shown_once_rotated_and_revoked() {
+    let door = Door::open().await;
+    let (made, text) = door.make(&owner(), key("svc:tenant:a")).await.unwrap();
+    assert_eq!((made.status.as_str(), made.created_by.as_str()), ("active", "o@example.com"));
+    assert!(
+        text.starts_with(&format!("{}_", made.prefix)) && made.prefix.starts_with("svc_sandbox_")
+    );
+    assert_eq!(api_key::record_id(api_key::public_id(&made.prefix)), made.id);
+    assert!(door.counts(&text).await);
+
+    let (rotated, second) = door.rotate(&made.id, Some(60)).await.unwrap();
+    assert_eq!((rotated.prefix, rotated.rotated_at.is_some()), (made.prefix.clone(), true));
+    assert!(door.counts(&text).await && door.counts(&second).await);
+    let (_, third) = door.rotate(&made.id, None).await.unwrap();
+    assert!(!door.counts(&text).await && !door.counts(&second).await && door.counts(&third).await);
+    let long = door.rotate(&made.id, Some(604_801)).await.unwrap_err();
+    assert_eq!(fields(&long), ["overlap_seconds"]);
+
+    let revoke = || by(&owner(), RevokeApiKeyRequest { id: made.id.clone() });
+    let revoked = door.api_keys.revoke_api_key(revoke()).await.unwrap().into_inner();
+    let revoked = revoked.api_key.unwrap();
+    assert_eq!((revoked.status.as_str(), revoked.revoked_at.is_some()), ("revoked", true));
+    assert!(!door.counts(&third).await);
+    for refused in [
+        door.api_keys.revoke_api_key(revoke()).await.map(drop),
+        door.rotate(&made.id, None).await.map(drop),
+        door.api_keys
+            .update_api_key(by(
+                &owner(),
+                UpdateApiKeyRequest {
+                    id: made.id.clone(),
+                    api_key: Some(ApiKey { label: "x".to_owned(), ..ApiKey::default() }),
+                    update_mask: Some(FieldMask { paths: vec!["label".to_owned()] }),
+                },
+            ))
+            .await
+            .map(drop),
+    ] {
+        assert_eq!(refused.unwrap_err().code(), Code::Aborted);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_admin_keeps_the_own_tenants_keys_alone() {
+    let door = Door::open().await;
+    let (own, _) = door.make(&admin("a"), key("")).await.unwrap();
+    assert_eq!(own.tenant_id, "svc:tenant:a");
+    let foreign = door.make(&admin("a"), key("svc:tenant:b")).await.unwrap_err();
+    assert_eq!(foreign.code(), Code::InvalidArgument);
+    let nowhere = door.make(&owner(), key("")).await.unwrap_err();
+    assert_eq!(fields(&nowhere), ["api_key.tenant_id"]);
+    let request = by(&admin("b"), RevokeApiKeyRequest { id: own.id.clone() });
+    let refused = door.api_keys.revoke_api_key(request).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    for (caller, shown) in [(owner(), 1), (admin("a"), 1), (admin("b"), 0)] {
+        let list = door.api_keys.list_api_keys(by(&caller, ListApiKeysRequest::default()));
+        assert_eq!(list.await.unwrap().into_inner().api_keys.len(), shown);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_are_named() {
+    let door = Door::open().await;
+    let changes: [(&str, fn(&mut ApiKey)); 7] = [
+        ("api_key.label", |key| key.label.clear()),
+        ("api_key.scopes", |key| key.scopes.clear()),
+        ("api_key.ip_allowlist", |key| key.ip_allowlist = vec!["here".to_owned()]),
+        ("api_key.principal_ids", |key| key.scopes = vec!["delegations:write".to_owned()]),
+        ("api_key.principal_ids[0]", |key| {
+            key.principal_ids = vec!["svc:agent:a:unknown".to_owned()];
+        }),
+        ("api_key.expires_at", |key| {
+            key.expires_at = Some((Clock::default().now() - TimeDelta::hours(1)).into());
+        }),
+        ("api_key.status", |key| key.status = "active".to_owned()),
+    ];
+    for (member, change) in changes {
+        let mut faulty = key("svc:tenant:a");
+        change(&mut faulty);
+        let refused = door.make(&owner(), faulty).await.unwrap_err();
+        let named = fields(&refused);
+        assert!(named.iter().any(|field| field.starts_with(member)), "{member}: {named:?}");
+    }
+    let mut unknown = key("svc:tenant:a");
+    unknown.scopes = vec!["everything".to_owned()];
+    assert!(door.make(&owner(), unknown).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uses_are_written_in_batches_and_never_back_in_time() {
+    let door = Door::open().await;
+    let (made, _) = door.make(&owner(), key("svc:tenant:a")).await.unwrap();
+    let at = Clock::default().now();
+    let id: Arc<str> = made.id.as_str().into();
+    for moment in [at, at - TimeDelta::hours(1)] {
+        let uses = vec![(Arc::clone(&id), moment), ("svc:api_key:gone".into(), moment)];
+        note_uses(&door.place.store, uses).await.unwrap();
+    }
+    let list = door.api_keys.list_api_keys(by(&owner(), ListApiKeysRequest::default()));
+    let listed = list.await.unwrap().into_inner().api_keys;
+    assert_eq!(listed[0].last_used_at, Some(at.into()));
+    note_uses(&door.place.store, Vec::new()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inventory_follows_the_specification() {
+    let door = Door::open().await;
+    let service = &door.signing_keys;
+    let create = async |alg: Option<&str>, provider: Option<&str>| {
+        let request = CreateKeyRequest {
+            alg: alg.map(str::to_owned),
+            custody_provider: provider.map(str::to_owned),
+            ..CreateKeyRequest::default()
+        };
+        service.create_key(by(&owner(), request)).await.map(tonic::Response::into_inner)
+    };
+    for (alg, curve) in [
+        (None, Some("P-256")),
+        (Some("EdDSA"), Some("P-256")),
+        (Some("ES256"), Some("P-256")),
+        (Some("ES384"), Some("P-384")),
+        (Some("RS256"), None),
+    ] {
+        let made = create(alg, None).await.unwrap();
+        let jwk = made.public_jwk.unwrap().0;
+        assert_eq!(made.alg, alg.unwrap_or("ES256"));
+        assert_eq!(jwk.get("crv").and_then(|crv| crv.as_str()), curve);
+        assert!(!jwk.contains_key("d") && made.purpose == "general" && !made.managed);
+        assert_eq!((made.status.as_str(), made.created_by.as_str()), ("active", "o@example.com"));
+    }
+    assert_eq!(create(Some("HS256"), None).await.unwrap_err().code(), Code::InvalidArgument);
+    assert_eq!(create(None, Some("nope")).await.unwrap_err().code(), Code::InvalidArgument);
+    assert_eq!(create(None, Some("pkcs11")).await.unwrap_err().code(), Code::Aborted);
+
+    let list = service.list_keys(by(&owner(), ListKeysRequest {})).await.unwrap().into_inner();
+    assert_eq!((list.providers_writable.len(), list.providers_read_only.len()), (1, 4));
+    assert!(list.keys.iter().all(|key| key.public_jwk.is_none()));
+    let kid = list.keys[0].kid.clone();
+    let revoke = || service.revoke_key(by(&owner(), RevokeKeyRequest { kid: kid.clone() }));
+    let revoked = revoke().await.unwrap().into_inner();
+    assert_eq!((revoked.status.as_str(), revoked.revoked_at.is_some()), ("revoked", true));
+    let again = revoke().await.unwrap_err();
+    let about = again.get_details_error_info().unwrap();
+    assert_eq!(
+        (again.code(), about.reason.as_str()),
+        (Code::NotFound, "not_found_or_already_revoked")
+    );
+    let none = service.revoke_key(by(&owner(), RevokeKeyRequest::default())).await.unwrap_err();
+    assert_eq!(fields(&none), ["kid"]);
+}
+
+/// The record is all that the identity room needs to know of a key.
+#[test]
+fn a_record_tells_the_facts() {
+    let record = ApiKey { ip_allowlist: vec!["10.0.0.0/8".to_owned()], ..key("svc:tenant:a") };
+    let facts = ApiKeyFacts {
+        id: record.id.as_str().into(),
+        tenant_id: record.tenant_id.as_str().into(),
+        active: record.status == "active",
+        code: [0; 32],
+        previous: None,
+        expires_at: record.expires_at.and_then(authority_model::wire::Time::moment),
+        scopes: record.scopes.clone().into(),
+        principal_ids: record.principal_ids.clone().into(),
+        allowed_from: allow_list(record.ip_allowlist.iter().map(String::as_str)).unwrap(),
+    };
+    assert!(facts.allows(Some("10.1.1.1".parse().unwrap())) && !facts.allows(None));
+}
