@@ -1,4 +1,5 @@
-//! Turns `google.api.http` into the static tables that `gateway-rest` serves, and into `OpenAPI` 3.1.
+//! Turns `google.api.http` into the static tables that `gateway-rest` serves, and into `OpenAPI`
+//! 3.1.
 //!
 //! For build scripts: what is wrong in a proto is a panic that names the method or field.
 

@@ -13,6 +13,10 @@ fn shape() -> &'static Shape {
     tables::shape("library.v1.Everything").unwrap()
 }
 
+fn names() -> Vec<&'static str> {
+    shape().fields.iter().map(|field| field.name).collect()
+}
+
 fn text() -> impl Strategy<Value = String> {
     "[^\u{0}]{0,12}"
 }
@@ -80,7 +84,8 @@ fn timestamp() -> impl Strategy<Value = pbjson_types::Timestamp> {
 prop_compose! {
     fn numbers()(
         flag: bool, int: i32, signed: i32, signed_fixed: i32, unsigned: u32, unsigned_fixed: u32,
-        single in -1e6_f32..1e6, double in prop_oneof![plain_double(), select(vec![1e300, -2.5e-200])],
+        single in -1e6_f32..1e6,
+        double in prop_oneof![plain_double(), select(vec![1e300, -2.5e-200])],
         maybe_int in option::of(any::<i32>()), rank in option::of(any::<i32>()),
         ints in vec(any::<i32>(), 0..60), doubles in vec(plain_double(), 0..4),
     ) -> Everything {
@@ -94,7 +99,8 @@ prop_compose! {
 
 prop_compose! {
     fn texts()(
-        text in text(), blob in vec(any::<u8>(), 0..150), genre in genre(), maybe in option::of(text()),
+        text in text(), blob in vec(any::<u8>(), 0..150), genre in genre(),
+        maybe in option::of(text()),
         nickname in option::of(text()), texts in vec(text(), 0..4),
         genres in vec(1..3_i32, 0..4), pages in vec("[a-z]{1,8}", 0..4),
         words in vec((text(), text()), 0..4), numbered in vec((any::<i32>(), "[a-z]{1,8}"), 0..3),
@@ -227,7 +233,9 @@ fn without_zeros(mut value: Value) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 64, failure_persistence: None, ..Default::default()
+    })]
 
     #[test]
     fn messages_come_back(message in everything()) {
@@ -273,18 +281,21 @@ proptest! {
     #[test]
     fn random_json_is_no_panic(value in json_value(), object in object()) {
         let _ = to_proto(shape(), value.to_string().as_bytes());
-        let read = to_proto(shape(), json!({"object": object, "anything": value}).to_string().as_bytes());
+        let both = json!({"object": object, "anything": value}).to_string();
+        let read = to_proto(shape(), both.as_bytes());
         let message = Everything::decode(read.unwrap()).unwrap();
-        let back: Value = serde_json::from_slice(&to_json(shape(), &message.encode_to_vec()).unwrap()).unwrap();
+        let back = to_json(shape(), &message.encode_to_vec()).unwrap();
+        let back: Value = serde_json::from_slice(&back).unwrap();
         prop_assert_eq!(&back["object"], &Value::Object(object));
         prop_assert_eq!(&back["anything"], &value);
     }
 
     #[test]
     fn members_of_any_type_are_no_panic(
-        members in vec((select(shape().fields.iter().map(|f| f.name).collect::<Vec<_>>()), json_value()), 0..6),
+        members in vec((select(names()), json_value()), 0..6),
     ) {
-        let members: Map<_, _> = members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let members = members.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let members: Map<_, _> = members.collect();
         if let Ok(read) = to_proto(shape(), Value::Object(members).to_string().as_bytes()) {
             prop_assert!(Everything::decode(read).is_ok());
         }
@@ -321,7 +332,8 @@ proptest! {
         without_choices(&mut one);
         let both = [one.encode_to_vec(), two.encode_to_vec()].concat();
         let merged = Everything::decode(both.as_slice()).unwrap();
-        let (ours, expected) = (to_json(shape(), &both).unwrap(), to_json(shape(), &merged.encode_to_vec()));
+        let ours = to_json(shape(), &both).unwrap();
+        let expected = to_json(shape(), &merged.encode_to_vec());
         prop_assert_eq!(String::from_utf8(ours), String::from_utf8(expected.unwrap()));
     }
 

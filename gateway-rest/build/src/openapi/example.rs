@@ -1,4 +1,4 @@
-//! Example values: from a comment's `Example: …` line, else from the type, the rules and the name.
+//! Example values: from a comment's `Example: …` line, else from type, rules and name.
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Rule};
 use serde_json::{Map, Number, Value, json};
