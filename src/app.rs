@@ -36,7 +36,7 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    registry,
+    registry::Registry,
     runtime::{Runtime, Settings as RuntimeSettings},
     store::{self, Store},
     transport::Peer,
@@ -135,7 +135,7 @@ impl App {
             .add_service(limited!(AuthorityServiceServer, runtime))
             .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys)))
             .add_service(health_service);
-        registry::add_services(&mut services, &registry(&store, &graph, &keys, &clock));
+        registry(&store, &graph, &keys, &clock).serve(&mut services);
         if !config.production() {
             add_reflection(&mut services)?;
         }
@@ -206,6 +206,19 @@ fn identity(
     }))
 }
 
+fn registry(store: &Store, graph: &Arc<Graph>, keys: &Keys, clock: &Clock) -> Registry {
+    let (graph, keys) = (Arc::clone(graph), keys.clone());
+    Registry {
+        store: store.clone(),
+        clock: clock.clone(),
+        mac: Arc::new(move |bytes| keys.mac("page-token", bytes)),
+        after_commit: Arc::new(move || {
+            let graph = Arc::clone(&graph);
+            async move { graph.catch_up().await }.boxed()
+        }),
+    }
+}
+
 fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys) -> Directory {
     let (database, migrated) = (store.clone(), store.clone());
     let (graph, keys) = (Arc::clone(graph), keys.clone());
@@ -259,6 +272,4 @@ fn work(keys: &Keys, identity: &Identity, store: &Store) {
     tokio::spawn(async move { refreshed.keep_fresh(KEY_REFRESH).await });
     let partitions = store.clone();
     tokio::spawn(async move { partitions.keep_partitions().await });
-    let (used, store) = (identity.last_used(), store.clone());
-    tokio::spawn(async move { registry::keep_last_used(used, store).await });
 }

@@ -41,6 +41,10 @@ impl Database {
                 let options =
                     embedded::Options { data_dir: config.data_dir.clone(), ..Default::default() };
                 let server = Embedded::start(options).await?;
+                if server.is_elsewhere() {
+                    tracing::warn!(home = %server.home().display(), "the database lives here");
+                }
+                tokio::spawn(server.clone().watch());
                 let owner = Address::parse(&server.owner_url())?;
                 (owner, Address::parse(&server.url())?, Some(server))
             }

@@ -3,6 +3,7 @@
 //! Commands act through [`Actions`], so that this folder knows of the service only what it asks.
 
 mod args;
+pub(crate) mod banner;
 mod health;
 mod outcome;
 

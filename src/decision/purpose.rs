@@ -64,6 +64,16 @@ pub enum Admission {
     RequireClarification,
 }
 
+impl Admission {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Admit => "admit",
+            Self::Reject => "reject",
+            Self::RequireClarification => "require_clarification",
+        }
+    }
+}
+
 /// Runs this stage alone.
 pub fn admit(request: &Request, facts: &Facts, at: DateTime<Utc>) -> (Admission, Option<Reason>) {
     let case = Case::new(request, facts, at);

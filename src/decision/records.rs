@@ -124,6 +124,16 @@ pub enum Constraints {
     Malformed(String),
 }
 
+impl Constraints {
+    /// Reads `constraints_json`.
+    pub fn read(text: &str) -> Self {
+        match serde_json::from_str::<Bounds>(text) {
+            Ok(bounds) => Self::Bounds(Box::new(bounds)),
+            Err(why) => Self::Malformed(why.to_string()),
+        }
+    }
+}
+
 /// What a `uses` row is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -11,7 +11,12 @@ use serde_json::{Value, value::RawValue};
 
 use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
 use crate::{
-    decision::{Approval, Request, SEMANTICS, Spent, Verdict, moment},
+    decision::{
+        Request, SEMANTICS, Verdict,
+        facts::Spent,
+        moment,
+        records::Approval,
+    },
     keys::{self, Signer},
 };
 

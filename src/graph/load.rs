@@ -11,10 +11,10 @@ use std::{
 
 use authority_model::{
     proto::{delegation, registry},
-    schema::{self, authority_changes, tenant_revisions},
+    schema::{self, tenant_revisions},
 };
 use diesel::prelude::*;
-use diesel_async::{AsyncConnection, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use futures_util::TryStreamExt;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
@@ -22,8 +22,9 @@ use tokio::sync::{Notify, watch};
 use super::{
     Graph, Settings,
     api_key::KeyRow,
+    log::{self, Changed},
     rows::Authority,
-    tail::{self, Changed},
+    tail,
     tenant::TenantGraph,
 };
 use crate::store::{Db, Error, Store};
@@ -171,10 +172,7 @@ impl Graph {
 }
 
 async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
-    let last: Option<i64> = authority_changes::table
-        .select(diesel::dsl::max(authority_changes::seq))
-        .first(db)
-        .await?;
+    let last = log::last(db).await?;
     everything(db, graph).await?;
     graph.put_keys(KeyRow::all(db).await?);
     let revisions: Vec<(String, i64)> = tenant_revisions::table
@@ -187,6 +185,6 @@ async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
     for cell in graph.tenants.read().values() {
         cell.write().index_policies();
     }
-    graph.position.store(last.unwrap_or_default(), std::sync::atomic::Ordering::Release);
+    graph.position.store(last, std::sync::atomic::Ordering::Release);
     Ok(())
 }

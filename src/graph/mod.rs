@@ -7,6 +7,7 @@
 mod api_key;
 mod grants;
 mod load;
+mod log;
 mod node;
 mod rows;
 mod settings;

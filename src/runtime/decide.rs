@@ -104,11 +104,11 @@ impl Runtime {
         request: &Request,
     ) -> Result<(Arc<PreparedFacts>, bool), Refusal> {
         let Some(cell) = cell else {
-            let nothing = PreparedFacts::new(Gathered::default(), request).map_err(fault)?;
+            let nothing = PreparedFacts::new(Gathered::default(), request)?;
             return Ok((Arc::new(nothing), false));
         };
         let graph = cell.read();
-        let facts = self.0.cache.gather(&graph, request).map_err(fault)?;
+        let facts = self.0.cache.gather(&graph, request)?;
         Ok((facts, self.0.settings.relaxed || graph.profile.relaxed))
     }
 

@@ -1,8 +1,12 @@
 //! The integration tests: one binary, a module a part of the service.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod architecture;
+mod command_line;
+mod decision;
+mod identity;
+mod keys;
 mod schema;
 mod store;
 mod support;
-//! The integration tests, a module a part of the service.
-mod identity;
-mod keys;
+mod transport;
