@@ -206,9 +206,8 @@ fn numbers(rules: &Rules) -> Vec<Bad> {
 }
 
 fn structs() -> Vec<Bad> {
-    let deep = |depth: usize| {
-        format!(r#"{{"a":{}1{}}}"#, r#"{"a":"#.repeat(depth), "}".repeat(depth))
-    };
+    let deep =
+        |depth: usize| format!(r#"{{"a":{}1{}}}"#, r#"{"a":"#.repeat(depth), "}".repeat(depth));
     vec![
         bad("no object", "[]"),
         bad("no object", r#""x""#),

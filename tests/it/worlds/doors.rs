@@ -1,10 +1,10 @@
 //! The doors at which a decision can be asked for: three operations, over REST and over gRPC.
 
 use authority_model::{
+    proto::registry::{ActionDeclaration, ActionRiskClassification},
     proto::runtime::{
-        self as proto, ActingOnBehalfOf, ActionDeclaration, ActionRiskClassification, Actor,
-        AuthorizeRequest, DecisionRequest, EvaluateDecisionRequest, EvaluateRequest,
-        decision_service_client::DecisionServiceClient,
+        self as proto, ActingOnBehalfOf, Actor, AuthorizeRequest, DecisionRequest,
+        EvaluateDecisionRequest, EvaluateRequest, decision_service_client::DecisionServiceClient,
         runtime_service_client::RuntimeServiceClient,
     },
     wire::{Json, Time},
@@ -35,7 +35,10 @@ impl Answer {
 pub(crate) enum Outcome {
     Decided(Verdict),
     /// The REST status and error body; a gRPC status is written as the same.
-    Refused { status: u16, body: Value },
+    Refused {
+        status: u16,
+        body: Value,
+    },
 }
 
 /// What a decision says, whatever door it was asked at.
@@ -290,10 +293,7 @@ fn moment(time: Option<Time>) -> Option<String> {
     time.map(|time| time.to_string())
 }
 
-fn decided<T>(
-    answer: Result<Response<T>, Status>,
-    read: impl FnOnce(T) -> Verdict,
-) -> Outcome {
+fn decided<T>(answer: Result<Response<T>, Status>, read: impl FnOnce(T) -> Verdict) -> Outcome {
     match answer {
         Ok(answer) => Outcome::Decided(read(answer.into_inner())),
         Err(status) => refused(&status),

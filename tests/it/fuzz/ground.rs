@@ -1,0 +1,238 @@
+//! What stands before the bad input comes: two tenants with a record of every kind.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    is_app,
+    routes::{Route, message},
+    values::{Source, sample},
+    wire::{Caller, encoded},
+};
+
+/// Members that say no more than what stands in their records.
+const VOLATILE: [&str; 2] = ["last_used_at", "next_page_token"];
+
+pub(super) fn bytes(value: &Value) -> Vec<u8> {
+    value.to_string().into_bytes()
+}
+
+/// Two tenants with a record of every kind that can be made from its descriptor alone.
+pub(super) struct Ground {
+    pub(super) tenants: Vec<String>,
+    /// By tenant: kind and id, in the order in which they were made.
+    made: Vec<Vec<(String, String)>>,
+    /// Kinds whose samples need their optional references too.
+    whole: BTreeSet<String>,
+    /// Collection paths by kind.
+    collections: BTreeMap<String, String>,
+    numbers: AtomicUsize,
+}
+
+/// One tenant's records, to refer to.
+pub(super) struct Side<'a>(pub(super) &'a Ground, pub(super) usize);
+
+/// Members whose names do not end with the kind that they refer to.
+pub(super) const ALIASES: [(&str, &str); 11] = [
+    ("delegator", "principal"),
+    ("delegate", "principal"),
+    ("agent", "principal"),
+    ("grantee", "principal"),
+    ("actor", "principal"),
+    ("entity", "principal"),
+    ("subject", "principal"),
+    ("used", "tool"),
+    ("visible_in_workspaces", "workspace"),
+    ("root", "delegation"),
+    ("parent", ""),
+];
+
+impl Source for Side<'_> {
+    fn reference(&self, member: &str, _owner: &str) -> Option<String> {
+        let Self(ground, side) = self;
+        if member == "tenant_id" {
+            return ground.tenants.get(*side).cloned();
+        }
+        let kind = ground.kind_of(member)?;
+        let mut known = ground.made[*side].iter().filter(|(made, _)| *made == kind);
+        // Who delegates is not who is delegated to.
+        let found = if member == "delegator_id" { known.next() } else { known.next_back() };
+        found.map(|(_, id)| id.clone())
+    }
+
+    fn next(&self) -> usize {
+        self.0.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Ground {
+    pub(super) async fn lay(owner: &Caller, routes: &[Route]) -> (Self, Vec<String>) {
+        let creates: Vec<_> = routes.iter().filter(|route| is_create(route)).collect();
+        let mut ground = Self {
+            tenants: Vec::new(),
+            made: vec![Vec::new(), Vec::new()],
+            whole: BTreeSet::new(),
+            collections: BTreeMap::new(),
+            numbers: AtomicUsize::new(1),
+        };
+        for route in &creates {
+            ground.collections.insert(route.body.clone(), route.path.clone());
+        }
+        for name in ["Fuzz one", "Fuzz two"] {
+            let body = json!({"name": name});
+            let (status, answer) = owner.rest("POST", "/api/v1/tenants", Some(bytes(&body))).await;
+            assert_eq!(status, 201, "{answer}");
+            ground.tenants.push(answer["tenant"]["id"].as_str().unwrap().to_owned());
+        }
+        let mut problems = Vec::new();
+        // What refers to another kind waits for it: as many rounds as references are deep.
+        for _ in 0..4 {
+            problems.clear();
+            for route in &creates {
+                for side in 0..2 {
+                    // Two of each, so that one can stand at either end of a relationship.
+                    let found = ground.plant(owner, route, side, 2).await;
+                    problems.extend(found.map(|problem| format!("POST {}: {problem}", route.path)));
+                }
+            }
+        }
+        (ground, problems)
+    }
+
+    /// Makes records of the route's kind up to `count`; the last refusal.
+    async fn plant(
+        &mut self,
+        owner: &Caller,
+        route: &Route,
+        side: usize,
+        count: usize,
+    ) -> Option<String> {
+        let kind = &route.body;
+        let field = route.input.get_field_by_name(kind)?;
+        let of = message(&field)?;
+        let mut last = None;
+        for _ in self.made[side].iter().filter(|(made, _)| made == kind).count()..count {
+            for whole in [false, true] {
+                let body = Value::Object(sample(&of, whole, &Side(self, side)));
+                let (status, answer) = owner.rest("POST", &route.path, Some(bytes(&body))).await;
+                if status == 201 {
+                    let record = &answer[kind];
+                    let id = record["id"].as_str().unwrap_or("-").to_owned();
+                    if whole {
+                        self.whole.insert(kind.clone());
+                    }
+                    self.made[side].push((kind.clone(), id));
+                    last = None;
+                    break;
+                }
+                last = Some(format!("{body}: {status} {answer}"));
+            }
+        }
+        // A second of a pair that is one of a kind is refused rightly.
+        let made = self.made[side].iter().any(|(made, _)| made == kind);
+        last.filter(|_| !made)
+    }
+
+    /// The kind that a member refers to.
+    fn kind_of(&self, member: &str) -> Option<String> {
+        let stem = member.strip_suffix("_id").or_else(|| member.strip_suffix("_ids"));
+        let stem = stem.unwrap_or(member);
+        let alias = ALIASES.iter().find(|(name, _)| *name == stem).map(|(_, kind)| *kind);
+        if let Some(kind) = alias {
+            return Some(kind.to_owned()).filter(|kind| !kind.is_empty());
+        }
+        if stem == member {
+            return None;
+        }
+        let ends = |kind: &&String| stem == *kind || stem.ends_with(&format!("_{kind}"));
+        self.collections.keys().filter(ends).max_by_key(|kind| kind.len()).cloned()
+    }
+
+    /// The ids of one tenant's records.
+    pub(super) fn ids_of(&self, side: usize) -> Vec<String> {
+        self.made[side].iter().map(|(_, id)| id.clone()).filter(|id| id != "-").collect()
+    }
+
+    /// An id that the route's path is about, of the first tenant.
+    pub(super) fn item(&self, route: &Route, variable: &str) -> String {
+        let collection = route.collection();
+        let kind = self.collections.iter().find(|(_, path)| *path == collection);
+        let kind = kind.map(|(kind, _)| kind.clone()).or_else(|| self.kind_of(variable));
+        let made = self.made[0].iter().find(|(made, _)| Some(made) == kind.as_ref());
+        made.map_or_else(|| "nothing".to_owned(), |(_, id)| id.clone())
+    }
+
+    pub(super) fn base(&self, route: &Route) -> Map<String, Value> {
+        if route.is_partial() {
+            return Map::new();
+        }
+        let side = Side(self, 0);
+        match route.body.as_str() {
+            "*" => {
+                let taken = route.variables();
+                let mut all = sample(&route.input, false, &side);
+                all.retain(|name, _| !taken.contains(&name.as_str()));
+                all
+            }
+            name => {
+                let field = route.input.get_field_by_name(name);
+                let of = field.and_then(|field| message(&field));
+                of.map(|of| sample(&of, self.whole.contains(name), &side)).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// Whether the route makes a record of the kind that its body is named after.
+pub(super) fn is_create(route: &Route) -> bool {
+    let admin = route.path.starts_with("/api/v1/") && !is_app(route);
+    let plain = route.variables().is_empty() && !route.path.contains(':');
+    let kind = route.body != "*" && !route.body.is_empty() && route.body != "tenant";
+    route.verb == "POST" && admin && plain && kind
+}
+
+/// The path with its variables filled in.
+pub(super) fn fill(route: &Route, value: impl Fn(&str) -> String) -> String {
+    let mut path = String::new();
+    let mut rest = route.path.as_str();
+    while let Some((before, after)) = rest.split_once('{') {
+        let (variable, after) = after.split_once('}').unwrap_or((after, ""));
+        let name = variable.split('=').next().unwrap_or(variable);
+        path += before;
+        path += &encoded(&value(name));
+        rest = after;
+    }
+    path + rest
+}
+
+/// Every list, as the owner sees it.
+pub(super) async fn snapshot(owner: &Caller, routes: &[Route]) -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    for route in routes.iter().filter(|route| route.verb == "GET") {
+        if route.variables().is_empty() && route.input.get_field_by_name("limit").is_some() {
+            let path = format!("{}?limit=500", route.path);
+            let (status, mut body) = owner.rest("GET", &path, None).await;
+            if status == 200 {
+                still(&mut body);
+                found.insert(route.path.clone(), body);
+            }
+        }
+    }
+    found
+}
+
+/// Takes out what changes by itself.
+pub(super) fn still(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, _| !VOLATILE.contains(&name.as_str()));
+            members.values_mut().for_each(still);
+        }
+        Value::Array(items) => items.iter_mut().for_each(still),
+        _ => {}
+    }
+}
