@@ -4,6 +4,7 @@ mod database;
 pub mod demo;
 mod directory;
 mod host;
+mod last_used;
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,6 +12,9 @@ use authority_model::{
     DESCRIPTORS,
     proto::{
         directory::directory_service_server::DirectoryServiceServer,
+        keys::{
+            api_key_service_server::ApiKeyServiceServer, key_service_server::KeyServiceServer,
+        },
         runtime::{
             authority_service_server::AuthorityServiceServer,
             decision_service_server::DecisionServiceServer,
@@ -36,7 +40,7 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    registry::Registry,
+    registry::{ApiKeys, Registry, SigningKeys},
     runtime::{Runtime, Settings as RuntimeSettings},
     store::{self, Store},
     transport::Peer,
@@ -135,7 +139,12 @@ impl App {
             .add_service(limited!(AuthorityServiceServer, runtime))
             .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys)))
             .add_service(health_service);
-        registry(&store, &graph, &keys, &clock).serve(&mut services);
+        let registry = registry(&store, &graph, &keys, &clock);
+        registry.serve(&mut services);
+        let secrets = Arc::new(KeySecrets(keys.clone()));
+        services
+            .add_service(limited!(ApiKeyServiceServer, ApiKeys { registry, secrets }))
+            .add_service(limited!(KeyServiceServer, SigningKeys { keys: keys.clone() }));
         if !config.production() {
             add_reflection(&mut services)?;
         }
@@ -272,4 +281,5 @@ fn work(keys: &Keys, identity: &Identity, store: &Store) {
     tokio::spawn(async move { refreshed.keep_fresh(KEY_REFRESH).await });
     let partitions = store.clone();
     tokio::spawn(async move { partitions.keep_partitions().await });
+    tokio::spawn(last_used::keep(identity.last_used(), store.clone()));
 }

@@ -6,6 +6,7 @@ mod command_line;
 mod decision;
 mod identity;
 mod keys;
+mod registry;
 mod schema;
 mod store;
 mod support;
