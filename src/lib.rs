@@ -2,6 +2,7 @@
 //!
 //! ARCHITECTURE.md shows the rooms; `app.rs` builds them all.
 
+pub mod app;
 pub mod clock;
 pub mod config;
 pub mod decision;

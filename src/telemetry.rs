@@ -25,12 +25,11 @@ pub enum Error {
 /// Begins logging. `RUST_LOG` beats the setting, the setting beats `otherwise`. A second call
 /// changes nothing, as tests start many services in one process.
 pub fn log(logs: &Logs, otherwise: &str) -> Result<(), Error> {
-    let filter = match EnvFilter::try_from_default_env() {
-        Ok(filter) => filter,
-        Err(_) => {
-            let filter = logs.filter.as_deref().unwrap_or(otherwise);
-            EnvFilter::try_new(filter).map_err(|_| Error::Filter(filter.to_owned()))?
-        }
+    let filter = if let Ok(filter) = EnvFilter::try_from_default_env() {
+        filter
+    } else {
+        let filter = logs.filter.as_deref().unwrap_or(otherwise);
+        EnvFilter::try_new(filter).map_err(|_| Error::Filter(filter.to_owned()))?
     };
     let terminal = io::stderr().is_terminal();
     let format = logs.format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });

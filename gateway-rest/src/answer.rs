@@ -194,7 +194,9 @@ pub(crate) fn refusal(
             headers.insert(name, value);
         }
     }
-    headers.extend(fault.headers);
+    if let Some(more) = fault.headers {
+        headers.extend(*more);
+    }
     response
 }
 
@@ -203,6 +205,6 @@ pub(crate) fn failed(status: tonic::Status) -> Fault {
     let mut found = HeaderMap::new();
     forward(status.metadata().as_ref(), &mut found);
     let mut fault = Fault::from(status);
-    fault.headers = found.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
+    fault.headers = (!found.is_empty()).then(|| Box::new(found));
     fault
 }

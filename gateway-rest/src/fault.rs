@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
@@ -30,18 +30,18 @@ pub mod reason {
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub code: Code,
-    /// ErrorInfo's reason, or one of [`reason`]; empty when the service gave none.
+    /// `ErrorInfo`'s reason, or one of [`reason`]; empty when the service gave none.
     pub reason: Cow<'static, str>,
     /// For people.
     pub message: Cow<'static, str>,
     /// Each member, parameter or variable at fault.
     pub problems: Vec<Problem>,
-    /// ErrorInfo's metadata.
+    /// `ErrorInfo`'s metadata.
     pub metadata: Vec<(String, String)>,
     /// The HTTP status, where the gateway knows better than the code; else the host's choice.
     pub status: Option<StatusCode>,
     /// Response headers: Allow, Retry-After, ….
-    pub headers: Vec<(HeaderName, HeaderValue)>,
+    pub headers: Option<Box<HeaderMap>>,
 }
 
 /// One thing wrong with a request.
@@ -62,7 +62,7 @@ impl Fault {
             problems: Vec::new(),
             metadata: Vec::new(),
             status: None,
-            headers: Vec::new(),
+            headers: None,
         }
     }
 
@@ -106,7 +106,7 @@ impl Fault {
         })
     }
 
-    /// One value of ErrorInfo's metadata.
+    /// One value of `ErrorInfo`'s metadata.
     pub fn about(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }

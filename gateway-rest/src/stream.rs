@@ -95,15 +95,15 @@ impl<H: Host> State<H> {
             Ok(None) => None,
             Ok(Some(message)) => match answer::body(self.route, &message) {
                 Ok(json) => Some(self.form.message(&json)),
-                Err(_) => Some(self.fail(answer::broken(self.route))),
+                Err(_) => Some(self.fail(&answer::broken(self.route))),
             },
-            Err(status) => Some(self.fail(Fault::from(status))),
+            Err(status) => Some(self.fail(&Fault::from(status))),
         }
     }
 
-    fn fail(&mut self, fault: Fault) -> Bytes {
+    fn fail(&mut self, fault: &Fault) -> Bytes {
         self.messages = None;
         let id = self.request_id.as_ref().and_then(|id| id.to_str().ok());
-        self.form.failure(&self.host.render(&fault, id))
+        self.form.failure(&self.host.render(fault, id))
     }
 }

@@ -1,4 +1,4 @@
 DROP FUNCTION forget, extend_partitions, time_bound, fence;
 DROP PROCEDURE partition_by_time, add_time_partition, append_only, refuse_truncation, govern, guard;
 DROP TABLE time_partitions, authority_changes, tenant_revisions, record_versions;
-DROP FUNCTION refuse_change, log_change, keep_version, may_see;
+DROP FUNCTION refuse_change, raise_revision, log_change, keep_version, may_see;

@@ -4,10 +4,12 @@
 --   CALL govern('tools');                        -- records: rights, row-level security, history
 --   CALL govern('principals', authority => true) -- and each change goes to authority_changes
 --   CALL govern('tenants', true, 'id');          -- the column that names a row's tenant
---   CALL govern('api_keys', true, secret => '{secret_digest}');  -- columns kept out of the history
+--   CALL govern('api_keys', true,
+--       secret => '{secret_code}',               -- columns kept out of the history
+--       quiet => '{last_used_at}');              -- columns whose change alone is not worth a note
 --   CALL append_only('decisions');               -- rights to read and insert, and nothing else
---   CALL guard('record_versions');               -- row-level security alone; rights are yours
 --   CALL partition_by_time('decisions', 'svc:decision:');  -- ranges of a time-ordered id
+--   CALL guard('record_versions');               -- row-level security alone; rights are yours
 --
 -- The roles (src/store/roles.sql makes them, for the whole cluster):
 --   authority_tenant    sees the rows of one tenant, the setting `authority.tenant`
@@ -58,7 +60,7 @@ CREATE UNIQUE INDEX record_versions_present ON record_versions (table_name, enti
 CREATE INDEX record_versions_tenant ON record_versions (tenant_id, version DESC);
 
 -- Runs as its owner: the service may read the history and not write it.
--- Arguments: the tenant's column, then the columns to leave out.
+-- Arguments: the tenant's column, the columns to leave out, those whose change is passed over.
 CREATE FUNCTION keep_version() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -68,7 +70,7 @@ DECLARE
     moment timestamptz := clock_timestamp();
     before timestamptz;
 BEGIN
-    IF is_now = was THEN
+    IF is_now - TG_ARGV[2]::text[] = was - TG_ARGV[2]::text[] THEN
         RETURN NULL;
     END IF;
     IF is_now ->> TG_ARGV[0] IS DISTINCT FROM was ->> TG_ARGV[0] AND TG_OP = 'UPDATE' THEN
@@ -86,7 +88,7 @@ BEGIN
     VALUES (TG_TABLE_NAME, subject ->> 'id', subject ->> TG_ARGV[0],
             coalesce(nullif(current_setting('authority.actor', true), ''),
                      'database:' || session_user),
-            moment, CASE TG_OP WHEN 'DELETE' THEN moment END, is_now - TG_ARGV[1:]);
+            moment, CASE TG_OP WHEN 'DELETE' THEN moment END, is_now - TG_ARGV[1]::text[]);
     RETURN NULL;
 END $$;
 
@@ -105,27 +107,53 @@ CREATE TABLE authority_changes (
     entity_id text COLLATE "C" NOT NULL,
     at timestamptz NOT NULL
 );
-CREATE INDEX authority_changes_tenant ON authority_changes (tenant_id, tenant_revision);
+CREATE UNIQUE INDEX authority_changes_tenant ON authority_changes (tenant_id, tenant_revision);
 
 -- Deferred to just before the commit, where it takes one lock for all tenants and only then draws
 -- the number. The lock goes after the commit can be seen, so numbers become visible in their order:
--- who has read up to one has missed nothing before it. Argument: the tenant's column.
+-- who has read up to one has missed nothing before it. The revision is raised by each change, not
+-- by each transaction: a reader that stops between two changes of one transaction is then seen to
+-- be behind.
+-- Arguments: the tenant's column, the columns whose change is passed over.
 CREATE FUNCTION log_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-    subject jsonb := to_jsonb(coalesce(NEW, OLD));
+    was jsonb := to_jsonb(OLD);
+    is_now jsonb := to_jsonb(NEW);
+    subject jsonb := coalesce(is_now, was);
+    tenant text COLLATE "C" := subject ->> TG_ARGV[0];
     raised bigint;
 BEGIN
+    IF is_now - TG_ARGV[1]::text[] = was - TG_ARGV[1]::text[] THEN
+        RETURN NULL;
+    END IF;
     PERFORM pg_advisory_xact_lock(4157001);
-    INSERT INTO tenant_revisions AS t VALUES (subject ->> TG_ARGV[0], 1)
-    ON CONFLICT (tenant_id) DO UPDATE SET revision = t.revision + 1
-    RETURNING revision INTO raised;
+    SELECT 1 + greatest(0,
+        (SELECT tenant_revision FROM authority_changes WHERE tenant_id = tenant
+         ORDER BY tenant_revision DESC LIMIT 1),
+        (SELECT revision FROM tenant_revisions WHERE tenant_id = tenant)) INTO raised;
     INSERT INTO authority_changes (tenant_id, tenant_revision, table_name, entity_id, at)
-    VALUES (subject ->> TG_ARGV[0], raised, TG_TABLE_NAME, subject ->> 'id', clock_timestamp());
+    VALUES (tenant, raised, TG_TABLE_NAME, subject ->> 'id', clock_timestamp());
     -- Equal ones are sent once a transaction.
     PERFORM pg_notify('authority_changes', '');
     RETURN NULL;
 END $$;
+
+-- Deferred once more, behind all the above: the last change of a tenant writes its revision. Each
+-- of them writing the same row would leave as many dead versions for the next to step over.
+CREATE FUNCTION raise_revision() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF NEW.tenant_revision = (SELECT tenant_revision FROM authority_changes
+                              WHERE tenant_id = NEW.tenant_id
+                              ORDER BY tenant_revision DESC LIMIT 1) THEN
+        INSERT INTO tenant_revisions VALUES (NEW.tenant_id, NEW.tenant_revision)
+        ON CONFLICT (tenant_id) DO UPDATE SET revision = EXCLUDED.revision;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER raise_revision AFTER INSERT ON authority_changes
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION raise_revision();
 
 -- The present revision of each tenant, and none of them moves before this transaction has ended.
 -- The lock comes first and the reading is a statement of its own: its snapshot is younger.
@@ -146,21 +174,19 @@ END $$;
 
 CREATE PROCEDURE govern(
     name regclass, authority boolean DEFAULT false, tenant text DEFAULT 'tenant_id',
-    secret text[] DEFAULT '{}'
+    secret text[] DEFAULT '{}', quiet text[] DEFAULT '{}'
 ) LANGUAGE plpgsql AS $$
-DECLARE
-    arguments text := (SELECT string_agg(quote_literal(word), ', ' ORDER BY place)
-                       FROM unnest(tenant || secret) WITH ORDINALITY AS t (word, place));
 BEGIN
     CALL guard(name, tenant);
-    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO authority_tenant, authority_system',
-                   name);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s
+                    TO authority_tenant, authority_system', name);
     EXECUTE format('CREATE TRIGGER keep_version AFTER INSERT OR UPDATE OR DELETE ON %s
-                    FOR EACH ROW EXECUTE FUNCTION keep_version(%s)', name, arguments);
+                    FOR EACH ROW EXECUTE FUNCTION keep_version(%L, %L, %L)',
+                   name, tenant, secret, quiet);
     IF authority THEN
         EXECUTE format('CREATE CONSTRAINT TRIGGER log_change AFTER INSERT OR UPDATE OR DELETE ON %s
                         DEFERRABLE INITIALLY DEFERRED
-                        FOR EACH ROW EXECUTE FUNCTION log_change(%L)', name, tenant);
+                        FOR EACH ROW EXECUTE FUNCTION log_change(%L, %L)', name, tenant, quiet);
     END IF;
 END $$;
 
@@ -179,14 +205,11 @@ BEGIN
                     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', name);
 END $$;
 
--- With `tenant` NULL the rows belong to no tenant, and whoever has the right reads them.
 CREATE PROCEDURE append_only(name regclass, tenant text DEFAULT 'tenant_id') LANGUAGE plpgsql AS $$
 DECLARE
     part regclass;
 BEGIN
-    IF tenant IS NOT NULL THEN
-        CALL guard(name, tenant);
-    END IF;
+    CALL guard(name, tenant);
     EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON %s
                     FOR EACH ROW EXECUTE FUNCTION refuse_change()', name);
     EXECUTE format('REVOKE ALL ON %s FROM PUBLIC', name);
@@ -223,7 +246,8 @@ BEGIN
     EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)',
                    name, part, lower, upper);
     IF EXISTS (SELECT FROM pg_trigger
-               WHERE tgrelid = format('%I', name)::regclass AND tgname = 'append_only_truncate') THEN
+               WHERE tgrelid = format('%I', name)::regclass
+                 AND tgname = 'append_only_truncate') THEN
         CALL refuse_truncation(format('%I', part)::regclass);
     END IF;
 END $$;

@@ -139,8 +139,9 @@ CREATE TABLE policy_versions (
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     PRIMARY KEY (policy_id, version),
+    -- A text is kept before its policy is written, in one transaction.
     CONSTRAINT policy_versions_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
-        REFERENCES policies (tenant_id, id)
+        REFERENCES policies (tenant_id, id) DEFERRABLE INITIALLY DEFERRED
 );
 CALL append_only('policy_versions');
 

@@ -48,10 +48,11 @@ pub(crate) fn field(field: &FieldDescriptor) -> String {
     match field.name() {
         word @ ("type" | "match" | "move" | "ref" | "use" | "where" | "in" | "for" | "as"
         | "loop" | "mod" | "fn" | "if" | "else" | "enum" | "struct" | "trait" | "impl"
-        | "static" | "const" | "async" | "await" | "dyn" | "return" | "break" | "continue"
-        | "override" | "final" | "abstract" | "virtual" | "box" | "try" | "yield" | "macro"
-        | "priv" | "typeof" | "unsized" | "become" | "do" | "extern" | "false" | "true"
-        | "let" | "mut" | "pub" | "unsafe" | "while" | "gen") => format!("r#{word}"),
+        | "static" | "const" | "async" | "await" | "dyn" | "return" | "break"
+        | "continue" | "override" | "final" | "abstract" | "virtual" | "box" | "try"
+        | "yield" | "macro" | "priv" | "typeof" | "unsized" | "become" | "do"
+        | "extern" | "false" | "true" | "let" | "mut" | "pub" | "unsafe" | "while"
+        | "gen") => format!("r#{word}"),
         word => word.to_owned(),
     }
 }

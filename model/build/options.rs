@@ -50,8 +50,7 @@ pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {
     message.package_name().starts_with("authority.")
         && message.parent_pool().all_messages().filter(|m| resource(m).is_some()).any(|record| {
             record.fields().any(|field| {
-                !field.is_list()
-                    && matches!(field.kind(), Kind::Message(kind) if kind == *message)
+                !field.is_list() && matches!(field.kind(), Kind::Message(kind) if kind == *message)
             })
         })
 }
@@ -74,10 +73,7 @@ pub(crate) fn flag(message: &DynamicMessage, field: &str) -> bool {
 }
 
 pub(crate) fn text(message: &DynamicMessage, field: &str) -> String {
-    message
-        .get_field_by_name(field)
-        .and_then(|v| v.as_str().map(str::to_owned))
-        .unwrap_or_default()
+    message.get_field_by_name(field).and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 pub(crate) fn texts(message: &DynamicMessage, field: &str) -> Vec<String> {

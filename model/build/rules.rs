@@ -95,7 +95,10 @@ fn check(field: &FieldDescriptor) -> String {
                 true => format!("self.{rust}.as_deref()"),
                 false => format!("Some(&self.{rust})"),
             };
-            format!("found.text({name:?}, {value}, &{});\n", text_rule(required, rules.of("string")))
+            format!(
+                "found.text({name:?}, {value}, &{});\n",
+                text_rule(required, rules.of("string"))
+            )
         }
         Kind::Int32 | Kind::Int64 | Kind::Uint32 => {
             let rule = ["int32", "int64", "uint32"].into_iter().find_map(|kind| rules.of(kind));

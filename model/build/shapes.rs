@@ -27,7 +27,14 @@ pub(crate) fn of(message: &MessageDescriptor) -> String {
 fn request(message: &MessageDescriptor, path: &str) -> String {
     let mut code = String::new();
     if is_text(message, "id") {
-        let _ = writeln!(code, "impl Named for {path} {{ fn id(&self) -> &str {{ &self.id }} }}");
+        let deleted = match message.get_field_by_name("deleted") {
+            Some(_) => "fn deleted(&self) -> bool { self.deleted }",
+            None => "",
+        };
+        let _ = writeln!(
+            code,
+            "impl Named for {path} {{ fn id(&self) -> &str {{ &self.id }} {deleted} }}"
+        );
     }
     if is_text(message, "page_token") {
         code += &listing(message, path);
@@ -196,10 +203,8 @@ fn members(message: &MessageDescriptor) -> (String, String, String) {
             }
             _ => {
                 free.push(format!("{name:?}"));
-                let _ = writeln!(
-                    merge,
-                    "{name:?} => self.{rust} = std::mem::take(&mut from.{rust}),"
-                );
+                let _ =
+                    writeln!(merge, "{name:?} => self.{rust} = std::mem::take(&mut from.{rust}),");
             }
         }
     }

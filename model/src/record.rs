@@ -9,6 +9,10 @@ use crate::{
 /// A request about one record.
 pub trait Named {
     fn id(&self) -> &str;
+    /// Whether a soft-deleted one is meant too.
+    fn deleted(&self) -> bool {
+        false
+    }
 }
 
 /// A request for one page of a list.

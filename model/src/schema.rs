@@ -451,3 +451,82 @@ diesel::table! {
         updated_at -> Timestamptz,
     }
 }
+
+diesel::table! {
+    record_versions (version) {
+        version -> Int8,
+        table_name -> Text,
+        entity_id -> Text,
+        tenant_id -> Nullable<Text>,
+        actor -> Text,
+        valid_from -> Timestamptz,
+        valid_to -> Nullable<Timestamptz>,
+        body -> Nullable<Jsonb>,
+    }
+}
+
+diesel::table! {
+    authority_changes (seq) {
+        seq -> Int8,
+        tenant_id -> Text,
+        tenant_revision -> Int8,
+        table_name -> Text,
+        entity_id -> Text,
+        at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    tenant_revisions (tenant_id) {
+        tenant_id -> Text,
+        revision -> Int8,
+    }
+}
+
+diesel::table! {
+    approvals (id) {
+        id -> Text,
+        tenant_id -> Text,
+        decision_id -> Text,
+        subject -> Text,
+        action -> Text,
+        reason_code -> Text,
+        request_digest -> Bytea,
+        needed -> Int4,
+        roles -> Array<Text>,
+        state -> Text,
+        created_at -> Timestamptz,
+        expires_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    decisions (id) {
+        id -> Text,
+        tenant_id -> Text,
+        subject -> Text,
+        action -> Text,
+        decision -> Text,
+        reason_code -> Text,
+        evaluated_at -> Timestamptz,
+        record -> Bytea,
+        kid -> Text,
+        signature -> Bytea,
+        context -> Bytea,
+        context_salt -> Bytea,
+        facts -> Bytea,
+        facts_salt -> Bytea,
+    }
+}
+
+diesel::table! {
+    decision_keys (tenant_id, scope, key) {
+        tenant_id -> Text,
+        scope -> Text,
+        key -> Text,
+        request_sha256 -> Bytea,
+        decision_id -> Text,
+        answer -> Bytea,
+        created_at -> Timestamptz,
+    }
+}

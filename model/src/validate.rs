@@ -183,8 +183,7 @@ fn holds_nul(key: &str, value: &Value) -> bool {
 
 /// `local@domain.tld` as it is used on the internet; deliberately narrower than RFC 5321.
 fn is_email(value: &str) -> bool {
-    const PATTERN: &str =
-        r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$";
+    const PATTERN: &str = r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$";
     value.len() <= 254 && matches(PATTERN, value)
 }
 

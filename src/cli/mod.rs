@@ -3,6 +3,7 @@
 //! Commands act through [`Actions`], so that this folder knows of the service only what it asks.
 
 mod args;
+pub(crate) mod banner;
 mod health;
 mod outcome;
 
@@ -83,7 +84,7 @@ async fn act(actions: &impl Actions, command: Command, config: Config) -> Result
         Command::ApiKey(ApiKey::Create(request)) => {
             Said::named("api_key", actions.api_key(config, request).await?)
         }
-        Command::Migrate => Said::list("migrations", actions.migrate(config).await?),
+        Command::Migrate => Said::list("migrations", &actions.migrate(config).await?),
         Command::Seed(Seed::Demo) => Said::named("demo", actions.seed_demo(config).await?),
         Command::Healthcheck => Said::named("status", health::check(config.listen.main).await?),
         Command::Openapi | Command::Completions { .. } | Command::Config { .. } => Said::nothing(),

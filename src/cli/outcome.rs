@@ -43,7 +43,7 @@ impl Said {
         Self { json: json!({ name: text }), text }
     }
 
-    pub(super) fn list(name: &str, items: Vec<String>) -> Self {
+    pub(super) fn list(name: &str, items: &[String]) -> Self {
         Self { text: items.join("\n"), json: json!({ name: items }) }
     }
 

@@ -114,3 +114,99 @@ fn tell(error: &figment::Error) -> String {
         kind => format!("`{place}`: {kind}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Environment;
+
+    fn sources(environment: &[(&str, &str)]) -> Sources {
+        let environment =
+            environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Sources { environment: environment.collect(), ..Sources::default() }
+    }
+
+    fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.toml");
+        std::fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn flag_beats_environment_beats_file_beats_default() {
+        let (_folder, path) = file(
+            "environment = \"production\"\n[decide]\nmax_staleness_seconds = 1\n\
+             valid_for_seconds = 2\n[listen]\nmain = \"127.0.0.1:1\"\nops = \"127.0.0.1:2\"",
+        );
+        let mut sources = sources(&[
+            ("AGENT_AUTHORITY__LISTEN__MAIN", "127.0.0.1:3"),
+            ("AGENT_AUTHORITY__DECIDE__VALID_FOR_SECONDS", "4"),
+            ("AGENT_AUTHORITY_CONFIG", "is clap's"),
+            ("PATH", "/bin"),
+        ]);
+        sources.file = Some(path);
+        sources.flags = vec![("listen.main", "[::1]:5".to_owned())];
+        let config = Config::load(&sources).unwrap();
+        assert_eq!(config.listen.main, "[::1]:5".parse().unwrap());
+        assert_eq!(config.listen.ops, "127.0.0.1:2".parse().unwrap());
+        assert_eq!(config.decide.valid_for_seconds, 4);
+        assert_eq!(config.decide.max_staleness_seconds, 1);
+        assert_eq!(config.limits.drain_seconds, 10);
+        assert_eq!(config.environment, Environment::Production);
+    }
+
+    #[test]
+    fn a_name_that_means_nothing_is_told_the_nearest_that_does() {
+        for (name, told) in [
+            (
+                "AGENT_AUTHORITY__LISTEN__MIAN",
+                "no setting `listen.mian`; did you mean `listen.main`?",
+            ),
+            ("AGENT_AUTHORITY__DATABSE__URL", "no setting `databse`; did you mean `database`?"),
+        ] {
+            let error = Config::load(&sources(&[(name, "x")])).unwrap_err();
+            assert_eq!(error.to_string(), told);
+        }
+        let (_folder, path) = file("[limits]\ndrain_second = 3");
+        let error = Config::load(&Sources { file: Some(path), ..Sources::default() }).unwrap_err();
+        let told = "no setting `limits.drain_second`; did you mean `limits.drain_seconds`?";
+        assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_setting_and_a_secret_is_never_told() {
+        let load = |name, value| Config::load(&sources(&[(name, value)]));
+        let error = load("AGENT_AUTHORITY__LIMITS__STREAMS", "many").unwrap_err().to_string();
+        assert!(error.starts_with("`limits.streams`: "), "{error}");
+        let error = load("AGENT_AUTHORITY__CORS__ORIGINS", "*").unwrap_err().to_string();
+        assert!(error.contains("`*` is no origin"), "{error}");
+
+        let (_folder, path) = file("[keys]\nring = [\"hush\"]");
+        let error = Config::load(&Sources { file: Some(path), ..Sources::default() }).unwrap_err();
+        assert!(!error.to_string().contains("hush"), "{error}");
+
+        let config = load("AGENT_AUTHORITY__KEYS__RING", "{hush}").unwrap();
+        assert_eq!(config.keys.ring.as_ref().unwrap().reveal(), "{hush}");
+        let shown = format!("{config:?}{}", toml::to_string(&config).unwrap());
+        assert!(!shown.contains("hush") && shown.contains("***"), "{shown}");
+    }
+
+    #[test]
+    fn lists_may_be_text_and_database_url_is_honoured() {
+        let config = Config::load(&sources(&[
+            ("DATABASE_URL", "postgres://a"),
+            ("AGENT_AUTHORITY__CORS__ORIGINS", "https://A.example, http://localhost:3000/"),
+            ("AGENT_AUTHORITY__TRUSTED_PROXIES", "10.0.0.0/8,::1"),
+        ]))
+        .unwrap();
+        assert_eq!(config.database.url.unwrap().reveal(), "postgres://a");
+        assert_eq!(config.cors.origins, ["https://a.example", "http://localhost:3000"]);
+        assert_eq!(config.trusted_proxies.len(), 2);
+        let config = Config::load(&sources(&[
+            ("AGENT_AUTHORITY__DATABASE__URL", "postgres://b"),
+            ("DATABASE_URL", "postgres://a"),
+        ]));
+        assert_eq!(config.unwrap().database.url.unwrap().reveal(), "postgres://b");
+    }
+}

@@ -111,3 +111,41 @@ impl Config {
         .filter_map(|(name, address)| Some((name, address?)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Environment, Secret};
+
+    #[test]
+    fn production_tells_all_that_is_missing_at_once() {
+        let mut config = Config { environment: Environment::Production, ..Config::default() };
+        let told = config.validate().unwrap_err().to_string();
+        for missing in ["identity.issuer", "identity.audience", "keys.ring", "DATABASE_URL"] {
+            assert!(told.contains(missing), "{missing}: {told}");
+        }
+        config.identity.issuer = Some("https://id.example.org".to_owned());
+        config.identity.audience = Some("authority".to_owned());
+        config.keys.ring = Some(Secret::new("ring"));
+        config.database.url = Some(Secret::new("postgres://db"));
+        config.listen.main = "0.0.0.0:8080".parse().unwrap();
+        config.validate().unwrap();
+        config.identity.dev_provider = Some(true);
+        assert!(config.validate().unwrap_err().to_string().contains("signs tokens for anyone"));
+    }
+
+    #[test]
+    fn development_stays_on_the_loopback() {
+        let mut config = Config::default();
+        config.validate().unwrap();
+        config.listen.admin = Some("0.0.0.0:80".parse().unwrap());
+        assert!(config.validate().unwrap_err().to_string().contains("`listen.admin`"));
+    }
+
+    #[test]
+    fn no_bound_may_be_nothing() {
+        let mut config = Config::default();
+        config.limits.idle_seconds = 0;
+        assert!(config.validate().unwrap_err().to_string().contains("limits.idle_seconds"));
+    }
+}

@@ -27,8 +27,16 @@ pub enum AmountError {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "Written", into = "String")]
 pub struct Amount(i64);
+
+/// An amount as JSON may write it: decimal text, or a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Number(Number),
+}
 
 impl Amount {
     pub const ZERO: Self = Self(0);
@@ -102,11 +110,14 @@ impl fmt::Display for Amount {
     }
 }
 
-impl TryFrom<String> for Amount {
+impl TryFrom<Written> for Amount {
     type Error = AmountError;
 
-    fn try_from(text: String) -> Result<Self, AmountError> {
-        text.parse()
+    fn try_from(written: Written) -> Result<Self, AmountError> {
+        match written {
+            Written::Text(text) => text.parse(),
+            Written::Number(number) => Self::from_number(&number),
+        }
     }
 }
 

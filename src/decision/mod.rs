@@ -1,33 +1,150 @@
-//! The decision core: `decide(request, facts, at)`, pure.
+//! The decision core: [`decide`], pure.
 //!
-//! No clock, no input or output, no randomness, no unordered iteration: seal the arguments, run
-//! it again anywhere, get the same verdict. docs: decision.md of the design.
+//! No clock, no input or output, no randomness, no unordered iteration: seal the arguments, run it
+//! again anywhere, get the same verdict. Stages, in order: authority, purpose, rules, decision.
+
+mod authority;
+mod candidate;
+mod case;
+mod limits;
+mod people;
+mod reality;
+mod rules;
+mod world;
 
 pub mod amount;
 pub mod bounds;
+pub mod delegation;
 pub mod facts;
+pub mod facts_index;
 pub mod gate;
 pub mod hours;
 pub mod levels;
 pub mod moment;
 pub mod pattern;
 pub mod policy;
+pub mod policy_index;
+pub mod purpose;
 pub mod reason;
+pub mod records;
 pub mod request;
+pub mod statement;
+pub mod target;
 pub mod trace;
 pub mod verdict;
 
-/// The version of the rules in this folder; every record names it.
-pub const SEMANTICS: &str = "authority/1";
+use chrono::{DateTime, TimeDelta, Utc};
 
 pub use self::{
     amount::Amount,
     bounds::Bounds,
     facts::{Facts, FactsDocument, Gathered},
     levels::Decision,
+    limits::counters_needed,
     pattern::Pattern,
-    policy::{CompiledPolicy, PolicyIndex, PolicyKeys, PolicyReference, Target},
+    policy::{CompiledPolicy, PolicyError, PolicyReference},
+    policy_index::{PolicyIndex, PolicyKeys},
+    purpose::{Admission, admit},
     reason::Reason,
     request::{Draft, Request},
+    target::Target,
     verdict::Verdict,
 };
+use self::{
+    authority::Choice,
+    case::Case,
+    levels::words,
+    rules::Rules,
+    verdict::{ApprovalsNeeded, Claims},
+};
+
+/// The version of the rules in this folder; every record names it.
+pub const SEMANTICS: &str = "authority/1";
+
+/// Decides whether the action is permitted at `at`, given the facts. The same arguments give the
+/// same verdict, always.
+pub fn decide(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Verdict {
+    let case = Case::new(request, facts, at);
+    let choice = authority::choose(&case);
+    // A refusal is final; the rules are still heard where the whole trace was asked for.
+    let rules = match choice.refusal {
+        Some(_) if !request.explain => Rules::default(),
+        _ => rules::hear(&case, &choice.candidate),
+    };
+    let trace = request.explain.then(|| trace::stages(&case, &choice, &rules));
+    let verdict = match choice.refusal {
+        Some(refusal) => denied(vec![refusal.reason]),
+        None if !rules.denials.is_empty() => denied_by(&rules),
+        None if !rules.holds.is_empty() => held(&choice, &rules),
+        None => permitted(&case, &choice, &rules),
+    };
+    Verdict { trace, ..verdict }
+}
+
+fn denied(reasons: Vec<Reason>) -> Verdict {
+    let reason_code = reasons.first().copied().unwrap_or(Reason::RuleError);
+    Verdict {
+        decision: Decision::Deny,
+        reason_code,
+        reasons,
+        obligations: Vec::new(),
+        stop_conditions: Vec::new(),
+        approvals_needed: None,
+        authority: None,
+        claims: Claims::default(),
+        valid_until: None,
+        advice: Vec::new(),
+        trace: None,
+    }
+}
+
+fn denied_by(rules: &Rules<'_>) -> Verdict {
+    Verdict { advice: owned(&rules.advice), ..denied(rules.denials.clone()) }
+}
+
+fn held(choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict {
+    let approvals_needed: Option<ApprovalsNeeded> = rules.needed.said();
+    let (authority, advice) = (choice.candidate.used(), owned(&rules.advice));
+    let held = denied(rules.holds.clone());
+    Verdict { decision: Decision::RequireApproval, approvals_needed, authority, advice, ..held }
+}
+
+fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict {
+    let candidate = &choice.candidate;
+    let mut obligations = vec!["audit.emit"];
+    obligations.extend(&rules.obligations);
+    let mut stop_conditions = vec!["actor.stop_signal"];
+    stop_conditions.extend(candidate.delegation_id().map(|_| "delegation.revoked"));
+    stop_conditions.extend(&rules.stop_conditions);
+    rules::distinct(&mut obligations);
+    rules::distinct(&mut stop_conditions);
+    let claims = Claims {
+        approval_id: rules.approval.map(str::to_owned),
+        counters: limits::claims(case, candidate),
+    };
+    Verdict {
+        // Nothing is permitted without these constraints, so it is never a bare allow.
+        decision: Decision::AllowWithConstraints,
+        obligations: owned(&obligations),
+        stop_conditions: owned(&stop_conditions),
+        authority: candidate.used(),
+        claims,
+        valid_until: Some(valid_until(case, choice)),
+        advice: owned(&rules.advice),
+        ..denied(vec![Reason::PermissionGranted])
+    }
+}
+
+/// The tenant's span from now, or less where the authority or the purpose ends before.
+fn valid_until(case: &Case<'_>, choice: &Choice<'_>) -> DateTime<Utc> {
+    let tenant = case.gathered.tenant.as_deref();
+    let seconds = tenant.map_or(facts::default_validity(), |tenant| tenant.valid_for_seconds);
+    let span = case.at.checked_add_signed(TimeDelta::seconds(seconds.into()));
+    let purpose = case.purpose().and_then(|purpose| purpose.window.until);
+    let ends = [choice.candidate.until(), purpose];
+    ends.into_iter().flatten().fold(span.unwrap_or(case.at), Ord::min)
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}

@@ -68,9 +68,8 @@ impl Pattern {
     pub fn is_within(&self, outer: &Self) -> bool {
         match (self, outer) {
             (_, Self::All) => true,
-            (Self::All, _) => false,
+            (Self::All, _) | (Self::Below(_), Self::Exact(_)) => false,
             (Self::Exact(name), _) => outer.covers(name),
-            (Self::Below(_), Self::Exact(_)) => false,
             (Self::Below(own), Self::Below(prefix)) => own == prefix || is_below(own, prefix),
         }
     }

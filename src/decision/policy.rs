@@ -1,14 +1,25 @@
-//! Policies: Cedar text on policy records, checked on write, compiled once, indexed.
+//! Policy records: Cedar text checked on write and compiled once.
+//!
+//! A record's text holds one statement or more; each becomes a [`Statement`] of its own, so that
+//! only those that can match an action are evaluated.
 
-use std::sync::Arc;
-
+use cedar_policy::{ParseErrors, PolicySet};
+use miette::Diagnostic;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{
-    levels::{EffectClass, PrincipalClass, RiskTier},
     moment::Window,
-    pattern::Pattern,
+    statement::{ActionScope, Statement},
+    target::{Aspects, Target},
 };
+use std::str::FromStr;
+
+/// The longest text of one record, in bytes.
+pub const LONGEST_TEXT: usize = 64 * 1024;
+/// The longest single statement, in bytes: what a parser may recurse over.
+pub const LONGEST_STATEMENT: usize = 16 * 1024;
+/// The deepest nesting of brackets.
+pub const DEEPEST_NESTING: usize = 64;
 
 /// What a policy record is, without its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,34 +33,74 @@ pub struct PolicyReference {
     pub effective: Window,
 }
 
-/// An applies-to row's `target_class`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Target {
-    Everywhere,
-    Action(Pattern),
-    EffectClass(EffectClass),
-    RiskTier(RiskTier),
-    PrincipalClass(PrincipalClass),
-    ResourceKind(String),
-    Purpose(String),
-    Jurisdiction(String),
+/// Why a policy's text is refused: `line` and `column` count from 1, columns in characters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {problem}")]
+pub struct PolicyError {
+    pub line: usize,
+    pub column: usize,
+    pub problem: String,
 }
 
-/// Why a policy's text or target is refused on write.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PolicyError {
-    /// `line` and `column` count from 1; columns count characters.
-    #[error("line {line}, column {column}: {problem}")]
-    Text { line: usize, column: usize, problem: String },
-    #[error("{0}")]
-    Target(String),
+impl PolicyError {
+    pub(super) fn at(text: &str, offset: usize, problem: impl Into<String>) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        Self { line, column, problem: problem.into() }
+    }
 }
 
 /// A policy record ready to be evaluated.
 #[derive(Debug)]
 pub struct CompiledPolicy {
     pub reference: PolicyReference,
+    statements: Vec<Statement>,
+}
+
+impl CompiledPolicy {
+    /// Checks and compiles a record's text.
+    ///
+    /// # Errors
+    /// Syntax, templates, unknown entity types or annotations, annotations out of place; with the
+    /// place in the text.
+    pub fn compile(reference: PolicyReference, text: &str) -> Result<Self, PolicyError> {
+        let spans = split(text)?;
+        let set = PolicySet::from_str(text).map_err(|why| parse_error(text, &why))?;
+        let known = set.num_of_policies() + set.num_of_templates();
+        if spans.is_empty() {
+            return Err(PolicyError::at(text, 0, "the policy has no statement"));
+        }
+        if spans.len() != known {
+            return Err(PolicyError::at(text, 0, "the statements cannot be told apart"));
+        }
+        let statements = spans
+            .iter()
+            .enumerate()
+            .map(|(ordinal, span)| Statement::compile(&reference.id, ordinal, text, span.clone()))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { reference, statements })
+    }
+
+    /// Whether one of the record's applies-to rows matches; no row: everywhere.
+    pub fn applies(&self, aspects: &Aspects<'_>) -> bool {
+        let rows = &self.reference.applies_to;
+        rows.is_empty() || rows.iter().any(|target| target.matches(aspects))
+    }
+
+    /// The statements whose own action constraint admits the action.
+    pub fn statements(&self, action: &str) -> impl Iterator<Item = &Statement> {
+        self.statements.iter().filter(move |statement| statement.action.admits(action))
+    }
+
+    /// The action constraints of all statements; none where a statement is without.
+    pub(super) fn scopes(&self) -> Option<Vec<&ActionScope>> {
+        let scope = |s: &'_ Statement| !matches!(s.action, ActionScope::Any);
+        self.statements
+            .iter()
+            .all(scope)
+            .then(|| self.statements.iter().map(|statement| &statement.action).collect())
+    }
 }
 
 impl PartialEq for CompiledPolicy {
@@ -58,103 +109,67 @@ impl PartialEq for CompiledPolicy {
     }
 }
 
+/// As its reference: the text is stored once, by its digest.
 impl Serialize for CompiledPolicy {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.reference.serialize(to)
     }
 }
 
-impl CompiledPolicy {
-    /// Checks and compiles.
-    pub fn compile(reference: PolicyReference, _text: &str) -> Result<Self, PolicyError> {
-        Ok(Self { reference })
+fn parse_error(text: &str, errors: &ParseErrors) -> PolicyError {
+    let first = errors.iter().next();
+    let offset = first
+        .and_then(Diagnostic::labels)
+        .and_then(|mut labels| labels.next())
+        .map_or(0, |label| label.offset());
+    let problem = first.map_or_else(|| errors.to_string(), ToString::to_string);
+    PolicyError::at(text, offset, problem)
+}
+
+/// Each statement's bytes, from its first token to its semicolon. Done here and not by Cedar's
+/// parser, which tells no places of statements; the caller checks that both count alike.
+fn split(text: &str) -> Result<Vec<std::ops::Range<usize>>, PolicyError> {
+    if text.len() > LONGEST_TEXT {
+        return Err(PolicyError::at(text, 0, "the policy is longer than 64 KiB"));
     }
-}
-
-/// The look-up keys by which policies are found.
-#[derive(Clone, Copy, Debug)]
-pub struct PolicyKeys<'a> {
-    pub action: &'a str,
-    pub purpose: Option<&'a str>,
-    pub principal_class: Option<PrincipalClass>,
-    pub resource_kind: Option<&'a str>,
-}
-
-/// A tenant's policies in force at one revision, found by what a request can match.
-#[derive(Debug, Default)]
-pub struct PolicyIndex {
-    policies: Vec<Arc<CompiledPolicy>>,
-}
-
-impl PolicyIndex {
-    pub fn new(policies: Vec<Arc<CompiledPolicy>>) -> Self {
-        Self { policies }
-    }
-
-    /// Those that can apply, in order of id.
-    pub fn candidates(&self, _keys: PolicyKeys<'_>) -> impl Iterator<Item = &Arc<CompiledPolicy>> {
-        self.policies.iter()
-    }
-}
-
-impl TryFrom<String> for Target {
-    type Error = PolicyError;
-
-    fn try_from(text: String) -> Result<Self, PolicyError> {
-        text.parse()
-    }
-}
-
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
-        target.to_string()
-    }
-}
-
-impl std::fmt::Display for Target {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Everywhere => to.write_str("*"),
-            Self::Action(pattern) => write!(to, "action:{pattern}"),
-            Self::EffectClass(class) => write!(to, "effect_class:{class}"),
-            Self::RiskTier(tier) => write!(to, "risk_tier:{tier}"),
-            Self::PrincipalClass(class) => write!(to, "principal_class:{class}"),
-            Self::ResourceKind(kind) => write!(to, "resource_kind:{kind}"),
-            Self::Purpose(slug) => write!(to, "purpose:{slug}"),
-            Self::Jurisdiction(code) => write!(to, "jurisdiction:{code}"),
+    let mut spans = Vec::new();
+    let mut start = None;
+    let mut depth = 0_usize;
+    let mut bytes = text.bytes().enumerate().peekable();
+    while let Some((place, byte)) = bytes.next() {
+        match byte {
+            b'/' if bytes.peek().is_some_and(|(_, next)| *next == b'/') => {
+                while bytes.next_if(|(_, next)| *next != b'\n').is_some() {}
+                continue;
+            }
+            b'"' => {
+                start.get_or_insert(place);
+                while let Some((_, inner)) = bytes.next() {
+                    match inner {
+                        b'\\' => drop(bytes.next()),
+                        b'"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b';' => {
+                let from = start.take().unwrap_or(place);
+                spans.push(from..place + 1);
+                continue;
+            }
+            _ => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            let from = *start.get_or_insert(place);
+            if depth > DEEPEST_NESTING {
+                return Err(PolicyError::at(text, place, "brackets are nested deeper than 64"));
+            }
+            if place - from > LONGEST_STATEMENT {
+                return Err(PolicyError::at(text, from, "the statement is longer than 16 KiB"));
+            }
         }
     }
-}
-
-impl std::str::FromStr for Target {
-    type Err = PolicyError;
-
-    fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let refuse = || {
-            PolicyError::Target(format!(
-                "`{text}` is no target: write `*`, `action:<pattern>`, `effect_class:<word>`, \
-             `risk_tier:<word>`, `principal_class:<word>`, `resource_kind:<word>`, \
-             `purpose:<slug>` or `jurisdiction:<code>`"
-            ))
-        };
-        if text == "*" {
-            return Ok(Self::Everywhere);
-        }
-        let (class, value) = text.split_once(':').ok_or_else(refuse)?;
-        let plain = || {
-            let sound = !value.is_empty() && value.len() <= 128 && !value.contains(['\0', ' ']);
-            sound.then(|| value.to_owned())
-        };
-        match class {
-            "action" => value.parse().ok().map(Self::Action),
-            "effect_class" => EffectClass::from_word(value).map(Self::EffectClass),
-            "risk_tier" => RiskTier::from_word(value).map(Self::RiskTier),
-            "principal_class" => PrincipalClass::from_word(value).map(Self::PrincipalClass),
-            "resource_kind" => plain().map(Self::ResourceKind),
-            "purpose" => plain().map(Self::Purpose),
-            "jurisdiction" => plain().map(Self::Jurisdiction),
-            _ => None,
-        }
-        .ok_or_else(refuse)
-    }
+    Ok(spans)
 }

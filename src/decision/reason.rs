@@ -2,7 +2,7 @@
 //!
 //! Served at `GET /v1/reason-codes`. A code once given is never renamed: records hold it.
 
-use super::levels::words;
+use super::levels::{Decision, words};
 
 words! {
     /// The stages of a decision, in order.
@@ -91,6 +91,20 @@ reasons! {
     RiskProhibited Rules "risk_prohibited" "the action's risk tier is never permitted";
     DeclarationRequired Rules "declaration_required" "the tenant requires that request or tool declare effect and risk, and neither does";
     OversightRequired Rules "oversight_required" "the action's effect and risk ask for people's approval first";
+}
+
+impl Reason {
+    /// The decision that this code comes with.
+    pub const fn decision(self) -> Decision {
+        match self {
+            Self::PermissionGranted => Decision::Allow,
+            Self::ApprovalThresholdBreach
+            | Self::OversightRequired
+            | Self::RealityRevalidationRequired
+            | Self::RealityReviewRequired => Decision::RequireApproval,
+            _ => Decision::Deny,
+        }
+    }
 }
 
 #[cfg(test)]

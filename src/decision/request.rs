@@ -182,10 +182,10 @@ pub fn validate(draft: &Draft) -> Vec<Fault> {
             "must be `svc:agent:<tenant>:<name>` or `svc:ent:<tenant>:principal:<id>`",
         );
     }
-    if !draft.action.is_empty() {
-        if let Err(why) = check_action(&draft.action) {
-            fault("action", &why.to_string());
-        }
+    if !draft.action.is_empty()
+        && let Err(why) = check_action(&draft.action)
+    {
+        fault("action", &why.to_string());
     }
     check_context(&draft.context, &mut fault);
     faults

@@ -2,8 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::levels::words;
-use super::reason::{Reason, Stage};
+use super::{
+    authority::{Choice, Refusal},
+    candidate::Candidate,
+    case::Case,
+    purpose,
+    reason::{Reason, Stage},
+    rules::Rules,
+    verdict::AuthorityKind,
+    words,
+};
 
 words! {
     /// How a stage or a step in it came out.
@@ -34,4 +42,66 @@ pub struct Step {
     pub reason_code: Option<Reason>,
     /// For people.
     pub detail: String,
+}
+
+/// The four stages of a case that was heard to the end.
+pub(super) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Vec<StageTrace> {
+    let authority = authority(choice);
+    let purpose = purpose(case, choice);
+    let rules = heard(rules);
+    let stages = [authority, purpose, rules];
+    let strongest = stages.iter().map(|stage| stage.outcome).max().unwrap_or(Outcome::Refuse);
+    let deciding = stages.iter().find(|stage| stage.outcome == strongest);
+    let reason_code = match strongest {
+        Outcome::Pass => Some(Reason::PermissionGranted),
+        _ => deciding.and_then(|stage| stage.reason_code),
+    };
+    let steps = Vec::new();
+    let decision = StageTrace { stage: Stage::Decision, outcome: strongest, reason_code, steps };
+    stages.into_iter().chain([decision]).collect()
+}
+
+fn authority(choice: &Choice<'_>) -> StageTrace {
+    let refusal = choice.refusal.filter(|refusal| refusal.reason.stage() == Stage::Authority);
+    let tried = |(candidate, refusal): &(Candidate<'_>, Option<Refusal>)| {
+        let (kind, id) = candidate.name()?;
+        let kind = match kind {
+            AuthorityKind::Delegation => "delegation",
+            AuthorityKind::Uses => "uses",
+            AuthorityKind::ActsIn => "acts_in",
+        };
+        Some(step(kind, id, refusal.map(|refusal| refusal.reason)))
+    };
+    let steps = choice.tried.iter().filter_map(tried).collect();
+    stage(Stage::Authority, refusal.map(|refusal| refusal.reason), steps)
+}
+
+fn purpose(case: &Case<'_>, choice: &Choice<'_>) -> StageTrace {
+    let candidate = &choice.candidate;
+    let refusal = purpose::is_known(case, candidate)
+        .and_then(|()| purpose::is_admitted(case, candidate))
+        .and_then(|()| purpose::is_in_scope(case, candidate))
+        .err();
+    let declared = case.request.purpose.iter().map(|slug| step("purpose", slug, refusal));
+    stage(Stage::Purpose, refusal, declared.collect())
+}
+
+fn heard(rules: &Rules<'_>) -> StageTrace {
+    let (outcome, reason_code) = match (rules.denials.first(), rules.holds.first()) {
+        (Some(reason), _) => (Outcome::Refuse, Some(*reason)),
+        (None, Some(reason)) => (Outcome::Hold, Some(*reason)),
+        (None, None) => (Outcome::Pass, None),
+    };
+    StageTrace { stage: Stage::Rules, outcome, reason_code, steps: rules.steps.clone() }
+}
+
+fn stage(stage: Stage, refusal: Option<Reason>, steps: Vec<Step>) -> StageTrace {
+    let outcome = refusal.map_or(Outcome::Pass, |_| Outcome::Refuse);
+    StageTrace { stage, outcome, reason_code: refusal, steps }
+}
+
+fn step(kind: &str, id: &str, refusal: Option<Reason>) -> Step {
+    let outcome = refusal.map_or(Outcome::Pass, |_| Outcome::Refuse);
+    let detail = refusal.map_or("passes", Reason::sentence).to_owned();
+    Step { kind: kind.to_owned(), id: id.to_owned(), outcome, reason_code: refusal, detail }
 }

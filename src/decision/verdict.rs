@@ -55,6 +55,16 @@ pub enum AuthorityKind {
     ActsIn,
 }
 
+impl AuthorityKind {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Delegation => "delegation",
+            Self::Uses => "uses",
+            Self::ActsIn => "acts_in",
+        }
+    }
+}
+
 /// What an allow spends. Empty on every other decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {

@@ -10,7 +10,26 @@ mod record;
 pub use facts::PreparedFacts;
 pub use record::{Asked, Recorded, record};
 
-use crate::keys;
+use crate::{
+    error::{ErrorCode, Refusal},
+    keys,
+};
+
+/// Why there is no record.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error("a part of the record does not serialise: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        tracing::error!(%error, "no record");
+        Self::plain(ErrorCode::Internal)
+    }
+}
 
 /// `kind` of a decision record.
 pub const RECORD_KIND: &str = "svc.decision.record.v1";

@@ -9,9 +9,14 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{PreparedFacts, RECORD_KIND, digest_text, salted_digest};
+use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
 use crate::{
-    decision::{Approval, Request, SEMANTICS, Spent, Verdict, moment},
+    decision::{
+        Request, SEMANTICS, Verdict,
+        facts::Spent,
+        moment,
+        records::Approval,
+    },
     keys::{self, Signer},
 };
 
@@ -121,9 +126,9 @@ struct Seen<'a> {
 /// Makes, names and signs the record of a decision.
 ///
 /// # Errors
-/// When a part does not serialise: a fault of this program, and no decision for the caller.
-pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, serde_json::Error> {
-    let salts: [u8; 32] = keys::random();
+/// When there is no randomness, or a part does not serialise: no decision for the caller.
+pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, Error> {
+    let salts: [u8; 32] = keys::random()?;
     let (mut context_salt, mut facts_salt) = ([0; 16], [0; 16]);
     context_salt.copy_from_slice(&salts[..16]);
     facts_salt.copy_from_slice(&salts[16..]);

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::tenant::TenantGraph;
 use crate::decision::{
-    facts::{Constraints, Used},
     pattern::Pattern,
+    records::{Constraints, Used},
 };
 
 /// One authority of an entity.

@@ -11,15 +11,22 @@ use std::{
 
 use authority_model::{
     proto::{delegation, registry},
-    schema::{self, authority_changes, tenant_revisions},
+    schema::{self, tenant_revisions},
 };
 use diesel::prelude::*;
-use diesel_async::{AsyncConnection, RunQueryDsl};
+use diesel_async::RunQueryDsl;
 use futures_util::TryStreamExt;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 
-use super::{Graph, Settings, rows::Authority, tail::{self, Changed}, tenant::TenantGraph};
+use super::{
+    Graph, Settings,
+    api_key::KeyRow,
+    log::{self, Changed},
+    rows::Authority,
+    tail,
+    tenant::TenantGraph,
+};
 use crate::store::{Db, Error, Store};
 
 /// A change to one tenant's graph.
@@ -29,7 +36,7 @@ type Put = Box<dyn FnOnce(&mut TenantGraph) + Send>;
 #[derive(Default)]
 pub(super) struct Rows {
     puts: Vec<(String, Put)>,
-    keys: Vec<ApiKey>,
+    keys: Vec<KeyRow>,
 }
 
 impl Rows {
@@ -38,28 +45,13 @@ impl Rows {
         self.puts.push((tenant, Box::new(move |graph| row.put(graph))));
     }
 
-    pub(super) fn split(self) -> (HashMap<String, Vec<Put>>, Vec<ApiKey>) {
+    pub(super) fn split(self) -> (HashMap<String, Vec<Put>>, Vec<KeyRow>) {
         let mut by_tenant: HashMap<String, Vec<Put>> = HashMap::new();
         for (tenant, put) in self.puts {
             by_tenant.entry(tenant).or_default().push(put);
         }
         (by_tenant, self.keys)
     }
-}
-
-/// An API key as identity needs it; the key itself is stored nowhere.
-#[derive(Clone, Debug, Queryable, Selectable)]
-#[diesel(table_name = schema::api_keys, check_for_backend(diesel::pg::Pg))]
-pub struct ApiKey {
-    pub id: String,
-    pub tenant_id: String,
-    pub public_id: String,
-    pub secret_mac: Vec<u8>,
-    pub scopes: Vec<String>,
-    pub principal_ids: Vec<String>,
-    pub status: String,
-    pub expires_at: Option<chrono::DateTime<chrono::Utc>>,
-    pub ip_allowlist: Vec<String>,
 }
 
 macro_rules! tables {
@@ -96,11 +88,7 @@ macro_rules! tables {
                         }
                     )*
                     "api_keys" => {
-                        found.keys = schema::api_keys::table
-                            .filter(schema::api_keys::id.eq_any(ids))
-                            .select(ApiKey::as_select())
-                            .load(db)
-                            .await?;
+                        found.keys = KeyRow::some(db, ids).await?;
                     }
                     other => tracing::error!(table = other, "the graph does not know this table"),
                 }
@@ -184,13 +172,9 @@ impl Graph {
 }
 
 async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
-    let last: Option<i64> = authority_changes::table
-        .select(diesel::dsl::max(authority_changes::seq))
-        .first(db)
-        .await?;
+    let last = log::last(db).await?;
     everything(db, graph).await?;
-    let keys: Vec<ApiKey> = schema::api_keys::table.select(ApiKey::as_select()).load(db).await?;
-    graph.put_keys(keys);
+    graph.put_keys(KeyRow::all(db).await?);
     let revisions: Vec<(String, i64)> = tenant_revisions::table
         .select((tenant_revisions::tenant_id, tenant_revisions::revision))
         .load(db)
@@ -201,15 +185,6 @@ async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
     for cell in graph.tenants.read().values() {
         cell.write().index_policies();
     }
-    graph.position.store(last.unwrap_or_default(), std::sync::atomic::Ordering::Release);
+    graph.position.store(last, std::sync::atomic::Ordering::Release);
     Ok(())
-}
-
-impl Graph {
-    pub(super) fn put_keys(&self, keys: Vec<ApiKey>) {
-        let mut known = self.keys.write();
-        for key in keys {
-            known.insert(key.public_id.clone(), Arc::new(key));
-        }
-    }
 }

@@ -4,8 +4,10 @@
 //! tail (`tail.rs`) follows `authority_changes`, whose order is the order of commits; how old its
 //! last look may be is bounded, and the fence at commit catches whatever it has not seen.
 
+mod api_key;
 mod grants;
 mod load;
+mod log;
 mod node;
 mod rows;
 mod settings;
@@ -26,7 +28,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use tokio::sync::{Notify, watch};
 
 pub use grants::GrantView;
-pub use load::ApiKey;
+pub use api_key::ApiKey;
 pub use node::Profile;
 pub use settings::Settings;
 pub use tenant::TenantGraph;

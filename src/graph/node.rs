@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::shelf::{Hangs, Row};
-use crate::decision::facts;
+use crate::decision::records;
 
 /// A tenant's settings, as far as others than the core ask for them.
 #[derive(Clone, Debug, Default)]
@@ -15,19 +15,19 @@ pub struct Profile {
 }
 
 pub(super) struct Principal {
-    pub(super) fact: Arc<facts::Principal>,
+    pub(super) fact: Arc<records::Principal>,
     pub(super) model_id: Option<String>,
 }
 
 pub(super) struct Membership {
     pub(super) id: String,
     pub(super) principal_id: String,
-    pub(super) fact: Arc<facts::Membership>,
+    pub(super) fact: Arc<records::Membership>,
 }
 
 pub(super) struct ActsIn {
     pub(super) principal_id: String,
-    pub(super) fact: Arc<facts::ActsIn>,
+    pub(super) fact: Arc<records::ActsIn>,
 }
 
 /// A `uses` row; what it names is looked up when it is gathered, since either may change.
@@ -35,7 +35,7 @@ pub(super) struct Uses {
     pub(super) agent_id: String,
     pub(super) used_id: String,
     pub(super) used_kind: String,
-    pub(super) row: Arc<facts::UsesRow>,
+    pub(super) row: Arc<records::UsesRow>,
 }
 
 pub(super) struct Policy {
@@ -70,15 +70,15 @@ rows! {
     Uses: row.id;
     Policy: id;
     AppliesTo: id;
-    facts::Delegation: id;
-    facts::Grant: id;
-    facts::Purpose: id;
-    facts::Tool: id;
-    facts::Model: id;
-    facts::ExternalApp: id;
-    facts::Resource: id;
-    facts::Workspace: id;
-    facts::Project: id;
+    records::Delegation: id;
+    records::Grant: id;
+    records::Purpose: id;
+    records::Tool: id;
+    records::Model: id;
+    records::ExternalApp: id;
+    records::Resource: id;
+    records::Workspace: id;
+    records::Project: id;
 }
 
 macro_rules! hangs {
@@ -95,7 +95,7 @@ hangs! {
     ActsIn: principal_id;
     Uses: agent_id;
     AppliesTo: policy_id;
-    facts::Delegation: delegate_id;
-    facts::Grant: resource_id;
-    facts::Purpose: slug;
+    records::Delegation: delegate_id;
+    records::Grant: resource_id;
+    records::Purpose: slug;
 }

@@ -15,17 +15,18 @@ use super::{
 };
 use crate::decision::{
     bounds::{Bounds, MaxTotalAmount, MaxUses},
-    facts,
+    facts::default_validity,
     levels::{AccessLevel, DelegationState, PrincipalClass, RiskTier},
     moment::Window,
     pattern::Pattern,
+    records,
     request::{ActionDeclaration, ActionRiskClassification},
 };
+use crate::keys;
 
 /// A stored row that has its place in a tenant's graph.
 pub(super) trait Authority: Send + 'static {
     fn tenant_id(&self) -> &str;
-    fn id(&self) -> &str;
     fn put(self, graph: &mut TenantGraph);
     fn remove(graph: &mut TenantGraph, id: &str);
 }
@@ -35,9 +36,6 @@ macro_rules! authority {
         impl Authority for $message {
             fn tenant_id(&self) -> &str {
                 &self.$tenant
-            }
-            fn id(&self) -> &str {
-                &self.id
             }
             fn put(self, $graph: &mut TenantGraph) {
                 let $row = self;
@@ -66,7 +64,7 @@ authority! {
 
     registry::MemberOf, tenant_id, row, graph, id => {
         let window = window(row.joined_at, row.left_at);
-        let fact = facts::Membership { team_id: row.team_id, window };
+        let fact = records::Membership { team_id: row.team_id, window };
         graph.memberships.put(Arc::new(node::Membership {
             id: row.id,
             principal_id: row.principal_id,
@@ -89,7 +87,7 @@ authority! {
     registry::GrantedAccessTo, tenant_id, row, graph, id => {
         // A level that cannot be read is the least there is.
         let access_level = AccessLevel::from_word(&row.access_level).unwrap_or(AccessLevel::Read);
-        graph.grants.put(Arc::new(facts::Grant {
+        graph.grants.put(Arc::new(records::Grant {
             id: row.id,
             resource_id: row.resource_id,
             grantee_id: row.grantee_id,
@@ -109,7 +107,7 @@ authority! {
     registry::Model, tenant_id, row, graph, id => {
         // A tier that cannot be read is the worst there is.
         let tier = |word: String| RiskTier::from_word(&word).unwrap_or(RiskTier::Prohibited);
-        graph.models.put(Arc::new(facts::Model {
+        graph.models.put(Arc::new(records::Model {
             live: row.state == "active",
             risk_tier: row.risk_tier.map(tier),
             actions: patterns(&row.actions),
@@ -118,7 +116,7 @@ authority! {
     }, { graph.models.remove(id); };
 
     registry::ExternalApp, tenant_id, row, graph, id => {
-        graph.external_apps.put(Arc::new(facts::ExternalApp {
+        graph.external_apps.put(Arc::new(records::ExternalApp {
             live: row.state == "active",
             actions: patterns(&row.actions),
             id: row.id,
@@ -126,7 +124,7 @@ authority! {
     }, { graph.external_apps.remove(id); };
 
     registry::Resource, tenant_id, row, graph, id => {
-        graph.resources.put(Arc::new(facts::Resource {
+        graph.resources.put(Arc::new(records::Resource {
             live: row.state == "active",
             kind: row.kind,
             name: row.name,
@@ -137,11 +135,11 @@ authority! {
 
     registry::Workspace, tenant_id, row, graph, id => {
         let live = row.state == "active";
-        graph.workspaces.put(Arc::new(facts::Workspace { id: row.id, live }));
+        graph.workspaces.put(Arc::new(records::Workspace { id: row.id, live }));
     }, { graph.workspaces.remove(id); };
 
     registry::Project, tenant_id, row, graph, id => {
-        graph.projects.put(Arc::new(facts::Project {
+        graph.projects.put(Arc::new(records::Project {
             live: row.state == "active",
             workspace_id: row.workspace_id,
             visible_in_workspaces: row.visible_in_workspaces,
@@ -154,6 +152,7 @@ authority! {
             graph.policies.put(Arc::new(node::Policy {
                 id: row.id,
                 version: row.version.into(),
+                sha256: hex::encode(keys::sha256(text.as_bytes())),
                 text,
                 effective: window(row.effective_from, row.effective_until),
             }));
@@ -171,19 +170,19 @@ authority! {
     }, { graph.applies_to.remove(id); };
 }
 
-fn tenant(row: &registry::Tenant) -> facts::Tenant {
-    facts::Tenant {
+fn tenant(row: &registry::Tenant) -> records::Tenant {
+    records::Tenant {
         id: row.id.clone(),
         active: row.state == "active" && row.deleted_at.is_none(),
         require_declaration: row.require_declaration,
         gate: Vec::new(),
-        valid_for_seconds: facts::default_validity(),
+        valid_for_seconds: default_validity(),
     }
 }
 
 fn principal(row: registry::Principal) -> node::Principal {
     let class = PrincipalClass::from_word(&row.principal_class);
-    let fact = facts::Principal {
+    let fact = records::Principal {
         active: row.state == "active" && row.deleted_at.is_none() && class.is_some(),
         class: class.unwrap_or(PrincipalClass::ExternalApp),
         name: row.name.unwrap_or(row.display_name),
@@ -192,8 +191,8 @@ fn principal(row: registry::Principal) -> node::Principal {
     node::Principal { fact: Arc::new(fact), model_id: row.model_id }
 }
 
-fn delegation(row: delegation::Delegation) -> facts::Delegation {
-    facts::Delegation {
+fn delegation(row: delegation::Delegation) -> records::Delegation {
+    records::Delegation {
         version: row.updated_at.map(Time::micros).unwrap_or_default(),
         state: DelegationState::from_word(&row.state).unwrap_or(DelegationState::Revoked),
         window: window(row.not_before, row.expires_at),
@@ -238,10 +237,10 @@ fn hours(row: &delegation::Hours) -> Option<crate::decision::hours::Hours> {
 
 fn uses(row: registry::Uses) -> node::Uses {
     let constraints = match row.constraints_json.as_deref() {
-        None => facts::Constraints::Bounds(Box::default()),
-        Some(text) => facts::Constraints::read(text),
+        None => records::Constraints::Bounds(Box::default()),
+        Some(text) => records::Constraints::read(text),
     };
-    let facts = facts::UsesRow {
+    let facts = records::UsesRow {
         id: row.id,
         // Absent is granted; any other number than 1 is denied.
         allowed: row.allowed.unwrap_or(1) == 1,
@@ -260,7 +259,7 @@ fn acts_in(row: registry::ActsIn) -> node::ActsIn {
     let allowed_actions = row.allowed_actions_json.as_deref().map(|text| {
         serde_json::from_str::<Vec<String>>(text).map_or_else(|_| Vec::new(), |list| patterns(&list))
     });
-    let fact = facts::ActsIn {
+    let fact = records::ActsIn {
         id: row.id,
         workspace_id: row.workspace_id,
         window: window(row.since, row.until),
@@ -269,10 +268,10 @@ fn acts_in(row: registry::ActsIn) -> node::ActsIn {
     node::ActsIn { principal_id: row.principal_id, fact: Arc::new(fact) }
 }
 
-fn purpose(row: registry::Purpose) -> facts::Purpose {
+fn purpose(row: registry::Purpose) -> records::Purpose {
     let classes = row.principal_classes.iter();
     let read: Vec<_> = classes.filter_map(|word| PrincipalClass::from_word(word)).collect();
-    facts::Purpose {
+    records::Purpose {
         // An empty list admits every class, so an unreadable one must not become empty.
         active: row.state == "active" && read.len() == row.principal_classes.len(),
         principal_classes: read,
@@ -284,7 +283,7 @@ fn purpose(row: registry::Purpose) -> facts::Purpose {
     }
 }
 
-fn tool(row: registry::Tool) -> facts::Tool {
+fn tool(row: registry::Tool) -> records::Tool {
     let declaration = row.action_declaration.map(|part| {
         serde_json::from_value::<ActionDeclaration>(json!({
             "effect_class": part.effect_class,
@@ -299,7 +298,7 @@ fn tool(row: registry::Tool) -> facts::Tool {
         }))
     });
     let readable = !matches!(declaration, Some(Err(_))) && !matches!(classification, Some(Err(_)));
-    facts::Tool {
+    records::Tool {
         live: row.state == "active" && readable,
         actions: patterns(&row.actions),
         requires: row.requires,

@@ -4,34 +4,18 @@
 //! tenant's graph moves from one revision to a later one as a whole.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
 
-use authority_model::schema::authority_changes;
-use diesel::prelude::*;
-use diesel_async::{AsyncConnection, RunQueryDsl};
-use tokio::sync::watch;
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
-use super::{Graph, load};
-use crate::store::{Error, Store};
-
-/// Most changes that one round takes in.
-const ROUND: i64 = 10_000;
-
-/// A table and the ids that changed in it.
-pub(super) type Changed = BTreeMap<String, BTreeSet<String>>;
-
-/// What the log says happened since a position.
-struct News {
-    position: i64,
-    /// The last revision of each tenant.
-    revisions: BTreeMap<String, i64>,
-    changed: Changed,
-    /// The log goes on behind this.
-    more: bool,
-}
+use super::{
+    Graph, load,
+    log::{self, Changed},
+};
+use crate::store::{Error, Heard, Store};
 
 impl Graph {
     /// Waits until the graph shows everything that was committed before this call.
@@ -68,9 +52,9 @@ impl Graph {
         }
     }
 
-    /// Wakes the tail at each notification.
-    pub(super) async fn listen(graph: std::sync::Weak<Self>, mut notices: watch::Receiver<u64>) {
-        while notices.changed().await.is_ok() {
+    /// Wakes the tail at each notification, and when one may have been missed.
+    pub(super) async fn listen(graph: std::sync::Weak<Self>, mut heard: ReceiverStream<Heard>) {
+        while heard.next().await.is_some() {
             let Some(graph) = graph.upgrade() else { return };
             graph.wake.notify_one();
         }
@@ -80,11 +64,8 @@ impl Graph {
     async fn round(&self) -> Result<bool, Error> {
         let position = self.position.load(Ordering::Acquire);
         let mut db = self.store.system().await?;
-        let last: Option<i64> = authority_changes::table
-            .select(diesel::dsl::max(authority_changes::seq))
-            .first(&mut db)
-            .await?;
-        if last.unwrap_or_default() <= position {
+        let last = log::last(&mut db).await?;
+        if last <= position {
             return Ok(false);
         }
         let (news, rows) = db
@@ -92,7 +73,7 @@ impl Graph {
             .read_only()
             .repeatable_read()
             .run(async |db| {
-                let news = news(db, position).await?;
+                let news = log::news(db, position).await?;
                 let rows = load::changed(db, &news.changed).await?;
                 Ok::<_, diesel::result::Error>((news, rows))
             })
@@ -116,37 +97,9 @@ impl Graph {
     }
 }
 
-async fn news(db: &mut crate::store::Db, position: i64) -> QueryResult<News> {
-    let log: Vec<(i64, String, i64, String, String)> = authority_changes::table
-        .filter(authority_changes::seq.gt(position))
-        .order(authority_changes::seq)
-        .limit(ROUND)
-        .select((
-            authority_changes::seq,
-            authority_changes::tenant_id,
-            authority_changes::tenant_revision,
-            authority_changes::table_name,
-            authority_changes::entity_id,
-        ))
-        .load(db)
-        .await?;
-    let mut news = News {
-        position,
-        revisions: BTreeMap::new(),
-        changed: Changed::new(),
-        more: i64::try_from(log.len()) == Ok(ROUND),
-    };
-    for (seq, tenant_id, revision, table, id) in log {
-        news.position = seq;
-        news.revisions.insert(tenant_id, revision);
-        news.changed.entry(table).or_default().insert(id);
-    }
-    Ok(news)
-}
-
 /// Starts following: by notification, and by a poll where none comes.
 pub(super) fn start(graph: &Arc<Graph>, store: &Store) {
-    let notices = store.listen("authority_changes");
-    tokio::spawn(Graph::listen(Arc::downgrade(graph), notices));
+    let heard = store.listen("authority_changes");
+    tokio::spawn(Graph::listen(Arc::downgrade(graph), heard));
     tokio::spawn(Graph::follow(Arc::downgrade(graph)));
 }

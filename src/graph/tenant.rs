@@ -7,14 +7,13 @@ use super::{
     shelf::{Branches, Shelf},
 };
 use crate::decision::{
-    Draft,
-    facts::{self, Chain, Gathered, Used, Uses},
+    CompiledPolicy, Draft, Gathered, PolicyError, PolicyIndex, PolicyKeys, PolicyReference, Target,
     pattern::covered,
-    policy::{CompiledPolicy, PolicyIndex, PolicyKeys, PolicyReference, Target},
+    records::{self, Chain, Used, Uses},
 };
 
 /// The deepest chain of delegations (decision.md); a longer one does not reach its root.
-pub const DEEPEST_CHAIN: usize = 16;
+const DEEPEST_CHAIN: usize = 16;
 
 /// A tenant's authority at one revision.
 #[derive(Default)]
@@ -22,40 +21,47 @@ pub struct TenantGraph {
     /// The tenant's revision that this shows.
     pub revision: i64,
     pub profile: Profile,
-    pub(super) tenant: Option<Arc<facts::Tenant>>,
+    pub(super) tenant: Option<Arc<records::Tenant>>,
     pub(super) principals: Shelf<node::Principal>,
     pub(super) memberships: Branches<node::Membership>,
-    pub(super) delegations: Branches<facts::Delegation>,
+    pub(super) delegations: Branches<records::Delegation>,
     pub(super) uses: Branches<node::Uses>,
     pub(super) acts_in: Branches<node::ActsIn>,
-    pub(super) grants: Branches<facts::Grant>,
-    pub(super) purposes: Branches<facts::Purpose>,
-    pub(super) tools: Shelf<facts::Tool>,
-    pub(super) models: Shelf<facts::Model>,
-    pub(super) external_apps: Shelf<facts::ExternalApp>,
-    pub(super) resources: Shelf<facts::Resource>,
-    pub(super) workspaces: Shelf<facts::Workspace>,
-    pub(super) projects: Shelf<facts::Project>,
+    pub(super) grants: Branches<records::Grant>,
+    pub(super) purposes: Branches<records::Purpose>,
+    pub(super) tools: Shelf<records::Tool>,
+    pub(super) models: Shelf<records::Model>,
+    pub(super) external_apps: Shelf<records::ExternalApp>,
+    pub(super) resources: Shelf<records::Resource>,
+    pub(super) workspaces: Shelf<records::Workspace>,
+    pub(super) projects: Shelf<records::Project>,
     pub(super) policies: Shelf<node::Policy>,
     pub(super) applies_to: Branches<node::AppliesTo>,
     pub(super) index: PolicyIndex,
+    /// Some policy in force could not be compiled.
+    unreadable: bool,
 }
 
 impl TenantGraph {
     /// The tenant itself, while there is one.
-    pub fn tenant(&self) -> Option<&Arc<facts::Tenant>> {
+    pub fn tenant(&self) -> Option<&Arc<records::Tenant>> {
         self.tenant.as_ref()
     }
 
     /// Compiles the policies in force and indexes them by what can match.
     pub(super) fn index_policies(&mut self) {
-        let compiled = self.policies.iter().map(|policy| Arc::new(self.compile(policy)));
-        let mut compiled: Vec<_> = compiled.collect();
-        compiled.sort_by(|a, b| a.reference.id.cmp(&b.reference.id));
-        self.index = PolicyIndex::new(compiled);
+        let compiled: Result<Vec<_>, _> =
+            self.policies.iter().map(|policy| self.compile(policy).map(Arc::new)).collect();
+        // Policies are checked on write. One that cannot be read all the same may forbid anything,
+        // so nothing of this tenant's is permitted until it can.
+        self.unreadable = compiled.is_err();
+        if let Err(error) = &compiled {
+            tracing::error!(tenant = self.profile.slug, %error, "a policy cannot be read");
+        }
+        self.index = PolicyIndex::new(compiled.unwrap_or_default());
     }
 
-    fn compile(&self, policy: &node::Policy) -> CompiledPolicy {
+    fn compile(&self, policy: &node::Policy) -> Result<CompiledPolicy, PolicyError> {
         let targets = self.applies_to.on(&policy.id);
         // A target that cannot be read makes the policy apply everywhere.
         let read: Vec<Target> = targets.iter().filter_map(|row| row.target.parse().ok()).collect();
@@ -66,7 +72,7 @@ impl TenantGraph {
             applies_to: if read.len() == targets.len() { read } else { Vec::new() },
             effective: policy.effective,
         };
-        CompiledPolicy::compile_or_deny(reference, &policy.text)
+        CompiledPolicy::compile(reference, &policy.text)
     }
 
     /// Everything a decision on this request may look at.
@@ -83,7 +89,7 @@ impl TenantGraph {
         });
         Gathered {
             revision: self.revision,
-            tenant: self.tenant.clone(),
+            tenant: self.tenant.clone().filter(|_| !self.unreadable),
             subject: subject.map(|subject| Arc::clone(&subject.fact)),
             model: found(&self.models, subject.and_then(|subject| subject.model_id.as_deref())),
             memberships: self
@@ -131,14 +137,14 @@ impl TenantGraph {
     }
 
     /// A delegation and all above it. A chain whose last link has a parent does not resolve.
-    pub(super) fn chain(&self, leaf: &Arc<facts::Delegation>) -> Chain {
+    pub(super) fn chain(&self, leaf: &Arc<records::Delegation>) -> Chain {
         let above = std::iter::successors(Some(leaf), |link| {
             self.delegations.get(link.parent_id.as_deref()?)
         });
         Chain(above.take(DEEPEST_CHAIN).cloned().collect())
     }
 
-    fn principals_of(&self, chains: &[Chain]) -> Vec<Arc<facts::Principal>> {
+    fn principals_of(&self, chains: &[Chain]) -> Vec<Arc<records::Principal>> {
         let mut seen = HashSet::new();
         chains
             .iter()
@@ -189,8 +195,8 @@ impl TenantGraph {
     fn acts_in_for(
         &self,
         request: &Draft,
-        project: Option<&facts::Project>,
-    ) -> Vec<Arc<facts::ActsIn>> {
+        project: Option<&records::Project>,
+    ) -> Vec<Arc<records::ActsIn>> {
         let reached = project.into_iter().flat_map(|project| {
             project.workspace_id.iter().chain(&project.visible_in_workspaces)
         });

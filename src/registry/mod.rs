@@ -1,1 +1,64 @@
-//! To come.
+//! The registry: tenants and the records around them, delegations, relationships. One file each.
+//!
+//! `entity.rs` and `flow.rs` hold everything the records share. A record's file says only what is
+//! particular to it: its filters, its own rules, and what deleting it means.
+
+mod acts_in;
+mod applies_to;
+mod attenuation;
+mod audit_stream;
+mod billing_account;
+mod delegation;
+mod delegation_moves;
+mod domain;
+mod entity;
+mod error;
+mod external_app;
+mod flow;
+mod granted_access_to;
+mod legal_entity;
+mod member_of;
+mod model;
+mod names;
+mod page;
+mod policy;
+mod policy_versions;
+mod principal;
+mod project;
+mod purpose;
+mod references;
+mod relationship;
+mod resource;
+mod rules;
+mod services;
+mod team;
+mod tenant;
+mod tool;
+mod uses;
+mod version;
+mod workspace;
+
+pub use error::Error;
+pub use flow::{AfterCommit, Mac, Registry};
+
+/// What every record's file needs.
+mod prelude {
+    pub(super) use authority_model::{
+        record::{Listing, Record},
+        validate::Violations,
+    };
+    pub(super) use diesel::{QueryResult, pg::Pg, prelude::*, sql_types::Bool};
+    pub(super) use diesel_async::RunQueryDsl;
+    pub(super) use tonic::Request;
+
+    pub(super) use super::{
+        Error, Registry,
+        entity::{Act, Entity, OnDelete, Row, changes, clock_timestamp, queries},
+        flow::Reply,
+        names,
+        page::Window,
+        references::{self, Known},
+        rules,
+    };
+    pub(super) use crate::{error::ErrorCode, store::Db};
+}

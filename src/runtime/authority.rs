@@ -1,8 +1,10 @@
 //! What authority is on record: entities as they were, grants as they stand, purposes that admit.
 
+use std::sync::Arc;
+
 use authority_model::{
     proto::runtime::{
-        AdmitPurposeRequest, AdmitPurposeResponse, GetAuthorityRequest, GetAuthorityResponse,
+        AdmitPurposeRequest, AdmitPurposeResponse, DecisionRequest, GetAuthorityRequest, GetAuthorityResponse,
         GetEntityRequest, GetEntityResponse, Grant, authority_service_server::AuthorityService,
     },
     schema::record_versions,
@@ -19,7 +21,7 @@ use super::{
     doors::{caller, checked},
 };
 use crate::{
-    decision,
+    decision::{self, Facts, Reason},
     error::Refusal,
     identity::Caller,
     store::{self, Scope},
@@ -98,16 +100,11 @@ impl AuthorityService for Runtime {
         let request = ask::normal(&caller, call.into_inner())?;
         let cell = self.0.graph.tenant(&request.tenant_id).map_err(Refusal::from)?;
         let (facts, _) = self.gather(cell.as_ref(), &request)?;
-        let found = decision::admit_purpose(&request, &facts.gathered, self.0.clock.now());
-        let verdict = match found {
-            None => "admit",
-            // Only the asker can say where the action is to happen.
-            Some(_) if needs_place(&facts.gathered, &request) => "require_clarification",
-            Some(_) => "reject",
-        };
+        let facts = Facts::new(Arc::clone(&facts.gathered));
+        let (admission, reason) = decision::admit(&request, &facts, self.0.clock.now());
         Ok(Response::new(AdmitPurposeResponse {
-            verdict: verdict.to_owned(),
-            reason_code: found.map_or("permission_granted", decision::Reason::word).to_owned(),
+            verdict: admission.word().to_owned(),
+            reason_code: reason.unwrap_or(Reason::PermissionGranted).word().to_owned(),
             purpose_id: facts.gathered.purpose.as_ref().map(|purpose| purpose.id.clone()),
         }))
     }
@@ -118,8 +115,8 @@ impl ask::Ask for AdmitPurposeRequest {
         &self.subject
     }
 
-    fn normal_form(self) -> authority_model::proto::runtime::DecisionRequest {
-        authority_model::proto::runtime::DecisionRequest {
+    fn normal_form(self) -> DecisionRequest {
+        DecisionRequest {
             subject: self.subject,
             action: self.action,
             purpose: Some(self.purpose),
@@ -127,13 +124,6 @@ impl ask::Ask for AdmitPurposeRequest {
             ..Default::default()
         }
     }
-}
-
-/// The purpose is bound to places, and the request names none.
-fn needs_place(facts: &decision::Gathered, request: &decision::Request) -> bool {
-    let purpose = facts.purpose.as_ref();
-    let is_bound = purpose.is_some_and(|purpose| !purpose.jurisdictions.is_empty());
-    is_bound && request.jurisdiction().is_none()
 }
 
 /// `principal` of `svc:ent:acme:principal:…`, `agent` of `svc:agent:acme:bot`.

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::{
     decision::{Draft, Request},
-    evidence::PreparedFacts,
+    evidence::{self, PreparedFacts},
     graph::TenantGraph,
 };
 
@@ -31,7 +31,7 @@ impl Cache {
         &self,
         graph: &TenantGraph,
         request: &Request,
-    ) -> Result<Arc<PreparedFacts>, serde_json::Error> {
+    ) -> Result<Arc<PreparedFacts>, evidence::Error> {
         let key = key(request);
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);

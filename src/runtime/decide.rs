@@ -55,7 +55,10 @@ impl Runtime {
         request: &Request,
         key: Option<&KeyGiven>,
     ) -> Result<Reached, Refusal> {
-        let nonce = key.map_or_else(|| hex::encode(keys::random::<16>()), |key| key.key.clone());
+        let nonce = match key {
+            Some(key) => key.key.clone(),
+            None => hex::encode(keys::random::<16>().map_err(Refusal::from)?),
+        };
         let signer = self.0.keys.signer(Purpose::Evidence);
         let mut revision = request.at_least_revision.unwrap_or_default();
         for _ in 0..ROUNDS {
@@ -76,8 +79,7 @@ impl Runtime {
                     nonce: &nonce,
                 },
                 &signer,
-            )
-            .map_err(fault)?;
+            )?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
             let entry = self.entry(request, recorded, facts, &decided, key, relaxed)?;
             match self.0.recorder.record(entry).await {
@@ -102,11 +104,11 @@ impl Runtime {
         request: &Request,
     ) -> Result<(Arc<PreparedFacts>, bool), Refusal> {
         let Some(cell) = cell else {
-            let nothing = PreparedFacts::new(Gathered::default(), request).map_err(fault)?;
+            let nothing = PreparedFacts::new(Gathered::default(), request)?;
             return Ok((Arc::new(nothing), false));
         };
         let graph = cell.read();
-        let facts = self.0.cache.gather(&graph, request).map_err(fault)?;
+        let facts = self.0.cache.gather(&graph, request)?;
         Ok((facts, self.0.settings.relaxed || graph.profile.relaxed))
     }
 

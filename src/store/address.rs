@@ -4,7 +4,11 @@
 //! text here and honoured in `tls.rs`. Its own default, `prefer`, would fall back to plain text:
 //! here a host that is not this machine needs a verified certificate unless the URL says otherwise.
 
-use std::{borrow::Cow, path::PathBuf, time::Duration};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use diesel::{ConnectionError, ConnectionResult};
 use diesel_async::AsyncPgConnection;
@@ -41,7 +45,7 @@ impl Address {
             None if is_this_machine(&config) => Mode::Prefer,
             None => Mode::VerifyFull,
         };
-        let tls = mode.connector(wishes.roots)?;
+        let tls = mode.connector(wishes.roots.as_deref())?;
         config.ssl_mode(match mode {
             Mode::Disable => SslMode::Disable,
             Mode::Prefer => SslMode::Prefer,
@@ -103,7 +107,7 @@ impl Mode {
         })
     }
 
-    fn connector(self, roots: Option<PathBuf>) -> Result<Option<MakeRustlsConnect>, Error> {
+    fn connector(self, roots: Option<&Path>) -> Result<Option<MakeRustlsConnect>, Error> {
         let trust = match self {
             Self::Disable => return Ok(None),
             // As in libpq: whoever names a root wants it checked.
@@ -112,7 +116,7 @@ impl Mode {
             Self::VerifyCa => tls::Trust::Chain,
             Self::VerifyFull => tls::Trust::ChainAndName,
         };
-        tls::connector(trust, roots.as_deref()).map(Some)
+        tls::connector(trust, roots).map(Some)
     }
 }
 

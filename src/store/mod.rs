@@ -6,6 +6,7 @@ mod error;
 mod ids;
 mod listen;
 mod migrate;
+mod partitions;
 mod pool;
 mod tls;
 mod transaction;

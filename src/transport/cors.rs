@@ -7,7 +7,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::settings::Settings;
 
-const REMEMBERED: Duration = Duration::from_secs(600);
+const REMEMBERED: Duration = Duration::from_mins(10);
 
 /// None where no origin is configured: such answers have no CORS headers, and OPTIONS is a 405.
 pub(super) fn layer(settings: &Settings) -> Option<CorsLayer> {

@@ -13,8 +13,8 @@ use std::{
 };
 
 use axum::{
-    body::{Body, HttpBody},
-    http::{Request, Response},
+    body::Body,
+    http::{HeaderMap, Request, Response, header::CONTENT_LENGTH},
 };
 use futures_util::{FutureExt, future::CatchUnwind};
 use pin_project_lite::pin_project;
@@ -50,12 +50,18 @@ impl Dress {
     fn refusal(self, request: &Request<Body>) -> Option<ErrorCode> {
         if !self.surfaces.serve(request.uri().path()) {
             Some(ErrorCode::NotFound)
-        } else if request.body().size_hint().lower() > self.body_bytes {
+        } else if declared(request.headers()) > self.body_bytes {
             Some(ErrorCode::TooLarge)
         } else {
             None
         }
     }
+}
+
+/// How long the body says it is; hyper has refused what is no number.
+fn declared(headers: &HeaderMap) -> u64 {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    length.and_then(|length| length.parse().ok()).unwrap_or_default()
 }
 
 impl<S> Layer<S> for Dress {
@@ -90,21 +96,26 @@ where
         let asker = Asker::of(request.headers());
         let answer = match self.dress.refusal(&request) {
             Some(code) => Stage::Refused { code },
-            None => {
-                let span = tracing::info_span!("request", id = id.as_str());
-                let inner = &mut self.inner;
-                match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| inner.call(request)))) {
-                    Ok(answer) => Stage::Routed {
-                        answer: AssertUnwindSafe(answer.instrument(span)).catch_unwind(),
-                    },
-                    Err(panic) => {
-                        report(&*panic, &id);
-                        Stage::Refused { code: ErrorCode::Internal }
-                    }
-                }
-            }
+            None => self.route(request, &id),
         };
         Dressing { answer, asker, id, https: self.dress.https }
+    }
+}
+
+impl<S: Service<Request<Body>>> Dressed<S> {
+    /// Hands it to the router; a panic, now or later, stays with this request.
+    fn route(&mut self, request: Request<Body>, id: &RequestId) -> Stage<S::Future> {
+        let span = tracing::info_span!("request", id = id.as_str());
+        let inner = &mut self.inner;
+        match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| inner.call(request)))) {
+            Ok(answer) => {
+                Stage::Routed { answer: AssertUnwindSafe(answer.instrument(span)).catch_unwind() }
+            }
+            Err(panic) => {
+                report(&*panic, id);
+                Stage::Refused { code: ErrorCode::Internal }
+            }
+        }
     }
 }
 

@@ -45,7 +45,6 @@ pub async fn serve(
 }
 
 /// Puts on what every answer wears. Call it last: routes added later go naked.
-#[must_use]
 pub fn dress(router: Router, settings: &Settings) -> Router {
     let dress = dress::Dress::new(settings);
     match cors::layer(settings) {

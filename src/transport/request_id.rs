@@ -25,7 +25,8 @@ impl RequestId {
         self.0.to_str().unwrap_or_default()
     }
 
-    pub(super) fn header(&self) -> HeaderValue {
+    /// As a header's value.
+    pub fn header(&self) -> HeaderValue {
         self.0.clone()
     }
 
@@ -50,11 +51,8 @@ fn made() -> HeaderValue {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = u128::from(*PROCESS) << 64 | u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
-    let mut text = [0; 32];
-    for (place, digit) in text.iter_mut().rev().enumerate() {
-        *digit = b"0123456789abcdef"[usize::from((number >> (4 * place)) as u8 & 15)];
-    }
-    HeaderValue::from_bytes(&text).unwrap_or(HeaderValue::from_static("none"))
+    HeaderValue::try_from(hex::encode(number.to_be_bytes()))
+        .unwrap_or(HeaderValue::from_static("none"))
 }
 
 #[cfg(test)]

@@ -1,1 +1,12 @@
-//! To come.
+//! The integration tests: one binary, a module a part of the service.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod architecture;
+mod command_line;
+mod decision;
+mod identity;
+mod keys;
+mod schema;
+mod store;
+mod support;
+mod transport;

@@ -127,6 +127,10 @@ impl Comment {
         Self::read(&service.parent_file(), service.path())
     }
 
+    pub(crate) fn of_enum(kind: &EnumDescriptor) -> Self {
+        Self::read(&kind.parent_file(), kind.path())
+    }
+
     fn read(file: &FileDescriptor, path: &[i32]) -> Self {
         let info = file.file_descriptor_proto().source_code_info.as_ref();
         let place = info.and_then(|info| info.location.iter().find(|place| place.path == path));

@@ -1,4 +1,4 @@
-//! Turns `google.api.http` into the static tables that `gateway-rest` serves, and into OpenAPI 3.1.
+//! Turns `google.api.http` into the static tables that `gateway-rest` serves, and into `OpenAPI` 3.1.
 //!
 //! For build scripts: what is wrong in a proto is a panic that names the method or field.
 
@@ -69,14 +69,14 @@ pub fn shapes(pool: &DescriptorPool, options: &Options) -> String {
     shapes::source(pool, options)
 }
 
-/// What an OpenAPI document says beside the protos. Start from [`Info::new`].
+/// What an `OpenAPI` document says beside the protos. Start from [`Info::new`].
 pub struct Info<'a> {
     pub title: String,
     pub version: String,
     pub description: String,
-    /// OpenAPI server URLs; may be empty.
+    /// `OpenAPI` server URLs; may be empty.
     pub servers: Vec<String>,
-    /// Security schemes by name, as OpenAPI has them: see [`bearer`].
+    /// Security schemes by name, as `OpenAPI` has them: see [`bearer`].
     pub security_schemes: Vec<(String, Value)>,
     /// Who may call a method.
     pub access: &'a dyn Fn(&MethodDescriptor) -> Access,
@@ -130,7 +130,7 @@ pub struct Access {
     pub scopes: Vec<String>,
 }
 
-/// The OpenAPI 3.1 document of the services of `options.packages`.
+/// The `OpenAPI` 3.1 document of the services of `options.packages`.
 ///
 /// # Panics
 /// Where [`routes`] does.

@@ -6,6 +6,8 @@
 //! Variable = "{" FieldPath [ "=" Segments ] "}" ;
 //! ```
 
+use std::fmt::Write as _;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
     Literal(String),
@@ -113,7 +115,7 @@ impl Template {
         shape
     }
 
-    /// As OpenAPI writes it: one name for each wildcard.
+    /// As `OpenAPI` writes it: one name for each wildcard.
     pub(crate) fn openapi(&self) -> String {
         let mut path = String::new();
         let mut names = self.parameters().into_iter();
@@ -123,7 +125,7 @@ impl Template {
                 path.push_str(text);
             } else {
                 let (name, _) = names.next().unwrap_or_default();
-                path.push_str(&format!("{{{name}}}"));
+                let _ = write!(path, "{{{name}}}");
             }
         }
         if path.is_empty() {

@@ -68,19 +68,16 @@ impl<'a> Reader<'a> {
     /// A whole text that is the value of one field, which is written with its tag. Says which
     /// members it had, if it is a message.
     pub(crate) fn whole_field(&mut self, field: &'static Field) -> Result<Seen, Stop> {
-        let seen = match (&field.kind, field.cardinality) {
-            (Kind::Message(shape), Cardinality::Single | Cardinality::Optional) => {
-                wire::put_tag(self.out, field.number, Wire::Length);
-                let start = wire::open(self.out);
-                let seen = self.message(shape, &Path::Root)?;
-                wire::close(self.out, start);
-                seen
-            }
-            _ => {
-                self.field(field, &Path::Root)?;
-                Seen::default()
-            }
-        };
+        let alone = matches!(field.cardinality, Cardinality::Single | Cardinality::Optional);
+        let mut seen = Seen::default();
+        if let (Kind::Message(shape), true) = (&field.kind, alone) {
+            wire::put_tag(self.out, field.number, Wire::Length);
+            let start = wire::open(self.out);
+            seen = self.message(shape, &Path::Root)?;
+            wire::close(self.out, start);
+        } else {
+            self.field(field, &Path::Root)?;
+        }
         self.text.end()?;
         Ok(seen)
     }
@@ -156,9 +153,7 @@ impl<'a> Reader<'a> {
 
     /// A field with its tag; false when it was null, which is absence.
     fn field(&mut self, field: &'static Field, path: &Path<'_>) -> Result<bool, Stop> {
-        let alone = matches!(field.cardinality, Cardinality::Single | Cardinality::Optional);
-        let null_is_a_value = alone && matches!(field.kind, Kind::Value);
-        if self.text.peek() == b'n' && !null_is_a_value {
+        if self.text.peek() == b'n' {
             self.text.word("null")?;
             return Ok(false);
         }

@@ -42,11 +42,7 @@ impl Message for Json {
     ) -> Result<(), DecodeError> {
         let mut part = Struct::default();
         part.merge_field(tag, wire_type, buf, context)?;
-        self.0.extend(
-            part.fields
-                .into_iter()
-                .map(|(key, value)| (key, from_wire(value))),
-        );
+        self.0.extend(part.fields.into_iter().map(|(key, value)| (key, from_wire(value))));
         Ok(())
     }
 
@@ -60,12 +56,7 @@ impl Message for Json {
 }
 
 fn to_wire(map: &Map<String, Value>) -> Struct {
-    Struct {
-        fields: map
-            .iter()
-            .map(|(key, value)| (key.clone(), value_to_wire(value)))
-            .collect(),
-    }
+    Struct { fields: map.iter().map(|(key, value)| (key.clone(), value_to_wire(value))).collect() }
 }
 
 fn value_to_wire(value: &Value) -> Wire {
@@ -75,9 +66,9 @@ fn value_to_wire(value: &Value) -> Wire {
             Value::Bool(flag) => Kind::BoolValue(*flag),
             Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or_default()),
             Value::String(text) => Kind::StringValue(text.clone()),
-            Value::Array(items) => Kind::ListValue(ListValue {
-                values: items.iter().map(value_to_wire).collect(),
-            }),
+            Value::Array(items) => {
+                Kind::ListValue(ListValue { values: items.iter().map(value_to_wire).collect() })
+            }
             Value::Object(map) => Kind::StructValue(to_wire(map)),
         }),
     }
@@ -90,12 +81,9 @@ fn from_wire(value: Wire) -> Value {
         Some(Kind::NumberValue(number)) => from_double(number),
         Some(Kind::StringValue(text)) => Value::String(text),
         Some(Kind::ListValue(list)) => list.values.into_iter().map(from_wire).collect(),
-        Some(Kind::StructValue(map)) => Value::Object(
-            map.fields
-                .into_iter()
-                .map(|(k, v)| (k, from_wire(v)))
-                .collect(),
-        ),
+        Some(Kind::StructValue(map)) => {
+            Value::Object(map.fields.into_iter().map(|(k, v)| (k, from_wire(v))).collect())
+        }
     }
 }
 

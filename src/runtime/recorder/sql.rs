@@ -10,7 +10,6 @@ use diesel::{
 };
 
 /// Takes the fence and answers each tenant's present revision (decision.md, the fence).
-#[derive(QueryId)]
 pub(super) struct Fence<'a> {
     pub(super) tenants: Vec<&'a str>,
 }
@@ -29,7 +28,7 @@ impl QueryFragment<Pg> for Fence<'_> {
 }
 
 /// Claims idempotency keys; answers those that were free.
-#[derive(QueryId, Default)]
+#[derive(Default)]
 pub(super) struct ClaimKeys<'a> {
     pub(super) tenant: Vec<&'a str>,
     pub(super) scope: Vec<&'a str>,
@@ -71,7 +70,7 @@ impl QueryFragment<Pg> for ClaimKeys<'_> {
 }
 
 /// Keeps the answers beside the keys claimed in the same transaction.
-#[derive(QueryId, Default)]
+#[derive(Default)]
 pub(super) struct KeepAnswers<'a> {
     pub(super) tenant: Vec<&'a str>,
     pub(super) scope: Vec<&'a str>,
@@ -97,7 +96,7 @@ impl QueryFragment<Pg> for KeepAnswers<'_> {
 }
 
 /// Stores large facts that no row holds yet.
-#[derive(QueryId, Default)]
+#[derive(Default)]
 pub(super) struct InsertBlobs<'a> {
     pub(super) tenant: Vec<&'a str>,
     pub(super) sha256: Vec<&'a [u8]>,
@@ -120,7 +119,7 @@ impl QueryFragment<Pg> for InsertBlobs<'_> {
 }
 
 /// Stores the decisions of a batch.
-#[derive(QueryId, Default)]
+#[derive(Default)]
 pub(super) struct InsertDecisions<'a> {
     pub(super) id: Vec<&'a str>,
     pub(super) tenant: Vec<&'a str>,
@@ -168,7 +167,7 @@ impl QueryFragment<Pg> for InsertDecisions<'_> {
 }
 
 /// Opens approval requests; one that waits with an equal digest is left as it is.
-#[derive(QueryId, Default)]
+#[derive(Default)]
 pub(super) struct InsertApprovals<'a> {
     pub(super) id: Vec<&'a str>,
     pub(super) tenant: Vec<&'a str>,
@@ -214,7 +213,7 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
 }
 
 /// The requests that wait with these digests: those just opened, and those found open.
-#[derive(QueryId, Default)]
+#[derive(Default)]
 pub(super) struct PendingApprovals<'a> {
     pub(super) tenant: Vec<&'a str>,
     pub(super) digest: Vec<&'a [u8]>,
@@ -239,7 +238,7 @@ impl QueryFragment<Pg> for PendingApprovals<'_> {
 }
 
 /// Ends what waited too long, so that a new request with its digest can be opened.
-#[derive(QueryId, Default)]
+#[derive(Default)]
 pub(super) struct LapseApprovals<'a> {
     pub(super) tenant: Vec<&'a str>,
     pub(super) digest: Vec<&'a [u8]>,
@@ -261,8 +260,15 @@ impl QueryFragment<Pg> for LapseApprovals<'_> {
     }
 }
 
+// By hand, since the derive asks for `'static`: the text of each does not depend on what it binds,
+// so that one prepared statement serves every batch.
 macro_rules! run_queries {
     ($($statement:ident),*) => { $(
+        impl QueryId for $statement<'_> {
+            type QueryId = $statement<'static>;
+            const HAS_STATIC_QUERY_ID: bool = true;
+        }
+
         impl<Connection> diesel::RunQueryDsl<Connection> for $statement<'_> {}
     )* };
 }

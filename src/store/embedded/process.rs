@@ -32,17 +32,16 @@ pub(super) fn command(program: &Path, user: Option<Other>) -> Command {
     command
 }
 
+/// Length 41, protocol 3.0, then names and values, each ended by a zero.
+const START_UP: &[u8] = b"\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0";
+
 /// True when the socket is there and a start-up packet on it is let in (`R`, authentication),
 /// not refused as while the server starts up or shuts down.
 pub(super) fn is_ready(sockets: &Path) -> bool {
     let greet = || -> io::Result<bool> {
         let mut stream = UnixStream::connect(sockets.join(".s.PGSQL.5432"))?;
         stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-        let body = b"user\0postgres\0database\0postgres\0\0";
-        let mut packet = Vec::from((8 + body.len() as u32).to_be_bytes());
-        packet.extend(196_608_u32.to_be_bytes()); // protocol 3.0
-        packet.extend(body);
-        stream.write_all(&packet)?;
+        stream.write_all(START_UP)?;
         let mut first = [0];
         stream.read_exact(&mut first)?;
         Ok(first == *b"R")
@@ -88,7 +87,7 @@ fn names(pid: Pid, data: &Path) -> bool {
 }
 
 /// A process that belongs to somebody else is alive, too.
-pub(super) fn is_alive(pid: Pid) -> bool {
+fn is_alive(pid: Pid) -> bool {
     !matches!(kill(pid, None), Err(Errno::ESRCH))
 }
 

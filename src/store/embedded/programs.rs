@@ -1,4 +1,4 @@
-//! Finds the programs of a PostgreSQL server on this machine.
+//! Finds the programs of a Postgres server on this machine.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,0 +1,205 @@
+//! Example values: from a comment's `Example: …` line, else from the type, the rules and the name.
+
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Rule};
+use serde_json::{Map, Number, Value, json};
+
+use super::{
+    pattern,
+    rules::message_rule,
+    schema::{Use, is_given},
+};
+use crate::{
+    Options,
+    descriptor::{self, Comment},
+};
+
+/// Messages within one another; deeper ones are left out, and those within themselves.
+const DEPTH: usize = 4;
+
+/// What an `Example:` line says: JSON of the field's type, or else plain text.
+pub(super) fn parsed(written: &str, field: &FieldDescriptor) -> Value {
+    let is_text = field.kind() == Kind::String && !field.is_list();
+    match serde_json::from_str::<Value>(written) {
+        Ok(value) if !is_text || value.is_string() => value,
+        _ => written.into(),
+    }
+}
+
+/// An example of the whole message, without some members.
+pub(super) fn message(
+    message: &MessageDescriptor,
+    used: Use,
+    options: &Options,
+    without: &[&str],
+) -> Value {
+    Examples { used, options, within: Vec::new() }.message(message, without)
+}
+
+/// An example of one field.
+pub(super) fn field(field: &FieldDescriptor, used: Use, options: &Options) -> Option<Value> {
+    Examples { used, options, within: Vec::new() }.field(field)
+}
+
+struct Examples<'a> {
+    used: Use,
+    options: &'a Options,
+    within: Vec<String>,
+}
+
+impl Examples<'_> {
+    fn message(&mut self, message: &MessageDescriptor, without: &[&str]) -> Value {
+        let written = Comment::of_message(message).example;
+        if let Some(written) = written.and_then(|text| serde_json::from_str(&text).ok()) {
+            return written;
+        }
+        self.within.push(message.full_name().to_owned());
+        let mut members = Map::new();
+        for field in descriptor::fields(message) {
+            if !is_given(&field, self.used) || without.contains(&field.name()) {
+                continue;
+            }
+            // Of a oneof, the first member.
+            let others = field.containing_oneof().filter(|oneof| !oneof.is_synthetic());
+            let first = others.is_none_or(|oneof| oneof.fields().next().as_ref() == Some(&field));
+            let example = if first { self.field(&field) } else { None };
+            let output = self.used == Use::Output;
+            match example {
+                Some(example) => {
+                    members.insert(field.name().to_owned(), example);
+                }
+                // A response has all its members.
+                None if output && field.is_list() => {
+                    members.insert(field.name().to_owned(), json!([]));
+                }
+                None if output => {
+                    members.insert(field.name().to_owned(), Value::Null);
+                }
+                None => {}
+            }
+        }
+        self.within.pop();
+        members.into()
+    }
+
+    fn field(&mut self, field: &FieldDescriptor) -> Option<Value> {
+        if let Some(written) = Comment::of_field(field).example {
+            return Some(parsed(&written, field));
+        }
+        if field.is_map() {
+            return Some(json!({}));
+        }
+        let rules = descriptor::rules(field, self.options);
+        if field.is_list() {
+            let rules = rules.as_ref().and_then(|rules| message_rule(rules, "repeated"));
+            let rules = rules.as_ref().and_then(|rules| message_rule(rules, "items"));
+            let singular = field.name().strip_suffix('s').unwrap_or(field.name());
+            let item = self.single(&field.kind(), singular, rules.as_ref())?;
+            return Some(json!([item]));
+        }
+        self.single(&field.kind(), field.name(), rules.as_ref())
+    }
+
+    fn single(&mut self, kind: &Kind, name: &str, rules: Option<&DynamicMessage>) -> Option<Value> {
+        Some(match kind {
+            Kind::Bool => json!(true),
+            Kind::String => text(name, rules.and_then(|rules| message_rule(rules, "string")))?,
+            Kind::Bytes => json!("AAEC"),
+            Kind::Float | Kind::Double => number(rules, 0.5),
+            Kind::Enum(kind) => json!(descriptor::words(kind).first()?.1),
+            Kind::Message(message) => return self.held(message, name),
+            _ => number(rules, 1.0),
+        })
+    }
+
+    fn held(&mut self, message: &MessageDescriptor, name: &str) -> Option<Value> {
+        let full = message.full_name();
+        if let Some(inner) = descriptor::wrapped(full) {
+            return self.single(&inner, name, None);
+        }
+        match full.strip_prefix("google.protobuf.") {
+            Some("Timestamp") => Some(json!("2026-01-31T09:30:00Z")),
+            Some("Duration") => Some(json!("1.5s")),
+            Some("FieldMask") => Some(json!("name")),
+            Some("Struct") => Some(json!({"key": "value"})),
+            Some("Value") => Some(json!("value")),
+            Some("ListValue") => Some(json!(["value"])),
+            _ if self.within.len() >= DEPTH => None,
+            _ if self.within.iter().any(|own| own == full) => None,
+            _ => Some(self.message(message, &[])),
+        }
+    }
+}
+
+/// Text that keeps its rules; None where a pattern is beyond us: an `Example:` line helps.
+fn text(name: &str, rules: Option<DynamicMessage>) -> Option<Value> {
+    let Some(rules) = rules else { return Some(guess(name).into()) };
+    let words = rules.get_field_by_name("in");
+    let first = words.as_ref().and_then(|words| words.as_list()?.first()?.as_str());
+    if let Some(word) = first {
+        return Some(word.into());
+    }
+    for (rule, example) in [
+        ("email", "name@example.com"),
+        ("uri", "https://example.com"),
+        ("hostname", "example.com"),
+        ("uuid", "01976f3c-8f60-7000-8000-000000000000"),
+        ("ipv4", "192.0.2.1"),
+        ("ipv6", "2001:db8::1"),
+    ] {
+        if descriptor::flag(&rules, rule) {
+            return Some(example.into());
+        }
+    }
+    let length = |rule: &str| {
+        let value = rules.has_field_by_name(rule).then(|| rules.get_field_by_name(rule))??;
+        value.as_u64().and_then(|value| usize::try_from(value).ok())
+    };
+    if rules.has_field_by_name("pattern") {
+        let pattern = descriptor::text(&rules, "pattern");
+        return pattern::matching(&pattern, length("min_len").unwrap_or(0)).map(Value::from);
+    }
+    let mut guess = guess(name);
+    while guess.len() < length("min_len").unwrap_or(0) {
+        guess.push('x');
+    }
+    guess.truncate(length("max_len").unwrap_or(usize::MAX));
+    Some(guess.into())
+}
+
+/// What a field of this name would hold.
+fn guess(name: &str) -> String {
+    let last = name.rsplit('_').next().unwrap_or(name);
+    let guess = match last {
+        "email" => "name@example.com",
+        "url" | "uri" | "website" => "https://example.com",
+        "currency" => "EUR",
+        "country" | "jurisdiction" => "DE",
+        "amount" | "price" | "total" => "100.00",
+        "token" => "",
+        _ => return name.replace('_', " "),
+    };
+    guess.to_owned()
+}
+
+/// `usual`, or the nearest number that the rules allow.
+fn number(rules: Option<&DynamicMessage>, usual: f64) -> Value {
+    let kinds = ["int32", "sint32", "uint32", "fixed32", "sfixed32", "float", "double"];
+    let rules = rules.and_then(|rules| kinds.iter().find_map(|kind| message_rule(rules, kind)));
+    let bound = |name: &str| {
+        let rules = rules.as_ref().filter(|rules| rules.has_field_by_name(name))?;
+        match rules.get_field_by_name(name)?.as_ref() {
+            Rule::I32(value) => Some(f64::from(*value)),
+            Rule::U32(value) => Some(f64::from(*value)),
+            Rule::F32(value) => Some(f64::from(*value)),
+            Rule::F64(value) => Some(*value),
+            _ => None,
+        }
+    };
+    let least = bound("gte").or_else(|| bound("gt").map(|bound| bound + 1.0));
+    let most = bound("lte").or_else(|| bound("lt").map(|bound| bound - 1.0));
+    let value = usual.max(least.unwrap_or(usual)).min(most.unwrap_or(f64::MAX));
+    #[expect(clippy::cast_possible_truncation, reason = "integral, and a rule of 32 bits")]
+    let number =
+        if value.fract() == 0.0 { Some((value as i64).into()) } else { Number::from_f64(value) };
+    number.map_or(Value::Null, Value::Number)
+}

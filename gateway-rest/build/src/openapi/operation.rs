@@ -1,0 +1,223 @@
+//! One operation: parameters, body, success, refusals, security.
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use prost_reflect::{FieldDescriptor, MethodDescriptor};
+use serde_json::{Map, Value, json};
+
+use super::{
+    example, parameters,
+    schema::{Schemas, Use},
+    tag_name,
+};
+use crate::{
+    Access, Info, Options,
+    binding::{Binding, Rest, field},
+    descriptor::{self, Comment},
+};
+
+pub(super) struct Operation<'a> {
+    pub(super) method: &'a MethodDescriptor,
+    pub(super) binding: &'a Binding,
+    /// Its place among the method's bindings.
+    pub(super) place: usize,
+    pub(super) options: &'a Options,
+    pub(super) info: &'a Info<'a>,
+}
+
+impl Operation<'_> {
+    /// The operation, and the statuses that it may refuse with.
+    pub(super) fn describe(
+        &self,
+        names: &[String],
+        schemas: &mut Schemas<'_>,
+    ) -> (Value, BTreeSet<u16>) {
+        let rest = Rest::of(self.method, self.options);
+        let access = (self.info.access)(self.method);
+        let service = self.method.parent_service();
+        let mut id = format!("{}_{}", service.name(), self.method.name());
+        if self.place > 0 {
+            let _ = write!(id, "_{}", self.place + 1);
+        }
+        let mut operation = json!({"operationId": id, "tags": [tag_name(service)]});
+        let comment = Comment::of_method(self.method);
+        operation["summary"] = match comment.first_sentence() {
+            "" => spaced(self.method.name()).into(),
+            sentence => sentence.into(),
+        };
+        if comment.text.trim_end_matches('.') != comment.first_sentence() {
+            operation["description"] = comment.text.clone().into();
+        }
+        let input = self.method.input();
+        let mut parameters = parameters::of_path(self.binding, &input, names, schemas);
+        parameters.extend(parameters::of_query(self.binding, &input, &rest.mask, schemas));
+        if !parameters.is_empty() {
+            operation["parameters"] = parameters.into();
+        }
+        if let Some(body) = self.request_body(schemas) {
+            operation["requestBody"] = body;
+        }
+        let refusals = self.refusals(&rest, &access);
+        let mut responses = Map::new();
+        responses.insert(rest.status.to_string(), self.success(&rest, schemas));
+        for status in &refusals {
+            let response = json!({"$ref": format!("#/components/responses/{status}")});
+            responses.insert(status.to_string(), response);
+        }
+        operation["responses"] = responses.into();
+        let security = access.schemes.iter().map(|scheme| json!({scheme: access.scopes}));
+        operation["security"] = security.collect();
+        (self.info.amend)(self.method, &mut operation);
+        (operation, refusals)
+    }
+
+    fn refusals(&self, rest: &Rest, access: &Access) -> BTreeSet<u16> {
+        let mut refusals: BTreeSet<u16> =
+            self.info.refusals.iter().chain(&rest.refusals).copied().collect();
+        refusals.insert(400);
+        if !access.schemes.is_empty() {
+            refusals.extend([401, 403]);
+        }
+        if !self.binding.template.variables.is_empty() {
+            refusals.insert(404);
+        }
+        if !self.binding.body.is_empty() {
+            refusals.extend([413, 415]);
+        }
+        refusals
+    }
+
+    fn request_body(&self, schemas: &mut Schemas<'_>) -> Option<Value> {
+        let used = if self.binding.method == "PATCH" { Use::Patch } else { Use::Input };
+        let input = self.method.input();
+        let (schema, example, required) = match self.binding.body.as_str() {
+            "" => return None,
+            "*" => {
+                let by_path: Vec<_> =
+                    self.binding.template.variables.iter().map(|v| v.path.as_str()).collect();
+                let schema = if by_path.is_empty() {
+                    schemas.message(&input, used)
+                } else {
+                    schemas.object(&input, used, &by_path)
+                };
+                let example = example::message(&input, used, schemas.options, &by_path);
+                let fields = descriptor::fields(&input);
+                let mut others = fields.iter().filter(|f| !by_path.contains(&f.name()));
+                let must = others.any(|field| descriptor::is_required(field, self.options));
+                (schema, Some(example), must)
+            }
+            name => {
+                let body = field(&input, name, self.method.full_name(), "body");
+                let schema = match descriptor::plain_message(&body.kind()) {
+                    Some(message) if !body.is_list() && !body.is_map() => {
+                        schemas.message(&message, used)
+                    }
+                    _ => schemas.field(&body, used),
+                };
+                (schema, example::field(&body, used, schemas.options), true)
+            }
+        };
+        let mut content = json!({"schema": schema});
+        if let Some(example) = example {
+            content["example"] = example;
+        }
+        Some(json!({"required": required, "content": {"application/json": content}}))
+    }
+
+    fn success(&self, rest: &Rest, schemas: &mut Schemas<'_>) -> Value {
+        let mut response = json!({"description": "Success."});
+        if rest.status == 201 {
+            let description = "Where the new record is.";
+            response["headers"] = json!({
+                "Location": {"description": description, "schema": {"type": "string"}},
+            });
+        }
+        if rest.status == 204 {
+            return response;
+        }
+        let output = self.method.output();
+        if !rest.raw.is_empty() {
+            let raw = field(&output, &rest.raw, self.method.full_name(), "raw");
+            let schema = schemas.field(&raw, Use::Output);
+            let kind = Some(rest.content_type.as_str()).filter(|kind| !kind.is_empty());
+            response["content"] = json!({kind.unwrap_or("application/json"): {"schema": schema}});
+            return response;
+        }
+        let (schema, example) = self.content(rest, schemas);
+        let mut content = json!({"schema": schema});
+        if self.method.is_server_streaming() {
+            response["content"] = json!({
+                "application/x-ndjson": content, "text/event-stream": content,
+            });
+            return response;
+        }
+        if let Some(example) = example {
+            content["example"] = example;
+        }
+        response["content"] = json!({"application/json": content});
+        response
+    }
+
+    /// Schema and example of a success body that is JSON.
+    fn content(&self, rest: &Rest, schemas: &mut Schemas<'_>) -> (Value, Option<Value>) {
+        let output = self.method.output();
+        let part = (!self.binding.response_body.is_empty()).then(|| {
+            field(&output, &self.binding.response_body, self.method.full_name(), "response_body")
+        });
+        let ok = json!({"type": "boolean", "const": true, "description": "Always true here."});
+        if rest.ok && rest.envelope.is_empty() {
+            let mut schema = schemas.object(&output, Use::Output, &[]);
+            let members = schema["properties"].take();
+            let mut properties = Map::from_iter([("ok".to_owned(), ok)]);
+            properties.extend(members.as_object().cloned().unwrap_or_default());
+            let required: Vec<_> = properties.keys().cloned().collect();
+            schema["properties"] = properties.into();
+            schema["required"] = required.into();
+            let mut example = json!({"ok": true});
+            merge(&mut example, example::message(&output, Use::Output, schemas.options, &[]));
+            return (schema, Some(example));
+        }
+        let (schema, example) = match &part {
+            Some(part) => self.part(part, schemas),
+            None => (
+                schemas.message(&output, Use::Output),
+                Some(example::message(&output, Use::Output, schemas.options, &[])),
+            ),
+        };
+        if !rest.ok {
+            return (schema, example);
+        }
+        let envelope = rest.envelope.as_str();
+        let schema = json!({
+            "type": "object",
+            "required": ["ok", envelope],
+            "properties": {"ok": ok, envelope: schema},
+        });
+        (schema, Some(json!({"ok": true, envelope: example})))
+    }
+
+    fn part(&self, part: &FieldDescriptor, schemas: &mut Schemas<'_>) -> (Value, Option<Value>) {
+        let schema = schemas.field(part, Use::Output);
+        (schema, example::field(part, Use::Output, self.options))
+    }
+}
+
+fn merge(into: &mut Value, from: Value) {
+    if let (Some(into), Value::Object(from)) = (into.as_object_mut(), from) {
+        into.extend(from);
+    }
+}
+
+/// `BatchEvaluate` is `Batch evaluate`.
+fn spaced(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !out.is_empty() {
+            out.push(' ');
+            out.extend(letter.to_lowercase());
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}

@@ -1,0 +1,113 @@
+//! Parameters of the path and of the query.
+
+use prost_reflect::{Kind, MessageDescriptor};
+use serde_json::{Value, json};
+
+use super::{
+    example,
+    schema::{Schemas, Use},
+};
+use crate::{
+    binding::{self, Binding},
+    descriptor::{self, Comment},
+};
+
+/// Messages that the runtime goes down through in a query.
+const DEPTH: usize = 8;
+
+/// One for each wildcard of the path; `names` are those of the path as the document has it.
+pub(super) fn of_path(
+    binding: &Binding,
+    input: &MessageDescriptor,
+    names: &[String],
+    schemas: &mut Schemas<'_>,
+) -> Vec<Value> {
+    let own = binding.template.parameters();
+    let parameters = own.into_iter().zip(names).map(|((_, variable), name)| {
+        let whole = variable.filter(|variable| variable.to - variable.from == 1);
+        let field = whole.and_then(|variable| binding::resolve(input, &variable.path));
+        let mut parameter = json!({"name": name, "in": "path", "required": true});
+        let Some(field) = field else {
+            parameter["schema"] = json!({"type": "string"});
+            return parameter;
+        };
+        parameter["schema"] = schemas.field(&field, Use::Input);
+        describe(&mut parameter, &Comment::of_field(&field), &field);
+        parameter
+    });
+    parameters.collect()
+}
+
+fn describe(parameter: &mut Value, comment: &Comment, field: &prost_reflect::FieldDescriptor) {
+    if !comment.text.is_empty() {
+        parameter["description"] = comment.text.clone().into();
+    }
+    if let Some(written) = &comment.example {
+        parameter["example"] = example::parsed(written, field);
+    }
+}
+
+/// The fields that neither the path nor the body has.
+pub(super) fn of_query(
+    binding: &Binding,
+    input: &MessageDescriptor,
+    mask: &str,
+    schemas: &mut Schemas<'_>,
+) -> Vec<Value> {
+    let mut query = Query { binding, mask, schemas, found: Vec::new(), within: Vec::new() };
+    if binding.body != "*" {
+        query.message(input, "", true);
+    }
+    query.found
+}
+
+struct Query<'a, 'b> {
+    binding: &'a Binding,
+    mask: &'a str,
+    schemas: &'a mut Schemas<'b>,
+    found: Vec<Value>,
+    /// Messages that we are in, for recursive ones.
+    within: Vec<String>,
+}
+
+impl Query<'_, '_> {
+    fn message(&mut self, message: &MessageDescriptor, prefix: &str, required: bool) {
+        if self.within.len() >= DEPTH || self.within.iter().any(|own| own == message.full_name()) {
+            return;
+        }
+        self.within.push(message.full_name().to_owned());
+        for field in descriptor::fields(message) {
+            let name = format!("{prefix}{}", field.name());
+            let top = prefix.is_empty();
+            let by_path = self.binding.template.variables.iter().any(|v| v.path == name);
+            let taken = top && (name == self.binding.body || name == self.mask);
+            if by_path || taken || field.is_map() {
+                continue;
+            }
+            match (descriptor::plain_message(&field.kind()), field.kind()) {
+                (Some(inner), _) if !field.is_list() => {
+                    self.message(&inner, &format!("{name}."), false);
+                    continue;
+                }
+                (Some(_), _) => continue,
+                (None, Kind::Message(special)) if is_free(&special) => continue,
+                _ => {}
+            }
+            let must = required && descriptor::is_required(&field, self.schemas.options);
+            let schema = self.schemas.field(&field, Use::Input);
+            let mut parameter =
+                json!({"name": name, "in": "query", "required": must, "schema": schema});
+            describe(&mut parameter, &Comment::of_field(&field), &field);
+            self.found.push(parameter);
+        }
+        self.within.pop();
+    }
+}
+
+/// Has no form in a URL.
+fn is_free(message: &MessageDescriptor) -> bool {
+    matches!(
+        message.full_name(),
+        "google.protobuf.Struct" | "google.protobuf.Value" | "google.protobuf.ListValue"
+    )
+}

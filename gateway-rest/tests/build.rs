@@ -1,0 +1,56 @@
+//! Messages, services, pbjson's JSON (the oracle) and the gateway's tables from the test protos.
+
+use std::{env, error::Error, fs, path::PathBuf};
+
+use gateway_rest_build::{Access, Info, Options, bearer};
+use prost::Message as _;
+use prost_reflect::DescriptorPool;
+
+const INCLUDES: [&str; 2] = ["proto", "../../proto"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=proto");
+    println!("cargo::rerun-if-changed=../../proto/google");
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
+    let mut compiler = protox::Compiler::new(INCLUDES)?;
+    compiler.include_imports(true).include_source_info(true);
+    compiler.open_files(["library/v1/library.proto"])?;
+    // Keeps the custom options, which `file_descriptor_set()` drops.
+    let encoded = compiler.encode_file_descriptor_set();
+    let pool = DescriptorPool::decode(encoded.as_slice())?;
+
+    let mut prost = tonic_prost_build::Config::new();
+    prost.compile_well_known_types().extern_path(".google.protobuf", "::pbjson_types");
+    tonic_prost_build::configure().compile_fds_with_config(
+        prost_types::FileDescriptorSet::decode(encoded.as_slice())?,
+        prost,
+    )?;
+    pbjson_build::Builder::new()
+        .register_descriptors(&encoded)?
+        .preserve_proto_field_names()
+        .extern_path(".google.protobuf", "::pbjson_types")
+        .build(&[".library.v1"])?;
+
+    let options = Options {
+        rest: "library.v1.rest".to_owned(),
+        packages: vec!["library.v1".to_owned()],
+        ..Options::default()
+    };
+    fs::write(out.join("routes.rs"), gateway_rest_build::routes(&pool, &options))?;
+    fs::write(out.join("openapi.json"), openapi(&pool, &options).to_string())?;
+    fs::write(out.join("descriptors.bin"), encoded)?;
+    Ok(())
+}
+
+fn openapi(pool: &DescriptorPool, options: &Options) -> serde_json::Value {
+    let access = |method: &prost_reflect::MethodDescriptor| match method.name() {
+        "GetCover" => Access::default(),
+        _ => Access { schemes: vec!["reader".to_owned()], scopes: vec!["books".to_owned()] },
+    };
+    let info = Info {
+        security_schemes: vec![("reader".to_owned(), bearer("JWT", "A reader's card."))],
+        access: &access,
+        ..Info::new("Library", "1.0.0")
+    };
+    gateway_rest_build::openapi(pool, options, &info)
+}

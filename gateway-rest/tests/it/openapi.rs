@@ -1,0 +1,119 @@
+//! The `OpenAPI` document: what it says of the library, and that it is one.
+
+use std::process::Command;
+
+use gateway_rest_tests::OPENAPI;
+use serde_json::{Value, json};
+
+fn document() -> Value {
+    serde_json::from_str(OPENAPI).unwrap()
+}
+
+fn schema(name: &str) -> Value {
+    document()["components"]["schemas"][name].clone()
+}
+
+#[test]
+fn it_is_valid() {
+    let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/openapi.json");
+    std::fs::write(file, OPENAPI).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/validate-openapi");
+    match Command::new(script).arg(file).status().unwrap().code() {
+        Some(3) => eprintln!("skipped: Python's openapi-spec-validator is not installed"),
+        code => assert_eq!(code, Some(0)),
+    }
+}
+
+#[test]
+fn each_binding_is_an_operation() {
+    let document = document();
+    let paths = document["paths"].as_object().unwrap();
+    let methods = |path: &str| paths[path].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(methods("/v1/books"), ["get", "post", "x-purge"]);
+    assert_eq!(methods("/v1/books/{id}"), ["delete", "get", "patch"], "{{book.id}} is {{id}}");
+    assert!(paths.contains_key("/v1/books/{id}:lend"));
+    assert!(paths.contains_key("/v1/catalogue/{id}/book"));
+    let list = &paths["/v1/books"]["get"];
+    assert_eq!(list["operationId"], "BookService_ListBooks");
+    assert_eq!(list["summary"], "Lists books");
+    assert_eq!(list["description"], "Lists books. Newest first.");
+    assert_eq!(list["tags"], json!(["Book"]));
+    assert_eq!(document["tags"][0]["description"], "Books, and what is done with them.");
+    let again = &paths["/v1/catalogue/{id}/book"]["get"];
+    assert_eq!(again["operationId"], "BookService_GetBook_2");
+    assert_eq!(again["summary"], "Get book");
+}
+
+#[test]
+fn parameters_are_those_of_the_runtime() {
+    let document = document();
+    let names = |path: &str, method: &str| {
+        let operation = &document["paths"][path][method];
+        let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+        parameters.iter().map(|p| p["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let list = ["filter.genre", "filter.since", "filter.subject", "filter.any", "tags", "limit"];
+    assert_eq!(names("/v1/books", "get")[..6], list);
+    assert_eq!(names("/v1/books/{id}", "patch"), ["id", "force"]);
+    assert_eq!(names("/v1/books/{id}:lend", "post"), ["id"]);
+    assert!(names("/v1/echo", "post").is_empty());
+}
+
+#[test]
+fn schemas_differ_by_use() {
+    let (output, input, patch) = (schema("Book"), schema("BookInput"), schema("BookPatch"));
+    assert_eq!(output["properties"]["id"]["readOnly"], true);
+    assert_eq!(output["required"].as_array().unwrap().len(), 13);
+    assert_eq!(output["properties"]["subject"]["type"], json!(["string", "null"]));
+    assert_eq!(input["required"], json!(["title", "currency"]));
+    assert_eq!(input["properties"]["id"], Value::Null);
+    assert_eq!(input["additionalProperties"], false);
+    assert_eq!(patch["required"], Value::Null);
+    assert_eq!(patch["properties"]["owner"], Value::Null, "immutable");
+}
+
+#[test]
+fn rules_and_comments_become_keywords() {
+    let book = schema("BookInput");
+    let of = |name: &str| book["properties"][name].clone();
+    let title = json!({
+        "type": "string", "minLength": 1, "maxLength": 200, "description": "Its title.",
+        "examples": ["The Moonstone"],
+    });
+    assert_eq!(of("title"), title);
+    assert_eq!(of("contact")["format"], "email");
+    assert_eq!(of("currency")["pattern"], "^[A-Z]{3}$");
+    assert_eq!(of("binding")["enum"], json!(["paper", "cloth"]));
+    assert_eq!((&of("pages")["minimum"], &of("pages")["maximum"]), (&json!(1), &json!(20000)));
+    assert_eq!(of("tags")["items"], json!({"type": "string", "minLength": 1}));
+    assert_eq!((&of("tags")["maxItems"], &of("tags")["uniqueItems"]), (&json!(10), &json!(true)));
+    assert_eq!(schema("Genre")["enum"], json!(["crime", "science_fiction"]));
+    let unset = &schema("Book")["properties"]["binding"]["enum"];
+    assert_eq!(unset, &json!(["paper", "cloth", ""]), "as a response shows it");
+}
+
+#[test]
+fn responses_have_their_status_and_form() {
+    let document = document();
+    let operation = |path: &str, method: &str| document["paths"][path][method].clone();
+    let create = operation("/v1/books", "post");
+    let created = &create["responses"]["201"]["content"]["application/json"];
+    assert_eq!(created["schema"]["required"], json!(["ok", "book"]));
+    assert_eq!(created["example"]["book"]["title"], "The Moonstone");
+    let statuses = |operation: &Value| {
+        operation["responses"].as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(statuses(&create), "201 400 401 403 409 413 415 422 429 500 503");
+    assert_eq!(create["security"], json!([{"reader": ["books"]}]));
+    let cover = operation("/v1/cover", "get");
+    assert_eq!(statuses(&cover), "200 400 429 500 503");
+    assert_eq!(cover["security"], json!([]));
+    assert!(cover["responses"]["200"]["content"]["text/html; charset=utf-8"].is_object());
+    let gone = operation("/v1/books/{id}", "delete");
+    assert_eq!(gone["responses"]["204"], json!({"description": "Success."}));
+    let export = operation("/v1/books:export", "get");
+    assert!(export["responses"]["200"]["content"]["application/x-ndjson"].is_object());
+    let titles = operation("/v1/titles", "get");
+    let titles = &titles["responses"]["200"]["content"]["application/json"]["schema"];
+    assert_eq!(titles, &json!({"type": "array", "items": {"type": "string"}}));
+}

@@ -1,0 +1,61 @@
+//! Server streams over HTTP.
+
+use serde_json::Value;
+
+use crate::library::{get, send, send_with};
+
+const EVENTS: [(&str, &str); 2] =
+    [("authorization", "Bearer card"), ("accept", "text/html, text/event-stream;q=0.9")];
+
+fn lines(body: &str) -> Vec<Value> {
+    body.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_stream_is_a_line_a_message() {
+    let reply = get("/v1/books:export").await;
+    assert_eq!(reply.header("content-type"), "application/x-ndjson");
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let lines = lines(&reply.body);
+    assert_eq!(lines.len(), 2);
+    assert_eq!((&lines[0]["title"], &lines[1]["title"]), (&"one".into(), &"two\n".into()));
+}
+
+#[tokio::test]
+async fn or_events_when_they_are_asked_for() {
+    let reply = send_with("GET", "/v1/books:export", &EVENTS, "").await;
+    assert_eq!(reply.header("content-type"), "text/event-stream");
+    let events: Vec<_> = reply.body.split_terminator("\n\n").collect();
+    assert_eq!(events.len(), 2);
+    assert!(events.iter().all(|event| event.starts_with("data: {\"id\":\"\"")), "{events:?}");
+}
+
+#[tokio::test]
+async fn a_failure_before_the_first_message_is_a_refusal() {
+    let reply = get("/v1/books:export?limit=1").await;
+    assert_eq!(reply.status, 503);
+    assert_eq!(reply.json()["message"], "not now");
+}
+
+#[tokio::test]
+async fn a_failure_on_the_way_is_the_last_line() {
+    let lines = lines(&get("/v1/books:export?limit=2").await.body);
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["message"], "page torn");
+    let events = send_with("GET", "/v1/books:export?limit=2", &EVENTS, "").await;
+    assert!(events.body.contains("event: error\ndata: {\"code\":15"), "{}", events.body);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_event_stream_says_that_it_lives() {
+    let reply = send_with("GET", "/v1/books:export?limit=3", &EVENTS, "").await;
+    assert!(reply.body.contains(": still here\n\n"), "{}", reply.body);
+    assert_eq!(reply.body.matches("data: ").count(), 2);
+    assert_eq!(lines(&get("/v1/books:export?limit=3").await.body).len(), 2);
+}
+
+#[tokio::test]
+async fn head_of_a_stream_has_no_body() {
+    let reply = send("HEAD", "/v1/books:export", "").await;
+    assert_eq!((reply.status.as_u16(), reply.body.as_str()), (200, ""));
+}

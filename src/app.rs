@@ -1,0 +1,275 @@
+//! Builds every room and returns one router. Nobody else knows them all.
+
+mod database;
+pub mod demo;
+mod directory;
+mod host;
+
+use std::{sync::Arc, time::Duration};
+
+use authority_model::{
+    DESCRIPTORS,
+    proto::{
+        directory::directory_service_server::DirectoryServiceServer,
+        runtime::{
+            authority_service_server::AuthorityServiceServer,
+            decision_service_server::DecisionServiceServer,
+            runtime_service_server::RuntimeServiceServer,
+        },
+    },
+    rest::ROUTES,
+};
+use axum::Router;
+use futures_util::FutureExt;
+use tonic::service::Routes;
+
+pub use database::{Database, Error as DatabaseError};
+
+use crate::{
+    clock::Clock,
+    config::{Config, Durability},
+    directory::{Check, Directory},
+    graph::{self, Graph},
+    identity::{
+        AuthenticateLayer, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
+        Settings as IdentitySettings,
+        dev_provider::{AUDIENCE, DevProvider, ISSUER},
+    },
+    keys::{self, KeyRing, Keys},
+    registry::Registry,
+    runtime::{Runtime, Settings as RuntimeSettings},
+    store::{self, Store},
+    transport::Peer,
+};
+use directory::{DevTokenKey, GraphDirectory, KeySecrets};
+use host::RestHost;
+
+/// The largest gRPC message that is read, in bytes.
+const GRPC_LIMIT: usize = 1 << 20;
+/// How long a held request waits for its approvals.
+const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
+/// How often signing keys are looked at anew: rotations of other nodes.
+const KEY_REFRESH: Duration = Duration::from_secs(30);
+
+/// Why the service cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error("the identity provider cannot be used: {0}")]
+    Identity(String),
+    #[error("the reflection service cannot be built: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// What a service is built of.
+pub struct Parts {
+    pub config: Config,
+    pub store: Store,
+    pub ring: KeyRing,
+    pub clock: Clock,
+    pub graph: graph::Settings,
+}
+
+impl Parts {
+    /// As the configuration says.
+    pub fn new(config: Config, store: Store) -> Result<Self, Error> {
+        let ring = match (&config.keys.ring, &config.keys.ring_file) {
+            (Some(ring), _) => KeyRing::parse(ring.reveal())?,
+            (None, Some(file)) => KeyRing::load(file)?,
+            // Only development comes here: production refuses to start without a ring.
+            (None, None) => KeyRing::load_or_create(&config.data_dir.join("keys.ring"))?,
+        };
+        let graph = graph::Settings {
+            max_staleness: Duration::from_secs(config.decide.max_staleness_seconds),
+            ..graph::Settings::default()
+        };
+        Ok(Self { config, store, ring, clock: Clock::default(), graph })
+    }
+}
+
+/// The service, built and running its background work.
+pub struct App {
+    /// gRPC, gRPC-Web and REST; not yet dressed for a listener.
+    pub router: Router,
+    pub graph: Arc<Graph>,
+    pub keys: Keys,
+    pub store: Store,
+    /// The development identity provider, where there is one.
+    pub provider: Option<DevProvider>,
+    pub identity: Identity,
+    /// Said to be serving through gRPC health until the service begins to stop.
+    pub health: tonic_health::server::HealthReporter,
+}
+
+impl App {
+    /// Builds the rooms over a migrated database.
+    pub async fn build(parts: Parts) -> Result<Self, Error> {
+        let Parts { config, store, ring, clock, graph: freshness } = parts;
+        let dev = config.dev_provider();
+        let keys = Keys::start(store.clone(), ring, clock.clone(), dev).await?;
+        let graph = Graph::load(store.clone(), freshness).await?;
+        let identity = identity(&config, &keys, &graph, &clock)?;
+        let provider =
+            dev.then(|| DevProvider::new(Arc::new(DevTokenKey(keys.clone())), clock.clone()));
+        let runtime = Runtime::new(
+            RuntimeSettings {
+                public_url: config.public_url(),
+                approval_ttl: APPROVAL_TTL,
+                relaxed: config.decide.durability == Durability::Relaxed,
+            },
+            clock.clone(),
+            store.clone(),
+            keys.clone(),
+            Arc::clone(&graph),
+        );
+        let (health, health_service) = tonic_health::server::health_reporter();
+        let mut services = Routes::builder();
+        services
+            .add_service(limited!(RuntimeServiceServer, runtime.clone()))
+            .add_service(limited!(DecisionServiceServer, runtime.clone()))
+            .add_service(limited!(AuthorityServiceServer, runtime))
+            .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys)))
+            .add_service(health_service);
+        registry(&store, &graph, &keys, &clock).serve(&mut services);
+        if !config.production() {
+            add_reflection(&mut services)?;
+        }
+        let grpc = services.routes().prepare();
+        let peer = |extensions: &http::Extensions| {
+            extensions.get::<Peer>().map(|peer| peer.client)
+        };
+        let authenticated = AuthenticateLayer::new(identity.clone(), peer);
+        let rest = gateway_rest::router(
+            ROUTES,
+            tower::Layer::layer(&authenticated, grpc.clone()),
+            RestHost { identity: identity.clone() },
+        );
+        // tonic-web answers 400 to any other HTTP/1.1: it wraps gRPC paths alone.
+        let web = grpc
+            .into_axum_router()
+            .reset_fallback()
+            .layer(tonic_web::GrpcWebLayer::new())
+            .layer(authenticated);
+        let router = web.fallback_service(rest);
+        work(&keys, &identity, &store);
+        Ok(Self { router, graph, keys, store, provider, identity, health })
+    }
+}
+
+macro_rules! limited {
+    ($server:ident, $service:expr) => {
+        $server::new($service).max_decoding_message_size(GRPC_LIMIT)
+    };
+}
+use limited;
+
+fn identity(
+    config: &Config,
+    keys: &Keys,
+    graph: &Arc<Graph>,
+    clock: &Clock,
+) -> Result<Identity, Error> {
+    let mut issuers = Vec::new();
+    if let Some(issuer) = &config.identity.issuer {
+        let url = config.identity.jwks_url.clone();
+        let url = url.unwrap_or_else(|| {
+            format!("{}/.well-known/jwks.json", issuer.trim_end_matches('/'))
+        });
+        let client = JwksClient::new(JwksSettings::new(url), clock.clone());
+        issuers.push(Issuer {
+            issuer: issuer.clone(),
+            audiences: config.identity.audience.iter().cloned().collect(),
+            keys: KeySource::Remote(client.map_err(Error::Identity)?),
+        });
+    }
+    if config.dev_provider() {
+        let keys = keys.clone();
+        issuers.push(Issuer {
+            issuer: ISSUER.to_owned(),
+            audiences: vec![AUDIENCE.to_owned()],
+            keys: KeySource::local(move || keys.token_jwks()),
+        });
+    }
+    // Health is for whoever asks; reflection is only there in development.
+    let open = ["/grpc.health.v1.", "/grpc.reflection."].map(str::to_owned).to_vec();
+    Ok(Identity::new(IdentitySettings {
+        issuers,
+        rules: Rules::of_protos(open),
+        directory: Arc::new(GraphDirectory(Arc::clone(graph))),
+        secrets: Arc::new(KeySecrets(keys.clone())),
+        clock: clock.clone(),
+    }))
+}
+
+fn registry(store: &Store, graph: &Arc<Graph>, keys: &Keys, clock: &Clock) -> Registry {
+    let (graph, keys) = (Arc::clone(graph), keys.clone());
+    Registry {
+        store: store.clone(),
+        clock: clock.clone(),
+        mac: Arc::new(move |bytes| keys.mac("page-token", bytes)),
+        after_commit: Arc::new(move || {
+            let graph = Arc::clone(&graph);
+            async move { graph.catch_up().await }.boxed()
+        }),
+    }
+}
+
+fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys) -> Directory {
+    let (database, migrated) = (store.clone(), store.clone());
+    let (graph, keys) = (Arc::clone(graph), keys.clone());
+    let checks = vec![
+        Check {
+            name: "database",
+            ask: Box::new(move || {
+                let store = database.clone();
+                async move { store.system().await.map(drop).map_err(|error| error.to_string()) }
+                    .boxed()
+            }),
+        },
+        Check {
+            name: "migrations",
+            ask: Box::new(move || {
+                let store = migrated.clone();
+                async move {
+                    match store.is_current().await {
+                        Ok(true) => Ok(()),
+                        Ok(false) => Err("some are pending; run `agent-authority migrate`".into()),
+                        Err(error) => Err(error.to_string()),
+                    }
+                }
+                .boxed()
+            }),
+        },
+        Check {
+            name: "graph",
+            ask: Box::new(move || {
+                let fresh = graph.fresh().map_err(|error| error.to_string());
+                async move { fresh }.boxed()
+            }),
+        },
+    ];
+    Directory::new(checks, move || keys.jwks())
+}
+
+fn add_reflection(services: &mut tonic::service::RoutesBuilder) -> Result<(), Error> {
+    let builder = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    services.add_service(builder().build_v1()?).add_service(builder().build_v1alpha()?);
+    Ok(())
+}
+
+/// What goes on beside the calls.
+fn work(keys: &Keys, identity: &Identity, store: &Store) {
+    let refreshed = keys.clone();
+    tokio::spawn(async move { refreshed.keep_fresh(KEY_REFRESH).await });
+    let partitions = store.clone();
+    tokio::spawn(async move { partitions.keep_partitions().await });
+}

@@ -1,0 +1,77 @@
+//! The database of this run: one of our own, or the one that the configuration names.
+
+use std::time::Duration;
+
+use crate::{
+    config::Config,
+    store::{
+        Address, Error as StoreError, Limits, Store,
+        embedded::{self, Embedded},
+        migrate,
+    },
+};
+
+/// Why there is no database.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Embedded(#[from] embedded::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A database that is migrated and open.
+pub struct Database {
+    pub store: Store,
+    /// The versions of the migrations that were run just now.
+    pub migrated: Vec<String>,
+    /// Where it is our own: stopped when the last of its users leaves.
+    pub embedded: Option<Embedded>,
+}
+
+impl Database {
+    /// Starts or finds the database, and brings it to this binary's schema.
+    pub async fn open(config: &Config) -> Result<Self, Error> {
+        let (owner, login, embedded) = match &config.database.url {
+            Some(url) => {
+                let address = Address::parse(url.reveal())?;
+                (address.clone(), address, None)
+            }
+            None => {
+                let options =
+                    embedded::Options { data_dir: config.data_dir.clone(), ..Default::default() };
+                let server = Embedded::start(options).await?;
+                if server.is_elsewhere() {
+                    tracing::warn!(home = %server.home().display(), "the database lives here");
+                }
+                tokio::spawn(server.clone().watch());
+                let owner = Address::parse(&server.owner_url())?;
+                (owner, Address::parse(&server.url())?, Some(server))
+            }
+        };
+        let migrated = migrate(&owner, login.user().unwrap_or_default()).await?;
+        let store = Store::open(&login, &limits(config))?;
+        Ok(Self { store, migrated, embedded })
+    }
+
+    /// Leaves the database; one of our own is stopped when nobody else uses it.
+    pub async fn close(self) {
+        drop(self.store);
+        if let Some(server) = self.embedded
+            && let Err(error) = server.stop().await
+        {
+            tracing::warn!(%error, "the database was not stopped in order");
+        }
+    }
+}
+
+fn limits(config: &Config) -> Limits {
+    Limits {
+        tenant: config.database.tenant_connections,
+        system: config.database.system_connections,
+        recorder: config.database.recorder_connections,
+        wait: Duration::from_secs(config.database.wait_seconds),
+        statement: Duration::from_secs(config.database.statement_seconds),
+        ..Limits::default()
+    }
+}

@@ -1,0 +1,146 @@
+//! The demonstration tenant `acme`, made through the service's own REST API: what it needs is what
+//! any client may ask for (`demo.json`).
+
+use std::collections::HashMap;
+
+use axum::{Router, body::Body};
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+const STEPS: &str = include_str!("demo.json");
+/// The tenant's slug.
+pub const SLUG: &str = "acme";
+
+/// Why the demonstration could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the demonstration's records cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("{method} {path} answered {status}: {body}")]
+    Refused { method: &'static str, path: String, status: StatusCode, body: Value },
+    #[error("the service does not answer: {0}")]
+    Service(String),
+}
+
+/// One record to make.
+#[derive(Deserialize)]
+struct Step {
+    /// A name for the record's id, for later bodies: `$name`.
+    #[serde(rename = "as")]
+    name: Option<String>,
+    path: String,
+    /// The member of the answer that holds the record.
+    take: Option<String>,
+    body: Value,
+}
+
+/// What the banner shows.
+pub struct Demo {
+    /// An API key of the tenant, shown this once.
+    pub api_key: String,
+    pub delegation_id: String,
+}
+
+/// Makes the tenant, unless it is there, and an API key for it.
+pub async fn seed(router: &Router, owner_token: &str) -> Result<Demo, Error> {
+    let client = Client { router, token: owner_token };
+    if !client.exists(&format!("/api/v1/tenants/{SLUG}")).await? {
+        client.make_all().await?;
+    }
+    let tenant = format!("svc:tenant:{SLUG}");
+    let scopes = ["runtime:read", "runtime:write"].map(str::to_owned);
+    let api_key = self::api_key(router, owner_token, &tenant, &scopes, "demonstration").await?;
+    let path = format!("/api/v1/delegations?tenant_id={tenant}&limit=1");
+    let delegations = client.call("GET", &path, None).await?;
+    let delegation_id = text(&delegations["delegations"][0]["id"]);
+    Ok(Demo { api_key, delegation_id })
+}
+
+/// A new API key; its text is shown this once.
+pub async fn api_key(
+    router: &Router,
+    owner_token: &str,
+    tenant_id: &str,
+    scopes: &[String],
+    label: &str,
+) -> Result<String, Error> {
+    let client = Client { router, token: owner_token };
+    let key = json!({"tenant_id": tenant_id, "label": label, "scopes": scopes});
+    let made = client.call("POST", "/api/v1/api-keys", Some(key)).await?;
+    Ok(text(&made["secret"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+struct Client<'a> {
+    router: &'a Router,
+    token: &'a str,
+}
+
+impl Client<'_> {
+    async fn make_all(&self) -> Result<(), Error> {
+        let mut ids = HashMap::new();
+        for mut step in serde_json::from_str::<Vec<Step>>(STEPS)? {
+            fill(&mut step.body, &ids);
+            let made = self.call("POST", &step.path, Some(step.body)).await?;
+            if let (Some(name), Some(member)) = (step.name, step.take) {
+                let id = made[member.as_str()]["id"].as_str().unwrap_or_default();
+                ids.insert(name, id.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    async fn exists(&self, path: &str) -> Result<bool, Error> {
+        match self.call("GET", path, None).await {
+            Ok(_) => Ok(true),
+            Err(Error::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn call(
+        &self,
+        method: &'static str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value, Error> {
+        let failed = |error: &dyn std::fmt::Display| Error::Service(error.to_string());
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())))
+            .map_err(|error| failed(&error))?;
+        let answer =
+            self.router.clone().oneshot(request).await.map_err(|error| failed(&error))?;
+        let status = answer.status();
+        let bytes = answer.into_body().collect().await.map_err(|error| failed(&error))?;
+        let body = serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default();
+        if status.is_success() {
+            Ok(body)
+        } else {
+            Err(Error::Refused { method, path: path.to_owned(), status, body })
+        }
+    }
+}
+
+/// Puts ids in the places of `$name`.
+fn fill(value: &mut Value, ids: &HashMap<String, String>) {
+    match value {
+        Value::String(text) => {
+            if let Some(id) = text.strip_prefix('$').and_then(|name| ids.get(name)) {
+                text.clone_from(id);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, ids)),
+        Value::Object(members) => members.values_mut().for_each(|member| fill(member, ids)),
+        _ => {}
+    }
+}

@@ -1,0 +1,77 @@
+//! What identity asks of the graph and of the keys, answered from memory.
+
+use std::sync::Arc;
+
+use crate::{
+    graph::Graph,
+    identity::{ApiKeyFacts, Directory, Secrets, TenantFacts, dev_provider::TokenKey},
+    keys::{self, Keys},
+};
+
+/// Tenants and API keys as the authority graph holds them.
+pub(super) struct GraphDirectory(pub(super) Arc<Graph>);
+
+impl Directory for GraphDirectory {
+    fn api_key(&self, public_id: &str) -> Option<Arc<ApiKeyFacts>> {
+        // A graph that has gone stale may not know of a revocation: nobody is let in by it.
+        self.0.fresh().ok()?;
+        let key = self.0.api_key(public_id)?;
+        Some(Arc::new(ApiKeyFacts {
+            id: Arc::clone(&key.id),
+            tenant_id: Arc::clone(&key.tenant_id),
+            active: key.active,
+            code: key.code,
+            previous: key.previous,
+            expires_at: key.expires_at,
+            scopes: Arc::clone(&key.scopes),
+            principal_ids: Arc::clone(&key.principal_ids),
+            allowed_from: Arc::clone(&key.allowed_from),
+        }))
+    }
+
+    fn tenant(&self, id: &str) -> Option<TenantFacts> {
+        let cell = self.0.tenant(id).ok()??;
+        let graph = cell.read();
+        let tenant = graph.tenant()?;
+        Some(TenantFacts {
+            id: tenant.id.as_str().into(),
+            slug: graph.profile.slug.as_str().into(),
+            active: tenant.active,
+        })
+    }
+
+    fn tenant_of_org(&self, org: &str) -> Option<TenantFacts> {
+        let (id, _) = self.0.tenant_of_org(org)?;
+        self.tenant(&id)
+    }
+}
+
+/// Digests and codes for credentials.
+pub(super) struct KeySecrets(pub(super) Keys);
+
+impl Secrets for KeySecrets {
+    fn digest(&self, bytes: &[u8]) -> [u8; 32] {
+        keys::sha256(bytes)
+    }
+
+    fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
+        self.0.mac(domain, bytes)
+    }
+
+    fn equal(&self, left: &[u8], right: &[u8]) -> bool {
+        keys::equal(left, right)
+    }
+}
+
+/// The key that signs the development identity provider's tokens.
+pub(super) struct DevTokenKey(pub(super) Keys);
+
+impl TokenKey for DevTokenKey {
+    fn kid(&self) -> String {
+        self.0.token_signer().map(|signer| signer.kid().to_owned()).unwrap_or_default()
+    }
+
+    fn sign(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.0.token_signer()?.sign(bytes).ok()
+    }
+}

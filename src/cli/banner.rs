@@ -1,0 +1,28 @@
+//! What a development server says when it is up: three requests to paste.
+
+use agent_authority::{app::demo::Demo, config::Config};
+
+/// An allowed, a held and a denied request, with a live API key.
+pub(crate) fn text(config: &Config, demo: &Demo) -> String {
+    let url = config.public_url();
+    let ask = |context: &str| {
+        format!(
+            "curl -s {url}/api/v1/runtime/evaluate -H 'content-type: application/json' \\\n    \
+             -H 'authorization: Bearer {}' \\\n    \
+             -d '{{\"subject\": \"svc:agent:acme:invoice-bot\", \"action\": \"payment.execute\", \
+             \"purpose\": \"invoice-settlement\", \"context\": {context}}}'",
+            demo.api_key
+        )
+    };
+    format!(
+        "\nAgent Authority for development: its identity provider, keys and database are its own.\n\
+         Not for production (--production refuses them). REST, gRPC and gRPC-Web: {url}\n\n\
+         Allowed:\n  {}\n\nHeld for approval:\n  {}\n\nDenied:\n  {}\n\n\
+         The same under a delegation, with obligations: {url}/v1/runtime/authorize, {}\n\
+         The contract: {url}/openapi   An owner's token: agent-authority token owner\n",
+        ask("{\"amount\": 1200, \"currency\": \"EUR\", \"jurisdiction\": \"DE\"}"),
+        ask("{\"amount\": 25000, \"currency\": \"EUR\", \"jurisdiction\": \"DE\"}"),
+        ask("{\"amount\": 1200, \"currency\": \"EUR\", \"jurisdiction\": \"US\"}"),
+        demo.delegation_id,
+    )
+}

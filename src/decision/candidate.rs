@@ -1,0 +1,189 @@
+//! What may give the subject authority for the action, and the order in which it is tried.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    bounds::Bounds,
+    case::Case,
+    facts::{ActsIn, Chain, Constraints, Delegation, Tool, Used, Uses},
+    gate::Effective,
+    pattern::{Pattern, Specificity, best_cover},
+    request::ActionRiskClassification,
+    verdict::{AuthorityKind, AuthorityUsed},
+};
+
+/// Where authority may come from.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    Delegation(&'a Chain),
+    Uses(&'a Uses),
+    ActsIn(&'a ActsIn),
+    /// A delegation was named and does not resolve.
+    Unresolved,
+    /// Nothing covers the action.
+    Nothing,
+}
+
+/// One possible authority, judged on all its own bounds.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    pub(super) source: Source<'a>,
+    /// The tool in question: the one named or, none named, the one through which the authority is
+    /// given. Its terms bind either way, so that not naming it is no way round them.
+    pub(super) tool: Option<&'a Tool>,
+    /// What request, tool and model declare together.
+    pub(super) declared: Effective,
+}
+
+impl<'a> Candidate<'a> {
+    fn new(case: &Case<'a>, source: Source<'a>) -> Self {
+        let mut declared = case.declared();
+        let mut tool = case.tool();
+        if let Source::Uses(uses) = source {
+            match &uses.used {
+                Used::Tool(used) if case.request.tool_id.is_none() => {
+                    declared.take(used.action_declaration, used.action_risk_classification);
+                    tool = Some(used);
+                }
+                Used::Model(used) => {
+                    let risk_tier = used.risk_tier;
+                    let risk = ActionRiskClassification { risk_tier, ..<_>::default() };
+                    declared.take(None, Some(risk));
+                }
+                _ => {}
+            }
+        }
+        Self { source, tool, declared }
+    }
+
+    /// No authority at all.
+    pub(super) fn nothing(case: &Case<'a>) -> Self {
+        Self::new(case, Source::Nothing)
+    }
+
+    /// The delegation's links, itself first; none for other authorities.
+    pub(super) fn links(&self) -> &'a [std::sync::Arc<Delegation>] {
+        match self.source {
+            Source::Delegation(chain) => &chain.0,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn delegation_id(&self) -> Option<&'a str> {
+        self.links().first().map(|link| link.id.as_str())
+    }
+
+    /// The bounds that must all hold, with the id of each one's holder; none where a holder's are
+    /// not readable.
+    pub(super) fn bounds(&self) -> Option<Vec<(&'a str, &'a Bounds)>> {
+        match self.source {
+            Source::Delegation(chain) => {
+                Some(chain.0.iter().map(|link| (link.id.as_str(), &link.bounds)).collect())
+            }
+            Source::Uses(uses) => match &uses.row.constraints {
+                Constraints::Bounds(bounds) => Some(vec![(&uses.row.id, bounds)]),
+                Constraints::Malformed(_) => None,
+            },
+            Source::ActsIn(_) | Source::Unresolved | Source::Nothing => Some(Vec::new()),
+        }
+    }
+
+    /// When the first of its windows closes.
+    pub(super) fn until(&self) -> Option<DateTime<Utc>> {
+        match self.source {
+            Source::Delegation(chain) => chain.0.iter().filter_map(|l| l.window.until).min(),
+            Source::Uses(uses) => uses.row.window.until,
+            Source::ActsIn(row) => row.window.until,
+            Source::Unresolved | Source::Nothing => None,
+        }
+    }
+
+    pub(super) fn used(&self) -> Option<AuthorityUsed> {
+        let chain = self.links().iter().map(|link| link.id.clone()).collect();
+        let (kind, id) = self.name()?;
+        Some(AuthorityUsed { kind, id: id.to_owned(), chain })
+    }
+
+    pub(super) fn name(&self) -> Option<(AuthorityKind, &'a str)> {
+        match self.source {
+            Source::Delegation(_) => Some((AuthorityKind::Delegation, self.delegation_id()?)),
+            Source::Uses(uses) => Some((AuthorityKind::Uses, &uses.row.id)),
+            Source::ActsIn(row) => Some((AuthorityKind::ActsIn, &row.id)),
+            Source::Unresolved | Source::Nothing => None,
+        }
+    }
+}
+
+/// The candidates in the order in which they are tried; never empty. A delegation named is the
+/// only candidate. Else: the most specific pattern first, then by id.
+pub(super) fn candidates<'a>(case: &Case<'a>) -> Vec<Candidate<'a>> {
+    if let Some(id) = &case.request.delegation_id {
+        let named = |chain: &&Chain| chain.0.first().is_some_and(|link| link.id == *id);
+        let found = case.gathered.delegations.iter().find(named);
+        return vec![Candidate::new(case, found.map_or(Source::Unresolved, Source::Delegation))];
+    }
+    let mut found: Vec<(Specificity, Candidate<'a>)> = Vec::new();
+    let mut add = |cover: Option<Specificity>, source| {
+        found.extend(cover.map(|cover| (cover, Candidate::new(case, source))));
+    };
+    for chain in &case.gathered.delegations {
+        let own = chain.0.first().filter(|link| link.delegate_id == case.request.subject);
+        let cover = own.and_then(|link| best_cover(&link.actions, &case.request.action));
+        add(cover, Source::Delegation(chain));
+    }
+    for uses in case.gathered.uses.iter().filter(|uses| uses.row.allowed) {
+        add(uses_cover(case, uses), Source::Uses(uses));
+    }
+    for row in &case.gathered.acts_in {
+        let named = case.request.workspace_id.as_ref() == Some(&row.workspace_id);
+        let actions = row.allowed_actions.as_deref().filter(|_| named);
+        let cover = actions.and_then(|actions| best_cover(actions, &case.request.action));
+        add(cover, Source::ActsIn(row));
+    }
+    found.sort_by(|(cover, one), (other_cover, other)| {
+        let name = |candidate: &Candidate<'a>| candidate.name().map(|(kind, id)| (id, kind));
+        cover.cmp(other_cover).then_with(|| name(one).cmp(&name(other)))
+    });
+    if found.is_empty() {
+        return vec![Candidate::new(case, Source::Nothing)];
+    }
+    found.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// A row on a tool speaks for that tool only: a request that names another is not covered by it.
+fn uses_cover(case: &Case<'_>, uses: &Uses) -> Option<Specificity> {
+    let action = &case.request.action;
+    let over = |live: bool, actions: &[Pattern]| best_cover(actions, action).filter(|_| live);
+    match &uses.used {
+        Used::Action(pattern) => best_cover(std::slice::from_ref(pattern), action),
+        Used::Tool(tool) => {
+            let other = case.request.tool_id.as_ref().is_some_and(|named| *named != tool.id);
+            over(tool.live && !other, &tool.actions)
+        }
+        Used::Model(model) => over(model.live, &model.actions),
+        Used::ExternalApp(app) => over(app.live, &app.actions),
+        Used::Resource(_) | Used::Missing(_) => None,
+    }
+}
+
+/// Whether a row with allowed = 0 denies this request.
+pub(super) fn is_denied_by(case: &Case<'_>, uses: &Uses) -> bool {
+    if uses.row.allowed || !uses.row.window.holds(case.at) {
+        return false;
+    }
+    let request = case.request;
+    let covers = |actions: &[Pattern]| best_cover(actions, &request.action).is_some();
+    match &uses.used {
+        Used::Action(pattern) => pattern.covers(&request.action),
+        Used::Tool(tool) => match &request.tool_id {
+            Some(named) => *named == tool.id,
+            None => covers(&tool.actions),
+        },
+        Used::Model(model) => covers(&model.actions),
+        Used::ExternalApp(app) => covers(&app.actions),
+        Used::Resource(id) => request.resource_id.as_ref() == Some(id),
+        Used::Missing(id) => {
+            [&request.tool_id, &request.resource_id].into_iter().any(|own| own.as_ref() == Some(id))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Attenuation: a child delegation may only narrow what its parent grants.
+//!
+//! The registry asks before it creates a child or narrows a delegation; `decide` needs no such
+//! comparison, since it judges every link of the chain on its own.
+
+use super::{bounds::Bounds, facts::Delegation};
+
+/// A member in which the child is wider than the parent, and why.
+pub type Excess = (&'static str, String);
+
+/// Everything in which `child` exceeds `parent`; empty: it is an attenuation.
+pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
+    let mut found = Vec::new();
+    if !parent.can_delegate {
+        found.push(("parent_id", "the parent may not be delegated on".to_owned()));
+    }
+    if child.delegator_id != parent.delegate_id {
+        found.push(("delegator_id", "must be the parent's delegate".to_owned()));
+    }
+    found.extend(widens(parent, child));
+    found
+}
+
+/// Everything in which `new` grants more than `old`: what `/narrow` refuses.
+pub fn widens(old: &Delegation, new: &Delegation) -> Vec<Excess> {
+    let mut found = Vec::new();
+    for action in &new.actions {
+        if !old.actions.iter().any(|own| action.is_within(own)) {
+            found.push(("actions", format!("`{action}` is not within the parent's")));
+        }
+    }
+    for (member, old, new) in [
+        ("purposes", &old.bounds.purposes, &new.bounds.purposes),
+        ("jurisdictions", &old.bounds.jurisdictions, &new.bounds.jurisdictions),
+        ("resource_ids", &old.bounds.resource_ids, &new.bounds.resource_ids),
+        ("workspace_ids", &old.bounds.workspace_ids, &new.bounds.workspace_ids),
+    ] {
+        found.extend(list_excess(member, old, new));
+    }
+    found.extend(bound_excess(&old.bounds, &new.bounds));
+    if !new.window.is_within(old.window) {
+        let begins = |d: &Delegation| d.window.from;
+        let early = begins(old).is_some_and(|from| begins(new).is_none_or(|own| own < from));
+        let member = if early { "not_before" } else { "expires_at" };
+        found.push((member, "reaches beyond the parent's".to_owned()));
+    }
+    if new.can_delegate && !old.can_delegate {
+        found.push(("can_delegate", "the parent may not be delegated on".to_owned()));
+    }
+    found
+}
+
+fn list_excess(member: &'static str, old: &[String], new: &[String]) -> Option<Excess> {
+    if old.is_empty() {
+        return None;
+    }
+    if new.is_empty() {
+        return Some((member, "is unbounded where the parent's is a list".to_owned()));
+    }
+    let extra = new.iter().find(|own| !old.contains(own))?;
+    Some((member, format!("`{extra}` is not in the parent's")))
+}
+
+fn bound_excess(old: &Bounds, new: &Bounds) -> Vec<Excess> {
+    let mut found = Vec::new();
+    let mut judge = |member, bounded: bool, within: Option<bool>| match within {
+        _ if !bounded => {}
+        Some(true) => {}
+        Some(false) => found.push((member, "is above the parent's".to_owned())),
+        None => found.push((member, "is unbounded where the parent's is bounded".to_owned())),
+    };
+    let amount = old.max_amount.zip(new.max_amount).map(|(old, new)| new <= old);
+    judge("max_amount", old.max_amount.is_some(), amount);
+    let uses = old.max_uses.zip(new.max_uses);
+    let uses = uses.map(|(o, n)| n.count <= o.count && n.window_seconds >= o.window_seconds);
+    judge("max_uses", old.max_uses.is_some(), uses);
+    let total = old.max_total_amount.zip(new.max_total_amount);
+    let total = total.map(|(o, n)| n.amount <= o.amount && n.window_seconds >= o.window_seconds);
+    judge("max_total_amount", old.max_total_amount.is_some(), total);
+    let risk = old.max_risk_tier.zip(new.max_risk_tier).map(|(old, new)| new <= old);
+    judge("max_risk_tier", old.max_risk_tier.is_some(), risk);
+    let hours = old.hours.as_ref().zip(new.hours.as_ref()).map(|(old, new)| new.is_within(old));
+    judge("hours", old.hours.is_some(), hours);
+    if old.currency.is_some() && old.currency != new.currency {
+        found.push(("currency", "must be the parent's".to_owned()));
+    }
+    found
+}

@@ -1,0 +1,105 @@
+//! What a decision's facts were read from: ids and versions, and what was looked up and absent.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    facts::{Facts, Used},
+    request::Request,
+};
+
+/// One thing read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Read {
+    pub kind: String,
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// It was looked up and is not there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub absent: bool,
+}
+
+/// Everything that the facts hold, and every look-up that found nothing; sorted.
+pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
+    let mut reads = named(request, facts);
+    let gathered = &facts.gathered;
+    let mut add = |kind: &str, id: &str| reads.push(read(kind, id));
+    for principal in &gathered.principals {
+        add("principal", &principal.id);
+    }
+    if let Some(model) = &gathered.model {
+        add("model", &model.id);
+    }
+    for row in &gathered.memberships {
+        add("team", &row.team_id);
+    }
+    for signal in &gathered.stop_signals {
+        add("stop_signal", &signal.id);
+    }
+    for quarantine in &gathered.quarantines {
+        add("quarantine", &quarantine.id);
+    }
+    for uses in &gathered.uses {
+        add("uses", &uses.row.id);
+        match &uses.used {
+            Used::Tool(tool) => add("tool", &tool.id),
+            Used::Model(model) => add("model", &model.id),
+            Used::ExternalApp(app) => add("external_app", &app.id),
+            Used::Action(_) | Used::Resource(_) | Used::Missing(_) => {}
+        }
+    }
+    for row in &gathered.acts_in {
+        add("acts_in", &row.id);
+    }
+    for grant in &gathered.grants {
+        add("grant", &grant.id);
+    }
+    for drift in &gathered.drifts {
+        add("drift", &drift.id);
+    }
+    for link in gathered.delegations.iter().flat_map(|chain| &chain.0) {
+        reads.push(Read { version: Some(link.version), ..read("delegation", &link.id) });
+    }
+    for policy in &gathered.policies {
+        let (version, sha256) = (policy.reference.version, policy.reference.sha256.clone());
+        let policy = read("policy", &policy.reference.id);
+        reads.push(Read { version: Some(version), sha256: Some(sha256), ..policy });
+    }
+    for anchor in &gathered.anchors {
+        reads.push(Read { version: Some(anchor.version), ..read("anchor", &anchor.id) });
+        reads.extend(anchor.newest.iter().map(|snapshot| read("snapshot", &snapshot.id)));
+    }
+    reads.sort();
+    reads.dedup();
+    reads
+}
+
+/// The look-ups that the request itself names.
+fn named(request: &Request, facts: &Facts) -> Vec<Read> {
+    let gathered = &facts.gathered;
+    let chain = |id: &String| {
+        gathered.delegations.iter().any(|c| c.0.first().is_some_and(|link| link.id == *id))
+    };
+    let delegation = request.delegation_id.as_ref();
+    [
+        ("tenant", Some(&request.tenant_id), gathered.tenant.is_some()),
+        ("principal", Some(&request.subject), gathered.subject.is_some()),
+        ("delegation", delegation.filter(|id| !chain(id)), false),
+        ("tool", request.tool_id.as_ref(), gathered.tool.is_some()),
+        ("purpose", request.purpose.as_ref(), gathered.purpose.is_some()),
+        ("resource", request.resource_id.as_ref(), gathered.resource.is_some()),
+        ("workspace", request.workspace_id.as_ref(), gathered.workspace.is_some()),
+        ("project", request.project_id.as_ref(), gathered.project.is_some()),
+        ("approval", request.approval_id.as_ref(), facts.approval.is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(kind, id, found)| Some(Read { absent: !found, ..read(kind, id?) }))
+    .collect()
+}
+
+fn read(kind: &str, id: &str) -> Read {
+    let (kind, id) = (kind.to_owned(), id.to_owned());
+    Read { kind, id, version: None, sha256: None, absent: false }
+}

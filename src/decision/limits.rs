@@ -1,0 +1,108 @@
+//! The bounds of an authority: amounts, places, hours, counters, risk.
+//!
+//! A bound whose member the request lacks does not hold, and neither does one whose counter is
+//! not known.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    amount::Amount,
+    bounds::Bounds,
+    candidate::Candidate,
+    case::Case,
+    facts::{Constraints, CounterKey, Counts, Gathered},
+    reason::Reason,
+    verdict::CounterClaim,
+};
+
+/// One row of the table: every bound of every link and of the `uses` row holds.
+pub(super) fn hold(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
+    let bounds = candidate.bounds().ok_or(Reason::ConstraintExceeded)?;
+    if !bounds.iter().all(|(holder, bounds)| within(case, holder, bounds)) {
+        return Err(Reason::ConstraintExceeded);
+    }
+    let tier = candidate.declared.risk_tier;
+    let below = |ceiling| tier.is_some_and(|tier| tier <= ceiling);
+    let risk = bounds.iter().all(|(_, bounds)| bounds.max_risk_tier.is_none_or(below));
+    if risk { Ok(()) } else { Err(Reason::RiskExceedsDelegation) }
+}
+
+fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
+    let request = case.request;
+    let listed = |list: &[String], own: Option<&String>| {
+        list.is_empty() || own.is_some_and(|own| list.contains(own))
+    };
+    let currency = bounds.currency.as_deref();
+    bounds.max_amount.is_none_or(|max| counted_amount(case).is_some_and(|own| own <= max))
+        && currency.is_none_or(|bound| request.currency() == Some(bound))
+        && listed(&bounds.resource_ids, request.resource_id.as_ref())
+        && listed(&bounds.workspace_ids, request.workspace_id.as_ref())
+        && bounds.hours.as_ref().is_none_or(|hours| hours.holds(case.at))
+        && counters(case, holder, bounds).all(|claim| claim.is_some_and(|c| has_room(case, &c)))
+}
+
+/// The amount, where it can be counted: a negative one would give back what was spent.
+fn counted_amount(case: &Case<'_>) -> Option<Amount> {
+    case.request.amount().filter(|amount| *amount >= Amount::ZERO)
+}
+
+fn has_room(case: &Case<'_>, claim: &CounterClaim) -> bool {
+    let used = case.facts.spent.0.get(&claim.key).copied();
+    let after = used.and_then(|used| used.checked_add(claim.add));
+    after.is_some_and(|after| after <= claim.limit)
+}
+
+/// What an allow under these bounds would count; an item is none where it cannot be counted.
+fn counters(
+    case: &Case<'_>,
+    holder: &str,
+    bounds: &Bounds,
+) -> impl Iterator<Item = Option<CounterClaim>> {
+    let uses = bounds.max_uses.map(|max| {
+        let key = key(holder, Counts::Uses, max.window_seconds, case.at)?;
+        Some(CounterClaim { key, add: 1, limit: max.count.into() })
+    });
+    let total = bounds.max_total_amount.map(|max| {
+        let key = key(holder, Counts::Amount, max.window_seconds, case.at)?;
+        let add = counted_amount(case)?.ten_thousandths();
+        Some(CounterClaim { key, add, limit: max.amount.ten_thousandths() })
+    });
+    uses.into_iter().chain(total)
+}
+
+/// The counters that an allow under this candidate spends.
+pub(super) fn claims(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<CounterClaim> {
+    let bounds = candidate.bounds().unwrap_or_default();
+    let each =
+        |(holder, bounds): &(&str, &Bounds)| counters(case, holder, bounds).flatten().collect();
+    bounds.iter().flat_map(|pair| -> Vec<CounterClaim> { each(pair) }).collect()
+}
+
+fn key(holder: &str, counts: Counts, window: u32, at: DateTime<Utc>) -> Option<CounterKey> {
+    let window_start = at.timestamp().div_euclid(i64::from(window).max(1)) * i64::from(window);
+    let holder_id = holder.to_owned();
+    (window > 0).then_some(CounterKey { holder_id, counts, window_seconds: window, window_start })
+}
+
+/// Every counter that a decision on these facts may look at: give each one's used-before value in
+/// [`super::facts::Spent`], 0 where nothing is stored.
+pub fn counters_needed<P>(gathered: &Gathered<P>, at: DateTime<Utc>) -> Vec<CounterKey> {
+    let links = gathered.delegations.iter().flat_map(|chain| &chain.0);
+    let of_links = links.map(|link| (link.id.as_str(), &link.bounds));
+    let of_uses = gathered.uses.iter().filter_map(|uses| match &uses.row.constraints {
+        Constraints::Bounds(bounds) => Some((uses.row.id.as_str(), bounds.as_ref())),
+        Constraints::Malformed(_) => None,
+    });
+    let mut keys: Vec<CounterKey> = of_links
+        .chain(of_uses)
+        .flat_map(|(holder, bounds)| {
+            let uses = bounds.max_uses.map(|max| (Counts::Uses, max.window_seconds));
+            let total = bounds.max_total_amount.map(|max| (Counts::Amount, max.window_seconds));
+            let both = uses.into_iter().chain(total);
+            both.filter_map(move |(counts, window)| key(holder, counts, window, at))
+        })
+        .collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}

@@ -1,0 +1,83 @@
+//! Whose approval is needed, and whether it is there.
+
+use super::{
+    candidate::Candidate,
+    case::Case,
+    facts::{Approval, Signature},
+    levels::{ApprovalState, Oversight},
+    verdict::ApprovalsNeeded,
+};
+
+/// How many people, and whether one of them must speak for legal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Needed {
+    count: u32,
+    legal: bool,
+}
+
+impl Needed {
+    pub(super) fn people(count: u32) -> Self {
+        Self { count, legal: false }
+    }
+
+    pub(super) fn oversight(level: Oversight) -> Self {
+        match level {
+            // What is prohibited is refused; no number of people meets it.
+            Oversight::None | Oversight::Prohibited => Self::default(),
+            Oversight::SingleApprover => Self::people(1),
+            Oversight::TwoPerson => Self::people(2),
+            Oversight::TwoPersonWithLegal => Self { count: 2, legal: true },
+        }
+    }
+
+    /// One round of approval serves all holds: the most people that any of them asks for.
+    pub(super) fn take(&mut self, other: Self) {
+        self.count = self.count.max(other.count);
+        self.legal |= other.legal;
+    }
+
+    pub(super) fn is_nobody(self) -> bool {
+        self.count == 0
+    }
+
+    /// A person who signed twice is one person.
+    pub(super) fn is_met_by(self, given: &[Signature]) -> bool {
+        let mut people: Vec<&str> = given.iter().map(|signature| signature.by.as_str()).collect();
+        people.sort_unstable();
+        people.dedup();
+        let enough = u32::try_from(people.len()).is_ok_and(|count| count >= self.count);
+        enough && (!self.legal || given.iter().any(|signature| signature.role == "legal"))
+    }
+
+    pub(super) fn said(self) -> Option<ApprovalsNeeded> {
+        let roles = if self.legal { vec!["legal".to_owned()] } else { Vec::new() };
+        (!self.is_nobody()).then_some(ApprovalsNeeded { count: self.count, roles })
+    }
+}
+
+/// The approval that the request cites, if it stands for this very question.
+pub(super) fn cited_approval<'a>(case: &Case<'a>) -> Option<&'a Approval> {
+    let id = case.request.approval_id.as_ref()?;
+    let approval = case.facts.approval.as_ref()?;
+    let stands = approval.id == *id
+        && approval.state == ApprovalState::Approved
+        && approval.same_question
+        && case.at < approval.expires_at;
+    stands.then_some(approval)
+}
+
+/// Whether a link of the chain needs a standing approval that nobody has signed.
+pub(super) fn standing_is_missing(candidate: &Candidate<'_>) -> bool {
+    let mut links = candidate.links().iter();
+    links.any(|link| link.needs_standing_approval && link.standing.is_empty())
+}
+
+/// Whether the delegation's own standing approval meets the need: never its parents', and not
+/// while one of those still lacks its own.
+pub(super) fn is_met_by_standing(candidate: &Candidate<'_>, needed: Needed) -> bool {
+    if needed.is_nobody() {
+        return true;
+    }
+    let own = candidate.links().first().map_or(&[][..], |link| &link.standing);
+    !standing_is_missing(candidate) && needed.is_met_by(own)
+}

@@ -1,0 +1,145 @@
+//! A tenant's policies at one revision, found by what a request can match.
+//!
+//! Two hundred policies of which three can match should cost what three cost: a policy is entered
+//! under the actions of its statements' scopes or under its applies-to rows, whichever narrows it,
+//! and only one that neither narrows is looked at each time.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{
+    levels::PrincipalClass,
+    pattern::{Pattern, prefixes},
+    policy::CompiledPolicy,
+    statement::ActionScope,
+    target::{Aspects, Target},
+};
+
+/// The look-up keys by which policies are found.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyKeys<'a> {
+    pub action: &'a str,
+    pub purpose: Option<&'a str>,
+    pub principal_class: Option<PrincipalClass>,
+    /// The kind of the resource named.
+    pub resource_kind: Option<&'a str>,
+}
+
+type Entry = usize;
+
+/// The policies in force, by what they can match. Each list holds places in `policies`.
+#[derive(Debug, Default)]
+pub struct PolicyIndex {
+    /// In order of id.
+    policies: Vec<Arc<CompiledPolicy>>,
+    always: Vec<Entry>,
+    by_action: HashMap<String, Vec<Entry>>,
+    /// Under a prefix: for every action below it.
+    by_prefix: HashMap<String, Vec<Entry>>,
+    by_purpose: HashMap<String, Vec<Entry>>,
+    by_principal_class: HashMap<PrincipalClass, Vec<Entry>>,
+    by_resource_kind: HashMap<String, Vec<Entry>>,
+}
+
+impl PolicyIndex {
+    pub fn new(mut policies: Vec<Arc<CompiledPolicy>>) -> Self {
+        policies.sort_by(|a, b| a.reference.id.cmp(&b.reference.id));
+        let mut index = Self::default();
+        for (entry, policy) in policies.iter().enumerate() {
+            index.enter(entry, policy);
+        }
+        index.policies = policies;
+        index
+    }
+
+    pub fn len(&self) -> usize {
+        self.policies.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.policies.is_empty()
+    }
+
+    fn enter(&mut self, entry: Entry, policy: &CompiledPolicy) {
+        if let Some(scopes) = policy.scopes() {
+            for scope in scopes {
+                self.enter_scope(entry, scope);
+            }
+            return;
+        }
+        let rows = &policy.reference.applies_to;
+        let narrows = |row: &Target| match row {
+            Target::Action(pattern) => *pattern != Pattern::All,
+            Target::Purpose(_) | Target::PrincipalClass(_) | Target::ResourceKind(_) => true,
+            _ => false,
+        };
+        if rows.is_empty() || !rows.iter().all(narrows) {
+            self.always.push(entry);
+            return;
+        }
+        for row in rows {
+            match row {
+                Target::Action(Pattern::Exact(name)) => put(&mut self.by_action, name, entry),
+                Target::Action(Pattern::Below(prefix)) => put(&mut self.by_prefix, prefix, entry),
+                Target::Purpose(slug) => put(&mut self.by_purpose, slug, entry),
+                Target::ResourceKind(kind) => put(&mut self.by_resource_kind, kind, entry),
+                Target::PrincipalClass(class) => {
+                    self.by_principal_class.entry(*class).or_default().push(entry);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn enter_scope(&mut self, entry: Entry, scope: &ActionScope) {
+        match scope {
+            ActionScope::Any => self.always.push(entry),
+            ActionScope::Eq(name) => put(&mut self.by_action, name, entry),
+            ActionScope::In(names) => {
+                for name in names {
+                    put(&mut self.by_action, name, entry);
+                    put(&mut self.by_prefix, name, entry);
+                }
+            }
+        }
+    }
+
+    /// Those that can apply to a request with these keys, in order of id. What depends on the
+    /// request's context, declarations or time is judged when it is decided.
+    pub fn candidates(&self, keys: PolicyKeys<'_>) -> impl Iterator<Item = &Arc<CompiledPolicy>> {
+        let mut found = self.always.clone();
+        let mut take = |list: Option<&Vec<Entry>>| found.extend(list.into_iter().flatten());
+        take(self.by_action.get(keys.action));
+        prefixes(keys.action).for_each(|prefix| take(self.by_prefix.get(prefix)));
+        // A member that the request lacks counts as matching every row on it.
+        match keys.purpose {
+            Some(slug) => take(self.by_purpose.get(slug)),
+            None => self.by_purpose.values().for_each(|list| take(Some(list))),
+        }
+        match keys.principal_class {
+            Some(class) => take(self.by_principal_class.get(&class)),
+            None => self.by_principal_class.values().for_each(|list| take(Some(list))),
+        }
+        match keys.resource_kind {
+            Some(kind) => take(self.by_resource_kind.get(kind)),
+            None => self.by_resource_kind.values().for_each(|list| take(Some(list))),
+        }
+        found.sort_unstable();
+        found.dedup();
+        let aspects = Aspects {
+            action: keys.action,
+            effect_class: None,
+            risk_tier: None,
+            principal_class: keys.principal_class,
+            resource_kind: keys.resource_kind,
+            purpose: keys.purpose,
+            jurisdiction: None,
+        };
+        found.into_iter().filter_map(|entry| self.policies.get(entry)).filter(move |policy| {
+            policy.applies(&aspects) && policy.statements(keys.action).next().is_some()
+        })
+    }
+}
+
+fn put(map: &mut HashMap<String, Vec<Entry>>, key: &str, entry: Entry) {
+    map.entry(key.to_owned()).or_default().push(entry);
+}

@@ -1,0 +1,303 @@
+//! The rows that facts are made of: what the graph holds of each record, as far as a decision
+//! looks at it.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    bounds::Bounds,
+    gate::Tightening,
+    levels::{
+        AccessLevel, ApprovalState, DelegationState, PrincipalClass, RiskTier, RuntimeEffect,
+    },
+    moment::{self, Window},
+    pattern::Pattern,
+    request::{ActionDeclaration, ActionRiskClassification},
+};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tenant {
+    pub id: String,
+    /// State `active` and not deleted.
+    pub active: bool,
+    /// Refuse what neither request nor tool declares.
+    #[serde(default)]
+    pub require_declaration: bool,
+    /// How this tenant tightens the gate.
+    #[serde(default)]
+    pub gate: Vec<Tightening>,
+    /// Seconds within which an allowed action must begin.
+    #[serde(default = "default_validity")]
+    pub valid_for_seconds: u32,
+}
+
+/// Seconds that an allow is good for where the tenant says nothing.
+pub const fn default_validity() -> u32 {
+    60
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Principal {
+    pub id: String,
+    pub class: PrincipalClass,
+    pub name: String,
+    /// State `active` and not deleted.
+    pub active: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Membership {
+    pub team_id: String,
+    pub window: Window,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopSignal {
+    pub id: String,
+    pub actor_id: String,
+}
+
+/// Concerns what matches all of its members; with none it concerns everything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quarantine {
+    pub id: String,
+    pub subject_id: Option<String>,
+    pub action: Option<Pattern>,
+    pub delegation_id: Option<String>,
+}
+
+/// A delegation and all above it: the one given first, the root last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Chain(pub Vec<Arc<Delegation>>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delegation {
+    pub id: String,
+    pub version: i64,
+    pub parent_id: Option<String>,
+    pub delegator_id: String,
+    pub delegate_id: String,
+    pub state: DelegationState,
+    pub window: Window,
+    pub actions: Vec<Pattern>,
+    pub bounds: Bounds,
+    pub can_delegate: bool,
+    pub needs_standing_approval: bool,
+    /// Who signed the standing approval.
+    pub standing: Vec<Signature>,
+}
+
+/// One person's approving act.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    /// The person: `<iss>|<sub>`.
+    pub by: String,
+    /// `approver`, `legal`, `admin` or `owner`.
+    pub role: String,
+}
+
+/// A `uses` row and what it names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Uses {
+    pub row: Arc<UsesRow>,
+    pub used: Used,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsesRow {
+    /// Names the row among the subject's.
+    pub id: String,
+    pub allowed: bool,
+    pub window: Window,
+    pub constraints: Constraints,
+}
+
+/// `constraints_json`, read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Constraints {
+    Bounds(Box<Bounds>),
+    /// Stored, but not readable: no bound of it holds.
+    Malformed(String),
+}
+
+impl Constraints {
+    /// Reads `constraints_json`.
+    pub fn read(text: &str) -> Self {
+        match serde_json::from_str::<Bounds>(text) {
+            Ok(bounds) => Self::Bounds(Box::new(bounds)),
+            Err(why) => Self::Malformed(why.to_string()),
+        }
+    }
+}
+
+/// What a `uses` row is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Used {
+    Action(Pattern),
+    Tool(Arc<Tool>),
+    Model(Arc<Model>),
+    ExternalApp(Arc<ExternalApp>),
+    Resource(String),
+    /// What the row names does not resolve.
+    Missing(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    pub id: String,
+    /// Not retired.
+    pub live: bool,
+    pub risk_tier: Option<RiskTier>,
+    pub actions: Vec<Pattern>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalApp {
+    pub id: String,
+    pub live: bool,
+    pub actions: Vec<Pattern>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purpose {
+    pub id: String,
+    pub slug: String,
+    /// State `active` and not deleted.
+    pub active: bool,
+    pub allowed_actions: Vec<Pattern>,
+    pub principal_classes: Vec<PrincipalClass>,
+    pub jurisdictions: Vec<String>,
+    pub window: Window,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    pub id: String,
+    /// Neither deprecated nor retired.
+    pub live: bool,
+    pub actions: Vec<Pattern>,
+    /// Context members, `resource_id`, `workspace_id` that a request must carry.
+    pub requires: Vec<String>,
+    pub access_level: Option<AccessLevel>,
+    pub action_declaration: Option<ActionDeclaration>,
+    pub action_risk_classification: Option<ActionRiskClassification>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resource {
+    pub id: String,
+    pub kind: String,
+    pub name: String,
+    pub sensitivity: Option<String>,
+    /// Not archived.
+    pub live: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    pub id: String,
+    pub live: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Project {
+    pub id: String,
+    pub live: bool,
+    pub workspace_id: Option<String>,
+    pub visible_in_workspaces: Vec<String>,
+}
+
+/// The subject's membership of a workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActsIn {
+    /// Names the row among the subject's.
+    pub id: String,
+    pub workspace_id: String,
+    pub window: Window,
+    /// `allowed_actions_json`: absent is membership only; empty (or not readable) is none.
+    pub allowed_actions: Option<Vec<Pattern>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub id: String,
+    pub resource_id: String,
+    pub grantee_id: String,
+    /// `team`, or a word for a principal.
+    pub grantee_kind: String,
+    pub access_level: AccessLevel,
+}
+
+/// A source of truth, its newest live snapshot, and an override in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    pub id: String,
+    pub version: i64,
+    pub grounds_actions: Vec<Pattern>,
+    /// Purposes; empty: all.
+    pub grounds_profiles: Vec<String>,
+    /// Absent: never stale.
+    pub freshness: Option<FreshnessContract>,
+    /// The stored contract or snapshot cannot be read.
+    #[serde(default)]
+    pub unreadable: bool,
+    pub newest: Option<Snapshot>,
+    /// Until when a decided check's override lifts this anchor's own finding.
+    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
+    pub overridden_until: Option<DateTime<Utc>>,
+}
+
+/// How old an anchor's newest snapshot may be; see reality.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FreshnessContract {
+    pub max_staleness_seconds: u32,
+    pub expected_refresh_seconds: Option<u32>,
+    /// Absent: `require_revalidation`.
+    pub stale_runtime_effect: Option<RuntimeEffect>,
+    /// Absent: the stale effect.
+    pub missing_runtime_effect: Option<RuntimeEffect>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub id: String,
+    #[serde(with = "moment")]
+    pub sampled_at: DateTime<Utc>,
+    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
+    pub valid_until: Option<DateTime<Utc>>,
+    pub content_hash: Option<String>,
+    /// Another snapshot of the same `sampled_at` has another hash.
+    #[serde(default)]
+    pub contested: bool,
+}
+
+/// A drift event that is not resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drift {
+    pub id: String,
+    /// Absent: every actor.
+    pub actor_id: Option<String>,
+    /// Absent: every action.
+    pub action: Option<Pattern>,
+    pub effect: RuntimeEffect,
+    /// Until when an override lifts this event.
+    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
+    pub overridden_until: Option<DateTime<Utc>>,
+}
+
+/// The approval that a request cites.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    pub id: String,
+    pub state: ApprovalState,
+    /// Its digest is that of this request's question.
+    pub same_question: bool,
+    pub given: Vec<Signature>,
+    #[serde(with = "moment")]
+    pub expires_at: DateTime<Utc>,
+}

@@ -1,0 +1,161 @@
+//! Applies-to targets: where a policy record applies.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    levels::{EffectClass, PrincipalClass, RiskTier},
+    pattern::Pattern,
+};
+
+/// An applies-to row's `target_class`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Target {
+    Everywhere,
+    Action(Pattern),
+    EffectClass(EffectClass),
+    RiskTier(RiskTier),
+    PrincipalClass(PrincipalClass),
+    ResourceKind(String),
+    Purpose(String),
+    Jurisdiction(String),
+}
+
+/// A text that is no target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no target: write `*`, `action:<pattern>`, `effect_class:<word>`, \
+     `risk_tier:<word>`, `principal_class:<word>`, `resource_kind:<word>`, `purpose:<slug>` or \
+     `jurisdiction:<code>`"
+)]
+pub struct TargetError(pub String);
+
+/// The members of a request that targets are about; absent: the request lacks it.
+#[derive(Clone, Copy, Debug)]
+pub struct Aspects<'a> {
+    pub action: &'a str,
+    pub effect_class: Option<EffectClass>,
+    pub risk_tier: Option<RiskTier>,
+    pub principal_class: Option<PrincipalClass>,
+    pub resource_kind: Option<&'a str>,
+    pub purpose: Option<&'a str>,
+    pub jurisdiction: Option<&'a str>,
+}
+
+impl Target {
+    /// A target whose member the request lacks counts as matching: leaving it out is no way round.
+    pub fn matches(&self, aspects: &Aspects<'_>) -> bool {
+        match self {
+            Self::Everywhere => true,
+            Self::Action(pattern) => pattern.covers(aspects.action),
+            Self::EffectClass(class) => aspects.effect_class.is_none_or(|own| own == *class),
+            Self::RiskTier(tier) => aspects.risk_tier.is_none_or(|own| own == *tier),
+            Self::PrincipalClass(class) => aspects.principal_class.is_none_or(|own| own == *class),
+            Self::ResourceKind(kind) => aspects.resource_kind.is_none_or(|own| own == kind),
+            Self::Purpose(slug) => aspects.purpose.is_none_or(|own| own == slug),
+            Self::Jurisdiction(code) => aspects.jurisdiction.is_none_or(|own| own == code),
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        if text == "*" {
+            return Ok(Self::Everywhere);
+        }
+        let refused = || TargetError(text.to_owned());
+        let (class, value) = text.split_once(':').ok_or_else(refused)?;
+        let plain = || {
+            let sound = (1..=128).contains(&value.len()) && !value.contains(['\0', ' ']);
+            sound.then(|| value.to_owned())
+        };
+        match class {
+            "action" => value.parse().ok().map(Self::Action),
+            "effect_class" => EffectClass::from_word(value).map(Self::EffectClass),
+            "risk_tier" => RiskTier::from_word(value).map(Self::RiskTier),
+            "principal_class" => PrincipalClass::from_word(value).map(Self::PrincipalClass),
+            "resource_kind" => plain().map(Self::ResourceKind),
+            "purpose" => plain().map(Self::Purpose),
+            "jurisdiction" => plain().map(Self::Jurisdiction),
+            _ => None,
+        }
+        .ok_or_else(refused)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everywhere => to.write_str("*"),
+            Self::Action(pattern) => write!(to, "action:{pattern}"),
+            Self::EffectClass(class) => write!(to, "effect_class:{class}"),
+            Self::RiskTier(tier) => write!(to, "risk_tier:{tier}"),
+            Self::PrincipalClass(class) => write!(to, "principal_class:{class}"),
+            Self::ResourceKind(kind) => write!(to, "resource_kind:{kind}"),
+            Self::Purpose(slug) => write!(to, "purpose:{slug}"),
+            Self::Jurisdiction(code) => write!(to, "jurisdiction:{code}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = TargetError;
+
+    fn try_from(text: String) -> Result<Self, TargetError> {
+        text.parse()
+    }
+}
+
+impl From<Target> for String {
+    fn from(target: Target) -> Self {
+        target.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_its_grammar_only() {
+        for text in [
+            "*",
+            "action:payment.*",
+            "action:*",
+            "effect_class:financial",
+            "risk_tier:high",
+            "principal_class:agent",
+            "resource_kind:bank_account",
+            "purpose:payroll",
+            "jurisdiction:DE",
+        ] {
+            assert_eq!(text.parse::<Target>().unwrap().to_string(), text);
+        }
+        for text in ["", "payment.*", "action:", "action:pay*", "risk_tier:higher", "colour:red"] {
+            assert!(text.parse::<Target>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_missing_member_matches() {
+        let bare = Aspects {
+            action: "payment.execute",
+            effect_class: None,
+            risk_tier: None,
+            principal_class: None,
+            resource_kind: None,
+            purpose: None,
+            jurisdiction: None,
+        };
+        for text in ["effect_class:financial", "purpose:payroll", "jurisdiction:DE"] {
+            assert!(text.parse::<Target>().unwrap().matches(&bare), "{text}");
+        }
+        let placed = Aspects { jurisdiction: Some("FR"), ..bare };
+        assert!(!"jurisdiction:DE".parse::<Target>().unwrap().matches(&placed));
+        assert!(!"action:report.*".parse::<Target>().unwrap().matches(&bare));
+    }
+}

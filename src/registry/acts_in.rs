@@ -1,0 +1,101 @@
+//! Workspace membership, found by the pair (principal, workspace).
+
+use authority_model::{
+    proto::registry::{acts_in_service_server::ActsInService, *},
+    schema::{acts_in, workspaces},
+};
+
+use super::{
+    flow::admitted,
+    prelude::*,
+    relationship::{Related, pair, tenant_of},
+};
+
+impl Row for ActsIn {
+    type List = ListActsInRequest;
+    const AUTHORITY: bool = true;
+
+    fn check(&self, found: &mut Violations) {
+        rules::span(("since", self.since), ("until", self.until), found);
+        if let Some(problem) = self.allowed_actions_json.as_deref().and_then(rules::allowed_actions)
+        {
+            found.add("allowed_actions_json", problem);
+        }
+    }
+
+    async fn locate(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+        let tenant = tenant_of!(workspaces, db, within, &self.workspace_id)?;
+        self.tenant_id =
+            tenant.ok_or_else(|| Error::unknown("workspace_id", &self.workspace_id))?;
+        Ok(())
+    }
+
+    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        known.principal(act.db, "principal_id", Some(&self.principal_id)).await?;
+        known.all()
+    }
+
+    queries!(acts_in, row);
+}
+
+impl Related for ActsIn {
+    type Key = (String, String);
+
+    async fn id_of(
+        db: &mut Db,
+        within: Option<&str>,
+        (principal_id, workspace_id): &Self::Key,
+    ) -> QueryResult<String> {
+        let mut query = acts_in::table
+            .filter(acts_in::principal_id.eq(principal_id))
+            .filter(acts_in::workspace_id.eq(workspace_id))
+            .select(acts_in::id)
+            .into_boxed();
+        if let Some(tenant) = within {
+            query = query.filter(acts_in::tenant_id.eq(tenant));
+        }
+        query.first(db).await
+    }
+}
+
+fn filtered(by: &ListActsInRequest) -> acts_in::BoxedQuery<'_, Pg> {
+    let mut query = acts_in::table.into_boxed();
+    if let Some(principal_id) = &by.principal_id {
+        query = query.filter(acts_in::principal_id.eq(principal_id));
+    }
+    if let Some(workspace_id) = &by.workspace_id {
+        query = query.filter(acts_in::workspace_id.eq(workspace_id));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl ActsInService for Registry {
+    async fn list_acts_in(&self, call: Request<ListActsInRequest>) -> Reply<ListActsInResponse> {
+        self.list(call).await
+    }
+
+    async fn create_acts_in(&self, call: Request<CreateActsInRequest>) -> Reply<ActsIn> {
+        self.create(call).await
+    }
+
+    async fn get_acts_in(&self, call: Request<GetActsInRequest>) -> Reply<ActsIn> {
+        let (caller, request) = admitted(call)?;
+        let names = ("principal_id", "workspace_id");
+        let key = pair(&request.id, names, request.principal_id, request.workspace_id)?;
+        let name = format!("{}|{}", key.0, key.1);
+        self.get_related(caller, key, name).await
+    }
+
+    async fn delete_acts_in(
+        &self,
+        call: Request<DeleteActsInRequest>,
+    ) -> Reply<DeleteActsInResponse> {
+        let (caller, request) = admitted(call)?;
+        let names = ("principal_id", "workspace_id");
+        let key = pair(&request.id, names, request.principal_id, request.workspace_id)?;
+        let name = format!("{}|{}", key.0, key.1);
+        self.remove_related(caller, key, name).await
+    }
+}

@@ -1,0 +1,161 @@
+//! A stored delegation as the decision core reads it, for its comparison of parent and child.
+
+use authority_model::{
+    proto::delegation::Delegation,
+    validate::{Violation, Violations},
+    wire::Time,
+};
+use serde_json::json;
+
+use super::Error;
+use crate::decision::{
+    Bounds,
+    bounds::{MaxTotalAmount, MaxUses},
+    delegation,
+    hours::Hours,
+    levels::{DelegationState, RiskTier},
+    moment::Window,
+    records,
+};
+
+/// Refuses a child that is wider than its parent in any member.
+pub(super) fn check_child(child: &Delegation, parent: &Delegation) -> Result<(), Error> {
+    refuse(delegation::exceeds(&read(parent)?, &read(child)?), child, parent)
+}
+
+/// Refuses a change that grants more than before.
+pub(super) fn check_narrower(new: &Delegation, old: &Delegation) -> Result<(), Error> {
+    refuse(delegation::widens(&read(old)?, &read(new)?), new, old)
+}
+
+fn refuse(
+    excess: Vec<delegation::Excess>,
+    part: &Delegation,
+    whole: &Delegation,
+) -> Result<(), Error> {
+    let named = |(member, problem): (&'static str, String)| Violation {
+        field: format!("delegation.{member}"),
+        problem,
+    };
+    let mut list: Vec<_> = excess.into_iter().map(named).collect();
+    if whole.needs_standing_approval && !part.needs_standing_approval {
+        list.push(named(("needs_standing_approval", "is asked of the parent".to_owned())));
+    }
+    if list.is_empty() { Ok(()) } else { Err(Error::Exceeds(list)) }
+}
+
+/// What is stored was checked when it was written; a fault here names what is not readable now.
+fn read(stored: &Delegation) -> Result<records::Delegation, Error> {
+    let mut found = Violations::default();
+    let mut actions = Vec::new();
+    for text in &stored.actions {
+        match text.parse() {
+            Ok(pattern) => actions.push(pattern),
+            Err(problem) => found.add("delegation.actions", format!("`{text}` {problem}")),
+        }
+    }
+    let bounds = bounds(stored, &mut found);
+    let moment = |time: Option<Time>| time.and_then(Time::moment);
+    Error::unless_clean(found)?;
+    Ok(records::Delegation {
+        id: stored.id.clone(),
+        version: 0,
+        parent_id: stored.parent_id.clone(),
+        delegator_id: stored.delegator_id.clone(),
+        delegate_id: stored.delegate_id.clone(),
+        state: DelegationState::from_word(&stored.state).unwrap_or(DelegationState::Revoked),
+        window: Window { from: moment(stored.not_before), until: moment(stored.expires_at) },
+        actions,
+        bounds,
+        can_delegate: stored.can_delegate,
+        needs_standing_approval: stored.needs_standing_approval,
+        standing: Vec::new(),
+    })
+}
+
+fn bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
+    let mut amount = |field: &str, text: &str| {
+        let amount = text.parse();
+        amount
+            .map_err(|problem| found.add(&format!("delegation.{field}"), format!("{problem}")))
+            .ok()
+    };
+    let total = stored.max_total_amount.as_ref();
+    let bounds = Bounds {
+        max_amount: stored.max_amount.as_deref().and_then(|text| amount("max_amount", text)),
+        max_total_amount: total.and_then(|limit| {
+            Some(MaxTotalAmount {
+                amount: amount("max_total_amount.amount", &limit.amount)?,
+                window_seconds: limit.window_seconds.cast_unsigned(),
+            })
+        }),
+        max_uses: stored.max_uses.as_ref().map(|limit| MaxUses {
+            count: limit.count.cast_unsigned(),
+            window_seconds: limit.window_seconds.cast_unsigned(),
+        }),
+        currency: stored.currency.clone(),
+        jurisdictions: stored.jurisdictions.clone(),
+        hours: hours(stored),
+        resource_ids: stored.resource_ids.clone(),
+        workspace_ids: stored.workspace_ids.clone(),
+        purposes: stored.purposes.clone(),
+        max_risk_tier: stored.max_risk_tier.as_deref().and_then(RiskTier::from_word),
+    };
+    if stored.hours.is_some() && bounds.hours.is_none() {
+        found.add("delegation.hours", "is no set of hours");
+    }
+    bounds
+}
+
+/// As the decision reads them; None also for what it could not read.
+pub(super) fn hours(of: &Delegation) -> Option<Hours> {
+    let hours = of.hours.as_ref()?;
+    serde_json::from_value(json!({
+        "utc_offset": hours.utc_offset, "days": hours.days, "from": hours.from, "to": hours.to,
+    }))
+    .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use authority_model::proto::delegation::{AmountLimit, UseLimit};
+
+    use super::*;
+
+    fn parent() -> Delegation {
+        Delegation {
+            actions: vec!["payment.*".into()],
+            max_amount: Some("500".into()),
+            currency: Some("EUR".into()),
+            max_total_amount: Some(AmountLimit { amount: "5000".into(), window_seconds: 3600 }),
+            max_uses: Some(UseLimit { count: 10, window_seconds: 60 }),
+            needs_standing_approval: true,
+            ..Delegation::default()
+        }
+    }
+
+    fn members(change: impl FnOnce(&mut Delegation)) -> Vec<String> {
+        let mut part = parent();
+        change(&mut part);
+        match check_narrower(&part, &parent()) {
+            Err(Error::Exceeds(list)) => list.into_iter().map(|fault| fault.field).collect(),
+            other => {
+                other.unwrap();
+                Vec::new()
+            }
+        }
+    }
+
+    #[test]
+    fn each_wider_member_is_named() {
+        assert!(members(|_| {}).is_empty());
+        assert!(members(|part| part.max_amount = Some("499.99".into())).is_empty());
+        assert_eq!(members(|part| part.actions = vec!["*".into()]), ["delegation.actions"]);
+        assert_eq!(members(|part| part.max_amount = None), ["delegation.max_amount"]);
+        assert_eq!(members(|part| part.max_uses = None), ["delegation.max_uses"]);
+        assert_eq!(
+            members(|part| part.needs_standing_approval = false),
+            ["delegation.needs_standing_approval"]
+        );
+    }
+}

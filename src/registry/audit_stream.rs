@@ -1,0 +1,70 @@
+//! Audit streams: where a tenant's audit events are sent. Sealed, never deleted.
+
+use authority_model::{
+    proto::registry::{audit_stream_service_server::AuditStreamService, *},
+    schema::audit_streams,
+};
+
+use super::prelude::*;
+
+impl Row for AuditStream {
+    type List = ListAuditStreamsRequest;
+    const FINAL: &'static [&'static str] = &["sealed"];
+
+    fn defaults(&mut self) {
+        names::or(&mut self.sink, "stdout");
+    }
+
+    fn check(&self, found: &mut Violations) {
+        if self.sink != "stdout" && self.target.is_none() {
+            found.add("target", format!("is required for the sink `{}`", self.sink));
+        }
+    }
+
+    queries!(audit_streams);
+}
+
+impl Entity for AuditStream {
+    const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::AuditStreamsAreImmutable);
+
+    changes!(audit_streams);
+}
+
+fn filtered<'a>(_by: &ListAuditStreamsRequest) -> audit_streams::BoxedQuery<'a, Pg> {
+    audit_streams::table.into_boxed()
+}
+
+#[tonic::async_trait]
+impl AuditStreamService for Registry {
+    async fn list_audit_streams(
+        &self,
+        call: Request<ListAuditStreamsRequest>,
+    ) -> Reply<ListAuditStreamsResponse> {
+        self.list(call).await
+    }
+
+    async fn create_audit_stream(
+        &self,
+        call: Request<CreateAuditStreamRequest>,
+    ) -> Reply<AuditStream> {
+        self.create(call).await
+    }
+
+    async fn get_audit_stream(&self, call: Request<GetAuditStreamRequest>) -> Reply<AuditStream> {
+        self.get(call).await
+    }
+
+    async fn update_audit_stream(
+        &self,
+        call: Request<UpdateAuditStreamRequest>,
+    ) -> Reply<AuditStream> {
+        self.update(call).await
+    }
+
+    async fn delete_audit_stream(
+        &self,
+        call: Request<DeleteAuditStreamRequest>,
+    ) -> Reply<DeleteAuditStreamResponse> {
+        self.delete(call).await
+    }
+}

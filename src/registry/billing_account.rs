@@ -1,0 +1,63 @@
+//! Billing accounts: who pays. Closed, never deleted.
+
+use authority_model::{
+    proto::registry::{billing_account_service_server::BillingAccountService, *},
+    schema::billing_accounts,
+};
+
+use super::prelude::*;
+
+impl Row for BillingAccount {
+    type List = ListBillingAccountsRequest;
+    const FINAL: &'static [&'static str] = &["closed"];
+
+    queries!(billing_accounts);
+}
+
+impl Entity for BillingAccount {
+    const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::BillingAccountsCannotBeDeleted);
+
+    changes!(billing_accounts);
+}
+
+fn filtered<'a>(_by: &ListBillingAccountsRequest) -> billing_accounts::BoxedQuery<'a, Pg> {
+    billing_accounts::table.into_boxed()
+}
+
+#[tonic::async_trait]
+impl BillingAccountService for Registry {
+    async fn list_billing_accounts(
+        &self,
+        call: Request<ListBillingAccountsRequest>,
+    ) -> Reply<ListBillingAccountsResponse> {
+        self.list(call).await
+    }
+
+    async fn create_billing_account(
+        &self,
+        call: Request<CreateBillingAccountRequest>,
+    ) -> Reply<BillingAccount> {
+        self.create(call).await
+    }
+
+    async fn get_billing_account(
+        &self,
+        call: Request<GetBillingAccountRequest>,
+    ) -> Reply<BillingAccount> {
+        self.get(call).await
+    }
+
+    async fn update_billing_account(
+        &self,
+        call: Request<UpdateBillingAccountRequest>,
+    ) -> Reply<BillingAccount> {
+        self.update(call).await
+    }
+
+    async fn delete_billing_account(
+        &self,
+        call: Request<DeleteBillingAccountRequest>,
+    ) -> Reply<DeleteBillingAccountResponse> {
+        self.delete(call).await
+    }
+}

@@ -1,0 +1,106 @@
+//! What happens to a delegation after it was made.
+
+use std::collections::{BTreeSet, HashSet};
+
+use authority_model::{
+    proto::delegation::{BlastRadius, Delegation, GetBlastRadiusRequest, NarrowDelegationRequest},
+    record::Named,
+    schema::delegations,
+    validate::Validate,
+    wire::Time,
+};
+use tonic::Response;
+
+use super::{
+    flow::{admitted, changeable, found, scope},
+    prelude::*,
+    version::IfMatch,
+};
+
+/// Members that say whose and of whom it is: no narrowing moves them.
+const FIXED: [&str; 4] = ["tenant_id", "delegator_id", "delegate_id", "parent_id"];
+
+/// Moves it from one of some states to another; `revoked`: when, and why.
+pub(super) async fn to<Q: Named + Validate>(
+    registry: &Registry,
+    call: Request<Q>,
+    from: &'static [&'static str],
+    state: &'static str,
+    revoked: Option<(Time, Option<String>)>,
+) -> Reply<Delegation> {
+    let if_match = IfMatch::of(call.metadata());
+    let (caller, request) = admitted(call)?;
+    let id = request.id().to_owned();
+    let whose = scope(&caller);
+    let moved = registry.store.act(&whose, async move |db| {
+        let was = found(Delegation::lock(db, caller.tenant(), &id).await, &id)?;
+        if_match.check(&was)?;
+        changeable(&was)?;
+        if !from.contains(&was.state.as_str()) {
+            return Err(Error::NotAllowed(format!("the delegation is {}", was.state)));
+        }
+        let (at, reason) = revoked.unzip();
+        let moved = diesel::update(delegations::table.find(&was.id))
+            .filter(delegations::tenant_id.eq(&was.tenant_id))
+            .set((
+                delegations::state.eq(state),
+                delegations::revoked_at.eq(at),
+                delegations::revoke_reason.eq(reason.flatten()),
+                delegations::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Delegation::as_returning())
+            .get_result(db)
+            .await?;
+        Ok::<_, Error>(moved)
+    });
+    registry.written(moved.await?).await
+}
+
+/// Replaces bounds by tighter ones.
+pub(super) async fn narrow(
+    registry: &Registry,
+    call: Request<NarrowDelegationRequest>,
+) -> Reply<Delegation> {
+    if let Some(mask) = &call.get_ref().update_mask {
+        let mut faults = Violations::default();
+        let fixed = mask.paths.iter().filter(|path| FIXED.contains(&path.as_str()));
+        fixed.for_each(|path| faults.add(&format!("delegation.{path}"), "cannot change"));
+        Error::unless_clean(faults)?;
+    }
+    registry.update(call).await
+}
+
+/// It and all below it that is not revoked, nearest first.
+pub(super) async fn blast_radius(
+    registry: &Registry,
+    call: Request<GetBlastRadiusRequest>,
+) -> Reply<BlastRadius> {
+    let (caller, request) = admitted(call)?;
+    let whose = scope(&caller);
+    let chain = registry.store.read(&whose, async move |db| {
+        let id = &request.id;
+        let first = found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
+        let below = delegations::table
+            .filter(delegations::tenant_id.eq(&first.tenant_id))
+            .filter(delegations::root_id.eq(&first.root_id))
+            .filter(delegations::depth.gt(first.depth))
+            .order((delegations::depth, delegations::id))
+            .select(Delegation::as_select())
+            .load(db)
+            .await?;
+        Ok::<_, Error>((first, below))
+    });
+    let (first, below) = chain.await?;
+    let mut reached = HashSet::from([first.id.clone()]);
+    let mut delegations = vec![first];
+    // In order of depth, so a parent always comes before its children.
+    for one in below {
+        if one.state != "revoked" && one.parent_id.as_ref().is_some_and(|id| reached.contains(id)) {
+            reached.insert(one.id.clone());
+            delegations.push(one);
+        }
+    }
+    let agents: BTreeSet<_> = delegations.iter().map(|one| one.delegate_id.clone()).collect();
+    let agents = agents.into_iter().collect();
+    Ok(Response::new(BlastRadius { delegations, agents, last_used: None }))
+}

@@ -1,0 +1,65 @@
+//! External apps: other companies' services, connected.
+
+use authority_model::{
+    proto::registry::{external_app_service_server::ExternalAppService, *},
+    schema::external_apps,
+};
+
+use super::prelude::*;
+
+impl Row for ExternalApp {
+    type List = ListExternalAppsRequest;
+    const FINAL: &'static [&'static str] = &["revoked"];
+    const AUTHORITY: bool = true;
+
+    queries!(external_apps);
+}
+
+impl Entity for ExternalApp {
+    const ON_DELETE: OnDelete = OnDelete::End("revoked");
+
+    changes!(external_apps);
+}
+
+fn filtered(by: &ListExternalAppsRequest) -> external_apps::BoxedQuery<'_, Pg> {
+    let mut query = external_apps::table.into_boxed();
+    if let Some(connector_kind) = &by.connector_kind {
+        query = query.filter(external_apps::connector_kind.eq(connector_kind));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl ExternalAppService for Registry {
+    async fn list_external_apps(
+        &self,
+        call: Request<ListExternalAppsRequest>,
+    ) -> Reply<ListExternalAppsResponse> {
+        self.list(call).await
+    }
+
+    async fn create_external_app(
+        &self,
+        call: Request<CreateExternalAppRequest>,
+    ) -> Reply<ExternalApp> {
+        self.create(call).await
+    }
+
+    async fn get_external_app(&self, call: Request<GetExternalAppRequest>) -> Reply<ExternalApp> {
+        self.get(call).await
+    }
+
+    async fn update_external_app(
+        &self,
+        call: Request<UpdateExternalAppRequest>,
+    ) -> Reply<ExternalApp> {
+        self.update(call).await
+    }
+
+    async fn delete_external_app(
+        &self,
+        call: Request<DeleteExternalAppRequest>,
+    ) -> Reply<DeleteExternalAppResponse> {
+        self.delete(call).await
+    }
+}

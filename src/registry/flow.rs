@@ -1,0 +1,224 @@
+//! The five operations, for every record: admit (caller, rules) -> one transaction -> reply.
+
+use std::sync::Arc;
+
+use authority_model::{
+    record::{Carries, Deleted, Listed, Listing, Named, Record},
+    validate::{Validate, Violations},
+    wire::FieldMask,
+};
+use diesel::{QueryResult, result::OptionalExtension};
+use futures_util::future::BoxFuture;
+use tonic::{Request, Response, Status};
+
+use super::{
+    Error,
+    entity::{Act, Entity, OnDelete, Row},
+    page::Window,
+    version::{IfMatch, tagged},
+};
+use crate::{
+    clock::Clock,
+    identity::{Caller, Standing},
+    store::{Scope, Store},
+};
+
+pub(super) type Reply<T> = Result<Response<T>, Status>;
+
+/// Authenticates page tokens: a keyed code of some bytes.
+pub type Mac = Arc<dyn Fn(&[u8]) -> [u8; 32] + Send + Sync>;
+
+/// Done after each write that decisions depend on, before it is answered: the graph catches up.
+pub type AfterCommit = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Every service of the registry: tenants, the records around them, delegations, relationships.
+#[derive(Clone)]
+pub struct Registry {
+    pub store: Store,
+    pub clock: Clock,
+    pub mac: Mac,
+    pub after_commit: AfterCommit,
+}
+
+impl Registry {
+    pub(super) async fn list<A>(&self, call: Request<<A::Record as Row>::List>) -> Reply<A>
+    where
+        A: Listed,
+        A::Record: Row,
+    {
+        let (caller, by) = admitted(call)?;
+        let window = Window::of::<A::Record>(by.page(), &self.mac)?;
+        let within = caller.tenant().map(str::to_owned);
+        let whose = scope(&caller);
+        let read = self.store.read(&whose, async move |db| {
+            let found = A::Record::list(db, within.as_deref(), &by, &window).await;
+            Ok::<_, Error>((found?, window))
+        });
+        let ((mut rows, total), window) = read.await?;
+        let next = window.cut(&mut rows, &self.mac);
+        let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
+        Ok(Response::new(A::of(rows, total, next)))
+    }
+
+    pub(super) async fn create<C>(&self, call: Request<C>) -> Reply<C::Record>
+    where
+        C: Carries<Record: Row> + Validate,
+    {
+        let (caller, request, mut found) = admit(call)?;
+        let (mut row, _) = request.open();
+        found.within(C::FIELD, |found| {
+            row.unset(found);
+            if C::Record::FINAL.contains(&row.state()) {
+                found.add("state", format!("a new record cannot be `{}`", row.state()));
+            }
+            row.defaults();
+            row.check(found);
+        });
+        Error::unless_clean(found)?;
+        let (now, whose) = (self.clock.now(), scope(&caller));
+        let made = self.store.act(&whose, async move |db| {
+            row.locate(db, caller.tenant()).await?;
+            let slug = row.home(db, caller.tenant()).await?;
+            row.begin(row.new_id(&slug), caller.actor.clone(), C::Record::FIRST_STATE);
+            row.settle(None, &mut Act { db, caller: &caller, now }).await?;
+            Ok::<_, Error>(C::Record::insert(db, &row).await?)
+        });
+        self.written(made.await?).await
+    }
+
+    pub(super) async fn get<R: Row>(&self, call: Request<impl Named + Validate>) -> Reply<R> {
+        let (caller, request) = admitted(call)?;
+        let (id, deleted) = (R::address(request.id()), request.deleted());
+        let whose = scope(&caller);
+        let row = self.store.read(&whose, async move |db| {
+            found(R::find(db, caller.tenant(), &id, deleted).await, &id)
+        });
+        Ok(tagged(row.await?))
+    }
+
+    pub(super) async fn update<C>(&self, call: Request<C>) -> Reply<C::Record>
+    where
+        C: Carries<Record: Entity> + Named + Validate,
+    {
+        let if_match = IfMatch::of(call.metadata());
+        let (caller, request, mut faults) = admit(call)?;
+        let id = C::Record::address(request.id());
+        let (patch, mask) = request.open();
+        faults.within(C::FIELD, |faults| C::Record::fixed(&mask, faults));
+        named_faults::<C>(&patch, &mask, &mut faults);
+        Error::unless_clean(faults)?;
+        let (now, whose) = (self.clock.now(), scope(&caller));
+        let changed = self.store.act(&whose, async move |db| {
+            let was = found(C::Record::lock(db, caller.tenant(), &id).await, &id)?;
+            if_match.check(&was)?;
+            changeable(&was)?;
+            if mask.paths.is_empty() {
+                return Ok::<_, Error>(was);
+            }
+            let mut row = was.clone();
+            row.merge(patch, &mask);
+            row.defaults();
+            let mut faults = Violations::default();
+            faults.within(C::FIELD, |faults| {
+                row.validate(faults);
+                row.check(faults);
+            });
+            Error::unless_clean(faults)?;
+            row.settle(Some(&was), &mut Act { db, caller: &caller, now }).await?;
+            Ok(C::Record::save(db, &row).await?)
+        });
+        self.written(changed.await?).await
+    }
+
+    pub(super) async fn delete<A>(&self, call: Request<impl Named + Validate>) -> Reply<A>
+    where
+        A: Deleted<Record: Entity>,
+    {
+        if let OnDelete::Refuse(code) = A::Record::ON_DELETE {
+            caller(&call)?;
+            return Err(Error::NeverDeleted(code).into());
+        }
+        let if_match = IfMatch::of(call.metadata());
+        let (caller, request) = admitted(call)?;
+        let id = A::Record::address(request.id());
+        let (now, whose) = (self.clock.now(), scope(&caller));
+        let gone = self.store.act(&whose, async move |db| {
+            let row = found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
+            if_match.check(&row)?;
+            changeable(&row)?;
+            row.release(&mut Act { db, caller: &caller, now }).await?;
+            let left = match A::Record::ON_DELETE {
+                OnDelete::Erase => A::Record::erase(db, &row).await.map(|_| None),
+                OnDelete::Hide(state) => A::Record::end(db, &row, state, true).await.map(Some),
+                OnDelete::End(state) => A::Record::end(db, &row, state, false).await.map(Some),
+                OnDelete::Refuse(code) => return Err(Error::NeverDeleted(code)),
+            };
+            Ok((id, left?))
+        });
+        let (id, left) = gone.await?;
+        self.settle_graph::<A::Record>().await;
+        Ok(Response::new(A::of(id, left)))
+    }
+
+    /// Answers a write once what depends on it is current.
+    pub(super) async fn written<R: Row>(&self, row: R) -> Reply<R> {
+        self.settle_graph::<R>().await;
+        Ok(tagged(row))
+    }
+
+    pub(super) async fn settle_graph<R: Row>(&self) {
+        if R::AUTHORITY {
+            (self.after_commit)().await;
+        }
+    }
+}
+
+/// The faults of the members that a patch names; the rest of it was never given.
+fn named_faults<C: Carries>(patch: &C::Record, mask: &FieldMask, faults: &mut Violations) {
+    let mut all = Violations::default();
+    patch.validate(&mut all);
+    for fault in all.list {
+        let member = fault.field.split(['.', '[']).next().unwrap_or_default();
+        if mask.paths.iter().any(|path| path == member) {
+            faults.add(&format!("{}.{}", C::FIELD, fault.field), fault.problem);
+        }
+    }
+}
+
+pub(super) fn scope(caller: &Caller) -> Scope {
+    Scope { tenant: caller.tenant().map(str::to_owned), actor: caller.actor.clone() }
+}
+
+/// Who calls; the identity layer has checked what they may.
+fn caller<T>(call: &Request<T>) -> Result<Caller, Error> {
+    let caller = call.extensions().get::<Caller>().cloned();
+    caller.filter(|caller| caller.standing != Standing::Anonymous).ok_or(Error::Unauthenticated)
+}
+
+/// Who calls, what they ask, and what in it breaks its proto's rules.
+fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), Error> {
+    let caller = caller(&call)?;
+    let request = call.into_inner();
+    let mut found = Violations::default();
+    request.validate(&mut found);
+    Ok((caller, request, found))
+}
+
+pub(super) fn admitted<T: Validate>(call: Request<T>) -> Result<(Caller, T), Error> {
+    let (caller, request, found) = admit(call)?;
+    Error::unless_clean(found)?;
+    Ok((caller, request))
+}
+
+pub(super) fn found<R: Row>(row: QueryResult<R>, id: &str) -> Result<R, Error> {
+    row.optional()?.ok_or_else(|| Error::NotFound { kind: R::KIND, id: id.to_owned() })
+}
+
+/// Refuses a record that is in its last state.
+pub(super) fn changeable<R: Row>(row: &R) -> Result<(), Error> {
+    if R::FINAL.contains(&row.state()) {
+        let (id, state) = (row.id().to_owned(), row.state().to_owned());
+        return Err(Error::Final { kind: R::KIND, id, state });
+    }
+    Ok(())
+}

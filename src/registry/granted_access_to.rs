@@ -1,0 +1,90 @@
+//! Grants of access to a resource, or to a project.
+
+use authority_model::{
+    proto::registry::{granted_access_to_service_server::GrantedAccessToService, *},
+    schema::{granted_access_to, projects, resources},
+};
+
+use super::{
+    flow::admitted,
+    prelude::*,
+    relationship::{Related, tenant_of},
+};
+
+impl Row for GrantedAccessTo {
+    type List = ListGrantedAccessToRequest;
+    const AUTHORITY: bool = true;
+
+    async fn locate(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+        let id = &self.resource_id;
+        let tenant = match tenant_of!(resources, db, within, id)? {
+            Some(tenant) => Some(tenant),
+            None => tenant_of!(projects, db, within, id)?,
+        };
+        self.tenant_id = tenant.ok_or_else(|| Error::unknown("resource_id", id))?;
+        Ok(())
+    }
+
+    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        known.of_kind(act.db, "resource_id", "resource", &self.resource_id).await?;
+        known.of_kind(act.db, "grantee_id", &self.grantee_kind, &self.grantee_id).await?;
+        known.all()
+    }
+
+    queries!(granted_access_to, row);
+}
+
+impl Related for GrantedAccessTo {
+    type Key = String;
+
+    async fn id_of(db: &mut Db, within: Option<&str>, id: &String) -> QueryResult<String> {
+        tenant_of!(granted_access_to, db, within, id)?.map(|_| id.clone()).ok_or(diesel::NotFound)
+    }
+}
+
+fn filtered(by: &ListGrantedAccessToRequest) -> granted_access_to::BoxedQuery<'_, Pg> {
+    let mut query = granted_access_to::table.into_boxed();
+    if let Some(resource_id) = &by.resource_id {
+        query = query.filter(granted_access_to::resource_id.eq(resource_id));
+    }
+    if let Some(grantee_id) = &by.grantee_id {
+        query = query.filter(granted_access_to::grantee_id.eq(grantee_id));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl GrantedAccessToService for Registry {
+    async fn list_granted_access_to(
+        &self,
+        call: Request<ListGrantedAccessToRequest>,
+    ) -> Reply<ListGrantedAccessToResponse> {
+        self.list(call).await
+    }
+
+    async fn create_granted_access_to(
+        &self,
+        call: Request<CreateGrantedAccessToRequest>,
+    ) -> Reply<GrantedAccessTo> {
+        self.create(call).await
+    }
+
+    async fn get_granted_access_to(
+        &self,
+        call: Request<GetGrantedAccessToRequest>,
+    ) -> Reply<GrantedAccessTo> {
+        let (caller, request) = admitted(call)?;
+        let (key, name) = (request.id.clone(), request.id);
+        self.get_related(caller, key, name).await
+    }
+
+    async fn delete_granted_access_to(
+        &self,
+        call: Request<DeleteGrantedAccessToRequest>,
+    ) -> Reply<DeleteGrantedAccessToResponse> {
+        let (caller, request) = admitted(call)?;
+        let (key, name) = (request.id.clone(), request.id);
+        self.remove_related(caller, key, name).await
+    }
+}

@@ -1,0 +1,65 @@
+//! Legal entities: the companies and bodies behind a tenant.
+
+use authority_model::{
+    proto::registry::{legal_entity_service_server::LegalEntityService, *},
+    schema::legal_entities,
+};
+
+use super::prelude::*;
+
+impl Row for LegalEntity {
+    type List = ListLegalEntitiesRequest;
+
+    fn check(&self, found: &mut Violations) {
+        if self.parent_legal_entity_id.as_ref().is_some_and(|parent| *parent == self.id) {
+            found.add("parent_legal_entity_id", "is the record itself");
+        }
+    }
+
+    queries!(legal_entities);
+}
+
+impl Entity for LegalEntity {
+    const ON_DELETE: OnDelete = OnDelete::Erase;
+
+    changes!(legal_entities);
+}
+
+fn filtered<'a>(_by: &ListLegalEntitiesRequest) -> legal_entities::BoxedQuery<'a, Pg> {
+    legal_entities::table.into_boxed()
+}
+
+#[tonic::async_trait]
+impl LegalEntityService for Registry {
+    async fn list_legal_entities(
+        &self,
+        call: Request<ListLegalEntitiesRequest>,
+    ) -> Reply<ListLegalEntitiesResponse> {
+        self.list(call).await
+    }
+
+    async fn create_legal_entity(
+        &self,
+        call: Request<CreateLegalEntityRequest>,
+    ) -> Reply<LegalEntity> {
+        self.create(call).await
+    }
+
+    async fn get_legal_entity(&self, call: Request<GetLegalEntityRequest>) -> Reply<LegalEntity> {
+        self.get(call).await
+    }
+
+    async fn update_legal_entity(
+        &self,
+        call: Request<UpdateLegalEntityRequest>,
+    ) -> Reply<LegalEntity> {
+        self.update(call).await
+    }
+
+    async fn delete_legal_entity(
+        &self,
+        call: Request<DeleteLegalEntityRequest>,
+    ) -> Reply<DeleteLegalEntityResponse> {
+        self.delete(call).await
+    }
+}

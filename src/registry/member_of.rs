@@ -1,0 +1,103 @@
+//! Team membership, found by the pair (team, principal).
+
+use authority_model::{
+    proto::registry::{member_of_service_server::MemberOfService, *},
+    schema::{member_of, teams},
+};
+
+use super::{
+    flow::admitted,
+    prelude::*,
+    relationship::{Related, pair, tenant_of},
+};
+
+impl Row for MemberOf {
+    type List = ListMemberOfRequest;
+    const AUTHORITY: bool = true;
+
+    fn defaults(&mut self) {
+        names::or(&mut self.role, "member");
+    }
+
+    fn check(&self, found: &mut Violations) {
+        rules::span(("joined_at", self.joined_at), ("left_at", self.left_at), found);
+    }
+
+    async fn locate(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+        let tenant = tenant_of!(teams, db, within, &self.team_id)?;
+        self.tenant_id = tenant.ok_or_else(|| Error::unknown("team_id", &self.team_id))?;
+        Ok(())
+    }
+
+    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        known.principal(act.db, "principal_id", Some(&self.principal_id)).await?;
+        known.all()
+    }
+
+    queries!(member_of, row);
+}
+
+impl Related for MemberOf {
+    type Key = (String, String);
+
+    async fn id_of(
+        db: &mut Db,
+        within: Option<&str>,
+        (team_id, principal_id): &Self::Key,
+    ) -> QueryResult<String> {
+        let mut query = member_of::table
+            .filter(member_of::team_id.eq(team_id))
+            .filter(member_of::principal_id.eq(principal_id))
+            .select(member_of::id)
+            .into_boxed();
+        if let Some(tenant) = within {
+            query = query.filter(member_of::tenant_id.eq(tenant));
+        }
+        query.first(db).await
+    }
+}
+
+fn filtered(by: &ListMemberOfRequest) -> member_of::BoxedQuery<'_, Pg> {
+    let mut query = member_of::table.into_boxed();
+    if let Some(team_id) = &by.team_id {
+        query = query.filter(member_of::team_id.eq(team_id));
+    }
+    if let Some(principal_id) = &by.principal_id {
+        query = query.filter(member_of::principal_id.eq(principal_id));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl MemberOfService for Registry {
+    async fn list_member_of(
+        &self,
+        call: Request<ListMemberOfRequest>,
+    ) -> Reply<ListMemberOfResponse> {
+        self.list(call).await
+    }
+
+    async fn create_member_of(&self, call: Request<CreateMemberOfRequest>) -> Reply<MemberOf> {
+        self.create(call).await
+    }
+
+    async fn get_member_of(&self, call: Request<GetMemberOfRequest>) -> Reply<MemberOf> {
+        let (caller, request) = admitted(call)?;
+        let names = ("team_id", "principal_id");
+        let key = pair(&request.id, names, request.team_id, request.principal_id)?;
+        let name = format!("{}|{}", key.0, key.1);
+        self.get_related(caller, key, name).await
+    }
+
+    async fn delete_member_of(
+        &self,
+        call: Request<DeleteMemberOfRequest>,
+    ) -> Reply<DeleteMemberOfResponse> {
+        let (caller, request) = admitted(call)?;
+        let names = ("team_id", "principal_id");
+        let key = pair(&request.id, names, request.team_id, request.principal_id)?;
+        let name = format!("{}|{}", key.0, key.1);
+        self.remove_related(caller, key, name).await
+    }
+}

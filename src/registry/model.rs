@@ -1,0 +1,53 @@
+//! Models: what agents run on.
+
+use authority_model::{
+    proto::registry::{model_service_server::ModelService, *},
+    schema::models,
+};
+
+use super::prelude::*;
+
+impl Row for Model {
+    type List = ListModelsRequest;
+    const FINAL: &'static [&'static str] = &["retired"];
+    const AUTHORITY: bool = true;
+
+    queries!(models);
+}
+
+impl Entity for Model {
+    const ON_DELETE: OnDelete = OnDelete::End("retired");
+
+    changes!(models);
+}
+
+fn filtered(by: &ListModelsRequest) -> models::BoxedQuery<'_, Pg> {
+    let mut query = models::table.into_boxed();
+    if let Some(risk_tier) = &by.risk_tier {
+        query = query.filter(models::risk_tier.eq(risk_tier));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl ModelService for Registry {
+    async fn list_models(&self, call: Request<ListModelsRequest>) -> Reply<ListModelsResponse> {
+        self.list(call).await
+    }
+
+    async fn create_model(&self, call: Request<CreateModelRequest>) -> Reply<Model> {
+        self.create(call).await
+    }
+
+    async fn get_model(&self, call: Request<GetModelRequest>) -> Reply<Model> {
+        self.get(call).await
+    }
+
+    async fn update_model(&self, call: Request<UpdateModelRequest>) -> Reply<Model> {
+        self.update(call).await
+    }
+
+    async fn delete_model(&self, call: Request<DeleteModelRequest>) -> Reply<DeleteModelResponse> {
+        self.delete(call).await
+    }
+}

@@ -1,0 +1,176 @@
+//! The texts that a policy has had, and which of them is in force.
+//!
+//! A policy that is a draft takes each new text as its own. An active one keeps the text in force;
+//! a newer one waits until it is activated.
+
+use authority_model::{
+    proto::registry::*,
+    schema::{policies, policy_versions},
+    wire::Time,
+};
+use tonic::Response;
+
+use super::{
+    flow::{admitted, changeable, found, scope},
+    prelude::*,
+    version::IfMatch,
+};
+
+/// Numbers the first text of a new policy.
+pub(super) async fn begin(policy: &mut Policy, act: &mut Act<'_>) -> Result<(), Error> {
+    if let Some(cedar) = policy.cedar.clone() {
+        policy.version = 1;
+        keep(policy, 1, &cedar, act).await?;
+    }
+    Ok(())
+}
+
+/// Follows a patch: which moves of state it may make, and where a new text goes.
+pub(super) async fn change(
+    policy: &mut Policy,
+    was: &Policy,
+    act: &mut Act<'_>,
+) -> Result<(), Error> {
+    if policy.state != was.state && policy.state != "retired" {
+        return Err(Error::NotAllowed(format!(
+            "a policy does not become {} from {} by PATCH; an active one is made by POST \
+             /policies/{{id}}/activate",
+            policy.state, was.state
+        )));
+    }
+    if policy.cedar == was.cedar {
+        return Ok(());
+    }
+    let Some(cedar) = policy.cedar.clone() else {
+        return Err(Error::field("policy.cedar", "cannot be cleared; retire the policy instead"));
+    };
+    let version = was.version.max(was.draft_version.unwrap_or_default()).saturating_add(1);
+    keep(policy, version, &cedar, act).await?;
+    let row = diesel::update(policies::table.find(&policy.id));
+    if was.version == 0 || was.state == "draft" {
+        row.set(policies::version.eq(version)).execute(act.db).await?;
+    } else {
+        policy.cedar.clone_from(&was.cedar);
+        row.set((policies::draft_version.eq(version), policies::draft_cedar.eq(&cedar)))
+            .execute(act.db)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn keep(policy: &Policy, version: i32, cedar: &str, act: &mut Act<'_>) -> Result<(), Error> {
+    // The reference to the policy is looked at when the transaction commits.
+    diesel::insert_into(policy_versions::table)
+        .values((
+            policy_versions::policy_id.eq(&policy.id),
+            policy_versions::tenant_id.eq(&policy.tenant_id),
+            policy_versions::version.eq(version),
+            policy_versions::cedar.eq(cedar),
+            policy_versions::created_by.eq(&act.caller.actor),
+        ))
+        .execute(act.db)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn activate(
+    registry: &Registry,
+    call: Request<ActivatePolicyRequest>,
+) -> Reply<Policy> {
+    let if_match = IfMatch::of(call.metadata());
+    let (caller, request) = admitted(call)?;
+    let whose = scope(&caller);
+    let active = registry.store.act(&whose, async move |db| {
+        let was = found(Policy::lock(db, caller.tenant(), &request.id).await, &request.id)?;
+        if_match.check(&was)?;
+        changeable(&was)?;
+        let newest = was.draft_version.unwrap_or(was.version);
+        let version = request.version.unwrap_or(newest);
+        let cedar = text(db, &was, version).await?;
+        if let Some(problem) = rules::cedar(&cedar) {
+            return Err(Error::NotAllowed(format!("version {version}: {problem}")));
+        }
+        // A newer text than the one activated goes on waiting.
+        let waits = was.draft_version.filter(|draft| *draft != version);
+        let active = diesel::update(policies::table.find(&was.id))
+            .filter(policies::tenant_id.eq(&was.tenant_id))
+            .set((
+                policies::state.eq("active"),
+                policies::cedar.eq(&cedar),
+                policies::version.eq(version),
+                policies::draft_version.eq(waits),
+                policies::draft_cedar.eq(waits.and(was.draft_cedar)),
+                policies::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Policy::as_returning())
+            .get_result(db)
+            .await?;
+        Ok::<_, Error>(active)
+    });
+    registry.written(active.await?).await
+}
+
+async fn text(db: &mut Db, policy: &Policy, version: i32) -> Result<String, Error> {
+    if version == 0 {
+        return Err(Error::NotAllowed("the policy has no rules yet; PATCH its `cedar`".to_owned()));
+    }
+    let cedar = policy_versions::table
+        .find((&policy.id, version))
+        .filter(policy_versions::tenant_id.eq(&policy.tenant_id))
+        .select(policy_versions::cedar)
+        .first(db)
+        .await
+        .optional()?;
+    cedar.ok_or_else(|| Error::unknown("version", &version.to_string()))
+}
+
+pub(super) async fn list(
+    registry: &Registry,
+    call: Request<ListPolicyVersionsRequest>,
+) -> Reply<ListPolicyVersionsResponse> {
+    let (caller, request) = admitted(call)?;
+    let whose = scope(&caller);
+    let versions = registry.store.read(&whose, async move |db| {
+        let found =
+            found(Policy::find(db, caller.tenant(), &request.id, false).await, &request.id)?;
+        let rows: Vec<(String, i32, String, Time, String)> = policy_versions::table
+            .filter(policy_versions::policy_id.eq(&found.id))
+            .filter(policy_versions::tenant_id.eq(&found.tenant_id))
+            .order(policy_versions::version)
+            .select((
+                policy_versions::policy_id,
+                policy_versions::version,
+                policy_versions::cedar,
+                policy_versions::created_at,
+                policy_versions::created_by,
+            ))
+            .load(db)
+            .await?;
+        Ok::<_, Error>(rows)
+    });
+    let versions = versions.await?.into_iter();
+    let versions = versions.map(|(policy_id, version, cedar, at, created_by)| PolicyVersion {
+        policy_id,
+        version,
+        cedar,
+        created_at: Some(at),
+        created_by,
+    });
+    Ok(Response::new(ListPolicyVersionsResponse { versions: versions.collect() }))
+}
+
+pub(super) fn validate(call: Request<ValidatePolicyRequest>) -> Reply<ValidatePolicyResponse> {
+    let (_, request) = admitted(call)?;
+    if request.cedar.is_none() && request.target_class.is_none() {
+        return Err(Error::field("cedar", "is required, or `target_class`").into());
+    }
+    let cedar = request.cedar.as_deref().and_then(rules::cedar);
+    let target = request.target_class.as_deref().and_then(rules::target);
+    let problems: Vec<_> = [("cedar", cedar), ("target_class", target)]
+        .into_iter()
+        .filter_map(|(field, problem)| {
+            Some(PolicyProblem { field: field.to_owned(), problem: problem? })
+        })
+        .collect();
+    Ok(Response::new(ValidatePolicyResponse { valid: problems.is_empty(), problems }))
+}

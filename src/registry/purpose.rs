@@ -1,0 +1,64 @@
+//! Purposes: what actions may be done for.
+
+use authority_model::{
+    proto::registry::{purpose_service_server::PurposeService, *},
+    schema::purposes,
+};
+
+use super::prelude::*;
+
+impl Row for Purpose {
+    type List = ListPurposesRequest;
+    const FINAL: &'static [&'static str] = &["retired"];
+    const AUTHORITY: bool = true;
+
+    fn check(&self, found: &mut Violations) {
+        rules::patterns("allowed_actions", &self.allowed_actions, found);
+        rules::span(("not_before", self.not_before), ("expires_at", self.expires_at), found);
+    }
+
+    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+        references::purpose_is_free(act.db, &self.tenant_id, &self.slug).await
+    }
+
+    queries!(purposes);
+}
+
+impl Entity for Purpose {
+    const ON_DELETE: OnDelete = OnDelete::End("retired");
+
+    changes!(purposes);
+}
+
+fn filtered<'a>(_by: &ListPurposesRequest) -> purposes::BoxedQuery<'a, Pg> {
+    purposes::table.into_boxed()
+}
+
+#[tonic::async_trait]
+impl PurposeService for Registry {
+    async fn list_purposes(
+        &self,
+        call: Request<ListPurposesRequest>,
+    ) -> Reply<ListPurposesResponse> {
+        self.list(call).await
+    }
+
+    async fn create_purpose(&self, call: Request<CreatePurposeRequest>) -> Reply<Purpose> {
+        self.create(call).await
+    }
+
+    async fn get_purpose(&self, call: Request<GetPurposeRequest>) -> Reply<Purpose> {
+        self.get(call).await
+    }
+
+    async fn update_purpose(&self, call: Request<UpdatePurposeRequest>) -> Reply<Purpose> {
+        self.update(call).await
+    }
+
+    async fn delete_purpose(
+        &self,
+        call: Request<DeletePurposeRequest>,
+    ) -> Reply<DeletePurposeResponse> {
+        self.delete(call).await
+    }
+}

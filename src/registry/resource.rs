@@ -1,0 +1,71 @@
+//! Resources: what actions touch.
+
+use authority_model::{
+    proto::registry::{resource_service_server::ResourceService, *},
+    schema::resources,
+};
+
+use super::prelude::*;
+
+impl Row for Resource {
+    type List = ListResourcesRequest;
+    const AUTHORITY: bool = true;
+
+    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        known.principal(act.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
+        known.all()
+    }
+
+    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+        references::resource_is_free(act.db, &self.tenant_id, &self.id).await
+    }
+
+    queries!(resources);
+}
+
+impl Entity for Resource {
+    const ON_DELETE: OnDelete = OnDelete::Erase;
+
+    changes!(resources);
+}
+
+fn filtered(by: &ListResourcesRequest) -> resources::BoxedQuery<'_, Pg> {
+    let mut query = resources::table.into_boxed();
+    if let Some(kind) = &by.kind {
+        query = query.filter(resources::kind.eq(kind));
+    }
+    if let Some(workspace_id) = &by.workspace_id {
+        query = query.filter(resources::workspace_id.eq(workspace_id));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl ResourceService for Registry {
+    async fn list_resources(
+        &self,
+        call: Request<ListResourcesRequest>,
+    ) -> Reply<ListResourcesResponse> {
+        self.list(call).await
+    }
+
+    async fn create_resource(&self, call: Request<CreateResourceRequest>) -> Reply<Resource> {
+        self.create(call).await
+    }
+
+    async fn get_resource(&self, call: Request<GetResourceRequest>) -> Reply<Resource> {
+        self.get(call).await
+    }
+
+    async fn update_resource(&self, call: Request<UpdateResourceRequest>) -> Reply<Resource> {
+        self.update(call).await
+    }
+
+    async fn delete_resource(
+        &self,
+        call: Request<DeleteResourceRequest>,
+    ) -> Reply<DeleteResourceResponse> {
+        self.delete(call).await
+    }
+}

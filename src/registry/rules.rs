@@ -1,0 +1,112 @@
+//! Rules of the decision core that a record is held to when it is written.
+
+use authority_model::{validate::Violations, wire::Time};
+
+use crate::decision::{Bounds, CompiledPolicy, Pattern, PolicyReference, Target, moment::Window};
+
+/// The members that a `uses` row may be bounded by.
+const CONSTRAINTS: [&str; 6] =
+    ["max_amount", "currency", "max_uses", "max_total_amount", "jurisdictions", "hours"];
+
+/// What is wrong with a Cedar text, with line and column.
+pub(super) fn cedar(text: &str) -> Option<String> {
+    let reference = PolicyReference {
+        id: "svc:ent:check:policy:0".to_owned(),
+        version: 1,
+        sha256: String::new(),
+        applies_to: Vec::new(),
+        effective: Window::default(),
+    };
+    CompiledPolicy::compile(reference, text).err().map(|problem| problem.to_string())
+}
+
+/// What is wrong with an applies-to target.
+pub(super) fn target(text: &str) -> Option<String> {
+    text.parse::<Target>().err().map(|problem| problem.to_string())
+}
+
+/// What is wrong with an action pattern.
+pub(super) fn pattern(text: &str) -> Option<String> {
+    text.parse::<Pattern>().err().map(|problem| format!("`{text}` {problem}"))
+}
+
+/// Faults what is no action pattern.
+pub(super) fn patterns(field: &str, patterns: &[String], found: &mut Violations) {
+    for (index, text) in patterns.iter().enumerate() {
+        if let Some(problem) = pattern(text) {
+            found.add(&format!("{field}[{index}]"), problem);
+        }
+    }
+}
+
+/// What is wrong with `allowed_actions_json`: a JSON array of patterns.
+pub(super) fn allowed_actions(json: &str) -> Option<String> {
+    match serde_json::from_str::<Vec<String>>(json) {
+        Err(_) => Some("is not a JSON array of action patterns, such as `[\"payment.*\"]`".into()),
+        Ok(patterns) => patterns.iter().find_map(|text| {
+            text.parse::<Pattern>().err().map(|problem| format!("holds `{text}`, which {problem}"))
+        }),
+    }
+}
+
+/// What is wrong with `constraints_json`: a JSON object of bounds.
+pub(super) fn constraints(json: &str) -> Option<String> {
+    let members: serde_json::Map<String, serde_json::Value> = match serde_json::from_str(json) {
+        Ok(members) => members,
+        Err(_) => return Some("is not a JSON object".to_owned()),
+    };
+    if let Some(other) = members.keys().find(|name| !CONSTRAINTS.contains(&name.as_str())) {
+        return Some(format!("holds `{other}`, which is none of {}", CONSTRAINTS.join(", ")));
+    }
+    let bounds: Bounds = match serde_json::from_str(json) {
+        Ok(bounds) => bounds,
+        Err(problem) => return Some(format!("is malformed: {problem}")),
+    };
+    let has_amount = bounds.max_amount.is_some() || bounds.max_total_amount.is_some();
+    (has_amount && bounds.currency.is_none())
+        .then(|| "bounds an amount and names no `currency`".to_owned())
+}
+
+/// Faults a span that ends before it begins.
+pub(super) fn span(
+    from: (&str, Option<Time>),
+    until: (&str, Option<Time>),
+    found: &mut Violations,
+) {
+    if let (Some(begin), Some(end)) = (from.1, until.1)
+        && begin >= end
+    {
+        found.add(until.0, format!("is not after `{}`", from.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constraints_are_the_known_bounds() {
+        assert_eq!(constraints(r#"{"max_amount":"500","currency":"EUR"}"#), None);
+        assert_eq!(constraints("{}"), None);
+        for bad in [
+            "",
+            "[]",
+            "null",
+            r#"{"max_amount":"500"}"#,
+            r#"{"max_amount":500,"currency":"EUR"}"#,
+            r#"{"purposes":["x"]}"#,
+            r#"{"max_uses":{"count":1}}"#,
+        ] {
+            assert!(constraints(bad).is_some(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn allowed_actions_are_patterns() {
+        assert_eq!(allowed_actions("[]"), None);
+        assert_eq!(allowed_actions(r#"["payment.*","*"]"#), None);
+        for bad in ["", "{}", "[1]", r#"["Payment"]"#, "null"] {
+            assert!(allowed_actions(bad).is_some(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Tenants: the organisations that this installation serves.
+
+use authority_model::{
+    proto::registry::{tenant_service_server::TenantService, *},
+    schema::tenants,
+};
+
+use super::prelude::*;
+
+impl Row for Tenant {
+    type List = ListTenantsRequest;
+    const FINAL: &'static [&'static str] = &["deleted"];
+    const AUTHORITY: bool = true;
+
+    fn defaults(&mut self) {
+        if self.slug.is_empty() {
+            self.slug = names::slug(&self.name);
+        }
+        names::or(&mut self.env, "sandbox");
+        names::or(&mut self.contract_status, "lead");
+        names::or(&mut self.sla_tier, "standard");
+        names::or(&mut self.region, "eu-west");
+        names::or(&mut self.durability, "strict");
+    }
+
+    fn check(&self, found: &mut Violations) {
+        if self.slug.is_empty() {
+            found.add("slug", "is required: `name` holds no letter or digit to make it from");
+        }
+        if self.state == "deleted" {
+            found.add("state", "`deleted` is what DELETE makes of it");
+        }
+    }
+
+    async fn home(&self, _db: &mut Db, _within: Option<&str>) -> Result<String, Error> {
+        Ok(self.slug.clone())
+    }
+
+    fn new_id(&self, slug: &str) -> String {
+        format!("svc:tenant:{slug}")
+    }
+
+    fn address(id: &str) -> String {
+        if id.starts_with("svc:") { id.to_owned() } else { format!("svc:tenant:{id}") }
+    }
+
+    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        if self.state != "active" || self.activated_at.is_some() {
+            return Ok(());
+        }
+        self.activated_at = Some(act.now.into());
+        // An update's record never writes what the server alone sets.
+        if was.is_some() {
+            diesel::update(tenants::table.find(&self.id))
+                .set(tenants::activated_at.eq(self.activated_at))
+                .execute(act.db)
+                .await?;
+        }
+        Ok(())
+    }
+
+    queries!(tenants, hidden);
+}
+
+impl Entity for Tenant {
+    const ON_DELETE: OnDelete = OnDelete::Hide("deleted");
+
+    changes!(tenants, hidden);
+}
+
+fn filtered<'a>(_by: &ListTenantsRequest) -> tenants::BoxedQuery<'a, Pg> {
+    tenants::table.into_boxed()
+}
+
+#[tonic::async_trait]
+impl TenantService for Registry {
+    async fn list_tenants(&self, call: Request<ListTenantsRequest>) -> Reply<ListTenantsResponse> {
+        self.list(call).await
+    }
+
+    async fn create_tenant(&self, call: Request<CreateTenantRequest>) -> Reply<Tenant> {
+        self.create(call).await
+    }
+
+    async fn get_tenant(&self, call: Request<GetTenantRequest>) -> Reply<Tenant> {
+        self.get(call).await
+    }
+
+    async fn update_tenant(&self, call: Request<UpdateTenantRequest>) -> Reply<Tenant> {
+        self.update(call).await
+    }
+
+    async fn delete_tenant(
+        &self,
+        call: Request<DeleteTenantRequest>,
+    ) -> Reply<DeleteTenantResponse> {
+        self.delete(call).await
+    }
+}
+
+/// The slug of a live tenant that the caller may see.
+pub(super) async fn slug(db: &mut Db, within: Option<&str>, id: &str) -> Result<String, Error> {
+    if within.is_some_and(|within| within != id) {
+        return Err(Error::unknown("tenant_id", id));
+    }
+    let slug = tenants::table
+        .find(id)
+        .filter(tenants::deleted_at.is_null())
+        .for_key_share()
+        .select(tenants::slug)
+        .first(db)
+        .await
+        .optional()?;
+    slug.ok_or_else(|| Error::unknown("tenant_id", id))
+}

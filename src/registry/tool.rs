@@ -1,0 +1,57 @@
+//! Tools: functions that an agent may call, once granted.
+
+use authority_model::{
+    proto::registry::{tool_service_server::ToolService, *},
+    schema::tools,
+};
+
+use super::prelude::*;
+
+impl Row for Tool {
+    type List = ListToolsRequest;
+    const FINAL: &'static [&'static str] = &["deprecated"];
+    const AUTHORITY: bool = true;
+
+    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+        references::used_is_free(act.db, &self.tenant_id, &self.id).await
+    }
+
+    queries!(tools);
+}
+
+impl Entity for Tool {
+    const ON_DELETE: OnDelete = OnDelete::End("deprecated");
+
+    changes!(tools);
+}
+
+fn filtered(by: &ListToolsRequest) -> tools::BoxedQuery<'_, Pg> {
+    let mut query = tools::table.into_boxed();
+    if let Some(workspace_id) = &by.workspace_id {
+        query = query.filter(tools::workspace_id.eq(workspace_id));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl ToolService for Registry {
+    async fn list_tools(&self, call: Request<ListToolsRequest>) -> Reply<ListToolsResponse> {
+        self.list(call).await
+    }
+
+    async fn create_tool(&self, call: Request<CreateToolRequest>) -> Reply<Tool> {
+        self.create(call).await
+    }
+
+    async fn get_tool(&self, call: Request<GetToolRequest>) -> Reply<Tool> {
+        self.get(call).await
+    }
+
+    async fn update_tool(&self, call: Request<UpdateToolRequest>) -> Reply<Tool> {
+        self.update(call).await
+    }
+
+    async fn delete_tool(&self, call: Request<DeleteToolRequest>) -> Reply<DeleteToolResponse> {
+        self.delete(call).await
+    }
+}

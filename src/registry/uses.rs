@@ -1,0 +1,110 @@
+//! Capability grants, found by agent, what it uses, and of what kind that is.
+
+use authority_model::{
+    proto::registry::{uses_service_server::UsesService, *},
+    schema::{principals, uses},
+};
+
+use super::{
+    flow::admitted,
+    prelude::*,
+    relationship::{Related, tenant_of},
+};
+
+/// The kind whose `used_id` is an action pattern.
+const ACTION: &str = "action";
+
+impl Row for Uses {
+    type List = ListUsesRequest;
+    const AUTHORITY: bool = true;
+
+    fn defaults(&mut self) {
+        self.allowed.get_or_insert(1);
+    }
+
+    fn check(&self, found: &mut Violations) {
+        rules::span(("since", self.since), ("until", self.until), found);
+        if let Some(problem) = self.constraints_json.as_deref().and_then(rules::constraints) {
+            found.add("constraints_json", problem);
+        }
+        if self.used_kind == ACTION
+            && let Some(problem) = rules::pattern(&self.used_id)
+        {
+            found.add("used_id", problem);
+        }
+    }
+
+    async fn locate(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+        let tenant = tenant_of!(principals, db, within, &self.agent_id)?;
+        self.tenant_id = tenant.ok_or_else(|| Error::unknown("agent_id", &self.agent_id))?;
+        Ok(())
+    }
+
+    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        known.principal(act.db, "agent_id", Some(&self.agent_id)).await?;
+        if self.used_kind != ACTION {
+            known.of_kind(act.db, "used_id", &self.used_kind, &self.used_id).await?;
+        }
+        known.all()
+    }
+
+    queries!(uses, row);
+}
+
+impl Related for Uses {
+    type Key = (String, String, String);
+
+    async fn id_of(
+        db: &mut Db,
+        within: Option<&str>,
+        (agent_id, used_id, used_kind): &Self::Key,
+    ) -> QueryResult<String> {
+        let mut query = uses::table
+            .filter(uses::agent_id.eq(agent_id))
+            .filter(uses::used_id.eq(used_id))
+            .filter(uses::used_kind.eq(used_kind))
+            .select(uses::id)
+            .into_boxed();
+        if let Some(tenant) = within {
+            query = query.filter(uses::tenant_id.eq(tenant));
+        }
+        query.first(db).await
+    }
+}
+
+fn filtered(by: &ListUsesRequest) -> uses::BoxedQuery<'_, Pg> {
+    let mut query = uses::table.into_boxed();
+    if let Some(agent_id) = &by.agent_id {
+        query = query.filter(uses::agent_id.eq(agent_id));
+    }
+    if let Some(used_kind) = &by.used_kind {
+        query = query.filter(uses::used_kind.eq(used_kind));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl UsesService for Registry {
+    async fn list_uses(&self, call: Request<ListUsesRequest>) -> Reply<ListUsesResponse> {
+        self.list(call).await
+    }
+
+    async fn create_uses(&self, call: Request<CreateUsesRequest>) -> Reply<Uses> {
+        self.create(call).await
+    }
+
+    async fn get_uses(&self, call: Request<GetUsesRequest>) -> Reply<Uses> {
+        let (caller, request) = admitted(call)?;
+        let key = (request.agent_id, request.used_id, request.used_kind);
+        let name = format!("{}|{}|{}", key.0, key.1, key.2);
+        self.get_related(caller, key, name).await
+    }
+
+    async fn delete_uses(&self, call: Request<DeleteUsesRequest>) -> Reply<DeleteUsesResponse> {
+        let (caller, request) = admitted(call)?;
+        let key = (request.agent_id, request.used_id, request.used_kind);
+        let name = format!("{}|{}|{}", key.0, key.1, key.2);
+        self.remove_related(caller, key, name).await
+    }
+}

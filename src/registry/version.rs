@@ -1,0 +1,41 @@
+//! Entity tags: the version of a record that a client holds (RFC 9110, 8.8.3 and 13.1.1).
+
+use authority_model::record::Record;
+use tonic::{Response, metadata::MetadataMap};
+
+use super::Error;
+
+/// Changes with every write: the time of the last one, to the microsecond.
+fn tag(record: &impl Record) -> Option<String> {
+    let at = record.updated_at().or_else(|| record.created_at())?;
+    Some(format!("\"{:x}\"", at.micros()))
+}
+
+/// The record as a response, under its tag.
+pub(super) fn tagged<R: Record>(record: R) -> Response<R> {
+    let tag = tag(&record).and_then(|tag| tag.parse().ok());
+    let mut response = Response::new(record);
+    if let Some(tag) = tag {
+        response.metadata_mut().insert("etag", tag);
+    }
+    response
+}
+
+/// The versions that a change may start from; none given: any.
+#[derive(Clone, Debug, Default)]
+pub(super) struct IfMatch(Option<String>);
+
+impl IfMatch {
+    pub(super) fn of(metadata: &MetadataMap) -> Self {
+        let value = metadata.get("if-match");
+        // A header that is no text names no version.
+        Self(value.map(|value| value.to_str().unwrap_or_default().to_owned()))
+    }
+
+    pub(super) fn check(&self, record: &impl Record) -> Result<(), Error> {
+        let Some(wanted) = &self.0 else { return Ok(()) };
+        let tag = tag(record).unwrap_or_default();
+        let holds = wanted.split(',').map(str::trim).any(|one| one == "*" || one == tag);
+        if holds { Ok(()) } else { Err(Error::Changed) }
+    }
+}

@@ -1,0 +1,59 @@
+//! Workspaces: where principals act.
+
+use authority_model::{
+    proto::registry::{workspace_service_server::WorkspaceService, *},
+    schema::workspaces,
+};
+
+use super::prelude::*;
+
+impl Row for Workspace {
+    type List = ListWorkspacesRequest;
+    const AUTHORITY: bool = true;
+
+    /// Foreign keys guard the rest; these name it in lists.
+    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+        references::workspace_is_free(act.db, &self.tenant_id, &self.id).await
+    }
+
+    queries!(workspaces);
+}
+
+impl Entity for Workspace {
+    const ON_DELETE: OnDelete = OnDelete::Erase;
+
+    changes!(workspaces);
+}
+
+fn filtered<'a>(_by: &ListWorkspacesRequest) -> workspaces::BoxedQuery<'a, Pg> {
+    workspaces::table.into_boxed()
+}
+
+#[tonic::async_trait]
+impl WorkspaceService for Registry {
+    async fn list_workspaces(
+        &self,
+        call: Request<ListWorkspacesRequest>,
+    ) -> Reply<ListWorkspacesResponse> {
+        self.list(call).await
+    }
+
+    async fn create_workspace(&self, call: Request<CreateWorkspaceRequest>) -> Reply<Workspace> {
+        self.create(call).await
+    }
+
+    async fn get_workspace(&self, call: Request<GetWorkspaceRequest>) -> Reply<Workspace> {
+        self.get(call).await
+    }
+
+    async fn update_workspace(&self, call: Request<UpdateWorkspaceRequest>) -> Reply<Workspace> {
+        self.update(call).await
+    }
+
+    async fn delete_workspace(
+        &self,
+        call: Request<DeleteWorkspaceRequest>,
+    ) -> Reply<DeleteWorkspaceResponse> {
+        self.delete(call).await
+    }
+}

@@ -1,0 +1,66 @@
+//! The binary as a script uses it: what it prints, where, and with which exit code.
+
+use std::process::{Command, Output};
+
+fn run(args: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
+        .args(args)
+        .env_remove("DATABASE_URL")
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_wrong_use_or_setting_is_2_and_a_failure_1() {
+    let (code, _, told) = run(&["serv"], &[]);
+    assert_eq!(code, 2);
+    assert!(told.contains("serve"), "{told}");
+
+    let (code, _, told) = run(&["config"], &[("AGENT_AUTHORITY__LISTEN__MIAN", "x")]);
+    assert_eq!(code, 2);
+    assert_eq!(told, "error: no setting `listen.mian`; did you mean `listen.main`?\n");
+
+    let (code, _, told) = run(&["config", "--production"], &[]);
+    assert_eq!(code, 2);
+    assert!(told.contains("production needs `identity.issuer`"), "{told}");
+
+    // Nothing listens on the discard port.
+    let (code, _, told) = run(&["healthcheck", "--listen", "127.0.0.1:9", "--json"], &[]);
+    assert_eq!(code, 1);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["ok"], false);
+}
+
+#[test]
+fn the_effective_configuration_is_printed_with_its_secrets_masked() {
+    let environment = [("DATABASE_URL", "postgres://user:hush@db/authority")];
+    let (code, printed, _) =
+        run(&["config", "--print", "--listen", "127.0.0.1:81", "--production"], &environment);
+    assert_eq!(code, 0);
+    for line in [
+        "environment = \"production\"",
+        "main = \"127.0.0.1:81\"",
+        "url = \"***\"",
+        "streams = 200",
+    ] {
+        assert!(printed.contains(line), "{line} in {printed}");
+    }
+    let (_, json, _) = run(&["config", "--print", "--json"], &environment);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["database"]["url"], "***");
+    assert!(!printed.contains("hush"));
+}
+
+#[test]
+fn completions_and_help_need_no_settings() {
+    let broken = [("AGENT_AUTHORITY__NOTHING", "x")];
+    let (code, script, _) = run(&["completions", "bash"], &broken);
+    assert_eq!(code, 0);
+    assert!(script.contains("agent-authority"));
+    let (code, help, _) = run(&["--help"], &broken);
+    assert_eq!(code, 0);
+    assert!(help.contains("healthcheck"), "{help}");
+}

@@ -1,0 +1,11 @@
+//! The decision core against a second, naive evaluator and against what it promises.
+
+mod agree;
+mod gate;
+mod index_speed;
+mod leaving_out;
+mod naive;
+mod order;
+mod policies;
+mod templates;
+mod worlds;

@@ -1,0 +1,83 @@
+//! The few policy statements that random worlds are made of, as Cedar text and as plain data.
+//!
+//! A record's id says which statements it holds (`pol-<statement>-<statement>…`), so that the naive
+//! evaluator needs nothing compiled.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, Mutex},
+};
+
+use agent_authority::decision::{CompiledPolicy, PolicyReference, Target, moment::Window};
+
+pub(super) const TEXTS: [&str; 14] = [
+    r#"@id("m-0") forbid(principal, action, resource)
+       when { context has amount && context.amount.greaterThan(decimal("1000.0")) };"#,
+    r#"@id("c-1") @decision("require_approval") @reason("approval_threshold_breach") @approvals("2")
+       @obligation("review.after") forbid(principal, action, resource)
+       when { context has amount && context.amount.greaterThan(decimal("500.0")) };"#,
+    r#"@id("z-2") @reason("constraint_exceeded") forbid(principal, action, resource)
+       when { context.amount.greaterThan(decimal("2000.0")) };"#,
+    r#"@id("b-3") forbid(principal, action in Svc::Action::"payment", resource)
+       unless { context has purpose && context.purpose == "payroll" };"#,
+    r#"@id("k-4") @obligation("notify.owner, log.full")
+       permit(principal, action == Svc::Action::"payment.execute", resource)
+       when { principal.class == "agent" };"#,
+    r#"@id("d-5") @reason("capability_denied")
+       forbid(principal in Svc::Team::"team-1", action, resource);"#,
+    r#"@id("y-6") forbid(principal, action, resource) when { resource.kind == "bank_account" };"#,
+    r#"@id("a-7") @decision("require_approval") forbid(principal, action, resource)
+       when { context.input has flagged && context.input.flagged };"#,
+    r#"@id("h-8") @decision("require_approval") @stop_condition("budget.exhausted,actor.stop_signal")
+       forbid(principal, action, resource)
+       when { context has risk_tier && context.risk_tier == "high" };"#,
+    r#"@id("x-9") forbid(principal, action, resource) when { context.jurisdiction == "RU" };"#,
+    r#"@id("e-10") @decision("require_approval") @reason("oversight_required")
+       forbid(principal, action, resource) unless { context has delegation };"#,
+    r#"@id("f-11") @reason("risk_prohibited") forbid(principal, action, resource)
+       when { context has rollback_available && !context.rollback_available
+              && context has effect_class && context.effect_class == "financial" };"#,
+    r#"@id("g-12") @obligation("log.full") permit(principal, action, resource)
+       when { context.now < datetime("2026-01-06T00:00:00Z") };"#,
+    r#"@id("l-13") forbid(principal, action in [Svc::Action::"report", Svc::Action::"email.send"],
+       resource == Svc::Resource::"res-1");"#,
+];
+
+pub(super) const TARGETS: [&str; 14] = [
+    "*",
+    "action:payment.*",
+    "action:*",
+    "action:report.read",
+    "effect_class:financial",
+    "effect_class:informational",
+    "risk_tier:high",
+    "risk_tier:limited",
+    "principal_class:agent",
+    "principal_class:human",
+    "resource_kind:bank_account",
+    "purpose:payroll",
+    "jurisdiction:DE",
+    "jurisdiction:FR",
+];
+
+/// The record of these statements and rows, compiled once a process.
+pub(super) fn policy(
+    statements: &[usize],
+    rows: &[usize],
+    effective: Window,
+) -> Arc<CompiledPolicy> {
+    type Known = Mutex<HashMap<String, Arc<CompiledPolicy>>>;
+    static KNOWN: LazyLock<Known> = LazyLock::new(Mutex::default);
+    let numbers: Vec<_> = statements.iter().map(ToString::to_string).collect();
+    let key = format!("{numbers:?} {rows:?} {effective:?}");
+    let mut known = KNOWN.lock().unwrap();
+    let compiled = known.entry(key).or_insert_with(|| {
+        let text: Vec<_> = statements.iter().map(|number| TEXTS[*number]).collect();
+        let applies_to = rows.iter().map(|row| TARGETS[*row].parse::<Target>().unwrap()).collect();
+        let id = format!("pol-{}", numbers.join("-"));
+        let sha256 = numbers.join("-");
+        let reference = PolicyReference { id, version: 1, sha256, applies_to, effective };
+        Arc::new(CompiledPolicy::compile(reference, &text.join("\n")).unwrap())
+    });
+    compiled.clone()
+}

@@ -1,0 +1,545 @@
+//! Random worlds: a request and the facts about it, drawn from bytes.
+//!
+//! A byte of zero always draws the harmless value, so that a failing world shrinks towards one in
+//! which everything is permitted but for what fails.
+
+use std::sync::Arc;
+
+use agent_authority::decision::{
+    Amount, Bounds, CompiledPolicy, Draft, Facts, Gathered, Pattern, Request,
+    bounds::{MaxTotalAmount, MaxUses},
+    counters_needed,
+    facts::*,
+    gate::{Tightening, Undoing},
+    levels::*,
+    moment::Window,
+    request::{ActionDeclaration, ActionRiskClassification},
+};
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Map, Value, json};
+
+use super::templates;
+
+pub(super) const SUBJECT: &str = "svc:agent:t:a";
+pub(super) const TENANT: &str = "svc:tenant:t";
+const ACTIONS: [&str; 4] =
+    ["payment.execute", "payment.refund.partial", "report.read", "email.send"];
+const PATTERNS: [&str; 10] = [
+    "*",
+    "payment.*",
+    "payment.execute",
+    "report.*",
+    "payment.refund.*",
+    "report.read",
+    "email.send",
+    "email.*",
+    "payment.refund.partial",
+    "other.*",
+];
+const HUMANS: [&str; 2] = ["svc:ent:t:principal:h1", "svc:ent:t:principal:h2"];
+const AGENTS: [&str; 2] = ["svc:agent:t:b", "svc:agent:t:c"];
+
+/// Monday, 5 January 2026, 10:30.
+pub(super) fn noonish() -> DateTime<Utc> {
+    "2026-01-05T10:30:00.25Z".parse().unwrap()
+}
+
+pub(super) struct World {
+    pub draft: Draft,
+    pub facts: Facts,
+    pub at: DateTime<Utc>,
+}
+
+impl World {
+    pub(super) fn request(&self) -> Request {
+        Request::new(self.draft.clone()).unwrap()
+    }
+}
+
+/// Reads choices from bytes; zeros when they are used up.
+pub(super) struct Dice<'a> {
+    bytes: std::slice::Iter<'a, u8>,
+}
+
+impl<'a> Dice<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes: bytes.iter() }
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.bytes.next().copied().unwrap_or(0)
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        usize::from(self.byte()) % count
+    }
+
+    /// True in one of `rarity` throws or so.
+    fn rarely(&mut self, rarity: u8) -> bool {
+        self.byte() > 255 - 255 / rarity
+    }
+
+    fn of<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
+    }
+
+    fn maybe<T>(&mut self, rarity: u8, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        self.rarely(rarity).then(|| make(self))
+    }
+
+    fn few<T>(&mut self, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        let count = self.below(most + 1);
+        (0..count).map(|_| make(self)).collect()
+    }
+
+    fn patterns(&mut self) -> Vec<Pattern> {
+        let mut patterns = vec![self.of(&PATTERNS)];
+        patterns.extend(self.few(2, |dice| dice.of(&PATTERNS)));
+        patterns.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn window(&mut self, at: DateTime<Utc>) -> Window {
+        let hour = TimeDelta::hours(1);
+        match self.below(16) {
+            1 => Window { from: Some(at), until: None },
+            2 => Window { from: Some(at - hour), until: Some(at + TimeDelta::seconds(20)) },
+            3 if self.rarely(2) => Window { from: None, until: Some(at) },
+            4 if self.rarely(2) => Window { from: Some(at + hour), until: None },
+            5 => Window { from: None, until: Some(at + hour) },
+            _ => Window::default(),
+        }
+    }
+
+    fn texts(&mut self, rarity: u8, words: &[&str]) -> Vec<String> {
+        let drawn = self.maybe(rarity, |dice| {
+            let mut list = vec![dice.of(words).to_owned()];
+            list.extend(dice.few(1, |dice| dice.of(words).to_owned()));
+            list
+        });
+        drawn.unwrap_or_default()
+    }
+
+    fn bounds(&mut self, purposes: bool) -> Bounds {
+        let amount =
+            |dice: &mut Self| dice.of(&["5000", "600", "100.5"]).parse::<Amount>().unwrap();
+        let hours = [
+            json!({"from": "09:00", "to": "17:00"}),
+            json!({"utc_offset": "+02:00", "days": ["mon"], "from": "12:30", "to": "12:31"}),
+            json!({"days": ["tue", "sun"], "from": "00:00", "to": "24:00"}),
+        ];
+        Bounds {
+            max_amount: self.maybe(4, amount),
+            currency: self.maybe(5, |dice| dice.of(&["EUR", "EUR", "USD"]).to_owned()),
+            max_uses: self.maybe(6, |dice| {
+                let window_seconds = dice.of(&[3600, 60, 86400, 0]);
+                MaxUses { count: dice.of(&[10, 3, 1]), window_seconds }
+            }),
+            max_total_amount: self.maybe(6, |dice| {
+                let window_seconds = dice.of(&[3600, 86400]);
+                MaxTotalAmount { amount: amount(dice), window_seconds }
+            }),
+            jurisdictions: self.texts(6, &["DE", "FR"]),
+            hours: self.maybe(8, |dice| {
+                let index = dice.below(hours.len());
+                serde_json::from_value(hours[index].clone()).unwrap()
+            }),
+            resource_ids: self.texts(10, &["res-1", "res-2"]),
+            workspace_ids: self.texts(10, &["ws-1", "ws-2"]),
+            purposes: if purposes { self.texts(5, &["payroll", "refunds"]) } else { Vec::new() },
+            max_risk_tier: self
+                .maybe(5, |dice| dice.of(&[RiskTier::High, RiskTier::Limited, RiskTier::Minimal])),
+        }
+    }
+
+    fn declaration(&mut self) -> ActionDeclaration {
+        ActionDeclaration {
+            effect_class: self.maybe(2, |dice| dice.of(EffectClass::ALL)),
+            reversibility: self.maybe(2, |dice| dice.of(Reversibility::ALL)),
+            rollback_available: self.maybe(2, |dice| dice.rarely(2)),
+        }
+    }
+
+    fn classification(&mut self) -> ActionRiskClassification {
+        use RiskTier::{High, Limited, Minimal, Prohibited, Unacceptable};
+        let tiers = [Minimal, Minimal, Limited, Limited, High, High, Unacceptable, Prohibited];
+        ActionRiskClassification {
+            risk_tier: self.maybe(2, |dice| dice.of(&tiers)),
+            required_oversight_mode: self.maybe(5, |dice| dice.of(OversightMode::ALL)),
+        }
+    }
+
+    fn signatures(&mut self) -> Vec<Signature> {
+        self.few(3, |dice| Signature {
+            by: format!("https://id|{}", dice.of(&["ann", "bob", "cy"])),
+            role: dice.of(&["approver", "legal", "admin"]).to_owned(),
+        })
+    }
+}
+
+/// A world that the bytes describe.
+pub(super) fn draw(bytes: &[u8]) -> World {
+    let dice = &mut Dice::new(bytes);
+    let at = noonish();
+    let draft = draft(dice);
+    let mut gathered = Gathered::<Arc<CompiledPolicy>> {
+        revision: 7,
+        tenant: (!dice.rarely(60)).then(|| tenant(dice).into()),
+        subject: (!dice.rarely(60)).then(|| subject(dice).into()),
+        model: dice.maybe(6, |dice| model(dice, "model-1").into()),
+        memberships: dice.few(2, |dice| {
+            let team_id = dice.of(&["team-2", "team-1"]).to_owned();
+            Arc::new(Membership { team_id, window: dice.window(at) })
+        }),
+        ..Gathered::default()
+    };
+    gathered.principals = principals(dice);
+    authority(dice, at, &draft, &mut gathered);
+    things(dice, at, &draft, &mut gathered);
+    rules(dice, at, &draft, &mut gathered);
+    let mut facts = Facts::new(gathered.into());
+    for key in counters_needed(&facts.gathered, at) {
+        if !dice.rarely(30) {
+            let used = match key.counts {
+                Counts::Uses => dice.of(&[0, 1, 2, 3]),
+                Counts::Amount => dice.of(&[0, 10_000, 6_000_000]),
+            };
+            facts.spent.0.insert(key, used);
+        }
+    }
+    if draft.approval_id.is_some() && !dice.rarely(10) {
+        facts.approval = Some(Approval {
+            id: dice.of(&["approval-1", "approval-1", "approval-1", "approval-2"]).to_owned(),
+            state: if dice.rarely(5) {
+                dice.of(ApprovalState::ALL)
+            } else {
+                ApprovalState::Approved
+            },
+            same_question: !dice.rarely(8),
+            given: dice.signatures(),
+            expires_at: if dice.rarely(10) { at } else { at + TimeDelta::hours(5) },
+        });
+    }
+    World { draft, facts, at }
+}
+
+fn draft(dice: &mut Dice<'_>) -> Draft {
+    let text = |text: &str| text.to_owned();
+    let mut context = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        context.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    put("amount", dice.maybe(2, |d| d.of(&[99, 550, 1200, 3000, -5]).into()));
+    put("currency", dice.maybe(2, |d| d.of(&["EUR", "EUR", "USD"]).into()));
+    put("jurisdiction", dice.maybe(2, |d| d.of(&["DE", "FR", "RU"]).into()));
+    let flags = [json!(false), json!(true), json!("x")];
+    put("flagged", dice.maybe(5, |d| flags[d.below(3)].clone()));
+    put("note", dice.maybe(3, |_| json!({"text": "hello", "parts": [1, 2.5, null]})));
+    Draft {
+        tenant_id: text(TENANT),
+        subject: text(SUBJECT),
+        delegation_id: dice.maybe(3, |d| text(d.of(&["del-0", "del-1", "del-2", "del-9"]))),
+        action: text(dice.of(&ACTIONS)),
+        tool_id: dice.maybe(3, |d| text(d.of(&["tool-1", "tool-2"]))),
+        purpose: dice.maybe(2, |d| text(d.of(&["payroll", "payroll", "refunds"]))),
+        resource_id: dice.maybe(3, |d| text(d.of(&["res-1", "res-1", "res-2"]))),
+        workspace_id: dice.maybe(3, |d| text(d.of(&["ws-1", "ws-1", "ws-2"]))),
+        project_id: dice.maybe(6, |_| text("proj-1")),
+        context,
+        action_declaration: dice.maybe(2, Dice::declaration),
+        action_risk_classification: dice.maybe(2, Dice::classification),
+        approval_id: dice.maybe(3, |_| text("approval-1")),
+        explain: dice.rarely(8),
+        at_least_revision: None,
+    }
+}
+
+fn tenant(dice: &mut Dice<'_>) -> Tenant {
+    Tenant {
+        id: TENANT.to_owned(),
+        active: !dice.rarely(60),
+        require_declaration: dice.rarely(8),
+        gate: dice
+            .maybe(4, |dice| {
+                dice.few(2, |dice| Tightening {
+                    risk_tier: dice.of(RiskTier::ALL),
+                    effect_class: dice.of(EffectClass::ALL),
+                    undoing: dice.of(&[Undoing::Undone, Undoing::Compensated, Undoing::Final]),
+                    oversight: dice.of(Oversight::ALL),
+                })
+            })
+            .unwrap_or_default(),
+        valid_for_seconds: 60,
+    }
+}
+
+fn subject(dice: &mut Dice<'_>) -> Principal {
+    Principal {
+        id: SUBJECT.to_owned(),
+        class: if dice.rarely(6) { PrincipalClass::Human } else { PrincipalClass::Agent },
+        name: "a".to_owned(),
+        active: !dice.rarely(60),
+    }
+}
+
+fn principals(dice: &mut Dice<'_>) -> Vec<Arc<Principal>> {
+    let everyone = HUMANS.iter().chain(&AGENTS).chain([&SUBJECT]);
+    everyone
+        .filter_map(|id| {
+            let class = PrincipalClass::Human;
+            let (known, active) = (!dice.rarely(60), !dice.rarely(60));
+            known.then(|| {
+                Principal { id: (*id).to_owned(), class, name: String::new(), active }.into()
+            })
+        })
+        .collect()
+}
+
+fn model(dice: &mut Dice<'_>, id: &str) -> Model {
+    Model {
+        id: id.to_owned(),
+        live: !dice.rarely(8),
+        risk_tier: dice
+            .maybe(3, |dice| dice.of(&[RiskTier::Minimal, RiskTier::Limited, RiskTier::High])),
+        actions: dice.patterns(),
+    }
+}
+
+fn tool(dice: &mut Dice<'_>, id: &str) -> Tool {
+    Tool {
+        id: id.to_owned(),
+        live: !dice.rarely(15),
+        actions: dice.patterns(),
+        requires: dice.texts(8, &["amount", "resource_id", "workspace_id", "note"]),
+        access_level: dice.maybe(3, |dice| dice.of(AccessLevel::ALL)),
+        action_declaration: dice.maybe(4, Dice::declaration),
+        action_risk_classification: dice.maybe(4, Dice::classification),
+    }
+}
+
+fn chain(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Chain {
+    let depth = if dice.rarely(80) { 17 } else { dice.of(&[1, 1, 2, 3]) };
+    let own = if dice.rarely(15) { AGENTS[0] } else { SUBJECT };
+    let mut delegate = own.to_owned();
+    let mut links = Vec::new();
+    for level in 0..depth {
+        let last = level + 1 == depth;
+        let delegator = if last { dice.of(&HUMANS) } else { dice.of(&AGENTS) };
+        let id = |level: usize| {
+            if level == 0 { format!("del-{number}") } else { format!("del-{number}-{level}") }
+        };
+        let parent = (!last).then(|| id(level + 1));
+        let lost = dice.rarely(60);
+        links.push(Arc::new(Delegation {
+            id: id(level),
+            version: 1,
+            parent_id: if lost { Some("del-lost".to_owned()) } else { parent },
+            delegator_id: delegator.to_owned(),
+            delegate_id: if dice.rarely(80) { HUMANS[0].to_owned() } else { delegate },
+            state: if dice.rarely(12) {
+                dice.of(DelegationState::ALL)
+            } else {
+                DelegationState::Active
+            },
+            window: dice.window(at),
+            actions: dice.patterns(),
+            bounds: dice.bounds(true),
+            can_delegate: !dice.rarely(20),
+            needs_standing_approval: dice.rarely(12),
+            standing: dice.signatures(),
+        }));
+        delegate = delegator.to_owned();
+    }
+    Chain(links)
+}
+
+fn uses(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Uses {
+    let used = match dice.below(8) {
+        0..=2 => Used::Action(dice.of(&PATTERNS).parse().unwrap()),
+        3 | 4 => {
+            let id = dice.of(&["tool-1", "tool-2", "tool-3"]);
+            Used::Tool(tool(dice, id).into())
+        }
+        5 => Used::Model(model(dice, "model-2").into()),
+        6 => Used::ExternalApp(Arc::new(ExternalApp {
+            id: "app-1".to_owned(),
+            live: !dice.rarely(8),
+            actions: dice.patterns(),
+        })),
+        _ if dice.rarely(2) => Used::Resource(dice.of(&["res-1", "res-2"]).to_owned()),
+        _ => Used::Missing("tool-2".to_owned()),
+    };
+    let constraints = if dice.rarely(20) {
+        Constraints::Malformed("{".to_owned())
+    } else {
+        Constraints::Bounds(dice.bounds(false).into())
+    };
+    let row = UsesRow {
+        id: format!("uses-{number}"),
+        allowed: !dice.rarely(8),
+        window: dice.window(at),
+        constraints,
+    };
+    Uses { row: row.into(), used }
+}
+
+fn authority(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut Gathered) {
+    // At least one authority in most worlds.
+    let chains = if dice.rarely(5) { 0 } else { 1 + dice.below(3) };
+    gathered.delegations = (0..chains).map(|number| chain(dice, at, number)).collect();
+    let rows = dice.below(4);
+    gathered.uses = (0..rows).map(|number| uses(dice, at, number)).collect();
+    let ids = ["ws-1", "ws-2"];
+    for (number, id) in ids.iter().enumerate() {
+        if !dice.rarely(5) {
+            gathered.acts_in.push(Arc::new(ActsIn {
+                id: format!("acts-{number}"),
+                workspace_id: (*id).to_owned(),
+                window: dice.window(at),
+                allowed_actions: dice
+                    .maybe(3, |dice| if dice.rarely(4) { Vec::new() } else { dice.patterns() }),
+            }));
+        }
+    }
+    if dice.rarely(25) {
+        let actor_id = dice.of(&[SUBJECT, AGENTS[0], AGENTS[1], HUMANS[0]]).to_owned();
+        gathered.stop_signals.push(Arc::new(StopSignal { id: "stop-1".to_owned(), actor_id }));
+    }
+    if dice.rarely(20) {
+        gathered.quarantines.push(Arc::new(Quarantine {
+            id: "quarantine-1".to_owned(),
+            subject_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0], "x"]).to_owned()),
+            action: dice.maybe(2, |dice| dice.of(&PATTERNS).parse().unwrap()),
+            delegation_id: dice.maybe(2, |dice| dice.of(&["del-0", "del-1", "del-0-1"]).to_owned()),
+        }));
+    }
+    if let Some(id) = &draft.tool_id
+        && !dice.rarely(12)
+    {
+        gathered.tool = Some(tool(dice, id).into());
+    }
+}
+
+fn things(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut Gathered) {
+    if let Some(id) = &draft.resource_id
+        && !dice.rarely(20)
+    {
+        gathered.resource = Some(Arc::new(Resource {
+            id: id.clone(),
+            kind: dice.of(&["ledger", "bank_account"]).to_owned(),
+            name: "thing".to_owned(),
+            sensitivity: None,
+            live: !dice.rarely(20),
+        }));
+    }
+    if let Some(id) = &draft.workspace_id
+        && !dice.rarely(20)
+    {
+        gathered.workspace = Some(Arc::new(Workspace { id: id.clone(), live: !dice.rarely(20) }));
+    }
+    if let Some(id) = &draft.project_id
+        && !dice.rarely(20)
+    {
+        gathered.project = Some(Arc::new(Project {
+            id: id.clone(),
+            live: !dice.rarely(20),
+            workspace_id: dice.maybe(2, |dice| dice.of(&["ws-1", "ws-2"]).to_owned()),
+            visible_in_workspaces: dice.texts(2, &["ws-1", "ws-2", "ws-3"]),
+        }));
+    }
+    for thing in ["res-1", "res-2", "proj-1"] {
+        for number in 0..dice.below(3) + 1 {
+            let (kind, id) = dice.of(&[
+                ("principal", SUBJECT),
+                ("principal", HUMANS[0]),
+                ("principal", HUMANS[1]),
+                ("team", "team-1"),
+                ("team", "team-2"),
+                ("principal", "team-2"),
+            ]);
+            gathered.grants.push(Arc::new(Grant {
+                id: format!("grant-{thing}-{number}"),
+                resource_id: thing.to_owned(),
+                grantee_id: id.to_owned(),
+                grantee_kind: kind.to_owned(),
+                access_level: dice.of(&[
+                    AccessLevel::Owner,
+                    AccessLevel::Execute,
+                    AccessLevel::Write,
+                    AccessLevel::Read,
+                ]),
+            }));
+        }
+    }
+    if let Some(slug) = &draft.purpose
+        && !dice.rarely(12)
+    {
+        gathered.purpose = Some(Arc::new(Purpose {
+            id: format!("id-of-{slug}"),
+            slug: slug.clone(),
+            active: !dice.rarely(20),
+            allowed_actions: if dice.rarely(3) { dice.patterns() } else { vec![Pattern::All] },
+            principal_classes: dice
+                .maybe(6, |dice| vec![dice.of(&[PrincipalClass::Agent, PrincipalClass::Human])])
+                .unwrap_or_default(),
+            jurisdictions: dice.texts(6, &["DE", "FR"]),
+            window: dice.window(at),
+        }));
+    }
+}
+
+fn rules(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut Gathered) {
+    let mut policies = dice.few(4, |dice| {
+        let mut statements = vec![dice.below(templates::TEXTS.len())];
+        statements.extend(dice.few(1, |dice| dice.below(templates::TEXTS.len())));
+        let rows = dice.few(2, |dice| dice.below(templates::TARGETS.len()));
+        let hour = TimeDelta::hours(1);
+        let effective = match dice.below(10) {
+            1 => Window { from: None, until: Some(at - hour) },
+            2 => Window { from: Some(at - hour), until: None },
+            _ => Window::default(),
+        };
+        templates::policy(&statements, &rows, effective)
+    });
+    // One record has one text: no two of a tenant share an id.
+    policies.sort_by(|one, other| one.reference.id.cmp(&other.reference.id));
+    policies.dedup_by(|one, other| one.reference.id == other.reference.id);
+    gathered.policies = policies;
+    let effect = |dice: &mut Dice<'_>| dice.of(RuntimeEffect::ALL);
+    if dice.rarely(4) {
+        gathered.anchors = dice.few(2, |dice| anchor(dice, at).into());
+    }
+    if dice.rarely(8) {
+        gathered.drifts.push(Arc::new(Drift {
+            id: "drift-1".to_owned(),
+            actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).to_owned()),
+            action: dice.maybe(2, |dice| dice.of(&PATTERNS).parse().unwrap()),
+            effect: effect(dice),
+            overridden_until: dice.maybe(4, |dice| at + TimeDelta::seconds(dice.of(&[0, 60]))),
+        }));
+    }
+    let _ = draft;
+}
+
+fn anchor(dice: &mut Dice<'_>, at: DateTime<Utc>) -> Anchor {
+    Anchor {
+        id: format!("anchor-{}", dice.below(3)),
+        version: 1,
+        grounds_actions: dice.patterns(),
+        grounds_profiles: dice.texts(4, &["payroll", "refunds"]),
+        freshness: dice.maybe(2, |dice| FreshnessContract {
+            max_staleness_seconds: dice.of(&[3600, 60]),
+            expected_refresh_seconds: dice.maybe(2, |dice| dice.of(&[30, 600])),
+            stale_runtime_effect: dice.maybe(2, |dice| dice.of(RuntimeEffect::ALL)),
+            missing_runtime_effect: dice.maybe(2, |dice| dice.of(RuntimeEffect::ALL)),
+        }),
+        unreadable: dice.rarely(20),
+        newest: (!dice.rarely(8)).then(|| Snapshot {
+            id: "snap-1".to_owned(),
+            sampled_at: at - TimeDelta::seconds(dice.of(&[10, 0, 61, 60, 700, 4000, -30, -90])),
+            valid_until: dice.maybe(5, |dice| at + TimeDelta::seconds(dice.of(&[60, 0]))),
+            content_hash: None,
+            contested: dice.rarely(20),
+        }),
+        overridden_until: dice.maybe(8, |dice| at + TimeDelta::seconds(dice.of(&[60, 0]))),
+    }
+}

@@ -1,0 +1,293 @@
+//! Values of members, good and bad, from their types and rules.
+
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use serde_json::{Map, Value, json};
+
+use super::routes::{Rules, message};
+
+/// A value as JSON text, since some cannot be a value (a duplicate member), and what is wrong.
+pub(crate) struct Bad {
+    pub(crate) why: &'static str,
+    pub(crate) json: String,
+    /// Below the member: `[0]`, `.x`.
+    pub(crate) at: &'static str,
+    /// Whether the answer must name the member; what concerns the whole text need not.
+    pub(crate) named: bool,
+}
+
+fn bad(why: &'static str, json: impl Into<String>) -> Bad {
+    Bad { why, json: json.into(), at: "", named: true }
+}
+
+fn unnamed(why: &'static str, json: impl Into<String>) -> Bad {
+    Bad { named: false, ..bad(why, json) }
+}
+
+/// What makes good values: ids to refer to, and a number that makes names unique.
+pub(crate) trait Source {
+    /// A value for a member that refers to a record, if it is one.
+    fn reference(&self, member: &str, owner: &str) -> Option<String>;
+    /// A number that was not given before.
+    fn next(&self) -> usize;
+}
+
+/// An object with the required members, and with references that are optional if asked for.
+pub(crate) fn sample(
+    of: &MessageDescriptor,
+    whole: bool,
+    source: &dyn Source,
+) -> Map<String, Value> {
+    let wanted = |field: &FieldDescriptor, rules: &Rules| {
+        let optional = whole && field.name().ends_with("_id") && field.name() != "parent_id";
+        !rules.output_only && (rules.required || optional)
+    };
+    let mut members = Map::new();
+    for field in of.fields() {
+        let rules = Rules::of(&field);
+        if wanted(&field, &rules)
+            && let Some(value) = good(&field, &rules, source)
+        {
+            members.insert(field.name().to_owned(), value);
+        }
+    }
+    members
+}
+
+/// A value that keeps the rules.
+pub(crate) fn good(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<Value> {
+    if field.is_list() {
+        let items = rules.items.as_deref().cloned().unwrap_or_default();
+        return Some(json!([one(field, &items, source)?]));
+    }
+    one(field, rules, source)
+}
+
+fn one(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<Value> {
+    Some(match field.kind() {
+        Kind::String => string(field, rules, source)?.into(),
+        Kind::Bool => false.into(),
+        Kind::Message(inner) => match inner.full_name() {
+            "google.protobuf.Timestamp" => "2100-01-01T00:00:00Z".into(),
+            "google.protobuf.Struct" => json!({}),
+            "google.protobuf.FieldMask" => return None,
+            _ => Value::Object(sample(&inner, false, source)),
+        },
+        Kind::Int32 | Kind::Uint32 => rules.least.unwrap_or(1).into(),
+        _ => 1.into(),
+    })
+}
+
+fn string(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<String> {
+    if let Some(word) = rules.one_of.first() {
+        // `tool` refers to what a tenant surely has.
+        return Some(rules.one_of.iter().find(|word| *word == "tool").unwrap_or(word).clone());
+    }
+    let owner = field.parent_message().name().to_owned();
+    if let Some(id) = source.reference(field.name(), &owner) {
+        return Some(id);
+    }
+    let n = source.next();
+    if rules.email {
+        return Some(format!("fuzz{n}@example.com"));
+    }
+    let Some(pattern) = &rules.pattern else { return Some(format!("fuzz {n}")) };
+    let pattern = regex_lite::Regex::new(pattern).ok()?;
+    let tries = [
+        format!("fuzz{n}"),
+        format!("fuzz{n}.example.com"),
+        "DE".to_owned(),
+        "EUR".to_owned(),
+        "100".to_owned(),
+        "Z".to_owned(),
+        "08:00".to_owned(),
+        "https://example.com/".to_owned(),
+        "svc:agent:fuzz:fuzz".to_owned(),
+        "#a0b1c2".to_owned(),
+        format!("sha256:{:064x}", n),
+        format!("{n:032x}"),
+    ];
+    tries.into_iter().find(|text| pattern.is_match(text))
+}
+
+/// Values that break a rule of the member or are not of its type.
+pub(crate) fn bads(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Vec<Bad> {
+    let mut found = Vec::new();
+    if field.is_map() {
+        return vec![bad("no object", "[]")];
+    }
+    if !field.is_list() {
+        return singles(field, rules);
+    }
+    found.push(bad("no list", r#""x""#));
+    found.push(bad("no list", "{}"));
+    let items = rules.items.as_deref().cloned().unwrap_or_default();
+    for item in singles(field, &items) {
+        found.push(Bad { json: format!("[{}]", item.json), at: "[0]", ..item });
+    }
+    let Some(item) = one(field, &items, source) else { return found };
+    if let Some(most) = rules.max_items.filter(|most| *most <= 1000) {
+        found.push(bad("too many", json!(vec![&item; most + 1]).to_string()));
+    }
+    if rules.unique && field.kind() == Kind::String {
+        found.push(bad("twice the same", json!([item, item]).to_string()));
+    }
+    found
+}
+
+fn singles(field: &FieldDescriptor, rules: &Rules) -> Vec<Bad> {
+    match field.kind() {
+        Kind::String => strings(rules),
+        Kind::Bool => vec![bad("no bool", r#""yes""#), bad("no bool", "1"), bad("no bool", "{}")],
+        Kind::Int32 | Kind::Uint32 => numbers(rules),
+        Kind::Float | Kind::Double => vec![bad("no number", r#""x""#), bad("no number", "{}")],
+        Kind::Enum(_) => vec![bad("no such word", r#""no_such_word""#), bad("no word", "{}")],
+        Kind::Message(inner) => match inner.full_name() {
+            "google.protobuf.Timestamp" => vec![
+                bad("no time", r#""yesterday""#),
+                bad("no time", "17"),
+                bad("no day of the calendar", r#""2026-02-30T00:00:00Z""#),
+                bad("no zone", r#""2026-01-01T00:00:00""#),
+                bad("beyond the calendar", r#""99999-01-01T00:00:00Z""#),
+            ],
+            "google.protobuf.Struct" => structs(),
+            _ => vec![bad("no object", "5"), bad("no object", "[]"), bad("no object", r#""x""#)],
+        },
+        _ => Vec::new(),
+    }
+}
+
+fn strings(rules: &Rules) -> Vec<Bad> {
+    let mut found = vec![
+        bad("no string", "17"),
+        bad("no string", "true"),
+        bad("no string", "{}"),
+        bad("no string", r#"["x"]"#),
+        bad("U+0000", r#""a\u0000b""#),
+        unnamed("half a surrogate pair", r#""\ud800""#),
+    ];
+    if !rules.one_of.is_empty() {
+        found.push(bad("no such word", r#""no_such_word""#));
+    }
+    if let Some(wrong) = rules.pattern.as_deref().and_then(misfit) {
+        found.push(bad("wrong shape", json!(wrong).to_string()));
+    }
+    if rules.email {
+        found.push(bad("no e-mail", r#""nobody""#));
+    }
+    if let Some(most) = rules.max_len.filter(|most| *most < 200_000) {
+        found.push(bad("too long", format!("\"{}\"", "a".repeat(most + 1))));
+    }
+    found
+}
+
+/// A text that the pattern does not fit.
+fn misfit(pattern: &str) -> Option<&'static str> {
+    let pattern = regex_lite::Regex::new(pattern).ok()?;
+    ["!! no", "\u{1}", ""].into_iter().find(|text| !pattern.is_match(text))
+}
+
+fn numbers(rules: &Rules) -> Vec<Bad> {
+    let mut found = vec![
+        bad("no number", r#""x""#),
+        bad("no number", "{}"),
+        bad("no number", "true"),
+        bad("no integer", "1.5"),
+        bad("beyond 32 bits", "9007199254740993"),
+        bad("beyond 32 bits", "-9007199254740993"),
+        unnamed("no JSON", "NaN"),
+    ];
+    let over = |limit: Option<i64>, by: i64| {
+        let number = limit?.checked_add(by)?;
+        i32::try_from(number).ok().map(|number| bad("out of bounds", number.to_string()))
+    };
+    found.extend(over(rules.most, 1));
+    found.extend(over(rules.least, -1));
+    found
+}
+
+fn structs() -> Vec<Bad> {
+    let deep = |depth: usize| {
+        format!(r#"{{"a":{}1{}}}"#, r#"{"a":"#.repeat(depth), "}".repeat(depth))
+    };
+    vec![
+        bad("no object", "[]"),
+        bad("no object", r#""x""#),
+        bad("no object", "5"),
+        bad("U+0000", r#"{"a":"b\u0000c"}"#),
+        bad("U+0000 in a name", r#"{"a\u0000":1}"#),
+        unnamed("too deep", deep(33)),
+        unnamed("far too deep", deep(3000)),
+        unnamed("a number over 2^53", r#"{"a":9007199254740993}"#),
+        unnamed("a number over all doubles", r#"{"a":1e999}"#),
+        unnamed("a member twice", r#"{"a":1,"a":1}"#),
+        unnamed("no JSON", r#"{"a":NaN}"#),
+    ]
+}
+
+/// A member of a request, with the messages around it.
+pub(crate) struct Place {
+    /// The messages around it, outermost first.
+    pub(crate) around: Vec<FieldDescriptor>,
+    pub(crate) field: FieldDescriptor,
+}
+
+impl Place {
+    /// As refusals name it: `gate.tightenings[0].oversight`.
+    pub(crate) fn name(&self) -> String {
+        let mut name = String::new();
+        for outer in &self.around {
+            name += outer.name();
+            name += if outer.is_list() { "[0]." } else { "." };
+        }
+        name + self.field.name()
+    }
+
+    /// A body whose only fault is this member's value, or its lack.
+    pub(crate) fn body(
+        &self,
+        base: &Map<String, Value>,
+        json: Option<&str>,
+        source: &dyn Source,
+    ) -> String {
+        let mut member = self.field.name().to_owned();
+        let mut json = json.map(str::to_owned);
+        for outer in self.around.iter().rev() {
+            let inner = message(outer).map(|inner| sample(&inner, false, source));
+            let object = with(&inner.unwrap_or_default(), &member, json.as_deref());
+            json = Some(if outer.is_list() { format!("[{object}]") } else { object });
+            outer.name().clone_into(&mut member);
+        }
+        with(base, &member, json.as_deref())
+    }
+}
+
+/// The object with one member replaced, or without it.
+fn with(base: &Map<String, Value>, member: &str, json: Option<&str>) -> String {
+    let mut texts: Vec<_> = base
+        .iter()
+        .filter(|(name, _)| *name != member)
+        .map(|(name, value)| format!("{}:{value}", json!(name)))
+        .collect();
+    texts.extend(json.map(|json| format!("{}:{json}", json!(member))));
+    format!("{{{}}}", texts.join(","))
+}
+
+/// The members and, in the messages of ours among them, theirs.
+pub(crate) fn places(fields: Vec<FieldDescriptor>) -> Vec<Place> {
+    let mut found = Vec::new();
+    descend(fields, &mut Vec::new(), &mut found);
+    found
+}
+
+fn descend(fields: Vec<FieldDescriptor>, around: &mut Vec<FieldDescriptor>, to: &mut Vec<Place>) {
+    for field in fields {
+        to.push(Place { around: around.clone(), field: field.clone() });
+        let inner = message(&field).filter(|_| around.len() < 4 && !field.is_map());
+        let closed = Rules::of(&field).output_only;
+        if let Some(inner) = inner.filter(|_| !closed) {
+            around.push(field);
+            descend(inner.fields().collect(), around, to);
+            around.pop();
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Raw calls: any bytes as a body, over REST and over gRPC.
+
+use bytes::{Buf as _, BufMut as _, Bytes};
+use http::uri::PathAndQuery;
+use serde_json::{Value, json};
+use tonic::{
+    Request, Status,
+    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+    transport::Channel,
+};
+use tonic_types::StatusExt as _;
+
+use crate::support::TestApp;
+
+/// A caller with a credential, or none.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    client: reqwest::Client,
+    channel: Channel,
+    base: String,
+    token: Option<String>,
+}
+
+impl Caller {
+    pub(crate) fn owner(app: &TestApp) -> Self {
+        let base = String::from(app.base_url());
+        Self {
+            client: reqwest::Client::builder().build().unwrap(),
+            channel: Channel::from_shared(base.clone()).unwrap().connect_lazy(),
+            base,
+            token: Some(String::from(app.owner_token())),
+        }
+    }
+
+    pub(crate) fn with(&self, token: Option<&str>) -> Self {
+        Self { token: token.map(str::to_owned), ..self.clone() }
+    }
+
+    /// Status and body; a body that is no JSON is null.
+    pub(crate) async fn rest(&self, verb: &str, path: &str, body: Option<Vec<u8>>) -> (u16, Value) {
+        self.typed(verb, path, body, "application/json").await
+    }
+
+    pub(crate) async fn typed(
+        &self,
+        verb: &str,
+        path: &str,
+        body: Option<Vec<u8>>,
+        content_type: &str,
+    ) -> (u16, Value) {
+        let verb = reqwest::Method::from_bytes(verb.as_bytes()).unwrap();
+        let mut request = self.client.request(verb, format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", content_type).body(body);
+        }
+        match request.send().await {
+            Ok(answer) => {
+                let status = answer.status().as_u16();
+                (status, answer.json().await.unwrap_or_default())
+            }
+            Err(error) => (0, json!({"error": error.to_string()})),
+        }
+    }
+
+    /// Calls an RPC with the bytes of a message.
+    pub(crate) async fn grpc(&self, rpc: &str, message: Vec<u8>) -> Result<Bytes, Status> {
+        let mut client = tonic::client::Grpc::new(self.channel.clone());
+        client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+        let mut request = Request::new(message);
+        if let Some(token) = &self.token {
+            let value = format!("Bearer {token}").parse().unwrap();
+            request.metadata_mut().insert("authorization", value);
+        }
+        let path = PathAndQuery::try_from(rpc).unwrap();
+        Ok(client.unary(request, path, Raw).await?.into_inner())
+    }
+}
+
+/// The members that a gRPC refusal names.
+pub(crate) fn named(status: &Status) -> Vec<String> {
+    let details = status.get_error_details();
+    let violations = details.bad_request().map(|bad| bad.field_violations.clone());
+    violations.unwrap_or_default().into_iter().map(|violation| violation.field).collect()
+}
+
+/// ErrorInfo's reason.
+pub(crate) fn reason(status: &Status) -> String {
+    let details = status.get_error_details();
+    details.error_info().map(|info| info.reason.clone()).unwrap_or_default()
+}
+
+/// Bytes as they are.
+#[derive(Clone, Default)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Vec<u8>;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn encode(&mut self, item: Vec<u8>, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        to.put_slice(&item);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(from.copy_to_bytes(from.remaining())))
+    }
+}
+
+/// Percent-encoded for a path segment or a query.
+pub(crate) fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let code = |byte| {
+        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    text.bytes().map(code).collect()
+}

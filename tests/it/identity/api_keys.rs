@@ -1,0 +1,184 @@
+//! API keys: their form, their checks, their last use.
+
+use std::sync::Arc;
+
+use agent_authority::identity::{
+    ApiKeyFacts, Error, Standing, allow_list,
+    api_key::{self, issue, parse, prefix, public_id, record_id},
+};
+use chrono::TimeDelta;
+use proptest::prelude::*;
+
+use super::{Crypto, OWNER, WRITE, World};
+
+const ID: &str = "0193a1b2c3d47e8f9a0b1c2d3e4f5a6b";
+
+/// A live key of acme's, and its text.
+fn make(world: &World, change: impl FnOnce(&mut ApiKeyFacts)) -> String {
+    let issued = issue(&Crypto(world.keys.clone()), "dev", ID, [7; 32]).unwrap();
+    let mut facts = ApiKeyFacts {
+        id: record_id(ID).as_str().into(),
+        tenant_id: "svc:tenant:acme".into(),
+        active: true,
+        code: issued.code,
+        previous: None,
+        expires_at: None,
+        scopes: Arc::new(["runtime:write".to_owned()]),
+        principal_ids: Arc::new([]),
+        allowed_from: Arc::new([]),
+    };
+    change(&mut facts);
+    world.book.keys.lock().insert(ID.to_owned(), facts);
+    issued.text
+}
+
+#[test]
+fn the_form_holds_what_it_says() {
+    let world = World::new();
+    let text = make(&world, |_| {});
+    let parts: Vec<&str> = text.split('_').collect();
+    assert_eq!((parts[0], parts[1], parts[2]), ("svc", "dev", ID));
+    assert_eq!((parts[3].len(), parts[4].len()), (43, 8));
+    let key = parse(&text).unwrap();
+    assert_eq!((key.env, key.public_id), ("dev", ID));
+    assert_eq!(prefix("dev", ID), text[..prefix("dev", ID).len()]);
+    assert_eq!(public_id(&prefix("dev", ID)), ID);
+    assert_eq!(public_id(&record_id(ID)), ID);
+    // CRC-32 of IEEE 802.3, by Python's zlib.
+    assert_eq!(parts[4], "25490566");
+}
+
+#[test]
+fn secrets_keep_all_their_bits() {
+    let world = World::new();
+    let secret = |bytes: [u8; 32]| {
+        let issued = issue(&Crypto(world.keys.clone()), "dev", ID, bytes).unwrap();
+        issued.text.split('_').nth(3).unwrap().to_owned()
+    };
+    let mut one = [0; 32];
+    one[31] = 1;
+    assert_eq!(secret([0; 32]), "0".repeat(43));
+    assert_eq!(secret(one), format!("{}1", "0".repeat(42)));
+    // 2^256 - 1 in base 62.
+    assert_eq!(secret([0xff; 32]), "yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp1");
+}
+
+#[test]
+fn an_unfit_env_or_id_makes_no_key() {
+    let world = World::new();
+    let crypto = Crypto(world.keys.clone());
+    for (env, id) in
+        [("", ID), ("a_b", ID), ("Live", ID), ("dev", "short"), ("dev", &ID.to_uppercase())]
+    {
+        assert!(issue(&crypto, env, id, [1; 32]).is_err(), "{env} {id}");
+    }
+}
+
+#[tokio::test]
+async fn a_genuine_key_acts_for_its_tenant() {
+    let world = World::new();
+    let text =
+        make(&world, |facts| facts.principal_ids = Arc::new(["svc:agent:acme:a".to_owned()]));
+    let caller = world.call(WRITE, &text).await.unwrap();
+    assert_eq!(caller.tenant(), Some("svc:tenant:acme"));
+    assert_eq!(caller.actor, record_id(ID));
+    let caller = world.call(WRITE, &text).await.unwrap();
+    assert!(caller.acts_for("svc:agent:acme:a") && !caller.acts_for("svc:agent:acme:b"));
+    assert!(matches!(caller.standing, Standing::Key { .. }));
+    assert!(matches!(world.call(OWNER, &text).await, Err(Error::Forbidden(_))));
+}
+
+#[tokio::test]
+async fn every_altered_character_is_noticed() {
+    let world = World::new();
+    let text = make(&world, |_| {});
+    for index in 4..text.len() {
+        let mut altered = text.clone().into_bytes();
+        altered[index] = if altered[index] == b'7' { b'8' } else { b'7' };
+        let altered = String::from_utf8(altered).unwrap();
+        assert_eq!(world.call(WRITE, &altered).await, Err(Error::MalformedKey), "{index}");
+    }
+}
+
+#[tokio::test]
+async fn a_right_form_with_a_wrong_secret_is_unknown() {
+    let world = World::new();
+    make(&world, |_| {});
+    for (env, id, secret) in
+        [("dev", ID, [8; 32]), ("live", ID, [7; 32]), ("dev", &"a".repeat(32), [7; 32])]
+    {
+        let forged = issue(&Crypto(world.keys.clone()), env, id, secret).unwrap().text;
+        assert_eq!(world.call(WRITE, &forged).await, Err(Error::Key("it is unknown")));
+    }
+    // Another installation's code of the same secret.
+    let text = make(&world, |facts| {
+        facts.code = issue(&Crypto(World::new().keys), "dev", ID, [7; 32]).unwrap().code;
+    });
+    assert_eq!(world.call(WRITE, &text).await, Err(Error::Key("it is unknown")));
+}
+
+#[tokio::test]
+async fn revoked_expired_and_suspended_stop() {
+    let world = World::new();
+    let end = world.clock.now() + TimeDelta::seconds(10);
+    let text = make(&world, |facts| facts.expires_at = Some(end));
+    world.call(WRITE, &text).await.unwrap();
+    world.clock.advance(TimeDelta::seconds(10));
+    assert_eq!(world.call(WRITE, &text).await, Err(Error::Key("it has expired")));
+    let text = make(&world, |facts| facts.active = false);
+    assert_eq!(world.call(WRITE, &text).await, Err(Error::Key("it was revoked")));
+    for tenant in ["svc:tenant:asleep", "svc:tenant:unknown"] {
+        let text = make(&world, |facts| facts.tenant_id = tenant.into());
+        assert!(matches!(world.call(WRITE, &text).await, Err(Error::Forbidden(_))));
+    }
+}
+
+#[tokio::test]
+async fn a_rotated_secret_counts_until_the_overlap_ends() {
+    let world = World::new();
+    let until = world.clock.now() + TimeDelta::seconds(60);
+    let before = issue(&Crypto(world.keys.clone()), "dev", ID, [9; 32]).unwrap();
+    let text = make(&world, |facts| facts.previous = Some((before.code, until)));
+    world.call(WRITE, &text).await.unwrap();
+    world.call(WRITE, &before.text).await.unwrap();
+    world.clock.advance(TimeDelta::seconds(60));
+    world.call(WRITE, &text).await.unwrap();
+    assert_eq!(world.call(WRITE, &before.text).await, Err(Error::Key("it is unknown")));
+}
+
+#[tokio::test]
+async fn an_allow_list_binds_the_address() {
+    let world = World::new();
+    let nets = allow_list(["10.1.0.0/16", "192.0.2.7", "2001:db8::/32"]).unwrap();
+    let text = make(&world, |facts| facts.allowed_from = nets);
+    for peer in ["10.1.200.3", "192.0.2.7", "2001:db8::1", "::ffff:10.1.0.1"] {
+        world.call_from(peer, &text).await.unwrap();
+    }
+    for peer in ["10.2.0.1", "192.0.2.8", "2001:db9::1", "::ffff:10.2.0.1", "::1"] {
+        let answer = world.call_from(peer, &text).await;
+        assert!(matches!(answer, Err(Error::Forbidden(_))), "{peer}");
+    }
+    assert!(matches!(world.call(WRITE, &text).await, Err(Error::Forbidden(_))));
+    assert_eq!(allow_list(["10.0.0.0/8", "here"]), Err("here".to_owned()));
+}
+
+#[tokio::test]
+async fn uses_are_noted_once_and_drained() {
+    let world = World::new();
+    let text = make(&world, |_| {});
+    world.call(WRITE, &text).await.unwrap();
+    world.clock.advance(TimeDelta::seconds(5));
+    world.call(WRITE, &text).await.unwrap();
+    assert!(world.call(WRITE, "svc_dev_x").await.is_err());
+    let noted = world.identity.last_used().drain();
+    assert_eq!(noted, [(record_id(ID).as_str().into(), world.clock.now())]);
+    assert!(world.identity.last_used().drain().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_parsing_panic(text in "(svc_)?\\PC{0,120}") {
+        let _ = parse(&text);
+        let _ = api_key::public_id(&text);
+    }
+}

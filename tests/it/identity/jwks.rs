@@ -1,0 +1,196 @@
+//! An issuer's keys over the network: one request at a time, none too many, none too old.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use agent_authority::{
+    clock::Clock,
+    identity::{Error, JwksClient, JwksSettings, KeySource, dev_provider::ISSUER},
+    keys::Keys,
+};
+use axum::{Router, http::StatusCode, response::IntoResponse, routing::get};
+use chrono::TimeDelta;
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::{OWNER, World};
+
+/// A provider on this machine.
+#[derive(Clone, Default)]
+struct Provider {
+    asked: Arc<AtomicUsize>,
+    answer: Arc<Mutex<(u16, String)>>,
+}
+
+impl Provider {
+    async fn start() -> (Self, SocketAddr) {
+        let provider = Self::default();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let served = provider.clone();
+        let router = Router::new().route("/jwks", get(async move || served.serve().await));
+        tokio::spawn(axum::serve(listener, router).into_future());
+        (provider, address)
+    }
+
+    async fn serve(&self) -> impl IntoResponse + use<> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let (status, body) = self.answer.lock().clone();
+        (StatusCode::from_u16(status).unwrap(), [("location", "/elsewhere")], body)
+    }
+
+    fn answers(&self, status: u16, body: &str) {
+        *self.answer.lock() = (status, body.to_owned());
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+async fn world() -> (World, Provider) {
+    let (provider, address) = Provider::start().await;
+    let keys = Keys::ephemeral(Clock::default()).unwrap();
+    provider.answers(200, &keys.token_jwks());
+    let world = World::trusting(keys, ISSUER, |clock| {
+        let settings = JwksSettings::new(format!("http://{address}/jwks"));
+        KeySource::Remote(JwksClient::new(settings, clock).unwrap())
+    });
+    (world, provider)
+}
+
+#[tokio::test]
+async fn many_at_once_ask_once() {
+    let (world, provider) = world().await;
+    // Different tokens, so that none is remembered.
+    let tokens: Vec<_> =
+        (0..20).map(|n| world.token(|claims| claims["sub"] = json!(format!("u{n}")))).collect();
+    let answers = join_all(tokens.iter().map(|token| world.call(OWNER, token))).await;
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(provider.asked(), 1);
+}
+
+#[tokio::test]
+async fn unknown_kids_do_not_aim_us_at_the_provider() {
+    let (world, provider) = world().await;
+    world.call(OWNER, &world.token(|_| {})).await.unwrap();
+    let forge = |kid: &str| {
+        let mut header = world.header();
+        header["kid"] = json!(kid);
+        world.sign(&header, &world.claims())
+    };
+    for n in 0..5 {
+        let answer = world.call(OWNER, &forge(&format!("k{n}"))).await;
+        assert!(matches!(answer, Err(Error::Token(_))), "{answer:?}");
+    }
+    assert_eq!(provider.asked(), 1);
+    world.clock.advance(TimeDelta::seconds(31));
+    for n in 0..5 {
+        world.call(OWNER, &forge(&format!("k{n}"))).await.unwrap_err();
+    }
+    assert_eq!(provider.asked(), 2);
+}
+
+#[tokio::test]
+async fn a_new_key_is_found_at_once_and_a_withdrawn_one_stops() {
+    let (world, provider) = world().await;
+    let next = Keys::ephemeral(Clock::default()).unwrap();
+    world.call(OWNER, &world.token(|_| {})).await.unwrap();
+    world.clock.advance(TimeDelta::seconds(31));
+    provider.answers(200, &next.token_jwks());
+    let mut header = world.header();
+    header["kid"] = json!(next.token_signer().unwrap().kid());
+    let token = super::sign_with(&header, &world.claims(), |bytes| {
+        next.token_signer().unwrap().sign(bytes).unwrap()
+    });
+    world.call(OWNER, &token).await.unwrap();
+    let old = world.token(|claims| claims["sub"] = json!("someone else"));
+    assert!(matches!(world.call(OWNER, &old).await, Err(Error::Token(_))));
+}
+
+#[tokio::test]
+async fn known_keys_outlive_an_outage_but_not_for_ever() {
+    let (world, provider) = world().await;
+    let token = |n: i32| {
+        world.token(|claims| {
+            claims["sub"] = json!(format!("u{n}"));
+            claims["exp"] = json!(4_102_444_800_i64);
+        })
+    };
+    world.call(OWNER, &token(0)).await.unwrap();
+    for (status, body) in
+        [(500, "{}"), (302, "{}"), (200, "no json"), (200, "[]"), (404, "{\"keys\":[]}")]
+    {
+        provider.answers(status, body);
+        world.clock.advance(TimeDelta::minutes(11));
+        world.call(OWNER, &token(i32::from(status))).await.unwrap();
+    }
+    assert_eq!(provider.asked(), 6);
+    world.clock.advance(TimeDelta::hours(4));
+    assert_eq!(world.call(OWNER, &token(1)).await, Err(Error::Unavailable));
+    // What was verified before counts no longer either.
+    assert_eq!(world.call(OWNER, &token(0)).await, Err(Error::Unavailable));
+}
+
+#[tokio::test]
+async fn a_provider_that_never_answered_is_no_verdict_on_the_token() {
+    let (world, provider) = world().await;
+    provider.answers(503, "");
+    assert_eq!(world.call(OWNER, &world.token(|_| {})).await, Err(Error::Unavailable));
+    assert_eq!(world.call(OWNER, &world.token(|_| {})).await, Err(Error::Unavailable));
+    assert_eq!(provider.asked(), 1);
+}
+
+#[tokio::test]
+async fn keys_that_may_not_verify_are_passed_over() {
+    let (world, provider) = world().await;
+    let document: Value = serde_json::from_str(&world.keys.token_jwks()).unwrap();
+    let changes: [(&str, Value); 8] = [
+        ("use", json!("enc")),
+        ("alg", json!("RS512")),
+        ("alg", json!("PS256")),
+        ("kty", json!("oct")),
+        ("revoked_at", json!("2026-01-01T00:00:00Z")),
+        ("revoked", json!({"revoked_at": 1})),
+        ("n", json!("AQAB")),
+        ("kid", Value::Null),
+    ];
+    for (member, value) in changes {
+        let mut key = document["keys"][0].clone();
+        key[member] = value;
+        provider.answers(200, &json!({"keys": [key]}).to_string());
+        world.clock.advance(TimeDelta::seconds(31));
+        let answer = world.call(OWNER, &world.token(|_| {})).await;
+        assert!(matches!(answer, Err(Error::Token(_))), "{member}: {answer:?}");
+    }
+    let padding = "x".repeat(300 * 1024);
+    let mut large = document.clone();
+    large["padding"] = json!(padding);
+    provider.answers(200, &large.to_string());
+    world.clock.advance(TimeDelta::seconds(31));
+    assert_eq!(world.call(OWNER, &world.token(|_| {})).await, Err(Error::Unavailable));
+}
+
+#[test]
+fn keys_come_over_https_or_from_this_machine() {
+    for (url, may) in [
+        ("https://idp.example/jwks", true),
+        ("http://127.0.0.1:1/jwks", true),
+        ("http://localhost/jwks", true),
+        ("http://[::1]/jwks", true),
+        ("http://idp.example/jwks", false),
+        ("http://127.0.0.1.example/jwks", false),
+        ("file:///etc/passwd", false),
+        ("nonsense", false),
+    ] {
+        assert_eq!(JwksClient::new(JwksSettings::new(url), Clock::default()).is_ok(), may, "{url}");
+    }
+}

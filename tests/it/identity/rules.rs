@@ -1,0 +1,134 @@
+//! Who may: the rules, the headers, the refusals' look.
+
+use agent_authority::{
+    error::Refusal,
+    identity::{AuthenticateLayer, Caller, Error, Standing},
+};
+use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
+use tower::{Layer, ServiceExt, service_fn};
+
+use super::{ADMIN, MEMBER, OWNER, PUBLIC, WRITE, World, member};
+
+#[tokio::test]
+async fn a_method_without_a_rule_is_refused_to_everyone() {
+    let world = World::new();
+    for path in ["/t.Service/New", "/t.Service/owner", "/t.Service/Owner/", "", "/"] {
+        let answer = world.call(path, &world.token(|_| {})).await;
+        assert!(matches!(answer, Err(Error::Forbidden(_))), "{path}");
+        let anonymous = world.identity.authenticate(path, &HeaderMap::new(), None).await;
+        assert_eq!(anonymous, Err(Error::NoCredential), "{path}");
+    }
+    let open = "/grpc.health.v1.Health/Check";
+    world.identity.authenticate(open, &HeaderMap::new(), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn roles_open_what_they_name() {
+    let world = World::new();
+    for (path, role, may) in [
+        (MEMBER, "viewer", true),
+        (MEMBER, "", true),
+        (ADMIN, "admin", true),
+        (ADMIN, "legal", true),
+        (ADMIN, "viewer", false),
+        (ADMIN, "Admin", false),
+        (ADMIN, "", false),
+        (OWNER, "admin", false),
+        (WRITE, "admin", false),
+    ] {
+        let answer = world.call(path, &world.dev_token(&member("acme", role))).await;
+        assert_eq!(answer.is_ok(), may, "{path} {role}: {answer:?}");
+    }
+    // The owner has no tenant of their own to act on.
+    assert!(matches!(world.call(ADMIN, &world.token(|_| {})).await, Err(Error::Forbidden(_))));
+    world.call(WRITE, &world.token(|_| {})).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_public_asks_for_nothing() {
+    let world = World::new();
+    for headers in [HeaderMap::new(), super::bearer("rubbish"), super::bearer("svc_rubbish")] {
+        let caller = world.identity.authenticate(PUBLIC, &headers, None).await.unwrap();
+        assert_eq!(caller, Caller::anonymous());
+    }
+    assert!(world.call(PUBLIC, &world.token(|_| {})).await.unwrap().is_owner());
+}
+
+#[tokio::test]
+async fn a_header_that_is_not_one_bearer_token_is_refused() {
+    let world = World::new();
+    let token = world.token(|_| {});
+    for value in [
+        token.clone(),
+        format!("Basic {token}"),
+        "Bearer".to_owned(),
+        "Bearer ".to_owned(),
+        format!("Bearer {token} {token}"),
+        format!("Bearer {}", "x".repeat(20_000)),
+    ] {
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
+        let answer = world.identity.authenticate(OWNER, &headers, None).await;
+        assert_eq!(answer, Err(Error::Unreadable), "{value:.30}");
+    }
+    let mut two = super::bearer(&token);
+    two.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
+    let answer = world.identity.authenticate(OWNER, &two, None).await;
+    assert_eq!(answer, Err(Error::Unreadable));
+    let headers =
+        HeaderMap::from_iter([(AUTHORIZATION, format!("bearer {token}").parse().unwrap())]);
+    world.identity.authenticate(OWNER, &headers, None).await.unwrap();
+}
+
+#[test]
+fn refusals_say_what_to_send() {
+    for (error, word, challenge) in [
+        (Error::NoCredential, "unauthenticated", Some("Bearer realm=\"authority\"")),
+        (
+            Error::Token("it has expired"),
+            "unauthenticated",
+            Some(
+                "Bearer realm=\"authority\", error=\"invalid_token\", \
+             error_description=\"the token is refused: it has expired\"",
+            ),
+        ),
+        (
+            Error::Scope("runtime:write"),
+            "permission_scope_exceeded",
+            Some(
+                "Bearer realm=\"authority\", error=\"insufficient_scope\", scope=\"runtime:write\"",
+            ),
+        ),
+        (Error::Forbidden("no"), "forbidden", None),
+        (Error::Unavailable, "unavailable", None),
+    ] {
+        let refusal = Refusal::from(error);
+        assert_eq!(refusal.code.word(), word);
+        let shown = refusal.about.iter().find(|(key, _)| *key == "www_authenticate");
+        assert_eq!(shown.map(|(_, text)| text.as_str()), challenge);
+    }
+}
+
+#[tokio::test]
+async fn the_layer_refuses_or_hands_the_caller_on() {
+    let world = World::new();
+    let layer = AuthenticateLayer::new(world.identity.clone(), |_| None);
+    let service = layer.layer(service_fn(async |request: Request<String>| {
+        let caller = request.extensions().get::<Caller>().cloned();
+        assert!(request.headers().contains_key(AUTHORIZATION) || caller.is_some());
+        Ok::<_, std::convert::Infallible>(Response::new(caller.unwrap().actor))
+    }));
+    let request = |path: &str, token: &str| {
+        let request = Request::post(path);
+        request.header(AUTHORIZATION, format!("Bearer {token}")).body(String::new()).unwrap()
+    };
+    let good = service.clone().oneshot(request(OWNER, &world.token(|_| {}))).await.unwrap();
+    assert_eq!(good.body(), "owner@example.com");
+    let bad = service.clone().oneshot(request(OWNER, "rubbish")).await.unwrap();
+    assert_eq!((bad.body().as_str(), bad.headers()["grpc-status"].as_bytes()), ("", &b"16"[..]));
+    let refused = service.clone().oneshot(request("/t.Service/New", &world.token(|_| {}))).await;
+    assert_eq!(refused.unwrap().headers()["grpc-status"], "7");
+    // One whose caller was checked before is not checked again.
+    let mut checked = Request::post("/t.Service/New").body(String::new()).unwrap();
+    checked.extensions_mut().insert(Caller { actor: "rest".to_owned(), standing: Standing::Owner });
+    assert_eq!(service.oneshot(checked).await.unwrap().body(), "rest");
+}

@@ -1,0 +1,5 @@
+//! Keys: the ring, sealed secrets, signatures, what is published.
+
+mod inventory;
+mod published;
+mod ring;

@@ -1,0 +1,247 @@
+//! The embedded server: crashes of either side, stale files, several users.
+
+use std::{
+    env, fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{self, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use agent_authority::store::{
+    Address,
+    embedded::{Embedded, Error, Options},
+};
+use diesel_async::SimpleAsyncConnection;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::{Pid, geteuid},
+};
+use tokio::time::sleep;
+
+use super::number;
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn options(folder: &Path) -> Options {
+    Options { data_dir: PathBuf::from(folder), ..Options::default() }
+}
+
+async fn run(server: &Embedded, sql: &str) {
+    let mut db = Address::parse(&server.owner_url()).unwrap().connect().await.unwrap();
+    db.batch_execute(sql).await.unwrap();
+}
+
+async fn rows(server: &Embedded) -> i64 {
+    let mut db = Address::parse(&server.owner_url()).unwrap().connect().await.unwrap();
+    number(&mut db, "SELECT count(*) AS n FROM seen").await
+}
+
+#[tokio::test]
+async fn data_stays_and_settings_are_safe() {
+    let folder = folder();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    assert!(!server.is_joined());
+    run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
+    let mut login = Address::parse(&server.url()).unwrap().connect().await.unwrap();
+    let safe = "SELECT count(*) AS n FROM pg_settings WHERE (name, setting) IN
+        (('fsync', 'on'), ('synchronous_commit', 'on'), ('full_page_writes', 'on'),
+         ('data_checksums', 'on'), ('listen_addresses', ''))";
+    assert_eq!(number(&mut login, safe).await, 5);
+    let plain = "SELECT count(*) AS n FROM pg_roles WHERE rolname = current_user AND NOT rolsuper";
+    assert_eq!(number(&mut login, plain).await, 1);
+    server.stop().await.unwrap();
+    assert!(login.batch_execute("SELECT 1").await.is_err());
+
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    assert_eq!(rows(&server).await, 1);
+}
+
+#[tokio::test]
+async fn the_last_of_several_users_stops_it() {
+    let folder = folder();
+    let (first, second) = tokio::join!(
+        Embedded::start(options(folder.path())),
+        Embedded::start(options(folder.path()))
+    );
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert_ne!(first.is_joined(), second.is_joined(), "one starts it, the other joins");
+    let (starter, joiner) = if second.is_joined() { (first, second) } else { (second, first) };
+    run(&joiner, "CREATE TABLE seen ()").await;
+    starter.stop().await.unwrap();
+    assert_eq!(rows(&joiner).await, 0, "it was stopped under its other user");
+    joiner.stop().await.unwrap();
+}
+
+/// Leaves as a killed process does: locks are gone, the server is not told.
+#[tokio::test]
+async fn a_server_left_running_is_rejoined() {
+    let folder = folder();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    run(&server, "CREATE TABLE seen ()").await;
+    let pid = server.pid();
+    server.leave();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    assert!(server.is_joined());
+    assert_eq!((server.pid(), rows(&server).await), (pid, 0));
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_killed_server_recovers() {
+    let folder = folder();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
+    let mut idle = Address::parse(&server.url()).unwrap().connect().await.unwrap();
+    kill_hard(&server);
+    server.leave();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    assert!(!server.is_joined());
+    assert_eq!(rows(&server).await, 1);
+    assert!(idle.batch_execute("SELECT 1").await.is_err());
+}
+
+/// After a reboot the number in the lock files may be anybody's: here, this test's.
+#[tokio::test]
+async fn a_stale_lock_file_of_a_live_process_is_cleared() {
+    let folder = folder();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    run(&server, "CREATE TABLE seen ()").await;
+    let (home, url) = (server.home().to_owned(), server.owner_url());
+    let lock = fs::read_to_string(home.join("data/postmaster.pid")).unwrap();
+    server.stop().await.unwrap();
+    assert!(!home.join("data/postmaster.pid").exists());
+    let lock: Vec<_> = lock.lines().skip(1).collect();
+    let lock = format!("{}\n{}\n", process::id(), lock.join("\n"));
+    fs::write(home.join("data/postmaster.pid"), &lock).unwrap();
+    fs::write(home.join(".s.PGSQL.5432.lock"), &lock).unwrap();
+
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    assert_eq!((rows(&server).await, server.owner_url()), (0, url));
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_half_made_cluster_is_made_anew_and_long_paths_are_fine() {
+    let folder = folder();
+    let deep = folder.path().join("with a space & more").join("x".repeat(120));
+    fs::create_dir_all(deep.join("postgres/data.new/base")).unwrap();
+    let server = Embedded::start(options(&deep)).await.unwrap();
+    run(&server, "SELECT 1").await;
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn faults_say_what_to_do() {
+    let folder = folder();
+    let nowhere = Options { programs: Some("/nowhere".into()), ..options(folder.path()) };
+    let fault = Embedded::start(nowhere.clone()).await.unwrap_err();
+    assert!(matches!(fault, Error::NoPrograms));
+    assert!(fault.to_string().contains("script/postgres"), "{fault}");
+
+    let bad = ("shared_buffers".to_owned(), "lots".to_owned());
+    let wrong = Options { settings: vec![bad], ..options(folder.path()) };
+    let fault = Embedded::start(wrong).await.unwrap_err().to_string();
+    assert!(fault.contains("shared_buffers"), "{fault}");
+
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    let home = server.home().to_owned();
+    server.stop().await.unwrap();
+    fs::write(home.join("data/PG_VERSION"), "9\n").unwrap();
+    let fault = Embedded::start(options(folder.path())).await.unwrap_err();
+    assert!(matches!(fault, Error::OtherVersion { made: 9 }), "{fault}");
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let fault = Embedded::start(options(&file)).await.unwrap_err();
+    assert!(matches!(fault, Error::Io { .. }), "{fault}");
+}
+
+#[tokio::test]
+async fn a_watched_server_that_dies_is_started_again() {
+    let folder = folder();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    server.watch();
+    run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
+    kill_hard(&server);
+    let since = Instant::now();
+    while Address::parse(&server.url()).unwrap().connect().await.is_err() {
+        assert!(since.elapsed() < Duration::from_secs(30), "nobody started it again");
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(rows(&server).await, 1);
+    server.stop().await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.pid(), None, "it was started again although it was left");
+}
+
+/// Runs this very test in another process, where it holds a server until it is killed.
+#[tokio::test]
+async fn the_server_of_a_killed_process_is_rejoined() {
+    const HOLD: &str = "AUTHORITY_TEST_HOLD";
+    if let Some(folder) = env::var_os(HOLD) {
+        let server = Embedded::start(options(Path::new(&folder))).await.unwrap();
+        run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
+        fs::write(Path::new(&folder).join("ready"), "").unwrap();
+        sleep(Duration::from_mins(5)).await;
+        return;
+    }
+    let folder = folder();
+    let name = "store::embedded::the_server_of_a_killed_process_is_rejoined";
+    let mut other = Command::new(env::current_exe().unwrap());
+    other.args(["--exact", name]).env(HOLD, folder.path()).stdout(Stdio::null());
+    let mut other = other.spawn().unwrap();
+    let since = Instant::now();
+    while !folder.path().join("ready").exists() {
+        assert!(since.elapsed() < Duration::from_mins(1), "the other process got nowhere");
+        sleep(Duration::from_millis(20)).await;
+    }
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    assert!(server.is_joined());
+    assert_eq!(rows(&server).await, 1);
+    server.stop().await.unwrap();
+}
+
+/// For root alone, whose folders the database's user may not enter.
+#[tokio::test]
+async fn an_unreachable_folder_is_left_for_another_and_the_place_stays() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let folder = folder();
+    let private = folder.path().join("private");
+    fs::create_dir(&private).unwrap();
+    let set = |mode| fs::set_permissions(&private, fs::Permissions::from_mode(mode)).unwrap();
+    set(0o700);
+    let server = Embedded::start(options(&private)).await.unwrap();
+    let home = server.home().to_owned();
+    let _gone = RemoveOnDrop(home.clone());
+    assert!(server.is_elsewhere() && !home.starts_with(folder.path()), "{home:?}");
+    server.stop().await.unwrap();
+    set(0o755);
+    let server = Embedded::start(options(&private)).await.unwrap();
+    assert_eq!(server.home(), home, "the database moved when the folder could be entered");
+    server.stop().await.unwrap();
+
+    let open = folder.path().join("open");
+    Embedded::start(options(&open)).await.unwrap().stop().await.unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o700)).unwrap();
+    let fault = Embedded::start(options(&open)).await.unwrap_err();
+    assert!(matches!(fault, Error::Unreachable { .. }), "{fault}");
+}
+
+struct RemoveOnDrop(PathBuf);
+
+impl Drop for RemoveOnDrop {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn kill_hard(server: &Embedded) {
+    let pid = server.pid().unwrap().try_into().unwrap();
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+}

@@ -1,0 +1,257 @@
+//! Tenancy, history and append-only tables.
+
+use agent_authority::{
+    error::{ErrorCode, Refusal},
+    store::{Db, Error, Scope, Store},
+};
+use diesel::{
+    QueryableByName,
+    sql_types::{Bool, Jsonb, Nullable, Text},
+};
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
+use serde_json::{Value, json};
+
+use super::{number, of, owner, with_tables};
+use crate::support::database::Database;
+
+async fn act(store: &Store, scope: &Scope, sql: &'static str) -> Result<(), Error> {
+    store.act(scope, async move |db| Ok::<_, Error>(db.batch_execute(sql).await?)).await
+}
+
+async fn count(store: &Store, scope: &Scope, sql: &'static str) -> i64 {
+    let counted = store.read(scope, async move |db| Ok::<_, Error>(number(db, sql).await)).await;
+    counted.unwrap()
+}
+
+#[tokio::test]
+async fn a_tenant_sees_and_touches_its_own_rows_alone() {
+    let database = with_tables().await;
+    let store = database.store();
+    act(&store, &of("a"), "INSERT INTO things (id, tenant_id) VALUES ('1', 'a')").await.unwrap();
+    act(&store, &of("b"), "INSERT INTO things (id, tenant_id) VALUES ('2', 'b')").await.unwrap();
+
+    let things = "SELECT count(*) AS n FROM things";
+    assert_eq!(count(&store, &of("a"), things).await, 1);
+    assert_eq!(count(&store, &of("c"), things).await, 0);
+    assert_eq!(count(&store, &of(""), things).await, 0);
+    assert_eq!(count(&store, &of("a' OR 'a' = 'a"), things).await, 0);
+    assert_eq!(count(&store, &owner(), things).await, 2);
+    let versions = "SELECT count(*) AS n FROM record_versions";
+    assert_eq!(count(&store, &of("a"), versions).await, 1);
+    assert_eq!(count(&store, &of("a"), "SELECT count(*) AS n FROM authority_changes").await, 1);
+
+    act(&store, &of("b"), "UPDATE things SET label = 'taken'").await.unwrap();
+    act(&store, &of("b"), "DELETE FROM things WHERE id = '1'").await.unwrap();
+    let untouched = "SELECT count(*) AS n FROM things WHERE id = '1' AND label = ''";
+    assert_eq!(count(&store, &owner(), untouched).await, 1);
+
+    for (scope, sql) in [
+        (of("b"), "INSERT INTO things (id, tenant_id) VALUES ('3', 'a')"),
+        (of("b"), "UPDATE things SET tenant_id = 'a' WHERE id = '2'"),
+        (of(""), "INSERT INTO things (id, tenant_id) VALUES ('4', '')"),
+        (of("a"), "UPDATE record_versions SET actor = 'nobody'"),
+        (of("a"), "INSERT INTO authority_changes VALUES (DEFAULT, 'a', 9, 'x', 'x', now())"),
+        (of("a"), "SELECT * FROM fence('{a}')"),
+        (of("a"), "TRUNCATE things"),
+        (owner(), "ALTER TABLE things DISABLE ROW LEVEL SECURITY"),
+        (owner(), "CREATE TABLE public.more ()"),
+        (owner(), "UPDATE things SET tenant_id = 'a' WHERE id = '2'"),
+    ] {
+        let refused = act(&store, &scope, sql).await;
+        assert!(refused.is_err(), "{sql}");
+    }
+}
+
+/// The login role without a role set, as on a connection that skipped its set-up.
+#[tokio::test]
+async fn the_login_role_itself_sees_nothing() {
+    let database = with_tables().await;
+    database.run("INSERT INTO things (id, tenant_id) VALUES ('1', 'a')").await;
+    let mut db = database.address().connect().await.unwrap();
+    db.batch_execute("SET authority.tenant = 'a'").await.unwrap();
+    assert!(db.batch_execute("SELECT id FROM things").await.is_err());
+}
+
+#[derive(QueryableByName)]
+struct Version {
+    #[diesel(sql_type = Text)]
+    actor: String,
+    #[diesel(sql_type = Nullable<Jsonb>)]
+    body: Option<Value>,
+    #[diesel(sql_type = Bool)]
+    is_present: bool,
+    #[diesel(sql_type = Bool)]
+    is_joined: bool,
+}
+
+async fn versions(db: &mut Db) -> Vec<Version> {
+    diesel::sql_query(
+        "SELECT actor, body, valid_to IS NULL AS is_present,
+                coalesce(valid_from = lag(valid_to) OVER (ORDER BY version), true) AS is_joined
+         FROM record_versions WHERE entity_id = '1' ORDER BY version",
+    )
+    .load(db)
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn every_change_leaves_a_version_without_secrets() {
+    let database = with_tables().await;
+    let store = database.store();
+    let (ada, bob) = (of("a"), Scope { actor: "bob's \\ machine".to_owned(), ..of("a") });
+    for (scope, sql) in [
+        (&ada, "INSERT INTO things (id, tenant_id, secret) VALUES ('1', 'a', 'hush')"),
+        (&bob, "UPDATE things SET label = 'new' WHERE id = '1'"),
+        (&bob, "UPDATE things SET label = 'new', used_at = now() WHERE id = '1'"),
+        (&ada, "DELETE FROM things WHERE id = '1'"),
+    ] {
+        act(&store, scope, sql).await.unwrap();
+    }
+    let mut db = database.owner().await;
+    let kept = versions(&mut db).await;
+    let told: Vec<_> = kept.iter().map(|v| (v.actor.as_str(), v.body.clone())).collect();
+    let body = |label| Some(json!({"id": "1", "tenant_id": "a", "label": label, "used_at": null}));
+    let expected = [("ada of a", body("")), ("bob's \\ machine", body("new")), ("ada of a", None)];
+    assert_eq!(told, expected);
+    assert!(kept.iter().all(|version| version.is_joined && !version.is_present));
+    // What was passed over is no change of authority either.
+    assert_eq!(number(&mut db, "SELECT count(*) AS n FROM authority_changes").await, 3);
+    assert_eq!(number(&mut db, "SELECT max(revision) AS n FROM tenant_revisions").await, 3);
+
+    // Personal data that is erased is erased from the versions, by its own tenant.
+    act(&store, &of("b"), "SELECT forget('1', '{label}')").await.unwrap();
+    let holding = "SELECT count(*) AS n FROM record_versions WHERE body ? 'label'";
+    assert_eq!(number(&mut db, holding).await, 2);
+    act(&store, &of("a"), "SELECT forget('1', '{label}')").await.unwrap();
+    assert_eq!(number(&mut db, holding).await, 0);
+}
+
+#[tokio::test]
+async fn without_an_actor_the_login_is_written_down() {
+    let database = with_tables().await;
+    database.run("INSERT INTO things (id, tenant_id) VALUES ('1', 'a')").await;
+    let kept = versions(&mut database.owner().await).await;
+    assert_eq!(kept[0].actor, "database:postgres");
+}
+
+#[tokio::test]
+async fn append_only_tables_refuse_all_but_inserts() {
+    let database = with_tables().await;
+    let parted = r#"
+        CREATE TABLE acts (id text COLLATE "C" PRIMARY KEY, tenant_id text COLLATE "C" NOT NULL)
+            PARTITION BY RANGE (id);
+        CALL append_only('acts');
+        CALL partition_by_time('acts', 'svc:act:', 'week');
+        INSERT INTO acts VALUES (time_bound('svc:act:', now()), 'a');
+        INSERT INTO facts VALUES ('1', 'a');
+    "#;
+    database.run(parted).await;
+    let mut db = database.owner().await;
+    for sql in [
+        "UPDATE facts SET tenant_id = 'b'",
+        "DELETE FROM facts",
+        "TRUNCATE facts",
+        "INSERT INTO facts VALUES ('1', 'b') ON CONFLICT (id) DO UPDATE SET tenant_id = 'b'",
+        "UPDATE acts SET tenant_id = 'b'",
+        "DELETE FROM acts",
+        "TRUNCATE acts",
+        "TRUNCATE acts_before",
+        "DO $$ DECLARE part regclass := (SELECT tableoid::regclass FROM acts);
+            BEGIN EXECUTE format('TRUNCATE %s', part); END $$",
+        "DO $$ DECLARE part regclass := (SELECT tableoid::regclass FROM acts);
+            BEGIN EXECUTE format('DELETE FROM %s', part); END $$",
+    ] {
+        let refused = Error::from(db.batch_execute(sql).await.unwrap_err());
+        assert!(
+            matches!(&refused, Error::Refused(why) if why.contains("append-only")),
+            "{sql}: {refused}"
+        );
+    }
+    let store = database.store();
+    for sql in ["UPDATE facts SET tenant_id = 'a'", "DELETE FROM facts", "TRUNCATE facts"] {
+        assert!(act(&store, &of("a"), sql).await.is_err(), "{sql}");
+        let recorder = store.recorder().await.unwrap().batch_execute(sql).await;
+        assert!(recorder.is_err(), "{sql}");
+    }
+    let mut recorder = store.recorder().await.unwrap();
+    recorder.batch_execute("INSERT INTO facts VALUES ('2', 'a'), ('3', 'b')").await.unwrap();
+    assert_eq!(number(&mut recorder, "SELECT count(*) AS n FROM facts").await, 3);
+}
+
+#[tokio::test]
+async fn partitions_are_made_ahead_once() {
+    let database = with_tables().await;
+    let table = r#"
+        CREATE TABLE acts (id text COLLATE "C" PRIMARY KEY, tenant_id text COLLATE "C" NOT NULL)
+            PARTITION BY RANGE (id);
+        CALL append_only('acts');
+        CALL partition_by_time('acts', 'svc:act:');
+    "#;
+    database.run(table).await;
+    let mut db = database.store().system().await.unwrap();
+    let extend = "SELECT extend_partitions(now() + interval '1 year')::bigint AS n";
+    assert!(number(&mut db, extend).await >= 8);
+    assert_eq!(number(&mut db, extend).await, 0);
+    let at = |when: &str| {
+        format!("INSERT INTO acts VALUES (time_bound('svc:act:', {when}) || 'ff', 'a')")
+    };
+    for when in ["now()", "now() - interval '9 years'", "now() + interval '1 year'"] {
+        db.batch_execute(&at(when)).await.unwrap();
+    }
+    assert!(db.batch_execute(&at("now() + interval '3 years'")).await.is_err());
+    let far = "SELECT extend_partitions(now() + interval '30 years')";
+    assert!(db.batch_execute(far).await.is_err());
+    let spread = "SELECT count(DISTINCT tableoid) AS n FROM acts";
+    assert_eq!(number(&mut db, spread).await, 3);
+}
+
+#[tokio::test]
+async fn errors_are_told_apart() {
+    let database = Database::fresh().await;
+    database
+        .run(
+            "CREATE TABLE parents (id text PRIMARY KEY CHECK (id <> ''));
+               CREATE TABLE children (id text PRIMARY KEY, parent text REFERENCES parents);
+               GRANT ALL ON parents, children TO authority_system;
+               INSERT INTO parents VALUES ('1'); INSERT INTO children VALUES ('1', '1');",
+        )
+        .await;
+    let store = database.store();
+    let fault = async |sql| act(&store, &owner(), sql).await.unwrap_err();
+    for (sql, expected) in [
+        ("INSERT INTO parents VALUES ('1')", "Conflict(\"parents_pkey\")"),
+        ("INSERT INTO children VALUES ('2', '9')", "Reference(\"children_parent_fkey\")"),
+        ("DELETE FROM parents", "InUse(\"children_parent_fkey\")"),
+        ("INSERT INTO parents VALUES ('')", "Refused(\"parents_id_check\")"),
+        ("SET LOCAL statement_timeout = 20; SELECT pg_sleep(9)", "Unavailable("),
+        ("SELECT 1 / 0", "Internal("),
+    ] {
+        let fault = format!("{:?}", fault(sql).await);
+        assert!(fault.starts_with(expected), "{sql}: {fault}");
+    }
+    let refusal = Refusal::from(fault("INSERT INTO parents VALUES ('1')").await);
+    assert_eq!(refusal.code, ErrorCode::AlreadyExists);
+    assert_eq!(refusal.about, [("constraint", "parents_pkey".to_owned())]);
+}
+
+/// COMMIT answers so without an error, and nothing is stored.
+#[tokio::test]
+async fn a_swallowed_failure_is_no_success() {
+    let database = with_tables().await;
+    let store = database.store();
+    let scope = of("a");
+    let done = store.act(&scope, async move |db| {
+        db.batch_execute("INSERT INTO facts VALUES ('1', 'a')").await?;
+        let _ = db.batch_execute("SELECT 1 / 0").await;
+        Ok::<_, Error>(())
+    });
+    assert!(done.await.is_err());
+    assert_eq!(count(&store, &owner(), "SELECT count(*) AS n FROM facts").await, 0);
+    act(&store, &of("a"), "INSERT INTO facts VALUES ('1', 'a')").await.unwrap();
+    let scope = of("a");
+    let read = store.read(&scope, async move |db| {
+        Ok::<_, Error>(db.batch_execute("INSERT INTO facts VALUES ('2', 'a')").await?)
+    });
+    assert!(read.await.is_err());
+}

@@ -1,0 +1,70 @@
+//! Migrations: by many at once, and whether they were run.
+
+use agent_authority::store::{Address, Limits, Store, embedded::LOGIN, migrate};
+use diesel_async::SimpleAsyncConnection;
+
+use crate::support::database::Database;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_migrators_at_once_run_each_once() {
+    let database = Database::empty().await;
+    let owner = database.owner_address();
+    let migrators: Vec<_> = (0..4)
+        .map(|_| {
+            let owner: Address = owner.clone();
+            tokio::spawn(async move { migrate(&owner, LOGIN).await.unwrap().len() })
+        })
+        .collect();
+    let mut ran = Vec::new();
+    for migrator in migrators {
+        ran.push(migrator.await.unwrap());
+    }
+    ran.sort_unstable();
+    assert_eq!(ran[..3], [0, 0, 0]);
+    assert!(ran[3] > 0);
+    assert!(database.store().is_current().await.unwrap());
+    database.run("DELETE FROM __diesel_schema_migrations").await;
+    assert!(!database.store().is_current().await.unwrap());
+}
+
+#[tokio::test]
+async fn an_empty_database_is_not_current() {
+    let database = Database::empty().await;
+    assert!(!database.store().is_current().await.unwrap_or(false));
+}
+
+/// As on a managed Postgres: the one user that there is owns the database and may make roles.
+#[tokio::test]
+async fn an_owner_without_superuser_rights_suffices() {
+    let database = Database::empty().await;
+    let name = format!("plain_{}", database.url().rsplit('/').next().unwrap());
+    let mut db = database.owner().await;
+    let make = format!(
+        "CREATE ROLE {name} LOGIN CREATEROLE;
+         GRANT authority_tenant, authority_system, authority_recorder TO {name};
+         DO $$ BEGIN
+             EXECUTE format('ALTER DATABASE %I OWNER TO {name}', current_database());
+         END $$"
+    );
+    db.batch_execute(&make).await.unwrap();
+    let url = database.url().replace(&format!("//{LOGIN}@"), &format!("//{name}@"));
+    let address = Address::parse(&url).unwrap();
+    let ran = migrate(&address, &name).await;
+    let tables = "CREATE TABLE things (id text PRIMARY KEY, tenant_id text NOT NULL);
+                  CALL govern('things', true);
+                  SET ROLE authority_system; INSERT INTO things VALUES ('1', 'a')";
+    if ran.is_ok() {
+        let mut owner = address.connect().await.unwrap();
+        owner.batch_execute(tables).await.unwrap();
+        let store = Store::open(&address, &Limits::default()).unwrap();
+        assert!(store.is_current().await.unwrap());
+        assert_eq!(
+            super::number(&mut owner, "SELECT count(*) AS n FROM authority_changes").await,
+            1
+        );
+    }
+    drop(database);
+    let cleared = Database::empty().await;
+    cleared.run(&format!("DROP OWNED BY {name}; DROP ROLE {name}")).await;
+    ran.unwrap();
+}

@@ -1,0 +1,50 @@
+//! The store: what Postgres holds everyone to, and how the service lives with it.
+
+mod changes;
+mod embedded;
+mod governance;
+mod migrate;
+mod pool;
+mod tls;
+
+use agent_authority::store::Scope;
+use diesel::{QueryableByName, sql_types::BigInt};
+use diesel_async::RunQueryDsl;
+
+use crate::support::database::Database;
+
+/// A governed table that authority depends on, and an append-only one.
+const TABLES: &str = r#"
+    CREATE TABLE things (
+        id text COLLATE "C" PRIMARY KEY, tenant_id text COLLATE "C" NOT NULL,
+        label text NOT NULL DEFAULT '', secret text, used_at timestamptz
+    );
+    CALL govern('things', authority => true, secret => '{secret}', quiet => '{used_at}');
+    CREATE TABLE facts (id text COLLATE "C" PRIMARY KEY, tenant_id text COLLATE "C" NOT NULL);
+    CALL append_only('facts');
+"#;
+
+async fn with_tables() -> Database {
+    let database = Database::fresh().await;
+    database.run(TABLES).await;
+    database
+}
+
+fn of(tenant: &str) -> Scope {
+    Scope { tenant: Some(tenant.to_owned()), actor: format!("ada of {tenant}") }
+}
+
+fn owner() -> Scope {
+    Scope { tenant: None, actor: "the owner".to_owned() }
+}
+
+/// The first column, `n`, of the only row.
+async fn number(db: &mut agent_authority::store::Db, sql: &str) -> i64 {
+    #[derive(QueryableByName)]
+    struct Number {
+        #[diesel(sql_type = BigInt)]
+        n: i64,
+    }
+    let row: Number = diesel::sql_query(sql).get_result(db).await.unwrap();
+    row.n
+}

@@ -1,0 +1,199 @@
+//! A fresh database for each test: a copy of one that was migrated once, in one server that all
+//! test runs share.
+//!
+//! The server runs on when the tests end and the next run rejoins it. It may lose data in a crash
+//! (fsync is off), which here is none worth keeping.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    fs,
+    hash::{Hash, Hasher},
+    path::{Path, PathBuf},
+    process,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use agent_authority::store::{
+    Address, Db, Limits, Store,
+    embedded::{Embedded, LOGIN, Options},
+    migrate,
+};
+use diesel::{QueryableByName, sql_types::Text};
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
+use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
+use tokio::sync::OnceCell;
+
+/// A database of its own, gone when dropped.
+pub(crate) struct Database {
+    name: String,
+}
+
+impl Database {
+    /// Migrated.
+    pub(crate) async fn fresh() -> Self {
+        let template = template().await;
+        Self::make(&format!("TEMPLATE {template}")).await
+    }
+
+    /// With nothing in it.
+    pub(crate) async fn empty() -> Self {
+        template().await;
+        Self::make("").await
+    }
+
+    async fn make(how: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("test_{}_{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut server = server().await;
+        server.batch_execute(&format!("CREATE DATABASE {name} {how}")).await.unwrap();
+        Self { name }
+    }
+
+    /// As the service sees it: for `DATABASE_URL`.
+    pub(crate) fn url(&self) -> String {
+        cluster().url_of(&self.name)
+    }
+
+    /// As its owner, a superuser.
+    pub(crate) fn owner_url(&self) -> String {
+        cluster().owner_url_of(&self.name)
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        Address::parse(&self.url()).unwrap()
+    }
+
+    pub(crate) fn owner_address(&self) -> Address {
+        Address::parse(&self.owner_url()).unwrap()
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        Store::open(&self.address(), &Limits::default()).unwrap()
+    }
+
+    /// A connection as the owner, whom no rule holds back.
+    pub(crate) async fn owner(&self) -> Db {
+        self.owner_address().connect().await.unwrap()
+    }
+
+    /// Runs SQL as the owner.
+    pub(crate) async fn run(&self, sql: &str) {
+        let done = self.owner().await.batch_execute(sql).await;
+        done.unwrap_or_else(|fault| panic!("{fault}\n{sql}"));
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+        // The test's own runtime may be ending.
+        let done = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async { server().await.batch_execute(&sql).await })
+        });
+        // A panic here would hide the test's own; the next run sweeps up.
+        let _ = done.join();
+    }
+}
+
+fn cluster() -> &'static Embedded {
+    static CLUSTER: OnceLock<Embedded> = OnceLock::new();
+    CLUSTER.get_or_init(|| {
+        let data_dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cluster");
+        let settings = [
+            ("fsync", "off"),
+            ("full_page_writes", "off"),
+            ("shared_buffers", "128MB"),
+            ("max_connections", "300"),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let options = Options { data_dir: data_dir.clone(), programs: None, settings };
+        Embedded::start_blocking(options).unwrap_or_else(|fault| {
+            panic!(
+                "no database for the tests (after a crash, remove {}): {fault}",
+                data_dir.display()
+            )
+        })
+    })
+}
+
+async fn server() -> Db {
+    Address::parse(&cluster().owner_url_of("postgres")).unwrap().connect().await.unwrap()
+}
+
+/// The migrated database, made when the migrations are new. Other processes may be at it as well.
+async fn template() -> &'static str {
+    static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+    TEMPLATE.get_or_init(make_template).await
+}
+
+async fn make_template() -> String {
+    let name = format!("template_{:016x}", migrations());
+    let mut server = server().await;
+    server.batch_execute("SELECT pg_advisory_lock(1)").await.unwrap();
+    let there = databases(&mut server).await;
+    sweep(&mut server, &there, &name).await;
+    if !there.contains(&name) {
+        let begin = "DROP DATABASE IF EXISTS building WITH (FORCE)";
+        server.batch_execute(begin).await.unwrap();
+        server.batch_execute("CREATE DATABASE building").await.unwrap();
+        let owner = Address::parse(&cluster().owner_url_of("building")).unwrap();
+        migrate(&owner, LOGIN).await.unwrap();
+        // Its last connection may still be closing.
+        let rename = format!("ALTER DATABASE building RENAME TO {name}");
+        for _ in 0..500 {
+            match server.batch_execute(&rename).await {
+                Ok(()) => return name,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+        panic!("the migrated database stays in use");
+    }
+    name
+}
+
+/// Drops what earlier migrations and test runs left.
+async fn sweep(server: &mut Db, there: &[String], template: &str) {
+    for name in there {
+        let of_process = name.strip_prefix("test_").and_then(|rest| rest.split('_').next());
+        let is_dead = of_process
+            .and_then(|pid| pid.parse().ok())
+            .is_some_and(|pid| matches!(kill(Pid::from_raw(pid), None), Err(Errno::ESRCH)));
+        if is_dead || (name.starts_with("template_") && name != template) {
+            let drop = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+            server.batch_execute(&drop).await.unwrap();
+        }
+    }
+}
+
+async fn databases(server: &mut Db) -> Vec<String> {
+    #[derive(QueryableByName)]
+    struct Named {
+        #[diesel(sql_type = Text)]
+        datname: String,
+    }
+    let all = diesel::sql_query("SELECT datname::text FROM pg_database WHERE datallowconn");
+    let all: Vec<Named> = all.load(server).await.unwrap();
+    let names = all.into_iter().map(|database| database.datname);
+    names.filter(|name| name.starts_with("test_") || name.starts_with("template_")).collect()
+}
+
+/// Changes with any migration.
+fn migrations() -> u64 {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<_> = fs::read_dir(root.join("migrations"))
+        .unwrap()
+        .map(|folder| folder.unwrap().path().join("up.sql"))
+        .chain([root.join("src/store/roles.sql")])
+        .collect();
+    files.sort();
+    let mut hash = DefaultHasher::new();
+    for file in files {
+        fs::read(&file).unwrap_or_default().hash(&mut hash);
+    }
+    hash.finish()
+}

@@ -1,0 +1,183 @@
+//! Peers that say nothing, too little, too slowly, too much, or take nothing.
+
+use std::time::{Duration, Instant};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    time::sleep,
+};
+
+use super::{
+    http2::{GOAWAY, Peer, RST_STREAM},
+    server::{about, open_for, rest, serve, settings},
+};
+
+const SHORT: Duration = Duration::from_millis(300);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_or_half_spoken_peer_is_closed() {
+    let mut settings = settings();
+    settings.bounds.first_byte = SHORT;
+    let served = serve(settings).await;
+    for said in ["", "P", "PRI * HTTP/2.0\r\n\r\nSM"] {
+        let mut stream = served.connect().await;
+        stream.write_all(said.as_bytes()).await.unwrap();
+        assert!(about(open_for(&mut stream).await, SHORT), "after {said:?}");
+    }
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_drips_is_closed_but_an_idle_connection_is_kept_longer() {
+    let mut settings = settings();
+    settings.bounds.header = SHORT;
+    settings.bounds.idle = SHORT * 4;
+    let served = serve(settings).await;
+
+    let mut stream = served.connect().await;
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut answer = vec![0; 4096];
+    let length = stream.read(&mut answer).await.unwrap();
+    assert!(answer[..length].starts_with(b"HTTP/1.1 200"));
+    sleep(SHORT * 2).await;
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let length = stream.read(&mut answer).await.unwrap();
+    assert!(answer[..length].starts_with(b"HTTP/1.1 200"), "still open between two bounds");
+    assert!(about(open_for(&mut stream).await, SHORT * 4), "idle");
+
+    let mut stream = served.connect().await;
+    let start = Instant::now();
+    while stream.write_all(b"GET /").await.is_ok() && start.elapsed() < SHORT * 10 {
+        sleep(SHORT / 6).await;
+    }
+    assert!(about(start.elapsed(), SHORT), "dripping: {:?}", start.elapsed());
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_never_comes_ends_the_request() {
+    let mut settings = settings();
+    settings.bounds.body = SHORT;
+    let served = serve(settings).await;
+    let start = Instant::now();
+    let answer =
+        served.send("POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhalf").await;
+    assert!(about(start.elapsed(), SHORT));
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(answer.contains(r#""error":"invalid_request""#), "{answer}");
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_past_the_limit_is_refused_whether_it_says_so_or_not() {
+    let served = serve(settings()).await;
+    let said = "POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 1001\r\n\r\n";
+    let unsaid = format!(
+        "POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+         transfer-encoding: chunked\r\n\r\n3e9\r\n{}\r\n0\r\n\r\n",
+        "x".repeat(1001)
+    );
+    for request in [said, &unsaid] {
+        let answer = served.send(request).await;
+        assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+        assert!(answer.contains(r#""error":"too_large""#), "{answer}");
+        assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
+    }
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_past_the_limit_is_refused() {
+    let served = serve(settings()).await;
+    let answer = served.ask(&format!("GET / HTTP/1.1\r\nlong: {}", "x".repeat(20_000))).await;
+    assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_that_reads_nothing_is_cut_off() {
+    let mut settings = settings();
+    settings.bounds.stalled = SHORT;
+    let served = serve(settings).await;
+
+    let mut stream = served.connect().await;
+    stream.write_all(b"GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    sleep(SHORT * 4).await;
+    // What was in flight is still there to read, and then nothing more comes.
+    rest(&mut stream).await;
+
+    let mut peer = Peer::new(served.connect().await, true, 0).await;
+    let start = Instant::now();
+    peer.get(1, "/endless").await;
+    while peer.next().await.is_some() {}
+    assert!(about(start.elapsed(), SHORT), "{:?}", start.elapsed());
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_answer_of_ours_is_no_stall() {
+    let mut settings = settings();
+    settings.bounds.stalled = SHORT;
+    settings.bounds.idle = SHORT;
+    let served = serve(settings).await;
+    assert!(served.ask("GET /slow HTTP/1.1").await.starts_with("HTTP/1.1 200"));
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_http2_peer_is_sent_away_and_a_deaf_one_dropped() {
+    let mut idle = settings();
+    idle.bounds.idle = SHORT;
+    let served = serve(idle).await;
+    let mut peer = Peer::new(served.connect().await, true, 1000).await;
+    assert_eq!(peer.next().await.unwrap().kind, GOAWAY);
+    while peer.next().await.is_some() {}
+    served.stop().await;
+
+    let mut deaf = settings();
+    deaf.bounds.ping = SHORT;
+    let served = serve(deaf).await;
+    let start = Instant::now();
+    let mut peer = Peer::new(served.connect().await, false, 1000).await;
+    while peer.next().await.is_some() {}
+    assert!(about(start.elapsed(), SHORT * 2), "{:?}", start.elapsed());
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_too_many_is_refused() {
+    let mut settings = settings();
+    settings.bounds.streams = 2;
+    let served = serve(settings).await;
+    let mut peer = Peer::new(served.connect().await, true, 1000).await;
+    for stream in [1, 3, 5] {
+        peer.get(stream, "/slow").await;
+    }
+    let frame = peer.next().await.unwrap();
+    assert_eq!((frame.kind, frame.stream), (RST_STREAM, 5));
+    assert_eq!(frame.body, [0, 0, 0, 7], "REFUSED_STREAM: may be sent again");
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_all_places_are_taken_a_peer_is_told_in_its_own_protocol() {
+    let mut settings = settings();
+    settings.bounds.connections = 1;
+    let served = serve(settings).await;
+    let mut holder = served.connect().await;
+    holder.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    assert!(holder.read(&mut [0; 9]).await.unwrap() > 0);
+
+    let answer = served.ask("GET / HTTP/1.1").await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    assert!(answer.contains("retry-after: 1"), "{answer}");
+    let mut peer = Peer::new(served.connect().await, true, 1000).await;
+    assert_eq!(peer.next().await.unwrap().kind, GOAWAY);
+
+    drop(holder);
+    let start = Instant::now();
+    while !served.ask("GET / HTTP/1.1").await.starts_with("HTTP/1.1 200") {
+        assert!(start.elapsed() < SHORT * 10, "a place becomes free");
+    }
+    served.stop().await;
+}

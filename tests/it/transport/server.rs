@@ -1,0 +1,119 @@
+//! A small service behind a real listener, with bounds short enough to wait for.
+
+use std::{
+    io,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use agent_authority::transport::{self, Peer, RequestId, Settings, Shutdown};
+use axum::{
+    Extension, Router,
+    body::{Body, Bytes},
+    http::header::CACHE_CONTROL,
+    routing::{get, post},
+};
+use futures_util::stream;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+/// Longer than anything here may take.
+const EVER: Duration = Duration::from_secs(10);
+
+pub(super) struct Served {
+    pub(super) address: SocketAddr,
+    pub(super) shutdown: Shutdown,
+    pub(super) done: JoinHandle<io::Result<()>>,
+}
+
+/// Patient where the test is not about patience.
+pub(super) fn settings() -> Settings {
+    let mut settings = Settings::default();
+    let bounds = &mut settings.bounds;
+    bounds.drain = Duration::from_secs(5);
+    bounds.pong = Duration::from_millis(300);
+    bounds.body_bytes = 1000;
+    settings
+}
+
+pub(super) async fn serve(settings: Settings) -> Served {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let shutdown = Shutdown::default();
+    let router = transport::dress(routes(), &settings);
+    let done = tokio::spawn(transport::serve(listener, router, shutdown.wait(), settings));
+    Served { address, shutdown, done }
+}
+
+fn routes() -> Router {
+    let chunk = Bytes::from_static(&[b'x'; 16 * 1024]);
+    let endless = move || {
+        let chunks = stream::repeat_with({
+            let chunk = chunk.clone();
+            move || Ok::<_, io::Error>(chunk.clone())
+        });
+        async { Body::from_stream(chunks) }
+    };
+    Router::new()
+        .route("/", get(async || "ok"))
+        .route("/echo", post(async |body: Bytes| body))
+        .route("/slow", get(async || sleep(Duration::from_millis(500)).await))
+        .route("/stuck", get(async || sleep(EVER).await))
+        .route("/endless", get(endless))
+        .route("/panic", get(async || -> &'static str { panic!("a secret of the inside") }))
+        .route("/kept", get(async || ([(CACHE_CONTROL, "max-age=60")], "kept")))
+        .route("/health", get(async || "live"))
+        .route("/api/v1/tenants", get(async || "tenants"))
+        .route("/v1/directory", get(async || "directory"))
+        .route("/peer", get(async |Extension(peer): Extension<Peer>| peer.client.to_string()))
+        .route("/id", get(async |Extension(id): Extension<RequestId>| id.as_str().to_owned()))
+}
+
+impl Served {
+    pub(super) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// One HTTP/1 request on a connection of its own; the whole answer.
+    pub(super) async fn ask(&self, head: &str) -> String {
+        self.send(&format!("{head}\r\nhost: x\r\nconnection: close\r\n\r\n")).await
+    }
+
+    pub(super) async fn send(&self, request: &str) -> String {
+        let mut stream = self.connect().await;
+        stream.write_all(request.as_bytes()).await.unwrap();
+        rest(&mut stream).await
+    }
+
+    /// Stops it; how long that took.
+    pub(super) async fn stop(self) -> Duration {
+        let start = Instant::now();
+        self.shutdown.begin();
+        timeout(EVER, self.done).await.unwrap().unwrap().unwrap();
+        start.elapsed()
+    }
+}
+
+/// All that comes until the service closes; a reset is an end, too.
+pub(super) async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let closed = timeout(EVER, stream.read_to_end(&mut bytes)).await;
+    assert!(closed.is_ok(), "not closed in time: {}", String::from_utf8_lossy(&bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// How long the service leaves the connection open.
+pub(super) async fn open_for(stream: &mut TcpStream) -> Duration {
+    let start = Instant::now();
+    rest(stream).await;
+    start.elapsed()
+}
+
+/// Whether it is within a scheduler's whim of `bound`.
+pub(super) fn about(taken: Duration, bound: Duration) -> bool {
+    (bound.mul_f64(0.9)..bound + Duration::from_millis(1500)).contains(&taken)
+}
