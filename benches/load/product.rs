@@ -22,6 +22,9 @@ const CONTEXT: &str = r#"{"amount":1200,"currency":"EUR","jurisdiction":"DE"}"#;
 const BATCH: u32 = 100;
 /// `decision: DECISION_ALLOW`, the first field of every answer.
 const ALLOW: &[u8] = &[0x08, 1];
+/// `decision: DECISION_ALLOW_WITH_CONSTRAINTS`: what the normal form calls an allow that comes with
+/// obligations, as every one does.
+const ALLOW_WITH_CONSTRAINTS: &[u8] = &[0x08, 2];
 
 pub(crate) async fn rows(
     arguments: &Arguments,
@@ -148,7 +151,8 @@ fn batch_evaluate(address: SocketAddr, key: &str) -> Call {
 fn all_allowed(mut results: &[u8]) -> bool {
     let mut allowed = 0;
     while let Some((_, result, rest)) = wire::first(results) {
-        if !matches!(wire::first(result), Some((1, answer, _)) if answer.starts_with(ALLOW)) {
+        let Some((1, answer, _)) = wire::first(result) else { return false };
+        if !answer.starts_with(ALLOW) && !answer.starts_with(ALLOW_WITH_CONSTRAINTS) {
             return false;
         }
         allowed += 1;

@@ -31,6 +31,8 @@ pub(crate) struct Folder(TempDir);
 
 impl Folder {
     pub(crate) fn new(parent: &Path) -> Result<Self, Fault> {
+        // A process's folder is told without links.
+        let parent = parent.canonicalize()?;
         let folder = tempfile::Builder::new().prefix("authority-bench-").tempdir_in(parent)?;
         // As root, Postgres runs as another user, who must get at its data in here.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
