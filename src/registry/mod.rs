@@ -40,6 +40,7 @@ mod workspace;
 
 pub use error::Error;
 pub use flow::{AfterCommit, Mac, Registry};
+pub use services::add_services;
 
 /// What every record's file needs.
 mod prelude {

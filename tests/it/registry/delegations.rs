@@ -1,0 +1,120 @@
+//! Delegations: chains that only narrow.
+
+use serde_json::{Value, json};
+
+use super::rest::{App, id};
+
+struct Chain {
+    app: App,
+    tenant: String,
+    people: Vec<String>,
+}
+
+impl Chain {
+    async fn start() -> Self {
+        let app = App::start().await;
+        let tenant = app.tenant("acme").await;
+        let mut people = Vec::new();
+        for name in ["Ada", "Bot", "Cat"] {
+            people.push(app.principal(&tenant, "agent", name).await);
+        }
+        Self { app, tenant, people }
+    }
+
+    fn body(&self, from: usize, to: usize, more: Value) -> Value {
+        let mut body = json!({
+            "tenant_id": self.tenant, "delegator_id": self.people[from],
+            "delegate_id": self.people[to], "actions": ["payment.*"], "can_delegate": true,
+            "max_amount": "500.00", "currency": "EUR",
+            "max_uses": {"count": 10, "window_seconds": 60},
+        });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    }
+
+    async fn lend(&self, from: usize, to: usize, more: Value) -> Value {
+        self.app.make("/delegations", self.body(from, to, more)).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_only_narrows() {
+    let chain = Chain::start().await;
+    let root = chain.lend(0, 1, json!({})).await;
+    assert!(id(&root).starts_with("svc:del:acme:"));
+    assert_eq!((&root["depth"], &root["root_id"]), (&json!(0), &root["id"]));
+    let child = chain.lend(1, 2, json!({"parent_id": id(&root), "max_amount": "100"})).await;
+    assert_eq!((&child["depth"], &child["root_id"]), (&json!(1), &root["id"]));
+    let wider = json!({"parent_id": id(&root), "actions": ["*"], "max_amount": "500.01",
+        "max_uses": null});
+    let refused = chain.app.call("POST", "/delegations", chain.body(1, 2, wider)).await.is(409);
+    assert_eq!(refused.body["error"], "delegation_exceeds_parent");
+    assert_eq!(refused.fields(), ["actions", "max_amount", "max_uses"]);
+    let stranger = chain.body(0, 2, json!({"parent_id": id(&root)}));
+    let refused = chain.app.call("POST", "/delegations", stranger).await.is(409);
+    assert_eq!(refused.fields(), ["delegator_id"]);
+    let unknown = chain.body(1, 2, json!({"parent_id": "x", "purposes": []}));
+    assert_eq!(
+        chain.app.call("POST", "/delegations", unknown).await.is(400).fields(),
+        ["parent_id"]
+    );
+    let bad = chain.body(0, 1, json!({"currency": null, "purposes": ["none"], "state": "active"}));
+    let refused = chain.app.call("POST", "/delegations", bad).await.is(400);
+    assert_eq!(refused.fields(), ["state", "currency"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_halted_narrowed_and_ended() {
+    let chain = Chain::start().await;
+    let root = chain.lend(0, 1, json!({})).await;
+    let child = chain.lend(1, 2, json!({"parent_id": id(&root)})).await;
+    let path = format!("/delegations/{}", id(&root));
+    let app = &chain.app;
+    let post =
+        async |verb: &str, body: Value| app.call("POST", &format!("{path}/{verb}"), body).await;
+    assert_eq!(post("suspend", json!({})).await.is(200).body["delegation"]["state"], "suspended");
+    post("suspend", json!({})).await.is(409);
+    assert_eq!(post("reinstate", json!({})).await.is(200).body["delegation"]["state"], "active");
+    post("reinstate", json!({})).await.is(409);
+    let tight = post("narrow", json!({"max_amount": "50"})).await.is(200).body;
+    assert_eq!(tight["delegation"]["max_amount"], "50");
+    let refused = post("narrow", json!({"max_amount": "51", "can_delegate": true})).await.is(409);
+    assert_eq!(refused.fields(), ["max_amount"]);
+    post("narrow", json!({"max_amount": null})).await.is(409);
+    let fixed = post("narrow", json!({"delegate_id": chain.people[2], "id": "x"})).await.is(400);
+    assert!(fixed.fields().contains(&"delegate_id"));
+    let radius = app.get(&format!("{path}/blast-radius")).await.is(200).body;
+    assert_eq!(radius["delegations"].as_array().unwrap().len(), 2);
+    assert_eq!(radius["agents"], json!([chain.people[1], chain.people[2]]));
+    let ended = post("revoke", json!({"reason": "done"})).await.is(200).body;
+    let ended = &ended["delegation"];
+    assert_eq!((&ended["state"], &ended["revoke_reason"]), (&json!("revoked"), &json!("done")));
+    for verb in ["revoke", "suspend", "reinstate", "narrow"] {
+        let refused = post(verb, json!({})).await.is(409);
+        assert_eq!(refused.body["error"], "record_is_final", "{verb}");
+    }
+    // The row below is left as it is: every decision walks the chain.
+    let below = app.get(&format!("/delegations/{}", id(&child))).await.body;
+    assert_eq!(below["delegation"]["state"], "active");
+    let late = chain.body(1, 2, json!({"parent_id": id(&root)}));
+    app.call("POST", "/delegations", late).await.is(409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purpose_in_use_stays() {
+    let chain = Chain::start().await;
+    let body = json!({"tenant_id": chain.tenant, "slug": "invoices", "name": "Invoices",
+        "allowed_actions": ["payment.*"]});
+    let purpose = chain.app.make("/purposes", body.clone()).await;
+    chain.app.call("POST", "/purposes", body).await.is(409);
+    let lent = chain.lend(0, 1, json!({"purposes": ["invoices"]})).await;
+    let path = format!("/purposes/{}", id(&purpose));
+    chain.app.call("DELETE", &path, Value::Null).await.is(409);
+    let revoke = format!("/delegations/{}/revoke", id(&lent));
+    chain.app.call("POST", &revoke, json!({})).await.is(200);
+    let gone = chain.app.call("DELETE", &path, Value::Null).await.is(200);
+    assert_eq!(gone.body["purpose"]["state"], "retired");
+    let unknown = chain.body(0, 1, json!({"purposes": ["invoices"]}));
+    let refused = chain.app.call("POST", "/delegations", unknown).await.is(400);
+    assert_eq!(refused.fields(), ["purposes[0]"]);
+}

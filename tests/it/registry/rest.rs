@@ -1,0 +1,161 @@
+//! The registry alone, behind REST, on a database of its own.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use agent_authority::{
+    clock::Clock,
+    error::ErrorCode,
+    identity::{Caller, Standing},
+    registry::{Registry, add_services},
+};
+use authority_model::rest::ROUTES;
+use axum::{Router, body::Body};
+use gateway_rest::{Fault, Host, Route};
+use http::{HeaderMap, Request, StatusCode, request::Parts};
+use serde_json::{Value, json};
+use tonic::{Status, service::Routes};
+use tower::ServiceExt;
+
+use crate::support::database::Database;
+
+pub(super) struct App {
+    pub(super) database: Database,
+    /// How often the graph was waited for.
+    pub(super) caught_up: Arc<AtomicUsize>,
+    router: Router,
+}
+
+/// A whole answer.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Value,
+}
+
+impl Answer {
+    /// The members that the refusal names.
+    pub(super) fn fields(&self) -> Vec<&str> {
+        let details = self.body["details"].as_array();
+        details.unwrap().iter().map(|detail| detail["field"].as_str().unwrap()).collect()
+    }
+
+    pub(super) fn is(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{:#}", self.body);
+        self
+    }
+}
+
+impl App {
+    pub(super) async fn start() -> Self {
+        let database = Database::fresh().await;
+        let caught_up = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&caught_up);
+        let registry = Registry {
+            store: database.store(),
+            clock: Clock::default(),
+            mac: Arc::new(|bytes| agent_authority::keys::sha256(&[b"secret", bytes].concat())),
+            after_commit: Arc::new(move || {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Box::pin(async {})
+            }),
+        };
+        let mut services = Routes::builder();
+        add_services(&mut services, &registry);
+        let router = gateway_rest::router(ROUTES, services.routes().prepare(), TestHost);
+        Self { database, caught_up, router }
+    }
+
+    /// As the owner.
+    pub(super) async fn call(&self, method: &str, path: &str, body: Value) -> Answer {
+        self.call_as("owner", method, path, body, &[]).await
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        self.call("GET", path, Value::Null).await
+    }
+
+    /// `who`: `owner`, or the id of a tenant for a member of it.
+    pub(super) async fn call_as(
+        &self,
+        who: &str,
+        method: &str,
+        path: &str,
+        body: Value,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("/api/v1{path}"))
+            .header("x-caller", who)
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, 4 << 20).await.unwrap();
+        let body = serde_json::from_slice(&bytes).unwrap_or_default();
+        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+    }
+
+    /// Makes a record and answers it.
+    pub(super) async fn make(&self, path: &str, body: Value) -> Value {
+        let answer = self.call("POST", path, body).await.is(201);
+        let (_, record) =
+            answer.body.as_object().unwrap().iter().find(|(key, _)| *key != "ok").unwrap();
+        record.clone()
+    }
+
+    pub(super) async fn tenant(&self, slug: &str) -> String {
+        id(&self.make("/tenants", json!({"name": slug, "slug": slug})).await)
+    }
+
+    pub(super) async fn principal(&self, tenant: &str, class: &str, name: &str) -> String {
+        let body = json!({"tenant_id": tenant, "principal_class": class, "display_name": name});
+        id(&self.make("/principals", body).await)
+    }
+}
+
+pub(super) fn id(record: &Value) -> String {
+    record["id"].as_str().unwrap().to_owned()
+}
+
+struct TestHost;
+
+impl Host for TestHost {
+    async fn admit(&self, _route: &'static Route, parts: &mut Parts) -> Result<(), Status> {
+        let who = parts.headers.get("x-caller").and_then(|value| value.to_str().ok());
+        let standing = match who {
+            Some("owner") => Standing::Owner,
+            Some(tenant) => Standing::Member {
+                tenant_id: tenant.to_owned(),
+                role: "admin".to_owned(),
+                issuer: "test".to_owned(),
+                subject: "ada".to_owned(),
+            },
+            None => Standing::Anonymous,
+        };
+        parts.extensions.insert(Caller { actor: "ada@example.com".to_owned(), standing });
+        Ok(())
+    }
+
+    fn status(&self, fault: &Fault) -> StatusCode {
+        let known = ErrorCode::ALL.iter().find(|code| code.word() == fault.reason);
+        known.map_or_else(|| fault.default_status(), |code| code.http())
+    }
+
+    fn render(&self, fault: &Fault, _request_id: Option<&str>) -> Vec<u8> {
+        let details: Vec<_> = fault
+            .problems
+            .iter()
+            .map(|problem| json!({"field": problem.field, "problem": problem.problem}))
+            .collect();
+        json!({"ok": false, "error": fault.reason, "message": fault.message, "details": details})
+            .to_string()
+            .into_bytes()
+    }
+}
