@@ -111,8 +111,9 @@ CREATE UNIQUE INDEX authority_changes_tenant ON authority_changes (tenant_id, te
 
 -- Deferred to just before the commit, where it takes one lock for all tenants and only then draws
 -- the number. The lock goes after the commit can be seen, so numbers become visible in their order:
--- who has read up to one has missed nothing before it. The revision is raised by each change, not by each transaction:
--- a reader that stops between two changes of one transaction is then seen to be behind.
+-- who has read up to one has missed nothing before it. The revision is raised by each change, not
+-- by each transaction: a reader that stops between two changes of one transaction is then seen to
+-- be behind.
 -- Arguments: the tenant's column, the columns whose change is passed over.
 CREATE FUNCTION log_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -138,8 +139,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Deferred once more, behind all the above: the last change of a tenant writes its revision. Each of
--- them writing the same row would leave as many dead versions for the next to step over.
+-- Deferred once more, behind all the above: the last change of a tenant writes its revision. Each
+-- of them writing the same row would leave as many dead versions for the next to step over.
 CREATE FUNCTION raise_revision() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
@@ -177,8 +178,8 @@ CREATE PROCEDURE govern(
 ) LANGUAGE plpgsql AS $$
 BEGIN
     CALL guard(name, tenant);
-    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO authority_tenant, authority_system',
-                   name);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s
+                    TO authority_tenant, authority_system', name);
     EXECUTE format('CREATE TRIGGER keep_version AFTER INSERT OR UPDATE OR DELETE ON %s
                     FOR EACH ROW EXECUTE FUNCTION keep_version(%L, %L, %L)',
                    name, tenant, secret, quiet);
@@ -245,7 +246,8 @@ BEGIN
     EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)',
                    name, part, lower, upper);
     IF EXISTS (SELECT FROM pg_trigger
-               WHERE tgrelid = format('%I', name)::regclass AND tgname = 'append_only_truncate') THEN
+               WHERE tgrelid = format('%I', name)::regclass
+                 AND tgname = 'append_only_truncate') THEN
         CALL refuse_truncation(format('%I', part)::regclass);
     END IF;
 END $$;

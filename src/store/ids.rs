@@ -1,7 +1,7 @@
 //! Makes the ids of new records.
 
-/// 32 lower-case hex digits of a UUID of version 7 (RFC 9562): the time in milliseconds first, so that new
-/// rows are neighbours in an index.
+/// 32 lower-case hex digits of a UUID of version 7 (RFC 9562): the time in milliseconds first, so
+/// that new rows are neighbours in an index.
 #[must_use]
 pub fn new_id() -> String {
     uuid::Uuid::now_v7().simple().to_string()

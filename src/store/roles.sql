@@ -4,6 +4,7 @@ DO $$
 DECLARE
     name text;
     login text := current_setting('authority.login');
+    is_16 boolean := current_setting('server_version_num')::integer >= 160000;
 BEGIN
     FOREACH name IN ARRAY ARRAY['authority_tenant', 'authority_system', 'authority_recorder'] LOOP
         BEGIN
@@ -13,9 +14,11 @@ BEGIN
         EXCEPTION WHEN duplicate_object OR unique_violation THEN
         END;
         BEGIN
-            IF NOT EXISTS (SELECT FROM pg_auth_members
-                           WHERE roleid = to_regrole(name) AND member = to_regrole(quote_ident(login)))
-            THEN
+            -- To be taken by SET ROLE alone: who forgets it sees nothing. Before 16 only the
+            -- login's own NOINHERIT says so.
+            IF is_16 AND NOT pg_has_role(login, name, 'SET') THEN
+                EXECUTE format('GRANT %I TO %I WITH INHERIT FALSE, SET TRUE', name, login);
+            ELSIF NOT is_16 AND NOT pg_has_role(login, name, 'MEMBER') THEN
                 EXECUTE format('GRANT %I TO %I', name, login);
             END IF;
         EXCEPTION WHEN duplicate_object OR unique_violation THEN

@@ -87,7 +87,7 @@ fn names(pid: Pid, data: &Path) -> bool {
 }
 
 /// A process that belongs to somebody else is alive, too.
-pub(super) fn is_alive(pid: Pid) -> bool {
+fn is_alive(pid: Pid) -> bool {
     !matches!(kill(pid, None), Err(Errno::ESRCH))
 }
 

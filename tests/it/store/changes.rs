@@ -71,7 +71,6 @@ async fn a_reader_by_number_misses_nothing() {
         let news = after(&mut tail, position).await;
         position = news.last().map_or(position, |change| change.seq);
         read.extend(news);
-        assert!(read.len() > 0 || position == 0);
         sleep(Duration::from_millis(1)).await;
         if writers.iter().all(tokio::task::JoinHandle::is_finished) {
             read.extend(after(&mut tail, position).await);
@@ -103,7 +102,8 @@ async fn the_fence_waits_for_a_change_under_way_and_sees_it() {
     let store = database.store();
     let mut change = database.owner().await;
     // The deferred trigger runs now, as it would at a commit that takes its time.
-    let held = "BEGIN; INSERT INTO things (id, tenant_id) VALUES ('1', 'a'); SET CONSTRAINTS ALL IMMEDIATE";
+    let held = "BEGIN; INSERT INTO things (id, tenant_id) VALUES ('1', 'a');
+                SET CONSTRAINTS ALL IMMEDIATE";
     change.batch_execute(held).await.unwrap();
     let fence =
         tokio::spawn(async move { number(&mut store.recorder().await.unwrap(), FENCE).await });
@@ -148,8 +148,7 @@ async fn one_notice_a_transaction() {
     let insert =
         "INSERT INTO things (id, tenant_id) SELECT n::text, 'a' FROM generate_series(1, 50) n";
     let scope = of("a");
-    let wrote =
-        store.act(&scope, async move |db| Ok::<_, Error>(db.batch_execute(insert).await?));
+    let wrote = store.act(&scope, async move |db| Ok::<_, Error>(db.batch_execute(insert).await?));
     wrote.await.unwrap();
     assert_eq!(heard.next().await, Some(Heard::Notified(String::new())));
     assert!(timeout(Duration::from_millis(100), heard.next()).await.is_err());

@@ -1,9 +1,11 @@
 //! The embedded server: crashes of either side, stale files, several users.
 
 use std::{
-    fs,
+    env, fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process,
+    process::{self, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use agent_authority::store::{
@@ -13,8 +15,9 @@ use agent_authority::store::{
 use diesel_async::SimpleAsyncConnection;
 use nix::{
     sys::signal::{Signal, kill},
-    unistd::Pid,
+    unistd::{Pid, geteuid},
 };
+use tokio::time::sleep;
 
 use super::number;
 
@@ -92,8 +95,7 @@ async fn a_killed_server_recovers() {
     let server = Embedded::start(options(folder.path())).await.unwrap();
     run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
     let mut idle = Address::parse(&server.url()).unwrap().connect().await.unwrap();
-    let pid = server.pid().unwrap().try_into().unwrap();
-    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    kill_hard(&server);
     server.leave();
     let server = Embedded::start(options(folder.path())).await.unwrap();
     assert!(!server.is_joined());
@@ -154,4 +156,92 @@ async fn faults_say_what_to_do() {
     fs::write(&file, "").unwrap();
     let fault = Embedded::start(options(&file)).await.unwrap_err();
     assert!(matches!(fault, Error::Io { .. }), "{fault}");
+}
+
+#[tokio::test]
+async fn a_watched_server_that_dies_is_started_again() {
+    let folder = folder();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    server.watch();
+    run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
+    kill_hard(&server);
+    let since = Instant::now();
+    while Address::parse(&server.url()).unwrap().connect().await.is_err() {
+        assert!(since.elapsed() < Duration::from_secs(30), "nobody started it again");
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(rows(&server).await, 1);
+    server.stop().await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.pid(), None, "it was started again although it was left");
+}
+
+/// Runs this very test in another process, where it holds a server until it is killed.
+#[tokio::test]
+async fn the_server_of_a_killed_process_is_rejoined() {
+    const HOLD: &str = "AUTHORITY_TEST_HOLD";
+    if let Some(folder) = env::var_os(HOLD) {
+        let server = Embedded::start(options(Path::new(&folder))).await.unwrap();
+        run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
+        fs::write(Path::new(&folder).join("ready"), "").unwrap();
+        sleep(Duration::from_mins(5)).await;
+        return;
+    }
+    let folder = folder();
+    let name = "store::embedded::the_server_of_a_killed_process_is_rejoined";
+    let mut other = Command::new(env::current_exe().unwrap());
+    other.args(["--exact", name]).env(HOLD, folder.path()).stdout(Stdio::null());
+    let mut other = other.spawn().unwrap();
+    let since = Instant::now();
+    while !folder.path().join("ready").exists() {
+        assert!(since.elapsed() < Duration::from_mins(1), "the other process got nowhere");
+        sleep(Duration::from_millis(20)).await;
+    }
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let server = Embedded::start(options(folder.path())).await.unwrap();
+    assert!(server.is_joined());
+    assert_eq!(rows(&server).await, 1);
+    server.stop().await.unwrap();
+}
+
+/// For root alone, whose folders the database's user may not enter.
+#[tokio::test]
+async fn an_unreachable_folder_is_left_for_another_and_the_place_stays() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let folder = folder();
+    let private = folder.path().join("private");
+    fs::create_dir(&private).unwrap();
+    let set = |mode| fs::set_permissions(&private, fs::Permissions::from_mode(mode)).unwrap();
+    set(0o700);
+    let server = Embedded::start(options(&private)).await.unwrap();
+    let home = server.home().to_owned();
+    let _gone = RemoveOnDrop(home.clone());
+    assert!(server.is_elsewhere() && !home.starts_with(folder.path()), "{home:?}");
+    server.stop().await.unwrap();
+    set(0o755);
+    let server = Embedded::start(options(&private)).await.unwrap();
+    assert_eq!(server.home(), home, "the database moved when the folder could be entered");
+    server.stop().await.unwrap();
+
+    let open = folder.path().join("open");
+    Embedded::start(options(&open)).await.unwrap().stop().await.unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o700)).unwrap();
+    let fault = Embedded::start(options(&open)).await.unwrap_err();
+    assert!(matches!(fault, Error::Unreachable { .. }), "{fault}");
+}
+
+struct RemoveOnDrop(PathBuf);
+
+impl Drop for RemoveOnDrop {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn kill_hard(server: &Embedded) {
+    let pid = server.pid().unwrap().try_into().unwrap();
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
 }

@@ -69,9 +69,7 @@ async fn the_login_role_itself_sees_nothing() {
     database.run("INSERT INTO things (id, tenant_id) VALUES ('1', 'a')").await;
     let mut db = database.address().connect().await.unwrap();
     db.batch_execute("SET authority.tenant = 'a'").await.unwrap();
-    // It inherits what its roles may do, and no role of it owns a policy that lets it see all.
-    let seen = diesel::sql_query("SELECT id FROM things").execute(&mut db).await;
-    assert!(seen.is_err() || seen == Ok(0), "{seen:?}");
+    assert!(db.batch_execute("SELECT id FROM things").await.is_err());
 }
 
 #[derive(QueryableByName)]
@@ -143,18 +141,12 @@ async fn append_only_tables_refuse_all_but_inserts() {
     let parted = r#"
         CREATE TABLE acts (id text COLLATE "C" PRIMARY KEY, tenant_id text COLLATE "C" NOT NULL)
             PARTITION BY RANGE (id);
-        CREATE TABLE acts_of_old PARTITION OF acts FOR VALUES FROM (MINVALUE) TO ('svc:act:');
         CALL append_only('acts');
         CALL partition_by_time('acts', 'svc:act:', 'week');
-        INSERT INTO acts VALUES ('svc:act:' || lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint), 12, '0'), 'a');
+        INSERT INTO acts VALUES (time_bound('svc:act:', now()), 'a');
         INSERT INTO facts VALUES ('1', 'a');
     "#;
-    // The helper's own partition for what is past would overlap the one above.
-    let parted = parted.replace(
-        "CREATE TABLE acts_of_old PARTITION OF acts FOR VALUES FROM (MINVALUE) TO ('svc:act:');",
-        "",
-    );
-    database.run(&parted).await;
+    database.run(parted).await;
     let mut db = database.owner().await;
     for sql in [
         "UPDATE facts SET tenant_id = 'b'",
@@ -219,10 +211,10 @@ async fn errors_are_told_apart() {
     let database = Database::fresh().await;
     database
         .run(
-            r#"CREATE TABLE parents (id text PRIMARY KEY CHECK (id <> ''));
+            "CREATE TABLE parents (id text PRIMARY KEY CHECK (id <> ''));
                CREATE TABLE children (id text PRIMARY KEY, parent text REFERENCES parents);
                GRANT ALL ON parents, children TO authority_system;
-               INSERT INTO parents VALUES ('1'); INSERT INTO children VALUES ('1', '1');"#,
+               INSERT INTO parents VALUES ('1'); INSERT INTO children VALUES ('1', '1');",
         )
         .await;
     let store = database.store();
@@ -233,7 +225,6 @@ async fn errors_are_told_apart() {
         ("DELETE FROM parents", "InUse(\"children_parent_fkey\")"),
         ("INSERT INTO parents VALUES ('')", "Refused(\"parents_id_check\")"),
         ("SET LOCAL statement_timeout = 20; SELECT pg_sleep(9)", "Unavailable("),
-        ("SELECT pg_terminate_backend(pg_backend_pid())", "Unavailable("),
         ("SELECT 1 / 0", "Internal("),
     ] {
         let fault = format!("{:?}", fault(sql).await);

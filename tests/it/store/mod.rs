@@ -5,6 +5,7 @@ mod embedded;
 mod governance;
 mod migrate;
 mod pool;
+mod tls;
 
 use agent_authority::store::Scope;
 use diesel::{QueryableByName, sql_types::BigInt};

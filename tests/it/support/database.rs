@@ -1,5 +1,5 @@
-//! A fresh database for each test: a copy of one that was migrated once, in one server that all test
-//! runs share.
+//! A fresh database for each test: a copy of one that was migrated once, in one server that all
+//! test runs share.
 //!
 //! The server runs on when the tests end and the next run rejoins it. It may lose data in a crash
 //! (fsync is off), which here is none worth keeping.
@@ -28,19 +28,19 @@ use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
 use tokio::sync::OnceCell;
 
 /// A database of its own, gone when dropped.
-pub struct Database {
+pub(crate) struct Database {
     name: String,
 }
 
 impl Database {
     /// Migrated.
-    pub async fn fresh() -> Self {
+    pub(crate) async fn fresh() -> Self {
         let template = template().await;
         Self::make(&format!("TEMPLATE {template}")).await
     }
 
     /// With nothing in it.
-    pub async fn empty() -> Self {
+    pub(crate) async fn empty() -> Self {
         template().await;
         Self::make("").await
     }
@@ -54,34 +54,34 @@ impl Database {
     }
 
     /// As the service sees it: for `DATABASE_URL`.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         cluster().url_of(&self.name)
     }
 
     /// As its owner, a superuser.
-    pub fn owner_url(&self) -> String {
+    pub(crate) fn owner_url(&self) -> String {
         cluster().owner_url_of(&self.name)
     }
 
-    pub fn address(&self) -> Address {
+    pub(crate) fn address(&self) -> Address {
         Address::parse(&self.url()).unwrap()
     }
 
-    pub fn owner_address(&self) -> Address {
+    pub(crate) fn owner_address(&self) -> Address {
         Address::parse(&self.owner_url()).unwrap()
     }
 
-    pub fn store(&self) -> Store {
+    pub(crate) fn store(&self) -> Store {
         Store::open(&self.address(), &Limits::default()).unwrap()
     }
 
     /// A connection as the owner, whom no rule holds back.
-    pub async fn owner(&self) -> Db {
+    pub(crate) async fn owner(&self) -> Db {
         self.owner_address().connect().await.unwrap()
     }
 
     /// Runs SQL as the owner.
-    pub async fn run(&self, sql: &str) {
+    pub(crate) async fn run(&self, sql: &str) {
         let done = self.owner().await.batch_execute(sql).await;
         done.unwrap_or_else(|fault| panic!("{fault}\n{sql}"));
     }
@@ -112,8 +112,11 @@ fn cluster() -> &'static Embedded {
         ];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let options = Options { data_dir: data_dir.clone(), programs: None, settings };
-        Embedded::start_blocking(&options).unwrap_or_else(|fault| {
-            panic!("no database for the tests (after a crash, remove {data_dir:?}): {fault}")
+        Embedded::start_blocking(options).unwrap_or_else(|fault| {
+            panic!(
+                "no database for the tests (after a crash, remove {}): {fault}",
+                data_dir.display()
+            )
         })
     })
 }
@@ -173,9 +176,9 @@ async fn databases(server: &mut Db) -> Vec<String> {
         #[diesel(sql_type = Text)]
         datname: String,
     }
-    let named = diesel::sql_query("SELECT datname::text FROM pg_database WHERE datallowconn");
-    let named: Vec<Named> = named.load(server).await.unwrap();
-    let names = named.into_iter().map(|named| named.datname);
+    let all = diesel::sql_query("SELECT datname::text FROM pg_database WHERE datallowconn");
+    let all: Vec<Named> = all.load(server).await.unwrap();
+    let names = all.into_iter().map(|database| database.datname);
     names.filter(|name| name.starts_with("test_") || name.starts_with("template_")).collect()
 }
 

@@ -1,3 +1,3 @@
 //! What the tests stand on.
 
-pub mod database;
+pub(crate) mod database;

@@ -1,0 +1,53 @@
+//! Why there is no embedded database, and what to do about it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Each says what whoever starts the service can do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "no PostgreSQL server (version 14 or newer) was found on this machine\n\n  \
+         install one:      script/postgres\n                    \
+         (or: apt-get install postgresql, dnf install postgresql-server,\n                     \
+         apk add postgresql, pacman -S postgresql, brew install postgresql@17)\n  \
+         or use another:   DATABASE_URL=postgres://user:password@host/database"
+    )]
+    NoPrograms,
+    #[error(
+        "the database here was made by PostgreSQL {made}, whose server is not installed; \
+         install that version, or choose another --data-dir"
+    )]
+    OtherVersion { made: u32 },
+    #[error(
+        "PostgreSQL does not run as root, and there is no user `postgres` or `nobody` for it; \
+         make one, or start the service as another user"
+    )]
+    NoUser,
+    #[error(
+        "the database in `{}` cannot be entered by its user {uid} any more; \
+         allow it (chmod o+x) on each folder above", path.display()
+    )]
+    Unreachable { path: PathBuf, uid: u32 },
+    #[error("cannot {doing} `{}`: {fault}", path.display())]
+    Io { doing: &'static str, path: PathBuf, fault: io::Error },
+    #[error("the database could not be initialised: {0}")]
+    Init(String),
+    #[error("the database stopped while it was starting; its log ends:\n{log}")]
+    Stopped { log: String },
+    #[error("the database was not ready within a minute; its log ends:\n{log}")]
+    Slow { log: String },
+    #[error("the database (process {pid}) does not stop")]
+    Stuck { pid: i32 },
+    #[error("the launcher crashed: {0}")]
+    Crashed(String),
+}
+
+impl Error {
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |fault| Self::Io { doing, path, fault }
+    }
+}
