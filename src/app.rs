@@ -4,7 +4,6 @@ mod database;
 pub mod demo;
 mod directory;
 mod host;
-mod last_used;
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,7 +39,7 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    registry::{ApiKeys, Registry, SigningKeys},
+    registry::{ApiKeys, Registry, SigningKeys, add_services, note_uses},
     runtime::{Runtime, Settings as RuntimeSettings},
     store::{self, Store},
     transport::Peer,
@@ -54,6 +53,9 @@ const GRPC_LIMIT: usize = 1 << 20;
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
 /// How often signing keys are looked at anew: rotations of other nodes.
 const KEY_REFRESH: Duration = Duration::from_secs(30);
+
+/// How often it is written when API keys were last used.
+const NOTE_USES: Duration = Duration::from_secs(30);
 
 /// Why the service cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -140,7 +142,7 @@ impl App {
             .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys)))
             .add_service(health_service);
         let registry = registry(&store, &graph, &keys, &clock);
-        registry.serve(&mut services);
+        add_services(&mut services, &registry);
         let secrets = Arc::new(KeySecrets(keys.clone()));
         services
             .add_service(limited!(ApiKeyServiceServer, ApiKeys { registry, secrets }))
@@ -281,5 +283,13 @@ fn work(keys: &Keys, identity: &Identity, store: &Store) {
     tokio::spawn(async move { refreshed.keep_fresh(KEY_REFRESH).await });
     let partitions = store.clone();
     tokio::spawn(async move { partitions.keep_partitions().await });
-    tokio::spawn(last_used::keep(identity.last_used(), store.clone()));
+    let (used, store) = (identity.last_used(), store.clone());
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(NOTE_USES).await;
+            if let Err(error) = note_uses(&store, used.drain()).await {
+                tracing::warn!(%error, "cannot write when API keys were last used");
+            }
+        }
+    });
 }

@@ -43,6 +43,7 @@ mod workspace;
 pub use api_key::{ApiKeys, note_uses};
 pub use error::Error;
 pub use flow::{AfterCommit, Mac, Registry};
+pub use services::add_services;
 pub use signing_key::SigningKeys;
 
 /// What every record's file needs.
