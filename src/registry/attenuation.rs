@@ -1,107 +1,110 @@
-//! Whether one delegation is a part of another: the same or narrower in every bound.
-//!
-//! What is absent or empty is unbounded, so leaving out what the wider one bounds is wider.
+//! A stored delegation as the decision core reads it, for its comparison of parent and child.
 
 use authority_model::{
-    proto::delegation::{AmountLimit, Delegation, UseLimit},
-    validate::Violations,
+    proto::delegation::Delegation,
+    validate::{Violation, Violations},
     wire::Time,
 };
 use serde_json::json;
 
-use crate::decision::{Amount, Pattern, hours::Hours, levels::RiskTier};
+use super::Error;
+use crate::decision::{
+    Bounds,
+    bounds::{MaxTotalAmount, MaxUses},
+    delegation,
+    hours::Hours,
+    levels::{DelegationState, RiskTier},
+    moment::Window,
+    records,
+};
 
-/// Names each member in which `part` goes beyond `whole`.
-pub(super) fn exceeds(part: &Delegation, whole: &Delegation) -> Violations {
+/// Refuses a child that is wider than its parent in any member.
+pub(super) fn check_child(child: &Delegation, parent: &Delegation) -> Result<(), Error> {
+    refuse(delegation::exceeds(&read(parent)?, &read(child)?), child, parent)
+}
+
+/// Refuses a change that grants more than before.
+pub(super) fn check_narrower(new: &Delegation, old: &Delegation) -> Result<(), Error> {
+    refuse(delegation::widens(&read(old)?, &read(new)?), new, old)
+}
+
+fn refuse(
+    excess: Vec<delegation::Excess>,
+    part: &Delegation,
+    whole: &Delegation,
+) -> Result<(), Error> {
+    let named = |(member, problem): (&'static str, String)| Violation {
+        field: format!("delegation.{member}"),
+        problem,
+    };
+    let mut list: Vec<_> = excess.into_iter().map(named).collect();
+    if whole.needs_standing_approval && !part.needs_standing_approval {
+        list.push(named(("needs_standing_approval", "is asked of the parent".to_owned())));
+    }
+    if list.is_empty() { Ok(()) } else { Err(Error::Exceeds(list)) }
+}
+
+/// What is stored was checked when it was written; a fault here names what is not readable now.
+fn read(stored: &Delegation) -> Result<records::Delegation, Error> {
     let mut found = Violations::default();
-    actions(part, whole, &mut found);
-    sets(part, whole, &mut found);
-    amounts(part, whole, &mut found);
-    times(part, whole, &mut found);
-    if let Some(ceiling) = whole.max_risk_tier.as_deref().map(RiskTier::from_word) {
-        let own = part.max_risk_tier.as_deref().and_then(RiskTier::from_word);
-        let holds = own.is_some_and(|own| ceiling.is_some_and(|ceiling| own <= ceiling));
-        expect(holds, "max_risk_tier", &mut found);
+    let mut actions = Vec::new();
+    for text in &stored.actions {
+        match text.parse() {
+            Ok(pattern) => actions.push(pattern),
+            Err(problem) => found.add("delegation.actions", format!("`{text}` {problem}")),
+        }
     }
-    let signed = part.needs_standing_approval || !whole.needs_standing_approval;
-    expect(signed, "needs_standing_approval", &mut found);
-    found
+    let bounds = bounds(stored, &mut found);
+    let moment = |time: Option<Time>| time.and_then(Time::moment);
+    Error::unless_clean(found)?;
+    Ok(records::Delegation {
+        id: stored.id.clone(),
+        version: 0,
+        parent_id: stored.parent_id.clone(),
+        delegator_id: stored.delegator_id.clone(),
+        delegate_id: stored.delegate_id.clone(),
+        state: DelegationState::from_word(&stored.state).unwrap_or(DelegationState::Revoked),
+        window: Window { from: moment(stored.not_before), until: moment(stored.expires_at) },
+        actions,
+        bounds,
+        can_delegate: stored.can_delegate,
+        needs_standing_approval: stored.needs_standing_approval,
+        standing: Vec::new(),
+    })
 }
 
-fn expect(holds: bool, field: &str, found: &mut Violations) {
-    if !holds {
-        found.add(field, "goes beyond what the parent grants");
+fn bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
+    let mut amount = |field: &str, text: &str| {
+        let amount = text.parse();
+        amount
+            .map_err(|problem| found.add(&format!("delegation.{field}"), format!("{problem}")))
+            .ok()
+    };
+    let total = stored.max_total_amount.as_ref();
+    let bounds = Bounds {
+        max_amount: stored.max_amount.as_deref().and_then(|text| amount("max_amount", text)),
+        max_total_amount: total.and_then(|limit| {
+            Some(MaxTotalAmount {
+                amount: amount("max_total_amount.amount", &limit.amount)?,
+                window_seconds: limit.window_seconds.cast_unsigned(),
+            })
+        }),
+        max_uses: stored.max_uses.as_ref().map(|limit| MaxUses {
+            count: limit.count.cast_unsigned(),
+            window_seconds: limit.window_seconds.cast_unsigned(),
+        }),
+        currency: stored.currency.clone(),
+        jurisdictions: stored.jurisdictions.clone(),
+        hours: hours(stored),
+        resource_ids: stored.resource_ids.clone(),
+        workspace_ids: stored.workspace_ids.clone(),
+        purposes: stored.purposes.clone(),
+        max_risk_tier: stored.max_risk_tier.as_deref().and_then(RiskTier::from_word),
+    };
+    if stored.hours.is_some() && bounds.hours.is_none() {
+        found.add("delegation.hours", "is no set of hours");
     }
-}
-
-fn actions(part: &Delegation, whole: &Delegation, found: &mut Violations) {
-    let outer: Vec<Pattern> = whole.actions.iter().filter_map(|text| text.parse().ok()).collect();
-    for (index, text) in part.actions.iter().enumerate() {
-        let own = text.parse::<Pattern>();
-        let holds = own.is_ok_and(|own| outer.iter().any(|outer| own.is_within(outer)));
-        expect(holds, &format!("actions[{index}]"), found);
-    }
-}
-
-fn sets(part: &Delegation, whole: &Delegation, found: &mut Violations) {
-    for (field, own, outer) in [
-        ("purposes", &part.purposes, &whole.purposes),
-        ("jurisdictions", &part.jurisdictions, &whole.jurisdictions),
-        ("resource_ids", &part.resource_ids, &whole.resource_ids),
-        ("workspace_ids", &part.workspace_ids, &whole.workspace_ids),
-    ] {
-        let inside = !own.is_empty() && own.iter().all(|one| outer.contains(one));
-        expect(outer.is_empty() || inside, field, found);
-    }
-}
-
-fn amounts(part: &Delegation, whole: &Delegation, found: &mut Violations) {
-    let same = whole.currency.is_none() || part.currency == whole.currency;
-    expect(same, "currency", found);
-    if let Some(most) = &whole.max_amount {
-        let own = part.max_amount.as_ref();
-        expect(own.is_some_and(|own| at_most(own, most)), "max_amount", found);
-    }
-    if let Some(most) = &whole.max_total_amount {
-        let holds = |own: &AmountLimit| {
-            at_most(&own.amount, &most.amount) && spans(own.window_seconds, most.window_seconds)
-        };
-        expect(part.max_total_amount.as_ref().is_some_and(holds), "max_total_amount", found);
-    }
-    if let Some(most) = &whole.max_uses {
-        let holds = |own: &UseLimit| {
-            own.count <= most.count && spans(own.window_seconds, most.window_seconds)
-        };
-        expect(part.max_uses.as_ref().is_some_and(holds), "max_uses", found);
-    }
-}
-
-fn at_most(own: &str, most: &str) -> bool {
-    match (own.parse::<Amount>(), most.parse::<Amount>()) {
-        (Ok(own), Ok(most)) => own <= most,
-        _ => false,
-    }
-}
-
-/// Windows are fixed: only one made of whole windows of the other never allows more in any of them.
-fn spans(own: i32, whole: i32) -> bool {
-    whole > 0 && own % whole == 0
-}
-
-fn times(part: &Delegation, whole: &Delegation, found: &mut Violations) {
-    let late = |own: Option<Time>, outer: Time| own.is_some_and(|own| own >= outer);
-    let early = |own: Option<Time>, outer: Time| own.is_some_and(|own| own <= outer);
-    let begins = whole.not_before.is_none_or(|outer| late(part.not_before, outer));
-    expect(begins, "not_before", found);
-    let ends = whole.expires_at.is_none_or(|outer| early(part.expires_at, outer));
-    expect(ends, "expires_at", found);
-    if whole.hours.is_some() {
-        let holds = match (hours(part), hours(whole)) {
-            (Some(own), Some(outer)) => own.is_within(&outer),
-            _ => false,
-        };
-        expect(holds, "hours", found);
-    }
+    bounds
 }
 
 /// As the decision reads them; None also for what it could not read.
@@ -115,68 +118,44 @@ pub(super) fn hours(of: &Delegation) -> Option<Hours> {
 
 #[cfg(test)]
 mod tests {
-    use authority_model::proto::delegation::Hours as Written;
+    use authority_model::proto::delegation::{AmountLimit, UseLimit};
 
     use super::*;
 
-    fn bounded() -> Delegation {
+    fn parent() -> Delegation {
         Delegation {
             actions: vec!["payment.*".into()],
-            purposes: vec!["invoices".into(), "refunds".into()],
-            jurisdictions: vec!["GB".into()],
             max_amount: Some("500".into()),
             currency: Some("EUR".into()),
-            max_risk_tier: Some("limited".into()),
             max_total_amount: Some(AmountLimit { amount: "5000".into(), window_seconds: 3600 }),
             max_uses: Some(UseLimit { count: 10, window_seconds: 60 }),
-            hours: Some(Written {
-                utc_offset: "Z".into(),
-                days: vec!["mon".into(), "tue".into()],
-                from: "08:00".into(),
-                to: "18:00".into(),
-            }),
-            expires_at: Some(Time::from_micros(2_000_000)),
+            needs_standing_approval: true,
             ..Delegation::default()
         }
     }
 
     fn members(change: impl FnOnce(&mut Delegation)) -> Vec<String> {
-        let mut part = bounded();
+        let mut part = parent();
         change(&mut part);
-        exceeds(&part, &bounded()).list.into_iter().map(|fault| fault.field).collect()
+        match check_narrower(&part, &parent()) {
+            Err(Error::Exceeds(list)) => list.into_iter().map(|fault| fault.field).collect(),
+            other => {
+                other.unwrap();
+                Vec::new()
+            }
+        }
     }
 
     #[test]
-    fn the_same_or_narrower_is_a_part() {
+    fn each_wider_member_is_named() {
         assert!(members(|_| {}).is_empty());
-        assert!(
-            members(|part| {
-                part.actions = vec!["payment.execute".into()];
-                part.purposes.truncate(1);
-                part.max_amount = Some("499.9999".into());
-                part.max_uses = Some(UseLimit { count: 1, window_seconds: 120 });
-                part.expires_at = Some(Time::from_micros(1));
-                part.resource_ids = vec!["r".into()];
-            })
-            .is_empty()
+        assert!(members(|part| part.max_amount = Some("499.99".into())).is_empty());
+        assert_eq!(members(|part| part.actions = vec!["*".into()]), ["delegation.actions"]);
+        assert_eq!(members(|part| part.max_amount = None), ["delegation.max_amount"]);
+        assert_eq!(members(|part| part.max_uses = None), ["delegation.max_uses"]);
+        assert_eq!(
+            members(|part| part.needs_standing_approval = false),
+            ["delegation.needs_standing_approval"]
         );
-    }
-
-    #[test]
-    fn each_wider_bound_is_named() {
-        assert_eq!(members(|part| part.actions = vec!["*".into()]), ["actions[0]"]);
-        assert_eq!(members(|part| part.purposes.clear()), ["purposes"]);
-        assert_eq!(members(|part| part.jurisdictions.push("FR".into())), ["jurisdictions"]);
-        assert_eq!(members(|part| part.max_amount = None), ["max_amount"]);
-        assert_eq!(members(|part| part.max_amount = Some("500.01".into())), ["max_amount"]);
-        assert_eq!(members(|part| part.currency = Some("USD".into())), ["currency"]);
-        assert_eq!(members(|part| part.max_risk_tier = Some("high".into())), ["max_risk_tier"]);
-        assert_eq!(members(|part| part.max_total_amount = None), ["max_total_amount"]);
-        let shorter = |part: &mut Delegation| {
-            part.max_uses = Some(UseLimit { count: 10, window_seconds: 59 });
-        };
-        assert_eq!(members(shorter), ["max_uses"]);
-        assert_eq!(members(|part| part.hours = None), ["hours"]);
-        assert_eq!(members(|part| part.expires_at = None), ["expires_at"]);
     }
 }

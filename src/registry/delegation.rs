@@ -6,6 +6,7 @@
 use authority_model::{
     proto::delegation::{delegation_service_server::DelegationService, *},
     schema::delegations,
+    validate::Violation,
     wire::Time,
 };
 
@@ -52,7 +53,7 @@ impl Row for Delegation {
         known.all()?;
         match was {
             None => self.take_place(act.db).await,
-            Some(was) => moves::check_narrower(self, was),
+            Some(was) => attenuation::check_narrower(self, was),
         }
     }
 
@@ -103,19 +104,12 @@ impl Lending for Delegation {
         if parent.state != "active" {
             return Err(Error::NotAllowed(format!("the parent is {}", parent.state)));
         }
-        let mut found = attenuation::exceeds(self, &parent);
-        if !parent.can_delegate {
-            found.add("parent_id", "may not be lent on: it has not `can_delegate`");
-        }
-        if parent.delegate_id != self.delegator_id {
-            found.add("delegator_id", "is not the parent's delegate");
-        }
         if parent.depth >= DEEPEST {
-            found.add("parent_id", format!("stands {DEEPEST} deep already"));
+            let problem = format!("stands {DEEPEST} deep already");
+            let field = "delegation.parent_id".to_owned();
+            return Err(Error::Exceeds(vec![Violation { field, problem }]));
         }
-        if !found.is_empty() {
-            return Err(Error::Exceeds(found.list));
-        }
+        attenuation::check_child(self, &parent)?;
         self.depth = parent.depth + 1;
         self.root_id = parent.root_id;
         Ok(())

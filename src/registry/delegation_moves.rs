@@ -12,7 +12,6 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    attenuation,
     flow::{admitted, changeable, found, scope},
     prelude::*,
     version::IfMatch,
@@ -32,7 +31,8 @@ pub(super) async fn to<Q: Named + Validate>(
     let if_match = IfMatch::of(call.metadata());
     let (caller, request) = admitted(call)?;
     let id = request.id().to_owned();
-    let moved = registry.store.act(&scope(&caller), async move |db| {
+    let whose = scope(&caller);
+    let moved = registry.store.act(&whose, async move |db| {
         let was = found(Delegation::lock(db, caller.tenant(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
@@ -70,22 +70,14 @@ pub(super) async fn narrow(
     registry.update(call).await
 }
 
-/// Refuses what is wider than it was.
-pub(super) fn check_narrower(part: &Delegation, was: &Delegation) -> Result<(), Error> {
-    let mut found = attenuation::exceeds(part, was);
-    if part.can_delegate && !was.can_delegate {
-        found.add("can_delegate", "goes beyond what was granted");
-    }
-    if found.is_empty() { Ok(()) } else { Err(Error::Exceeds(found.list)) }
-}
-
 /// It and all below it that is not revoked, nearest first.
 pub(super) async fn blast_radius(
     registry: &Registry,
     call: Request<GetBlastRadiusRequest>,
 ) -> Reply<BlastRadius> {
     let (caller, request) = admitted(call)?;
-    let chain = registry.store.read(&scope(&caller), async move |db| {
+    let whose = scope(&caller);
+    let chain = registry.store.read(&whose, async move |db| {
         let id = &request.id;
         let first = found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
         let below = delegations::table

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authority_model::{
-    record::{Carries, Deleted, Listed, Listing, Named},
+    record::{Carries, Deleted, Listed, Listing, Named, Record},
     validate::{Validate, Violations},
     wire::FieldMask,
 };
@@ -49,7 +49,8 @@ impl Registry {
         let (caller, by) = admitted(call)?;
         let window = Window::of::<A::Record>(by.page(), &self.mac)?;
         let within = caller.tenant().map(str::to_owned);
-        let read = self.store.read(&scope(&caller), async move |db| {
+        let whose = scope(&caller);
+        let read = self.store.read(&whose, async move |db| {
             let found = A::Record::list(db, within.as_deref(), &by, &window).await;
             Ok::<_, Error>((found?, window))
         });
@@ -74,8 +75,8 @@ impl Registry {
             row.check(found);
         });
         Error::unless_clean(found)?;
-        let (now, scope) = (self.clock.now(), scope(&caller));
-        let made = self.store.act(&scope, async move |db| {
+        let (now, whose) = (self.clock.now(), scope(&caller));
+        let made = self.store.act(&whose, async move |db| {
             row.locate(db, caller.tenant()).await?;
             let slug = row.home(db, caller.tenant()).await?;
             row.begin(row.new_id(&slug), caller.actor.clone(), C::Record::FIRST_STATE);
@@ -88,7 +89,8 @@ impl Registry {
     pub(super) async fn get<R: Row>(&self, call: Request<impl Named + Validate>) -> Reply<R> {
         let (caller, request) = admitted(call)?;
         let (id, deleted) = (R::address(request.id()), request.deleted());
-        let row = self.store.read(&scope(&caller), async move |db| {
+        let whose = scope(&caller);
+        let row = self.store.read(&whose, async move |db| {
             found(R::find(db, caller.tenant(), &id, deleted).await, &id)
         });
         Ok(tagged(row.await?))
@@ -105,8 +107,8 @@ impl Registry {
         faults.within(C::FIELD, |faults| C::Record::fixed(&mask, faults));
         named_faults::<C>(&patch, &mask, &mut faults);
         Error::unless_clean(faults)?;
-        let (now, scope) = (self.clock.now(), scope(&caller));
-        let changed = self.store.act(&scope, async move |db| {
+        let (now, whose) = (self.clock.now(), scope(&caller));
+        let changed = self.store.act(&whose, async move |db| {
             let was = found(C::Record::lock(db, caller.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
             changeable(&was)?;
@@ -139,8 +141,8 @@ impl Registry {
         let if_match = IfMatch::of(call.metadata());
         let (caller, request) = admitted(call)?;
         let id = A::Record::address(request.id());
-        let (now, scope) = (self.clock.now(), scope(&caller));
-        let gone = self.store.act(&scope, async move |db| {
+        let (now, whose) = (self.clock.now(), scope(&caller));
+        let gone = self.store.act(&whose, async move |db| {
             let row = found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
             if_match.check(&row)?;
             changeable(&row)?;

@@ -79,7 +79,8 @@ pub(super) async fn activate(
 ) -> Reply<Policy> {
     let if_match = IfMatch::of(call.metadata());
     let (caller, request) = admitted(call)?;
-    let active = registry.store.act(&scope(&caller), async move |db| {
+    let whose = scope(&caller);
+    let active = registry.store.act(&whose, async move |db| {
         let was = found(Policy::lock(db, caller.tenant(), &request.id).await, &request.id)?;
         if_match.check(&was)?;
         changeable(&was)?;
@@ -128,7 +129,8 @@ pub(super) async fn list(
     call: Request<ListPolicyVersionsRequest>,
 ) -> Reply<ListPolicyVersionsResponse> {
     let (caller, request) = admitted(call)?;
-    let versions = registry.store.read(&scope(&caller), async move |db| {
+    let whose = scope(&caller);
+    let versions = registry.store.read(&whose, async move |db| {
         let found =
             found(Policy::find(db, caller.tenant(), &request.id, false).await, &request.id)?;
         let rows: Vec<(String, i32, String, Time, String)> = policy_versions::table

@@ -33,7 +33,8 @@ impl Registry {
         key: R::Key,
         name: String,
     ) -> Reply<R> {
-        let row = self.store.read(&scope(&caller), async move |db| {
+        let whose = scope(&caller);
+        let row = self.store.read(&whose, async move |db| {
             let id = known::<R>(db, &caller, &key, &name).await?;
             found(R::find(db, caller.tenant(), &id, false).await, &name)
         });
@@ -50,7 +51,8 @@ impl Registry {
     where
         A: Deleted<Record: Related>,
     {
-        let gone = self.store.act(&scope(&caller), async move |db| {
+        let whose = scope(&caller);
+        let gone = self.store.act(&whose, async move |db| {
             let id = known::<A::Record>(db, &caller, &key, &name).await?;
             let row = found(A::Record::lock(db, caller.tenant(), &id).await, &name)?;
             A::Record::erase(db, &row).await?;
