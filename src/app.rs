@@ -4,6 +4,7 @@ mod database;
 pub mod demo;
 mod directory;
 mod host;
+mod serve;
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,6 +28,9 @@ use futures_util::FutureExt;
 use tonic::service::Routes;
 
 pub use database::{Database, Error as DatabaseError};
+pub use serve::{Failure, serve, with_app};
+
+pub use crate::directory::OPENAPI;
 
 use crate::{
     clock::Clock,
@@ -39,7 +43,7 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    registry::{ApiKeys, Registry, SigningKeys, add_services, note_uses},
+    registry::{ApiKeys, Registry, SigningKeys, add_services, keep_last_used},
     runtime::{Runtime, Settings as RuntimeSettings},
     store::{self, Store},
     transport::Peer,
@@ -53,9 +57,6 @@ const GRPC_LIMIT: usize = 1 << 20;
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
 /// How often signing keys are looked at anew: rotations of other nodes.
 const KEY_REFRESH: Duration = Duration::from_secs(30);
-
-/// How often it is written when API keys were last used.
-const NOTE_USES: Duration = Duration::from_secs(30);
 
 /// Why the service cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -283,13 +284,5 @@ fn work(keys: &Keys, identity: &Identity, store: &Store) {
     tokio::spawn(async move { refreshed.keep_fresh(KEY_REFRESH).await });
     let partitions = store.clone();
     tokio::spawn(async move { partitions.keep_partitions().await });
-    let (used, store) = (identity.last_used(), store.clone());
-    tokio::spawn(async move {
-        loop {
-            tokio::time::sleep(NOTE_USES).await;
-            if let Err(error) = note_uses(&store, used.drain()).await {
-                tracing::warn!(%error, "cannot write when API keys were last used");
-            }
-        }
-    });
+    tokio::spawn(keep_last_used(identity.last_used(), store.clone()));
 }

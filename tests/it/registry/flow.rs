@@ -1,6 +1,5 @@
 //! What all records share: the five operations, faults, pages, versions, tenants, history.
 
-use std::sync::atomic::Ordering;
 
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::RunQueryDsl;
