@@ -80,6 +80,9 @@ pub struct Parts {
     pub ring: KeyRing,
     pub clock: Clock,
     pub graph: graph::Settings,
+    /// Commit only what was decided on present authority. Always true, but for the test that shows
+    /// what it is for.
+    pub fenced: bool,
 }
 
 impl Parts {
@@ -95,7 +98,7 @@ impl Parts {
             max_staleness: Duration::from_secs(config.decide.max_staleness_seconds),
             ..graph::Settings::default()
         };
-        Ok(Self { config, store, ring, clock: Clock::default(), graph })
+        Ok(Self { config, store, ring, clock: Clock::default(), graph, fenced: true })
     }
 }
 
@@ -116,7 +119,7 @@ pub struct App {
 impl App {
     /// Builds the rooms over a migrated database.
     pub async fn build(parts: Parts) -> Result<Self, Error> {
-        let Parts { config, store, ring, clock, graph: freshness } = parts;
+        let Parts { config, store, ring, clock, graph: freshness, fenced } = parts;
         let dev = config.dev_provider();
         let keys = Keys::start(store.clone(), ring, clock.clone(), dev).await?;
         let graph = Graph::load(store.clone(), freshness).await?;
@@ -128,6 +131,7 @@ impl App {
                 public_url: config.public_url(),
                 approval_ttl: APPROVAL_TTL,
                 relaxed: config.decide.durability == Durability::Relaxed,
+                fenced,
             },
             clock.clone(),
             store.clone(),

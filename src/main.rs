@@ -55,7 +55,8 @@ impl cli::Actions for Service {
     async fn seed_demo(&self, config: Config) -> Result<String, Failure> {
         let shown = config.clone();
         with_app(config, async |app| {
-            let made = demo::seed(&app.router, &app.owner_token()?).await.map_err(Failure::new)?;
+            let made = demo::seed(&app.router, &app.owner_token()?, None).await;
+            let made = made.map_err(Failure::new)?;
             Ok(banner::text(&shown, &made))
         })
         .await

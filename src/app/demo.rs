@@ -1,7 +1,13 @@
 //! The demonstration tenant `acme`, made through the service's own REST API: what it needs is what
 //! any client may ask for (`demo.json`).
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
 
 use axum::{Router, body::Body};
 use http::{Request, StatusCode, header};
@@ -44,19 +50,45 @@ pub struct Demo {
     pub delegation_id: String,
 }
 
-/// Makes the tenant, unless it is there, and an API key for it.
-pub async fn seed(router: &Router, owner_token: &str) -> Result<Demo, Error> {
+/// Makes the tenant, unless it is there, and an API key for it. A key that an earlier run left in
+/// `key_file` and that still opens the service is shown again: each start would make one more.
+pub async fn seed(
+    router: &Router,
+    owner_token: &str,
+    key_file: Option<&Path>,
+) -> Result<Demo, Error> {
     let client = Client { router, token: owner_token };
     if !client.exists(&format!("/api/v1/tenants/{SLUG}")).await? {
         client.make_all().await?;
     }
     let tenant = format!("svc:tenant:{SLUG}");
     let scopes = ["runtime:read", "runtime:write"].map(str::to_owned);
-    let api_key = self::api_key(router, owner_token, &tenant, &scopes, "demonstration").await?;
+    let api_key = match kept(router, key_file).await {
+        Some(key) => key,
+        None => self::api_key(router, owner_token, &tenant, &scopes, "demonstration").await?,
+    };
+    if let Some(file) = key_file
+        && let Err(error) = keep(file, &api_key)
+    {
+        tracing::warn!(%error, "the demonstration's API key is not kept for the next start");
+    }
     let path = format!("/api/v1/delegations?tenant_id={tenant}&limit=1");
     let delegations = client.call("GET", &path, None).await?;
     let delegation_id = text(&delegations["delegations"][0]["id"]);
     Ok(Demo { api_key, delegation_id })
+}
+
+/// The key that an earlier run kept, if it still opens the service.
+async fn kept(router: &Router, file: Option<&Path>) -> Option<String> {
+    let key = fs::read_to_string(file?).ok()?;
+    let client = Client { router, token: &key };
+    let open = client.call("GET", "/v1/entities/svc:agent:acme:invoice-bot", None).await.is_ok();
+    open.then_some(key)
+}
+
+fn keep(file: &Path, key: &str) -> io::Result<()> {
+    let mut open = OpenOptions::new();
+    open.write(true).create(true).truncate(true).mode(0o600).open(file)?.write_all(key.as_bytes())
 }
 
 /// A new API key; its text is shown this once.

@@ -53,7 +53,8 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     }
     let app = App::build(Parts::new(config.clone(), database.store.clone())?).await?;
     if app.provider.is_some() {
-        ready(&demo::seed(&app.router, &app.owner_token()?).await?);
+        let key_file = config.data_dir.join("demo-api-key");
+        ready(&demo::seed(&app.router, &app.owner_token()?, Some(&key_file)).await?);
     }
     let served = listen(config, &app, metrics, &shutdown).await;
     drop(app);

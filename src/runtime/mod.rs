@@ -30,6 +30,8 @@ pub struct Settings {
     pub approval_ttl: Duration,
     /// Commit decisions without waiting for the disk, unless the tenant says otherwise.
     pub relaxed: bool,
+    /// Commit only what was decided on present authority.
+    pub fenced: bool,
 }
 
 /// The decision doors. Cheap to clone.
@@ -54,7 +56,7 @@ impl Runtime {
         keys: Keys,
         graph: Arc<Graph>,
     ) -> Self {
-        let recorder = Recorder::start(store.clone(), clock.clone());
+        let recorder = Recorder::start(store.clone(), clock.clone(), settings.fenced);
         let cache = Cache::default();
         Self(Arc::new(Inner { settings, clock, store, keys, graph, recorder, cache }))
     }

@@ -4,10 +4,12 @@
 mod architecture;
 mod command_line;
 mod decision;
+mod faults;
 mod fuzz;
 mod identity;
 mod keys;
 mod registry;
+mod runtime;
 mod schema;
 mod store;
 mod support;

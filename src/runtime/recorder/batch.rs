@@ -26,13 +26,14 @@ const KNOWN_FACTS: usize = 100_000;
 pub(super) struct Batches {
     store: Store,
     clock: Clock,
+    fenced: bool,
     /// Facts that this node has committed: they are not sent again.
     known: Mutex<HashSet<[u8; 32]>>,
 }
 
 impl Batches {
-    pub(super) fn new(store: Store, clock: Clock) -> Self {
-        Self { store, clock, known: Mutex::default() }
+    pub(super) fn new(store: Store, clock: Clock, fenced: bool) -> Self {
+        Self { store, clock, fenced, known: Mutex::default() }
     }
 
     /// Commits what it can and tells everyone. A batch that fails for a reason of its own is split
@@ -76,7 +77,10 @@ impl Batches {
             if entries.iter().all(|entry| entry.relaxed) {
                 diesel::sql_query("SET LOCAL synchronous_commit = off").execute(db).await?;
             }
-            let mut outcomes: Vec<Option<Outcome>> = fenced(db, entries).await?;
+            let mut outcomes = fence(db, entries).await?;
+            if !self.fenced {
+                outcomes.iter_mut().for_each(|outcome| *outcome = None);
+            }
             claim_keys(db, entries, &mut outcomes).await?;
             if !fresh.is_empty() {
                 insert_blobs(db, &fresh).await?;
@@ -130,7 +134,7 @@ impl Batches {
 }
 
 /// Who decided on authority older than its tenant's: from here to the commit, it cannot change.
-async fn fenced(db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Option<Outcome>>> {
+async fn fence(db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Option<Outcome>>> {
     let tenants: HashSet<&str> = entries.iter().map(|entry| entry.tenant_id.as_str()).collect();
     let mut tenants: Vec<&str> = tenants.into_iter().collect();
     tenants.sort_unstable();

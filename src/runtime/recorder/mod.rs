@@ -30,9 +30,9 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts the writer; it ends when the last handle is dropped and the queue is empty.
-    pub fn start(store: Store, clock: Clock) -> Self {
+    pub fn start(store: Store, clock: Clock, fenced: bool) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        tokio::spawn(write(waiting, Batches::new(store, clock)));
+        tokio::spawn(write(waiting, Batches::new(store, clock, fenced)));
         Self { queue }
     }
 

@@ -28,10 +28,18 @@ pub(crate) struct TestApp {
 }
 
 /// What a test may want otherwise.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Wishes {
     pub(crate) graph: graph::Settings,
     pub(crate) clock: Clock,
+    /// Commit only what was decided on present authority; false shows what that is for.
+    pub(crate) fenced: bool,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self { graph: graph::Settings::default(), clock: Clock::default(), fenced: true }
+    }
 }
 
 impl TestApp {
@@ -58,6 +66,7 @@ impl TestApp {
             ring: KeyRing::parse(&ring).unwrap(),
             clock: wishes.clock,
             graph: wishes.graph,
+            fenced: wishes.fenced,
             config: config.clone(),
         };
         let app = App::build(parts).await.unwrap();
@@ -95,7 +104,7 @@ impl TestApp {
 
     /// REST with any credential.
     pub(crate) fn client(&self, token: &str) -> Client {
-        Client { base: self.base_url.clone(), token: token.to_owned(), http: http() }
+        Client::new(&self.base_url, token)
     }
 
     /// A new API key of a tenant.
@@ -108,7 +117,7 @@ impl TestApp {
 
     /// The demonstration tenant, and an API key for it.
     pub(crate) async fn demo(&self) -> agent_authority::app::demo::Demo {
-        agent_authority::app::demo::seed(&self.app.router, &self.owner).await.unwrap()
+        agent_authority::app::demo::seed(&self.app.router, &self.owner, None).await.unwrap()
     }
 }
 
@@ -132,6 +141,10 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    pub(crate) fn new(base: &str, token: &str) -> Self {
+        Self { base: base.to_owned(), token: token.to_owned(), http: http() }
+    }
+
     pub(crate) async fn post(&self, path: &str, body: Value) -> (u16, Value) {
         self.call("POST", path, Some(body), &[]).await
     }

@@ -1,0 +1,48 @@
+//! The database goes away under load and comes back: nothing is permitted meanwhile, nothing that
+//! was answered is lost, and nobody has to help.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+
+use super::process::{Folder, Service, allowed};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_goes_away_permits_nothing_and_is_found_again() {
+    let folder = Folder::new("database");
+    let mut service = Service::start(&folder);
+    let client = service.client.clone();
+    let ask = async || client.post("/api/v1/runtime/evaluate", allowed()).await;
+    let mut answered = Vec::new();
+    for _ in 0..20 {
+        let (status, answer) = ask().await;
+        assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
+        answered.push(answer["decision_id"].as_str().unwrap().to_owned());
+    }
+    kill(folder.database().unwrap(), Signal::SIGQUIT).unwrap();
+    let (gone, mut refused) = (Instant::now(), 0);
+    // The service starts a database of its own again; until then it says that it cannot answer.
+    loop {
+        assert!(gone.elapsed() < Duration::from_secs(60), "not back in 60 s");
+        let (status, answer) = ask().await;
+        match status {
+            200 => {
+                answered.push(answer["decision_id"].as_str().unwrap().to_owned());
+                if refused > 0 {
+                    break;
+                }
+            }
+            503 => {
+                assert_eq!(answer["error"], "unavailable", "{answer}");
+                refused += 1;
+            }
+            other => panic!("{other}: {answer}"),
+        }
+    }
+    assert!(refused > 0);
+    for id in &answered {
+        let (status, _) = client.get(&format!("/v1/decisions/{id}")).await;
+        assert_eq!(status, 200, "`{id}` was answered and is lost");
+    }
+    service.stop();
+}

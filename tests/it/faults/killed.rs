@@ -1,0 +1,74 @@
+//! The service is killed under load, again and again: what it answered is on record.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use super::process::{Folder, Service, allowed};
+
+const KILLS: usize = 20;
+const CALLERS: usize = 8;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_answered_decision_is_lost_when_the_service_is_killed() {
+    let folder = Folder::new("killed");
+    let mut service = Service::start(&folder);
+    let mut answered = Vec::new();
+    for round in 0..KILLS {
+        let decided = load(&service, Duration::from_millis(150 + 20 * round as u64)).await;
+        service.kill();
+        let decided = decided.finish().await;
+        assert!(!decided.is_empty(), "round {round} answered nothing");
+        service = Service::start(&folder);
+        // The last answers are the ones that a lost commit would take.
+        for id in decided.iter().rev().take(25) {
+            let (status, found) = service.client.get(&format!("/v1/decisions/{id}")).await;
+            assert_eq!(status, 200, "round {round}: `{id}` was answered and is lost: {found}");
+        }
+        answered.extend(decided);
+    }
+    assert!(answered.len() > KILLS * CALLERS);
+    service.stop();
+}
+
+/// Callers that go on until the service does not answer any more.
+struct Load {
+    stop: Arc<AtomicBool>,
+    callers: Vec<tokio::task::JoinHandle<()>>,
+    decided: Arc<Mutex<Vec<String>>>,
+}
+
+impl Load {
+    async fn finish(self) -> Vec<String> {
+        AtomicBool::store(&self.stop, true, Ordering::Release);
+        for caller in self.callers {
+            caller.await.unwrap();
+        }
+        std::mem::take(&mut self.decided.lock().unwrap())
+    }
+}
+
+async fn load(service: &Service, lasting: Duration) -> Load {
+    let (stop, decided) = (Arc::new(AtomicBool::new(false)), Arc::default());
+    let callers = (0..CALLERS).map(|_| {
+        let (client, stop) = (service.client.clone(), Arc::clone(&stop));
+        let decided: Arc<Mutex<Vec<String>>> = Arc::clone(&decided);
+        tokio::spawn(async move {
+            while !AtomicBool::load(&stop, Ordering::Acquire) {
+                let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+                if status != 200 {
+                    return;
+                }
+                let id = answer["decision_id"].as_str().unwrap().to_owned();
+                decided.lock().unwrap().push(id);
+            }
+        })
+    });
+    let callers = callers.collect();
+    tokio::time::sleep(lasting).await;
+    Load { stop, callers, decided }
+}

@@ -1,0 +1,6 @@
+//! What happens when things go wrong: the service is killed, the database goes away, nodes differ.
+
+mod database;
+mod killed;
+mod nodes;
+mod process;

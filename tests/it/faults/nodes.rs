@@ -1,0 +1,102 @@
+//! Two nodes on one database, one of which hears late of changes: it never permits on what was
+//! revoked before it was asked.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use agent_authority::graph;
+use serde_json::json;
+
+use super::process::allowed;
+use crate::support::{Client, TestApp, Wishes};
+
+const REQUESTS: usize = 20_000;
+const CALLERS: usize = 24;
+
+/// How the late node fared.
+#[derive(Debug, Default)]
+struct Counts {
+    allows: AtomicUsize,
+    stale_allows: AtomicUsize,
+    others: AtomicUsize,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_node_never_permits_what_is_revoked() {
+    let counts = ask_a_late_node(true, REQUESTS).await;
+    let [allows, stale, others] = counts.read();
+    assert_eq!(stale, 0, "{counts:?}");
+    assert!(allows > 0 && others > 0, "{counts:?}");
+}
+
+/// What the fence is for: without it the same load does permit what is revoked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_fence_it_would() {
+    let counts = ask_a_late_node(false, REQUESTS / 10).await;
+    assert!(counts.read()[1] > 0, "{counts:?}");
+}
+
+impl Counts {
+    fn read(&self) -> [usize; 3] {
+        [&self.allows, &self.stale_allows, &self.others]
+            .map(|count| AtomicUsize::load(count, Ordering::Acquire))
+    }
+}
+
+async fn ask_a_late_node(fenced: bool, requests: usize) -> Arc<Counts> {
+    let prompt = TestApp::start().await;
+    let demo = prompt.demo().await;
+    let late = graph::Settings { delay: Duration::from_millis(40), ..Default::default() };
+    let late = prompt.beside(Wishes { graph: late, fenced, ..Wishes::default() }).await;
+    // Odd: the delegation is suspended, and its suspension was answered.
+    let epoch = Arc::new(AtomicU64::new(0));
+    let counts = Arc::new(Counts::default());
+    let left = Arc::new(AtomicUsize::new(requests));
+    let callers: Vec<_> = (0..CALLERS)
+        .map(|_| {
+            let client = late.client(&demo.api_key);
+            tokio::spawn(call(client, Arc::clone(&epoch), Arc::clone(&counts), Arc::clone(&left)))
+        })
+        .collect();
+    let owner = prompt.owner();
+    let path = format!("/api/v1/delegations/{}", demo.delegation_id);
+    while callers.iter().any(|caller| !caller.is_finished()) {
+        let (status, answer) = owner.post(&format!("{path}/suspend"), json!({})).await;
+        assert_eq!(status, 200, "{answer}");
+        epoch.fetch_add(1, Ordering::AcqRel);
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        epoch.fetch_add(1, Ordering::AcqRel);
+        let (status, answer) = owner.post(&format!("{path}/reinstate"), json!({})).await;
+        assert_eq!(status, 200, "{answer}");
+        tokio::time::sleep(Duration::from_millis(80)).await;
+    }
+    counts
+}
+
+async fn call(
+    client: Client,
+    epoch: Arc<AtomicU64>,
+    counts: Arc<Counts>,
+    left: Arc<AtomicUsize>,
+) {
+    let take = |left: usize| left.checked_sub(1);
+    while left.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok() {
+        let begun = AtomicU64::load(&epoch, Ordering::Acquire);
+        let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+        let ended = AtomicU64::load(&epoch, Ordering::Acquire);
+        // Suspended before it was asked, and still when it was answered.
+        let suspended = begun % 2 == 1 && begun == ended;
+        let permitted = status == 200 && answer["decision"] == "allow";
+        let count = match (permitted, suspended) {
+            (true, true) => &counts.stale_allows,
+            (true, false) => &counts.allows,
+            (false, _) => &counts.others,
+        };
+        count.fetch_add(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,130 @@
+//! The real program, started as a stranger would start it, with a database of its own.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::{Value, json};
+
+use crate::support::Client;
+
+/// A folder for a service's data that its unprivileged database can reach too.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new(name: &str) -> Self {
+        let path = PathBuf::from(format!("/var/tmp/authority-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The postmaster's process.
+    pub(super) fn database(&self) -> Option<Pid> {
+        let file = self.0.join("postgres/data/postmaster.pid");
+        let pid = fs::read_to_string(file).ok()?.lines().next()?.parse().ok()?;
+        Some(Pid::from_raw(pid))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Some(pid) = self.database() {
+            let _ = kill(pid, Signal::SIGQUIT);
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running service.
+pub(super) struct Service {
+    child: Child,
+    pub(super) client: Client,
+}
+
+impl Service {
+    /// Starts it and waits for the banner, which shows a live API key.
+    pub(super) fn start(folder: &Folder) -> Self {
+        let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let (main, ops) = (free(), free());
+        let mut child = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
+            .args(["serve", "--listen", &main.to_string(), "--data-dir"])
+            .arg(folder.path())
+            .env("AGENT_AUTHORITY__LISTEN__OPS", ops.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (found, key) = mpsc::channel();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // Reads on after the key: a full pipe would stop the service.
+        std::thread::spawn(move || {
+            let mut said = String::new();
+            for line in lines.map_while(Result::ok) {
+                if let Some(key) = key_in(&line) {
+                    let _ = found.send(Ok(key));
+                }
+                said = line;
+            }
+            let _ = found.send(Err(said));
+        });
+        let token = match key.recv_timeout(Duration::from_secs(90)) {
+            Ok(Ok(key)) => key,
+            Ok(Err(said)) => panic!("the service ended: {said}"),
+            Err(_) => panic!("no banner in 90 s"),
+        };
+        let base = format!("http://{main}");
+        Self { child, client: Client::new(&base, &token) }
+    }
+
+    /// Without a moment to tidy up.
+    pub(super) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// As an operator stops it.
+    pub(super) fn stop(&mut self) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn key_in(line: &str) -> Option<String> {
+    let rest = line.split("Bearer ").nth(1)?;
+    let key: String =
+        rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    key.starts_with("svc_").then_some(key)
+}
+
+/// A request that the demonstration tenant permits.
+pub(super) fn allowed() -> Value {
+    json!({
+        "subject": "svc:agent:acme:invoice-bot",
+        "action": "payment.execute",
+        "purpose": "invoice-settlement",
+        "context": {"amount": 1200, "currency": "EUR", "jurisdiction": "DE"},
+    })
+}

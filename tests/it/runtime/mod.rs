@@ -1,0 +1,121 @@
+//! The decision doors, over every transport, and what they leave on record.
+
+mod idempotency;
+mod proof;
+mod transports;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp};
+
+/// The demonstration tenant with a caller who holds an API key.
+async fn demo() -> (TestApp, Client, String) {
+    let app = TestApp::start().await;
+    let demo = app.demo().await;
+    let client = app.client(&demo.api_key);
+    (app, client, demo.delegation_id)
+}
+
+fn asking(amount: f64, jurisdiction: &str) -> Value {
+    json!({
+        "subject": "svc:agent:acme:invoice-bot",
+        "action": "payment.execute",
+        "purpose": "invoice-settlement",
+        "context": {"amount": amount, "currency": "EUR", "jurisdiction": jurisdiction},
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_three_requests_of_the_banner() {
+    let (_app, client, _) = demo().await;
+    for (amount, place, decision, reason) in [
+        (1200.0, "DE", "allow", "permission_granted"),
+        (25_000.0, "DE", "require_approval", "approval_threshold_breach"),
+        (1200.0, "US", "deny", "jurisdiction_unsupported"),
+    ] {
+        let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
+        let found = (status, &answer["decision"], &answer["reason_code"]);
+        assert_eq!(found, (200, &decision.into(), &reason.into()), "{answer:#}");
+        let held = decision == "require_approval";
+        assert_eq!(answer["approval_id"].is_string(), held, "{answer:#}");
+    }
+}
+
+/// Asking the same question again does not open a second approval request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_held_question_waits_for_one_approval() {
+    let (_app, client, _) = demo().await;
+    let asked = (0..8).map(|_| client.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")));
+    let answers = futures_util::future::join_all(asked).await;
+    let first = &answers[0].1;
+    for (status, answer) in &answers {
+        assert_eq!((*status, &answer["approval_id"]), (200, &first["approval_id"]), "{answer:#}");
+        // Each call is a decision of its own.
+        let same = answer["decision_id"] == first["decision_id"];
+        assert_eq!(same, std::ptr::eq(answer, first));
+    }
+    let (_, other) = client.post("/api/v1/runtime/evaluate", asking(25_001.0, "DE")).await;
+    assert_ne!(other["approval_id"], first["approval_id"]);
+    let id = first["decision_id"].as_str().unwrap();
+    let (_, found) = client.get(&format!("/v1/decisions/{id}")).await;
+    assert_eq!(found["approval_state"], "pending", "{found:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_answers_in_order_and_each_fails_alone() {
+    let (_app, client, delegation) = demo().await;
+    let mut bad = asking(1.0, "DE");
+    bad["context"]["amount"] = json!(0.000_01);
+    let mut named = asking(3.0, "DE");
+    named["delegation_id"] = json!(delegation);
+    let requests = json!({"requests": [asking(1.0, "DE"), bad, asking(2.0, "US"), named]});
+    let (status, answer) = client.post("/v1/decisions:batchEvaluate", requests).await;
+    assert_eq!(status, 200, "{answer:#}");
+    let results = answer["results"].as_array().unwrap();
+    assert_eq!(results.len(), 4);
+    assert_eq!(results[0]["answer"]["reason_code"], "permission_granted");
+    assert_eq!(results[1]["error"]["details"][0]["field"], "context.amount", "{answer:#}");
+    assert_eq!(results[2]["answer"]["reason_code"], "jurisdiction_unsupported");
+    assert_eq!(results[3]["answer"]["decision"], "allow_with_constraints");
+    let (status, _) =
+        client.post("/v1/decisions:batchEvaluate", json!({"requests": []})).await;
+    assert_eq!(status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_may_ask_for_authority_as_recent_as_it_knows() {
+    let (_app, client, _) = demo().await;
+    let mut ask = asking(1.0, "DE");
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let revision = answer["authority_revision"].as_u64().unwrap();
+    ask["at_least_revision"] = revision.into();
+    let (status, _) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    assert_eq!(status, 200);
+    ask["at_least_revision"] = (revision + 1000).into();
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_tells_every_stage() {
+    let (_app, client, _) = demo().await;
+    let mut ask = asking(25_000.0, "DE");
+    ask["explain"] = true.into();
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    let stages: Vec<_> =
+        answer["trace"].as_array().unwrap().iter().map(|stage| &stage["stage"]).collect();
+    assert_eq!(stages, ["authority", "purpose", "rules", "decision"], "{answer:#}");
+}
+
+/// A suspended tenant's keys and decisions stop with the answer to its suspension.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspended_tenant_stops_at_once() {
+    let (app, client, _) = demo().await;
+    let suspended = json!({"state": "suspended"});
+    let (status, answer) = app.owner().patch("/api/v1/tenants/acme", suspended).await;
+    assert_eq!(status, 200, "{answer:#}");
+    let (status, _) = client.post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    assert!(status == 401 || status == 403, "{status}");
+    let (_, answer) = app.owner().post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    assert_eq!(answer["reason_code"], "tenant_inactive", "{answer:#}");
+}

@@ -1,0 +1,69 @@
+//! The record of a decision proves itself to whoever holds the published keys.
+
+use aws_lc_rs::{
+    digest::{SHA256, digest},
+    signature::{ED25519, UnparsedPublicKey},
+};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use serde_json::Value;
+
+use super::{asking, demo};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_verifies_against_the_published_keys() {
+    let (_app, client, _) = demo().await;
+    for (amount, place) in [(1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US")] {
+        let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
+        let id = answer["decision_id"].as_str().unwrap();
+        let (status, found) = client.get(&format!("/v1/decisions/{id}")).await;
+        assert_eq!(status, 200, "{found:#}");
+        assert_eq!(found["evidence_pack"], answer["evidence_pack"]);
+
+        let bytes = serde_json_canonicalizer::to_vec(&found["record"]).unwrap();
+        let hash = hex::encode(digest(&SHA256, &bytes));
+        assert_eq!(found["evidence_pack"]["record_digest"], format!("sha256:{hash}"));
+        // The id is time, then the record's own digest.
+        assert_eq!(id["svc:decision:".len() + 12..], hash[..52]);
+
+        let signature = &found["evidence_pack"]["signature"];
+        let (_, jwks) = client.get("/.well-known/jwks.json").await;
+        let key = key(&jwks, signature["kid"].as_str().unwrap());
+        let value = STANDARD.decode(signature["value"].as_str().unwrap()).unwrap();
+        UnparsedPublicKey::new(&ED25519, &key).verify(&bytes, &value).unwrap();
+        let mut altered = bytes.clone();
+        altered[10] ^= 1;
+        assert!(UnparsedPublicKey::new(&ED25519, &key).verify(&altered, &value).is_err());
+
+        // What was asked stands in the record only as a digest.
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(!text.contains("jurisdiction\":"), "{text}");
+        assert_eq!(found["record"]["verdict"]["reason_code"], answer["reason_code"]);
+    }
+}
+
+fn key(jwks: &Value, kid: &str) -> Vec<u8> {
+    let keys = jwks["keys"].as_array().unwrap();
+    let found = keys.iter().find(|key| key["kid"] == kid).unwrap();
+    URL_SAFE_NO_PAD.decode(found["x"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_tenants_key_sees_no_decision_of_this_one() {
+    let (app, client, _) = demo().await;
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    let path = format!("/v1/decisions/{}", answer["decision_id"].as_str().unwrap());
+    let body = serde_json::json!({"name": "Other", "slug": "other"});
+    let (status, _) = app.owner().post("/api/v1/tenants", body).await;
+    assert_eq!(status, 201);
+    let key = app.api_key("svc:tenant:other", &["runtime:read", "runtime:write"]).await;
+    let (status, _) = app.client(&key).get(&path).await;
+    assert_eq!(status, 404);
+    // Nor does another tenant's agent resolve.
+    let (_, answer) = app.client(&key).post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    assert_eq!(answer["reason_code"], "subject_unknown", "{answer:#}");
+    let (status, _) = app.owner().get(&path).await;
+    assert_eq!(status, 200);
+}

@@ -1,0 +1,123 @@
+//! One meaning over REST, gRPC and gRPC-Web.
+
+use authority_model::{
+    proto::runtime::{
+        Decision, EvaluateRequest, EvaluateResponse, runtime_service_client::RuntimeServiceClient,
+    },
+    wire::Json,
+};
+use prost::Message;
+use serde_json::json;
+use tonic::{Code, Request, metadata::MetadataValue};
+use tonic_types::StatusExt;
+
+use super::demo;
+
+fn asking(amount: i64) -> EvaluateRequest {
+    let context = json!({"amount": amount, "currency": "EUR", "jurisdiction": "DE"});
+    let serde_json::Value::Object(context) = context else { panic!() };
+    EvaluateRequest {
+        subject: "svc:agent:acme:invoice-bot".to_owned(),
+        action: "payment.execute".to_owned(),
+        purpose: "invoice-settlement".to_owned(),
+        context: Some(Json(context)),
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn grpc_decides_and_refuses_with_the_same_words() {
+    let (app, client, _) = demo().await;
+    let mut grpc = RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let bearer: MetadataValue<_> = format!("Bearer {}", client.token).parse().unwrap();
+    let with_key = |message| {
+        let mut request = Request::new(message);
+        request.metadata_mut().insert("authorization", bearer.clone());
+        request
+    };
+    let answer = grpc.evaluate(with_key(asking(1200))).await.unwrap().into_inner();
+    assert_eq!(answer.decision(), Decision::Allow);
+    let held = grpc.evaluate(with_key(asking(25_000))).await.unwrap().into_inner();
+    assert_eq!(held.decision(), Decision::RequireApproval);
+
+    let stranger = grpc.evaluate(asking(1)).await.unwrap_err();
+    assert_eq!(stranger.code(), Code::Unauthenticated);
+    let info = stranger.get_error_details().error_info().unwrap().clone();
+    assert_eq!((info.reason.as_str(), info.domain.as_str()), ("unauthenticated", "authority"));
+
+    let bad = EvaluateRequest { subject: "bot".to_owned(), purpose: String::new(), ..asking(1) };
+    let refused = grpc.evaluate(with_key(bad)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    let details = refused.get_error_details();
+    let fields: Vec<_> =
+        details.bad_request().unwrap().field_violations.iter().map(|v| v.field.as_str()).collect();
+    assert_eq!(fields, ["subject", "purpose"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_decides_over_grpc_web() {
+    let (app, client, _) = demo().await;
+    let message = asking(1200).encode_to_vec();
+    let mut frame = vec![0];
+    frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
+    frame.extend(message);
+    let url = format!("{}/authority.runtime.v1.RuntimeService/Evaluate", app.base_url());
+    let answer = client
+        .http
+        .post(url)
+        .header("content-type", "application/grpc-web+proto")
+        .header("x-grpc-web", "1")
+        .bearer_auth(&client.token)
+        .body(frame)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers()["content-type"], "application/grpc-web+proto");
+    let body = answer.bytes().await.unwrap();
+    let length = u32::from_be_bytes(body[1..5].try_into().unwrap()) as usize;
+    let decided = EvaluateResponse::decode(&body[5..5 + length]).unwrap();
+    assert_eq!(decided.decision(), Decision::Allow);
+    // The trailers come as a last frame.
+    let trailers = String::from_utf8_lossy(&body[5 + length + 5..]).into_owned();
+    assert!(trailers.contains("grpc-status:0"), "{trailers}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reflection_and_health_answer() {
+    use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+    let (app, ..) = demo().await;
+    let channel =
+        tonic::transport::Channel::from_shared(app.base_url().to_owned()).unwrap().connect();
+    let mut health = HealthClient::new(channel.await.unwrap());
+    let asked = HealthCheckRequest { service: String::new() };
+    let answer = health.check(asked).await.unwrap().into_inner();
+    assert_eq!(answer.status, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_anyone_may_read() {
+    let (_app, client, _) = demo().await;
+    for (path, member) in [
+        ("/", "service"),
+        ("/health", "status"),
+        ("/health/ready", "checks"),
+        ("/openapi", "openapi"),
+        ("/.well-known/jwks.json", "keys"),
+        ("/v1/reason-codes", "reason_codes"),
+    ] {
+        let (status, answer) = client.get(path).await;
+        assert_eq!(status, 200, "{path}");
+        assert!(!answer[member].is_null(), "{path}: {answer:#}");
+    }
+    let (_, authority) = client.get("/v1/authority/svc:agent:acme:invoice-bot").await;
+    assert_eq!(authority["grants"][0]["kind"], "delegation", "{authority:#}");
+    let (status, entity) = client.get("/v1/entities/svc:agent:acme:invoice-bot").await;
+    assert_eq!((status, &entity["record"]["name"]), (200, &"invoice-bot".into()));
+    let early = "/v1/entities/svc:agent:acme:invoice-bot?as_of=2020-01-01T00:00:00Z";
+    assert_eq!(client.get(early).await.0, 404);
+    let admit = json!({"subject": "svc:agent:acme:invoice-bot", "purpose": "customer-care",
+        "action": "payment.execute"});
+    let (_, answer) = client.post("/v1/purpose/admit", admit).await;
+    assert_eq!(answer["verdict"], "reject", "{answer:#}");
+}
