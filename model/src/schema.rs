@@ -1,4 +1,4 @@
-//! The tables, as the migrations make them (`diesel print-schema`, with `Array<Text>` patched).
+//! The tables as the migrations make them. Written by `AUTHORITY_UPDATE=1 cargo test --test it schema`.
 
 diesel::table! {
     acts_in (id) {
@@ -33,8 +33,8 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
-        secret_code -> Binary,
-        previous_code -> Nullable<Binary>,
+        secret_code -> Bytea,
+        previous_code -> Nullable<Bytea>,
         previous_until -> Nullable<Timestamptz>,
     }
 }
@@ -67,6 +67,17 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    authority_changes (seq) {
+        seq -> Int8,
+        tenant_id -> Text,
+        tenant_revision -> Int8,
+        table_name -> Text,
+        entity_id -> Text,
+        at -> Timestamptz,
     }
 }
 
@@ -173,6 +184,20 @@ diesel::table! {
         notes -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
+    }
+}
+
+diesel::table! {
+    key_rotations (id) {
+        id -> Text,
+        kid -> Text,
+        successor_kid -> Nullable<Text>,
+        state -> Text,
+        reason -> Nullable<Text>,
+        due_at -> Nullable<Timestamptz>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        ended_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -330,6 +355,19 @@ diesel::table! {
 }
 
 diesel::table! {
+    record_versions (version) {
+        version -> Int8,
+        table_name -> Text,
+        entity_id -> Text,
+        tenant_id -> Nullable<Text>,
+        actor -> Text,
+        valid_from -> Timestamptz,
+        valid_to -> Nullable<Timestamptz>,
+        body -> Nullable<Jsonb>,
+    }
+}
+
+diesel::table! {
     resources (id) {
         id -> Text,
         tenant_id -> Text,
@@ -350,6 +388,36 @@ diesel::table! {
 }
 
 diesel::table! {
+    service_secrets (name) {
+        name -> Text,
+        sealed -> Bytea,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    signing_keys (kid) {
+        kid -> Text,
+        alg -> Text,
+        purpose -> Text,
+        custody_provider -> Text,
+        custody_ref -> Nullable<Text>,
+        status -> Text,
+        managed -> Bool,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        activated_at -> Nullable<Timestamptz>,
+        rotation_due_at -> Nullable<Timestamptz>,
+        rotated_at -> Nullable<Timestamptz>,
+        retired_at -> Nullable<Timestamptz>,
+        revoked_at -> Nullable<Timestamptz>,
+        notes -> Nullable<Text>,
+        public_jwk -> Jsonb,
+        private_key -> Nullable<Bytea>,
+    }
+}
+
+diesel::table! {
     teams (id) {
         id -> Text,
         tenant_id -> Text,
@@ -363,6 +431,13 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    tenant_revisions (tenant_id) {
+        tenant_id -> Text,
+        revision -> Int8,
     }
 }
 
@@ -391,6 +466,15 @@ diesel::table! {
         created_by -> Text,
         updated_at -> Timestamptz,
         deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    time_partitions (table_name) {
+        table_name -> Text,
+        prefix -> Text,
+        span -> Text,
+        made_until -> Timestamptz,
     }
 }
 
@@ -432,6 +516,13 @@ diesel::table! {
         notes -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
+    }
+}
+
+diesel::table! {
+    workspace_slugs (tenant_id, slug) {
+        tenant_id -> Text,
+        slug -> Text,
     }
 }
 

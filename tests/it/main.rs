@@ -1,5 +1,4 @@
 //! The integration tests: one binary, a module a part of the service.
-#![expect(clippy::unwrap_used, reason = "a failing test says where it failed")]
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 

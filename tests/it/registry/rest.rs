@@ -23,8 +23,7 @@ use crate::support::database::Database;
 
 pub(super) struct App {
     pub(super) database: Database,
-    /// How often the graph was waited for.
-    pub(super) caught_up: Arc<AtomicUsize>,
+    caught_up: Arc<AtomicUsize>,
     router: Router,
 }
 
@@ -66,6 +65,11 @@ impl App {
         add_services(&mut services, &registry);
         let router = gateway_rest::router(ROUTES, services.routes().prepare(), TestHost);
         Self { database, caught_up, router }
+    }
+
+    /// How often the graph was waited for.
+    pub(super) fn caught_up(&self) -> usize {
+        self.caught_up.load(Ordering::Relaxed)
     }
 
     /// As the owner.
