@@ -168,7 +168,8 @@ macro_rules! queries {
                     query = query.filter($table::tenant_id.eq(tenant.to_owned()));
                 }
                 queries!(@state $form $table query page);
-                queries!(@alive $form $table query page.deleted);
+                let deleted = page.deleted || page.state == Some("deleted");
+                queries!(@alive $form $table query deleted);
                 query
             };
             let total = match page.count {

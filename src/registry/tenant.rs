@@ -68,8 +68,13 @@ impl Entity for Tenant {
     changes!(tenants, hidden);
 }
 
-fn filtered<'a>(_by: &ListTenantsRequest) -> tenants::BoxedQuery<'a, Pg> {
-    tenants::table.into_boxed()
+/// The live and active, unless others are asked for.
+fn filtered<'a>(by: &ListTenantsRequest) -> tenants::BoxedQuery<'a, Pg> {
+    let query = tenants::table.into_boxed();
+    if by.state.is_some() || by.deleted {
+        return query;
+    }
+    query.filter(tenants::state.eq("active"))
 }
 
 #[tonic::async_trait]

@@ -48,11 +48,6 @@ impl Answer {
 }
 
 impl App {
-    /// How often the graph was waited for.
-    pub(super) fn times_caught_up(&self) -> usize {
-        self.caught_up.load(Ordering::Relaxed)
-    }
-
     pub(super) async fn start() -> Self {
         let database = Database::fresh().await;
         let caught_up = Arc::new(AtomicUsize::new(0));
@@ -70,6 +65,11 @@ impl App {
         add_services(&mut services, &registry);
         let router = gateway_rest::router(ROUTES, services.routes().prepare(), TestHost);
         Self { database, caught_up, router }
+    }
+
+    /// How often the graph was waited for.
+    pub(super) fn caught_up(&self) -> usize {
+        self.caught_up.load(Ordering::Relaxed)
     }
 
     /// As the owner.
