@@ -4,7 +4,7 @@ mod database;
 pub mod demo;
 mod directory;
 mod host;
-mod last_used;
+mod serve;
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,6 +28,9 @@ use futures_util::FutureExt;
 use tonic::service::Routes;
 
 pub use database::{Database, Error as DatabaseError};
+pub use serve::{Failure, serve, with_app};
+
+pub use crate::directory::OPENAPI;
 
 use crate::{
     clock::Clock,
@@ -40,7 +43,7 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    registry::{ApiKeys, Registry, SigningKeys},
+    registry::{ApiKeys, Registry, SigningKeys, add_services, keep_last_used},
     runtime::{Runtime, Settings as RuntimeSettings},
     store::{self, Store},
     transport::Peer,
@@ -140,7 +143,7 @@ impl App {
             .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys)))
             .add_service(health_service);
         let registry = registry(&store, &graph, &keys, &clock);
-        registry.serve(&mut services);
+        add_services(&mut services, &registry);
         let secrets = Arc::new(KeySecrets(keys.clone()));
         services
             .add_service(limited!(ApiKeyServiceServer, ApiKeys { registry, secrets }))
@@ -281,5 +284,5 @@ fn work(keys: &Keys, identity: &Identity, store: &Store) {
     tokio::spawn(async move { refreshed.keep_fresh(KEY_REFRESH).await });
     let partitions = store.clone();
     tokio::spawn(async move { partitions.keep_partitions().await });
-    tokio::spawn(last_used::keep(identity.last_used(), store.clone()));
+    tokio::spawn(keep_last_used(identity.last_used(), store.clone()));
 }

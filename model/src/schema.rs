@@ -1,4 +1,4 @@
-//! The tables, as the migrations make them (`diesel print-schema`, with `Array<Text>` patched).
+//! The tables as the migrations make them. Written by `AUTHORITY_UPDATE=1 cargo test --test it schema`.
 
 diesel::table! {
     acts_in (id) {
@@ -33,8 +33,8 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
-        secret_code -> Binary,
-        previous_code -> Nullable<Binary>,
+        secret_code -> Bytea,
+        previous_code -> Nullable<Bytea>,
         previous_until -> Nullable<Timestamptz>,
     }
 }
@@ -48,6 +48,23 @@ diesel::table! {
         notes -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
+    }
+}
+
+diesel::table! {
+    approvals (id) {
+        id -> Text,
+        tenant_id -> Text,
+        decision_id -> Text,
+        subject -> Text,
+        action -> Text,
+        reason_code -> Text,
+        request_digest -> Bytea,
+        needed -> Int4,
+        roles -> Array<Text>,
+        state -> Text,
+        created_at -> Timestamptz,
+        expires_at -> Timestamptz,
     }
 }
 
@@ -71,6 +88,17 @@ diesel::table! {
 }
 
 diesel::table! {
+    authority_changes (seq) {
+        seq -> Int8,
+        tenant_id -> Text,
+        tenant_revision -> Int8,
+        table_name -> Text,
+        entity_id -> Text,
+        at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     billing_accounts (id) {
         id -> Text,
         tenant_id -> Text,
@@ -86,6 +114,37 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    decision_keys (tenant_id, scope, key) {
+        tenant_id -> Text,
+        scope -> Text,
+        key -> Text,
+        request_sha256 -> Bytea,
+        decision_id -> Text,
+        answer -> Bytea,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    decisions (id) {
+        id -> Text,
+        tenant_id -> Text,
+        subject -> Text,
+        action -> Text,
+        decision -> Text,
+        reason_code -> Text,
+        evaluated_at -> Timestamptz,
+        record -> Bytea,
+        kid -> Text,
+        signature -> Bytea,
+        context -> Bytea,
+        context_salt -> Bytea,
+        facts -> Bytea,
+        facts_salt -> Bytea,
     }
 }
 
@@ -163,6 +222,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    fact_blobs (tenant_id, sha256) {
+        tenant_id -> Text,
+        sha256 -> Bytea,
+        body -> Bytea,
+    }
+}
+
+diesel::table! {
     granted_access_to (id) {
         id -> Text,
         tenant_id -> Text,
@@ -173,6 +240,20 @@ diesel::table! {
         notes -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
+    }
+}
+
+diesel::table! {
+    key_rotations (id) {
+        id -> Text,
+        kid -> Text,
+        successor_kid -> Nullable<Text>,
+        state -> Text,
+        reason -> Nullable<Text>,
+        due_at -> Nullable<Timestamptz>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        ended_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -330,6 +411,19 @@ diesel::table! {
 }
 
 diesel::table! {
+    record_versions (version) {
+        version -> Int8,
+        table_name -> Text,
+        entity_id -> Text,
+        tenant_id -> Nullable<Text>,
+        actor -> Text,
+        valid_from -> Timestamptz,
+        valid_to -> Nullable<Timestamptz>,
+        body -> Nullable<Jsonb>,
+    }
+}
+
+diesel::table! {
     resources (id) {
         id -> Text,
         tenant_id -> Text,
@@ -350,6 +444,36 @@ diesel::table! {
 }
 
 diesel::table! {
+    service_secrets (name) {
+        name -> Text,
+        sealed -> Bytea,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    signing_keys (kid) {
+        kid -> Text,
+        alg -> Text,
+        purpose -> Text,
+        custody_provider -> Text,
+        custody_ref -> Nullable<Text>,
+        status -> Text,
+        managed -> Bool,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        activated_at -> Nullable<Timestamptz>,
+        rotation_due_at -> Nullable<Timestamptz>,
+        rotated_at -> Nullable<Timestamptz>,
+        retired_at -> Nullable<Timestamptz>,
+        revoked_at -> Nullable<Timestamptz>,
+        notes -> Nullable<Text>,
+        public_jwk -> Jsonb,
+        private_key -> Nullable<Bytea>,
+    }
+}
+
+diesel::table! {
     teams (id) {
         id -> Text,
         tenant_id -> Text,
@@ -363,6 +487,13 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    tenant_revisions (tenant_id) {
+        tenant_id -> Text,
+        revision -> Int8,
     }
 }
 
@@ -391,6 +522,15 @@ diesel::table! {
         created_by -> Text,
         updated_at -> Timestamptz,
         deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    time_partitions (table_name) {
+        table_name -> Text,
+        prefix -> Text,
+        span -> Text,
+        made_until -> Timestamptz,
     }
 }
 
@@ -436,6 +576,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    workspace_slugs (tenant_id, slug) {
+        tenant_id -> Text,
+        slug -> Text,
+    }
+}
+
+diesel::table! {
     workspaces (id) {
         id -> Text,
         tenant_id -> Text,
@@ -449,84 +596,5 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
-    }
-}
-
-diesel::table! {
-    record_versions (version) {
-        version -> Int8,
-        table_name -> Text,
-        entity_id -> Text,
-        tenant_id -> Nullable<Text>,
-        actor -> Text,
-        valid_from -> Timestamptz,
-        valid_to -> Nullable<Timestamptz>,
-        body -> Nullable<Jsonb>,
-    }
-}
-
-diesel::table! {
-    authority_changes (seq) {
-        seq -> Int8,
-        tenant_id -> Text,
-        tenant_revision -> Int8,
-        table_name -> Text,
-        entity_id -> Text,
-        at -> Timestamptz,
-    }
-}
-
-diesel::table! {
-    tenant_revisions (tenant_id) {
-        tenant_id -> Text,
-        revision -> Int8,
-    }
-}
-
-diesel::table! {
-    approvals (id) {
-        id -> Text,
-        tenant_id -> Text,
-        decision_id -> Text,
-        subject -> Text,
-        action -> Text,
-        reason_code -> Text,
-        request_digest -> Bytea,
-        needed -> Int4,
-        roles -> Array<Text>,
-        state -> Text,
-        created_at -> Timestamptz,
-        expires_at -> Timestamptz,
-    }
-}
-
-diesel::table! {
-    decisions (id) {
-        id -> Text,
-        tenant_id -> Text,
-        subject -> Text,
-        action -> Text,
-        decision -> Text,
-        reason_code -> Text,
-        evaluated_at -> Timestamptz,
-        record -> Bytea,
-        kid -> Text,
-        signature -> Bytea,
-        context -> Bytea,
-        context_salt -> Bytea,
-        facts -> Bytea,
-        facts_salt -> Bytea,
-    }
-}
-
-diesel::table! {
-    decision_keys (tenant_id, scope, key) {
-        tenant_id -> Text,
-        scope -> Text,
-        key -> Text,
-        request_sha256 -> Bytea,
-        decision_id -> Text,
-        answer -> Bytea,
-        created_at -> Timestamptz,
     }
 }

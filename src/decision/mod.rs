@@ -24,6 +24,7 @@ pub mod moment;
 pub mod pattern;
 pub mod policy;
 pub mod policy_index;
+pub mod policy_text;
 pub mod purpose;
 pub mod reason;
 pub mod records;
@@ -148,3 +149,6 @@ fn valid_until(case: &Case<'_>, choice: &Choice<'_>) -> DateTime<Utc> {
 fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,23 +3,18 @@
 //! A record's text holds one statement or more; each becomes a [`Statement`] of its own, so that
 //! only those that can match an action are evaluated.
 
+use std::{str::FromStr, sync::Arc};
+
 use cedar_policy::{ParseErrors, PolicySet};
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{
     moment::Window,
+    policy_text::split,
     statement::{ActionScope, Statement},
     target::{Aspects, Target},
 };
-use std::str::FromStr;
-
-/// The longest text of one record, in bytes.
-pub const LONGEST_TEXT: usize = 64 * 1024;
-/// The longest single statement, in bytes: what a parser may recurse over.
-pub const LONGEST_STATEMENT: usize = 16 * 1024;
-/// The deepest nesting of brackets.
-pub const DEEPEST_NESTING: usize = 64;
 
 /// What a policy record is, without its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +50,7 @@ impl PolicyError {
 #[derive(Debug)]
 pub struct CompiledPolicy {
     pub reference: PolicyReference,
-    statements: Vec<Statement>,
+    statements: Arc<[Statement]>,
 }
 
 impl CompiledPolicy {
@@ -80,6 +75,13 @@ impl CompiledPolicy {
             .map(|(ordinal, span)| Statement::compile(&reference.id, ordinal, text, span.clone()))
             .collect::<Result<_, _>>()?;
         Ok(Self { reference, statements })
+    }
+
+    /// The same record and text with other applies-to rows or times: nothing is compiled anew.
+    #[must_use]
+    pub fn applied_to(&self, applies_to: Vec<Target>, effective: Window) -> Self {
+        let reference = PolicyReference { applies_to, effective, ..self.reference.clone() };
+        Self { reference, statements: self.statements.clone() }
     }
 
     /// Whether one of the record's applies-to rows matches; no row: everywhere.
@@ -124,52 +126,4 @@ fn parse_error(text: &str, errors: &ParseErrors) -> PolicyError {
         .map_or(0, |label| label.offset());
     let problem = first.map_or_else(|| errors.to_string(), ToString::to_string);
     PolicyError::at(text, offset, problem)
-}
-
-/// Each statement's bytes, from its first token to its semicolon. Done here and not by Cedar's
-/// parser, which tells no places of statements; the caller checks that both count alike.
-fn split(text: &str) -> Result<Vec<std::ops::Range<usize>>, PolicyError> {
-    if text.len() > LONGEST_TEXT {
-        return Err(PolicyError::at(text, 0, "the policy is longer than 64 KiB"));
-    }
-    let mut spans = Vec::new();
-    let mut start = None;
-    let mut depth = 0_usize;
-    let mut bytes = text.bytes().enumerate().peekable();
-    while let Some((place, byte)) = bytes.next() {
-        match byte {
-            b'/' if bytes.peek().is_some_and(|(_, next)| *next == b'/') => {
-                while bytes.next_if(|(_, next)| *next != b'\n').is_some() {}
-                continue;
-            }
-            b'"' => {
-                start.get_or_insert(place);
-                while let Some((_, inner)) = bytes.next() {
-                    match inner {
-                        b'\\' => drop(bytes.next()),
-                        b'"' => break,
-                        _ => {}
-                    }
-                }
-            }
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b';' => {
-                let from = start.take().unwrap_or(place);
-                spans.push(from..place + 1);
-                continue;
-            }
-            _ => {}
-        }
-        if !byte.is_ascii_whitespace() {
-            let from = *start.get_or_insert(place);
-            if depth > DEEPEST_NESTING {
-                return Err(PolicyError::at(text, place, "brackets are nested deeper than 64"));
-            }
-            if place - from > LONGEST_STATEMENT {
-                return Err(PolicyError::at(text, from, "the statement is longer than 16 KiB"));
-            }
-        }
-    }
-    Ok(spans)
 }

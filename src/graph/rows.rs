@@ -49,14 +49,14 @@ macro_rules! authority {
 }
 
 authority! {
-    registry::Tenant, id, row, graph, _id => {
+    registry::Tenant, id, row, graph, id => {
         graph.tenant = Some(Arc::new(tenant(&row)));
         graph.profile = Profile {
             relaxed: row.durability == "relaxed",
             slug: row.slug,
             idp_org_id: row.idp_org_id,
         };
-    }, { graph.tenant = None; };
+    }, { graph.tenant.take_if(|tenant| tenant.id == id); };
 
     registry::Principal, tenant_id, row, graph, id => {
         graph.principals.put(Arc::new(principal(row)));

@@ -1,6 +1,6 @@
 //! API keys: made, given a new secret, revoked. A secret is shown once and stored as a code alone.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use authority_model::{
     proto::keys::{
@@ -21,13 +21,14 @@ use super::{
 };
 use crate::{
     identity::{
-        Caller, Secrets, allow_list,
+        Caller, LastUsed, Secrets, allow_list,
         api_key::{Issued, issue, prefix, public_id, record_id},
     },
     keys,
     store::{self, Scope, Store},
 };
 
+const USES_EVERY: Duration = Duration::from_secs(30);
 const ACTIVE: &str = "active";
 const REVOKED: &str = "revoked";
 /// The scope that only a key of certain agents may hold.
@@ -231,6 +232,17 @@ pub async fn note_uses(
             Ok::<_, store::Error>(())
         })
         .await
+}
+
+/// Writes what `used` notes every half minute, for ever. What fails is lost: it is no more than
+/// when a key was last used.
+pub async fn keep_last_used(used: Arc<LastUsed>, store: Store) {
+    loop {
+        tokio::time::sleep(USES_EVERY).await;
+        if let Err(error) = note_uses(&store, used.drain()).await {
+            tracing::warn!(%error, "the last uses of API keys were not written");
+        }
+    }
 }
 
 #[tonic::async_trait]

@@ -40,9 +40,10 @@ mod uses;
 mod version;
 mod workspace;
 
-pub use api_key::{ApiKeys, note_uses};
+pub use api_key::{ApiKeys, keep_last_used, note_uses};
 pub use error::Error;
 pub use flow::{AfterCommit, Mac, Registry};
+pub use services::add_services;
 pub use signing_key::SigningKeys;
 
 /// What every record's file needs.

@@ -24,30 +24,28 @@ use tonic::service::RoutesBuilder;
 
 use super::Registry;
 
-impl Registry {
-    /// Adds each service to the router's.
-    pub fn serve(&self, routes: &mut RoutesBuilder) {
-        routes
-            .add_service(TenantServiceServer::new(self.clone()))
-            .add_service(LegalEntityServiceServer::new(self.clone()))
-            .add_service(BillingAccountServiceServer::new(self.clone()))
-            .add_service(DomainServiceServer::new(self.clone()))
-            .add_service(PolicyServiceServer::new(self.clone()))
-            .add_service(WorkspaceServiceServer::new(self.clone()))
-            .add_service(ProjectServiceServer::new(self.clone()))
-            .add_service(TeamServiceServer::new(self.clone()))
-            .add_service(PrincipalServiceServer::new(self.clone()))
-            .add_service(ResourceServiceServer::new(self.clone()))
-            .add_service(ModelServiceServer::new(self.clone()))
-            .add_service(ToolServiceServer::new(self.clone()))
-            .add_service(ExternalAppServiceServer::new(self.clone()))
-            .add_service(AuditStreamServiceServer::new(self.clone()))
-            .add_service(PurposeServiceServer::new(self.clone()))
-            .add_service(MemberOfServiceServer::new(self.clone()))
-            .add_service(ActsInServiceServer::new(self.clone()))
-            .add_service(GrantedAccessToServiceServer::new(self.clone()))
-            .add_service(UsesServiceServer::new(self.clone()))
-            .add_service(AppliesToServiceServer::new(self.clone()))
-            .add_service(DelegationServiceServer::new(self.clone()));
-    }
+/// Adds each service of the registry to the router's.
+pub fn add_services(routes: &mut RoutesBuilder, registry: &Registry) {
+    routes
+        .add_service(TenantServiceServer::new(registry.clone()))
+        .add_service(LegalEntityServiceServer::new(registry.clone()))
+        .add_service(BillingAccountServiceServer::new(registry.clone()))
+        .add_service(DomainServiceServer::new(registry.clone()))
+        .add_service(PolicyServiceServer::new(registry.clone()))
+        .add_service(WorkspaceServiceServer::new(registry.clone()))
+        .add_service(ProjectServiceServer::new(registry.clone()))
+        .add_service(TeamServiceServer::new(registry.clone()))
+        .add_service(PrincipalServiceServer::new(registry.clone()))
+        .add_service(ResourceServiceServer::new(registry.clone()))
+        .add_service(ModelServiceServer::new(registry.clone()))
+        .add_service(ToolServiceServer::new(registry.clone()))
+        .add_service(ExternalAppServiceServer::new(registry.clone()))
+        .add_service(AuditStreamServiceServer::new(registry.clone()))
+        .add_service(PurposeServiceServer::new(registry.clone()))
+        .add_service(MemberOfServiceServer::new(registry.clone()))
+        .add_service(ActsInServiceServer::new(registry.clone()))
+        .add_service(GrantedAccessToServiceServer::new(registry.clone()))
+        .add_service(UsesServiceServer::new(registry.clone()))
+        .add_service(AppliesToServiceServer::new(registry.clone()))
+        .add_service(DelegationServiceServer::new(registry.clone()));
 }

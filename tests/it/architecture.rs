@@ -24,11 +24,14 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
     ("directory", &[MIDDLE, &["decision"], FLOOR]),
     ("programme", &[MIDDLE, &["decision"], FLOOR]),
     ("reality", &[MIDDLE, &["decision"], FLOOR]),
-    // Middle: what a neighbour knows is taken as a trait that app.rs implements.
+    // Middle: what a neighbour knows is taken as a trait that app.rs implements. keys/ stands below
+    // the others, since whoever digests or signs does it there.
     ("approvals", &[FLOOR]),
     ("events", &[&["keys"], FLOOR]),       // signs what it sends
-    ("evidence", &[&["decision"], FLOOR]), // replays
-    ("graph", &[&["decision"], FLOOR]),    // answers with the decision's facts
+    // replays; and signs and digests what it records
+    ("evidence", &[&["decision", "keys"], FLOOR]),
+    // answers with the decision's facts; digests policy texts
+    ("graph", &[&["decision", "keys"], FLOOR]),
     ("identity", &[FLOOR]),
     ("keys", &[FLOOR]),
     // Core: pure, see PURE.

@@ -4,6 +4,7 @@
 mod architecture;
 mod command_line;
 mod decision;
+mod fuzz;
 mod identity;
 mod keys;
 mod registry;
@@ -11,3 +12,4 @@ mod schema;
 mod store;
 mod support;
 mod transport;
+mod worlds;

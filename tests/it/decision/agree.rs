@@ -82,7 +82,7 @@ fn explaining_changes_nothing_but_the_trace() {
 /// Sealed as JSON and rebuilt, the facts and the request give the same verdict, byte for byte.
 #[test]
 fn sealed_arguments_replay() {
-    let outcome = runner(2_000).run(&vec(any::<u8>(), 0..700), |bytes| {
+    let outcome = runner(500).run(&vec(any::<u8>(), 0..700), |bytes| {
         let world = worlds::draw(&bytes);
         let request = world.request();
         let verdict = decide(&request, &world.facts, world.at);

@@ -8,7 +8,9 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
-use agent_authority::decision::{CompiledPolicy, PolicyReference, Target, moment::Window};
+use agent_authority::decision::{
+    CompiledPolicy, PolicyError, PolicyReference, Target, moment::Window,
+};
 
 pub(super) const TEXTS: [&str; 14] = [
     r#"@id("m-0") forbid(principal, action, resource)
@@ -60,24 +62,43 @@ pub(super) const TARGETS: [&str; 14] = [
     "jurisdiction:FR",
 ];
 
-/// The record of these statements and rows, compiled once a process.
+/// The record of these statements and rows; its text is compiled once a process.
 pub(super) fn policy(
     statements: &[usize],
     rows: &[usize],
     effective: Window,
 ) -> Arc<CompiledPolicy> {
-    type Known = Mutex<HashMap<String, Arc<CompiledPolicy>>>;
-    static KNOWN: LazyLock<Known> = LazyLock::new(Mutex::default);
-    let numbers: Vec<_> = statements.iter().map(ToString::to_string).collect();
-    let key = format!("{numbers:?} {rows:?} {effective:?}");
+    static KNOWN: LazyLock<Mutex<HashMap<Vec<usize>, CompiledPolicy>>> =
+        LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap();
-    let compiled = known.entry(key).or_insert_with(|| {
+    let compiled = known.entry(statements.to_vec()).or_insert_with(|| {
+        let numbers: Vec<_> = statements.iter().map(ToString::to_string).collect();
         let text: Vec<_> = statements.iter().map(|number| TEXTS[*number]).collect();
-        let applies_to = rows.iter().map(|row| TARGETS[*row].parse::<Target>().unwrap()).collect();
-        let id = format!("pol-{}", numbers.join("-"));
-        let sha256 = numbers.join("-");
-        let reference = PolicyReference { id, version: 1, sha256, applies_to, effective };
-        Arc::new(CompiledPolicy::compile(reference, &text.join("\n")).unwrap())
+        let reference = PolicyReference {
+            id: format!("pol-{}", numbers.join("-")),
+            version: 1,
+            sha256: numbers.join("-"),
+            applies_to: Vec::new(),
+            effective: Window::default(),
+        };
+        CompiledPolicy::compile(reference, &text.join("\n")).unwrap()
     });
-    compiled.clone()
+    let applies_to = rows.iter().map(|row| TARGETS[*row].parse::<Target>().unwrap()).collect();
+    Arc::new(compiled.applied_to(applies_to, effective))
+}
+
+/// A record that forbids everything, everywhere.
+pub(super) fn forbid_all() -> Arc<CompiledPolicy> {
+    compile("forbid(principal, action, resource);").unwrap()
+}
+
+pub(super) fn compile(text: &str) -> Result<Arc<CompiledPolicy>, PolicyError> {
+    let reference = PolicyReference {
+        id: "pol-text".to_owned(),
+        version: 1,
+        sha256: "text".to_owned(),
+        applies_to: Vec::new(),
+        effective: Window::default(),
+    };
+    CompiledPolicy::compile(reference, text).map(Arc::new)
 }

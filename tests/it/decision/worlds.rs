@@ -59,11 +59,15 @@ impl World {
 /// Reads choices from bytes; zeros when they are used up.
 pub(super) struct Dice<'a> {
     bytes: std::slice::Iter<'a, u8>,
+    /// In a mild world little goes wrong, so that the later stages are reached.
+    mild: bool,
 }
 
 impl<'a> Dice<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes: bytes.iter() }
+        let mut dice = Self { bytes: bytes.iter(), mild: false };
+        dice.mild = dice.byte() < 180;
+        dice
     }
 
     fn byte(&mut self) -> u8 {
@@ -76,6 +80,7 @@ impl<'a> Dice<'a> {
 
     /// True in one of `rarity` throws or so.
     fn rarely(&mut self, rarity: u8) -> bool {
+        let rarity = if self.mild { rarity.saturating_mul(8) } else { rarity };
         self.byte() > 255 - 255 / rarity
     }
 
@@ -84,6 +89,11 @@ impl<'a> Dice<'a> {
     }
 
     fn maybe<T>(&mut self, rarity: u8, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        (self.byte() > 255 - 255 / rarity).then(|| make(self))
+    }
+
+    /// A bound: something that a mild world has few of.
+    fn bound<T>(&mut self, rarity: u8, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.rarely(rarity).then(|| make(self))
     }
 
@@ -93,7 +103,7 @@ impl<'a> Dice<'a> {
     }
 
     fn patterns(&mut self) -> Vec<Pattern> {
-        let mut patterns = vec![self.of(&PATTERNS)];
+        let mut patterns = vec![if self.mild { "*" } else { self.of(&PATTERNS) }];
         patterns.extend(self.few(2, |dice| dice.of(&PATTERNS)));
         patterns.iter().map(|text| text.parse().unwrap()).collect()
     }
@@ -111,7 +121,7 @@ impl<'a> Dice<'a> {
     }
 
     fn texts(&mut self, rarity: u8, words: &[&str]) -> Vec<String> {
-        let drawn = self.maybe(rarity, |dice| {
+        let drawn = self.bound(rarity, |dice| {
             let mut list = vec![dice.of(words).to_owned()];
             list.extend(dice.few(1, |dice| dice.of(words).to_owned()));
             list
@@ -128,18 +138,18 @@ impl<'a> Dice<'a> {
             json!({"days": ["tue", "sun"], "from": "00:00", "to": "24:00"}),
         ];
         Bounds {
-            max_amount: self.maybe(4, amount),
-            currency: self.maybe(5, |dice| dice.of(&["EUR", "EUR", "USD"]).to_owned()),
-            max_uses: self.maybe(6, |dice| {
+            max_amount: self.bound(4, amount),
+            currency: self.bound(5, |dice| dice.of(&["EUR", "EUR", "USD"]).to_owned()),
+            max_uses: self.bound(6, |dice| {
                 let window_seconds = dice.of(&[3600, 60, 86400, 0]);
                 MaxUses { count: dice.of(&[10, 3, 1]), window_seconds }
             }),
-            max_total_amount: self.maybe(6, |dice| {
+            max_total_amount: self.bound(6, |dice| {
                 let window_seconds = dice.of(&[3600, 86400]);
                 MaxTotalAmount { amount: amount(dice), window_seconds }
             }),
             jurisdictions: self.texts(6, &["DE", "FR"]),
-            hours: self.maybe(8, |dice| {
+            hours: self.bound(8, |dice| {
                 let index = dice.below(hours.len());
                 serde_json::from_value(hours[index].clone()).unwrap()
             }),
@@ -193,9 +203,10 @@ pub(super) fn draw(bytes: &[u8]) -> World {
         ..Gathered::default()
     };
     gathered.principals = principals(dice);
-    authority(dice, at, &draft, &mut gathered);
+    // The last draws of a short text are all harmless, so what is met last is drawn first.
+    rules(dice, at, &mut gathered);
     things(dice, at, &draft, &mut gathered);
-    rules(dice, at, &draft, &mut gathered);
+    authority(dice, at, &draft, &mut gathered);
     let mut facts = Facts::new(gathered.into());
     for key in counters_needed(&facts.gathered, at) {
         if !dice.rarely(30) {
@@ -237,7 +248,8 @@ fn draft(dice: &mut Dice<'_>) -> Draft {
     Draft {
         tenant_id: text(TENANT),
         subject: text(SUBJECT),
-        delegation_id: dice.maybe(3, |d| text(d.of(&["del-0", "del-1", "del-2", "del-9"]))),
+        delegation_id: dice
+            .maybe(3, |d| text(d.of(&["del-0", "del-0", "del-0", "del-1", "del-9"]))),
         action: text(dice.of(&ACTIONS)),
         tool_id: dice.maybe(3, |d| text(d.of(&["tool-1", "tool-2"]))),
         purpose: dice.maybe(2, |d| text(d.of(&["payroll", "payroll", "refunds"]))),
@@ -487,7 +499,7 @@ fn things(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut 
     }
 }
 
-fn rules(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut Gathered) {
+fn rules(dice: &mut Dice<'_>, at: DateTime<Utc>, gathered: &mut Gathered) {
     let mut policies = dice.few(4, |dice| {
         let mut statements = vec![dice.below(templates::TEXTS.len())];
         statements.extend(dice.few(1, |dice| dice.below(templates::TEXTS.len())));
@@ -506,7 +518,8 @@ fn rules(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut G
     gathered.policies = policies;
     let effect = |dice: &mut Dice<'_>| dice.of(RuntimeEffect::ALL);
     if dice.rarely(4) {
-        gathered.anchors = dice.few(2, |dice| anchor(dice, at).into());
+        let count = dice.below(3);
+        gathered.anchors = (0..count).map(|number| anchor(dice, at, number).into()).collect();
     }
     if dice.rarely(8) {
         gathered.drifts.push(Arc::new(Drift {
@@ -517,12 +530,11 @@ fn rules(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut G
             overridden_until: dice.maybe(4, |dice| at + TimeDelta::seconds(dice.of(&[0, 60]))),
         }));
     }
-    let _ = draft;
 }
 
-fn anchor(dice: &mut Dice<'_>, at: DateTime<Utc>) -> Anchor {
+fn anchor(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Anchor {
     Anchor {
-        id: format!("anchor-{}", dice.below(3)),
+        id: format!("anchor-{number}"),
         version: 1,
         grounds_actions: dice.patterns(),
         grounds_profiles: dice.texts(4, &["payroll", "refunds"]),

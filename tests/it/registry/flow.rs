@@ -1,6 +1,5 @@
 //! What all records share: the five operations, faults, pages, versions, tenants, history.
 
-use std::sync::atomic::Ordering;
 
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::RunQueryDsl;
@@ -42,7 +41,7 @@ async fn a_record_lives_and_ends() {
         let refused = app.call(method, &path, body).await.is(409);
         assert_eq!(refused.body["error"], "record_is_final");
     }
-    assert_eq!(app.caught_up.load(Ordering::Relaxed), 4);
+    assert_eq!(app.times_caught_up(), 4);
     assert_eq!(versions(&app, &id(&made)).await, ["active", "active", "deprecated"]);
 }
 

@@ -9,7 +9,7 @@ use agent_authority::{
     clock::Clock,
     error::ErrorCode,
     identity::{Caller, Standing},
-    registry::Registry,
+    registry::{Registry, add_services},
 };
 use authority_model::rest::ROUTES;
 use axum::{Router, body::Body};
@@ -23,8 +23,7 @@ use crate::support::database::Database;
 
 pub(super) struct App {
     pub(super) database: Database,
-    /// How often the graph was waited for.
-    pub(super) caught_up: Arc<AtomicUsize>,
+    caught_up: Arc<AtomicUsize>,
     router: Router,
 }
 
@@ -49,6 +48,11 @@ impl Answer {
 }
 
 impl App {
+    /// How often the graph was waited for.
+    pub(super) fn times_caught_up(&self) -> usize {
+        self.caught_up.load(Ordering::Relaxed)
+    }
+
     pub(super) async fn start() -> Self {
         let database = Database::fresh().await;
         let caught_up = Arc::new(AtomicUsize::new(0));
@@ -63,7 +67,7 @@ impl App {
             }),
         };
         let mut services = Routes::builder();
-        registry.serve(&mut services);
+        add_services(&mut services, &registry);
         let router = gateway_rest::router(ROUTES, services.routes().prepare(), TestHost);
         Self { database, caught_up, router }
     }

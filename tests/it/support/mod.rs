@@ -1,3 +1,6 @@
 //! What the tests stand on.
 
+pub(crate) mod app;
 pub(crate) mod database;
+
+pub(crate) use app::TestApp;

@@ -1,0 +1,61 @@
+//! What `script/bench` may be told.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Measures decisions a second, latency, CPU and memory.
+#[derive(Parser)]
+#[command(name = "script/bench")]
+pub(crate) struct Arguments {
+    /// Measured seconds a row, at full and again at half load.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seconds: u64,
+    /// What to measure.
+    #[arg(long = "only", value_delimiter = ',', default_values = ["ceiling", "product", "cerbos"])]
+    pub(crate) parts: Vec<Part>,
+    /// The Cerbos program; without one its rows are left out.
+    #[arg(long)]
+    pub(crate) cerbos: Option<PathBuf>,
+    /// Also write the table here.
+    #[arg(long)]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Where the servers keep their data while it runs: on a disk, for fsync to mean something.
+    #[arg(long, default_value = "/var/tmp")]
+    pub(crate) folder: PathBuf,
+    /// `cargo bench` says so.
+    #[arg(long, hide = true)]
+    pub(crate) bench: bool,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+impl Arguments {
+    pub(crate) fn measured(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Serves the ceiling; the bench starts this itself.
+    #[command(hide = true)]
+    Ceiling { port: u16 },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Part {
+    Ceiling,
+    Product,
+    Cerbos,
+}
+
+impl Part {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ceiling => "ceiling",
+            Self::Product => "Agent Authority",
+            Self::Cerbos => "Cerbos",
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Loads one server for a while: full speed (closed loop: a new call for each answer) or a given
+//! rate (open loop: calls fall due whether or not the last one is answered).
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use hdrhistogram::Histogram;
+use tokio::{
+    sync::{
+        Mutex,
+        mpsc::{UnboundedReceiver, unbounded_channel},
+    },
+    task::JoinSet,
+    time::sleep_until,
+};
+
+use crate::{
+    Fault,
+    call::{Call, Protocol, Shape},
+    http1, http2,
+    meter::{Meter, Spent},
+    pace,
+};
+
+/// How long answers may take after the last call.
+const GRACE: Duration = Duration::from_secs(10);
+const LONGEST_MICROSECONDS: u64 = 60_000_000;
+
+#[derive(Clone, Copy)]
+pub(crate) enum Load {
+    Full,
+    /// Calls a second.
+    Rate(f64),
+}
+
+/// When calls fall due, in an open loop. Shared: whichever connection is free takes the next.
+pub(crate) type Due = Arc<Mutex<UnboundedReceiver<Instant>>>;
+
+/// What one connection is given.
+pub(crate) struct Work {
+    pub(crate) window: Window,
+    pub(crate) due: Option<Due>,
+}
+
+/// The time that counts, after the warm-up.
+#[derive(Clone, Copy)]
+pub(crate) struct Window {
+    from: Instant,
+    to: Instant,
+}
+
+impl Window {
+    pub(crate) fn over(&self, now: Instant) -> bool {
+        now >= self.to
+    }
+
+    pub(crate) fn patience(&self) -> Instant {
+        self.to + GRACE
+    }
+
+    fn holds(&self, at: Instant) -> bool {
+        self.from <= at && at < self.to
+    }
+}
+
+/// What came of the calls.
+pub(crate) struct Tally {
+    /// Microseconds, of calls that began in the window; in an open loop they began when due.
+    pub(crate) latency: Histogram<u64>,
+    /// Answered in the window.
+    pub(crate) answered: u64,
+    /// Answered with anything but yes, or not at all.
+    pub(crate) failed: u64,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Result<Self, Fault> {
+        let latency = Histogram::new_with_bounds(1, LONGEST_MICROSECONDS, 3)?;
+        Ok(Self { latency, answered: 0, failed: 0 })
+    }
+
+    pub(crate) fn note(&mut self, window: &Window, begun: Instant, now: Instant, allowed: bool) {
+        if !allowed {
+            self.failed += 1;
+            return;
+        }
+        if window.holds(now) {
+            self.answered += 1;
+        }
+        if window.holds(begun) {
+            let took = now.saturating_duration_since(begun).as_micros();
+            self.latency.saturating_record(u64::try_from(took).unwrap_or(LONGEST_MICROSECONDS));
+        }
+    }
+}
+
+/// One load, measured.
+pub(crate) struct Outcome {
+    pub(crate) tally: Tally,
+    pub(crate) spent: Spent,
+}
+
+/// Loads the server that `meter` watches: `warm` unmeasured, then `measured`.
+pub(crate) async fn drive(
+    call: &Arc<Call>,
+    shape: Shape,
+    load: Load,
+    (warm, measured): (Duration, Duration),
+    meter: &Meter,
+) -> Result<Outcome, Fault> {
+    let begin = Instant::now();
+    let window = Window { from: begin + warm, to: begin + warm + measured };
+    // One queue for all of HTTP/1.1, where a connection is busy with one call; one each in HTTP/2.
+    let queues = match call.protocol {
+        Protocol::Grpc => shape.connections,
+        Protocol::Rest => 1,
+    };
+    let mut due = Vec::new();
+    if let Load::Rate(rate) = load {
+        let (senders, receivers): (Vec<_>, Vec<_>) =
+            (0..queues).map(|_| unbounded_channel()).unzip();
+        due.extend(receivers.into_iter().map(|queue| Arc::new(Mutex::new(queue))));
+        std::thread::spawn(move || pace::pace(rate, begin, window.to, &senders));
+    }
+    let mut connections = JoinSet::new();
+    for number in 0..shape.connections {
+        let work = Work { window, due: due.get(number % queues).cloned() };
+        let call = Arc::clone(call);
+        connections.spawn(async move {
+            match call.protocol {
+                Protocol::Grpc => http2::run(call, shape.streams, work).await,
+                Protocol::Rest => http1::run(call, work).await,
+            }
+        });
+    }
+    sleep_until(window.from.into()).await;
+    let before = meter.read().await?;
+    sleep_until(window.to.into()).await;
+    let after = meter.read().await?;
+    let mut tally = Tally::new()?;
+    while let Some(ended) = connections.join_next().await {
+        let part = ended??;
+        tally.latency.add(&part.latency)?;
+        tally.answered += part.answered;
+        tally.failed += part.failed;
+    }
+    Ok(Outcome { tally, spent: after.since(&before) })
+}

@@ -1,0 +1,98 @@
+//! `script/bench`: decisions a second, their latency and what they cost, beside a bare tonic
+//! service (the ceiling) and Cerbos, on one machine in one run.
+//!
+//! The generator shares the cores with the servers, so it is one thread that writes frames made
+//! ahead and reads no more of an answer than its verdict. `cargo bench --bench load` runs it.
+
+mod arguments;
+mod call;
+mod ceiling;
+mod cerbos;
+mod drive;
+mod http1;
+mod http2;
+mod machine;
+mod meter;
+mod pace;
+mod preflight;
+mod product;
+mod row;
+mod server;
+mod table;
+mod wire;
+
+use std::{error::Error, future::Future, process::ExitCode};
+
+use clap::Parser;
+
+use arguments::{Arguments, Command, Part};
+use row::Report;
+
+type Fault = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Some(Command::Ceiling { port }) => threads().and_then(|runtime| {
+            runtime.block_on(ceiling::serve(port))?;
+            Ok(())
+        }),
+        // `cargo test --benches` runs this binary too, and is no time to measure.
+        None if !arguments.bench => Ok(()),
+        None => measure(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            eprintln!("error: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The ceiling gets what the product's server gets: a thread a core.
+fn threads() -> Result<tokio::runtime::Runtime, Fault> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+fn measure(arguments: &Arguments) -> Result<(), Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let page = runtime.block_on(until_stopped(everything(arguments)))??;
+    println!("{page}");
+    if let Some(path) = &arguments.markdown {
+        std::fs::write(path, page)?;
+    }
+    Ok(())
+}
+
+/// Stopping ends by dropping, so that no server is left running.
+async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Fault> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    tokio::select! {
+        done = work => Ok(done),
+        _ = interrupt.recv() => Err("interrupted".into()),
+        _ = terminate.recv() => Err("terminated".into()),
+    }
+}
+
+async fn everything(arguments: &Arguments) -> Result<String, Fault> {
+    let folder = server::Folder::new(&arguments.folder)?;
+    let machine = machine::Machine::look(folder.path())?;
+    let mut report = Report::default();
+    for part in &arguments.parts {
+        let measured = match part {
+            Part::Ceiling => ceiling::rows(arguments, &folder, &mut report).await,
+            Part::Product => product::rows(arguments, &folder, &mut report).await,
+            Part::Cerbos => cerbos::rows(arguments, &folder, &mut report).await,
+        };
+        if let Err(fault) = measured {
+            report.left_out(part.name(), &fault);
+        }
+    }
+    if report.rows.is_empty() {
+        return Err("nothing could be measured".into());
+    }
+    Ok(table::page(&machine, arguments.seconds, &report))
+}

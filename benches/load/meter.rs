@@ -1,0 +1,160 @@
+//! What a server's processes use: CPU time and memory, from Linux's /proc.
+
+use std::{collections::HashMap, fs, io, path::Path, time::Instant};
+
+use tokio::task::spawn_blocking;
+
+use crate::Fault;
+
+/// Linux counts a process's CPU time for users in these, whatever the kernel's own tick.
+const TICKS_A_SECOND: f64 = 100.0;
+
+/// Watches one server: its process, what that started, and its Postgres apart.
+#[derive(Clone)]
+pub(crate) struct Meter {
+    pub(crate) process: u32,
+}
+
+impl Meter {
+    pub(crate) async fn read(&self) -> Result<Reading, Fault> {
+        let process = self.process;
+        // Reading /proc takes a millisecond, which the generator must not wait for.
+        Ok(spawn_blocking(move || Reading::take(process)).await??)
+    }
+}
+
+/// CPU time so far, in ticks.
+pub(crate) struct Reading {
+    at: Instant,
+    service: u64,
+    postgres: u64,
+    generator: u64,
+    machine: u64,
+    resident: u64,
+}
+
+/// CPU time between two readings, and the memory at the end.
+pub(crate) struct Spent {
+    /// Seconds of CPU.
+    pub(crate) service: f64,
+    /// Seconds of CPU.
+    pub(crate) postgres: f64,
+    /// Seconds of CPU.
+    pub(crate) generator: f64,
+    /// Seconds of CPU that something else on the machine used meanwhile.
+    pub(crate) others: f64,
+    pub(crate) elapsed: f64,
+    /// Bytes, of the service without its Postgres.
+    pub(crate) resident: u64,
+}
+
+impl Reading {
+    fn take(process: u32) -> io::Result<Self> {
+        let processes = all()?;
+        let service = tree(&processes, |id, _| id == process);
+        let postgres =
+            tree(&processes, |id, process| service.contains(&id) && process.name == "postgres");
+        let sum = |ids: &[u32]| ids.iter().map(|id| processes[id].ticks).sum::<u64>();
+        let own = service.iter().filter(|id| !postgres.contains(id));
+        Ok(Self {
+            at: Instant::now(),
+            service: sum(&service) - sum(&postgres),
+            postgres: sum(&postgres),
+            generator: sum(&[std::process::id()]),
+            machine: machine()?,
+            resident: own.map(|&id| resident(id)).sum(),
+        })
+    }
+
+    pub(crate) fn since(&self, before: &Self) -> Spent {
+        let ticks = |now: u64, then: u64| to_float(now.saturating_sub(then)) / TICKS_A_SECOND;
+        let service = ticks(self.service, before.service);
+        let postgres = ticks(self.postgres, before.postgres);
+        let generator = ticks(self.generator, before.generator);
+        let machine = ticks(self.machine, before.machine);
+        Spent {
+            service,
+            postgres,
+            generator,
+            others: (machine - service - postgres - generator).max(0.0),
+            elapsed: self.at.duration_since(before.at).as_secs_f64(),
+            resident: self.resident,
+        }
+    }
+}
+
+struct Process {
+    parent: u32,
+    name: String,
+    /// Its own and its ended children's.
+    ticks: u64,
+}
+
+/// The processes that `root` picks, and all that they started.
+fn tree(processes: &HashMap<u32, Process>, root: impl Fn(u32, &Process) -> bool) -> Vec<u32> {
+    let mut found: Vec<u32> =
+        processes.iter().filter(|&(&id, process)| root(id, process)).map(|(&id, _)| id).collect();
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        let children = processes.iter().filter(|(_, process)| process.parent == parent);
+        let new: Vec<u32> = children.map(|(&id, _)| id).filter(|id| !found.contains(id)).collect();
+        found.extend(new);
+        next += 1;
+    }
+    found
+}
+
+/// The processes at home in `folder`: a Postgres that its service left behind is one.
+pub(crate) fn inside(folder: &Path) -> Vec<u32> {
+    let processes = all().unwrap_or_default();
+    let home = |id: &u32| fs::read_link(format!("/proc/{id}/cwd"));
+    processes.into_keys().filter(|id| home(id).is_ok_and(|home| home.starts_with(folder))).collect()
+}
+
+/// Bytes.
+fn resident(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+fn all() -> io::Result<HashMap<u32, Process>> {
+    let mut processes = HashMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let path = entry?.path();
+        let id = path.file_name().and_then(|name| name.to_str()).and_then(|id| id.parse().ok());
+        // One that is gone by now is no fault.
+        if let Some(id) = id
+            && let Some(process) = one(&path)
+        {
+            processes.insert(id, process);
+        }
+    }
+    Ok(processes)
+}
+
+fn one(path: &Path) -> Option<Process> {
+    let stat = fs::read_to_string(path.join("stat")).ok()?;
+    // proc_pid_stat(5): `id (name) state parent …`, and the name may hold anything.
+    let (head, tail) = stat.rsplit_once(") ")?;
+    let name = head.split_once(" (")?.1.to_owned();
+    let fields: Vec<&str> = tail.split(' ').collect();
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    let ticks = (14..=17).map(number).sum::<Option<u64>>()?;
+    Some(Process { parent: number(4)?.try_into().ok()?, name, ticks })
+}
+
+/// The whole machine's busy ticks: neither idle, waiting for a disk, nor another guest's.
+fn machine() -> io::Result<u64> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let first = stat.lines().next().unwrap_or_default();
+    let fields = first.split_whitespace().skip(1).map(|field| field.parse().unwrap_or(0));
+    let counted = fields.enumerate().filter(|(at, _)| matches!(at, 0..=2 | 5 | 6));
+    Ok(counted.map(|(_, ticks): (usize, u64)| ticks).sum())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "what is measured here is far below 2^53")]
+pub(crate) fn to_float(count: u64) -> f64 {
+    count as f64
+}

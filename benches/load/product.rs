@@ -1,0 +1,170 @@
+//! Agent Authority, started as a stranger would: its own Postgres, fsync on, the demo tenant.
+
+use std::{net::SocketAddr, path::Path, process::Command};
+
+use crate::{
+    Fault,
+    arguments::Arguments,
+    call::{Call, Protocol},
+    http1::Connection,
+    row::Report,
+    server::{Folder, Server, free_address},
+    wire::{self, Message, Value},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
+
+const SUBJECT: &str = "svc:agent:acme:invoice-bot";
+const ACTION: &str = "payment.execute";
+const PURPOSE: &str = "invoice-settlement";
+const CONTEXT: &str = r#"{"amount":1200,"currency":"EUR","jurisdiction":"DE"}"#;
+/// The largest batch that the service takes.
+const BATCH: u32 = 100;
+/// `decision: DECISION_ALLOW`, the first field of every answer.
+const ALLOW: &[u8] = &[0x08, 1];
+/// `decision: DECISION_ALLOW_WITH_CONSTRAINTS`: what the normal form calls an allow that comes with
+/// obligations, as every one does.
+const ALLOW_WITH_CONSTRAINTS: &[u8] = &[0x08, 2];
+
+pub(crate) async fn rows(
+    arguments: &Arguments,
+    folder: &Folder,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    // One server at a time, each on new data.
+    {
+        let (server, address, key) = start("full", folder).await?;
+        let meter = server.meter();
+        let call = evaluate(address, Some(&key));
+        report.measure("Evaluate, gRPC, durable", call, &meter, arguments).await;
+        let call = evaluate_rest(address, &key);
+        report.measure("evaluate, REST, durable", call, &meter, arguments).await;
+        let call = batch_evaluate(address, &key);
+        report.measure("BatchEvaluate of 100, gRPC, durable", call, &meter, arguments).await;
+    }
+    let (server, address, key) = start("relaxed", folder).await?;
+    let call = evaluate(address, Some(&key));
+    report.measure("Evaluate, gRPC, relaxed", call, &server.meter(), arguments).await;
+    Ok(())
+}
+
+async fn start(
+    durability: &'static str,
+    folder: &Folder,
+) -> Result<(Server, SocketAddr, String), Fault> {
+    let address = free_address()?;
+    let data = folder.path().join(durability);
+    let mut command = program(&data);
+    command
+        .args(["serve", "--listen", &address.to_string()])
+        .env("AGENT_AUTHORITY__DECIDE__DURABILITY", durability)
+        .env("AGENT_AUTHORITY__LISTEN__OPS", free_address()?.to_string());
+    let mut server = Server::start(durability, &mut command, folder)?;
+    server.wait(async || ready(address).await).await?;
+    let key = key(&data)?;
+    Ok((server, address, key))
+}
+
+/// The program on this data, and on no other setting of whoever runs the bench.
+fn program(data: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.arg("--data-dir").arg(data);
+    for setting in ["DATABASE_URL", "AGENT_AUTHORITY_CONFIG", "RUST_LOG"] {
+        command.env_remove(setting);
+    }
+    command
+}
+
+async fn ready(address: SocketAddr) -> bool {
+    let call = Call {
+        address,
+        protocol: Protocol::Rest,
+        path: "/health/ready",
+        credential: None,
+        body: Vec::new(),
+        allowed: |_| true,
+        decisions: 0,
+    };
+    match Connection::open(&call).await {
+        Ok(mut connection) => matches!(connection.ask().await, Ok((200, _))),
+        Err(_) => false,
+    }
+}
+
+fn key(data: &Path) -> Result<String, Fault> {
+    let made = program(data)
+        .args(["api-key", "create", "--tenant", "acme", "--scope", "runtime:write"])
+        .output()?;
+    if !made.status.success() {
+        return Err(format!("api-key: {}", String::from_utf8_lossy(&made.stderr)).into());
+    }
+    Ok(format!("Bearer {}", String::from_utf8(made.stdout)?.trim()))
+}
+
+/// One decision over gRPC.
+pub(crate) fn evaluate(address: SocketAddr, key: Option<&str>) -> Call {
+    let request =
+        Message::default().text(1, SUBJECT).text(2, ACTION).text(3, PURPOSE).message(4, &context());
+    Call {
+        address,
+        protocol: Protocol::Grpc,
+        path: "/authority.runtime.v1.RuntimeService/Evaluate",
+        credential: key.map(str::to_owned),
+        body: request.done(),
+        allowed: |answer| answer.starts_with(ALLOW),
+        decisions: 1,
+    }
+}
+
+fn evaluate_rest(address: SocketAddr, key: &str) -> Call {
+    let request = format!(
+        r#"{{"subject":"{SUBJECT}","action":"{ACTION}","purpose":"{PURPOSE}","context":{CONTEXT}}}"#
+    );
+    Call {
+        address,
+        protocol: Protocol::Rest,
+        path: "/api/v1/runtime/evaluate",
+        credential: Some(key.to_owned()),
+        body: request.into_bytes(),
+        allowed: |answer| answer.starts_with(br#"{"decision":"allow""#),
+        decisions: 1,
+    }
+}
+
+fn batch_evaluate(address: SocketAddr, key: &str) -> Call {
+    let request = || {
+        Message::default().text(1, SUBJECT).text(2, ACTION).text(3, PURPOSE).message(9, &context())
+    };
+    let batch = (0..BATCH).fold(Message::default(), |batch, _| batch.message(1, &request()));
+    Call {
+        address,
+        protocol: Protocol::Grpc,
+        path: "/authority.runtime.v1.RuntimeService/BatchEvaluate",
+        credential: Some(key.to_owned()),
+        body: batch.done(),
+        allowed: all_allowed,
+        decisions: BATCH,
+    }
+}
+
+/// Whether each of the batch's results holds an answer (field 1), and that an allow.
+fn all_allowed(mut results: &[u8]) -> bool {
+    let mut allowed = 0;
+    while let Some((_, result, rest)) = wire::first(results) {
+        let Some((1, answer, _)) = wire::first(result) else { return false };
+        if !answer.starts_with(ALLOW) && !answer.starts_with(ALLOW_WITH_CONSTRAINTS) {
+            return false;
+        }
+        allowed += 1;
+        results = rest;
+    }
+    allowed == BATCH
+}
+
+/// What the demo tenant's policies allow: a `google.protobuf.Struct`.
+fn context() -> Message {
+    Message::default()
+        .entry(1, "amount", Value::Number(1200.0))
+        .entry(1, "currency", Value::Text("EUR"))
+        .entry(1, "jurisdiction", Value::Text("DE"))
+}

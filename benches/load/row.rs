@@ -1,0 +1,140 @@
+//! One row: the best shape found, then full speed, then half of it.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    Fault,
+    arguments::Arguments,
+    call::{Call, Protocol, Shape},
+    drive::{Load, Outcome, drive},
+    meter::{Meter, to_float},
+    preflight::preflight,
+};
+
+/// Tried for every gRPC row alike.
+const SHAPES: &[Shape] =
+    &[Shape::new(4, 4), Shape::new(4, 16), Shape::new(16, 16), Shape::new(16, 64)];
+/// Tried where one call holds a hundred decisions.
+const BATCH_SHAPES: &[Shape] = &[Shape::new(2, 1), Shape::new(4, 2), Shape::new(4, 8)];
+const REST_SHAPE: Shape = Shape::new(32, 1);
+
+/// More calls under way only delay each other, unless they bring at least this much more.
+const WORTH: f64 = 1.05;
+/// Calls a connection in an open loop, where the rate bounds them.
+const OPEN_STREAMS: usize = 100;
+
+const TRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_millis(1500));
+const WARM: Duration = Duration::from_secs(2);
+
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    /// Decisions.
+    pub(crate) per_second: f64,
+    /// Microseconds a call.
+    pub(crate) p50: u64,
+    pub(crate) p99: u64,
+    pub(crate) p99_at_half: u64,
+    /// Microseconds of CPU a decision.
+    pub(crate) service: f64,
+    pub(crate) postgres: f64,
+    pub(crate) generator: f64,
+    /// Bytes.
+    pub(crate) resident: u64,
+    pub(crate) failed: u64,
+    /// The part of the machine's CPU that others used meanwhile.
+    pub(crate) others: f64,
+}
+
+/// What has been measured, and what could not be.
+#[derive(Default)]
+pub(crate) struct Report {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Report {
+    /// Measures `call` on the server that `meter` watches.
+    pub(crate) async fn measure(
+        &mut self,
+        name: &'static str,
+        call: Call,
+        meter: &Meter,
+        arguments: &Arguments,
+    ) {
+        eprintln!("{name}");
+        match measure(name, call, meter, arguments).await {
+            Ok(row) => self.rows.push(row),
+            Err(fault) => self.left_out(name, &fault),
+        }
+    }
+
+    pub(crate) fn left_out(&mut self, name: &str, fault: &Fault) {
+        let note = format!("{name}: left out: {fault}");
+        eprintln!("{note}");
+        self.notes.push(note);
+    }
+}
+
+async fn measure(
+    name: &'static str,
+    call: Call,
+    meter: &Meter,
+    arguments: &Arguments,
+) -> Result<Row, Fault> {
+    preflight(&call).await?;
+    let call = Arc::new(call);
+    let shape = best(&call, meter).await?;
+    let timing = (WARM, arguments.measured());
+    let full = drive(&call, shape, Load::Full, timing, meter).await?;
+    let calls = rate(&full);
+    let open = match call.protocol {
+        Protocol::Grpc => Shape::new(shape.connections, OPEN_STREAMS),
+        Protocol::Rest => shape,
+    };
+    let half = drive(&call, open, Load::Rate(calls / 2.0), timing, meter).await?;
+    let decisions = to_float(full.tally.answered) * f64::from(call.decisions);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let micros = |seconds: f64| seconds * 1e6 / decisions;
+    Ok(Row {
+        name,
+        shape,
+        per_second: calls * f64::from(call.decisions),
+        p50: full.tally.latency.value_at_quantile(0.5),
+        p99: full.tally.latency.value_at_quantile(0.99),
+        p99_at_half: half.tally.latency.value_at_quantile(0.99),
+        service: micros(full.spent.service),
+        postgres: micros(full.spent.postgres),
+        generator: micros(full.spent.generator),
+        resident: full.spent.resident,
+        failed: full.tally.failed + half.tally.failed,
+        others: full.spent.others / full.spent.elapsed / to_float(cores as u64),
+    })
+}
+
+/// The fewest calls under way that come close to the highest rate.
+async fn best(call: &Arc<Call>, meter: &Meter) -> Result<Shape, Fault> {
+    let shapes = match (call.protocol, call.decisions) {
+        (Protocol::Rest, _) => return Ok(REST_SHAPE),
+        (Protocol::Grpc, 1) => SHAPES,
+        (Protocol::Grpc, _) => BATCH_SHAPES,
+    };
+    let mut best = None;
+    let mut highest = 0.0;
+    for &shape in shapes {
+        let tried = drive(call, shape, Load::Full, TRY, meter).await?;
+        let rate = rate(&tried);
+        let Shape { connections, streams } = shape;
+        let failed = tried.tally.failed;
+        eprintln!("  {connections} x {streams}: {rate:.0} calls a second, {failed} failed");
+        if failed == 0 && rate > highest * WORTH {
+            (best, highest) = (Some(shape), rate);
+        }
+    }
+    best.ok_or_else(|| "calls failed in every shape".into())
+}
+
+/// Calls a second.
+fn rate(outcome: &Outcome) -> f64 {
+    to_float(outcome.tally.answered) / outcome.spent.elapsed
+}

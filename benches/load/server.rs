@@ -1,0 +1,139 @@
+//! Servers under measurement: started, waited for, and always ended.
+
+use std::{
+    fs::{self, File, Permissions},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+use crate::{
+    Fault,
+    meter::{Meter, inside},
+};
+
+const START: Duration = Duration::from_mins(1);
+const STOP: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A folder of its own for this run, gone after it.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new(parent: &Path) -> Result<Self, Fault> {
+        // A process's folder is told without links.
+        let parent = parent.canonicalize()?;
+        let folder = tempfile::Builder::new().prefix("authority-bench-").tempdir_in(parent)?;
+        // As root, Postgres runs as another user, who must get at its data in here.
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
+        Ok(Self(folder))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// A running server. Dropping it ends it and whatever it started.
+pub(crate) struct Server {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+    folder: PathBuf,
+}
+
+impl Server {
+    /// Starts `command`, its output going to a file in `folder`.
+    pub(crate) fn start(
+        name: &'static str,
+        command: &mut Command,
+        folder: &Folder,
+    ) -> Result<Self, Fault> {
+        let log = folder.path().join(format!("{name}.log"));
+        let output = File::create(&log)?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .map_err(|error| format!("cannot start {name}: {error}"))?;
+        Ok(Self { name, child, log, folder: folder.path().to_owned() })
+    }
+
+    pub(crate) fn meter(&self) -> Meter {
+        Meter { process: self.child.id() }
+    }
+
+    /// Waits until `ready` says so.
+    pub(crate) async fn wait(&mut self, ready: impl AsyncFn() -> bool) -> Result<(), Fault> {
+        let end = Instant::now() + START;
+        while !ready().await {
+            if let Some(status) = self.child.try_wait()? {
+                return Err(format!("{} ended ({status}): {}", self.name, self.said()).into());
+            }
+            if Instant::now() > end {
+                return Err(format!("{} is not ready: {}", self.name, self.said()).into());
+            }
+            sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// Its last words.
+    fn said(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let mut lines: Vec<&str> = log.lines().rev().take(5).collect();
+        lines.reverse();
+        lines.join(" / ")
+    }
+}
+
+impl Server {
+    fn ends_within(&mut self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > end {
+                return false;
+            }
+            thread::sleep(LOOK);
+        }
+        true
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        signal(self.child.id(), Signal::SIGTERM);
+        if !self.ends_within(STOP) {
+            eprintln!("{} did not stop in {STOP:?}; killed", self.name);
+            signal(self.child.id(), Signal::SIGKILL);
+            let _ = self.child.wait();
+        }
+        // A service that was killed or crashed leaves its Postgres running.
+        for process in inside(&self.folder) {
+            signal(process, Signal::SIGQUIT);
+        }
+    }
+}
+
+fn signal(process: u32, signal: Signal) {
+    if let Ok(process) = i32::try_from(process) {
+        // It may be gone already.
+        let _ = kill(Pid::from_raw(process), signal);
+    }
+}
+
+/// An address that nobody listens on now.
+pub(crate) fn free_address() -> Result<SocketAddr, Fault> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}

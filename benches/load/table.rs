@@ -1,0 +1,106 @@
+//! The rows as a table that is Markdown and can be read as it is.
+
+use std::fmt::Write;
+
+use crate::{
+    machine::Machine,
+    row::{Report, Row},
+};
+
+const HEADINGS: [&str; 10] = [
+    "",
+    "per second",
+    "p50",
+    "p99",
+    "p99 at half load",
+    "CPU µs: service",
+    "Postgres",
+    "generator",
+    "resident",
+    "in flight",
+];
+
+/// Above this part of the machine's CPU, what others did is told.
+const NOTEWORTHY: f64 = 0.05;
+
+pub(crate) fn page(machine: &Machine, seconds: u64, report: &Report) -> String {
+    let Report { rows, notes } = report;
+    let mut lines = vec![HEADINGS.map(str::to_owned)];
+    lines.extend(rows.iter().map(cells));
+    let widths: [usize; 10] = std::array::from_fn(|column| {
+        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0).max(3)
+    });
+    let mut page = format!("{machine}; {seconds} s a row.\n\n");
+    for (number, line) in lines.iter().enumerate() {
+        push_line(&mut page, line, &widths);
+        if number == 0 {
+            page.push('|');
+            for (column, width) in widths.iter().enumerate() {
+                let end = if column == 0 { '-' } else { ':' };
+                page.extend(std::iter::repeat_n('-', width + 1));
+                page.push(end);
+                page.push('|');
+            }
+            page.push('\n');
+        }
+    }
+    let notes: Vec<String> = rows.iter().flat_map(remarks).chain(notes.iter().cloned()).collect();
+    if !notes.is_empty() {
+        page.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(page, "- {note}");
+    }
+    page
+}
+
+fn push_line(page: &mut String, line: &[String; 10], widths: &[usize; 10]) {
+    page.push('|');
+    for (column, (cell, &width)) in line.iter().zip(widths).enumerate() {
+        let _ = if column == 0 {
+            write!(page, " {cell:<width$} |")
+        } else {
+            write!(page, " {cell:>width$} |")
+        };
+    }
+    page.push('\n');
+}
+
+fn cells(row: &Row) -> [String; 10] {
+    [
+        row.name.to_owned(),
+        thousands(row.per_second),
+        milliseconds(row.p50),
+        milliseconds(row.p99),
+        milliseconds(row.p99_at_half),
+        format!("{:.1}", row.service),
+        if row.postgres > 0.0 { format!("{:.1}", row.postgres) } else { String::new() },
+        format!("{:.1}", row.generator),
+        format!("{} MB", row.resident / 1_000_000),
+        format!("{} x {}", row.shape.connections, row.shape.streams),
+    ]
+}
+
+fn remarks(row: &Row) -> impl Iterator<Item = String> {
+    let Row { name, failed, others, .. } = row;
+    let refused = (*failed > 0).then(|| format!("{name}: {failed} calls failed, not counted"));
+    let noise = (*others > NOTEWORTHY)
+        .then(|| format!("{name}: others used {:.0} % of the machine meanwhile", others * 100.0));
+    refused.into_iter().chain(noise)
+}
+
+fn milliseconds(microseconds: u64) -> String {
+    format!("{}.{:02} ms", microseconds / 1000, microseconds % 1000 / 10)
+}
+
+fn thousands(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

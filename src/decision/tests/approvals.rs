@@ -1,0 +1,156 @@
+//! What holds, and whose approval meets it.
+
+use super::*;
+use crate::decision::{
+    CompiledPolicy, PolicyReference,
+    levels::{ApprovalState, OversightMode, RiskTier, RuntimeEffect},
+    request::ActionRiskClassification,
+    verdict::ApprovalsNeeded,
+};
+
+fn signed(people: &[(&str, &str)]) -> Vec<Signature> {
+    let sign =
+        |(by, role): &(&str, &str)| Signature { by: (*by).to_owned(), role: (*role).to_owned() };
+    people.iter().map(sign).collect()
+}
+
+fn approval(people: &[(&str, &str)]) -> Approval {
+    Approval {
+        id: "approval-1".to_owned(),
+        state: ApprovalState::Approved,
+        same_question: true,
+        given: signed(people),
+        expires_at: moment("2026-01-06T00:00:00Z"),
+    }
+}
+
+fn risky(tier: RiskTier, mode: Option<OversightMode>) -> World {
+    let mut world = World::sound();
+    let (risk_tier, required_oversight_mode) = (Some(tier), mode);
+    world.draft.action_risk_classification =
+        Some(ActionRiskClassification { risk_tier, required_oversight_mode });
+    world
+}
+
+fn outcome(world: &World) -> (Reason, Option<ApprovalsNeeded>) {
+    let verdict = world.decide();
+    (verdict.reason_code, verdict.approvals_needed)
+}
+
+fn held(count: u32, roles: &[&str]) -> (Reason, Option<ApprovalsNeeded>) {
+    let roles = roles.iter().map(|role| (*role).to_owned()).collect();
+    (Reason::OversightRequired, Some(ApprovalsNeeded { count, roles }))
+}
+
+const GRANTED: (Reason, Option<ApprovalsNeeded>) = (Reason::PermissionGranted, None);
+
+#[test]
+fn an_approval_meets_the_gate() {
+    let mut world = risky(RiskTier::High, Some(OversightMode::TwoPersonWithLegal));
+    assert_eq!(outcome(&world), held(2, &["legal"]));
+    world.draft.approval_id = Some("approval-1".to_owned());
+    assert_eq!(outcome(&world), held(2, &["legal"]), "it does not resolve");
+    let mut cite = |approval: Approval| {
+        world.approval = Some(approval);
+        outcome(&world)
+    };
+    let both = [("ann", "legal"), ("bob", "approver")];
+    assert_eq!(cite(approval(&both)), GRANTED);
+    assert_eq!(cite(approval(&[("ann", "approver"), ("bob", "approver")])), held(2, &["legal"]));
+    assert_eq!(cite(approval(&[("ann", "legal"), ("ann", "approver")])), held(2, &["legal"]));
+    assert_eq!(
+        cite(Approval { state: ApprovalState::Used, ..approval(&both) }),
+        held(2, &["legal"])
+    );
+    assert_eq!(cite(Approval { same_question: false, ..approval(&both) }), held(2, &["legal"]));
+    assert_eq!(cite(Approval { expires_at: now(), ..approval(&both) }), held(2, &["legal"]));
+    assert_eq!(
+        cite(Approval { id: "approval-2".to_owned(), ..approval(&both) }),
+        held(2, &["legal"])
+    );
+}
+
+#[test]
+fn an_allow_claims_the_approval_that_it_cites() {
+    let mut world = risky(RiskTier::High, None);
+    world.draft.approval_id = Some("approval-1".to_owned());
+    world.approval = Some(approval(&[("ann", "legal"), ("bob", "approver")]));
+    assert_eq!(world.decide().claims.approval_id.as_deref(), Some("approval-1"));
+    world.approval = Some(approval(&[("ann", "legal")]));
+    assert_eq!(world.decide().claims.approval_id, None);
+}
+
+#[test]
+fn a_standing_approval_is_the_delegations_own() {
+    let mut world = risky(RiskTier::High, Some(OversightMode::Delegated));
+    world.link(1).standing = signed(&[("ann", "legal"), ("bob", "approver")]);
+    assert_eq!(outcome(&world), held(2, &[]), "never inherited by a child");
+    world.link(0).standing = signed(&[("ann", "legal")]);
+    assert_eq!(outcome(&world), held(2, &[]));
+    world.link(0).standing = signed(&[("ann", "legal"), ("bob", "approver")]);
+    assert_eq!(outcome(&world), GRANTED);
+    assert_eq!(world.decide().claims.approval_id, None);
+    world.link(1).standing.clear();
+    world.link(1).needs_standing_approval = true;
+    assert_eq!(outcome(&world), held(2, &[]), "an ancestor lacks the one it needs");
+}
+
+#[test]
+fn a_delegation_that_needs_a_standing_approval_holds_without() {
+    let mut world = World::sound();
+    world.link(0).needs_standing_approval = true;
+    assert_eq!(outcome(&world), held(1, &[]));
+    world.link(0).standing = signed(&[("ann", "approver")]);
+    assert_eq!(outcome(&world), GRANTED);
+}
+
+#[test]
+fn nothing_declared_passes_unless_the_tenant_wants_it() {
+    let demand = |w: &mut World| {
+        Arc::make_mut(w.gathered.tenant.as_mut().unwrap()).require_declaration = true;
+    };
+    assert_eq!(code(demand), Reason::DeclarationRequired);
+}
+
+#[test]
+fn no_approval_meets_a_revalidation() {
+    let mut world = risky(RiskTier::High, None);
+    let mut drift = Drift {
+        id: "drift-1".to_owned(),
+        actor_id: None,
+        action: None,
+        effect: RuntimeEffect::RequireHumanReview,
+        overridden_until: None,
+    };
+    world.gathered.drifts = vec![drift.clone().into()];
+    let verdict = world.decide();
+    assert_eq!(verdict.reasons, [Reason::RealityReviewRequired, Reason::OversightRequired]);
+    world.draft.approval_id = Some("approval-1".to_owned());
+    world.approval = Some(approval(&[("ann", "legal"), ("bob", "approver")]));
+    assert_eq!(outcome(&world), GRANTED);
+    drift.effect = RuntimeEffect::RequireRevalidation;
+    world.gathered.drifts.push(drift.into());
+    assert_eq!(outcome(&world), (Reason::RealityRevalidationRequired, None));
+}
+
+#[test]
+fn one_approval_serves_all_holds() {
+    let text = r#"@decision("require_approval") @approvals("3") @obligation("review.after")
+        forbid(principal, action, resource);"#;
+    let reference = PolicyReference {
+        id: "pol-1".to_owned(),
+        version: 1,
+        sha256: String::new(),
+        applies_to: Vec::new(),
+        effective: Window::default(),
+    };
+    let mut world = risky(RiskTier::High, Some(OversightMode::TwoPersonWithLegal));
+    world.gathered.policies = vec![CompiledPolicy::compile(reference, text).unwrap().into()];
+    let verdict = world.decide();
+    assert_eq!(verdict.reasons, [Reason::ApprovalThresholdBreach, Reason::OversightRequired]);
+    let needed = verdict.approvals_needed.unwrap();
+    assert_eq!((needed.count, needed.roles), (3, vec!["legal".to_owned()]));
+    world.draft.approval_id = Some("approval-1".to_owned());
+    world.approval = Some(approval(&[("ann", "legal"), ("bob", "admin"), ("cy", "approver")]));
+    assert_eq!(world.decide().obligations, ["audit.emit", "review.after"]);
+}

@@ -1,0 +1,222 @@
+//! One world in which all is well, and what each single change to it comes to.
+
+mod approvals;
+mod attenuation;
+mod authority_rows;
+mod purposes;
+mod reality_rows;
+mod requests;
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+
+use super::{
+    Draft, Facts, Gathered, Pattern, Reason, Request, Verdict, counters_needed, decide,
+    facts::*,
+    levels::{AccessLevel, Decision, DelegationState, PrincipalClass},
+    moment::Window,
+};
+
+const TENANT: &str = "svc:tenant:t";
+const HUMAN: &str = "svc:ent:t:principal:h";
+const PARENT_AGENT: &str = "svc:agent:t:b";
+const SUBJECT: &str = "svc:agent:t:a";
+
+/// A Monday morning.
+fn now() -> DateTime<Utc> {
+    "2026-01-05T10:30:00Z".parse().unwrap()
+}
+
+fn moment(text: &str) -> DateTime<Utc> {
+    text.parse().unwrap()
+}
+
+fn patterns(texts: &[&str]) -> Vec<Pattern> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+/// A request and its facts, to be spoilt.
+struct World {
+    draft: Draft,
+    gathered: Gathered,
+    spent: Option<i64>,
+    approval: Option<Approval>,
+}
+
+impl World {
+    /// A delegation named, of depth two; tool, purpose, resource, workspace and project named.
+    fn sound() -> Self {
+        let draft = Draft {
+            tenant_id: TENANT.to_owned(),
+            subject: SUBJECT.to_owned(),
+            delegation_id: Some("del-1".to_owned()),
+            action: "payment.execute".to_owned(),
+            tool_id: Some("tool-1".to_owned()),
+            purpose: Some("payroll".to_owned()),
+            resource_id: Some("res-1".to_owned()),
+            workspace_id: Some("ws-1".to_owned()),
+            project_id: Some("proj-1".to_owned()),
+            context: json!({"amount": 100, "currency": "EUR", "jurisdiction": "DE"})
+                .as_object()
+                .cloned()
+                .unwrap(),
+            ..Draft::default()
+        };
+        Self { draft, gathered: sound_facts(), spent: Some(0), approval: None }
+    }
+
+    fn decide(&self) -> Verdict {
+        let mut facts = Facts::new(self.gathered.clone().into());
+        for key in counters_needed(&facts.gathered, now()) {
+            facts.spent.0.extend(self.spent.map(|used| (key, used)));
+        }
+        facts.approval.clone_from(&self.approval);
+        decide(&Request::new(self.draft.clone()).unwrap(), &facts, now())
+    }
+
+    fn link(&mut self, place: usize) -> &mut Delegation {
+        Arc::make_mut(&mut self.gathered.delegations[0].0[place])
+    }
+
+    fn uses(&mut self, id: &str, used: Used) -> &mut UsesRow {
+        let constraints = Constraints::Bounds(Box::default());
+        let id = id.to_owned();
+        let row = UsesRow { id, allowed: true, window: Window::default(), constraints };
+        self.gathered.uses.push(Uses { row: row.into(), used });
+        let last = self.gathered.uses.len() - 1;
+        Arc::make_mut(&mut self.gathered.uses[last].row)
+    }
+}
+
+fn sound_facts() -> Gathered {
+    let principal = |id: &str, class| {
+        Arc::new(Principal { id: id.to_owned(), class, name: "x".to_owned(), active: true })
+    };
+    let tenant = Tenant {
+        id: TENANT.to_owned(),
+        active: true,
+        require_declaration: false,
+        gate: Vec::new(),
+        valid_for_seconds: 60,
+    };
+    Gathered {
+        revision: 1,
+        tenant: Some(tenant.into()),
+        subject: Some(principal(SUBJECT, PrincipalClass::Agent)),
+        delegations: vec![Chain(vec![
+            link("del-1", Some("del-0"), PARENT_AGENT, SUBJECT).into(),
+            link("del-0", None, HUMAN, PARENT_AGENT).into(),
+        ])],
+        principals: vec![
+            principal(HUMAN, PrincipalClass::Human),
+            principal(PARENT_AGENT, PrincipalClass::Agent),
+        ],
+        purpose: Some(Arc::new(Purpose {
+            id: "purpose-1".to_owned(),
+            slug: "payroll".to_owned(),
+            active: true,
+            allowed_actions: patterns(&["payment.*"]),
+            principal_classes: Vec::new(),
+            jurisdictions: Vec::new(),
+            window: Window::default(),
+        })),
+        tool: Some(tool("tool-1").into()),
+        ..places()
+    }
+}
+
+/// Resource, workspace and project, with the rows that open them.
+fn places() -> Gathered {
+    let grant = |id: &str, resource_id: &str, grantee_id: &str| {
+        let grantee_kind = "principal".to_owned();
+        let access_level = AccessLevel::Execute;
+        let (id, resource_id) = (id.to_owned(), resource_id.to_owned());
+        let grantee_id = grantee_id.to_owned();
+        Arc::new(Grant { id, resource_id, grantee_id, grantee_kind, access_level })
+    };
+    Gathered {
+        resource: Some(Arc::new(Resource {
+            id: "res-1".to_owned(),
+            kind: "bank_account".to_owned(),
+            name: "giro".to_owned(),
+            sensitivity: None,
+            live: true,
+        })),
+        workspace: Some(Arc::new(Workspace { id: "ws-1".to_owned(), live: true })),
+        project: Some(Arc::new(Project {
+            id: "proj-1".to_owned(),
+            live: true,
+            workspace_id: None,
+            visible_in_workspaces: vec!["ws-1".to_owned()],
+        })),
+        acts_in: vec![Arc::new(ActsIn {
+            id: "acts-1".to_owned(),
+            workspace_id: "ws-1".to_owned(),
+            window: Window::default(),
+            allowed_actions: None,
+        })],
+        grants: vec![grant("grant-1", "res-1", HUMAN), grant("grant-2", "proj-1", SUBJECT)],
+        ..Gathered::default()
+    }
+}
+
+fn link(id: &str, parent: Option<&str>, delegator: &str, delegate: &str) -> Delegation {
+    Delegation {
+        id: id.to_owned(),
+        version: 1,
+        parent_id: parent.map(str::to_owned),
+        delegator_id: delegator.to_owned(),
+        delegate_id: delegate.to_owned(),
+        state: DelegationState::Active,
+        window: Window::default(),
+        actions: patterns(&["payment.*"]),
+        bounds: super::Bounds::default(),
+        can_delegate: true,
+        needs_standing_approval: false,
+        standing: Vec::new(),
+    }
+}
+
+fn tool(id: &str) -> Tool {
+    Tool {
+        id: id.to_owned(),
+        live: true,
+        actions: patterns(&["payment.execute"]),
+        requires: Vec::new(),
+        access_level: None,
+        action_declaration: None,
+        action_risk_classification: None,
+    }
+}
+
+/// The code that the world's decision names after it was spoilt so.
+fn code(spoil: impl FnOnce(&mut World)) -> Reason {
+    let mut world = World::sound();
+    spoil(&mut world);
+    let verdict = world.decide();
+    assert_eq!(verdict.reasons.first(), Some(&verdict.reason_code));
+    let granted = verdict.reason_code == Reason::PermissionGranted;
+    assert_eq!(granted, verdict.decision.permits());
+    verdict.reason_code
+}
+
+#[test]
+fn the_sound_world_is_permitted() {
+    let verdict = World::sound().decide();
+    assert_eq!(verdict.decision, Decision::AllowWithConstraints);
+    assert_eq!(verdict.reasons, [Reason::PermissionGranted]);
+    assert_eq!(verdict.obligations, ["audit.emit"]);
+    assert_eq!(verdict.stop_conditions, ["actor.stop_signal", "delegation.revoked"]);
+    assert_eq!(verdict.valid_until, Some(moment("2026-01-05T10:31:00Z")));
+    let authority = verdict.authority.unwrap();
+    assert_eq!((authority.id.as_str(), authority.chain.len()), ("del-1", 2));
+}
+
+#[test]
+fn an_allow_is_good_until_the_first_end() {
+    let mut world = World::sound();
+    world.link(1).window.until = Some(moment("2026-01-05T10:30:20Z"));
+    assert_eq!(world.decide().valid_until, Some(moment("2026-01-05T10:30:20Z")));
+}

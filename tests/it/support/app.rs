@@ -1,0 +1,173 @@
+//! The whole service in this process, on a database of its own, listening on a real socket.
+
+use std::sync::Arc;
+
+use agent_authority::{
+    app::{App, Parts},
+    clock::Clock,
+    config::Config,
+    graph,
+    identity::dev_provider::Holder,
+    keys::KeyRing,
+    transport::{self, Shutdown, Surfaces},
+};
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::database::Database;
+
+/// A running service. Dropping it ends it.
+pub(crate) struct TestApp {
+    pub(crate) database: Arc<Database>,
+    pub(crate) app: App,
+    base_url: String,
+    owner: String,
+    ring: String,
+    shutdown: Shutdown,
+}
+
+/// What a test may want otherwise.
+#[derive(Clone, Default)]
+pub(crate) struct Wishes {
+    pub(crate) graph: graph::Settings,
+    pub(crate) clock: Clock,
+}
+
+impl TestApp {
+    pub(crate) async fn start() -> Self {
+        Self::wished(Wishes::default()).await
+    }
+
+    pub(crate) async fn wished(wishes: Wishes) -> Self {
+        let ring = KeyRing::generate().unwrap();
+        Self::node(Arc::new(Database::fresh().await), ring, wishes).await
+    }
+
+    /// Another node on the same database.
+    pub(crate) async fn beside(&self, wishes: Wishes) -> Self {
+        Self::node(Arc::clone(&self.database), self.ring.clone(), wishes).await
+    }
+
+    async fn node(database: Arc<Database>, ring: String, wishes: Wishes) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut config = Config::default();
+        config.listen.main = listener.local_addr().unwrap();
+        let parts = Parts {
+            store: database.store(),
+            ring: KeyRing::parse(&ring).unwrap(),
+            clock: wishes.clock,
+            graph: wishes.graph,
+            config: config.clone(),
+        };
+        let app = App::build(parts).await.unwrap();
+        let settings = transport::Settings::new(&config, Surfaces::ALL);
+        let router = transport::dress(app.router.clone(), &settings);
+        let shutdown = Shutdown::default();
+        tokio::spawn(transport::serve(listener, router, shutdown.wait(), settings));
+        let holder = Holder::Owner { email: "owner@example.org".to_owned() };
+        let owner = app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap();
+        Self { database, base_url: config.public_url(), owner, ring, shutdown, app }
+    }
+
+    pub(crate) fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    pub(crate) fn owner_token(&self) -> &str {
+        &self.owner
+    }
+
+    /// A JWT of a tenant's member.
+    pub(crate) fn member_token(&self, tenant_id: &str, role: &str) -> String {
+        let holder = Holder::Member {
+            tenant_id: tenant_id.to_owned(),
+            role: role.to_owned(),
+            email: format!("{role}@example.org"),
+        };
+        self.app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap()
+    }
+
+    /// REST as the owner.
+    pub(crate) fn owner(&self) -> Client {
+        self.client(&self.owner)
+    }
+
+    /// REST with any credential.
+    pub(crate) fn client(&self, token: &str) -> Client {
+        Client { base: self.base_url.clone(), token: token.to_owned(), http: http() }
+    }
+
+    /// A new API key of a tenant.
+    pub(crate) async fn api_key(&self, tenant_id: &str, scopes: &[&str]) -> String {
+        let body = json!({"tenant_id": tenant_id, "label": "test", "scopes": scopes});
+        let (status, made) = self.owner().post("/api/v1/api-keys", body).await;
+        assert_eq!(status, 201, "{made:#}");
+        made["secret"].as_str().unwrap().to_owned()
+    }
+
+    /// The demonstration tenant, and an API key for it.
+    pub(crate) async fn demo(&self) -> agent_authority::app::demo::Demo {
+        agent_authority::app::demo::seed(&self.app.router, &self.owner).await.unwrap()
+    }
+}
+
+impl Drop for TestApp {
+    fn drop(&mut self) {
+        self.shutdown.begin();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tests reach only loopback")]
+fn http() -> reqwest::Client {
+    reqwest::Client::new()
+}
+
+/// REST with one credential.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) base: String,
+    pub(crate) token: String,
+    pub(crate) http: reqwest::Client,
+}
+
+impl Client {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        self.call("POST", path, Some(body), &[]).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> (u16, Value) {
+        self.call("PATCH", path, Some(body), &[]).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
+        self.call("GET", path, None, &[]).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> (u16, Value) {
+        self.call("DELETE", path, None, &[]).await
+    }
+
+    /// Any call; a body that is no JSON comes back as null.
+    pub(crate) async fn call(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+        headers: &[(&str, &str)],
+    ) -> (u16, Value) {
+        let method = method.parse().unwrap();
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        request = request.bearer_auth(&self.token);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        match request.send().await {
+            Ok(answer) => (answer.status().as_u16(), answer.json().await.unwrap_or_default()),
+            Err(error) => (0, json!({"error": error.to_string()})),
+        }
+    }
+}
