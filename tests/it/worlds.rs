@@ -206,11 +206,17 @@ async fn ask(
     let body = normal_form(names, step.body.clone());
     let asker = step.expected.asker.as_deref().map(|name| names.secret(name));
     let answers = doors.ask(&body, asker).await;
-    let mut problems = String::new();
+    // Doors that err alike are one line: the decision is at fault, not the door.
+    let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for answer in &answers {
         for problem in faults(&step.expected, answer) {
-            let _ = write!(problems, "\n        {}: {problem}", answer.door);
+            alike.entry(problem).or_default().push(answer.door);
         }
+    }
+    let mut problems = String::new();
+    for (problem, at) in alike {
+        let at = if at.len() == answers.len() { "every door".into() } else { at.join(", ") };
+        let _ = write!(problems, "\n        {at}: {problem}");
     }
     for problem in disagreements(&answers) {
         let _ = write!(problems, "\n        {problem}");
