@@ -96,6 +96,7 @@ impl Parts {
         };
         let graph = graph::Settings {
             max_staleness: Duration::from_secs(config.decide.max_staleness_seconds),
+            valid_for_seconds: config.decide.valid_for_seconds.try_into().unwrap_or(u32::MAX),
             ..graph::Settings::default()
         };
         Ok(Self { config, store, ring, clock: Clock::default(), graph, fenced: true })
@@ -147,7 +148,7 @@ impl App {
             .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys)))
             .add_service(health_service);
         let registry = registry(&store, &graph, &keys, &clock);
-        add_services(&mut services, &registry);
+        add_services(&mut services, &registry, GRPC_LIMIT);
         let secrets = Arc::new(KeySecrets(keys.clone()));
         services
             .add_service(limited!(ApiKeyServiceServer, ApiKeys { registry, secrets }))

@@ -1,7 +1,8 @@
 -- Decisions and what belongs to them. Nothing here is ever changed, but for an approval's state
 -- and the answer kept beside an idempotency key.
 
--- Large facts, once each: policy texts, authority facts. Named by their SHA-256.
+-- Gathered facts, once each, named by their SHA-256. Policies stand in them by the digest of their
+-- text, which policy_versions keeps.
 CREATE TABLE fact_blobs (
     tenant_id text COLLATE "C" NOT NULL,
     sha256 bytea NOT NULL CHECK (length(sha256) = 32),

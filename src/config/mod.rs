@@ -100,12 +100,12 @@ pub struct Keys {
 pub struct Decide {
     /// A graph whose tail is older refuses to decide.
     pub max_staleness_seconds: u64,
-    /// How long an answer may be acted upon.
+    /// How long an allow is good for, where its tenant says nothing.
     pub valid_for_seconds: u64,
     pub durability: Durability,
 }
 
-/// Whether Postgres flushes before an answer (a tenant may choose otherwise).
+/// Whether Postgres flushes before an answer; a tenant may choose `relaxed` for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
@@ -237,7 +237,7 @@ impl Default for Database {
 
 impl Default for Decide {
     fn default() -> Self {
-        Self { max_staleness_seconds: 5, valid_for_seconds: 30, durability: Durability::Full }
+        Self { max_staleness_seconds: 5, valid_for_seconds: 60, durability: Durability::Full }
     }
 }
 

@@ -21,6 +21,18 @@ pub enum Undoing {
     Final,
 }
 
+impl Undoing {
+    /// The variant that the word names, if any.
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "undone" => Some(Self::Undone),
+            "compensated" => Some(Self::Compensated),
+            "final" => Some(Self::Final),
+            _ => None,
+        }
+    }
+}
+
 /// One rule that a tenant lays over the table: from these members up, at least this oversight.
 /// It reaches all that is riskier too, so that no tightening can make the gate fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -130,6 +130,7 @@ impl Graph {
         if let Some(cell) = self.tenants.read().get(tenant_id) {
             return Arc::clone(cell);
         }
-        Arc::clone(self.tenants.write().entry(tenant_id.into()).or_default())
+        let empty = || Cell::new(RwLock::new(TenantGraph::new(self.settings.valid_for_seconds)));
+        Arc::clone(self.tenants.write().entry(tenant_id.into()).or_insert_with(empty))
     }
 }

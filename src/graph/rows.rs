@@ -15,8 +15,10 @@ use super::{
 };
 use crate::decision::{
     bounds::{Bounds, MaxTotalAmount, MaxUses},
-    facts::default_validity,
-    levels::{AccessLevel, DelegationState, PrincipalClass, RiskTier},
+    gate::{Tightening, Undoing},
+    levels::{
+        AccessLevel, DelegationState, EffectClass, Oversight, PrincipalClass, RiskTier,
+    },
     moment::Window,
     pattern::Pattern,
     records,
@@ -50,7 +52,7 @@ macro_rules! authority {
 
 authority! {
     registry::Tenant, id, row, graph, id => {
-        graph.tenant = Some(Arc::new(tenant(&row)));
+        graph.tenant = Some(Arc::new(tenant(&row, graph.valid_for_seconds)));
         graph.profile = Profile {
             relaxed: row.durability == "relaxed",
             slug: row.slug,
@@ -170,13 +172,41 @@ authority! {
     }, { graph.applies_to.remove(id); };
 }
 
-fn tenant(row: &registry::Tenant) -> records::Tenant {
+fn tenant(row: &registry::Tenant, valid_for_seconds: u32) -> records::Tenant {
+    let own = row.valid_for_seconds.and_then(|seconds| u32::try_from(seconds).ok());
+    let rules = row.gate.iter().flat_map(|gate| &gate.tightenings);
     records::Tenant {
         id: row.id.clone(),
         active: row.state == "active" && row.deleted_at.is_none(),
         require_declaration: row.require_declaration,
-        gate: Vec::new(),
-        valid_for_seconds: default_validity(),
+        gate: rules.map(tightening).collect(),
+        valid_for_seconds: own.unwrap_or(valid_for_seconds),
+    }
+}
+
+/// One that cannot be read asks for everything: nothing passes the gate then.
+fn tightening(rule: &registry::Tightening) -> Tightening {
+    let tier = rule.risk_tier.as_deref().map_or(Some(RiskTier::Minimal), RiskTier::from_word);
+    let class = rule.effect_class.as_deref();
+    let class = class.map_or(Some(EffectClass::Informational), EffectClass::from_word);
+    let undoing = rule.undoing.as_deref().map_or(Some(Undoing::Undone), Undoing::from_word);
+    let oversight = Oversight::from_word(&rule.oversight);
+    let read = |risk_tier, effect_class, undoing, oversight| Tightening {
+        risk_tier,
+        effect_class,
+        undoing,
+        oversight,
+    };
+    match (tier, class, undoing, oversight) {
+        (Some(tier), Some(class), Some(undoing), Some(oversight)) => {
+            read(tier, class, undoing, oversight)
+        }
+        _ => read(
+            RiskTier::Minimal,
+            EffectClass::Informational,
+            Undoing::Undone,
+            Oversight::Prohibited,
+        ),
     }
 }
 

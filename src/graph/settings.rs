@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::decision::facts::default_validity;
+
 /// The tail's pace and patience.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -9,6 +11,8 @@ pub struct Settings {
     pub max_staleness: Duration,
     /// How often the log is looked at when no notification comes.
     pub poll: Duration,
+    /// How long an allow is good for, where its tenant says nothing.
+    pub valid_for_seconds: u32,
     /// Held back before each round: tests slow a tail down with it.
     pub delay: Duration,
 }
@@ -18,6 +22,7 @@ impl Default for Settings {
         Self {
             max_staleness: Duration::from_secs(5),
             poll: Duration::from_millis(500),
+            valid_for_seconds: default_validity(),
             delay: Duration::ZERO,
         }
     }

@@ -21,6 +21,8 @@ pub struct TenantGraph {
     /// The tenant's revision that this shows.
     pub revision: i64,
     pub profile: Profile,
+    /// How long an allow is good for, where the tenant says nothing.
+    pub(super) valid_for_seconds: u32,
     pub(super) tenant: Option<Arc<records::Tenant>>,
     pub(super) principals: Shelf<node::Principal>,
     pub(super) memberships: Branches<node::Membership>,
@@ -43,6 +45,10 @@ pub struct TenantGraph {
 }
 
 impl TenantGraph {
+    pub(super) fn new(valid_for_seconds: u32) -> Self {
+        Self { valid_for_seconds, ..Self::default() }
+    }
+
     /// The tenant itself, while there is one.
     pub fn tenant(&self) -> Option<&Arc<records::Tenant>> {
         self.tenant.as_ref()

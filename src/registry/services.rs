@@ -24,28 +24,36 @@ use tonic::service::RoutesBuilder;
 
 use super::Registry;
 
-/// Adds each service of the registry to the router's.
-pub fn add_services(routes: &mut RoutesBuilder, registry: &Registry) {
-    routes
-        .add_service(TenantServiceServer::new(registry.clone()))
-        .add_service(LegalEntityServiceServer::new(registry.clone()))
-        .add_service(BillingAccountServiceServer::new(registry.clone()))
-        .add_service(DomainServiceServer::new(registry.clone()))
-        .add_service(PolicyServiceServer::new(registry.clone()))
-        .add_service(WorkspaceServiceServer::new(registry.clone()))
-        .add_service(ProjectServiceServer::new(registry.clone()))
-        .add_service(TeamServiceServer::new(registry.clone()))
-        .add_service(PrincipalServiceServer::new(registry.clone()))
-        .add_service(ResourceServiceServer::new(registry.clone()))
-        .add_service(ModelServiceServer::new(registry.clone()))
-        .add_service(ToolServiceServer::new(registry.clone()))
-        .add_service(ExternalAppServiceServer::new(registry.clone()))
-        .add_service(AuditStreamServiceServer::new(registry.clone()))
-        .add_service(PurposeServiceServer::new(registry.clone()))
-        .add_service(MemberOfServiceServer::new(registry.clone()))
-        .add_service(ActsInServiceServer::new(registry.clone()))
-        .add_service(GrantedAccessToServiceServer::new(registry.clone()))
-        .add_service(UsesServiceServer::new(registry.clone()))
-        .add_service(AppliesToServiceServer::new(registry.clone()))
-        .add_service(DelegationServiceServer::new(registry.clone()));
+/// Adds each service of the registry to the router's; none reads a message over `limit` bytes.
+pub fn add_services(routes: &mut RoutesBuilder, registry: &Registry, limit: usize) {
+    macro_rules! add {
+        ($($server:ident),* $(,)?) => {
+            routes$(.add_service(
+                $server::new(registry.clone()).max_decoding_message_size(limit),
+            ))*;
+        };
+    }
+    add!(
+        TenantServiceServer,
+        LegalEntityServiceServer,
+        BillingAccountServiceServer,
+        DomainServiceServer,
+        PolicyServiceServer,
+        WorkspaceServiceServer,
+        ProjectServiceServer,
+        TeamServiceServer,
+        PrincipalServiceServer,
+        ResourceServiceServer,
+        ModelServiceServer,
+        ToolServiceServer,
+        ExternalAppServiceServer,
+        AuditStreamServiceServer,
+        PurposeServiceServer,
+        MemberOfServiceServer,
+        ActsInServiceServer,
+        GrantedAccessToServiceServer,
+        UsesServiceServer,
+        AppliesToServiceServer,
+        DelegationServiceServer,
+    );
 }

@@ -13,7 +13,7 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tonic::{Request, Response, Status};
 
 use super::{
@@ -21,7 +21,7 @@ use super::{
     doors::{caller, checked},
 };
 use crate::{
-    decision::{self, Facts, Reason},
+    decision::{self, Facts, Reason, moment},
     error::Refusal,
     identity::Caller,
     store::{self, Scope},
@@ -57,7 +57,7 @@ impl AuthorityService for Runtime {
             tenant_id: version.tenant_id.unwrap_or_default(),
             valid_from: Some(version.valid_from.into()),
             valid_to: version.valid_to.map(Into::into),
-            record: Some(Json(record)),
+            record: Some(Json(normal(record))),
         }))
     }
 
@@ -124,6 +124,20 @@ impl ask::Ask for AdmitPurposeRequest {
             ..Default::default()
         }
     }
+}
+
+/// The history keeps Postgres' own texts; moments are answered as everywhere else.
+fn normal(mut record: Map<String, Value>) -> Map<String, Value> {
+    const MOMENTS: [&str; 6] =
+        ["since", "until", "not_before", "effective_from", "effective_until", "valid_until"];
+    for (member, value) in &mut record {
+        if (member.ends_with("_at") || MOMENTS.contains(&member.as_str()))
+            && let Some(at) = value.as_str().and_then(|text| text.parse::<DateTime<Utc>>().ok())
+        {
+            *value = moment::text(at).into();
+        }
+    }
+    record
 }
 
 /// `principal` of `svc:ent:acme:principal:…`, `agent` of `svc:agent:acme:bot`.

@@ -28,7 +28,7 @@ pub struct Settings {
     pub public_url: String,
     /// How long a held request waits for its approvals.
     pub approval_ttl: Duration,
-    /// Commit decisions without waiting for the disk, unless the tenant says otherwise.
+    /// Commit every tenant's decisions without waiting for the disk.
     pub relaxed: bool,
     /// Commit only what was decided on present authority.
     pub fenced: bool,

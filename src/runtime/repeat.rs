@@ -28,7 +28,7 @@ const LONGEST_KEY: usize = 255;
 
 /// An idempotency key as it was given, and what it was given with.
 pub(super) struct KeyGiven {
-    /// Method and path: the same key elsewhere is another.
+    /// The door: the same key at another door is another key.
     pub(super) scope: &'static str,
     pub(super) key: String,
     pub(super) request_sha256: [u8; 32],

@@ -1,7 +1,8 @@
-//! One batch, one transaction: keys, fence, facts, decisions, approval requests.
+//! One batch, one transaction: fence, keys, facts, decisions, approval requests.
 
 use std::{
     collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
 };
 
 use diesel::QueryResult;
@@ -23,12 +24,21 @@ use crate::{
 /// How many facts are remembered as stored; beyond it the memory starts afresh.
 const KNOWN_FACTS: usize = 100_000;
 
+/// A tenant's fact: of equal bytes each tenant stores its own.
+type Fact = (u64, [u8; 32]);
+
+fn fact(entry: &Entry) -> Fact {
+    let mut hasher = DefaultHasher::new();
+    entry.tenant_id.hash(&mut hasher);
+    (hasher.finish(), entry.gathered.sha256)
+}
+
 pub(super) struct Batches {
     store: Store,
     clock: Clock,
     fenced: bool,
     /// Facts that this node has committed: they are not sent again.
-    known: Mutex<HashSet<[u8; 32]>>,
+    known: Mutex<HashSet<Fact>>,
 }
 
 impl Batches {
@@ -114,7 +124,8 @@ impl Batches {
         entries
             .iter()
             .filter(|entry| {
-                !known.contains(&entry.gathered.sha256) && seen.insert(entry.gathered.sha256)
+                let fact = fact(entry);
+                !known.contains(&fact) && seen.insert(fact)
             })
             .collect()
     }
@@ -127,7 +138,7 @@ impl Batches {
         for (entry, outcome) in entries.iter().zip(outcomes) {
             // A relaxed commit may be undone by a crash of the database: never rely on it.
             if !entry.relaxed && matches!(outcome, Outcome::Stored { .. }) {
-                known.insert(entry.gathered.sha256);
+                known.insert(fact(entry));
             }
         }
     }

@@ -62,7 +62,7 @@ impl App {
             }),
         };
         let mut services = Routes::builder();
-        add_services(&mut services, &registry);
+        add_services(&mut services, &registry, 1 << 20);
         let router = gateway_rest::router(ROUTES, services.routes().prepare(), TestHost);
         Self { database, caught_up, router }
     }
