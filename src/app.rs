@@ -144,8 +144,8 @@ impl App {
         services
             .add_service(limited!(RuntimeServiceServer, runtime.clone()))
             .add_service(limited!(DecisionServiceServer, runtime.clone()))
-            .add_service(limited!(AuthorityServiceServer, runtime))
-            .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys)))
+            .add_service(limited!(AuthorityServiceServer, runtime.clone()))
+            .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys, &runtime)))
             .add_service(health_service);
         let registry = registry(&store, &graph, &keys, &clock);
         add_services(&mut services, &registry, GRPC_LIMIT);
@@ -174,6 +174,7 @@ impl App {
             .layer(authenticated);
         let router = web.fallback_service(rest);
         work(&keys, &identity, &store);
+        tokio::spawn(runtime.forget_keys());
         Ok(Self { router, graph, keys, store, provider, identity, health })
     }
 }
@@ -236,9 +237,9 @@ fn registry(store: &Store, graph: &Arc<Graph>, keys: &Keys, clock: &Clock) -> Re
     }
 }
 
-fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys) -> Directory {
+fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys, runtime: &Runtime) -> Directory {
     let (database, migrated) = (store.clone(), store.clone());
-    let (graph, keys) = (Arc::clone(graph), keys.clone());
+    let (graph, keys, runtime) = (Arc::clone(graph), keys.clone(), runtime.clone());
     let checks = vec![
         Check {
             name: "database",
@@ -267,6 +268,13 @@ fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys) -> Directory {
             ask: Box::new(move || {
                 let fresh = graph.fresh().map_err(|error| error.to_string());
                 async move { fresh }.boxed()
+            }),
+        },
+        Check {
+            name: "recorder",
+            ask: Box::new(move || {
+                let alive = runtime.is_recording();
+                async move { alive.then_some(()).ok_or("the writer has ended".to_owned()) }.boxed()
             }),
         },
     ];

@@ -103,7 +103,7 @@ CREATE TABLE domains (
 );
 CREATE INDEX domains_page ON domains (tenant_id, created_at, id);
 CREATE INDEX domains_page_all ON domains (created_at, id);
-CALL govern('domains');
+CALL govern('domains', secret => '{verification_token}');
 
 -- `cedar` is the text in force while the policy is active; a newer one waits in `draft_cedar`.
 CREATE TABLE policies (

@@ -28,7 +28,9 @@ CREATE TABLE decisions (
     context_salt bytea NOT NULL,
     -- What the core saw beside the request; the gathered facts in it by their SHA-256.
     facts bytea NOT NULL,
-    facts_salt bytea NOT NULL
+    facts_salt bytea NOT NULL,
+    -- The request that a held decision waits for; equal questions share one.
+    approval_id text COLLATE "C"
 ) PARTITION BY RANGE (id);
 -- Time comes first in the id, so that one index serves a tenant's newest and a span of time.
 CREATE INDEX decisions_by_tenant ON decisions (tenant_id, id);
@@ -55,7 +57,6 @@ CREATE TABLE approvals (
 -- One pending request of a kind: asking twice does not double it.
 CREATE UNIQUE INDEX approvals_pending ON approvals (tenant_id, request_digest)
     WHERE state = 'pending';
-CREATE INDEX approvals_by_decision ON approvals (decision_id);
 CALL guard('approvals');
 
 -- The first answer given under an idempotency key, repeated byte for byte for 24 hours.

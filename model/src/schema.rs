@@ -145,6 +145,7 @@ diesel::table! {
         context_salt -> Bytea,
         facts -> Bytea,
         facts_salt -> Bytea,
+        approval_id -> Nullable<Text>,
     }
 }
 

@@ -40,6 +40,8 @@ pub type FactsDocument = Facts<PolicyReference>;
 #[serde(bound(deserialize = "P: Deserialize<'de>"))]
 pub struct Gathered<P = Arc<CompiledPolicy>> {
     /// The tenant's revision that these facts are of.
+    /// It stands in the record; the facts are the same at every revision that does not touch them.
+    #[serde(skip)]
     pub revision: i64,
     pub tenant: Option<Arc<Tenant>>,
     pub subject: Option<Arc<Principal>>,

@@ -92,7 +92,6 @@ fn named(request: &Request, facts: &Facts) -> Vec<Read> {
         ("resource", request.resource_id.as_ref(), gathered.resource.is_some()),
         ("workspace", request.workspace_id.as_ref(), gathered.workspace.is_some()),
         ("project", request.project_id.as_ref(), gathered.project.is_some()),
-        ("approval", request.approval_id.as_ref(), facts.approval.is_some()),
     ]
     .into_iter()
     .filter_map(|(kind, id, found)| Some(Read { absent: !found, ..read(kind, id?) }))

@@ -172,8 +172,8 @@ pub fn validate(draft: &Draft) -> Vec<Fault> {
             fault(member, "is empty");
         } else if text.len() > LONGEST_ID {
             fault(member, "is longer than 512 bytes");
-        } else if text.contains('\0') {
-            fault(member, "holds U+0000");
+        } else if text.contains(char::is_control) {
+            fault(member, "holds a control character");
         }
     }
     if !draft.subject.is_empty() && !is_subject(&draft.subject) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
 use crate::{
@@ -68,9 +68,9 @@ struct Record<'a> {
 struct RecordedRequest<'a> {
     action: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    action_declaration: Option<Value>,
+    action_declaration: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    action_risk_classification: Option<Value>,
+    action_risk_classification: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,17 +173,23 @@ fn decision_id(at: DateTime<Utc>, digest: &[u8; 32]) -> String {
     format!("svc:decision:{millis:012x}{}", &hex::encode(digest)[..52])
 }
 
+/// Members of a member, in the order that RFC 8785 asks for.
+#[expect(clippy::needless_pass_by_value, reason = "for map")]
+fn canonical(part: impl Serialize) -> Result<Box<RawValue>, serde_json::Error> {
+    RawValue::from_string(serde_json_canonicalizer::to_string(&part)?)
+}
+
 fn recorded_request<'a>(
     request: &'a Request,
     context: &[u8; 32],
 ) -> Result<RecordedRequest<'a>, serde_json::Error> {
-    let value = |part: Option<Result<Value, serde_json::Error>>| part.transpose();
     Ok(RecordedRequest {
         action: &request.action,
-        action_declaration: value(request.action_declaration.map(serde_json::to_value))?,
-        action_risk_classification: value(
-            request.action_risk_classification.map(serde_json::to_value),
-        )?,
+        action_declaration: request.action_declaration.map(canonical).transpose()?,
+        action_risk_classification: request
+            .action_risk_classification
+            .map(canonical)
+            .transpose()?,
         approval_id: request.approval_id.as_deref(),
         at_least_revision: request.at_least_revision,
         context_digest: digest_text(context),

@@ -11,6 +11,9 @@ use ipnet::IpNet;
 use super::Graph;
 use crate::store::Db;
 
+/// The table of API keys.
+pub(super) const API_KEYS: &str = "api_keys";
+
 /// An API key as identity needs it; the key itself is stored nowhere.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
@@ -79,8 +82,16 @@ fn network(text: &str) -> Option<IpNet> {
 }
 
 impl Graph {
-    pub(super) fn put_keys(&self, rows: Vec<KeyRow>) {
+    /// Puts the rows in the places of those that changed; one that has no row is gone.
+    pub(super) fn put_keys<'a>(
+        &self,
+        changed: impl IntoIterator<Item = &'a String>,
+        rows: Vec<KeyRow>,
+    ) {
         let mut keys = self.keys.write();
+        for id in changed {
+            keys.remove(id.rsplit(':').next().unwrap_or_default());
+        }
         for (public_id, key) in rows.into_iter().map(KeyRow::read) {
             keys.insert(public_id, Arc::new(key));
         }

@@ -16,12 +16,12 @@ use authority_model::{
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use futures_util::TryStreamExt;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
 use super::{
     Graph, Settings,
-    api_key::KeyRow,
+    api_key::{API_KEYS, KeyRow},
     log::{self, Changed},
     rows::Authority,
     tail,
@@ -87,12 +87,17 @@ macro_rules! tables {
                             rows.into_iter().for_each(|row| found.push(row));
                         }
                     )*
-                    "api_keys" => {
+                    API_KEYS => {
                         found.keys = KeyRow::some(db, ids).await?;
                     }
                     // Whose members matter, and they have rows of their own.
                     "teams" => {}
-                    other => tracing::error!(table = other, "the graph does not know this table"),
+                    // A newer version's: what it means for authority is not known here, so this
+                    // node goes stale and decides no more.
+                    other => {
+                        let text = format!("the graph does not know the table `{other}`");
+                        return Err(diesel::result::Error::QueryBuilderError(text.into()));
+                    }
                 }
             }
             Ok(found)
@@ -149,7 +154,8 @@ impl Graph {
             tenants: RwLock::default(),
             keys: RwLock::default(),
             position: AtomicI64::new(0),
-            seen: Mutex::new(begun),
+            started: begun,
+            seen: AtomicU64::new(0),
             wake: Notify::new(),
             begun: AtomicU64::new(0),
             ended: watch::Sender::new(0),
@@ -165,7 +171,7 @@ impl Graph {
                 build(db, &building).await
             })
             .await?;
-        *graph.seen.lock() = begun;
+        graph.saw(begun);
         let (tenants, elapsed) = (graph.tenants(), begun.elapsed());
         tracing::info!(tenants, elapsed_ms = elapsed.as_millis(), "authority graph is loaded");
         tail::start(&graph, &store);
@@ -176,7 +182,7 @@ impl Graph {
 async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
     let last = log::last(db).await?;
     everything(db, graph).await?;
-    graph.put_keys(KeyRow::all(db).await?);
+    graph.put_keys([], KeyRow::all(db).await?);
     let revisions: Vec<(String, i64)> = tenant_revisions::table
         .select((tenant_revisions::tenant_id, tenant_revisions::revision))
         .load(db)

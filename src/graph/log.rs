@@ -14,14 +14,30 @@ const MOST: i64 = 10_000;
 /// A table and the ids that changed in it.
 pub(super) type Changed = BTreeMap<String, BTreeSet<String>>;
 
+/// What changed of one tenant, and the revision that it came to.
+#[derive(Default)]
+pub(super) struct Moved {
+    pub(super) revision: i64,
+    pub(super) changed: Changed,
+}
+
 /// What the log says happened since a position.
 pub(super) struct News {
     pub(super) position: i64,
-    /// The last revision of each tenant.
-    pub(super) revisions: BTreeMap<String, i64>,
-    pub(super) changed: Changed,
+    pub(super) tenants: BTreeMap<String, Moved>,
     /// The log goes on behind this.
     pub(super) more: bool,
+}
+
+impl News {
+    /// What changed in each table, whosever it is.
+    pub(super) fn tables(&self) -> Changed {
+        let mut all = Changed::new();
+        for (table, ids) in self.tenants.values().flat_map(|moved| &moved.changed) {
+            all.entry(table.clone()).or_default().extend(ids.iter().cloned());
+        }
+        all
+    }
 }
 
 /// The number of the last change; 0 when there is none.
@@ -50,14 +66,14 @@ pub(super) async fn news(db: &mut Db, position: i64) -> QueryResult<News> {
         .await?;
     let mut news = News {
         position,
-        revisions: BTreeMap::new(),
-        changed: Changed::new(),
+        tenants: BTreeMap::new(),
         more: i64::try_from(log.len()) == Ok(MOST),
     };
     for (seq, tenant_id, revision, table, id) in log {
         news.position = seq;
-        news.revisions.insert(tenant_id, revision);
-        news.changed.entry(table).or_default().insert(id);
+        let moved = news.tenants.entry(tenant_id).or_default();
+        moved.revision = revision;
+        moved.changed.entry(table).or_default().insert(id);
     }
     Ok(news)
 }

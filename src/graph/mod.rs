@@ -19,12 +19,12 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicI64, AtomicU64},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::{Notify, watch};
 
 pub use grants::GrantView;
@@ -67,8 +67,9 @@ pub struct Graph {
     keys: RwLock<HashMap<String, Arc<ApiKey>>>,
     /// The last change that was applied.
     position: AtomicI64,
-    /// When the log was last seen to its end.
-    seen: Mutex<Instant>,
+    started: Instant,
+    /// When the log was last seen to its end, in microseconds since `started`.
+    seen: AtomicU64,
     wake: Notify,
     /// Rounds of the tail: how many have begun, and the last that ended at the log's end.
     begun: AtomicU64,
@@ -103,7 +104,14 @@ impl Graph {
 
     /// How long ago the change log was seen to its end.
     pub fn age(&self) -> Duration {
-        self.seen.lock().elapsed()
+        let seen = Duration::from_micros(self.seen.load(Ordering::Acquire));
+        self.started.elapsed().saturating_sub(seen)
+    }
+
+    /// The log was seen to its end by a look that began then.
+    fn saw(&self, begun: Instant) {
+        let since = begun.saturating_duration_since(self.started).as_micros();
+        self.seen.store(u64::try_from(since).unwrap_or(u64::MAX), Ordering::Release);
     }
 
     /// The API key with this public id, whatever its state.

@@ -7,6 +7,7 @@ use authority_model::{
     proto::{delegation, registry},
     wire::Time,
 };
+use chrono::DateTime;
 use serde_json::json;
 
 use super::{
@@ -65,7 +66,7 @@ authority! {
     }, { graph.principals.remove(id); };
 
     registry::MemberOf, tenant_id, row, graph, id => {
-        let window = window(row.joined_at, row.left_at);
+        let window = window(row.joined_at, row.left_at).unwrap_or(ENDED);
         let fact = records::Membership { team_id: row.team_id, window };
         graph.memberships.put(Arc::new(node::Membership {
             id: row.id,
@@ -156,7 +157,8 @@ authority! {
                 version: row.version.into(),
                 sha256: hex::encode(keys::sha256(text.as_bytes())),
                 text,
-                effective: window(row.effective_from, row.effective_until),
+                // A policy whose span cannot be read is in force.
+                effective: window(row.effective_from, row.effective_until).unwrap_or_default(),
             }));
         } else {
             graph.policies.remove(&row.id);
@@ -222,10 +224,15 @@ fn principal(row: registry::Principal) -> node::Principal {
 }
 
 fn delegation(row: delegation::Delegation) -> records::Delegation {
+    let hours = row.hours.as_ref().map(hours);
+    let window = window(row.not_before, row.expires_at);
+    // A bound that cannot be read must not become none: the delegation is out of force.
+    let readable = !matches!(hours, Some(None)) && window.is_some();
+    let state = DelegationState::from_word(&row.state).filter(|_| readable);
     records::Delegation {
         version: row.updated_at.map(Time::micros).unwrap_or_default(),
-        state: DelegationState::from_word(&row.state).unwrap_or(DelegationState::Revoked),
-        window: window(row.not_before, row.expires_at),
+        state: state.unwrap_or(DelegationState::Revoked),
+        window: window.unwrap_or(ENDED),
         actions: patterns(&row.actions),
         can_delegate: row.can_delegate,
         needs_standing_approval: row.needs_standing_approval,
@@ -243,7 +250,7 @@ fn delegation(row: delegation::Delegation) -> records::Delegation {
                 window_seconds: limit.window_seconds.try_into().unwrap_or(u32::MAX),
             }),
             jurisdictions: row.jurisdictions,
-            hours: row.hours.as_ref().and_then(hours),
+            hours: hours.flatten(),
             resource_ids: row.resource_ids,
             workspace_ids: row.workspace_ids,
             purposes: row.purposes,
@@ -270,11 +277,14 @@ fn uses(row: registry::Uses) -> node::Uses {
         None => records::Constraints::Bounds(Box::default()),
         Some(text) => records::Constraints::read(text),
     };
+    // Absent is granted; any other number than 1 is denied.
+    let allowed = row.allowed.unwrap_or(1) == 1;
     let facts = records::UsesRow {
         id: row.id,
-        // Absent is granted; any other number than 1 is denied.
-        allowed: row.allowed.unwrap_or(1) == 1,
-        window: window(row.since, row.until),
+        allowed,
+        // A span that cannot be read is over for a grant, and goes on for a denial.
+        window: window(row.since, row.until)
+            .unwrap_or(if allowed { ENDED } else { Window::default() }),
         constraints,
     };
     node::Uses {
@@ -292,7 +302,7 @@ fn acts_in(row: registry::ActsIn) -> node::ActsIn {
     let fact = records::ActsIn {
         id: row.id,
         workspace_id: row.workspace_id,
-        window: window(row.since, row.until),
+        window: window(row.since, row.until).unwrap_or(ENDED),
         allowed_actions,
     };
     node::ActsIn { principal_id: row.principal_id, fact: Arc::new(fact) }
@@ -308,7 +318,7 @@ fn purpose(row: registry::Purpose) -> records::Purpose {
         slug: row.slug,
         allowed_actions: patterns(&row.allowed_actions),
         jurisdictions: row.jurisdictions,
-        window: window(row.not_before, row.expires_at),
+        window: window(row.not_before, row.expires_at).unwrap_or(ENDED),
         id: row.id,
     }
 }
@@ -346,6 +356,14 @@ fn patterns(texts: &[String]) -> Vec<Pattern> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-fn window(from: Option<Time>, until: Option<Time>) -> Window {
-    Window { from: from.and_then(Time::moment), until: until.and_then(Time::moment) }
+/// None: an end of it cannot be read.
+fn window(from: Option<Time>, until: Option<Time>) -> Option<Window> {
+    let read = |end: Option<Time>| match end {
+        None => Some(None),
+        Some(time) => time.moment().map(Some),
+    };
+    Some(Window { from: read(from)?, until: read(until)? })
 }
+
+/// A span that is over at any moment.
+const ENDED: Window = Window { from: None, until: Some(DateTime::UNIX_EPOCH) };

@@ -13,7 +13,8 @@ use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
 use super::{
     Graph, load,
-    log::{self, Changed},
+    api_key::API_KEYS,
+    log::{self, Moved},
 };
 use crate::store::{Error, Heard, Store};
 
@@ -41,7 +42,7 @@ impl Graph {
             match graph.round().await {
                 Ok(true) => graph.wake.notify_one(),
                 Ok(false) => {
-                    *graph.seen.lock() = begun;
+                    graph.saw(begun);
                     graph.ended.send_replace(round);
                 }
                 Err(error) => {
@@ -65,7 +66,12 @@ impl Graph {
         let position = self.position.load(Ordering::Acquire);
         let mut db = self.store.system().await?;
         let last = log::last(&mut db).await?;
-        if last <= position {
+        if last < position {
+            // A database that went back in time (a restore, a lost replica) is another one: what is
+            // held here may never have been. It goes stale, and the service must start anew.
+            return Err(Error::Internal("the change log went back in time; restart".to_owned()));
+        }
+        if last == position {
             return Ok(false);
         }
         let (news, rows) = db
@@ -74,25 +80,27 @@ impl Graph {
             .repeatable_read()
             .run(async |db| {
                 let news = log::news(db, position).await?;
-                let rows = load::changed(db, &news.changed).await?;
+                let rows = load::changed(db, &news.tables()).await?;
                 Ok::<_, diesel::result::Error>((news, rows))
             })
             .await?;
-        self.apply(news.revisions, &news.changed, rows);
+        self.apply(news.tenants, rows);
         self.position.store(news.position, Ordering::Release);
         Ok(news.more)
     }
 
     /// Moves each tenant named to its revision, under one lock a tenant.
-    fn apply(&self, revisions: BTreeMap<String, i64>, changed: &Changed, rows: load::Rows) {
+    fn apply(&self, tenants: BTreeMap<String, Moved>, rows: load::Rows) {
         let (mut rows, keys) = rows.split();
-        self.put_keys(keys);
-        for (tenant_id, revision) in revisions {
+        // Keys first: who sees a revision sees its keys too.
+        let changed = tenants.values().filter_map(|moved| moved.changed.get(API_KEYS)).flatten();
+        self.put_keys(changed, keys);
+        for (tenant_id, moved) in tenants {
             let cell = self.cell(&tenant_id);
             let mut graph = cell.write();
             let rows = rows.remove(&tenant_id).unwrap_or_default();
-            graph.replace(changed, rows);
-            graph.revision = revision;
+            graph.replace(&moved.changed, rows);
+            graph.revision = moved.revision;
         }
     }
 }

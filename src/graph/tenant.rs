@@ -177,7 +177,8 @@ impl TenantGraph {
             Used::Model(model) => covered(&model.actions, &request.action),
             Used::ExternalApp(app) => covered(&app.actions, &request.action),
             Used::Resource(id) => request.resource_id.as_ref() == Some(id),
-            Used::Missing(_) => false,
+            // A denial of what cannot be found or read denies.
+            Used::Missing(_) => !uses.row.allowed,
         })
         .collect()
     }

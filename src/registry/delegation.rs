@@ -104,7 +104,8 @@ impl Lending for Delegation {
         if parent.state != "active" {
             return Err(Error::NotAllowed(format!("the parent is {}", parent.state)));
         }
-        if parent.depth >= DEEPEST {
+        // A root is at depth 0; a chain of more links than this does not resolve.
+        if parent.depth + 1 >= DEEPEST {
             let problem = format!("stands {DEEPEST} deep already");
             let field = "delegation.parent_id".to_owned();
             return Err(Error::Exceeds(vec![Violation { field, problem }]));

@@ -51,6 +51,10 @@ impl AuthorityService for Runtime {
         let version = self.version(&caller, asked.entity_id, at).await?;
         let Some(version) = version else { return Err(missing.into()) };
         let Some(Value::Object(record)) = version.body else { return Err(missing.into()) };
+        // What was deleted softly is shown only to who asks for a moment when it lived.
+        if at.is_none() && record.get("deleted_at").is_some_and(|at| !at.is_null()) {
+            return Err(missing.into());
+        }
         Ok(Response::new(GetEntityResponse {
             entity_type: entity_type(&version.entity_id),
             entity_id: version.entity_id,

@@ -20,7 +20,7 @@ use crate::{
 /// Shards keep cores out of each other's way.
 const SHARDS: usize = 16;
 /// Entries a shard holds before it starts afresh.
-const MOST: usize = 4096;
+const MOST: usize = 512;
 
 #[derive(Default)]
 pub(super) struct Cache([Mutex<HashMap<String, Arc<PreparedFacts>>>; SHARDS]);
@@ -44,10 +44,10 @@ impl Cache {
         }
         let prepared = Arc::new(PreparedFacts::new(graph.gather(request), request)?);
         let mut entries = shard.lock();
-        if entries.len() >= MOST {
-            entries.clear();
-        }
+        let full = if entries.len() >= MOST { std::mem::take(&mut *entries) } else { HashMap::new() };
         entries.insert(key, Arc::clone(&prepared));
+        drop(entries);
+        drop(full); // outside the lock: many texts go
         Ok(prepared)
     }
 }
@@ -68,10 +68,13 @@ fn key(request: &Draft) -> String {
         key.push('\0');
     }
     for part in optional {
-        // Absent and empty are told apart.
+        // No text can look like an absent one.
         match part {
-            Some(text) => key.push_str(text),
-            None => key.push('\u{1}'),
+            Some(text) => {
+                key.push('+');
+                key.push_str(text);
+            }
+            None => key.push('-'),
         }
         key.push('\0');
     }

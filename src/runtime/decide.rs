@@ -14,10 +14,13 @@ use crate::{
     error::{ErrorCode, Refusal},
     evidence::{self, Asked, PreparedFacts, Recorded},
     graph::Cell,
+    identity::{Caller, Standing},
     keys::{self, Purpose},
     store::new_id,
 };
 
+/// What an API key must hold to have decisions made.
+const SCOPE: &str = "runtime:write";
 /// How often a decision is taken again when the tenant's authority moves under it.
 const ROUNDS: usize = 3;
 
@@ -52,6 +55,7 @@ impl Runtime {
     pub(super) async fn decide(
         &self,
         door: &'static str,
+        caller: &Caller,
         request: &Request,
         key: Option<&KeyGiven>,
     ) -> Result<Reached, Refusal> {
@@ -65,6 +69,7 @@ impl Runtime {
             let cell = self.0.graph.tenant_at(&request.tenant_id, revision).await?;
             let at = self.0.clock.now();
             let (facts, relaxed) = self.gather(cell.as_ref(), request)?;
+            self.credential_holds(caller, &request.subject, at)?;
             let seen = Facts::new(Arc::clone(&facts.gathered));
             let verdict = decision::decide(request, &seen, at);
             let recorded = evidence::record(
@@ -88,12 +93,34 @@ impl Runtime {
                     count(&decided.verdict);
                     return Ok(Reached::Decided(Box::new(decided)));
                 }
-                Outcome::Stale { revision: present } => revision = present.into(),
+                Outcome::Stale { revision: present } => revision = present,
                 Outcome::KeyTaken => return Ok(Reached::KeyTaken),
                 Outcome::Failed => break,
             }
         }
         Err(Refusal::plain(ErrorCode::Unavailable))
+    }
+
+    /// Whether the caller's API key is still what it was when the call began: its body may have been
+    /// long in coming, and authority may have moved meanwhile. Asked after the facts were gathered,
+    /// so that a decision at a revision has seen that revision's keys.
+    fn credential_holds(
+        &self,
+        caller: &Caller,
+        subject: &str,
+        at: DateTime<Utc>,
+    ) -> Result<(), Refusal> {
+        let Standing::Key { tenant_id, key_id, .. } = &caller.standing else { return Ok(()) };
+        let key = self.0.graph.api_key(key_id.rsplit(':').next().unwrap_or_default());
+        let holds = key.is_some_and(|key| {
+            key.active
+                && key.tenant_id == *tenant_id
+                && key.expires_at.is_none_or(|end| at < end)
+                && key.scopes.iter().any(|scope| scope == SCOPE)
+                && (key.principal_ids.is_empty()
+                    || key.principal_ids.iter().any(|id| id == subject))
+        });
+        if holds { Ok(()) } else { Err(Refusal::plain(ErrorCode::Unauthenticated)) }
     }
 
     /// What the tenant's authority says of the request, and whether its decisions may commit
@@ -146,11 +173,18 @@ impl Runtime {
         key: Option<&KeyGiven>,
         relaxed: bool,
     ) -> Result<Entry, Refusal> {
+        let claims = &decided.verdict.claims;
+        if claims.approval_id.is_some() || !claims.counters.is_empty() {
+            // Nothing that must be claimed is among the facts yet; were it, allowing without the
+            // claim would spend it twice.
+            tracing::error!(decision = decided.decision_id, "a decision claims what cannot be spent");
+            return Err(Refusal::plain(ErrorCode::Internal));
+        }
         let hold = self.hold(request, decided)?;
         let key = key.map(|key| kept(key, decided));
         Ok(Entry {
             tenant_id: request.tenant_id.clone(),
-            revision: decided.revision,
+            revision: facts.gathered.revision,
             decision_id: recorded.decision_id,
             subject: request.subject.clone(),
             action: request.action.clone(),

@@ -17,6 +17,7 @@ use tonic::{Request, Response, Status};
 use super::{
     Runtime, answer,
     doors::{caller, checked},
+    repeat::key_given,
 };
 use crate::{
     decision::{Decision, Reason},
@@ -36,6 +37,7 @@ struct Stored {
     record: Vec<u8>,
     kid: String,
     signature: Vec<u8>,
+    approval_id: Option<String>,
 }
 
 #[tonic::async_trait]
@@ -47,7 +49,7 @@ impl DecisionService for Runtime {
         let caller = caller(&call)?;
         let (metadata, _, asked) = call.into_parts();
         let asked = asked.request.ok_or_else(|| Refusal::field("request", "is required"))?;
-        let answer = self.answer("decide", &caller, &metadata, asked).await;
+        let answer = self.answer("decide", &caller, key_given(&metadata)?, asked).await;
         Ok(answer.map_err(|refusal| below("request", refusal))?)
     }
 
@@ -84,8 +86,8 @@ fn below(member: &str, mut refusal: Refusal) -> Refusal {
     refusal
 }
 
-/// An approval request's id and state.
-type Approval = Option<(String, String)>;
+/// An approval request's state.
+type Approval = Option<String>;
 
 impl Runtime {
     async fn stored(&self, caller: &Caller, id: String) -> Result<(Stored, Approval), Refusal> {
@@ -97,14 +99,14 @@ impl Runtime {
             if let Some(tenant) = &tenant {
                 query = query.filter(decisions::tenant_id.eq(tenant));
             }
-            let stored = query.first(db).await.optional()?;
-            let approval = approvals::table
-                .filter(approvals::decision_id.eq(&id))
-                .select((approvals::id, approvals::state))
-                .first(db)
-                .await
-                .optional()?;
-            Ok::<_, store::Error>(stored.map(|stored| (stored, approval)))
+            let stored: Option<Stored> = query.first(db).await.optional()?;
+            let Some(stored) = stored else { return Ok(None) };
+            let mut state = None;
+            if let Some(approval) = &stored.approval_id {
+                let found = approvals::table.find(approval).select(approvals::state);
+                state = found.first(db).await.optional()?;
+            }
+            Ok::<_, store::Error>(Some((stored, state)))
         });
         found.await?.ok_or(missing)
     }
@@ -120,7 +122,6 @@ impl Runtime {
             let list = verdict[member].as_array().into_iter().flatten();
             list.filter_map(Value::as_str).map(str::to_owned).collect()
         };
-        let (approval_id, approval_state) = approval.unzip();
         Ok(GetDecisionResponse {
             decision: Decision::from_word(&stored.decision).map_or(0, answer::word),
             reason_code: stored.reason_code,
@@ -133,8 +134,8 @@ impl Runtime {
                 .as_u64()
                 .and_then(|revision| revision.try_into().ok())
                 .unwrap_or_default(),
-            approval_id,
-            approval_state,
+            approval_id: stored.approval_id,
+            approval_state: approval,
             evidence_pack: Some(answer::pack(
                 &keys::sha256(&stored.record),
                 &stored.kid,

@@ -9,9 +9,9 @@ use authority_model::{
     validate::{Validate, Violations},
 };
 use futures_util::future::join_all;
-use tonic::{Request, Response, Status, metadata::MetadataMap};
+use tonic::{Request, Response, Status};
 
-use super::Runtime;
+use super::{Runtime, repeat::key_given};
 use crate::{
     error::{ErrorCode, Refusal},
     identity::Caller,
@@ -31,7 +31,7 @@ impl RuntimeService for Runtime {
     ) -> Result<Response<EvaluateResponse>, Status> {
         let caller = caller(&call)?;
         let (metadata, _, asked) = call.into_parts();
-        Ok(self.answer("evaluate", &caller, &metadata, asked).await?)
+        Ok(self.answer("evaluate", &caller, key_given(&metadata)?, asked).await?)
     }
 
     async fn authorize(
@@ -40,7 +40,7 @@ impl RuntimeService for Runtime {
     ) -> Result<Response<AuthorizeResponse>, Status> {
         let caller = caller(&call)?;
         let (metadata, _, asked) = call.into_parts();
-        Ok(self.answer("authorize", &caller, &metadata, asked).await?)
+        Ok(self.answer("authorize", &caller, key_given(&metadata)?, asked).await?)
     }
 
     async fn batch_evaluate(
@@ -48,7 +48,8 @@ impl RuntimeService for Runtime {
         call: Request<BatchEvaluateRequest>,
     ) -> Result<Response<BatchEvaluateResponse>, Status> {
         let caller = caller(&call)?;
-        let asked = call.into_inner();
+        let (metadata, _, asked) = call.into_parts();
+        let key = key_given(&metadata)?;
         let most = asked.requests.len();
         let mut found = Violations::default();
         // Each request fails alone; only the batch itself is checked here.
@@ -57,14 +58,23 @@ impl RuntimeService for Runtime {
         }
         Refusal::unless_clean(found)?;
         // They wait for one another's commit together, not one after the other.
-        let results = asked.requests.into_iter().map(|asked| self.one(&caller, asked));
+        let results = asked.requests.into_iter().enumerate().map(|(place, asked)| {
+            // Each request of a batch has a key of its own, made of the batch's.
+            let key = key.as_ref().map(|key| format!("{key}#{place}"));
+            self.one(&caller, key, asked)
+        });
         Ok(Response::new(BatchEvaluateResponse { results: join_all(results).await }))
     }
 }
 
 impl Runtime {
-    async fn one(&self, caller: &Caller, asked: DecisionRequest) -> BatchResult {
-        let answer = self.answer("batch", caller, &MetadataMap::new(), asked).await;
+    async fn one(
+        &self,
+        caller: &Caller,
+        key: Option<String>,
+        asked: DecisionRequest,
+    ) -> BatchResult {
+        let answer = self.answer("batch", caller, key, asked).await;
         match answer {
             Ok(answer) => {
                 let answer: EvaluateDecisionResponse = answer.into_inner();

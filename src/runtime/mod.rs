@@ -60,4 +60,9 @@ impl Runtime {
         let cache = Cache::default();
         Self(Arc::new(Inner { settings, clock, store, keys, graph, recorder, cache }))
     }
+
+    /// Whether decisions can still be recorded.
+    pub fn is_recording(&self) -> bool {
+        self.0.recorder.is_alive()
+    }
 }

@@ -1,14 +1,19 @@
 //! Idempotency keys of decisions: the first answer again, byte for byte, for 24 hours.
 
+use std::{sync::Arc, time::Duration};
+
 use authority_model::{
     proto::runtime::{AuthorizeResponse, Decision, EvaluateDecisionResponse, EvaluateResponse},
-    schema::decision_keys,
+    schema::{decision_keys, decisions, tenant_revisions},
 };
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use prost::Message;
-use tonic::{Response, metadata::MetadataMap};
+use tonic::{
+    Response,
+    metadata::{MetadataMap, MetadataValue},
+};
 
 use super::{
     Runtime,
@@ -16,14 +21,16 @@ use super::{
     decide::{Decided, Reached},
 };
 use crate::{
-    decision::{self, Facts, Reason, Request},
+    decision::{self, Draft, Facts, Reason, Request},
     error::{ErrorCode, Refusal},
     identity::Caller,
-    keys, store,
+    keys,
+    store::{self, Db, Scope},
 };
 
 /// How long an answer is kept.
 const KEPT: TimeDelta = TimeDelta::hours(24);
+const FORGET_EVERY: Duration = Duration::from_secs(3600);
 const LONGEST_KEY: usize = 255;
 
 /// An idempotency key as it was given, and what it was given with.
@@ -58,20 +65,27 @@ impl Runtime {
         &self,
         door: &'static str,
         caller: &Caller,
-        metadata: &MetadataMap,
+        key: Option<String>,
         asked: A,
     ) -> Result<Response<R>, Refusal> {
         let request = ask::normal(caller, asked)?;
-        let Some(key) = given::<R>(door, metadata, &request)? else {
-            return match self.decide(door, &request, None).await? {
+        let Some(key) = key else {
+            return match self.decide(door, caller, &request, None).await? {
                 Reached::Decided(decided) => Ok(Response::new(R::from(&decided))),
                 Reached::KeyTaken => Err(Refusal::plain(ErrorCode::Internal)),
             };
         };
+        let asked = serde_json_canonicalizer::to_vec(&*request).map_err(super::decide::fault)?;
+        let key = KeyGiven {
+            scope: door,
+            key,
+            request_sha256: keys::sha256(&asked),
+            answer: |decided| R::from(decided).encode_to_vec(),
+        };
         if let Some(first) = self.first_answer(&request, &key).await? {
             return Ok(first);
         }
-        match self.decide(door, &request, Some(&key)).await? {
+        match self.decide(door, caller, &request, Some(&key)).await? {
             Reached::Decided(decided) => Ok(Response::new(R::from(&decided))),
             Reached::KeyTaken => self
                 .first_answer(&request, &key)
@@ -85,49 +99,37 @@ impl Runtime {
         request: &Request,
         key: &KeyGiven,
     ) -> Result<Option<Response<R>>, Refusal> {
+        let place = (request.tenant_id.clone(), key.scope, key.key.clone());
+        let scope = Scope { tenant: None, actor: "service".to_owned() };
         let since = self.0.clock.now() - KEPT;
-        let mut db = self.0.store.system().await?;
-        let place = decision_keys::table.find((&request.tenant_id, key.scope, &key.key));
-        let found: Option<(Vec<u8>, Vec<u8>, chrono::DateTime<chrono::Utc>)> = place
-            .select((
-                decision_keys::request_sha256,
-                decision_keys::answer,
-                decision_keys::created_at,
-            ))
-            .first(&mut db)
-            .await
-            .optional()
-            .map_err(store::Error::from)?;
-        let Some((request_sha256, answer, created_at)) = found else { return Ok(None) };
-        if created_at <= since {
-            let old = place.filter(decision_keys::created_at.le(since));
-            diesel::delete(old).execute(&mut db).await.map_err(store::Error::from)?;
-            return Ok(None);
-        }
-        drop(db);
-        if request_sha256 != key.request_sha256 {
+        // In a task of its own: a caller that leaves must not leave a busy connection behind.
+        let first = self.0.store.act(&scope, async move |db| first(db, place, since).await).await?;
+        let Some(first) = first else { return Ok(None) };
+        if first.request_sha256 != key.request_sha256 {
             return Err(Refusal::plain(ErrorCode::IdempotencyKeyReused));
         }
-        let answer = R::decode(answer.as_slice()).map_err(|error| {
+        let answer = R::decode(first.answer.as_slice()).map_err(|error| {
             tracing::error!(%error, "a kept answer cannot be read");
             Refusal::plain(ErrorCode::Internal)
         })?;
         if matches!(answer.decision(), Decision::Allow | Decision::AllowWithConstraints) {
-            self.still_stands(request).await?;
+            self.still_stands(request, &first).await?;
         }
         let mut response = Response::new(answer);
-        response
-            .metadata_mut()
-            .insert("idempotency-replayed", tonic::metadata::MetadataValue::from_static("true"));
+        response.metadata_mut().insert("idempotency-replayed", MetadataValue::from_static("true"));
         Ok(Some(response))
     }
 
-    /// Before an answer is repeated: has a stop condition fired since?
-    async fn still_stands(&self, request: &Request) -> Result<(), Refusal> {
-        let cell = self.0.graph.tenant_at(&request.tenant_id, 0).await?;
-        let (facts, _) = self.gather(cell.as_ref(), request)?;
-        let facts = Facts::new(std::sync::Arc::clone(&facts.gathered));
-        let now = decision::decide(request, &facts, self.0.clock.now());
+    /// Before an allow is repeated: has a stop condition of the authority that it was given under
+    /// fired since, as far as the database knows?
+    async fn still_stands(&self, request: &Request, first: &First) -> Result<(), Refusal> {
+        let cell = self.0.graph.tenant_at(&request.tenant_id, first.revision).await?;
+        let delegation_id = first.delegation_id().or_else(|| request.delegation_id.clone());
+        let under = Draft { delegation_id, ..request.clone().into_draft() };
+        let request = Request::new(under).map_err(|_| Refusal::plain(ErrorCode::Internal))?;
+        let (facts, _) = self.gather(cell.as_ref(), &request)?;
+        let facts = Facts::new(Arc::clone(&facts.gathered));
+        let now = decision::decide(&request, &facts, self.0.clock.now());
         let stopped = matches!(
             now.reason_code,
             Reason::ActorStopped
@@ -135,6 +137,7 @@ impl Runtime {
                 | Reason::DelegationExpired
                 | Reason::DelegationRevoked
                 | Reason::DelegationSuspended
+                | Reason::DelegationUnknown
                 | Reason::DelegatorInactive
                 | Reason::SubjectSuspended
                 | Reason::SubjectUnknown
@@ -148,24 +151,74 @@ impl Runtime {
         }
         Ok(())
     }
+
+    /// Forgets the answers of long ago, now and every hour. Never returns.
+    pub async fn forget_keys(self) {
+        loop {
+            let until = self.0.clock.now() - KEPT;
+            let scope = Scope { tenant: None, actor: "service".to_owned() };
+            let forgotten = self.0.store.act(&scope, async move |db| {
+                let old = decision_keys::table.filter(decision_keys::created_at.le(until));
+                Ok::<_, store::Error>(diesel::delete(old).execute(db).await?)
+            });
+            if let Err(error) = forgotten.await {
+                tracing::warn!(%error, "cannot forget old idempotency keys");
+            }
+            tokio::time::sleep(FORGET_EVERY).await;
+        }
+    }
 }
 
-fn given<R: Reply>(
-    door: &'static str,
-    metadata: &MetadataMap,
-    request: &Request,
-) -> Result<Option<KeyGiven>, Refusal> {
+/// What was answered first under a key.
+struct First {
+    request_sha256: Vec<u8>,
+    answer: Vec<u8>,
+    record: Vec<u8>,
+    /// The tenant's present revision.
+    revision: i64,
+}
+
+impl First {
+    /// The delegation that the first answer was given under.
+    fn delegation_id(&self) -> Option<String> {
+        let record: serde_json::Value = serde_json::from_slice(&self.record).ok()?;
+        let authority = &record["verdict"]["authority"];
+        let is_delegation = authority["kind"] == "delegation";
+        is_delegation.then(|| authority["id"].as_str().map(str::to_owned)).flatten()
+    }
+}
+
+async fn first(
+    db: &mut Db,
+    place: (String, &'static str, String),
+    since: DateTime<Utc>,
+) -> Result<Option<First>, store::Error> {
+    let (tenant_id, scope, key) = place;
+    let kept = decision_keys::table.find((&tenant_id, scope, &key));
+    diesel::delete(kept.filter(decision_keys::created_at.le(since))).execute(db).await?;
+    let columns =
+        (decision_keys::request_sha256, decision_keys::answer, decision_keys::decision_id);
+    let found: Option<(Vec<u8>, Vec<u8>, String)> =
+        kept.select(columns).first(db).await.optional()?;
+    let Some((request_sha256, answer, decision_id)) = found else { return Ok(None) };
+    let record = decisions::table.find(decision_id).select(decisions::record).first(db).await?;
+    let revision: Option<i64> = tenant_revisions::table
+        .find(&tenant_id)
+        .select(tenant_revisions::revision)
+        .first(db)
+        .await
+        .optional()?;
+    let revision = revision.unwrap_or_default();
+    Ok(Some(First { request_sha256, answer, record, revision }))
+}
+
+/// The idempotency key that a call carries.
+pub(super) fn key_given(metadata: &MetadataMap) -> Result<Option<String>, Refusal> {
     let Some(value) = metadata.get("idempotency-key") else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
     if text.is_empty() || text.len() > LONGEST_KEY {
         let problem = "must be 1 to 255 visible ASCII characters";
         return Err(Refusal::field("idempotency-key", problem));
     }
-    let asked = serde_json_canonicalizer::to_vec(&**request).map_err(super::decide::fault)?;
-    Ok(Some(KeyGiven {
-        scope: door,
-        key: text.to_owned(),
-        request_sha256: keys::sha256(&asked),
-        answer: |decided| R::from(decided).encode_to_vec(),
-    }))
+    Ok(Some(text.to_owned()))
 }

@@ -101,10 +101,10 @@ impl Batches {
                 .filter(|(_, outcome)| outcome.is_none())
                 .map(|(entry, _)| entry)
                 .collect();
-            if !kept.is_empty() {
-                insert_decisions(db, &kept).await?;
-            }
             let approvals = open_approvals(db, &kept, &self.clock).await?;
+            if !kept.is_empty() {
+                insert_decisions(db, &kept, &approvals).await?;
+            }
             keep_answers(db, &kept, &approvals).await?;
             Ok(entries
                 .iter()
@@ -155,7 +155,6 @@ async fn fence(db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Option<Outcome
         .iter()
         .map(|entry| {
             let revision = present.get(&entry.tenant_id).copied().unwrap_or_default();
-            let revision = u32::try_from(revision).unwrap_or(u32::MAX);
             (revision != entry.revision).then_some(Outcome::Stale { revision })
         })
         .collect())
@@ -180,6 +179,7 @@ async fn claim_keys(
         return Ok(());
     }
     let won: Vec<String> = claim.load(db).await?;
+    let won: HashSet<String> = won.into_iter().collect();
     for (entry, outcome) in entries.iter().zip(outcomes) {
         if outcome.is_none() && entry.key.is_some() && !won.contains(&entry.decision_id) {
             *outcome = Some(Outcome::KeyTaken);
@@ -198,7 +198,11 @@ async fn insert_blobs(db: &mut Db, fresh: &[&Entry]) -> QueryResult<()> {
     insert.execute(db).await.map(drop)
 }
 
-async fn insert_decisions(db: &mut Db, kept: &[&Entry]) -> QueryResult<()> {
+async fn insert_decisions(
+    db: &mut Db,
+    kept: &[&Entry],
+    approvals: &HashMap<String, String>,
+) -> QueryResult<()> {
     let mut insert = InsertDecisions::default();
     for entry in kept {
         insert.id.push(&entry.decision_id);
@@ -215,6 +219,7 @@ async fn insert_decisions(db: &mut Db, kept: &[&Entry]) -> QueryResult<()> {
         insert.context_salt.push(&entry.context_salt);
         insert.facts.push(&entry.facts);
         insert.facts_salt.push(&entry.facts_salt);
+        insert.approval.push(approvals.get(&entry.decision_id).map(String::as_str));
     }
     insert.execute(db).await.map(drop)
 }
@@ -251,12 +256,14 @@ async fn open_approvals(
     let pending: Vec<(String, Vec<u8>, String)> =
         PendingApprovals { tenant, digest }.load(db).await?;
     let pending: HashMap<_, _> = pending.into_iter().map(|(t, d, id)| ((t, d), id)).collect();
-    let waiting = kept.iter().filter_map(|entry| {
-        let digest = entry.hold.as_ref()?.request_digest.to_vec();
-        let id = pending.get(&(entry.tenant_id.clone(), digest))?;
-        Some((entry.decision_id.clone(), id.clone()))
-    });
-    Ok(waiting.collect())
+    let held = kept.iter().filter_map(|entry| Some((entry, entry.hold.as_ref()?)));
+    held.map(|(entry, hold)| {
+        let found = pending.get(&(entry.tenant_id.clone(), hold.request_digest.to_vec()));
+        // Decided upon between the two statements: the batch is tried again, and opens a new one.
+        let id = found.ok_or(diesel::result::Error::NotFound)?;
+        Ok((entry.decision_id.clone(), id.clone()))
+    })
+    .collect()
 }
 
 async fn keep_answers(

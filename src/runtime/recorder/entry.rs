@@ -11,7 +11,7 @@ use crate::evidence::PreparedFacts;
 pub struct Entry {
     pub tenant_id: String,
     /// The revision of the tenant's authority that was decided on; the fence compares it.
-    pub revision: u32,
+    pub revision: i64,
     pub decision_id: String,
     pub subject: String,
     pub action: String,
@@ -59,7 +59,7 @@ pub enum Outcome {
     /// Committed.
     Stored { approval_id: Option<String> },
     /// Not stored: the tenant's authority has moved on to this revision. Gather and decide again.
-    Stale { revision: u32 },
+    Stale { revision: i64 },
     /// Not stored: the idempotency key was taken meanwhile. Look its answer up.
     KeyTaken,
     /// Not stored: the database does not answer, or refused this row.

@@ -36,6 +36,11 @@ impl Recorder {
         Self { queue }
     }
 
+    /// Whether the writer is there to take entries.
+    pub fn is_alive(&self) -> bool {
+        !self.queue.is_closed()
+    }
+
     /// Stores one entry; answers after its commit.
     pub async fn record(&self, entry: Entry) -> Outcome {
         let (done, answer) = oneshot::channel();

@@ -6,7 +6,7 @@ use diesel::{
     QueryResult,
     pg::Pg,
     query_builder::{AstPass, Query, QueryFragment, QueryId},
-    sql_types::{Array, BigInt, Bytea, Integer, Text, Timestamptz},
+    sql_types::{Array, BigInt, Bytea, Integer, Nullable, Text, Timestamptz},
 };
 
 /// Takes the fence and answers each tenant's present revision (decision.md, the fence).
@@ -135,6 +135,7 @@ pub(super) struct InsertDecisions<'a> {
     pub(super) context_salt: Vec<&'a [u8]>,
     pub(super) facts: Vec<&'a [u8]>,
     pub(super) facts_salt: Vec<&'a [u8]>,
+    pub(super) approval: Vec<Option<&'a str>>,
 }
 
 impl QueryFragment<Pg> for InsertDecisions<'_> {
@@ -142,7 +143,7 @@ impl QueryFragment<Pg> for InsertDecisions<'_> {
         out.push_sql(
             "INSERT INTO decisions (id, tenant_id, subject, action, decision, reason_code, \
              evaluated_at, record, kid, signature, context, context_salt, facts, \
-             facts_salt) SELECT * FROM UNNEST(",
+             facts_salt, approval_id) SELECT * FROM UNNEST(",
         );
         let texts =
             [&self.id, &self.tenant, &self.subject, &self.action, &self.decision, &self.reason];
@@ -161,6 +162,8 @@ impl QueryFragment<Pg> for InsertDecisions<'_> {
             out.push_sql(", ");
             out.push_bind_param::<Array<Bytea>, _>(column)?;
         }
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.approval)?;
         out.push_sql(")");
         Ok(())
     }
