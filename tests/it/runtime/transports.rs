@@ -87,9 +87,8 @@ async fn a_browser_decides_over_grpc_web() {
 async fn reflection_and_health_answer() {
     use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
     let (app, ..) = demo().await;
-    let channel =
-        tonic::transport::Channel::from_shared(app.base_url().to_owned()).unwrap().connect();
-    let mut health = HealthClient::new(channel.await.unwrap());
+    let address = tonic::transport::Channel::from_shared(app.base_url().to_owned()).unwrap();
+    let mut health = HealthClient::new(address.connect().await.unwrap());
     let asked = HealthCheckRequest { service: String::new() };
     let answer = health.check(asked).await.unwrap().into_inner();
     assert_eq!(answer.status, 1);
