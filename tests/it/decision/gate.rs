@@ -103,7 +103,7 @@ proptest! {
             ];
             for raised in raised.into_iter().filter(|raised| {
                 // What is missing has a default, which a low word declared lies below.
-                raised.is_declared() && !lowers_a_default(&one, raised)
+                raised.is_declared() && !lowers_a_default(one, *raised)
             }) {
                 prop_assert!(raised.oversight(&rules) >= here, "{raised:?}");
             }
@@ -117,9 +117,9 @@ proptest! {
     }
 }
 
-/// `effect_class: informational` declared is below the missing one's digital_state_change, and
+/// `effect_class: informational` declared is below the missing one's `digital_state_change`, and
 /// `risk_tier: minimal` below limited: the one way in which declaring lowers, and decision.md's.
-fn lowers_a_default(from: &Effective, to: &Effective) -> bool {
+fn lowers_a_default(from: Effective, to: Effective) -> bool {
     (from.effect_class.is_none() && to.effect_class == Some(EffectClass::Informational))
         || (from.risk_tier.is_none() && to.risk_tier == Some(RiskTier::Minimal))
 }

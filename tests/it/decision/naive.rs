@@ -376,7 +376,7 @@ impl<'a> World<'a> {
         })
     }
 
-    fn all_bounds(&self, way: &Way<'a>) -> Option<Vec<(&'a str, &'a Bounds)>> {
+    fn all_bounds(way: &Way<'a>) -> Option<Vec<(&'a str, &'a Bounds)>> {
         let mut all: Vec<_> =
             way.links.iter().map(|link| (link.id.as_str(), &link.bounds)).collect();
         if let Some(uses) = way.uses {
@@ -389,7 +389,7 @@ impl<'a> World<'a> {
     }
 
     fn bounded(&self, way: &Way<'a>) -> Option<&'static str> {
-        let Some(all) = self.all_bounds(way) else { return Some("constraint_exceeded") };
+        let Some(all) = Self::all_bounds(way) else { return Some("constraint_exceeded") };
         let number =
             |amount: agent_authority::decision::Amount| amount.to_string().parse::<f64>().unwrap();
         let amount = self.amount().filter(|amount| *amount >= 0.0);
@@ -417,7 +417,7 @@ impl<'a> World<'a> {
             }
             if let Some(max) = bounds.max_uses {
                 let used = self.used(holder, "uses", max.window_seconds);
-                fine &= used.is_some_and(|used| used + 1 <= i64::from(max.count));
+                fine &= used.is_some_and(|used| used < i64::from(max.count));
             }
             if let Some(max) = bounds.max_total_amount {
                 let used = self.used(holder, "amount", max.window_seconds);
@@ -455,7 +455,7 @@ impl<'a> World<'a> {
 
     fn jurisdiction(&self, way: &Way<'a>) -> Option<&'static str> {
         let mut lists: Vec<_> =
-            self.all_bounds(way).unwrap().iter().map(|(_, b)| b.jurisdictions.clone()).collect();
+            Self::all_bounds(way).unwrap().iter().map(|(_, b)| b.jurisdictions.clone()).collect();
         lists.extend(self.graph.purpose.iter().map(|purpose| purpose.jurisdictions.clone()));
         for list in lists.iter().filter(|list| !list.is_empty()) {
             let here = self.text("jurisdiction").unwrap_or("nowhere");
@@ -653,7 +653,7 @@ impl<'a> World<'a> {
         }
         let unsigned =
             |link: &&Delegation| link.needs_standing_approval && link.standing.is_empty();
-        if way.links.iter().any(|link| unsigned(&link)) {
+        if way.links.iter().any(unsigned) {
             least = least.max(1);
         }
         least
@@ -690,7 +690,7 @@ impl<'a> World<'a> {
             match effect {
                 "continue_with_warning" => obligations.push("reality.warn".to_owned()),
                 "require_revalidation" => {
-                    holds.push(("reality_revalidation_required", 0, false, false))
+                    holds.push(("reality_revalidation_required", 0, false, false));
                 }
                 "require_human_review" => holds.push(("reality_review_required", 1, false, true)),
                 "quarantine" | "deny" => denials.push("reality_decoupled".to_owned()),
@@ -709,7 +709,7 @@ impl<'a> World<'a> {
             denials.push("risk_prohibited".to_owned());
         } else if undeclared && self.graph.tenant.as_ref().unwrap().require_declaration {
             denials.push("declaration_required".to_owned());
-        } else if least > 0 && !self.standing(way, least) {
+        } else if least > 0 && !Self::standing(way, least) {
             let people = if least == 1 { 1 } else { 2 };
             holds.push(("oversight_required", people, least == 3, true));
         }
@@ -753,7 +753,7 @@ impl<'a> World<'a> {
             && Self::enough(&approval.given, people, legal)
     }
 
-    fn standing(&self, way: &Way<'a>, least: usize) -> bool {
+    fn standing(way: &Way<'a>, least: usize) -> bool {
         let unsigned =
             way.links.iter().any(|link| link.needs_standing_approval && link.standing.is_empty());
         let people = if least == 1 { 1 } else { 2 };

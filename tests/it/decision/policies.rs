@@ -48,7 +48,7 @@ fn facts(policies: Vec<Arc<CompiledPolicy>>) -> Facts {
     }))
 }
 
-fn ask(texts: &[&str], context: Value) -> Verdict {
+fn ask(texts: &[&str], context: &Value) -> Verdict {
     let draft = Draft {
         tenant_id: TENANT.to_owned(),
         subject: SUBJECT.to_owned(),
@@ -60,7 +60,7 @@ fn ask(texts: &[&str], context: Value) -> Verdict {
     decide(&Request::new(draft).unwrap(), &facts(policies), noonish())
 }
 
-fn when(condition: &str, context: Value) -> (Decision, Reason) {
+fn when(condition: &str, context: &Value) -> (Decision, Reason) {
     let verdict =
         ask(&[&format!("forbid(principal, action, resource) when {{ {condition} }};")], context);
     (verdict.decision, verdict.reason_code)
@@ -74,52 +74,52 @@ const FREE: (Decision, Reason) = (Decision::AllowWithConstraints, Reason::Permis
 fn sees_the_request() {
     let amount = |amount: f64| json!({"amount": amount, "currency": "EUR", "jurisdiction": "DE"});
     let above = r#"context.amount.greaterThan(decimal("100.1"))"#;
-    assert_eq!(when(above, amount(100.11)), FORBIDDEN);
-    assert_eq!(when(above, amount(100.1)), FREE);
-    assert_eq!(when(above, json!({})), ERRED);
-    assert_eq!(when(&format!("context has amount && {above}"), json!({})), FREE);
-    assert_eq!(when("context.input.amount > 100", json!({"amount": 101.0})), FORBIDDEN);
+    assert_eq!(when(above, &amount(100.11)), FORBIDDEN);
+    assert_eq!(when(above, &amount(100.1)), FREE);
+    assert_eq!(when(above, &json!({})), ERRED);
+    assert_eq!(when(&format!("context has amount && {above}"), &json!({})), FREE);
+    assert_eq!(when("context.input.amount > 100", &json!({"amount": 101.0})), FORBIDDEN);
     assert_eq!(
-        when(r#"context.currency == "EUR" && context.jurisdiction == "DE""#, amount(1.0)),
+        when(r#"context.currency == "EUR" && context.jurisdiction == "DE""#, &amount(1.0)),
         FORBIDDEN
     );
-    assert_eq!(when(r#"context.purpose == "x""#, json!({})), ERRED);
+    assert_eq!(when(r#"context.purpose == "x""#, &json!({})), ERRED);
     assert_eq!(
-        when(r#"context.now == datetime("2026-01-05T10:30:00.250Z")"#, json!({})),
+        when(r#"context.now == datetime("2026-01-05T10:30:00.250Z")"#, &json!({})),
         FORBIDDEN
     );
     assert_eq!(
-        when(r#"principal.class == "agent" && principal.name == "a""#, json!({})),
+        when(r#"principal.class == "agent" && principal.name == "a""#, &json!({})),
         FORBIDDEN
     );
-    assert_eq!(when(r#"principal in Svc::Team::"team-now""#, json!({})), FORBIDDEN);
-    assert_eq!(when(r#"principal in Svc::Team::"team-past""#, json!({})), FREE);
-    assert_eq!(when(r#"action in Svc::Action::"payment.sepa""#, json!({})), FORBIDDEN);
-    assert_eq!(when(r#"action in Svc::Action::"pay""#, json!({})), FREE);
-    assert_eq!(when(r#"resource == Svc::Tenant::"svc:tenant:t""#, json!({})), FORBIDDEN);
+    assert_eq!(when(r#"principal in Svc::Team::"team-now""#, &json!({})), FORBIDDEN);
+    assert_eq!(when(r#"principal in Svc::Team::"team-past""#, &json!({})), FREE);
+    assert_eq!(when(r#"action in Svc::Action::"payment.sepa""#, &json!({})), FORBIDDEN);
+    assert_eq!(when(r#"action in Svc::Action::"pay""#, &json!({})), FREE);
+    assert_eq!(when(r#"resource == Svc::Tenant::"svc:tenant:t""#, &json!({})), FORBIDDEN);
 }
 
 #[test]
 fn unless_guards() {
     let text = r#"forbid(principal, action, resource)
         unless { context has amount && context.amount.lessThan(decimal("100.0")) };"#;
-    assert_eq!(ask(&[text], json!({"amount": 99.99})).decision, Decision::AllowWithConstraints);
-    assert_eq!(ask(&[text], json!({"amount": 100})).reason_code, Reason::PolicyDenied);
-    assert_eq!(ask(&[text], json!({})).reason_code, Reason::PolicyDenied);
+    assert_eq!(ask(&[text], &json!({"amount": 99.99})).decision, Decision::AllowWithConstraints);
+    assert_eq!(ask(&[text], &json!({"amount": 100})).reason_code, Reason::PolicyDenied);
+    assert_eq!(ask(&[text], &json!({})).reason_code, Reason::PolicyDenied);
 }
 
 #[test]
 fn what_cedar_cannot_hold_errs_when_compared() {
     let rate = |rate: Value| json!({"rate": rate});
-    assert_eq!(when("context.input.rate > 5", rate(json!(6))), FORBIDDEN);
-    assert_eq!(when("context.input.rate > 5", rate(json!(0.00001))), ERRED);
-    assert_eq!(when("context.input.rate > 5", rate(json!(u64::MAX))), ERRED);
+    assert_eq!(when("context.input.rate > 5", &rate(json!(6))), FORBIDDEN);
+    assert_eq!(when("context.input.rate > 5", &rate(json!(0.00001))), ERRED);
+    assert_eq!(when("context.input.rate > 5", &rate(json!(u64::MAX))), ERRED);
     let exact = r#"context.input.rate.greaterThan(decimal("0.5"))"#;
-    assert_eq!(when(exact, rate(json!(0.5001))), FORBIDDEN);
-    assert_eq!(when(exact, rate(json!(1e300))), ERRED);
-    assert_eq!(when("context.input has rate", rate(Value::Null)), FREE);
-    assert_eq!(when("context.input.list.contains(2)", json!({"list": [1, null, 2]})), FORBIDDEN);
-    assert_eq!(when(r#"context.input.deep.er == "x""#, json!({"deep": {"er": "x"}})), FORBIDDEN);
+    assert_eq!(when(exact, &rate(json!(0.5001))), FORBIDDEN);
+    assert_eq!(when(exact, &rate(json!(1e300))), ERRED);
+    assert_eq!(when("context.input has rate", &rate(Value::Null)), FREE);
+    assert_eq!(when("context.input.list.contains(2)", &json!({"list": [1, null, 2]})), FORBIDDEN);
+    assert_eq!(when(r#"context.input.deep.er == "x""#, &json!({"deep": {"er": "x"}})), FORBIDDEN);
 }
 
 #[test]
@@ -128,15 +128,15 @@ fn deny_comes_before_hold_and_in_order_of_id() {
         forbid(principal, action, resource);"#;
     let deny = r#"@id("c") @reason("capability_denied") forbid(principal, action, resource);"#;
     let other = r#"@id("b") @advice("never") forbid(principal, action, resource);"#;
-    let held = ask(&[hold], json!({}));
+    let first = ask(&[hold], &json!({}));
     assert_eq!(
-        (held.decision, held.reason_code),
+        (first.decision, first.reason_code),
         (Decision::RequireApproval, Reason::ApprovalThresholdBreach)
     );
-    assert_eq!(held.approvals_needed.unwrap().count, 3);
-    assert_eq!(held.advice, ["ask finance"]);
+    assert_eq!(first.approvals_needed.unwrap().count, 3);
+    assert_eq!(first.advice, ["ask finance"]);
     for texts in [[hold, deny, other], [other, deny, hold], [deny, hold, other]] {
-        let denied = ask(&texts, json!({}));
+        let denied = ask(&texts, &json!({}));
         assert_eq!((denied.decision, denied.reason_code), FORBIDDEN);
         assert_eq!(denied.reasons, [Reason::PolicyDenied, Reason::CapabilityDenied]);
         assert_eq!(denied.advice, ["never"]);
@@ -147,10 +147,10 @@ fn deny_comes_before_hold_and_in_order_of_id() {
 #[test]
 fn an_error_in_any_applicable_policy_denies() {
     let permit = "permit(principal, action, resource) when { context.nothing };";
-    assert_eq!(ask(&[permit], json!({})).reason_code, Reason::RuleError);
+    assert_eq!(ask(&[permit], &json!({})).reason_code, Reason::RuleError);
     let elsewhere = r#"permit(principal, action == Svc::Action::"report.read", resource)
         when { context.nothing };"#;
-    assert_eq!(ask(&[elsewhere], json!({})).decision, Decision::AllowWithConstraints);
+    assert_eq!(ask(&[elsewhere], &json!({})).decision, Decision::AllowWithConstraints);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn permits_add_constraints() {
     let text = r#"@obligation("notify.owner,log.full") @stop_condition("budget.exhausted")
         permit(principal, action, resource); @obligation("log.full, audit.emit")
         permit(principal, action, resource);"#;
-    let verdict = ask(&[text], json!({}));
+    let verdict = ask(&[text], &json!({}));
     assert_eq!(verdict.obligations, ["audit.emit", "notify.owner", "log.full"]);
     assert_eq!(verdict.stop_conditions, ["actor.stop_signal", "budget.exhausted"]);
     assert_eq!(verdict.decision.folded(), Decision::Allow);

@@ -331,7 +331,7 @@ fn tool(dice: &mut Dice<'_>, id: &str) -> Tool {
 fn chain(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Chain {
     let depth = if dice.rarely(80) { 17 } else { dice.of(&[1, 1, 2, 3]) };
     let own = if dice.rarely(15) { AGENTS[0] } else { SUBJECT };
-    let mut delegate = own.to_owned();
+    let mut delegate = own;
     let mut links = Vec::new();
     for level in 0..depth {
         let last = level + 1 == depth;
@@ -340,13 +340,13 @@ fn chain(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Chain {
             if level == 0 { format!("del-{number}") } else { format!("del-{number}-{level}") }
         };
         let parent = (!last).then(|| id(level + 1));
-        let lost = dice.rarely(60);
+        let torn = dice.rarely(60);
         links.push(Arc::new(Delegation {
             id: id(level),
             version: 1,
-            parent_id: if lost { Some("del-lost".to_owned()) } else { parent },
+            parent_id: if torn { Some("del-lost".to_owned()) } else { parent },
             delegator_id: delegator.to_owned(),
-            delegate_id: if dice.rarely(80) { HUMANS[0].to_owned() } else { delegate },
+            delegate_id: if dice.rarely(80) { HUMANS[0].to_owned() } else { delegate.to_owned() },
             state: if dice.rarely(12) {
                 dice.of(DelegationState::ALL)
             } else {
@@ -359,7 +359,7 @@ fn chain(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Chain {
             needs_standing_approval: dice.rarely(12),
             standing: dice.signatures(),
         }));
-        delegate = delegator.to_owned();
+        delegate = delegator;
     }
     Chain(links)
 }
@@ -459,7 +459,7 @@ fn things(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut 
         }));
     }
     for thing in ["res-1", "res-2", "proj-1"] {
-        for number in 0..dice.below(3) + 1 {
+        for number in 0..=dice.below(3) {
             let (kind, id) = dice.of(&[
                 ("principal", SUBJECT),
                 ("principal", HUMANS[0]),
