@@ -1,4 +1,4 @@
-//! The tables as the migrations make them. Written by `AUTHORITY_UPDATE=1 cargo test --test it schema`.
+//! @generated: the tables as the migrations make them. Written by `AUTHORITY_UPDATE=1 cargo test --test it schema`.
 
 diesel::table! {
     acts_in (id) {

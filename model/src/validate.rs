@@ -143,8 +143,12 @@ impl Violations {
     }
 
     pub fn json(&mut self, field: &str, value: Option<&Json>) {
-        if value.is_some_and(|value| value.0.iter().any(|(key, value)| holds_nul(key, value))) {
-            self.add(field, "holds U+0000, which no text here may");
+        for (key, value) in value.iter().flat_map(|value| &value.0) {
+            if holds_nul(key, value) {
+                // The fault's own path must not hold it again.
+                let member = format!("{field}.{}", key.replace('\0', "\u{fffd}"));
+                self.add(&member, "holds U+0000, which no text here may");
+            }
         }
     }
 

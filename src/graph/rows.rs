@@ -62,7 +62,11 @@ authority! {
     }, { graph.tenant.take_if(|tenant| tenant.id == id); };
 
     registry::Principal, tenant_id, row, graph, id => {
-        graph.principals.put(Arc::new(principal(row)));
+        if row.deleted_at.is_some() {
+            graph.principals.remove(&row.id);
+        } else {
+            graph.principals.put(Arc::new(principal(row)));
+        }
     }, { graph.principals.remove(id); };
 
     registry::MemberOf, tenant_id, row, graph, id => {
@@ -215,7 +219,7 @@ fn tightening(rule: &registry::Tightening) -> Tightening {
 fn principal(row: registry::Principal) -> node::Principal {
     let class = PrincipalClass::from_word(&row.principal_class);
     let fact = records::Principal {
-        active: row.state == "active" && row.deleted_at.is_none() && class.is_some(),
+        active: row.state == "active" && class.is_some(),
         class: class.unwrap_or(PrincipalClass::ExternalApp),
         name: row.name.unwrap_or(row.display_name),
         id: row.id,

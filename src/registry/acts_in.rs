@@ -33,7 +33,7 @@ impl Row for ActsIn {
     async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(act.db, "principal_id", Some(&self.principal_id)).await?;
-        known.all()
+        known.placed_by("workspace_id", &self.workspace_id).all()
     }
 
     queries!(acts_in, row);

@@ -29,7 +29,7 @@ impl Row for GrantedAccessTo {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.of_kind(act.db, "resource_id", "resource", &self.resource_id).await?;
         known.of_kind(act.db, "grantee_id", &self.grantee_kind, &self.grantee_id).await?;
-        known.all()
+        known.placed_by("resource_id", &self.resource_id).all()
     }
 
     queries!(granted_access_to, row);

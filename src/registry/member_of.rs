@@ -32,7 +32,7 @@ impl Row for MemberOf {
     async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(act.db, "principal_id", Some(&self.principal_id)).await?;
-        known.all()
+        known.placed_by("team_id", &self.team_id).all()
     }
 
     queries!(member_of, row);

@@ -42,6 +42,15 @@ impl<'a> Known<'a> {
         Self { tenant, kind, found: Violations::default() }
     }
 
+    /// The member that said which tenant the row is in: where another member is unknown there, it may
+    /// as well be this one that is of the wrong tenant, so it is named too.
+    pub(super) fn placed_by(mut self, field: &str, id: &str) -> Self {
+        if !self.found.is_empty() {
+            self.found.add(field, format!("`{id}` is of another tenant than the rest"));
+        }
+        self
+    }
+
     /// A principal that is not deleted.
     pub(super) async fn principal(
         &mut self,

@@ -62,6 +62,13 @@ pub(super) fn constraints(json: &str) -> Option<String> {
         Ok(bounds) => bounds,
         Err(problem) => return Some(format!("is malformed: {problem}")),
     };
+    let windows = [
+        bounds.max_uses.map(|limit| limit.window_seconds),
+        bounds.max_total_amount.map(|limit| limit.window_seconds),
+    ];
+    if windows.contains(&Some(0)) {
+        return Some("holds a `window_seconds` of 0; it must be at least 1".to_owned());
+    }
     let has_amount = bounds.max_amount.is_some() || bounds.max_total_amount.is_some();
     (has_amount && bounds.currency.is_none())
         .then(|| "bounds an amount and names no `currency`".to_owned())

@@ -46,7 +46,7 @@ impl Row for Uses {
         if self.used_kind != ACTION {
             known.of_kind(act.db, "used_id", &self.used_kind, &self.used_id).await?;
         }
-        known.all()
+        known.placed_by("agent_id", &self.agent_id).all()
     }
 
     queries!(uses, row);

@@ -11,7 +11,7 @@ use diesel_async::RunQueryDsl;
 
 use crate::support::database::Database;
 
-const HEAD: &str = "//! The tables as the migrations make them. Written by \
+const HEAD: &str = "//! @generated: the tables as the migrations make them. Written by \
                     `AUTHORITY_UPDATE=1 cargo test --test it schema`.\n";
 
 #[derive(QueryableByName)]

@@ -10,3 +10,4 @@ mod replies;
 mod round_trip;
 mod routing;
 mod streams;
+mod words;

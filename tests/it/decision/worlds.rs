@@ -3,6 +3,9 @@
 //! A byte of zero always draws the harmless value, so that a failing world shrinks towards one in
 //! which everything is permitted but for what fails.
 
+mod dice;
+mod surroundings;
+
 use std::sync::Arc;
 
 use agent_authority::decision::{
@@ -18,6 +21,7 @@ use agent_authority::decision::{
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value, json};
 
+use self::{dice::Dice, surroundings::*};
 use super::templates;
 
 pub(super) const SUBJECT: &str = "svc:agent:t:a";
@@ -53,136 +57,6 @@ pub(super) struct World {
 impl World {
     pub(super) fn request(&self) -> Request {
         Request::new(self.draft.clone()).unwrap()
-    }
-}
-
-/// Reads choices from bytes; zeros when they are used up.
-pub(super) struct Dice<'a> {
-    bytes: std::slice::Iter<'a, u8>,
-    /// In a mild world little goes wrong, so that the later stages are reached.
-    mild: bool,
-}
-
-impl<'a> Dice<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
-        let mut dice = Self { bytes: bytes.iter(), mild: false };
-        dice.mild = dice.byte() < 180;
-        dice
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.bytes.next().copied().unwrap_or(0)
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        usize::from(self.byte()) % count
-    }
-
-    /// True in one of `rarity` throws or so.
-    fn rarely(&mut self, rarity: u8) -> bool {
-        let rarity = if self.mild { rarity.saturating_mul(8) } else { rarity };
-        self.byte() > 255 - 255 / rarity
-    }
-
-    fn of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
-
-    fn maybe<T>(&mut self, rarity: u8, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        (self.byte() > 255 - 255 / rarity).then(|| make(self))
-    }
-
-    /// A bound: something that a mild world has few of.
-    fn bound<T>(&mut self, rarity: u8, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        self.rarely(rarity).then(|| make(self))
-    }
-
-    fn few<T>(&mut self, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
-        let count = self.below(most + 1);
-        (0..count).map(|_| make(self)).collect()
-    }
-
-    fn patterns(&mut self) -> Vec<Pattern> {
-        let mut patterns = vec![if self.mild { "*" } else { self.of(&PATTERNS) }];
-        patterns.extend(self.few(2, |dice| dice.of(&PATTERNS)));
-        patterns.iter().map(|text| text.parse().unwrap()).collect()
-    }
-
-    fn window(&mut self, at: DateTime<Utc>) -> Window {
-        let hour = TimeDelta::hours(1);
-        match self.below(16) {
-            1 => Window { from: Some(at), until: None },
-            2 => Window { from: Some(at - hour), until: Some(at + TimeDelta::seconds(20)) },
-            3 if self.rarely(2) => Window { from: None, until: Some(at) },
-            4 if self.rarely(2) => Window { from: Some(at + hour), until: None },
-            5 => Window { from: None, until: Some(at + hour) },
-            _ => Window::default(),
-        }
-    }
-
-    fn texts(&mut self, rarity: u8, words: &[&str]) -> Vec<String> {
-        let drawn = self.bound(rarity, |dice| {
-            let mut list = vec![dice.of(words).to_owned()];
-            list.extend(dice.few(1, |dice| dice.of(words).to_owned()));
-            list
-        });
-        drawn.unwrap_or_default()
-    }
-
-    fn bounds(&mut self, purposes: bool) -> Bounds {
-        let amount =
-            |dice: &mut Self| dice.of(&["5000", "600", "100.5"]).parse::<Amount>().unwrap();
-        let hours = [
-            json!({"from": "09:00", "to": "17:00"}),
-            json!({"utc_offset": "+02:00", "days": ["mon"], "from": "12:30", "to": "12:31"}),
-            json!({"days": ["tue", "sun"], "from": "00:00", "to": "24:00"}),
-        ];
-        Bounds {
-            max_amount: self.bound(4, amount),
-            currency: self.bound(5, |dice| dice.of(&["EUR", "EUR", "USD"]).to_owned()),
-            max_uses: self.bound(6, |dice| {
-                let window_seconds = dice.of(&[3600, 60, 86400, 0]);
-                MaxUses { count: dice.of(&[10, 3, 1]), window_seconds }
-            }),
-            max_total_amount: self.bound(6, |dice| {
-                let window_seconds = dice.of(&[3600, 86400]);
-                MaxTotalAmount { amount: amount(dice), window_seconds }
-            }),
-            jurisdictions: self.texts(6, &["DE", "FR"]),
-            hours: self.bound(8, |dice| {
-                let index = dice.below(hours.len());
-                serde_json::from_value(hours[index].clone()).unwrap()
-            }),
-            resource_ids: self.texts(10, &["res-1", "res-2"]),
-            workspace_ids: self.texts(10, &["ws-1", "ws-2"]),
-            purposes: if purposes { self.texts(5, &["payroll", "refunds"]) } else { Vec::new() },
-            max_risk_tier: self
-                .maybe(5, |dice| dice.of(&[RiskTier::High, RiskTier::Limited, RiskTier::Minimal])),
-        }
-    }
-
-    fn declaration(&mut self) -> ActionDeclaration {
-        ActionDeclaration {
-            effect_class: self.maybe(2, |dice| dice.of(EffectClass::ALL)),
-            reversibility: self.maybe(2, |dice| dice.of(Reversibility::ALL)),
-            rollback_available: self.maybe(2, |dice| dice.rarely(2)),
-        }
-    }
-
-    fn classification(&mut self) -> ActionRiskClassification {
-        use RiskTier::{High, Limited, Minimal, Prohibited, Unacceptable};
-        let tiers = [Minimal, Minimal, Limited, Limited, High, High, Unacceptable, Prohibited];
-        ActionRiskClassification {
-            risk_tier: self.maybe(2, |dice| dice.of(&tiers)),
-            required_oversight_mode: self.maybe(5, |dice| dice.of(OversightMode::ALL)),
-        }
-    }
-
-    fn signatures(&mut self) -> Vec<Signature> {
-        self.few(3, |dice| Signature {
-            by: format!("https://id|{}", dice.of(&["ann", "bob", "cy"])),
-            role: dice.of(&["approver", "legal", "admin"]).to_owned(),
-        })
     }
 }
 
@@ -428,130 +302,5 @@ fn authority(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &m
         && !dice.rarely(12)
     {
         gathered.tool = Some(tool(dice, id).into());
-    }
-}
-
-fn things(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut Gathered) {
-    if let Some(id) = &draft.resource_id
-        && !dice.rarely(20)
-    {
-        gathered.resource = Some(Arc::new(Resource {
-            id: id.clone(),
-            kind: dice.of(&["ledger", "bank_account"]).to_owned(),
-            name: "thing".to_owned(),
-            sensitivity: None,
-            live: !dice.rarely(20),
-        }));
-    }
-    if let Some(id) = &draft.workspace_id
-        && !dice.rarely(20)
-    {
-        gathered.workspace = Some(Arc::new(Workspace { id: id.clone(), live: !dice.rarely(20) }));
-    }
-    if let Some(id) = &draft.project_id
-        && !dice.rarely(20)
-    {
-        gathered.project = Some(Arc::new(Project {
-            id: id.clone(),
-            live: !dice.rarely(20),
-            workspace_id: dice.maybe(2, |dice| dice.of(&["ws-1", "ws-2"]).to_owned()),
-            visible_in_workspaces: dice.texts(2, &["ws-1", "ws-2", "ws-3"]),
-        }));
-    }
-    for thing in ["res-1", "res-2", "proj-1"] {
-        for number in 0..=dice.below(3) {
-            let (kind, id) = dice.of(&[
-                ("principal", SUBJECT),
-                ("principal", HUMANS[0]),
-                ("principal", HUMANS[1]),
-                ("team", "team-1"),
-                ("team", "team-2"),
-                ("principal", "team-2"),
-            ]);
-            gathered.grants.push(Arc::new(Grant {
-                id: format!("grant-{thing}-{number}"),
-                resource_id: thing.to_owned(),
-                grantee_id: id.to_owned(),
-                grantee_kind: kind.to_owned(),
-                access_level: dice.of(&[
-                    AccessLevel::Owner,
-                    AccessLevel::Execute,
-                    AccessLevel::Write,
-                    AccessLevel::Read,
-                ]),
-            }));
-        }
-    }
-    if let Some(slug) = &draft.purpose
-        && !dice.rarely(12)
-    {
-        gathered.purpose = Some(Arc::new(Purpose {
-            id: format!("id-of-{slug}"),
-            slug: slug.clone(),
-            active: !dice.rarely(20),
-            allowed_actions: if dice.rarely(3) { dice.patterns() } else { vec![Pattern::All] },
-            principal_classes: dice
-                .maybe(6, |dice| vec![dice.of(&[PrincipalClass::Agent, PrincipalClass::Human])])
-                .unwrap_or_default(),
-            jurisdictions: dice.texts(6, &["DE", "FR"]),
-            window: dice.window(at),
-        }));
-    }
-}
-
-fn rules(dice: &mut Dice<'_>, at: DateTime<Utc>, gathered: &mut Gathered) {
-    let mut policies = dice.few(4, |dice| {
-        let mut statements = vec![dice.below(templates::TEXTS.len())];
-        statements.extend(dice.few(1, |dice| dice.below(templates::TEXTS.len())));
-        let rows = dice.few(2, |dice| dice.below(templates::TARGETS.len()));
-        let hour = TimeDelta::hours(1);
-        let effective = match dice.below(10) {
-            1 => Window { from: None, until: Some(at - hour) },
-            2 => Window { from: Some(at - hour), until: None },
-            _ => Window::default(),
-        };
-        templates::policy(&statements, &rows, effective)
-    });
-    // One record has one text: no two of a tenant share an id.
-    policies.sort_by(|one, other| one.reference.id.cmp(&other.reference.id));
-    policies.dedup_by(|one, other| one.reference.id == other.reference.id);
-    gathered.policies = policies;
-    let effect = |dice: &mut Dice<'_>| dice.of(RuntimeEffect::ALL);
-    if dice.rarely(4) {
-        let count = dice.below(3);
-        gathered.anchors = (0..count).map(|number| anchor(dice, at, number).into()).collect();
-    }
-    if dice.rarely(8) {
-        gathered.drifts.push(Arc::new(Drift {
-            id: "drift-1".to_owned(),
-            actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).to_owned()),
-            action: dice.maybe(2, |dice| dice.of(&PATTERNS).parse().unwrap()),
-            effect: effect(dice),
-            overridden_until: dice.maybe(4, |dice| at + TimeDelta::seconds(dice.of(&[0, 60]))),
-        }));
-    }
-}
-
-fn anchor(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Anchor {
-    Anchor {
-        id: format!("anchor-{number}"),
-        version: 1,
-        grounds_actions: dice.patterns(),
-        grounds_profiles: dice.texts(4, &["payroll", "refunds"]),
-        freshness: dice.maybe(2, |dice| FreshnessContract {
-            max_staleness_seconds: dice.of(&[3600, 60]),
-            expected_refresh_seconds: dice.maybe(2, |dice| dice.of(&[30, 600])),
-            stale_runtime_effect: dice.maybe(2, |dice| dice.of(RuntimeEffect::ALL)),
-            missing_runtime_effect: dice.maybe(2, |dice| dice.of(RuntimeEffect::ALL)),
-        }),
-        unreadable: dice.rarely(20),
-        newest: (!dice.rarely(8)).then(|| Snapshot {
-            id: "snap-1".to_owned(),
-            sampled_at: at - TimeDelta::seconds(dice.of(&[10, 0, 61, 60, 700, 4000, -30, -90])),
-            valid_until: dice.maybe(5, |dice| at + TimeDelta::seconds(dice.of(&[60, 0]))),
-            content_hash: None,
-            contested: dice.rarely(20),
-        }),
-        overridden_until: dice.maybe(8, |dice| at + TimeDelta::seconds(dice.of(&[60, 0]))),
     }
 }

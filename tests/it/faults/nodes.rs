@@ -51,7 +51,7 @@ impl Counts {
 async fn ask_a_late_node(fenced: bool, requests: usize) -> Arc<Counts> {
     let prompt = TestApp::start().await;
     let demo = prompt.demo().await;
-    let late = graph::Settings { delay: Duration::from_millis(40), ..Default::default() };
+    let late = graph::Settings { delay: Duration::from_millis(250), ..Default::default() };
     let late = prompt.beside(Wishes { graph: late, fenced, ..Wishes::default() }).await;
     // Odd: the delegation is suspended, and its suspension was answered.
     let epoch = Arc::new(AtomicU64::new(0));
@@ -69,11 +69,11 @@ async fn ask_a_late_node(fenced: bool, requests: usize) -> Arc<Counts> {
         let (status, answer) = owner.post(&format!("{path}/suspend"), json!({})).await;
         assert_eq!(status, 200, "{answer}");
         epoch.fetch_add(1, Ordering::AcqRel);
-        tokio::time::sleep(Duration::from_millis(30)).await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
         epoch.fetch_add(1, Ordering::AcqRel);
         let (status, answer) = owner.post(&format!("{path}/reinstate"), json!({})).await;
         assert_eq!(status, 200, "{answer}");
-        tokio::time::sleep(Duration::from_millis(80)).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
     }
     counts
 }

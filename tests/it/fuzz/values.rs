@@ -105,6 +105,7 @@ fn string(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option
         "#a0b1c2".to_owned(),
         format!("sha256:{:064x}", n),
         format!("{n:032x}"),
+        format!("action:fuzz.{n}"),
     ];
     tries.into_iter().find(|text| pattern.is_match(text))
 }

@@ -1,0 +1,304 @@
+//! The naive evaluator's reading of the rules: policies, reality, approvals.
+
+use super::{gate::*, *};
+
+impl<'a> World<'a> {
+    pub(super) fn rules(&self, way: &Way<'a>) -> Answer {
+        // Each part: refusals, holds (code, people, legal, whether an approval meets it).
+        let mut obligations = vec!["audit.emit".to_owned()];
+        let mut stops = vec!["actor.stop_signal".to_owned()];
+        if !way.links.is_empty() {
+            stops.push("delegation.revoked".to_owned());
+        }
+        let mut denials = vec![];
+        let mut holds: Vec<(&'static str, u32, bool, bool)> = vec![];
+        let mut heard = self.policies(way);
+        heard.sort();
+        for (_, _, _, number, outcome) in heard {
+            match outcome {
+                None => denials.push("rule_error".to_owned()),
+                Some(false) => {}
+                Some(true) => {
+                    let said = says(number);
+                    match said.effect {
+                        "deny" => denials.push(said.code.to_owned()),
+                        "hold" => holds.push((said.code, said.people, false, true)),
+                        _ => {}
+                    }
+                    obligations.extend(said.obligations.iter().map(|text| (*text).to_owned()));
+                    stops.extend(said.stops.iter().map(|text| (*text).to_owned()));
+                }
+            }
+        }
+        for effect in self.reality() {
+            match effect {
+                "continue_with_warning" => obligations.push("reality.warn".to_owned()),
+                "require_revalidation" => {
+                    holds.push(("reality_revalidation_required", 0, false, false));
+                }
+                "require_human_review" => holds.push(("reality_review_required", 1, false, true)),
+                "quarantine" | "deny" => denials.push("reality_decoupled".to_owned()),
+                _ => {}
+            }
+        }
+        // A hold for want of people stands after one that people cannot meet.
+        holds.sort_by_key(|(code, ..)| match *code {
+            "reality_revalidation_required" => 1,
+            "reality_review_required" => 2,
+            _ => 0,
+        });
+        let least = self.least_oversight(way);
+        let undeclared = !self.declared(way).any;
+        if least == 4 {
+            denials.push("risk_prohibited".to_owned());
+        } else if undeclared && self.graph.tenant.as_ref().unwrap().require_declaration {
+            denials.push("declaration_required".to_owned());
+        } else if least > 0 && !Self::standing(way, least) {
+            let people = if least == 1 { 1 } else { 2 };
+            holds.push(("oversight_required", people, least == 3, true));
+        }
+        if let Some(code) = denials.first() {
+            return deny(code.clone());
+        }
+        let people = holds.iter().map(|hold| hold.1).max().unwrap_or(0);
+        let legal = holds.iter().any(|hold| hold.2);
+        if self.approved(people, legal) {
+            holds.retain(|hold| !hold.3);
+        }
+        if let Some((code, ..)) = holds.first() {
+            let unmet = holds.iter().any(|hold| hold.3);
+            let approvals = (unmet && people > 0).then_some((people, legal));
+            return Answer { decision: "require_approval", approvals, ..deny(*code) };
+        }
+        Answer {
+            decision: "allow_with_constraints",
+            reason_code: "permission_granted".to_owned(),
+            obligations: once(obligations),
+            stop_conditions: once(stops),
+            approvals: None,
+        }
+    }
+
+    pub(super) fn enough(given: &[Signature], people: u32, legal: bool) -> bool {
+        let mut names: Vec<_> = given.iter().map(|signature| &signature.by).collect();
+        names.sort();
+        names.dedup();
+        names.len() >= people as usize && (!legal || given.iter().any(|s| s.role == "legal"))
+    }
+
+    pub(super) fn approved(&self, people: u32, legal: bool) -> bool {
+        let (Some(id), Some(approval)) = (&self.ask.approval_id, &self.facts.approval) else {
+            return false;
+        };
+        approval.id == *id
+            && approval.state.word() == "approved"
+            && approval.same_question
+            && approval.expires_at > self.at
+            && Self::enough(&approval.given, people, legal)
+    }
+
+    pub(super) fn standing(way: &Way<'a>, least: usize) -> bool {
+        let unsigned =
+            way.links.iter().any(|link| link.needs_standing_approval && link.standing.is_empty());
+        let people = if least == 1 { 1 } else { 2 };
+        let own = way.links.first();
+        !unsigned && own.is_some_and(|link| Self::enough(&link.standing, people, least == 3))
+    }
+
+    pub(super) fn reality(&self) -> Vec<&'static str> {
+        let mut effects = vec![];
+        for anchor in &self.graph.anchors {
+            let profile = match &self.ask.purpose {
+                _ if anchor.grounds_profiles.is_empty() => true,
+                None => true,
+                Some(purpose) => anchor.grounds_profiles.contains(purpose),
+            };
+            if profile && any_matches(&anchor.grounds_actions, &self.ask.action) {
+                effects.push(self.anchor(anchor));
+            }
+        }
+        for drift in &self.graph.drifts {
+            let lifted = drift.overridden_until.is_some_and(|until| self.at < until);
+            let actor = drift.actor_id.as_ref().is_none_or(|actor| *actor == self.ask.subject);
+            let action = drift.action.as_ref().is_none_or(|own| matches(own, &self.ask.action));
+            if !lifted && actor && action {
+                effects.push(drift.effect.word());
+            }
+        }
+        effects
+    }
+
+    pub(super) fn anchor(&self, anchor: &Anchor) -> &'static str {
+        if anchor.overridden_until.is_some_and(|until| self.at < until) {
+            return "continue";
+        }
+        if anchor.unreadable {
+            return "require_human_review";
+        }
+        let contract = anchor.freshness.as_ref();
+        let mut stale = "require_revalidation";
+        if let Some(effect) = contract.and_then(|c| c.stale_runtime_effect) {
+            stale = effect.word();
+        }
+        let Some(snapshot) = &anchor.newest else {
+            let missing = contract.and_then(|c| c.missing_runtime_effect);
+            return missing.map_or(stale, RuntimeEffect::word);
+        };
+        if snapshot.contested {
+            return "quarantine";
+        }
+        let age = (self.at - snapshot.sampled_at).num_milliseconds();
+        if age < -60_000 {
+            return "require_human_review";
+        }
+        if snapshot.valid_until.is_some_and(|until| self.at >= until) {
+            return stale;
+        }
+        let Some(contract) = contract else { return "continue" };
+        if age > i64::from(contract.max_staleness_seconds) * 1000 {
+            return stale;
+        }
+        match contract.expected_refresh_seconds {
+            Some(seconds) if age > i64::from(seconds) * 1000 => "continue_with_warning",
+            _ => "continue",
+        }
+    }
+
+    /// Every statement that applies: its order, its number and how it comes out (none: it errs).
+    pub(super) fn policies(&self, way: &Way<'a>) -> Vec<(&'static str, String, usize, usize, Option<bool>)> {
+        let mut heard = vec![];
+        for policy in &self.graph.policies {
+            let reference = &policy.reference;
+            let targets: Vec<_> = reference.applies_to.iter().map(ToString::to_string).collect();
+            let applies = targets.is_empty() || targets.iter().any(|t| self.target(t, way));
+            if !applies || !in_window(reference.effective, self.at) {
+                continue;
+            }
+            for (place, number) in reference.id.split('-').skip(1).enumerate() {
+                let number: usize = number.parse().unwrap();
+                let outcome = self.statement(number, way);
+                heard.push((says(number).id, reference.id.clone(), place, number, outcome));
+            }
+        }
+        heard
+    }
+
+    pub(super) fn target(&self, target: &str, way: &Way<'a>) -> bool {
+        let declared = self.declared(way);
+        let Some((class, value)) = target.split_once(':') else { return true };
+        let same = |own: Option<&str>| own.is_none_or(|own| own == value);
+        match class {
+            "action" => matches(&value.parse().unwrap(), &self.ask.action),
+            "effect_class" => declared.effect.is_none_or(|own| own == effect_number(value)),
+            "risk_tier" => declared.tier.is_none_or(|own| own == tier_number(value)),
+            "principal_class" => same(self.graph.subject.as_ref().map(|s| s.class.word())),
+            "resource_kind" => same(self.graph.resource.as_ref().map(|r| r.kind.as_str())),
+            "purpose" => same(self.ask.purpose.as_deref()),
+            "jurisdiction" => same(self.text("jurisdiction")),
+            _ => unreachable!(),
+        }
+    }
+
+    pub(super) fn statement(&self, number: usize, way: &Way<'a>) -> Option<bool> {
+        let declared = self.declared(way);
+        let above = |limit: f64| self.amount().map(|amount| amount > limit);
+        let action = self.ask.action.as_str();
+        Some(match number {
+            0 => above(1000.0) == Some(true),
+            1 => above(500.0) == Some(true),
+            2 => above(2000.0)?,
+            3 => action.starts_with("payment.") && self.ask.purpose.as_deref() != Some("payroll"),
+            4 => {
+                let class = self.graph.subject.as_ref().unwrap().class.word();
+                action == "payment.execute" && class == "agent"
+            }
+            5 => {
+                let mut rows = self.graph.memberships.iter();
+                rows.any(|row| row.team_id == "team-1" && in_window(row.window, self.at))
+            }
+            6 => {
+                self.ask.resource_id.as_ref()?;
+                self.graph.resource.as_ref()?.kind == "bank_account"
+            }
+            7 => match self.ask.context.get("flagged") {
+                None => false,
+                Some(Value::Bool(flagged)) => *flagged,
+                Some(_) => return None,
+            },
+            8 => declared.tier == Some(2),
+            9 => self.text("jurisdiction")? == "RU",
+            10 => way.links.is_empty(),
+            11 => declared.rollback == Some(false) && declared.effect == Some(2),
+            12 => true,
+            13 => {
+                let scoped = action.starts_with("report.") || action == "email.send";
+                scoped && self.ask.resource_id.as_deref() == Some("res-1")
+            }
+            _ => unreachable!(),
+        })
+    }
+}
+
+pub(super) struct Said {
+    id: &'static str,
+    effect: &'static str,
+    code: &'static str,
+    people: u32,
+    obligations: &'static [&'static str],
+    stops: &'static [&'static str],
+}
+
+pub(super) fn says(number: usize) -> Said {
+    let plain = Said {
+        id: "",
+        effect: "deny",
+        code: "policy_denied",
+        people: 0,
+        obligations: &[],
+        stops: &[],
+    };
+    let hold = "approval_threshold_breach";
+    match number {
+        0 => Said { id: "m-0", ..plain },
+        1 => Said {
+            id: "c-1",
+            effect: "hold",
+            code: hold,
+            people: 2,
+            obligations: &["review.after"],
+            ..plain
+        },
+        2 => Said { id: "z-2", code: "constraint_exceeded", ..plain },
+        3 => Said { id: "b-3", ..plain },
+        4 => Said {
+            id: "k-4",
+            effect: "permit",
+            obligations: &["notify.owner", "log.full"],
+            ..plain
+        },
+        5 => Said { id: "d-5", code: "capability_denied", ..plain },
+        6 => Said { id: "y-6", ..plain },
+        7 => Said { id: "a-7", effect: "hold", code: hold, people: 1, ..plain },
+        8 => {
+            let stops = &["budget.exhausted", "actor.stop_signal"];
+            Said { id: "h-8", effect: "hold", code: hold, people: 1, stops, ..plain }
+        }
+        9 => Said { id: "x-9", ..plain },
+        10 => Said { id: "e-10", effect: "hold", code: "oversight_required", people: 1, ..plain },
+        11 => Said { id: "f-11", code: "risk_prohibited", ..plain },
+        12 => Said { id: "g-12", effect: "permit", obligations: &["log.full"], ..plain },
+        13 => Said { id: "l-13", ..plain },
+        _ => unreachable!(),
+    }
+}
+
+/// The first of each, with `reality.warn` last.
+pub(super) fn once(list: Vec<String>) -> Vec<String> {
+    let mut kept = vec![];
+    for text in list {
+        if !kept.contains(&text) {
+            kept.push(text);
+        }
+    }
+    kept
+}

@@ -1,0 +1,128 @@
+//! What stands around an authority: things, policies, anchors.
+
+use super::*;
+
+pub(super) fn things(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut Gathered) {
+    if let Some(id) = &draft.resource_id
+        && !dice.rarely(20)
+    {
+        gathered.resource = Some(Arc::new(Resource {
+            id: id.clone(),
+            kind: dice.of(&["ledger", "bank_account"]).to_owned(),
+            name: "thing".to_owned(),
+            sensitivity: None,
+            live: !dice.rarely(20),
+        }));
+    }
+    if let Some(id) = &draft.workspace_id
+        && !dice.rarely(20)
+    {
+        gathered.workspace = Some(Arc::new(Workspace { id: id.clone(), live: !dice.rarely(20) }));
+    }
+    if let Some(id) = &draft.project_id
+        && !dice.rarely(20)
+    {
+        gathered.project = Some(Arc::new(Project {
+            id: id.clone(),
+            live: !dice.rarely(20),
+            workspace_id: dice.maybe(2, |dice| dice.of(&["ws-1", "ws-2"]).to_owned()),
+            visible_in_workspaces: dice.texts(2, &["ws-1", "ws-2", "ws-3"]),
+        }));
+    }
+    for thing in ["res-1", "res-2", "proj-1"] {
+        for number in 0..=dice.below(3) {
+            let (kind, id) = dice.of(&[
+                ("principal", SUBJECT),
+                ("principal", HUMANS[0]),
+                ("principal", HUMANS[1]),
+                ("team", "team-1"),
+                ("team", "team-2"),
+                ("principal", "team-2"),
+            ]);
+            gathered.grants.push(Arc::new(Grant {
+                id: format!("grant-{thing}-{number}"),
+                resource_id: thing.to_owned(),
+                grantee_id: id.to_owned(),
+                grantee_kind: kind.to_owned(),
+                access_level: dice.of(&[
+                    AccessLevel::Owner,
+                    AccessLevel::Execute,
+                    AccessLevel::Write,
+                    AccessLevel::Read,
+                ]),
+            }));
+        }
+    }
+    if let Some(slug) = &draft.purpose
+        && !dice.rarely(12)
+    {
+        gathered.purpose = Some(Arc::new(Purpose {
+            id: format!("id-of-{slug}"),
+            slug: slug.clone(),
+            active: !dice.rarely(20),
+            allowed_actions: if dice.rarely(3) { dice.patterns() } else { vec![Pattern::All] },
+            principal_classes: dice
+                .maybe(6, |dice| vec![dice.of(&[PrincipalClass::Agent, PrincipalClass::Human])])
+                .unwrap_or_default(),
+            jurisdictions: dice.texts(6, &["DE", "FR"]),
+            window: dice.window(at),
+        }));
+    }
+}
+
+pub(super) fn rules(dice: &mut Dice<'_>, at: DateTime<Utc>, gathered: &mut Gathered) {
+    let mut policies = dice.few(4, |dice| {
+        let mut statements = vec![dice.below(templates::TEXTS.len())];
+        statements.extend(dice.few(1, |dice| dice.below(templates::TEXTS.len())));
+        let rows = dice.few(2, |dice| dice.below(templates::TARGETS.len()));
+        let hour = TimeDelta::hours(1);
+        let effective = match dice.below(10) {
+            1 => Window { from: None, until: Some(at - hour) },
+            2 => Window { from: Some(at - hour), until: None },
+            _ => Window::default(),
+        };
+        templates::policy(&statements, &rows, effective)
+    });
+    // One record has one text: no two of a tenant share an id.
+    policies.sort_by(|one, other| one.reference.id.cmp(&other.reference.id));
+    policies.dedup_by(|one, other| one.reference.id == other.reference.id);
+    gathered.policies = policies;
+    let effect = |dice: &mut Dice<'_>| dice.of(RuntimeEffect::ALL);
+    if dice.rarely(4) {
+        let count = dice.below(3);
+        gathered.anchors = (0..count).map(|number| anchor(dice, at, number).into()).collect();
+    }
+    if dice.rarely(8) {
+        gathered.drifts.push(Arc::new(Drift {
+            id: "drift-1".to_owned(),
+            actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).to_owned()),
+            action: dice.maybe(2, |dice| dice.of(&PATTERNS).parse().unwrap()),
+            effect: effect(dice),
+            overridden_until: dice.maybe(4, |dice| at + TimeDelta::seconds(dice.of(&[0, 60]))),
+        }));
+    }
+}
+
+pub(super) fn anchor(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Anchor {
+    Anchor {
+        id: format!("anchor-{number}"),
+        version: 1,
+        grounds_actions: dice.patterns(),
+        grounds_profiles: dice.texts(4, &["payroll", "refunds"]),
+        freshness: dice.maybe(2, |dice| FreshnessContract {
+            max_staleness_seconds: dice.of(&[3600, 60]),
+            expected_refresh_seconds: dice.maybe(2, |dice| dice.of(&[30, 600])),
+            stale_runtime_effect: dice.maybe(2, |dice| dice.of(RuntimeEffect::ALL)),
+            missing_runtime_effect: dice.maybe(2, |dice| dice.of(RuntimeEffect::ALL)),
+        }),
+        unreadable: dice.rarely(20),
+        newest: (!dice.rarely(8)).then(|| Snapshot {
+            id: "snap-1".to_owned(),
+            sampled_at: at - TimeDelta::seconds(dice.of(&[10, 0, 61, 60, 700, 4000, -30, -90])),
+            valid_until: dice.maybe(5, |dice| at + TimeDelta::seconds(dice.of(&[60, 0]))),
+            content_hash: None,
+            contested: dice.rarely(20),
+        }),
+        overridden_until: dice.maybe(8, |dice| at + TimeDelta::seconds(dice.of(&[60, 0]))),
+    }
+}
