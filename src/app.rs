@@ -4,6 +4,7 @@ mod database;
 pub mod demo;
 mod directory;
 mod host;
+mod malformed;
 mod serve;
 
 use std::{sync::Arc, time::Duration};
@@ -12,9 +13,7 @@ use authority_model::{
     DESCRIPTORS,
     proto::{
         directory::directory_service_server::DirectoryServiceServer,
-        keys::{
-            api_key_service_server::ApiKeyServiceServer, key_service_server::KeyServiceServer,
-        },
+        keys::{api_key_service_server::ApiKeyServiceServer, key_service_server::KeyServiceServer},
         runtime::{
             authority_service_server::AuthorityServiceServer,
             decision_service_server::DecisionServiceServer,
@@ -145,7 +144,10 @@ impl App {
             .add_service(limited!(RuntimeServiceServer, runtime.clone()))
             .add_service(limited!(DecisionServiceServer, runtime.clone()))
             .add_service(limited!(AuthorityServiceServer, runtime.clone()))
-            .add_service(limited!(DirectoryServiceServer, directory(&store, &graph, &keys, &runtime)))
+            .add_service(limited!(
+                DirectoryServiceServer,
+                directory(&store, &graph, &keys, &runtime)
+            ))
             .add_service(health_service);
         let registry = registry(&store, &graph, &keys, &clock);
         add_services(&mut services, &registry, GRPC_LIMIT);
@@ -157,9 +159,7 @@ impl App {
             add_reflection(&mut services)?;
         }
         let grpc = services.routes().prepare();
-        let peer = |extensions: &http::Extensions| {
-            extensions.get::<Peer>().map(|peer| peer.client)
-        };
+        let peer = |extensions: &http::Extensions| extensions.get::<Peer>().map(|peer| peer.client);
         let authenticated = AuthenticateLayer::new(identity.clone(), peer);
         let rest = gateway_rest::router(
             ROUTES,
@@ -170,6 +170,7 @@ impl App {
         let web = grpc
             .into_axum_router()
             .reset_fallback()
+            .layer(tower::util::MapResponseLayer::new(malformed::say_so))
             .layer(tonic_web::GrpcWebLayer::new())
             .layer(authenticated);
         let router = web.fallback_service(rest);
@@ -195,9 +196,8 @@ fn identity(
     let mut issuers = Vec::new();
     if let Some(issuer) = &config.identity.issuer {
         let url = config.identity.jwks_url.clone();
-        let url = url.unwrap_or_else(|| {
-            format!("{}/.well-known/jwks.json", issuer.trim_end_matches('/'))
-        });
+        let url = url
+            .unwrap_or_else(|| format!("{}/.well-known/jwks.json", issuer.trim_end_matches('/')));
         let client = JwksClient::new(JwksSettings::new(url), clock.clone());
         issuers.push(Issuer {
             issuer: issuer.clone(),

@@ -11,7 +11,7 @@ use std::{
 use regex_lite::Regex;
 use serde_json::Value;
 
-use crate::wire::{Json, Time};
+use crate::wire::{Json, NOT_FINITE, Time};
 
 /// Written by the build script for every message.
 pub trait Validate {
@@ -147,7 +147,12 @@ impl Violations {
             if holds_nul(key, value) {
                 // The fault's own path must not hold it again.
                 let member = format!("{field}.{}", key.replace('\0', "\u{fffd}"));
-                self.add(&member, "holds U+0000, which no text here may");
+                let problem = if is_not_finite(value) {
+                    "holds a number that is not finite, which JSON does not know"
+                } else {
+                    "holds U+0000, which no text here may"
+                };
+                self.add(&member, problem);
             }
         }
     }
@@ -172,6 +177,15 @@ impl Violations {
         self.prefix.push('.');
         check(self);
         self.prefix.truncate(outer);
+    }
+}
+
+fn is_not_finite(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text == NOT_FINITE,
+        Value::Array(items) => items.iter().any(is_not_finite),
+        Value::Object(map) => map.values().any(is_not_finite),
+        _ => false,
     }
 }
 

@@ -150,8 +150,7 @@ impl Client<'_> {
             .header(header::CONTENT_TYPE, "application/json")
             .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())))
             .map_err(|error| failed(&error))?;
-        let answer =
-            self.router.clone().oneshot(request).await.map_err(|error| failed(&error))?;
+        let answer = self.router.clone().oneshot(request).await.map_err(|error| failed(&error))?;
         let status = answer.status();
         let bytes = answer.into_body().collect().await.map_err(|error| failed(&error))?;
         let body = serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default();

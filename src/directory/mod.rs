@@ -49,10 +49,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    pub fn new(
-        checks: Vec<Check>,
-        jwks: impl Fn() -> Arc<str> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn new(checks: Vec<Check>, jwks: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
         Self { checks: checks.into(), jwks: Arc::new(jwks) }
     }
 
@@ -73,8 +70,7 @@ impl DirectoryService for Directory {
             name: name.to_owned(),
             prefixes: prefixes.iter().map(ToString::to_string).collect(),
         });
-        let links =
-            LINKS.map(|(rel, href)| Link { rel: rel.to_owned(), href: href.to_owned() });
+        let links = LINKS.map(|(rel, href)| Link { rel: rel.to_owned(), href: href.to_owned() });
         Ok(Response::new(DescribeServiceResponse {
             service: "agent-authority".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -104,10 +100,9 @@ impl DirectoryService for Directory {
             let message = format!("not ready: {}", wrong.join("; "));
             return Err(Refusal::new(ErrorCode::Unavailable, message).into());
         }
-        let checks = found.into_iter().map(|(name, _)| ReadinessCheck {
-            name: name.to_owned(),
-            status: "ok".to_owned(),
-        });
+        let checks = found
+            .into_iter()
+            .map(|(name, _)| ReadinessCheck { name: name.to_owned(), status: "ok".to_owned() });
         let status = "ready".to_owned();
         Ok(Response::new(CheckReadinessResponse { status, checks: checks.collect() }))
     }

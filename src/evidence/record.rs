@@ -11,12 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
 use crate::{
-    decision::{
-        Request, SEMANTICS, Verdict,
-        facts::Spent,
-        moment,
-        records::Approval,
-    },
+    decision::{Request, SEMANTICS, Verdict, facts::Spent, moment, records::Approval},
     keys::{self, Signer},
 };
 

@@ -60,7 +60,8 @@ impl KeyRow {
     fn read(self) -> (String, ApiKey) {
         let public_id = self.prefix.rsplit('_').next().unwrap_or_default().to_owned();
         let code = <[u8; 32]>::try_from(self.secret_code);
-        let allowed: Option<Vec<IpNet>> = self.ip_allowlist.iter().map(|text| network(text)).collect();
+        let allowed: Option<Vec<IpNet>> =
+            self.ip_allowlist.iter().map(|text| network(text)).collect();
         let previous = self.previous_code.and_then(|code| code.try_into().ok());
         let key = ApiKey {
             active: self.status == "active" && code.is_ok() && allowed.is_some(),

@@ -42,10 +42,8 @@ impl News {
 
 /// The number of the last change; 0 when there is none.
 pub(super) async fn last(db: &mut Db) -> QueryResult<i64> {
-    let last: Option<i64> = authority_changes::table
-        .select(diesel::dsl::max(authority_changes::seq))
-        .first(db)
-        .await?;
+    let last: Option<i64> =
+        authority_changes::table.select(diesel::dsl::max(authority_changes::seq)).first(db).await?;
     Ok(last.unwrap_or_default())
 }
 
@@ -64,11 +62,8 @@ pub(super) async fn news(db: &mut Db, position: i64) -> QueryResult<News> {
         ))
         .load(db)
         .await?;
-    let mut news = News {
-        position,
-        tenants: BTreeMap::new(),
-        more: i64::try_from(log.len()) == Ok(MOST),
-    };
+    let mut news =
+        News { position, tenants: BTreeMap::new(), more: i64::try_from(log.len()) == Ok(MOST) };
     for (seq, tenant_id, revision, table, id) in log {
         news.position = seq;
         let moved = news.tenants.entry(tenant_id).or_default();

@@ -27,8 +27,8 @@ use std::{
 use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::{Notify, watch};
 
-pub use grants::GrantView;
 pub use api_key::ApiKey;
+pub use grants::GrantView;
 pub use node::Profile;
 pub use settings::Settings;
 pub use tenant::TenantGraph;

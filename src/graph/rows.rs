@@ -17,9 +17,7 @@ use super::{
 use crate::decision::{
     bounds::{Bounds, MaxTotalAmount, MaxUses},
     gate::{Tightening, Undoing},
-    levels::{
-        AccessLevel, DelegationState, EffectClass, Oversight, PrincipalClass, RiskTier,
-    },
+    levels::{AccessLevel, DelegationState, EffectClass, Oversight, PrincipalClass, RiskTier},
     moment::Window,
     pattern::Pattern,
     records,
@@ -287,8 +285,11 @@ fn uses(row: registry::Uses) -> node::Uses {
         id: row.id,
         allowed,
         // A span that cannot be read is over for a grant, and goes on for a denial.
-        window: window(row.since, row.until)
-            .unwrap_or(if allowed { ENDED } else { Window::default() }),
+        window: window(row.since, row.until).unwrap_or(if allowed {
+            ENDED
+        } else {
+            Window::default()
+        }),
         constraints,
     };
     node::Uses {
@@ -301,7 +302,8 @@ fn uses(row: registry::Uses) -> node::Uses {
 
 fn acts_in(row: registry::ActsIn) -> node::ActsIn {
     let allowed_actions = row.allowed_actions_json.as_deref().map(|text| {
-        serde_json::from_str::<Vec<String>>(text).map_or_else(|_| Vec::new(), |list| patterns(&list))
+        serde_json::from_str::<Vec<String>>(text)
+            .map_or_else(|_| Vec::new(), |list| patterns(&list))
     });
     let fact = records::ActsIn {
         id: row.id,

@@ -12,8 +12,9 @@ use std::{
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
 use super::{
-    Graph, load,
+    Graph,
     api_key::API_KEYS,
+    load,
     log::{self, Moved},
 };
 use crate::store::{Error, Heard, Store};

@@ -164,10 +164,11 @@ impl TenantGraph {
 
     /// The subject's rows that can cover or deny the action or its tool.
     fn uses_for(&self, request: &Draft) -> Vec<Uses> {
-        let rows = self.uses.on(&request.subject).iter().map(|node| Uses {
-            row: Arc::clone(&node.row),
-            used: self.used(node),
-        });
+        let rows = self
+            .uses
+            .on(&request.subject)
+            .iter()
+            .map(|node| Uses { row: Arc::clone(&node.row), used: self.used(node) });
         rows.filter(|uses| match &uses.used {
             Used::Action(pattern) => pattern.covers(&request.action),
             Used::Tool(tool) => {
@@ -204,9 +205,9 @@ impl TenantGraph {
         request: &Draft,
         project: Option<&records::Project>,
     ) -> Vec<Arc<records::ActsIn>> {
-        let reached = project.into_iter().flat_map(|project| {
-            project.workspace_id.iter().chain(&project.visible_in_workspaces)
-        });
+        let reached = project
+            .into_iter()
+            .flat_map(|project| project.workspace_id.iter().chain(&project.visible_in_workspaces));
         let asked: HashSet<&String> = request.workspace_id.iter().chain(reached).collect();
         self.acts_in
             .on(&request.subject)

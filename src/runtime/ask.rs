@@ -86,10 +86,8 @@ impl Ask for EvaluateRequest {
 }
 
 impl Ask for AuthorizeRequest {
-    const RENAMED: &'static [(&'static str, &'static str)] = &[
-        ("subject", "actor.entity_id"),
-        ("delegation_id", "acting_on_behalf_of.delegation_id"),
-    ];
+    const RENAMED: &'static [(&'static str, &'static str)] =
+        &[("subject", "actor.entity_id"), ("delegation_id", "acting_on_behalf_of.delegation_id")];
 
     fn subject(&self) -> &str {
         self.actor.as_ref().map_or("", |actor| &actor.entity_id)

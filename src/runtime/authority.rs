@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use authority_model::{
     proto::runtime::{
-        AdmitPurposeRequest, AdmitPurposeResponse, DecisionRequest, GetAuthorityRequest, GetAuthorityResponse,
-        GetEntityRequest, GetEntityResponse, Grant, authority_service_server::AuthorityService,
+        AdmitPurposeRequest, AdmitPurposeResponse, DecisionRequest, GetAuthorityRequest,
+        GetAuthorityResponse, GetEntityRequest, GetEntityResponse, Grant,
+        authority_service_server::AuthorityService,
     },
     schema::record_versions,
     wire::Json,

@@ -44,7 +44,8 @@ impl Cache {
         }
         let prepared = Arc::new(PreparedFacts::new(graph.gather(request), request)?);
         let mut entries = shard.lock();
-        let full = if entries.len() >= MOST { std::mem::take(&mut *entries) } else { HashMap::new() };
+        let full =
+            if entries.len() >= MOST { std::mem::take(&mut *entries) } else { HashMap::new() };
         entries.insert(key, Arc::clone(&prepared));
         drop(entries);
         drop(full); // outside the lock: many texts go

@@ -177,7 +177,10 @@ impl Runtime {
         if claims.approval_id.is_some() || !claims.counters.is_empty() {
             // Nothing that must be claimed is among the facts yet; were it, allowing without the
             // claim would spend it twice.
-            tracing::error!(decision = decided.decision_id, "a decision claims what cannot be spent");
+            tracing::error!(
+                decision = decided.decision_id,
+                "a decision claims what cannot be spent"
+            );
             return Err(Refusal::plain(ErrorCode::Internal));
         }
         let hold = self.hold(request, decided)?;

@@ -3,8 +3,9 @@
 use authority_model::{
     proto::runtime::{
         AuthorizeRequest, AuthorizeResponse, BatchError, BatchEvaluateRequest,
-        BatchEvaluateResponse, BatchProblem, BatchResult, DecisionRequest, EvaluateRequest,
-        EvaluateDecisionResponse, EvaluateResponse, runtime_service_server::RuntimeService,
+        BatchEvaluateResponse, BatchProblem, BatchResult, DecisionRequest,
+        EvaluateDecisionResponse, EvaluateRequest, EvaluateResponse,
+        runtime_service_server::RuntimeService,
     },
     validate::{Validate, Violations},
 };

@@ -27,7 +27,7 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
     // Middle: what a neighbour knows is taken as a trait that app.rs implements. keys/ stands below
     // the others, since whoever digests or signs does it there.
     ("approvals", &[FLOOR]),
-    ("events", &[&["keys"], FLOOR]),       // signs what it sends
+    ("events", &[&["keys"], FLOOR]), // signs what it sends
     // replays; and signs and digests what it records
     ("evidence", &[&["decision", "keys"], FLOOR]),
     // answers with the decision's facts; digests policy texts

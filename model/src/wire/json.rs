@@ -97,8 +97,12 @@ fn from_double(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() <= EXACT as f64 {
         return Value::Number(whole.into());
     }
-    Number::from_f64(number).map_or(Value::Null, Value::Number)
+    // Only protobuf can say it. No text may hold U+0000, so validation finds it and names its place.
+    Number::from_f64(number).map_or_else(|| NOT_FINITE.into(), Value::Number)
 }
+
+/// Stands where protobuf gave a number that JSON does not know: NaN or an infinity.
+pub(crate) const NOT_FINITE: &str = "\0not a finite number";
 
 impl FromSql<Jsonb, Pg> for Json {
     fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {

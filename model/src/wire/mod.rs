@@ -8,6 +8,7 @@ mod mask;
 mod time;
 
 pub use json::Json;
+pub(crate) use json::NOT_FINITE;
 pub use mask::FieldMask;
 pub use time::Time;
 

@@ -78,12 +78,7 @@ async fn ask_a_late_node(fenced: bool, requests: usize) -> Arc<Counts> {
     counts
 }
 
-async fn call(
-    client: Client,
-    epoch: Arc<AtomicU64>,
-    counts: Arc<Counts>,
-    left: Arc<AtomicUsize>,
-) {
+async fn call(client: Client, epoch: Arc<AtomicU64>, counts: Arc<Counts>, left: Arc<AtomicUsize>) {
     let take = |left: usize| left.checked_sub(1);
     while left.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok() {
         let begun = AtomicU64::load(&epoch, Ordering::Acquire);

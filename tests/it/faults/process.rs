@@ -114,8 +114,7 @@ impl Drop for Service {
 
 fn key_in(line: &str) -> Option<String> {
     let rest = line.split("Bearer ").nth(1)?;
-    let key: String =
-        rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    let key: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
     key.starts_with("svc_").then_some(key)
 }
 

@@ -251,6 +251,11 @@ pub(super) fn foreign_cases(route: &Route, ground: &Ground) -> Vec<Case> {
         let why = format!("with another tenant's `{}`", place.name());
         cases.push(Case::new(route, &why, path.clone(), Some(body)).naming(place.name()));
     }
+    // Where a record is in the tenant of its only reference, that one cannot be another tenant's.
+    let names_tenant = places(route.body_fields()).iter().any(|p| p.field.name() == "tenant_id");
+    if is_create(route) && cases.len() == 1 && !names_tenant {
+        cases.clear();
+    }
     cases
 }
 

@@ -77,8 +77,7 @@ async fn a_batch_answers_in_order_and_each_fails_alone() {
     assert_eq!(results[1]["error"]["details"][0]["field"], "context.amount", "{answer:#}");
     assert_eq!(results[2]["answer"]["reason_code"], "jurisdiction_unsupported");
     assert_eq!(results[3]["answer"]["decision"], "allow_with_constraints");
-    let (status, _) =
-        client.post("/v1/decisions:batchEvaluate", json!({"requests": []})).await;
+    let (status, _) = client.post("/v1/decisions:batchEvaluate", json!({"requests": []})).await;
     assert_eq!(status, 400);
 }
 

@@ -165,7 +165,10 @@ impl<'a> World<'a> {
     }
 
     /// Every statement that applies: its order, its number and how it comes out (none: it errs).
-    pub(super) fn policies(&self, way: &Way<'a>) -> Vec<(&'static str, String, usize, usize, Option<bool>)> {
+    pub(super) fn policies(
+        &self,
+        way: &Way<'a>,
+    ) -> Vec<(&'static str, String, usize, usize, Option<bool>)> {
         let mut heard = vec![];
         for policy in &self.graph.policies {
             let reference = &policy.reference;

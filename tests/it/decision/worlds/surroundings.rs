@@ -2,7 +2,12 @@
 
 use super::*;
 
-pub(super) fn things(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut Gathered) {
+pub(super) fn things(
+    dice: &mut Dice<'_>,
+    at: DateTime<Utc>,
+    draft: &Draft,
+    gathered: &mut Gathered,
+) {
     if let Some(id) = &draft.resource_id
         && !dice.rarely(20)
     {
