@@ -32,7 +32,10 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
         if let Kind::Message(kind) = field.kind()
             && !options::is_nullable(&field)
         {
-            attribute += &format!("#[diesel(deserialize_as = {})]", names::path(&kind));
+            let path = names::path(&kind);
+            attribute.push_str("#[diesel(deserialize_as = ");
+            attribute.push_str(&path);
+            attribute.push_str(")]");
             if !is_fixed {
                 attribute += "#[diesel(treat_none_as_null = false)]";
             }

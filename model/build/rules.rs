@@ -212,7 +212,8 @@ fn length(name: &str, length: &str, rule: Option<DynamicMessage>, what: &str) ->
     if least.is_none() && most.is_none() {
         return String::new();
     }
-    let (least, most) = (least.unwrap_or("0".into()), most.unwrap_or("usize::MAX".into()));
+    let least = least.unwrap_or_else(|| "0".to_owned());
+    let most = most.unwrap_or_else(|| "usize::MAX".to_owned());
     format!("found.length({name:?}, {length}, {least}, {most});\n")
 }
 

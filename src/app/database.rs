@@ -32,21 +32,18 @@ pub struct Database {
 impl Database {
     /// Starts or finds the database, and brings it to this binary's schema.
     pub async fn open(config: &Config) -> Result<Self, Error> {
-        let (owner, login, embedded) = match &config.database.url {
-            Some(url) => {
-                let address = Address::parse(url.reveal())?;
-                (address.clone(), address, None)
+        let (owner, login, embedded) = if let Some(url) = &config.database.url {
+            let address = Address::parse(url.reveal())?;
+            (address.clone(), address, None)
+        } else {
+            let options =
+                embedded::Options { data_dir: config.data_dir.clone(), ..Default::default() };
+            let server = Embedded::start(options).await?;
+            if server.is_elsewhere() {
+                tracing::warn!(home = %server.home().display(), "the database lives here");
             }
-            None => {
-                let options =
-                    embedded::Options { data_dir: config.data_dir.clone(), ..Default::default() };
-                let server = Embedded::start(options).await?;
-                if server.is_elsewhere() {
-                    tracing::warn!(home = %server.home().display(), "the database lives here");
-                }
-                let owner = Address::parse(&server.owner_url())?;
-                (owner, Address::parse(&server.url())?, Some(server))
-            }
+            let owner = Address::parse(&server.owner_url())?;
+            (owner, Address::parse(&server.url())?, Some(server))
         };
         let migrated = migrate(&owner, login.user().unwrap_or_default()).await?;
         let store = Store::open(&login, &limits(config))?;

@@ -51,6 +51,6 @@ impl Host for RestHost {
     }
 
     fn request_id(&self, parts: &Parts) -> Option<HeaderValue> {
-        parts.extensions.get::<RequestId>().map(|id| id.header())
+        parts.extensions.get().map(RequestId::header)
     }
 }

@@ -1,7 +1,7 @@
 //! The decision record `svc.decision.record.v1`: one canonical text, its id, its signature.
 //!
 //! The structs below declare their members in the order of RFC 8785, hold no floating number, and
-//! serde_json escapes as it asks; a test compares their bytes with a canonicalizer's.
+//! `serde_json` escapes as it asks; a test compares their bytes with a canonicalizer's.
 
 use std::sync::Arc;
 
@@ -169,7 +169,6 @@ fn decision_id(at: DateTime<Utc>, digest: &[u8; 32]) -> String {
 }
 
 /// Members of a member, in the order that RFC 8785 asks for.
-#[expect(clippy::needless_pass_by_value, reason = "for map")]
 fn canonical(part: impl Serialize) -> Result<Box<RawValue>, serde_json::Error> {
     RawValue::from_string(serde_json_canonicalizer::to_string(&part)?)
 }

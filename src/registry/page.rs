@@ -1,4 +1,4 @@
-//! Pages of a list: in order of (created_at, id), each begun where the last one ended.
+//! Pages of a list: in order of `(created_at, id)`, each begun where the last one ended.
 //!
 //! A page token is `base64url(code, created_at, id)`; the code authenticates it, so that a client
 //! can neither make one up nor use one list's with another.

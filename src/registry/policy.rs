@@ -14,7 +14,8 @@ impl Row for Policy {
 
     fn defaults(&mut self) {
         if self.state.is_empty() {
-            self.state = if self.cedar.is_some() { "active" } else { "draft" }.to_owned();
+            let first = if self.cedar.is_some() { "active" } else { "draft" };
+            first.clone_into(&mut self.state);
         }
     }
 

@@ -135,8 +135,8 @@ fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
         workspace_id: asked.workspace_id,
         project_id: asked.project_id,
         context: asked.context.map(|json| json.0).unwrap_or_default(),
-        action_declaration: asked.action_declaration.map(declaration),
-        action_risk_classification: asked.action_risk_classification.map(classification),
+        action_declaration: asked.action_declaration.as_ref().map(declaration),
+        action_risk_classification: asked.action_risk_classification.as_ref().map(classification),
         approval_id: asked.approval_id,
         explain: asked.explain,
         at_least_revision: asked.at_least_revision.map(i64::from),
@@ -145,7 +145,7 @@ fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
 
 // The words were checked against the proto's `in` rules: one that is none cannot come this far.
 
-fn declaration(given: ActionDeclaration) -> request::ActionDeclaration {
+fn declaration(given: &ActionDeclaration) -> request::ActionDeclaration {
     request::ActionDeclaration {
         effect_class: given.effect_class.as_deref().and_then(EffectClass::from_word),
         reversibility: given.reversibility.as_deref().and_then(Reversibility::from_word),
@@ -153,7 +153,7 @@ fn declaration(given: ActionDeclaration) -> request::ActionDeclaration {
     }
 }
 
-fn classification(given: ActionRiskClassification) -> request::ActionRiskClassification {
+fn classification(given: &ActionRiskClassification) -> request::ActionRiskClassification {
     let mode = given.required_oversight_mode.as_deref();
     request::ActionRiskClassification {
         risk_tier: given.risk_tier.as_deref().and_then(RiskTier::from_word),

@@ -51,6 +51,7 @@ const COLUMNS: &str = "
     FROM information_schema.columns WHERE table_schema = 'public'
     ORDER BY table_name, ordinal_position";
 
+#[expect(clippy::disallowed_methods, reason = "a switch of the test run, not a setting")]
 #[tokio::test]
 async fn schema_is_what_the_migrations_make() {
     let database = Database::fresh().await;

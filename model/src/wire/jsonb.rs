@@ -33,9 +33,8 @@ pub(crate) fn read<M: Message + Default>(
     value: &PgValue<'_>,
 ) -> deserialize::Result<M> {
     let shape = rest::shape(name).ok_or("message without a shape")?;
-    let json = match value.as_bytes() {
-        [VERSION, json @ ..] => json,
-        _ => return Err("jsonb of an unknown version".into()),
+    let [VERSION, json @ ..] = value.as_bytes() else {
+        return Err("jsonb of an unknown version".into());
     };
     let proto = gateway_rest::to_proto(shape, json).map_err(|fault| fault.message.into_owned())?;
     Ok(M::decode(proto)?)

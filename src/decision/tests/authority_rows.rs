@@ -101,7 +101,7 @@ fn a_broken_chain_proves_nothing() {
     assert_eq!(code(swapped), Reason::DelegationUnknown);
     let loops = |w: &mut World| {
         let link = link("del-1", Some("del-1"), SUBJECT, SUBJECT);
-        w.gathered.delegations[0].0 = vec![Arc::new(link); 17];
+        w.gathered.delegations[0].0 = std::iter::repeat_n(Arc::new(link), 17).collect();
     };
     assert_eq!(code(loops), Reason::DelegationUnknown);
 }

@@ -50,8 +50,11 @@ pub struct Key {
     pub key: String,
     pub request_sha256: [u8; 32],
     /// The answer's bytes, given the approval request that the decision waits for.
-    pub answer: Box<dyn Fn(Option<&str>) -> Vec<u8> + Send + Sync>,
+    pub answer: Answer,
 }
+
+/// Writes an answer's bytes, given an approval request's id.
+pub type Answer = Box<dyn Fn(Option<&str>) -> Vec<u8> + Send + Sync>;
 
 /// What became of an entry.
 #[derive(Debug, PartialEq, Eq)]

@@ -60,6 +60,7 @@ fn major(told: &str) -> Option<u32> {
     version.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
+#[expect(clippy::disallowed_methods, reason = "where programs are is no setting of this service")]
 fn candidates() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for root in ROOTS.iter().map(Path::new) {

@@ -18,6 +18,7 @@ pub(super) fn runner(cases: u32) -> TestRunner {
     TestRunner::new(config)
 }
 
+#[expect(clippy::disallowed_methods, reason = "a switch of the test run, not a setting")]
 pub(super) fn cases(usual: u32, long: u32) -> u32 {
     if std::env::var_os("AUTHORITY_LONG").is_some() { long } else { usual }
 }

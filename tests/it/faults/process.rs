@@ -86,7 +86,7 @@ impl Service {
         let token = match key.recv_timeout(Duration::from_secs(90)) {
             Ok(Ok(key)) => key,
             Ok(Err(said)) => panic!("the service ended: {said}"),
-            Err(_) => panic!("no banner in 90 s"),
+            Err(timeout) => panic!("no banner in 90 s: {timeout}"),
         };
         let base = format!("http://{main}");
         Self { child, client: Client::new(&base, &token) }

@@ -216,7 +216,8 @@ async fn an_admin_keeps_the_own_tenants_keys_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_are_named() {
     let door = Door::open().await;
-    let changes: [(&str, fn(&mut ApiKey)); 7] = [
+    type Change = (&'static str, fn(&mut ApiKey));
+    let changes: [Change; 7] = [
         ("api_key.label", |key| key.label.clear()),
         ("api_key.scopes", |key| key.scopes.clear()),
         ("api_key.ip_allowlist", |key| key.ip_allowlist = vec!["here".to_owned()]),

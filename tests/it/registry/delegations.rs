@@ -21,6 +21,7 @@ impl Chain {
         Self { app, tenant, people }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "as `json!` makes it")]
     fn body(&self, from: usize, to: usize, more: Value) -> Value {
         let mut body = json!({
             "tenant_id": self.tenant, "delegator_id": self.people[from],

@@ -177,6 +177,7 @@ async fn a_watched_server_that_dies_is_started_again() {
 }
 
 /// Runs this very test in another process, where it holds a server until it is killed.
+#[expect(clippy::disallowed_methods, reason = "a switch of the test run, not a setting")]
 #[tokio::test]
 async fn the_server_of_a_killed_process_is_rejoined() {
     const HOLD: &str = "AUTHORITY_TEST_HOLD";

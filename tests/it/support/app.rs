@@ -157,10 +157,6 @@ impl Client {
         self.call("GET", path, None, &[]).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> (u16, Value) {
-        self.call("DELETE", path, None, &[]).await
-    }
-
     /// Any call; a body that is no JSON comes back as null.
     pub(crate) async fn call(
         &self,
