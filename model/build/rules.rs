@@ -78,7 +78,8 @@ fn check(field: &FieldDescriptor) -> String {
     let value = options::extension(&field.options(), "buf.validate.field");
     let rules = Rules(value.and_then(|value| value.as_message().cloned()));
     if field.is_map() {
-        let mut code = length(name, &format!("self.{rust}.len()"), rules.of("map"), "pairs");
+        let mut code =
+            length(name, &format!("self.{rust}.len()"), rules.of("map").as_ref(), "pairs");
         if rules.is_required() {
             let _ = writeln!(code, "found.present({name:?}, !self.{rust}.is_empty());");
         }
@@ -91,21 +92,24 @@ fn check(field: &FieldDescriptor) -> String {
     let required = rules.is_required();
     match field.kind() {
         Kind::String => {
-            let value = match optional {
-                true => format!("self.{rust}.as_deref()"),
-                false => format!("Some(&self.{rust})"),
+            let value = if optional {
+                format!("self.{rust}.as_deref()")
+            } else {
+                format!("Some(&self.{rust})")
             };
             format!(
                 "found.text({name:?}, {value}, &{});\n",
-                text_rule(required, rules.of("string"))
+                text_rule(required, rules.of("string").as_ref())
             )
         }
         Kind::Int32 | Kind::Int64 | Kind::Uint32 => {
             let rule = ["int32", "int64", "uint32"].into_iter().find_map(|kind| rules.of(kind));
-            scalar(field, "integer", "i64", required, rule)
+            scalar(field, "integer", "i64", required, rule.as_ref())
         }
-        Kind::Double => scalar(field, "number", "f64", required, rules.of("double")),
-        Kind::Bytes => length(name, &format!("self.{rust}.len()"), rules.of("bytes"), "len"),
+        Kind::Double => scalar(field, "number", "f64", required, rules.of("double").as_ref()),
+        Kind::Bytes => {
+            length(name, &format!("self.{rust}.len()"), rules.of("bytes").as_ref(), "len")
+        }
         Kind::Enum(_) if required => {
             let set = if optional { "!= Some(0) && self.{}.is_some()" } else { "!= 0" };
             format!("found.present({name:?}, self.{rust} {});\n", set.replace("{}", &rust))
@@ -120,7 +124,7 @@ fn scalar(
     method: &str,
     wide: &str,
     required: bool,
-    rule: Option<DynamicMessage>,
+    rule: Option<&DynamicMessage>,
 ) -> String {
     let (name, rust) = (field.name(), names::field(field));
     let optional = options::is_nullable(field);
@@ -133,12 +137,13 @@ fn scalar(
         return code;
     }
     let bound = |side: &str, none: &str| {
-        let set = rule.as_ref().and_then(|rule| options::number(rule, side));
+        let set = rule.and_then(|rule| options::number(rule, side));
         set.unwrap_or_else(|| format!("{wide}::{none}"))
     };
-    let value = match optional {
-        true => format!("self.{rust}.map({wide}::from)"),
-        false => format!("Some({wide}::from(self.{rust}))"),
+    let value = if optional {
+        format!("self.{rust}.map({wide}::from)")
+    } else {
+        format!("Some({wide}::from(self.{rust}))")
     };
     let (least, most) = (bound("gte", "MIN"), bound("lte", "MAX"));
     let _ = writeln!(code, "found.{method}({name:?}, {value}, {least}, {most});");
@@ -182,11 +187,11 @@ fn list(field: &FieldDescriptor, rules: &Rules) -> String {
     if rules.is_required() {
         let _ = writeln!(code, "found.present({name:?}, !self.{rust}.is_empty());");
     }
-    code += &length(name, &format!("self.{rust}.len()"), rule.clone(), "items");
+    code += &length(name, &format!("self.{rust}.len()"), rule.as_ref(), "items");
     match field.kind() {
         Kind::String => {
             let items = rule.as_ref().and_then(|rule| options::message(rule, "items"));
-            let text = text_rule(false, Rules(items).of("string"));
+            let text = text_rule(false, Rules(items).of("string").as_ref());
             let _ = writeln!(code, "found.texts({name:?}, &self.{rust}, &{text});");
             if rule.is_some_and(|rule| options::flag(&rule, "unique")) {
                 let _ = writeln!(code, "found.unique({name:?}, &self.{rust});");
@@ -205,9 +210,9 @@ fn list(field: &FieldDescriptor, rules: &Rules) -> String {
 }
 
 /// `min_<what>` and `max_<what>` of a list, map or bytes.
-fn length(name: &str, length: &str, rule: Option<DynamicMessage>, what: &str) -> String {
+fn length(name: &str, length: &str, rule: Option<&DynamicMessage>, what: &str) -> String {
     let Some(rule) = rule else { return String::new() };
-    let bound = |side: &str| options::number(&rule, &format!("{side}_{what}"));
+    let bound = |side: &str| options::number(rule, &format!("{side}_{what}"));
     let (least, most) = (bound("min"), bound("max"));
     if least.is_none() && most.is_none() {
         return String::new();
@@ -217,12 +222,12 @@ fn length(name: &str, length: &str, rule: Option<DynamicMessage>, what: &str) ->
     format!("found.length({name:?}, {length}, {least}, {most});\n")
 }
 
-fn text_rule(required: bool, rule: Option<DynamicMessage>) -> String {
+fn text_rule(required: bool, rule: Option<&DynamicMessage>) -> String {
     let mut parts = String::new();
     if required {
         parts += "required: true, ";
     }
-    if let Some(rule) = &rule {
+    if let Some(rule) = rule {
         for (option, part) in [("min_len", "min"), ("max_len", "max")] {
             if let Some(length) = options::number(rule, option) {
                 let _ = write!(parts, "{part}: {length}, ");

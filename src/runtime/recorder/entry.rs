@@ -54,7 +54,7 @@ pub struct Key {
 }
 
 /// Writes an answer's bytes, given an approval request's id.
-pub type Answer = Box<dyn Fn(Option<&str>) -> Vec<u8> + Send + Sync>;
+pub(crate) type Answer = Box<dyn Fn(Option<&str>) -> Vec<u8> + Send + Sync>;
 
 /// What became of an entry.
 #[derive(Debug, PartialEq, Eq)]

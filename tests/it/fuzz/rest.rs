@@ -136,7 +136,7 @@ pub(super) fn text_cases(route: &Route, ground: &Ground) -> Vec<Case> {
         case("with a comma too many", r#"{"a":1,}"#),
     ];
     if let Some((member, value)) = ground.base(route).into_iter().next() {
-        let body = format!(r#"{{{inside},{}:{value}}}"#, json!(member));
+        let body = format!(r"{{{inside},{}:{value}}}", json!(member));
         cases.push(case(&format!("with `{member}` twice"), &body));
     }
     cases.push(Case {

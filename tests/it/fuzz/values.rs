@@ -103,7 +103,7 @@ fn string(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option
         "https://example.com/".to_owned(),
         "svc:agent:fuzz:fuzz".to_owned(),
         "#a0b1c2".to_owned(),
-        format!("sha256:{:064x}", n),
+        format!("sha256:{n:064x}"),
         format!("{n:032x}"),
         format!("action:fuzz.{n}"),
     ];
