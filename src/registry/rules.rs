@@ -94,13 +94,15 @@ mod tests {
     #[test]
     fn constraints_are_the_known_bounds() {
         assert_eq!(constraints(r#"{"max_amount":"500","currency":"EUR"}"#), None);
+        assert_eq!(constraints(r#"{"max_amount":500,"currency":"EUR"}"#), None);
         assert_eq!(constraints("{}"), None);
         for bad in [
             "",
             "[]",
             "null",
             r#"{"max_amount":"500"}"#,
-            r#"{"max_amount":500,"currency":"EUR"}"#,
+            r#"{"max_amount":0.00001,"currency":"EUR"}"#,
+            r#"{"max_uses":{"count":1,"window_seconds":0}}"#,
             r#"{"purposes":["x"]}"#,
             r#"{"max_uses":{"count":1}}"#,
         ] {
