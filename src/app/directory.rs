@@ -12,6 +12,10 @@ use crate::{
 pub(super) struct GraphDirectory(pub(super) Arc<Graph>);
 
 impl Directory for GraphDirectory {
+    fn is_fresh(&self) -> bool {
+        self.0.fresh().is_ok()
+    }
+
     fn api_key(&self, public_id: &str) -> Option<Arc<ApiKeyFacts>> {
         // A graph that has gone stale may not know of a revocation: nobody is let in by it.
         self.0.fresh().ok()?;

@@ -75,6 +75,7 @@ impl Identity {
     ) -> Result<Caller, Error> {
         match bearer(headers)? {
             None => Ok(Caller::anonymous()),
+            Some(_) if !self.0.directory.is_fresh() => Err(Error::Unavailable),
             Some(key) if api_key::is_meant(key) => self.key(key, peer),
             Some(token) => {
                 let digest = self.0.secrets.digest(token.as_bytes());

@@ -57,6 +57,10 @@ pub fn allow_list<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Arc<
 
 /// Tenants and API keys as they stand now, from memory: asked on every call.
 pub trait Directory: Send + Sync + 'static {
+    /// Whether what is known is recent enough to judge a credential by.
+    fn is_fresh(&self) -> bool {
+        true
+    }
     fn api_key(&self, public_id: &str) -> Option<Arc<ApiKeyFacts>>;
     /// By id.
     fn tenant(&self, id: &str) -> Option<TenantFacts>;

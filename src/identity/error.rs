@@ -21,7 +21,7 @@ pub enum Error {
     Forbidden(&'static str),
     #[error("the API key lacks the scope `{0}`")]
     Scope(&'static str),
-    #[error("the identity provider's keys cannot be had now; retry")]
+    #[error("no credential can be judged now; retry")]
     Unavailable,
 }
 

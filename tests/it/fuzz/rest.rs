@@ -252,7 +252,9 @@ pub(super) fn foreign_cases(route: &Route, ground: &Ground) -> Vec<Case> {
         cases.push(Case::new(route, &why, path.clone(), Some(body)).naming(place.name()));
     }
     // Where a record is in the tenant of its only reference, that one cannot be another tenant's.
-    let names_tenant = places(route.body_fields()).iter().any(|p| p.field.name() == "tenant_id");
+    let names_tenant = places(route.body_fields())
+        .iter()
+        .any(|place| place.field.name() == "tenant_id" && !Rules::of(&place.field).output_only);
     if is_create(route) && cases.len() == 1 && !names_tenant {
         cases.clear();
     }

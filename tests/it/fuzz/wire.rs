@@ -48,6 +48,23 @@ impl Caller {
         body: Option<Vec<u8>>,
         content_type: &str,
     ) -> (u16, Value) {
+        // A kept connection may be closed under a request: the next attempt takes a new one.
+        for _ in 0..3 {
+            let answer = self.once(verb, path, body.clone(), content_type).await;
+            if answer.0 != 0 {
+                return answer;
+            }
+        }
+        self.once(verb, path, body, content_type).await
+    }
+
+    async fn once(
+        &self,
+        verb: &str,
+        path: &str,
+        body: Option<Vec<u8>>,
+        content_type: &str,
+    ) -> (u16, Value) {
         let verb = reqwest::Method::from_bytes(verb.as_bytes()).unwrap();
         let mut request = self.client.request(verb, format!("{}{path}", self.base));
         if let Some(token) = &self.token {

@@ -123,5 +123,5 @@ async fn a_principal_takes_its_authority_along() {
     app.call("POST", "/principals", again).await.is(409);
     let body = json!({"team_id": team, "principal_id": bot});
     let refused = app.call("POST", "/relationships/member-of", body).await.is(400);
-    assert_eq!(refused.fields(), ["principal_id"]);
+    assert_eq!(refused.fields(), ["principal_id", "team_id"]);
 }

@@ -59,7 +59,7 @@ async fn uses_are_found_by_all_three_parts() {
         (json!({"agent_id": bot, "used_id": tool, "used_kind": "tool", "allowed": 2}), "allowed"),
     ] {
         let refused = app.call("POST", "/relationships/uses", body).await.is(400);
-        assert_eq!(refused.fields(), [member]);
+        assert_eq!(refused.fields()[0], member);
     }
     app.call("DELETE", &path, Value::Null).await.is(200);
     app.call("DELETE", &format!("/tools/{tool}"), Value::Null).await.is(200);
@@ -84,7 +84,8 @@ async fn access_is_granted_to_principals_and_teams_of_the_tenant() {
             "resource_id",
         ),
     ] {
-        assert_eq!(app.call("POST", path, body).await.is(400).fields(), [member]);
+        let refused = app.call("POST", path, body).await.is(400);
+        assert_eq!(refused.fields()[0], member);
     }
     app.call("DELETE", &format!("/resources/{ledger}"), Value::Null).await.is(409);
     app.call("DELETE", &format!("/teams/{team}"), Value::Null).await.is(409);
