@@ -8,7 +8,7 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{asking, demo};
 
@@ -16,7 +16,13 @@ use super::{asking, demo};
 async fn a_record_verifies_against_the_published_keys() {
     let (_app, client, _) = demo().await;
     for (amount, place) in [(1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US")] {
-        let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
+        let mut ask = asking(amount, place);
+        // Written out of order, so that the record's own order is what is tested.
+        ask["action_risk_classification"] =
+            json!({"risk_tier": "minimal", "required_oversight_mode": "none"});
+        ask["action_declaration"] = json!({"rollback_available": true,
+            "reversibility": "reversible", "effect_class": "financial"});
+        let (_, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
         let id = answer["decision_id"].as_str().unwrap();
         let (status, found) = client.get(&format!("/v1/decisions/{id}")).await;
         assert_eq!(status, 200, "{found:#}");
