@@ -62,6 +62,8 @@ async fn start(
     let mut server = Server::start(durability, &mut command, folder)?;
     server.wait(async || ready(address).await).await?;
     let key = key(&data)?;
+    // Another process made it: the server hears of it a moment later.
+    server.wait(async || is_answered(evaluate_rest(address, &key)).await).await?;
     Ok((server, address, key))
 }
 
@@ -85,6 +87,10 @@ async fn ready(address: SocketAddr) -> bool {
         allowed: |_| true,
         decisions: 0,
     };
+    is_answered(call).await
+}
+
+async fn is_answered(call: Call) -> bool {
     match Connection::open(&call).await {
         Ok(mut connection) => matches!(connection.ask().await, Ok((200, _))),
         Err(_) => false,

@@ -8,7 +8,7 @@ use std::{
     sync::{LazyLock, PoisonError, RwLock},
 };
 
-use regex_lite::Regex;
+use regex::Regex;
 use serde_json::Value;
 
 use crate::wire::{Json, NOT_FINITE, Time};

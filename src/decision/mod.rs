@@ -8,6 +8,7 @@ mod candidate;
 mod case;
 mod limits;
 mod people;
+mod reads;
 mod reality;
 mod rules;
 mod world;

@@ -2,10 +2,6 @@
 //!
 //! All three are heard before anything is said: a refusal of any beats a hold of any.
 
-use std::sync::LazyLock;
-
-use cedar_policy::Authorizer;
-
 use super::{
     candidate::Candidate,
     case::Case,
@@ -18,8 +14,6 @@ use super::{
     trace::{Outcome, Step},
     world::World,
 };
-
-static CEDAR: LazyLock<Authorizer> = LazyLock::new(Authorizer::new);
 
 /// What the rules come to.
 #[derive(Debug, Default)]
@@ -143,7 +137,7 @@ impl<'a> Policies<'a> {
     }
 }
 
-/// Evaluates every statement that can match; Cedar's view of the case is made for the first.
+/// Evaluates every statement that can match.
 fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statement, Evaluated)> {
     let action = case.request.action.as_str();
     let aspects = Aspects {
@@ -160,17 +154,18 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
         .policies
         .iter()
         .filter(|policy| policy.reference.effective.holds(case.at) && policy.applies(&aspects));
-    let mut world: Option<Option<World>> = None;
-    let mut heard = Vec::new();
-    for statement in policies.flat_map(|policy| policy.statements(action)) {
-        let world = world.get_or_insert_with(|| World::of(case, candidate));
-        let evaluated = match world {
-            Some(world) => statement.evaluate(&CEDAR, &world.request, &world.entities),
-            None => Evaluated::Failed("the request cannot be shown to policies".to_owned()),
-        };
-        heard.push((statement, evaluated));
+    let statements: Vec<_> = policies.flat_map(|policy| policy.statements(action)).collect();
+    if statements.is_empty() {
+        return Vec::new();
     }
-    heard
+    let reads = |member: &str| statements.iter().any(|statement| statement.reads(member));
+    let world = World::of(case, candidate, reads);
+    let cedar = world.as_ref().map(World::evaluator);
+    let evaluated = |statement: &Statement| match &cedar {
+        Some(cedar) => statement.evaluate(cedar),
+        None => Evaluated::Failed("the request cannot be shown to policies".to_owned()),
+    };
+    statements.into_iter().map(|statement| (statement, evaluated(statement))).collect()
 }
 
 fn step(statement: &Statement, evaluated: &Evaluated) -> Step {

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use cedar_policy::{
-    ActionConstraint, Authorizer, Effect, Entities, Policy, PolicyId, PolicySet, Request, Template,
-};
+use cedar_policy::{ActionConstraint, Effect, Policy, PolicyId, Template};
+use cedar_policy_core::{ast, evaluator::Evaluator};
 use serde_json::Value;
 
 use super::{
     pattern::{check_action, prefixes},
     policy::PolicyError,
+    reads::Reads,
     reason::Reason,
 };
 
@@ -75,7 +75,9 @@ pub struct Statement {
     pub obligations: Vec<String>,
     pub stop_conditions: Vec<String>,
     pub advice: Option<String>,
-    set: PolicySet,
+    /// What it says of principal, action, resource and context, as one expression.
+    condition: ast::Expr,
+    reads: Reads,
 }
 
 impl Statement {
@@ -95,11 +97,11 @@ impl Statement {
                 if template { "templates are not supported".into() } else { why.to_string() };
             fault(problem)
         })?;
-        check_entities(&policy).map_err(fault)?;
+        let json = policy.to_json().map_err(|why| fault(why.to_string()))?;
+        check_entities(&json).map_err(fault)?;
         let forbids = policy.effect() == Effect::Forbid;
         let notes = Notes::read(&policy, forbids).map_err(fault)?;
         let action = scope(&policy).map_err(fault)?;
-        let set = PolicySet::from_policies([policy]).map_err(|why| fault(why.to_string()))?;
         Ok(Self {
             id: notes.id.unwrap_or_else(|| policy_id.to_owned()),
             policy_id: policy_id.to_owned(),
@@ -109,7 +111,8 @@ impl Statement {
             obligations: notes.obligations,
             stop_conditions: notes.stop_conditions,
             advice: notes.advice,
-            set,
+            condition: AsRef::<ast::Policy>::as_ref(&policy).condition(),
+            reads: Reads::of(&json),
         })
     }
 
@@ -118,20 +121,21 @@ impl Statement {
         (&self.id, &self.policy_id, self.ordinal)
     }
 
-    /// Cedar skips a policy that errs; here that is told apart, since a skipped forbid would open
-    /// the door.
-    pub fn evaluate(
-        &self,
-        cedar: &Authorizer,
-        request: &Request,
-        entities: &Entities,
-    ) -> Evaluated {
-        let response = cedar.is_authorized(request, &self.set, entities);
-        let diagnostics = response.diagnostics();
-        if let Some(error) = diagnostics.errors().next() {
-            return Evaluated::Failed(error.to_string());
+    /// Whether it reads this member of the context.
+    pub(super) fn reads(&self, member: &str) -> bool {
+        self.reads.reads(member)
+    }
+
+    /// Cedar's authorizer skips a policy that errs; here that is told apart, since a skipped forbid
+    /// would open the door.
+    pub(super) fn evaluate(&self, cedar: &Evaluator<'_>) -> Evaluated {
+        // A statement is no template, so there is no slot to fill.
+        match cedar.interpret(&self.condition, &ast::SlotEnv::new()).map(|value| value.value) {
+            Ok(ast::ValueKind::Lit(ast::Literal::Bool(true))) => Evaluated::Matches,
+            Ok(ast::ValueKind::Lit(ast::Literal::Bool(false))) => Evaluated::Silent,
+            Ok(other) => Evaluated::Failed(format!("the condition is {other}, not true or false")),
+            Err(error) => Evaluated::Failed(error.to_string()),
         }
-        if diagnostics.reason().next().is_some() { Evaluated::Matches } else { Evaluated::Silent }
     }
 }
 
@@ -228,10 +232,9 @@ fn scope(policy: &Policy) -> Result<ActionScope, String> {
 
 /// Every entity type that the statement names must be known, and every action must be one that can
 /// occur: a forbid on `Svc::Action::"payment.*"` would never match, and nobody would notice.
-fn check_entities(policy: &Policy) -> Result<(), String> {
-    let json = policy.to_json().map_err(|why| why.to_string())?;
+fn check_entities(policy: &Value) -> Result<(), String> {
     let mut fault = None;
-    walk(&json, &mut |type_name, id| {
+    walk(policy, &mut |type_name, id| {
         let problem = if !ENTITY_TYPES.contains(&type_name) {
             let known = ENTITY_TYPES.join(", ");
             format!("unknown entity type `{type_name}`; the known ones are {known}")

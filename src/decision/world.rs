@@ -1,15 +1,22 @@
 //! The Cedar request and entities of one decision: what policies can talk about.
+//!
+//! Built from the values of `cedar-policy-core`, which `cedar-policy` is a shell of: the shell makes
+//! each value an expression, parses the name of each extension function and evaluates it, and looks
+//! for cycles in a hierarchy that has one level. That cost a quarter of a decision's CPU.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::{collections::HashSet, sync::LazyLock};
 
-use cedar_policy::{
-    Context, Entities, Entity, EntityId, EntityTypeName, EntityUid, Request, RestrictedExpression,
+use cedar_policy_core::{
+    ast::{
+        Context, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, ExtensionFunction, Name,
+        PartialValue, Request, Value,
+    },
+    entities::{Entities, NoEntitiesSchema, TCComputation},
+    evaluator::Evaluator,
+    extensions::Extensions,
 };
 use chrono::SecondsFormat;
-use serde_json::{Number, Value};
+use serde_json::{Number, Value as Json};
 
 use super::{
     amount::Amount,
@@ -21,17 +28,17 @@ use super::{
 
 /// The Cedar view of one case.
 pub(super) struct World {
-    pub(super) request: Request,
-    pub(super) entities: Entities,
+    request: Request,
+    entities: Entities,
 }
 
 /// A type name that Cedar has parsed, once.
-struct Kind(LazyLock<Option<EntityTypeName>>);
+struct Kind(LazyLock<Option<EntityType>>);
 
 impl Kind {
-    fn uid(&self, id: &str) -> Option<EntityUid> {
-        let name = self.0.as_ref()?.clone();
-        Some(EntityUid::from_type_name_and_id(name, EntityId::new(id)))
+    fn uid(&self, id: &str) -> Option<EntityUID> {
+        let kind = self.0.as_ref()?.clone();
+        Some(EntityUID::from_components(kind, Eid::new(id), None))
     }
 }
 
@@ -41,112 +48,158 @@ static ACTION: Kind = Kind(LazyLock::new(|| "Svc::Action".parse().ok()));
 static RESOURCE: Kind = Kind(LazyLock::new(|| "Svc::Resource".parse().ok()));
 static TENANT: Kind = Kind(LazyLock::new(|| "Svc::Tenant".parse().ok()));
 
-impl World {
-    /// None where Cedar refuses a part of it: then no policy can be evaluated.
-    pub(super) fn of(case: &Case<'_>, candidate: &Candidate<'_>) -> Option<Self> {
-        let principal = principal(case)?;
-        let action = action(&case.request.action)?;
-        let resource = resource(case)?;
-        let context = context(case, candidate)?;
-        let uids = (principal.uid(), action.uid(), resource.uid());
-        let request = Request::new(uids.0, uids.1, uids.2, context, None).ok()?;
-        let entities = Entities::from_entities([principal, action, resource], None).ok()?;
-        Some(Self { request, entities })
+/// An extension's constructor from text, looked up once.
+struct Constructor(LazyLock<Option<&'static ExtensionFunction>>);
+
+impl Constructor {
+    fn of(&self, text: &str) -> Option<Value> {
+        match (*self.0)?.call(&[Value::from(text)]) {
+            Ok(PartialValue::Value(value)) => Some(value),
+            Ok(PartialValue::Residual(_)) | Err(_) => None,
+        }
     }
+}
+
+static DECIMAL: Constructor = Constructor(LazyLock::new(|| function("decimal")));
+static DATETIME: Constructor = Constructor(LazyLock::new(|| function("datetime")));
+
+fn function(name: &str) -> Option<&'static ExtensionFunction> {
+    Extensions::all_available().func(&Name::parse_unqualified_name(name).ok()?).ok()
+}
+
+impl World {
+    /// With those members of the context that `reads` says are read. None where Cedar refuses a part
+    /// of it: then no policy can be evaluated.
+    pub(super) fn of(
+        case: &Case<'_>,
+        candidate: &Candidate<'_>,
+        reads: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
+        let entities = [principal(case)?, action(&case.request.action)?, resource(case)?];
+        let [principal, action, resource] =
+            [0, 1, 2].map(|entity| EntityUIDEntry::known(entities[entity].uid().clone(), None));
+        let context = context(case, candidate, reads)?;
+        let request = Request::new_unchecked(principal, action, resource, Some(context));
+        let entities = Entities::from_entities(
+            entities,
+            None::<&NoEntitiesSchema>,
+            // No entity here is the ancestor of another's ancestor.
+            TCComputation::AssumeAlreadyComputed,
+            Extensions::all_available(),
+        );
+        Some(Self { request, entities: entities.ok()? })
+    }
+
+    pub(super) fn evaluator(&self) -> Evaluator<'_> {
+        Evaluator::new(self.request.clone(), &self.entities, Extensions::all_available())
+    }
+}
+
+type Attributes = Vec<(&'static str, Value)>;
+
+fn entity(uid: EntityUID, attributes: Attributes, parents: HashSet<EntityUID>) -> Entity {
+    let attributes =
+        attributes.into_iter().map(|(name, value)| (name.into(), PartialValue::Value(value)));
+    Entity::new_with_attr_partial_value(uid, attributes, HashSet::new(), parents, [])
 }
 
 fn principal(case: &Case<'_>) -> Option<Entity> {
     let uid = PRINCIPAL.uid(&case.request.subject)?;
-    let teams = case.teams().map(|team| TEAM.uid(team)).collect::<Option<HashSet<_>>>()?;
-    let attributes = case.subject().map_or_else(HashMap::new, |subject| {
-        HashMap::from([
-            ("class".to_owned(), text(subject.class.word())),
-            ("name".to_owned(), text(&subject.name)),
-        ])
+    let teams = case.teams().map(|team| TEAM.uid(team)).collect::<Option<_>>()?;
+    let attributes = case.subject().map_or_else(Vec::new, |subject| {
+        vec![("class", subject.class.word().into()), ("name", subject.name.as_str().into())]
     });
-    Entity::new(uid, attributes, teams).ok()
+    Some(entity(uid, attributes, teams))
 }
 
 fn action(name: &str) -> Option<Entity> {
-    let parents =
-        prefixes(name).map(|prefix| ACTION.uid(prefix)).collect::<Option<HashSet<_>>>()?;
-    Some(Entity::new_no_attrs(ACTION.uid(name)?, parents))
+    let parents = prefixes(name).map(|prefix| ACTION.uid(prefix)).collect::<Option<_>>()?;
+    Some(entity(ACTION.uid(name)?, Vec::new(), parents))
 }
 
 fn resource(case: &Case<'_>) -> Option<Entity> {
     let tenant = TENANT.uid(&case.request.tenant_id)?;
     let Some(id) = case.request.resource_id.as_deref() else {
-        return Some(Entity::new_no_attrs(tenant, HashSet::new()));
+        return Some(entity(tenant, Vec::new(), HashSet::new()));
     };
-    let mut attributes = HashMap::new();
-    if let Some(resource) = case.resource() {
-        attributes.insert("kind".to_owned(), text(&resource.kind));
-        attributes.insert("name".to_owned(), text(&resource.name));
-        if let Some(sensitivity) = &resource.sensitivity {
-            attributes.insert("sensitivity".to_owned(), text(sensitivity));
-        }
+    let attributes = case.resource().map_or_else(Vec::new, |resource| {
+        let sensitivity = resource.sensitivity.as_deref();
+        let always =
+            [("kind", resource.kind.as_str().into()), ("name", resource.name.as_str().into())];
+        let sensitivity = sensitivity.map(|word| ("sensitivity", word.into()));
+        always.into_iter().chain(sensitivity).collect()
+    });
+    Some(entity(RESOURCE.uid(id)?, attributes, HashSet::from([tenant])))
+}
+
+fn context(
+    case: &Case<'_>,
+    candidate: &Candidate<'_>,
+    reads: impl Fn(&str) -> bool,
+) -> Option<Context> {
+    let (request, declared) = (case.request, &candidate.declared);
+    let mut members = Attributes::new();
+    if reads("now") {
+        let now = case.at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        members.push(("now", DATETIME.of(&now)?));
     }
-    Entity::new(RESOURCE.uid(id)?, attributes, HashSet::from([tenant])).ok()
-}
-
-fn context(case: &Case<'_>, candidate: &Candidate<'_>) -> Option<Context> {
-    let request = case.request;
-    let now = case.at.to_rfc3339_opts(SecondsFormat::Millis, true);
-    let mut members = vec![
-        ("now", RestrictedExpression::new_datetime(now)),
-        ("input", record(request.context.iter())?),
+    if reads("input") {
+        members.push(("input", record(request.context.iter())?));
+    }
+    if let Some(amount) = request.amount().filter(|_| reads("amount")) {
+        members.push(("amount", decimal(amount)?));
+    }
+    if let Some(available) = declared.rollback_available.filter(|_| reads("rollback_available")) {
+        members.push(("rollback_available", available.into()));
+    }
+    let words = [
+        ("purpose", request.purpose.as_deref()),
+        ("jurisdiction", request.jurisdiction()),
+        ("currency", request.currency()),
+        ("effect_class", declared.effect_class.map(EffectClass::word)),
+        ("reversibility", declared.reversibility.map(Reversibility::word)),
+        ("risk_tier", declared.risk_tier.map(RiskTier::word)),
+        ("oversight", declared.required.map(OversightMode::word)),
+        ("delegation", candidate.delegation_id()),
     ];
-    let mut add = |name, word: Option<&str>| members.extend(word.map(|word| (name, text(word))));
-    let declared = &candidate.declared;
-    add("purpose", request.purpose.as_deref());
-    add("jurisdiction", request.jurisdiction());
-    add("currency", request.currency());
-    add("effect_class", declared.effect_class.map(EffectClass::word));
-    add("reversibility", declared.reversibility.map(Reversibility::word));
-    add("risk_tier", declared.risk_tier.map(RiskTier::word));
-    add("oversight", declared.required.map(OversightMode::word));
-    add("delegation", candidate.delegation_id());
-    let rollback = declared.rollback_available.map(RestrictedExpression::new_bool);
-    members.extend(rollback.map(|value| ("rollback_available", value)));
-    members.extend(request.amount().map(|amount| ("amount", decimal(amount))));
-    Context::from_pairs(members.into_iter().map(|(name, value)| (name.to_owned(), value))).ok()
+    let read = words.into_iter().filter(|(name, _)| reads(name));
+    members.extend(read.filter_map(|(name, word)| Some((name, word?.into()))));
+    let members = members.into_iter().map(|(name, value)| (name.into(), value));
+    Some(Context::Value(std::sync::Arc::new(members.collect())))
 }
 
-fn text(value: &str) -> RestrictedExpression {
-    RestrictedExpression::new_string(value.to_owned())
-}
-
-fn decimal(amount: Amount) -> RestrictedExpression {
+fn decimal(amount: Amount) -> Option<Value> {
     let written = amount.to_string();
     // Cedar's decimals have a point.
-    let pointed = if written.contains('.') { written } else { written + ".0" };
-    RestrictedExpression::new_decimal(pointed)
+    DECIMAL.of(&if written.contains('.') { written } else { written + ".0" })
 }
 
-fn record<'v>(
-    members: impl Iterator<Item = (&'v String, &'v Value)>,
-) -> Option<RestrictedExpression> {
-    let pairs = members.filter_map(|(name, value)| Some((name.clone(), expression(value)?)));
-    RestrictedExpression::new_record(pairs).ok()
+fn record<'v>(members: impl Iterator<Item = (&'v String, &'v Json)>) -> Option<Value> {
+    let pairs = members.filter(|(_, value)| !value.is_null());
+    let pairs = pairs.map(|(name, json)| Some((name.as_str(), value(json)?)));
+    Some(Value::record(pairs.collect::<Option<Vec<_>>>()?, None))
 }
 
-/// A JSON value in Cedar; nulls are absent.
-fn expression(value: &Value) -> Option<RestrictedExpression> {
-    Some(match value {
-        Value::Null => return None,
-        Value::Bool(value) => RestrictedExpression::new_bool(*value),
-        Value::Number(value) => number(value),
-        Value::String(value) => text(value),
-        Value::Array(items) => RestrictedExpression::new_set(items.iter().filter_map(expression)),
-        Value::Object(members) => return record(members.iter()),
+/// A JSON value in Cedar; nulls are absent. None where Cedar refuses a value.
+fn value(json: &Json) -> Option<Value> {
+    Some(match json {
+        Json::Null => return None,
+        Json::Bool(value) => Value::from(*value),
+        Json::Number(number) => return self::number(number),
+        Json::String(text) => Value::from(text.as_str()),
+        Json::Array(items) => {
+            let items = items.iter().filter(|item| !item.is_null()).map(value);
+            Value::set(items.collect::<Option<Vec<_>>>()?, None)
+        }
+        Json::Object(members) => return record(members.iter()),
     })
 }
 
 /// What Cedar cannot hold becomes a text, so that comparing its size errs, and denies.
-fn number(value: &Number) -> RestrictedExpression {
-    match (value.as_i64(), Amount::from_number(value)) {
-        (Some(whole), _) => RestrictedExpression::new_long(whole),
+fn number(number: &Number) -> Option<Value> {
+    match (number.as_i64(), Amount::from_number(number)) {
+        (Some(whole), _) => Some(Value::from(whole)),
         (None, Ok(amount)) => decimal(amount),
-        (None, Err(_)) => text(&value.to_string()),
+        (None, Err(_)) => Some(Value::from(number.to_string())),
     }
 }

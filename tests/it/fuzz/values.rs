@@ -91,7 +91,7 @@ fn string(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option
         return Some(format!("fuzz{n}@example.com"));
     }
     let Some(pattern) = &rules.pattern else { return Some(format!("fuzz {n}")) };
-    let pattern = regex_lite::Regex::new(pattern).ok()?;
+    let pattern = regex::Regex::new(pattern).ok()?;
     let tries = [
         format!("fuzz{n}"),
         format!("fuzz{n}.example.com"),
@@ -183,7 +183,7 @@ fn strings(rules: &Rules) -> Vec<Bad> {
 
 /// A text that the pattern does not fit.
 fn misfit(pattern: &str) -> Option<&'static str> {
-    let pattern = regex_lite::Regex::new(pattern).ok()?;
+    let pattern = regex::Regex::new(pattern).ok()?;
     ["!! no", "\u{1}", ""].into_iter().find(|text| !pattern.is_match(text))
 }
 

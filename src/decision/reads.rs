@@ -1,0 +1,124 @@
+//! Which members of Cedar's `context` a statement reads.
+//!
+//! Most policies read one or two of a dozen; what none of them reads is never made. Found in the
+//! policy's JSON form (Cedar's documented policy format), where a member is read as
+//! `{".": {"left": {"Var": "context"}, "attr": NAME}}` or asked for by `has` likewise. The context
+//! standing anywhere else, as in `context == resource.wanted`, reads all of it.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reads {
+    All,
+    Only(BTreeSet<String>),
+}
+
+impl Reads {
+    /// What a policy in its JSON form reads.
+    pub(super) fn of(policy: &Value) -> Self {
+        let mut members = BTreeSet::new();
+        if walk(policy, &mut members) { Self::Only(members) } else { Self::All }
+    }
+
+    pub(super) fn reads(&self, member: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(members) => members.contains(member),
+        }
+    }
+}
+
+/// False where the context stands as a whole.
+fn walk(json: &Value, members: &mut BTreeSet<String>) -> bool {
+    match json {
+        Value::Object(object) => {
+            if is_context(json) {
+                return false;
+            }
+            object.iter().all(|(operator, operands)| {
+                let attribute = match operator.as_str() {
+                    "." | "has" => attribute(operands),
+                    _ => None,
+                };
+                match attribute {
+                    Some(name) => {
+                        members.insert(name.to_owned());
+                        true
+                    }
+                    None => walk(operands, members),
+                }
+            })
+        }
+        Value::Array(items) => items.iter().all(|item| walk(item, members)),
+        _ => true,
+    }
+}
+
+fn is_context(json: &Value) -> bool {
+    json.get("Var").and_then(Value::as_str) == Some("context")
+}
+
+/// The name in `{"left": {"Var": "context"}, "attr": NAME}` and nothing else.
+fn attribute(operands: &Value) -> Option<&str> {
+    let of_context = operands.get("left").is_some_and(is_context);
+    let alone = operands.as_object().is_some_and(|members| members.len() == 2);
+    operands.get("attr").and_then(Value::as_str).filter(|_| of_context && alone)
+}
+
+#[cfg(test)]
+mod tests {
+    use cedar_policy::Policy;
+
+    use super::*;
+
+    fn reads(condition: &str) -> Reads {
+        let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
+        Reads::of(&Policy::parse(None, text).unwrap().to_json().unwrap())
+    }
+
+    fn only(members: &[&str]) -> Reads {
+        Reads::Only(members.iter().map(|&member| member.to_owned()).collect())
+    }
+
+    #[test]
+    fn members_are_found_wherever_they_are_read() {
+        for (condition, members) in [
+            ("true", &[][..]),
+            ("context.amount.greaterThan(decimal(\"1.0\"))", &["amount"]),
+            ("context has now && principal.name like \"a*\"", &["now"]),
+            ("context[\"n\\u{6f}w\"] > datetime(\"2026-01-01\")", &["now"]),
+            (
+                "context has input.a.b && context.input.a.b == context.purpose",
+                &["input", "purpose"],
+            ),
+            (
+                "[context.currency, {\"x\": context.delegation}].contains(1)",
+                &["currency", "delegation"],
+            ),
+            (
+                "if context.risk_tier == \"high\" then true else !context.rollback_available",
+                &["risk_tier", "rollback_available"],
+            ),
+            ("\"context\" == \"context.now\"", &[]),
+        ] {
+            assert_eq!(reads(condition), only(members), "{condition}");
+        }
+    }
+
+    #[test]
+    fn the_context_as_a_whole_reads_everything() {
+        for condition in [
+            "context == resource.wanted",
+            "[context].contains(principal.like)",
+            "{\"a\": context} == principal.like",
+            "(if principal.flag then context else context.input).amount == 1",
+            "{\".\": {\"left\": context, \"attr\": \"x\"}} == principal.like",
+            "{\"left\": context, \"attr\": \"x\"} == principal.like",
+            "context.hasTag(\"now\")",
+        ] {
+            assert_eq!(reads(condition), Reads::All, "{condition}");
+        }
+    }
+}
