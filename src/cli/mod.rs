@@ -98,8 +98,8 @@ fn shown(config: &Config, print: bool) -> Result<Said, Failure> {
         return Ok(Said::named("config", "sound"));
     }
     let text = toml::to_string(config).map_err(Failure::new)?;
-    let json = serde_json::to_value(config).map_err(Failure::new)?;
-    Ok(Said { text, json })
+    let json = serde_json::to_string(config).map_err(Failure::new)?;
+    Ok(Said { text, json: Some(json), ..Said::default() })
 }
 
 impl From<config::Error> for Failure {

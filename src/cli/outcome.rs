@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -28,37 +28,45 @@ impl Failure {
 }
 
 /// Text for people, alone on its line so that a shell can take it; the same for scripts.
+#[derive(Default)]
 pub(super) struct Said {
     pub(super) text: String,
-    pub(super) json: Value,
+    /// One line; none: the text.
+    pub(super) json: Option<String>,
+    /// What people are told beside it, on standard error.
+    pub(super) aside: String,
 }
 
 impl Said {
     pub(super) fn nothing() -> Self {
-        Self { text: String::new(), json: Value::Null }
+        Self::default()
     }
 
     pub(super) fn named(name: &str, text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { json: json!({ name: text }), text }
+        Self { json: Some(json!({ name: text }).to_string()), text, ..Self::default() }
     }
 
     pub(super) fn list(name: &str, items: &[String]) -> Self {
-        Self { text: items.join("\n"), json: json!({ name: items }) }
+        let json = Some(json!({ name: items }).to_string());
+        Self { text: items.join("\n"), json, ..Self::default() }
     }
 
     /// The same to people and scripts.
     pub(super) fn whole(text: impl Into<String>) -> Self {
-        Self { text: text.into(), json: Value::Null }
+        Self { text: text.into(), ..Self::default() }
     }
 }
 
 pub(super) fn say(outcome: Result<Said, Failure>, as_json: bool) -> ExitCode {
     let (written, code) = match outcome {
         Ok(said) => {
-            let text =
-                if as_json && !said.json.is_null() { said.json.to_string() } else { said.text };
-            (line(&mut io::stdout(), &text), 0)
+            let written = match said.json.filter(|_| as_json) {
+                Some(json) => line(&mut io::stdout(), &json),
+                None => line(&mut io::stdout(), &said.text)
+                    .and_then(|()| line(&mut io::stderr(), &said.aside)),
+            };
+            (written, 0)
         }
         Err(failure) => {
             let text = if as_json {
