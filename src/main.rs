@@ -8,7 +8,7 @@ use agent_authority::{
     app::{self, Database, demo, with_app},
     config::Config,
 };
-use cli::{ApiKeyRequest, Failure, TokenRequest, banner};
+use cli::{ApiKeyRequest, Failure, TokenRequest, banner, tenant_id};
 
 /// A decision makes some hundred small allocations on one thread and frees many on another; this
 /// takes a third less time for them than the system's.
@@ -76,9 +76,4 @@ impl From<app::Failure> for Failure {
     fn from(failure: app::Failure) -> Self {
         Self::new(failure)
     }
-}
-
-/// A tenant by its id or its slug.
-fn tenant_id(named: &str) -> String {
-    if named.starts_with("svc:") { named.to_owned() } else { format!("svc:tenant:{named}") }
 }

@@ -6,6 +6,8 @@ use agent_authority::config::Sources;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::read::Read;
+
 /// Decides whether an AI agent's action is permitted, says why, and proves it.
 #[derive(Debug, Parser)]
 #[command(name = "agent-authority", version, propagate_version = true)]
@@ -44,6 +46,8 @@ pub(super) enum Command {
     /// Put records into the database
     #[command(subcommand)]
     Seed(Seed),
+    #[command(flatten)]
+    Read(Read),
     /// Print the `OpenAPI` 3.1 document
     Openapi,
     /// Ask a running service whether it is ready
@@ -101,6 +105,11 @@ pub(crate) struct ApiKeyRequest {
 pub(super) enum Seed {
     /// The tenant `acme` with its agents, people, policies and tools
     Demo,
+}
+
+/// A tenant's id, by its id or its slug.
+pub(crate) fn tenant_id(named: &str) -> String {
+    if named.starts_with("svc:") { named.to_owned() } else { format!("svc:tenant:{named}") }
 }
 
 impl Args {

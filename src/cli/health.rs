@@ -31,7 +31,7 @@ pub(super) async fn check(listen: SocketAddr) -> Result<&'static str, Failure> {
 }
 
 /// An address to listen on everywhere is reached on the loopback.
-fn reachable(mut listen: SocketAddr) -> SocketAddr {
+pub(super) fn reachable(mut listen: SocketAddr) -> SocketAddr {
     if listen.ip().is_unspecified() {
         let loopback: IpAddr =
             if listen.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };

@@ -6,6 +6,7 @@ mod args;
 pub(crate) mod banner;
 mod health;
 mod outcome;
+mod read;
 
 use std::process::ExitCode;
 
@@ -14,9 +15,10 @@ use agent_authority::{
     telemetry,
 };
 use clap::{CommandFactory, Parser};
+use tokio::runtime::Runtime;
 
 use args::{ApiKey, Args, Command, Seed};
-pub(crate) use args::{ApiKeyRequest, TokenRequest};
+pub(crate) use args::{ApiKeyRequest, TokenRequest, tenant_id};
 pub(crate) use outcome::Failure;
 use outcome::{Said, say};
 
@@ -60,18 +62,31 @@ fn perform(actions: &impl Actions, args: Args) -> Result<Said, Failure> {
         }
         _ => {}
     }
-    let config = Config::load(&args.sources())?;
-    if let Some(Command::Config { print }) = &args.command {
-        return shown(&config, *print);
+    let sources = args.sources();
+    let command = match args.command.unwrap_or(Command::Serve) {
+        // What is set here is nothing to another service.
+        Command::Read(read) if !read.is_here() => return runtime()?.block_on(read.there()),
+        command => command,
+    };
+    let config = Config::load(&sources)?;
+    if let Command::Config { print } = command {
+        return shown(&config, print);
     }
-    let command = args.command.unwrap_or(Command::Serve);
     if !matches!(command, Command::Healthcheck) {
         config.validate()?;
     }
-    let filter = if matches!(command, Command::Serve) { "info" } else { "warn" };
+    let filter = match command {
+        Command::Serve => "info",
+        // Its token is made in passing: nobody who reads asked about the database.
+        Command::Read(_) => "error",
+        _ => "warn",
+    };
     telemetry::log(&config.logs, filter).map_err(Failure::usage)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(Failure::new)?.block_on(act(actions, command, config))
+    runtime()?.block_on(act(actions, command, config))
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::new)
 }
 
 async fn act(actions: &impl Actions, command: Command, config: Config) -> Result<Said, Failure> {
@@ -86,6 +101,7 @@ async fn act(actions: &impl Actions, command: Command, config: Config) -> Result
         }
         Command::Migrate => Said::list("migrations", &actions.migrate(config).await?),
         Command::Seed(Seed::Demo) => Said::named("demo", actions.seed_demo(config).await?),
+        Command::Read(read) => read.here(actions, config).await?,
         Command::Healthcheck => Said::named("status", health::check(config.listen.main).await?),
         Command::Openapi | Command::Completions { .. } | Command::Config { .. } => Said::nothing(),
     })

@@ -1,0 +1,135 @@
+//! One record, whole: a line for each member, what is within it below it.
+
+use serde_json::Value;
+
+use super::text::plain;
+
+const STEP: &str = "  ";
+/// In place of what there is not.
+const NOTHING: &str = "-";
+
+/// `member: value` lines, in the order that the service gave them in. What is null or empty shows
+/// as `-`.
+pub(super) fn text(record: &Value) -> String {
+    let mut out = String::new();
+    members(&mut out, record, "");
+    out
+}
+
+fn members(out: &mut String, record: &Value, indent: &str) {
+    for (name, value) in record.as_object().into_iter().flatten() {
+        out.push_str(indent);
+        out.push_str(&plain(name));
+        out.push(':');
+        below(out, value, &format!("{indent}{STEP}"));
+    }
+}
+
+/// A value after its name: on the same line where it fits there.
+fn below(out: &mut String, value: &Value, indent: &str) {
+    match value {
+        Value::Object(inner) if !inner.is_empty() => {
+            out.push('\n');
+            members(out, value, indent);
+        }
+        Value::Array(items) if !items.is_empty() => {
+            out.push('\n');
+            for item in items {
+                self::item(out, item, indent);
+            }
+        }
+        Value::String(text) if text.trim_end().contains('\n') => {
+            out.push_str(" |\n");
+            for line in text.trim_end().lines() {
+                out.push_str(format!("{indent}{}", plain(line)).trim_end());
+                out.push('\n');
+            }
+        }
+        scalar => {
+            out.push(' ');
+            out.push_str(&one(scalar));
+            out.push('\n');
+        }
+    }
+}
+
+fn item(out: &mut String, item: &Value, indent: &str) {
+    let mut inner = String::new();
+    let deeper = format!("{indent}{STEP}");
+    match item {
+        Value::Object(object) if !object.is_empty() => members(&mut inner, item, &deeper),
+        _ => below(&mut inner, item, &deeper),
+    }
+    out.push_str(indent);
+    out.push('-');
+    // The dash takes the place of the first line's indent.
+    match inner.strip_prefix(&deeper) {
+        Some(rest) => {
+            out.push(' ');
+            out.push_str(rest);
+        }
+        None => out.push_str(&inner),
+    }
+}
+
+fn one(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() => NOTHING.to_owned(),
+        Value::String(text) => plain(text.trim_end_matches('\n')),
+        // Empty, or they would be on lines of their own.
+        Value::Null | Value::Array(_) | Value::Object(_) => NOTHING.to_owned(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_stand_in_their_own_order_with_what_is_within_them_below() {
+        let record = json!({
+            "id": "svc:tenant:acme", "count": 3, "on": false, "notes": null, "tags": [],
+            "gate": {"tightenings": [
+                {"risk_tier": "high", "oversight": "two_person"},
+                {"risk_tier": null, "more": {"a": "b"}},
+            ]},
+            "actions": ["payment.execute", "payment.*"],
+            "metadata": {},
+            "cedar": "permit (\n  principal\n);\n",
+        });
+        let expected = "\
+id: svc:tenant:acme
+count: 3
+on: false
+notes: -
+tags: -
+gate:
+  tightenings:
+    - risk_tier: high
+      oversight: two_person
+    - risk_tier: -
+      more:
+        a: b
+actions:
+  - payment.execute
+  - payment.*
+metadata: -
+cedar: |
+  permit (
+    principal
+  );
+";
+        assert_eq!(text(&record), expected);
+    }
+
+    #[test]
+    fn lists_of_lists_and_control_characters_are_shown_too() {
+        let record = json!({"a": [[1, 2], {}], "b": "x\u{1b}c", "c\u{7}": "one\r\ntwo\u{8}"});
+        let expected =
+            "a:\n  -\n    - 1\n    - 2\n  - -\nb: x\\u{1b}c\nc\\u{7}: |\n  one\n  two\\u{8}\n";
+        assert_eq!(text(&record), expected);
+    }
+}

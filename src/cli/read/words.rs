@@ -1,0 +1,78 @@
+//! The protos' comments and bounds, which the route table leaves out: from the `OpenAPI` document.
+
+use std::collections::HashMap;
+
+use agent_authority::app::OPENAPI;
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+struct Document {
+    paths: HashMap<String, Path>,
+}
+
+#[derive(Deserialize)]
+struct Path {
+    get: Option<Operation>,
+}
+
+/// What is said of an operation.
+#[derive(Default, Deserialize)]
+pub(super) struct Operation {
+    pub(super) summary: String,
+    #[serde(default)]
+    parameters: Vec<Parameter>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Parameter {
+    /// As the query has it: `page_token`.
+    pub(super) name: String,
+    #[serde(rename = "in")]
+    place: String,
+    #[serde(default)]
+    pub(super) required: bool,
+    #[serde(default)]
+    description: String,
+    schema: Value,
+}
+
+/// What is said of the GET operation at `path`; nothing, if the document has none.
+pub(super) fn of(path: &str) -> Operation {
+    let document = serde_json::from_str::<Document>(OPENAPI).ok();
+    let path = document.and_then(|mut document| document.paths.remove(path));
+    path.and_then(|path| path.get).unwrap_or_default()
+}
+
+impl Operation {
+    pub(super) fn query(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(|parameter| parameter.place == "query")
+    }
+
+    /// The one variable of an item's path.
+    pub(super) fn variable(&self) -> Option<&Parameter> {
+        self.parameters.iter().find(|parameter| parameter.place == "path")
+    }
+}
+
+impl Parameter {
+    /// Its comment, else its name.
+    pub(super) fn help(&self) -> String {
+        match self.description.trim_end_matches('.') {
+            "" => format!("Its `{}`", self.name),
+            said => said.to_owned(),
+        }
+    }
+
+    /// The words that it may be; empty: any.
+    pub(super) fn choice(&self) -> Vec<String> {
+        let words = self.schema["enum"].as_array().into_iter().flatten();
+        words.filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// The numbers that it may be, from and to.
+    pub(super) fn bounds(&self) -> (i64, i64) {
+        let bound = |name: &str| self.schema[name].as_i64();
+        (bound("minimum").unwrap_or(i64::MIN), bound("maximum").unwrap_or(i64::MAX))
+    }
+}
