@@ -1,11 +1,14 @@
 //! The binary as a script uses it: what it prints, where, and with which exit code.
 
+mod reads;
+
 use std::process::{Command, Output};
 
 fn run(args: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
         .args(args)
         .env_remove("DATABASE_URL")
+        .env_remove("AGENT_AUTHORITY_TOKEN")
         .envs(environment.iter().copied())
         .output()
         .unwrap();

@@ -87,6 +87,11 @@ impl TestApp {
         &self.owner
     }
 
+    /// What private keys are sealed with: for another process on the same database.
+    pub(crate) fn ring(&self) -> &str {
+        &self.ring
+    }
+
     /// A JWT of a tenant's member.
     pub(crate) fn member_token(&self, tenant_id: &str, role: &str) -> String {
         let holder = Holder::Member {
