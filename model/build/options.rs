@@ -45,13 +45,14 @@ pub(crate) fn is_nullable(field: &FieldDescriptor) -> bool {
     field.field_descriptor_proto().proto3_optional()
 }
 
-/// A message of this service that is stored whole, as `jsonb`, in a column of some record.
+/// A message of this service that is stored whole, as `jsonb`, in a column of some record: in
+/// `jsonb[]` where it is repeated.
 pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {
     message.package_name().starts_with("authority.")
         && message.parent_pool().all_messages().filter(|m| resource(m).is_some()).any(|record| {
-            record.fields().any(|field| {
-                !field.is_list() && matches!(field.kind(), Kind::Message(kind) if kind == *message)
-            })
+            record
+                .fields()
+                .any(|field| matches!(field.kind(), Kind::Message(kind) if kind == *message))
         })
 }
 

@@ -17,11 +17,15 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
     let Some(options::Resource { table, .. }) = options::resource(message) else {
         return builder;
     };
+    // A record that is the server's alone has nothing to change.
+    let changes = message.fields().any(|field| options::behaviour(&field).is_none());
+    let (derives, nulls) =
+        if changes { (", diesel::AsChangeset", ", treat_none_as_null = true") } else { ("", "") };
     builder = builder.message_attribute(
         name,
         format!(
-            "#[derive(diesel::Queryable, diesel::Selectable, diesel::Insertable, diesel::AsChangeset)]\n\
-             #[diesel(table_name = crate::schema::{table}, treat_none_as_null = true)]\n\
+            "#[derive(diesel::Queryable, diesel::Selectable, diesel::Insertable{derives})]\n\
+             #[diesel(table_name = crate::schema::{table}{nulls})]\n\
              #[diesel(check_for_backend(diesel::pg::Pg))]"
         ),
     );
@@ -31,6 +35,7 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
         // prost wraps every message in Option; the column is nullable only where the proto says so.
         if let Kind::Message(kind) = field.kind()
             && !options::is_nullable(&field)
+            && !field.is_list()
         {
             let path = names::path(&kind);
             attribute.push_str("#[diesel(deserialize_as = ");
@@ -40,7 +45,7 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
                 attribute += "#[diesel(treat_none_as_null = false)]";
             }
         }
-        if is_fixed {
+        if is_fixed && changes {
             attribute += "#[diesel(skip_update)]";
         }
         if !attribute.is_empty() {

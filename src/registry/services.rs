@@ -19,6 +19,11 @@ use authority_model::proto::{
         tenant_service_server::TenantServiceServer, tool_service_server::ToolServiceServer,
         uses_service_server::UsesServiceServer, workspace_service_server::WorkspaceServiceServer,
     },
+    states::{
+        state_event_service_server::StateEventServiceServer,
+        state_library_service_server::StateLibraryServiceServer,
+        state_machine_service_server::StateMachineServiceServer,
+    },
 };
 use tonic::service::RoutesBuilder;
 
@@ -55,5 +60,8 @@ pub fn add_services(routes: &mut RoutesBuilder, registry: &Registry, limit: usiz
         UsesServiceServer,
         AppliesToServiceServer,
         DelegationServiceServer,
+        StateMachineServiceServer,
+        StateLibraryServiceServer,
+        StateEventServiceServer,
     );
 }

@@ -81,7 +81,8 @@ impl App {
         self.call("GET", path, Value::Null).await
     }
 
-    /// `who`: `owner`, or the id of a tenant for a member of it.
+    /// `who`: `owner`, or the id of a tenant for a member of it: an admin called Ada, unless the
+    /// headers `x-role` and `x-actor` say otherwise.
     pub(super) async fn call_as(
         &self,
         who: &str,
@@ -132,18 +133,20 @@ struct TestHost;
 
 impl Host for TestHost {
     async fn admit(&self, _route: &'static Route, parts: &mut Parts) -> Result<(), Status> {
-        let who = parts.headers.get("x-caller").and_then(|value| value.to_str().ok());
+        let said = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let (who, role) = (said("x-caller"), said("x-role").unwrap_or("admin"));
+        let actor = said("x-actor").unwrap_or("ada@example.com").to_owned();
         let standing = match who {
             Some("owner") => Standing::Owner,
             Some(tenant) => Standing::Member {
                 tenant_id: tenant.to_owned(),
-                role: "admin".to_owned(),
+                role: role.to_owned(),
                 issuer: "test".to_owned(),
                 subject: "ada".to_owned(),
             },
             None => Standing::Anonymous,
         };
-        parts.extensions.insert(Caller { actor: "ada@example.com".to_owned(), standing });
+        parts.extensions.insert(Caller { actor, standing });
         Ok(())
     }
 

@@ -1,0 +1,96 @@
+-- State machines and what happened under them. A machine and an event never change; where a record
+-- stands now is kept beside its events, so that a move has one row to wait for.
+
+CREATE TABLE state_library (
+    id text COLLATE "C" NOT NULL,
+    version text COLLATE "C" NOT NULL,
+    category text COLLATE "C" NOT NULL,
+    body jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (id, version)
+);
+GRANT SELECT, INSERT ON state_library TO authority_system;
+
+-- Without a tenant: the installation's own, which no tenant's role can see.
+CREATE TABLE state_machines (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" REFERENCES tenants,
+    entity_class text COLLATE "C" NOT NULL,
+    title text,
+    description text,
+    states text[] NOT NULL,
+    initial_state text NOT NULL,
+    final_states text[] NOT NULL DEFAULT '{}',
+    transitions jsonb[] NOT NULL DEFAULT '{}',
+    state_descriptions jsonb NOT NULL DEFAULT '{}',
+    library_id text COLLATE "C",
+    library_version text COLLATE "C",
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    -- A version that was adopted stays in the library.
+    FOREIGN KEY (library_id, library_version) REFERENCES state_library (id, version)
+);
+CREATE INDEX state_machines_page ON state_machines (tenant_id, created_at, id);
+CREATE INDEX state_machines_page_all ON state_machines (created_at, id);
+CALL append_only('state_machines');
+CREATE TRIGGER keep_version AFTER INSERT ON state_machines
+    FOR EACH ROW EXECUTE FUNCTION keep_version('tenant_id', '{}', '{}');
+
+CREATE TABLE state_events (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" REFERENCES tenants,
+    machine_id text COLLATE "C" NOT NULL REFERENCES state_machines,
+    entity_id text COLLATE "C" NOT NULL,
+    sequence integer NOT NULL CHECK (sequence > 0),
+    from_state text,
+    to_state text NOT NULL,
+    trigger text,
+    actor text NOT NULL,
+    first_actor text CHECK (first_actor <> actor),
+    reason text,
+    evidence_refs text[] NOT NULL DEFAULT '{}',
+    compensates_event_id text COLLATE "C" REFERENCES state_events,
+    previous_digest text,
+    digest text NOT NULL,
+    created_at timestamptz NOT NULL,
+    CHECK ((sequence = 1) = (previous_digest IS NULL)),
+    UNIQUE (machine_id, entity_id, sequence),
+    -- An event is taken back once.
+    UNIQUE (compensates_event_id)
+);
+CREATE INDEX state_events_of_machine ON state_events (machine_id, created_at DESC, id DESC);
+CREATE INDEX state_events_of_entity ON state_events (entity_id, created_at DESC, id DESC);
+CALL append_only('state_events');
+
+-- Where each record stands, by its last event.
+CREATE TABLE state_heads (
+    machine_id text COLLATE "C" NOT NULL REFERENCES state_machines,
+    entity_id text COLLATE "C" NOT NULL,
+    tenant_id text COLLATE "C",
+    state text,
+    sequence integer NOT NULL DEFAULT 0,
+    digest text,
+    PRIMARY KEY (machine_id, entity_id)
+);
+CALL guard('state_heads');
+GRANT SELECT, INSERT, UPDATE ON state_heads TO authority_tenant, authority_system;
+
+-- Moves that wait for a second person.
+CREATE TABLE state_proposals (
+    machine_id text COLLATE "C" NOT NULL,
+    entity_id text COLLATE "C" NOT NULL,
+    tenant_id text COLLATE "C",
+    -- The head that it was asked at: a later one makes it void.
+    sequence integer NOT NULL,
+    trigger text NOT NULL,
+    actor text NOT NULL,
+    evidence_refs text[] NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (machine_id, entity_id),
+    FOREIGN KEY (machine_id, entity_id) REFERENCES state_heads
+);
+CALL guard('state_proposals');
+GRANT SELECT, INSERT, UPDATE, DELETE ON state_proposals TO authority_tenant, authority_system;

@@ -1,0 +1,146 @@
+//! State events: append-only, each linked to its record's event before by its digest.
+
+use authority_model::{
+    proto::states::{
+        CreateStateTransitionRequest, DeleteStateEventRequest, GetStateEventRequest,
+        ListStateEventsRequest, ListStateEventsResponse, RequestStateTransitionRequest, StateEvent,
+        UpdateStateEventRequest, state_event_service_server::StateEventService,
+    },
+    rest,
+    schema::state_events,
+};
+use prost::Message;
+use serde_json::{Map, Value};
+use tonic::Response;
+
+use super::{
+    super::{
+        flow::{admitted, scope},
+        once::Key,
+        prelude::*,
+    },
+    transition,
+};
+use crate::{keys, store};
+
+const SHAPE: &str = "authority.states.v1.StateEvent";
+
+/// SHA-256 in hex of the event's JSON in RFC 8785 form, `digest` left out.
+pub(super) fn digest(event: &StateEvent) -> Result<String, Error> {
+    let broken = |what: &str| Error::Store(store::Error::Internal(what.to_owned()));
+    let shape = rest::shape(SHAPE).ok_or_else(|| broken("a message has no shape"))?;
+    let json = gateway_rest::to_json(shape, &event.encode_to_vec());
+    let json = json.map_err(|fault| broken(&fault.message))?;
+    let mut members: Map<String, Value> =
+        serde_json::from_slice(&json).map_err(|error| broken(&error.to_string()))?;
+    members.remove("digest");
+    let text = serde_json_canonicalizer::to_vec(&members);
+    let text = text.map_err(|error| broken(&error.to_string()))?;
+    Ok(hex::encode(keys::sha256(&text)))
+}
+
+/// The event with this id, of that tenant where one is said.
+async fn read(db: &mut Db, within: Option<&str>, id: &str) -> Result<StateEvent, Error> {
+    let mut query = state_events::table.filter(state_events::id.eq(id)).into_boxed();
+    if let Some(tenant) = within {
+        query = query.filter(state_events::tenant_id.eq(tenant));
+    }
+    let found = query.select(StateEvent::as_select()).first(db).await.optional()?;
+    found.ok_or_else(|| Error::NotFound { kind: StateEvent::KIND, id: id.to_owned() })
+}
+
+async fn page(
+    db: &mut Db,
+    within: Option<&str>,
+    by: &ListStateEventsRequest,
+    window: &Window,
+) -> QueryResult<Vec<StateEvent>> {
+    let mut query = state_events::table.into_boxed();
+    if let Some(tenant) = within {
+        query = query.filter(state_events::tenant_id.eq(tenant));
+    }
+    if let Some(entity) = &by.entity_id {
+        query = query.filter(state_events::entity_id.eq(entity));
+    }
+    if let Some(machine) = &by.machine_id {
+        query = query.filter(state_events::machine_id.eq(machine));
+    }
+    if let Some((at, id)) = &window.after {
+        let earlier = state_events::created_at
+            .lt(*at)
+            .or(state_events::created_at.eq(*at).and(state_events::id.lt(id.as_str())));
+        query = query.filter(earlier);
+    }
+    query
+        .order((state_events::created_at.desc(), state_events::id.desc()))
+        .limit(window.wanted())
+        .select(StateEvent::as_select())
+        .load(db)
+        .await
+}
+
+#[tonic::async_trait]
+impl StateEventService for Registry {
+    async fn list_state_events(
+        &self,
+        call: Request<ListStateEventsRequest>,
+    ) -> Reply<ListStateEventsResponse> {
+        let (caller, by) = admitted(call)?;
+        if by.entity_id.is_none() && by.machine_id.is_none() {
+            return Err(Error::field("entity_id", "is required, or `machine_id`").into());
+        }
+        let window = Window::of::<StateEvent>(by.page(), &self.mac)?;
+        let whose = scope(&caller);
+        let read = self.store.read(&whose, async move |db| {
+            let found = page(db, caller.tenant(), &by, &window).await?;
+            Ok::<_, Error>((found, window))
+        });
+        let (mut state_events, window) = read.await?;
+        let next_page_token = window.cut(&mut state_events, &self.mac);
+        Ok(Response::new(ListStateEventsResponse { state_events, next_page_token }))
+    }
+
+    async fn get_state_event(&self, call: Request<GetStateEventRequest>) -> Reply<StateEvent> {
+        let (caller, request) = admitted(call)?;
+        let whose = scope(&caller);
+        let found =
+            self.store.read(&whose, async move |db| read(db, caller.tenant(), &request.id).await);
+        Ok(Response::new(found.await?))
+    }
+
+    async fn update_state_event(
+        &self,
+        call: Request<UpdateStateEventRequest>,
+    ) -> Reply<StateEvent> {
+        refused(call)
+    }
+
+    async fn delete_state_event(
+        &self,
+        call: Request<DeleteStateEventRequest>,
+    ) -> Reply<StateEvent> {
+        refused(call)
+    }
+
+    async fn create_state_transition(
+        &self,
+        call: Request<CreateStateTransitionRequest>,
+    ) -> Reply<StateEvent> {
+        let key = Key::of(&call)?;
+        let (caller, request) = admitted(call)?;
+        transition::make(self, caller, key, request).await
+    }
+
+    async fn request_state_transition(
+        &self,
+        call: Request<RequestStateTransitionRequest>,
+    ) -> Reply<StateEvent> {
+        let key = Key::of(&call)?;
+        let (caller, request) = admitted(call)?;
+        transition::make(self, caller, key, request.transition.unwrap_or_default()).await
+    }
+}
+
+fn refused<T>(_: Request<T>) -> Reply<StateEvent> {
+    Err(Error::NeverChanged(ErrorCode::StateEventsAreImmutable).into())
+}

@@ -1,0 +1,283 @@
+//! One move: the record's head is locked, the machine is asked, its terms are checked, an event is
+//! written. Two moves of one record at the same time take turns.
+
+use super::{
+    super::{once::Key, prelude::*},
+    event::digest,
+    step::{Asked, Step, missing, step},
+};
+use crate::{
+    identity::{Caller, Standing},
+    store::new_id,
+};
+use authority_model::{
+    proto::states::{CreateStateTransitionRequest, StateEvent, StateMachine, StateRule},
+    schema::{state_events, state_heads, state_proposals},
+    wire::Time,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// How long a first person's asking waits for a second's.
+const WAITS: TimeDelta = TimeDelta::hours(24);
+
+/// Where a record stands.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = state_heads)]
+struct Head {
+    state: Option<String>,
+    sequence: i32,
+    digest: Option<String>,
+}
+
+/// What a first person asked for.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = state_proposals)]
+struct Proposal {
+    sequence: i32,
+    trigger: String,
+    actor: String,
+    evidence_refs: Vec<String>,
+    created_at: DateTime<Utc>,
+}
+
+pub(super) async fn make(
+    registry: &Registry,
+    caller: Caller,
+    key: Option<Key>,
+    request: CreateStateTransitionRequest,
+) -> Reply<StateEvent> {
+    if request.to_state.is_none() && request.trigger.is_none() {
+        return Err(Error::field("to_state", "is required, or `trigger`").into());
+    }
+    let (now, by) = (registry.clock.now(), caller.clone());
+    let moved = registry.once(&caller, key, async move |db| {
+        Move { db, caller: &by, asked: request, now }.make().await
+    });
+    let moved = moved.await?;
+    // What waits has been kept, and a repeated request is told the same.
+    if moved.message.id.is_empty() {
+        return Err(Error::SecondApprover(moved.message.reason.unwrap_or_default()).into());
+    }
+    Ok(moved.reply())
+}
+
+/// Stands for the event that there will be once somebody else asks for it: it has no id.
+fn waits(why: String) -> StateEvent {
+    StateEvent { reason: Some(why), ..StateEvent::default() }
+}
+
+struct Move<'a> {
+    db: &'a mut Db,
+    caller: &'a Caller,
+    asked: CreateStateTransitionRequest,
+    now: DateTime<Utc>,
+}
+
+impl Move<'_> {
+    async fn make(mut self) -> Result<StateEvent, Error> {
+        let machine =
+            StateMachine::find(self.db, self.caller.tenant(), &self.asked.machine_id, false);
+        let machine = machine.await.optional()?;
+        let machine =
+            machine.ok_or_else(|| Error::unknown("machine_id", &self.asked.machine_id))?;
+        if let Some(state) = self.asked.to_state.as_ref().filter(|s| !machine.states.contains(*s)) {
+            let problem = format!("`{state}` is none of the machine's states");
+            return Err(Error::field("to_state", problem));
+        }
+        let head = self.head(&machine).await?;
+        let here = head.state.as_deref();
+        if let Some(believed) = &self.asked.from_state
+            && Some(believed.as_str()) != Some(here.unwrap_or(&machine.initial_state))
+        {
+            let here = here.unwrap_or(&machine.initial_state);
+            return Err(Error::NotAllowed(format!("the record is `{here}`, not `{believed}`")));
+        }
+        let (trigger, to) = (self.asked.trigger.as_deref(), self.asked.to_state.as_deref());
+        let step = step(&machine, here, Asked { trigger, to }).map_err(Error::NotAllowed)?;
+        let mut first_actor = None;
+        if let Some(rule) = step.rule() {
+            self.may(rule)?;
+            let lacking = missing(rule, &self.asked.evidence_refs);
+            if !lacking.is_empty() {
+                return Err(Error::NotAllowed(format!(
+                    "`{}` needs evidence_refs of these kinds: {}",
+                    rule.trigger,
+                    lacking
+                        .iter()
+                        .map(|kind| format!("`{kind}:<reference>`"))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )));
+            }
+            if rule.approvals.unwrap_or(1) > 1 {
+                match self.seconds(&machine, &head, rule).await? {
+                    Ok(first) => first_actor = Some(first),
+                    Err(why) => return Ok(waits(why)),
+                }
+            }
+        }
+        let compensates = self.compensated(&machine, step).await?;
+        self.write(&machine, &head, step, first_actor, compensates).await
+    }
+
+    /// The record's head, locked; made where the record is new.
+    async fn head(&mut self, machine: &StateMachine) -> Result<Head, Error> {
+        diesel::insert_into(state_heads::table)
+            .values((
+                state_heads::machine_id.eq(&machine.id),
+                state_heads::entity_id.eq(&self.asked.entity_id),
+                state_heads::tenant_id.eq(&machine.tenant_id),
+            ))
+            .on_conflict_do_nothing()
+            .execute(self.db)
+            .await?;
+        let head = state_heads::table.find((&machine.id, &self.asked.entity_id));
+        Ok(head.for_update().select(Head::as_select()).first(self.db).await?)
+    }
+
+    fn may(&self, rule: &StateRule) -> Result<(), Error> {
+        let Standing::Member { role, .. } = &self.caller.standing else { return Ok(()) };
+        if rule.roles.is_empty() || rule.roles.contains(role) {
+            return Ok(());
+        }
+        Err(Error::Role(format!("`{}` is for {}", rule.trigger, rule.roles.join(", "))))
+    }
+
+    /// Who asked for the same before, or that it waits for somebody else now.
+    async fn seconds(
+        &mut self,
+        machine: &StateMachine,
+        head: &Head,
+        rule: &StateRule,
+    ) -> Result<Result<String, String>, Error> {
+        let place = (&machine.id, &self.asked.entity_id);
+        let first: Option<Proposal> = state_proposals::table
+            .find(place)
+            .select(Proposal::as_select())
+            .first(self.db)
+            .await
+            .optional()?;
+        let first = first.filter(|first| {
+            first.sequence == head.sequence
+                && first.trigger == rule.trigger
+                && self.now < first.created_at + WAITS
+        });
+        let refs = &mut self.asked.evidence_refs;
+        if let Some(first) = first
+            && first.actor != self.caller.actor
+        {
+            let more = first.evidence_refs.into_iter().filter(|one| !refs.contains(one));
+            let more: Vec<_> = more.collect();
+            refs.extend(more);
+            return Ok(Ok(first.actor));
+        }
+        let values = (
+            state_proposals::machine_id.eq(&machine.id),
+            state_proposals::entity_id.eq(&self.asked.entity_id),
+            state_proposals::tenant_id.eq(&machine.tenant_id),
+            state_proposals::sequence.eq(head.sequence),
+            state_proposals::trigger.eq(&rule.trigger),
+            state_proposals::actor.eq(&self.caller.actor),
+            state_proposals::evidence_refs.eq(&self.asked.evidence_refs),
+            state_proposals::created_at.eq(self.now),
+        );
+        diesel::delete(state_proposals::table.find(place)).execute(self.db).await?;
+        diesel::insert_into(state_proposals::table).values(values).execute(self.db).await?;
+        Ok(Err(format!(
+            "`{}` takes two people: kept for 24 hours, until somebody other than {} asks for the same",
+            rule.trigger, self.caller.actor
+        )))
+    }
+
+    /// The event that the move takes back: the one named, or the last that its rule is made for.
+    async fn compensated(
+        &mut self,
+        machine: &StateMachine,
+        step: Step<'_>,
+    ) -> Result<Option<String>, Error> {
+        let named = self.asked.compensates_event_id.as_deref();
+        let wanted = step.rule().map(|rule| (&rule.trigger, rule.compensates.as_deref()));
+        if let (Some(_), Some((trigger, None))) = (named, wanted) {
+            return Err(Error::NotAllowed(format!("`{trigger}` takes no other move back")));
+        }
+        let wanted = wanted.and_then(|(_, wanted)| wanted);
+        if named.is_none() && wanted.is_none() {
+            return Ok(None);
+        }
+        let mut events = state_events::table
+            .filter(state_events::machine_id.eq(&machine.id))
+            .filter(state_events::entity_id.eq(&self.asked.entity_id))
+            .into_boxed();
+        if let Some(id) = named {
+            events = events.filter(state_events::id.eq(id));
+        }
+        if let Some(trigger) = wanted {
+            events = events.filter(state_events::trigger.eq(trigger));
+        }
+        let found = events
+            .order(state_events::sequence.desc())
+            .select(state_events::id)
+            .first::<String>(self.db)
+            .await
+            .optional()?;
+        match (found, named, wanted) {
+            (Some(found), ..) => Ok(Some(found)),
+            (None, Some(id), _) => Err(Error::field(
+                "compensates_event_id",
+                format!("`{id}` is no event of this record that the move takes back"),
+            )),
+            (None, None, wanted) => Err(Error::NotAllowed(format!(
+                "the record has no `{}` to take back",
+                wanted.unwrap_or_default()
+            ))),
+        }
+    }
+
+    async fn write(
+        &mut self,
+        machine: &StateMachine,
+        head: &Head,
+        step: Step<'_>,
+        first_actor: Option<String>,
+        compensates_event_id: Option<String>,
+    ) -> Result<StateEvent, Error> {
+        let from = match step {
+            Step::Begin(_) => None,
+            Step::Ruled(_) | Step::Free(_) => {
+                Some(head.state.clone().unwrap_or_else(|| machine.initial_state.clone()))
+            }
+        };
+        let mut event = StateEvent {
+            id: format!("svc:state_event:{}", new_id()),
+            tenant_id: machine.tenant_id.clone(),
+            machine_id: machine.id.clone(),
+            entity_id: self.asked.entity_id.clone(),
+            sequence: head.sequence.saturating_add(1),
+            from_state: from,
+            to_state: step.to().to_owned(),
+            trigger: step.rule().map(|rule| rule.trigger.clone()),
+            actor: self.caller.actor.clone(),
+            first_actor,
+            reason: self.asked.reason.clone(),
+            evidence_refs: self.asked.evidence_refs.clone(),
+            compensates_event_id,
+            previous_digest: head.digest.clone(),
+            digest: String::new(),
+            created_at: Some(Time::from(self.now)),
+        };
+        event.digest = digest(&event)?;
+        let place = (&event.machine_id, &event.entity_id);
+        diesel::insert_into(state_events::table).values(&event).execute(self.db).await?;
+        diesel::update(state_heads::table.find(place))
+            .set((
+                state_heads::state.eq(&event.to_state),
+                state_heads::sequence.eq(event.sequence),
+                state_heads::digest.eq(&event.digest),
+            ))
+            .execute(self.db)
+            .await?;
+        // What was asked for before the move is void.
+        diesel::delete(state_proposals::table.find(place)).execute(self.db).await?;
+        Ok(event)
+    }
+}
