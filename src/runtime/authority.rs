@@ -5,38 +5,23 @@ use std::sync::Arc;
 use authority_model::{
     proto::runtime::{
         AdmitPurposeRequest, AdmitPurposeResponse, DecisionRequest, GetAuthorityRequest,
-        GetAuthorityResponse, GetEntityRequest, GetEntityResponse, Grant,
-        authority_service_server::AuthorityService,
+        GetAuthorityResponse, GetEntityRequest, GetEntityResponse, Grant, ListEntityHistoryRequest,
+        ListEntityHistoryResponse, authority_service_server::AuthorityService,
     },
-    schema::record_versions,
     wire::Json,
 };
-use chrono::{DateTime, Utc};
-use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tonic::{Request, Response, Status};
 
 use super::{
     Runtime, ask,
     doors::{caller, checked},
+    history::normal,
 };
 use crate::{
-    decision::{self, Facts, Reason, moment},
+    decision::{self, Facts, Reason},
     error::Refusal,
-    identity::Caller,
-    store::{self, Scope},
 };
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = record_versions, check_for_backend(diesel::pg::Pg))]
-struct Version {
-    entity_id: String,
-    tenant_id: Option<String>,
-    valid_from: DateTime<Utc>,
-    valid_to: Option<DateTime<Utc>>,
-    body: Option<Value>,
-}
 
 #[tonic::async_trait]
 impl AuthorityService for Runtime {
@@ -64,6 +49,16 @@ impl AuthorityService for Runtime {
             valid_to: version.valid_to.map(Into::into),
             record: Some(Json(normal(record))),
         }))
+    }
+
+    async fn list_entity_history(
+        &self,
+        call: Request<ListEntityHistoryRequest>,
+    ) -> Result<Response<ListEntityHistoryResponse>, Status> {
+        let caller = caller(&call)?;
+        let asked = call.into_inner();
+        checked(&asked)?;
+        Ok(Response::new(self.history(&caller, asked).await?))
     }
 
     async fn get_authority(
@@ -131,20 +126,6 @@ impl ask::Ask for AdmitPurposeRequest {
     }
 }
 
-/// The history keeps Postgres' own texts; moments are answered as everywhere else.
-fn normal(mut record: Map<String, Value>) -> Map<String, Value> {
-    const MOMENTS: [&str; 6] =
-        ["since", "until", "not_before", "effective_from", "effective_until", "valid_until"];
-    for (member, value) in &mut record {
-        if (member.ends_with("_at") || MOMENTS.contains(&member.as_str()))
-            && let Some(at) = value.as_str().and_then(|text| text.parse::<DateTime<Utc>>().ok())
-        {
-            *value = moment::text(at).into();
-        }
-    }
-    record
-}
-
 /// `principal` of `svc:ent:acme:principal:…`, `agent` of `svc:agent:acme:bot`.
 fn entity_type(id: &str) -> String {
     let mut parts = id.split(':').skip(1);
@@ -153,33 +134,5 @@ fn entity_type(id: &str) -> String {
         Some("del") => "delegation".to_owned(),
         Some(kind) => kind.to_owned(),
         None => String::new(),
-    }
-}
-
-impl Runtime {
-    /// The entity's version at a moment; now, where none is named.
-    async fn version(
-        &self,
-        caller: &Caller,
-        id: String,
-        at: Option<DateTime<Utc>>,
-    ) -> Result<Option<Version>, Refusal> {
-        let tenant = caller.tenant().map(str::to_owned);
-        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
-        let found = self.0.store.read(&scope, async move |db| {
-            let mut query = record_versions::table
-                .filter(record_versions::entity_id.eq(&id))
-                .order((record_versions::valid_from.desc(), record_versions::version.desc()))
-                .select(Version::as_select())
-                .into_boxed();
-            if let Some(tenant) = &tenant {
-                query = query.filter(record_versions::tenant_id.eq(tenant));
-            }
-            if let Some(at) = at {
-                query = query.filter(record_versions::valid_from.le(at));
-            }
-            Ok::<_, store::Error>(query.first(db).await.optional()?)
-        });
-        Ok(found.await?)
     }
 }

@@ -10,6 +10,7 @@ mod cache;
 mod decide;
 mod decisions;
 mod doors;
+mod history;
 pub mod recorder;
 mod repeat;
 

@@ -7,11 +7,12 @@ use authority_model::{
     wire::Json,
 };
 use prost::Message;
-use serde_json::json;
+use serde_json::{Value, json};
 use tonic::{Code, Request, metadata::MetadataValue};
 use tonic_types::StatusExt;
 
 use super::demo;
+use crate::support::TestApp;
 
 fn asking(amount: i64) -> EvaluateRequest {
     let context = json!({"amount": amount, "currency": "EUR", "jurisdiction": "DE"});
@@ -119,4 +120,37 @@ async fn what_anyone_may_read() {
         "action": "payment.execute"});
     let (_, answer) = client.post("/v1/purpose/admit", admit).await;
     assert_eq!(answer["verdict"], "reject", "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_entitys_history_tells_who_changed_what_and_when() {
+    let app = TestApp::start().await;
+    let owner = app.owner();
+    owner.post("/api/v1/tenants", json!({"name": "Acme", "slug": "acme"})).await;
+    let path = "/api/v1/tenants/acme";
+    owner.patch(path, json!({"name": "Acme Ltd", "region": "us-east"})).await;
+    owner.patch(path, json!({"notes": "n"})).await;
+    let history = "/api/v1/entities/svc:tenant:acme/history";
+    let (status, whole) = owner.get(history).await;
+    assert_eq!(status, 200, "{whole:#}");
+    let versions = whole["versions"].as_array().unwrap();
+    let changed: Vec<_> = versions.iter().map(|version| &version["changed"]).collect();
+    assert_eq!(
+        changed,
+        [&json!(["notes", "updated_at"]), &json!(["name", "region", "updated_at"]), &json!([])]
+    );
+    assert_eq!(versions[1]["actor"], "owner@example.org");
+    assert_eq!(versions[2]["record"]["name"], "Acme");
+    assert_eq!(versions[0]["valid_to"], Value::Null);
+    assert_eq!(versions[1]["valid_to"], versions[0]["valid_from"]);
+    let (_, first) = owner.get(&format!("{history}?limit=2")).await;
+    assert_eq!(first["versions"].as_array().unwrap()[..], versions[..2]);
+    let token = first["next_page_token"].as_str().unwrap();
+    let (_, last) = owner.get(&format!("{history}?limit=2&page_token={token}")).await;
+    assert_eq!(last["versions"].as_array().unwrap()[..], versions[2..]);
+    let (status, _) = owner.get(&format!("{history}?page_token=1.00")).await;
+    assert_eq!(status, 400);
+    assert_eq!(owner.get("/api/v1/entities/svc:tenant:none/history").await.0, 404);
+    let member = app.client(&app.member_token("svc:tenant:acme", "admin"));
+    assert_eq!(member.get(history).await.0, 403);
 }

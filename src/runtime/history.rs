@@ -1,0 +1,154 @@
+//! What entities were: the versions that the triggers keep of every record.
+
+use authority_model::{
+    proto::runtime::{EntityVersion, ListEntityHistoryRequest, ListEntityHistoryResponse},
+    schema::record_versions,
+    wire::Json,
+};
+use chrono::{DateTime, Utc};
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use serde_json::{Map, Value};
+
+use super::Runtime;
+use crate::{
+    decision::moment,
+    error::Refusal,
+    identity::Caller,
+    store::{self, Scope},
+};
+
+const PAGE: i32 = 100;
+
+/// An entity between two changes.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = record_versions, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Version {
+    pub(super) version: i64,
+    pub(super) entity_id: String,
+    pub(super) tenant_id: Option<String>,
+    pub(super) actor: String,
+    pub(super) valid_from: DateTime<Utc>,
+    pub(super) valid_to: Option<DateTime<Utc>>,
+    pub(super) body: Option<Value>,
+}
+
+/// The history keeps Postgres' own texts; moments are answered as everywhere else.
+pub(super) fn normal(mut record: Map<String, Value>) -> Map<String, Value> {
+    const MOMENTS: [&str; 6] =
+        ["since", "until", "not_before", "effective_from", "effective_until", "valid_until"];
+    for (member, value) in &mut record {
+        if (member.ends_with("_at") || MOMENTS.contains(&member.as_str()))
+            && let Some(at) = value.as_str().and_then(|text| text.parse::<DateTime<Utc>>().ok())
+        {
+            *value = moment::text(at).into();
+        }
+    }
+    record
+}
+
+impl Runtime {
+    /// The entity's version at a moment; now, where none is named.
+    pub(super) async fn version(
+        &self,
+        caller: &Caller,
+        id: String,
+        at: Option<DateTime<Utc>>,
+    ) -> Result<Option<Version>, Refusal> {
+        let tenant = caller.tenant().map(str::to_owned);
+        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let found = self.0.store.read(&scope, async move |db| {
+            let mut query = record_versions::table
+                .filter(record_versions::entity_id.eq(&id))
+                .order((record_versions::valid_from.desc(), record_versions::version.desc()))
+                .select(Version::as_select())
+                .into_boxed();
+            if let Some(tenant) = &tenant {
+                query = query.filter(record_versions::tenant_id.eq(tenant));
+            }
+            if let Some(at) = at {
+                query = query.filter(record_versions::valid_from.le(at));
+            }
+            Ok::<_, store::Error>(query.first(db).await.optional()?)
+        });
+        Ok(found.await?)
+    }
+
+    /// A page of the entity's versions, newest first.
+    pub(super) async fn history(
+        &self,
+        caller: &Caller,
+        asked: ListEntityHistoryRequest,
+    ) -> Result<ListEntityHistoryResponse, Refusal> {
+        let before = match asked.page_token.as_str() {
+            "" => i64::MAX,
+            token => self.place(&asked.entity_id, token).ok_or_else(|| {
+                Refusal::field("page_token", "is none that this entity's history gave")
+            })?,
+        };
+        let size = usize::try_from(asked.limit.unwrap_or(PAGE)).unwrap_or_default();
+        let (id, tenant) = (asked.entity_id.clone(), caller.tenant().map(str::to_owned));
+        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let found = self.0.store.read(&scope, async move |db| {
+            let mut query = record_versions::table
+                .filter(record_versions::entity_id.eq(&id))
+                .filter(record_versions::version.lt(before))
+                .order(record_versions::version.desc())
+                // One more: what the oldest of the page changed is told by the one before it.
+                .limit(i64::try_from(size).unwrap_or(i64::MAX - 1) + 1)
+                .select(Version::as_select())
+                .into_boxed();
+            if let Some(tenant) = &tenant {
+                query = query.filter(record_versions::tenant_id.eq(tenant));
+            }
+            Ok::<Vec<Version>, store::Error>(query.load(db).await?)
+        });
+        let found = found.await?;
+        if found.is_empty() && before == i64::MAX {
+            return Err(Refusal::not_found("entity", &asked.entity_id));
+        }
+        let more = found.len() > size;
+        let next_page_token =
+            (more && size > 0).then(|| self.token(&asked.entity_id, found[size - 1].version));
+        let older = found.iter().skip(1).map(Some).chain([None]);
+        let versions = found.iter().zip(older).take(size).map(|(version, older)| EntityVersion {
+            version: version.version.to_string(),
+            actor: version.actor.clone(),
+            valid_from: Some(version.valid_from.into()),
+            valid_to: version.valid_to.map(Into::into),
+            changed: changed(older.and_then(|older| older.body.as_ref()), version.body.as_ref()),
+            record: match &version.body {
+                Some(Value::Object(record)) => Some(Json(normal(record.clone()))),
+                _ => None,
+            },
+        });
+        Ok(ListEntityHistoryResponse { versions: versions.collect(), next_page_token })
+    }
+
+    /// A place in an entity's history, with a code that only this installation can make.
+    fn token(&self, entity: &str, version: i64) -> String {
+        let code = self.0.keys.mac("history-page", format!("{entity}\n{version}").as_bytes());
+        format!("{version}.{}", hex::encode(&code[..8]))
+    }
+
+    fn place(&self, entity: &str, token: &str) -> Option<i64> {
+        let version = token.split_once('.')?.0.parse().ok()?;
+        (self.token(entity, version) == token).then_some(version)
+    }
+}
+
+/// The members that differ.
+fn changed(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
+    let (Some(Value::Object(before)), Some(Value::Object(after))) = (before, after) else {
+        return Vec::new();
+    };
+    let mut names: Vec<_> = after
+        .iter()
+        .filter(|(name, value)| before.get(*name) != Some(value))
+        .map(|(name, _)| name)
+        .chain(before.keys().filter(|name| !after.contains_key(*name)))
+        .cloned()
+        .collect();
+    names.sort_unstable();
+    names
+}
