@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::{
     Algorithm, Error, KeyRing, Mac, NewKey, Pair, PublicKey, Signer, SigningKey, Status,
     TokenSigner, inventory, jwk, random,
+    rotation::{self, NewRotation, Rotation},
 };
 use crate::{
     clock::Clock,
-    store::{Scope, Store},
+    store::{Db, Scope, Store},
 };
 
 /// What the service signs; each with a key of its own.
@@ -175,20 +176,22 @@ impl Keys {
         self.store()?.read(&scope(SERVICE), async move |db| inventory::list(db).await).await
     }
 
-    /// Makes a key for the inventory; the service signs with none of these.
-    pub async fn create(&self, new: NewKey) -> Result<SigningKey, Error> {
-        let (ring, now, actor) =
-            (Arc::clone(&self.0.ring), self.0.clock.now(), scope(&new.created_by));
-        // RSA takes its time, and no transaction should wait for it.
-        let algorithm = new.algorithm;
+    /// Makes the halves of a key for the inventory. RSA takes its time, and no transaction should
+    /// wait for it.
+    pub async fn pair(&self, algorithm: Algorithm) -> Result<Pair, Error> {
         let pair = tokio::task::spawn_blocking(move || Pair::inventory(algorithm)).await;
-        let pair = pair.map_err(|_| Error::Generation)??;
-        let made = self
-            .store()?
-            .act(&actor, async move |db| inventory::make(db, &ring, &new, &pair, now).await)
-            .await?;
-        self.refresh().await?;
-        Ok(made)
+        pair.map_err(|_| Error::Generation)?
+    }
+
+    /// Puts a key into the inventory; the service signs with none of these. Refresh after the
+    /// commit.
+    pub async fn create(
+        &self,
+        db: &mut Db,
+        new: &NewKey,
+        pair: &Pair,
+    ) -> Result<SigningKey, Error> {
+        inventory::make(db, &self.0.ring, new, pair, self.0.clock.now()).await
     }
 
     /// Revokes a key for good. The successor of a managed one signs from then on: on this node at
@@ -202,6 +205,49 @@ impl Keys {
             .await?;
         self.refresh().await?;
         Ok(revoked)
+    }
+
+    /// The rotations that are not done, the soonest due first.
+    pub async fn rotations(&self) -> Result<Vec<Rotation>, Error> {
+        self.store()?.read(&scope(SERVICE), async move |db| rotation::open(db).await).await
+    }
+
+    /// Plans a rotation.
+    pub async fn schedule(&self, db: &mut Db, new: NewRotation) -> Result<Rotation, Error> {
+        rotation::schedule(db, new, self.0.clock.now()).await
+    }
+
+    /// Ends a rotation now. Refresh after the commit.
+    pub async fn complete(&self, db: &mut Db, id: &str) -> Result<Rotation, Error> {
+        rotation::complete(db, &self.0.ring, id, self.0.clock.now()).await
+    }
+
+    /// Calls a rotation off. Refresh after the commit.
+    pub async fn cancel(&self, db: &mut Db, id: &str) -> Result<Rotation, Error> {
+        rotation::cancel(db, id, self.0.clock.now()).await
+    }
+
+    /// Takes the steps that rotations are due for; answers how many that were.
+    pub async fn rotate(&self) -> Result<usize, Error> {
+        let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
+        let steps = self
+            .store()?
+            .act(&scope(SERVICE), async move |db| rotation::work(db, &ring, now).await)
+            .await?;
+        if steps > 0 {
+            self.refresh().await?;
+        }
+        Ok(steps)
+    }
+
+    /// Rotates for ever; a failure is logged and tried again.
+    pub async fn keep_rotating(&self, every: Duration) {
+        loop {
+            if let Err(error) = self.rotate().await {
+                tracing::warn!(%error, "keys could not be rotated");
+            }
+            tokio::time::sleep(every).await;
+        }
     }
 
     /// Wraps every stored secret of this room anew under the ring's current key, and says how many
@@ -250,17 +296,24 @@ impl Held {
         Ok(Self { public, private: Some(pair.private) })
     }
 
-    fn signs(&self, purpose: &str) -> Option<&[u8]> {
+    fn signs(&self, purpose: &str, status: Status) -> Option<&[u8]> {
         let public = &self.public;
-        let may = public.managed && public.status == Status::Active && public.purpose == purpose;
+        let may = public.managed && public.status == status && public.purpose == purpose;
         self.private.as_deref().filter(|_| may)
     }
 }
 
+/// The key that signs for a purpose: during a rotation the old one still does.
+fn signer<'h>(held: &'h [Held], purpose: &str) -> Option<(&'h String, &'h [u8])> {
+    [Status::Rotating, Status::Active].into_iter().find_map(|status| {
+        held.iter().find_map(|h| Some((&h.public.kid, h.signs(purpose, status)?)))
+    })
+}
+
 impl Loaded {
     pub(super) fn of(held: Vec<Held>) -> Result<Self, Error> {
-        let signer = |purpose: Purpose| {
-            let found = held.iter().find_map(|h| Some((&h.public.kid, h.signs(purpose.slug())?)));
+        let signing = |purpose: Purpose| {
+            let found = signer(&held, purpose.slug());
             let (kid, private) = found.ok_or(Error::NoSigner(purpose.slug()))?;
             let signer = Signer::read(kid, private)?;
             // A row whose halves do not belong together would sign what nobody can verify.
@@ -271,12 +324,12 @@ impl Loaded {
             }
         };
         let signers = [
-            signer(Purpose::Evidence)?,
-            signer(Purpose::Log)?,
-            signer(Purpose::Replay)?,
-            signer(Purpose::Webhook)?,
+            signing(Purpose::Evidence)?,
+            signing(Purpose::Log)?,
+            signing(Purpose::Replay)?,
+            signing(Purpose::Webhook)?,
         ];
-        let tokens = held.iter().find_map(|h| Some((&h.public.kid, h.signs(TOKENS)?)));
+        let tokens = signer(&held, TOKENS);
         let tokens = tokens.map(|(kid, private)| TokenSigner::read(kid, private)).transpose()?;
         let (of_tokens, others): (Vec<_>, Vec<_>) = held
             .iter()

@@ -32,6 +32,16 @@ pub enum Error {
     KidTaken(String),
     #[error("no key has the kid `{0}`, or it was revoked before")]
     NotFoundOrRevoked(String),
+    #[error("no key has the kid `{0}`")]
+    NoSuchKey(String),
+    #[error("the key `{kid}` is {status}; only an active one is rotated")]
+    NotActive { kid: String, status: String },
+    #[error("the key `{kid}` is part of the rotation `{id}` already")]
+    RotationOpen { kid: String, id: String },
+    #[error("no rotation `{0}`")]
+    UnknownRotation(String),
+    #[error("the rotation `{id}` is {state} and changes no more")]
+    RotationEnded { id: String, state: String },
     #[error("these keys are not stored")]
     Ephemeral,
     #[error(transparent)]
@@ -42,10 +52,18 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         match error {
             Error::Store(error) => error.into(),
-            Error::KidTaken(_) => Self::new(ErrorCode::AlreadyExists, error.to_string()),
+            Error::KidTaken(_) | Error::RotationOpen { .. } => {
+                Self::new(ErrorCode::AlreadyExists, error.to_string())
+            }
             Error::NotFoundOrRevoked(_) => {
                 Self::new(ErrorCode::NotFoundOrAlreadyRevoked, error.to_string())
             }
+            Error::NoSuchKey(kid) => Self::field("kid", format!("`{kid}` is unknown")),
+            Error::NotActive { .. } => {
+                Self::new(ErrorCode::TransitionNotAllowed, error.to_string())
+            }
+            Error::UnknownRotation(_) => Self::new(ErrorCode::NotFound, error.to_string()),
+            Error::RotationEnded { .. } => Self::new(ErrorCode::RecordIsFinal, error.to_string()),
             // What is wrong with keys inside is for the operator, never for the caller.
             _ => {
                 tracing::error!(%error, "keys");

@@ -13,13 +13,13 @@ use serde_json::Value;
 use super::{
     Algorithm, Error, KeyRing, Pair, PublicKey, Purpose, Status,
     custody::{Held, TOKENS},
-    jwk, random,
+    jwk, random, rotation,
     tables::{service_secrets, signing_keys},
 };
 use crate::store::{self, Db};
 
 /// A managed key wants a successor after this.
-const ROTATION: TimeDelta = TimeDelta::days(90);
+pub(super) const ROTATION: TimeDelta = TimeDelta::days(90);
 /// The name of the root of all codes of authentication.
 const MAC: &str = "mac";
 /// Held while the keys of a first start are made: of two nodes one makes them, the other finds
@@ -120,19 +120,43 @@ async fn make_managed(
     purpose: &str,
     now: DateTime<Utc>,
 ) -> Result<SigningKey, Error> {
-    let (algorithm, pair) = match purpose {
-        TOKENS => (Algorithm::Rs256, Pair::rsa()?),
-        _ => (Algorithm::EdDsa, Pair::ed25519()?),
-    };
-    let new = NewKey {
-        algorithm,
-        purpose: purpose.to_owned(),
-        notes: None,
-        created_by: "agent-authority".to_owned(),
-    };
-    let mut row = row(&new, &pair, now)?;
+    let (algorithm, pair) = managed_pair(purpose)?;
+    let mut row = row(&own(algorithm, purpose), &pair, now)?;
     row.managed = true;
     row.rotation_due_at = Some(now + ROTATION);
+    insert(db, ring, &row, &pair).await?;
+    Ok(row)
+}
+
+fn managed_pair(purpose: &str) -> Result<(Algorithm, Pair), Error> {
+    Ok(match purpose {
+        TOKENS => (Algorithm::Rs256, Pair::rsa()?),
+        _ => (Algorithm::EdDsa, Pair::ed25519()?),
+    })
+}
+
+/// A key that the service makes by itself.
+fn own(algorithm: Algorithm, purpose: &str) -> NewKey {
+    let created_by = "agent-authority".to_owned();
+    NewKey { algorithm, purpose: purpose.to_owned(), notes: None, created_by }
+}
+
+/// Makes the key that takes over from another; it does not sign yet.
+pub(super) async fn make_successor(
+    db: &mut Db,
+    ring: &KeyRing,
+    old: &SigningKey,
+    now: DateTime<Utc>,
+) -> Result<SigningKey, Error> {
+    let (algorithm, pair) = if old.managed {
+        managed_pair(&old.purpose)?
+    } else {
+        let named = Algorithm::named(&old.alg).ok_or(Error::BadKey("its `alg` is unknown"))?;
+        (named, Pair::inventory(named)?)
+    };
+    let mut row = row(&own(algorithm, &old.purpose), &pair, now)?;
+    row.managed = old.managed;
+    row.activated_at = None;
     insert(db, ring, &row, &pair).await?;
     Ok(row)
 }
@@ -204,7 +228,7 @@ pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error
 
 fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Held, Error> {
     let status = Status::named(&row.status).ok_or(Error::BadKey("its status is unknown"))?;
-    let signs = row.managed && status == Status::Active;
+    let signs = row.managed && [Status::Active, Status::Rotating].contains(&status);
     let private = match sealed {
         Some(sealed) if signs => Some(ring.open(&associated(&row), sealed)?),
         _ => None,
@@ -258,36 +282,11 @@ pub(super) async fn revoke(
         .get_result(db)
         .await
         .map_err(sql)?;
-    if before.managed && before.status == Status::Active.word() {
-        succeed(db, ring, &before.purpose, now).await?;
+    let is_succeeded = rotation::on_revoked(db, kid, now).await?;
+    if before.managed && before.status == Status::Active.word() && !is_succeeded {
+        make_managed(db, ring, &before.purpose, now).await?;
     }
     Ok(row)
-}
-
-/// The key that waits begins to sign, or a new one does.
-async fn succeed(
-    db: &mut Db,
-    ring: &KeyRing,
-    purpose: &str,
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
-    let waiting = signing_keys::table
-        .filter(signing_keys::managed)
-        .filter(signing_keys::purpose.eq(purpose))
-        .filter(signing_keys::status.eq(Status::Rotating.word()));
-    let activated = diesel::update(waiting)
-        .set((
-            signing_keys::status.eq(Status::Active.word()),
-            signing_keys::activated_at.eq(now),
-            signing_keys::rotation_due_at.eq(now + ROTATION),
-        ))
-        .execute(db)
-        .await
-        .map_err(sql)?;
-    if activated == 0 {
-        make_managed(db, ring, purpose, now).await?;
-    }
-    Ok(())
 }
 
 /// Wraps every stored secret anew under the ring's current key; answers how many that were.
@@ -329,6 +328,6 @@ pub(super) async fn rewrap(db: &mut Db, ring: &KeyRing) -> Result<usize, Error> 
     Ok(count)
 }
 
-fn sql(error: diesel::result::Error) -> Error {
+pub(super) fn sql(error: diesel::result::Error) -> Error {
     store::Error::from(error).into()
 }

@@ -12,6 +12,7 @@ mod jwk;
 mod key_ring;
 mod pair;
 mod public_key;
+mod rotation;
 mod signer;
 mod tables;
 
@@ -23,4 +24,5 @@ pub use jwk::{kid, thumbprint};
 pub use key_ring::KeyRing;
 pub use pair::{Algorithm, Pair};
 pub use public_key::{PublicKey, Status, verify_with_jwk};
+pub use rotation::{NewRotation, Rotation};
 pub use signer::{Signer, TokenSigner};

@@ -29,3 +29,18 @@ diesel::table! {
         created_at -> Timestamptz,
     }
 }
+
+diesel::table! {
+    key_rotations (id) {
+        id -> Text,
+        kid -> Text,
+        successor_kid -> Nullable<Text>,
+        state -> Text,
+        reason -> Nullable<Text>,
+        due_at -> Timestamptz,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        begun_at -> Nullable<Timestamptz>,
+        ended_at -> Nullable<Timestamptz>,
+    }
+}

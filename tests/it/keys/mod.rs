@@ -4,3 +4,4 @@ mod door;
 mod inventory;
 mod published;
 mod ring;
+mod rotation;
