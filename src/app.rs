@@ -42,7 +42,7 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    registry::{ApiKeys, Registry, SigningKeys, add_services, keep_last_used},
+    registry::{ApiKeys, Registry, SigningKeys, add_services, forget_answers, keep_last_used},
     runtime::{Runtime, Settings as RuntimeSettings},
     store::{self, Store},
     transport::Peer,
@@ -56,6 +56,7 @@ const GRPC_LIMIT: usize = 1 << 20;
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
 /// How often signing keys are looked at anew: rotations of other nodes.
 const KEY_REFRESH: Duration = Duration::from_secs(30);
+const KEY_ROTATION: Duration = Duration::from_secs(60);
 
 /// Why the service cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -153,8 +154,11 @@ impl App {
         add_services(&mut services, &registry, GRPC_LIMIT);
         let secrets = Arc::new(KeySecrets(keys.clone()));
         services
-            .add_service(limited!(ApiKeyServiceServer, ApiKeys { registry, secrets }))
-            .add_service(limited!(KeyServiceServer, SigningKeys { keys: keys.clone() }));
+            .add_service(limited!(
+                ApiKeyServiceServer,
+                ApiKeys { registry: registry.clone(), secrets, keys: keys.clone() }
+            ))
+            .add_service(limited!(KeyServiceServer, SigningKeys { registry, keys: keys.clone() }));
         if !config.production() {
             add_reflection(&mut services)?;
         }
@@ -174,7 +178,7 @@ impl App {
             .layer(tonic_web::GrpcWebLayer::new())
             .layer(authenticated);
         let router = web.fallback_service(rest);
-        work(&keys, &identity, &store);
+        work(&keys, &identity, &store, &clock);
         tokio::spawn(runtime.forget_keys());
         Ok(Self { router, graph, keys, store, provider, identity, health })
     }
@@ -292,10 +296,13 @@ fn add_reflection(services: &mut tonic::service::RoutesBuilder) -> Result<(), Er
 }
 
 /// What goes on beside the calls.
-fn work(keys: &Keys, identity: &Identity, store: &Store) {
+fn work(keys: &Keys, identity: &Identity, store: &Store, clock: &Clock) {
     let refreshed = keys.clone();
     tokio::spawn(async move { refreshed.keep_fresh(KEY_REFRESH).await });
+    let rotated = keys.clone();
+    tokio::spawn(async move { rotated.keep_rotating(KEY_ROTATION).await });
     let partitions = store.clone();
     tokio::spawn(async move { partitions.keep_partitions().await });
+    tokio::spawn(forget_answers(store.clone(), clock.clone()));
     tokio::spawn(keep_last_used(identity.last_used(), store.clone()));
 }

@@ -67,8 +67,10 @@ codes! {
     IdempotencyInProgress "idempotency_in_progress" Aborted 409 "the first request with this key is still running; retry later";
     ReadOnlyProvider "read_only_provider" Aborted 409 "keys of this custody provider are read-only here";
     PreconditionFailed "precondition_failed" FailedPrecondition 412 "the record is not at the version that If-Match names; read it again";
+    SecondApproverMissing "second_approver_missing" FailedPrecondition 412 "this takes two people: somebody else must ask for the same";
     TooLarge "too_large" OutOfRange 413 "the body is larger than this service reads";
     UnsupportedMediaType "unsupported_media_type" InvalidArgument 415 "send the body as application/json";
+    IdempotencyAnswerErased "idempotency_answer_erased" Aborted 409 "the first answer to this key held a secret, which is not shown again";
     IdempotencyKeyReused "idempotency_key_reused" InvalidArgument 422 "this Idempotency-Key came before with another body; use a new one";
     RateLimited "rate_limited" ResourceExhausted 429 "too many requests; wait as Retry-After says";
     Internal "internal" Internal 500 "something failed inside; the request id finds it in the log";

@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("areas.rs"), areas(&pool))?;
     let facts: String =
         ours(&pool).map(|m| rules::of(&m) + &shapes::of(&m) + &rows::sql(&m)).collect();
-    fs::write(out.join("facts.rs"), facts)?;
+    fs::write(out.join("facts.rs"), facts + &shapes::asked(&pool))?;
     fs::write(out.join("access.rs"), access::rules(&pool))?;
     let options = gateway_rest_build::Options {
         rest: "authority.rest.v1.rest".to_owned(),

@@ -2,12 +2,26 @@
 
 use std::fmt::Write as _;
 
-use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 
 use crate::{
-    names,
+    is_ours, names,
     options::{self, Behaviour, Resource},
 };
+
+/// Which method each request belongs to.
+pub(crate) fn asked(pool: &DescriptorPool) -> String {
+    let mut code = String::new();
+    for service in pool.services().filter(|service| is_ours(service.package_name())) {
+        for method in service.methods() {
+            let path = names::path(&method.input());
+            let name = format!("{}/{}", service.full_name(), method.name());
+            let _ =
+                writeln!(code, "impl Asks for {path} {{ const METHOD: &'static str = {name:?}; }}");
+        }
+    }
+    code
+}
 
 pub(crate) fn of(message: &MessageDescriptor) -> String {
     let path = names::path(message);
@@ -143,7 +157,13 @@ fn carried(message: &MessageDescriptor) -> Option<(FieldDescriptor, MessageDescr
 fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> String {
     let has = |name: &str| message.get_field_by_name(name).is_some();
     let kind = &resource.kind;
-    let tenant = if has("tenant_id") { "&self.tenant_id" } else { "&self.id" };
+    let tenant = match message.get_field_by_name("tenant_id") {
+        Some(field) if options::is_nullable(&field) => {
+            "self.tenant_id.as_deref().unwrap_or_default()"
+        }
+        Some(_) => "&self.tenant_id",
+        None => "&self.id",
+    };
     let state = if has("state") { "&self.state" } else { "\"\"" };
     let time = |name: &str| if has(name) { format!("self.{name}") } else { "None".to_owned() };
     let mut begin = String::from("self.id = id;");
@@ -157,6 +177,16 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
         begin += "if self.state.is_empty() { state.clone_into(&mut self.state); }";
     }
     let (fixed, unset, merge) = members(message);
+    let merge = if merge.is_empty() {
+        // Nothing of it is a client's to change.
+        "fn merge(&mut self, _: Self, _: &FieldMask) {}".to_owned()
+    } else {
+        format!(
+            "fn merge(&mut self, mut from: Self, mask: &FieldMask) {{
+                for path in &mask.paths {{ match path.as_str() {{ {merge} _ => {{}} }} }}
+            }}"
+        )
+    };
     format!(
         "impl Record for {path} {{
             const KIND: &'static str = {kind:?};
@@ -170,9 +200,7 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
             fn fixed(mask: &FieldMask, found: &mut Violations) {{
                 for path in &mask.paths {{ match path.as_str() {{ {fixed} other => found.add(other, \"is no member of this record\"), }} }}
             }}
-            fn merge(&mut self, mut from: Self, mask: &FieldMask) {{
-                for path in &mask.paths {{ match path.as_str() {{ {merge} _ => {{}} }} }}
-            }}
+            {merge}
         }}\n",
         created = time("created_at"),
         updated = time("updated_at"),

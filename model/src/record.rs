@@ -6,6 +6,12 @@ use crate::{
     wire::{FieldMask, Time},
 };
 
+/// A message that a method takes.
+pub trait Asks: prost::Message {
+    /// `authority.registry.v1.ToolService/CreateTool`.
+    const METHOD: &'static str;
+}
+
 /// A request about one record.
 pub trait Named {
     fn id(&self) -> &str;
@@ -60,7 +66,7 @@ pub trait Record: Validate + prost::Message + Clone + Default + 'static {
     /// `tool`: its name in ids, texts and JSON.
     const KIND: &'static str;
     fn id(&self) -> &str;
-    /// A tenant's own is its id.
+    /// A tenant's own is its id; empty for a record of no tenant.
     fn tenant_id(&self) -> &str;
     fn state(&self) -> &str;
     fn created_at(&self) -> Option<Time>;

@@ -245,16 +245,29 @@ diesel::table! {
 }
 
 diesel::table! {
+    idempotency_keys (tenant_id, scope, key) {
+        tenant_id -> Text,
+        scope -> Text,
+        key -> Text,
+        request_sha256 -> Bytea,
+        answer -> Nullable<Bytea>,
+        sealed -> Bool,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     key_rotations (id) {
         id -> Text,
         kid -> Text,
         successor_kid -> Nullable<Text>,
         state -> Text,
         reason -> Nullable<Text>,
-        due_at -> Nullable<Timestamptz>,
+        due_at -> Timestamptz,
         created_at -> Timestamptz,
         created_by -> Text,
         ended_at -> Nullable<Timestamptz>,
+        begun_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -471,6 +484,83 @@ diesel::table! {
         notes -> Nullable<Text>,
         public_jwk -> Jsonb,
         private_key -> Nullable<Bytea>,
+    }
+}
+
+diesel::table! {
+    state_events (id) {
+        id -> Text,
+        tenant_id -> Nullable<Text>,
+        machine_id -> Text,
+        entity_id -> Text,
+        sequence -> Int4,
+        from_state -> Nullable<Text>,
+        to_state -> Text,
+        trigger -> Nullable<Text>,
+        actor -> Text,
+        first_actor -> Nullable<Text>,
+        reason -> Nullable<Text>,
+        evidence_refs -> Array<Text>,
+        compensates_event_id -> Nullable<Text>,
+        previous_digest -> Nullable<Text>,
+        digest -> Text,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    state_heads (machine_id, entity_id) {
+        machine_id -> Text,
+        entity_id -> Text,
+        tenant_id -> Nullable<Text>,
+        state -> Nullable<Text>,
+        sequence -> Int4,
+        digest -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    state_library (id, version) {
+        id -> Text,
+        version -> Text,
+        category -> Text,
+        body -> Jsonb,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    state_machines (id) {
+        id -> Text,
+        tenant_id -> Nullable<Text>,
+        entity_class -> Text,
+        title -> Nullable<Text>,
+        description -> Nullable<Text>,
+        states -> Array<Text>,
+        initial_state -> Text,
+        final_states -> Array<Text>,
+        transitions -> Array<Jsonb>,
+        state_descriptions -> Jsonb,
+        library_id -> Nullable<Text>,
+        library_version -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+    }
+}
+
+diesel::table! {
+    state_proposals (machine_id, entity_id) {
+        machine_id -> Text,
+        entity_id -> Text,
+        tenant_id -> Nullable<Text>,
+        sequence -> Int4,
+        trigger -> Text,
+        actor -> Text,
+        evidence_refs -> Array<Text>,
+        created_at -> Timestamptz,
     }
 }
 

@@ -13,10 +13,10 @@ use authority_model::{
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::sql_types::{Array, Text, Timestamptz};
-use tonic::Response;
 
 use super::{
-    flow::{admitted, found, scope},
+    flow::{admitted, found},
+    once::{Done, Key},
     prelude::*,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
         Caller, LastUsed, Secrets, allow_list,
         api_key::{Issued, issue, prefix, public_id, record_id},
     },
-    keys,
+    keys::{self, Keys},
     store::{self, Scope, Store},
 };
 
@@ -39,6 +39,7 @@ const BOUND: &str = "delegations:write";
 pub struct ApiKeys {
     pub registry: Registry,
     pub secrets: Arc<dyn Secrets>,
+    pub keys: Keys,
 }
 
 impl Row for ApiKey {
@@ -123,33 +124,39 @@ fn filtered(by: &ListApiKeysRequest) -> api_keys::BoxedQuery<'_, Pg> {
 
 impl ApiKeys {
     /// Makes a key; the text is the only copy of its secret.
-    pub async fn make(&self, caller: &Caller, mut key: ApiKey) -> Result<(ApiKey, String), Error> {
+    async fn make(
+        &self,
+        caller: &Caller,
+        key: Option<Key>,
+        mut new: ApiKey,
+    ) -> Result<Done<CreateApiKeyResponse>, Error> {
         let mut faults = Violations::default();
         faults.within("api_key", |faults| {
-            key.unset(faults);
-            key.check(faults);
+            new.unset(faults);
+            new.check(faults);
         });
         Error::unless_clean(faults)?;
+        let key = key.map(|key| key.within(&new.tenant_id).sealed(self.keys.clone()));
         let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
-        let (now, scope, caller) = (self.registry.clock.now(), scope(caller), caller.clone());
-        let made = self.registry.store.act(&scope, async move |db| {
-            key.locate(db, caller.tenant()).await?;
-            key.home(db, caller.tenant()).await?;
+        let (now, by) = (self.registry.clock.now(), caller.clone());
+        let made = self.registry.once(caller, key, async move |db| {
+            new.locate(db, by.tenant()).await?;
+            new.home(db, by.tenant()).await?;
             let env: String =
-                tenants::table.find(&key.tenant_id).select(tenants::env).first(db).await?;
+                tenants::table.find(&new.tenant_id).select(tenants::env).first(db).await?;
             let public = store::new_id();
-            key.begin(record_id(&public), caller.actor.clone(), "");
-            ACTIVE.clone_into(&mut key.status);
-            key.prefix = prefix(&env, &public);
-            key.settle(None, &mut Act { db, caller: &caller, now }).await?;
+            new.begin(record_id(&public), by.actor.clone(), "");
+            ACTIVE.clone_into(&mut new.status);
+            new.prefix = prefix(&env, &public);
+            new.settle(None, &mut Act { db, caller: &by, now }).await?;
             let Issued { text, code } =
                 issue(&*secrets, &env, &public, random).map_err(|_| unfit())?;
             let made = diesel::insert_into(api_keys::table)
-                .values((&key, api_keys::secret_code.eq(code.to_vec())))
+                .values((&new, api_keys::secret_code.eq(code.to_vec())))
                 .returning(ApiKey::as_returning())
                 .get_result(db)
                 .await?;
-            Ok::<_, Error>((made, text))
+            Ok::<_, Error>(CreateApiKeyResponse { api_key: Some(made), secret: text })
         });
         let made = made.await?;
         self.registry.settle_graph::<ApiKey>().await;
@@ -159,14 +166,16 @@ impl ApiKeys {
     async fn rotate(
         &self,
         caller: &Caller,
+        key: Option<Key>,
         request: RotateApiKeyRequest,
-    ) -> Result<(ApiKey, String), Error> {
+    ) -> Result<Done<RotateApiKeyResponse>, Error> {
+        let key = key.map(|key| key.sealed(self.keys.clone()));
         let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
         let overlap = TimeDelta::seconds(request.overlap_seconds.unwrap_or_default().into());
-        let (now, scope, caller) = (self.registry.clock.now(), scope(caller), caller.clone());
+        let (now, within) = (self.registry.clock.now(), caller.tenant().map(str::to_owned));
         let id = request.id;
-        let rotated = self.registry.store.act(&scope, async move |db| {
-            let was = found(ApiKey::lock(db, caller.tenant(), &id).await, &id)?;
+        let rotated = self.registry.once(caller, key, async move |db| {
+            let was = found(ApiKey::lock(db, within.as_deref(), &id).await, &id)?;
             live(&was)?;
             let public = public_id(&was.id);
             let env = was.prefix.split('_').nth(1).unwrap_or_default();
@@ -187,7 +196,7 @@ impl ApiKeys {
                 .returning(ApiKey::as_returning())
                 .get_result(db)
                 .await?;
-            Ok::<_, Error>((key, text))
+            Ok::<_, Error>(RotateApiKeyResponse { api_key: Some(key), secret: text })
         });
         let rotated = rotated.await?;
         self.registry.settle_graph::<ApiKey>().await;
@@ -255,9 +264,9 @@ impl ApiKeyService for ApiKeys {
         &self,
         call: Request<CreateApiKeyRequest>,
     ) -> Reply<CreateApiKeyResponse> {
+        let key = Key::of(&call)?;
         let (caller, request) = admitted(call)?;
-        let (key, secret) = self.make(&caller, request.api_key.unwrap_or_default()).await?;
-        Ok(Response::new(CreateApiKeyResponse { api_key: Some(key), secret }))
+        Ok(self.make(&caller, key, request.api_key.unwrap_or_default()).await?.reply())
     }
 
     async fn get_api_key(&self, call: Request<GetApiKeyRequest>) -> Reply<ApiKey> {
@@ -279,8 +288,8 @@ impl ApiKeyService for ApiKeys {
         &self,
         call: Request<RotateApiKeyRequest>,
     ) -> Reply<RotateApiKeyResponse> {
+        let key = Key::of(&call)?;
         let (caller, request) = admitted(call)?;
-        let (key, secret) = self.rotate(&caller, request).await?;
-        Ok(Response::new(RotateApiKeyResponse { api_key: Some(key), secret }))
+        Ok(self.rotate(&caller, key, request).await?.reply())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use authority_model::{
     proto::delegation::{BlastRadius, Delegation, GetBlastRadiusRequest, NarrowDelegationRequest},
-    record::Named,
+    record::{Asks, Named},
     schema::delegations,
     validate::Validate,
     wire::Time,
@@ -13,6 +13,7 @@ use tonic::Response;
 
 use super::{
     flow::{admitted, changeable, found, scope},
+    once::Key,
     prelude::*,
     version::IfMatch,
 };
@@ -21,19 +22,18 @@ use super::{
 const FIXED: [&str; 4] = ["tenant_id", "delegator_id", "delegate_id", "parent_id"];
 
 /// Moves it from one of some states to another; `revoked`: when, and why.
-pub(super) async fn to<Q: Named + Validate>(
+pub(super) async fn to<Q: Asks + Named + Validate>(
     registry: &Registry,
     call: Request<Q>,
     from: &'static [&'static str],
     state: &'static str,
     revoked: Option<(Time, Option<String>)>,
 ) -> Reply<Delegation> {
-    let if_match = IfMatch::of(call.metadata());
+    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
     let (caller, request) = admitted(call)?;
-    let id = request.id().to_owned();
-    let whose = scope(&caller);
-    let moved = registry.store.act(&whose, async move |db| {
-        let was = found(Delegation::lock(db, caller.tenant(), &id).await, &id)?;
+    let (id, within) = (request.id().to_owned(), caller.tenant().map(str::to_owned));
+    let moved = registry.once(&caller, key, async move |db| {
+        let was = found(Delegation::lock(db, within.as_deref(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
         if !from.contains(&was.state.as_str()) {
@@ -53,7 +53,9 @@ pub(super) async fn to<Q: Named + Validate>(
             .await?;
         Ok::<_, Error>(moved)
     });
-    registry.written(moved.await?).await
+    let moved = moved.await?;
+    registry.settle_graph::<Delegation>().await;
+    Ok(moved.tagged())
 }
 
 /// Replaces bounds by tighter ones.

@@ -5,7 +5,7 @@ use tonic::Status;
 
 use crate::{
     error::{ErrorCode, Refusal},
-    store,
+    keys, store,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,20 @@ pub enum Error {
     /// Deleting is no move for this record; the code says which is.
     #[error("{}", .0.sentence())]
     NeverDeleted(ErrorCode),
+    /// Neither is changing.
+    #[error("{}", .0.sentence())]
+    NeverChanged(ErrorCode),
+    /// The caller's role does not go so far.
+    #[error("{0}")]
+    Role(String),
+    /// Somebody else must ask for the same.
+    #[error("{0}")]
+    SecondApprover(String),
+    /// What was sent under an idempotency key.
+    #[error("{}", .0.sentence())]
+    Key(ErrorCode),
+    #[error(transparent)]
+    Keys(keys::Error),
     #[error(transparent)]
     Store(store::Error),
 }
@@ -61,6 +75,12 @@ impl From<store::Error> for Error {
     }
 }
 
+impl From<keys::Error> for Error {
+    fn from(error: keys::Error) -> Self {
+        Self::Keys(error)
+    }
+}
+
 impl From<diesel::result::Error> for Error {
     fn from(error: diesel::result::Error) -> Self {
         store::Error::from(error).into()
@@ -83,6 +103,11 @@ impl From<Error> for Refusal {
                 Self { violations, ..Self::new(ErrorCode::DelegationExceedsParent, text) }
             }
             Error::NeverDeleted(code) => Self::plain(code).with("allow", "GET, PATCH"),
+            Error::Key(code) => Self::plain(code),
+            Error::NeverChanged(code) => Self::plain(code).with("allow", "GET"),
+            Error::Role(_) => Self::new(ErrorCode::Forbidden, text),
+            Error::SecondApprover(_) => Self::new(ErrorCode::SecondApproverMissing, text),
+            Error::Keys(error) => error.into(),
             Error::Store(store::Error::Conflict(constraint)) => {
                 let member = member(&constraint);
                 let violation = Violation {
@@ -104,8 +129,9 @@ impl From<Error> for Status {
 }
 
 /// Tables and what their rows are called in texts.
-const TABLES: [(&str, &str); 21] = [
+const TABLES: [(&str, &str); 24] = [
     ("acts_in", "acts-in rows"),
+    ("api_keys", "API keys"),
     ("applies_to", "applies-to rows"),
     ("audit_streams", "audit streams"),
     ("billing_accounts", "billing accounts"),
@@ -121,6 +147,8 @@ const TABLES: [(&str, &str); 21] = [
     ("projects", "projects"),
     ("purposes", "purposes"),
     ("resources", "resources"),
+    ("state_events", "state events"),
+    ("state_machines", "state machines"),
     ("teams", "teams"),
     ("tenants", "tenants"),
     ("tools", "tools"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authority_model::{
-    record::{Carries, Deleted, Listed, Listing, Named, Record},
+    record::{Asks, Carries, Deleted, Listed, Listing, Named, Record},
     validate::{Validate, Violations},
     wire::FieldMask,
 };
@@ -14,6 +14,7 @@ use tonic::{Request, Response, Status};
 use super::{
     Error,
     entity::{Act, Entity, OnDelete, Row},
+    once::Key,
     page::Window,
     version::{IfMatch, tagged},
 };
@@ -62,10 +63,12 @@ impl Registry {
 
     pub(super) async fn create<C>(&self, call: Request<C>) -> Reply<C::Record>
     where
-        C: Carries<Record: Row> + Validate,
+        C: Carries<Record: Row> + Validate + Asks,
     {
+        let key = Key::of(&call)?;
         let (caller, request, mut found) = admit(call)?;
         let (mut row, _) = request.open();
+        let key = key.map(|key| key.within(row.tenant_id()));
         found.within(C::FIELD, |found| {
             row.unset(found);
             if C::Record::FINAL.contains(&row.state()) {
@@ -75,15 +78,17 @@ impl Registry {
             row.check(found);
         });
         Error::unless_clean(found)?;
-        let (now, whose) = (self.clock.now(), scope(&caller));
-        let made = self.store.act(&whose, async move |db| {
-            row.locate(db, caller.tenant()).await?;
-            let slug = row.home(db, caller.tenant()).await?;
-            row.begin(row.new_id(&slug), caller.actor.clone(), C::Record::FIRST_STATE);
-            row.settle(None, &mut Act { db, caller: &caller, now }).await?;
+        let (now, by) = (self.clock.now(), caller.clone());
+        let made = self.once(&caller, key, async move |db| {
+            row.locate(db, by.tenant()).await?;
+            let slug = row.home(db, by.tenant()).await?;
+            row.begin(row.new_id(&slug), by.actor.clone(), C::Record::FIRST_STATE);
+            row.settle(None, &mut Act { db, caller: &by, now }).await?;
             Ok::<_, Error>(C::Record::insert(db, &row).await?)
         });
-        self.written(made.await?).await
+        let made = made.await?;
+        self.settle_graph::<C::Record>().await;
+        Ok(made.tagged())
     }
 
     pub(super) async fn get<R: Row>(&self, call: Request<impl Named + Validate>) -> Reply<R> {

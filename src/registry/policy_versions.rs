@@ -12,6 +12,7 @@ use tonic::Response;
 
 use super::{
     flow::{admitted, changeable, found, scope},
+    once::Key,
     prelude::*,
     version::IfMatch,
 };
@@ -77,11 +78,11 @@ pub(super) async fn activate(
     registry: &Registry,
     call: Request<ActivatePolicyRequest>,
 ) -> Reply<Policy> {
-    let if_match = IfMatch::of(call.metadata());
+    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
     let (caller, request) = admitted(call)?;
-    let whose = scope(&caller);
-    let active = registry.store.act(&whose, async move |db| {
-        let was = found(Policy::lock(db, caller.tenant(), &request.id).await, &request.id)?;
+    let within = caller.tenant().map(str::to_owned);
+    let active = registry.once(&caller, key, async move |db| {
+        let was = found(Policy::lock(db, within.as_deref(), &request.id).await, &request.id)?;
         if_match.check(&was)?;
         changeable(&was)?;
         let newest = was.draft_version.unwrap_or(was.version);
@@ -107,7 +108,9 @@ pub(super) async fn activate(
             .await?;
         Ok::<_, Error>(active)
     });
-    registry.written(active.await?).await
+    let active = active.await?;
+    registry.settle_graph::<Policy>().await;
+    Ok(active.tagged())
 }
 
 async fn text(db: &mut Db, policy: &Policy, version: i32) -> Result<String, Error> {

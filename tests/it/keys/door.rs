@@ -71,8 +71,9 @@ impl Door {
             mac: Arc::new(move |bytes| mac.mac("page", bytes)),
             after_commit: Arc::new(|| Box::pin(async {})),
         };
-        let api_keys = ApiKeys { registry, secrets: Arc::clone(&secrets) };
-        Self { place, api_keys, signing_keys: SigningKeys { keys }, secrets }
+        let signing_keys = SigningKeys { registry: registry.clone(), keys: keys.clone() };
+        let api_keys = ApiKeys { registry, secrets: Arc::clone(&secrets), keys };
+        Self { place, api_keys, signing_keys, secrets }
     }
 
     async fn make(&self, caller: &Caller, key: ApiKey) -> Result<(ApiKey, String), Status> {

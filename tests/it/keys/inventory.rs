@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use agent_authority::{
     clock::Clock,
-    keys::{Algorithm, Error, KeyRing, Keys, NewKey, Purpose},
-    store::{Db, Store},
+    keys::{Algorithm, Error, KeyRing, Keys, NewKey, Purpose, SigningKey},
+    store::{Db, Scope, Store},
 };
 use chrono::{DateTime, TimeDelta};
 use diesel_async::SimpleAsyncConnection;
@@ -33,6 +33,19 @@ impl Place {
     async fn node(&self, ring: &str) -> Result<Keys, Error> {
         let ring = KeyRing::parse(ring).unwrap();
         Keys::start(self.store.clone(), ring, self.clock.clone(), true).await
+    }
+
+    /// Makes a key of the inventory, as a request would.
+    pub(super) async fn create(&self, keys: &Keys, new: NewKey) -> SigningKey {
+        let pair = keys.pair(new.algorithm).await.unwrap();
+        let (own, scope) = (keys.clone(), Scope { tenant: None, actor: "o".to_owned() });
+        let made = self
+            .store
+            .act(&scope, async move |db| own.create(db, &new, &pair).await)
+            .await
+            .unwrap();
+        keys.refresh().await.unwrap();
+        made
     }
 
     pub(super) async fn keys(&self) -> Keys {
@@ -158,12 +171,12 @@ async fn keys_of_the_inventory_never_sign() {
     let signing = keys.signer(Purpose::Evidence);
     let mut evidence = new(Algorithm::EdDsa);
     evidence.purpose = "evidence".to_owned();
-    let posted = keys.create(evidence).await.unwrap();
+    let posted = place.create(&keys, evidence).await;
     assert_eq!(posted.public_jwk["crv"], "P-256");
     assert!(!posted.managed && posted.kid.starts_with("svc-evidence-2027-"));
     assert_eq!(keys.signer(Purpose::Evidence).kid(), signing.kid());
     for algorithm in Algorithm::ALL {
-        let made = keys.create(new(algorithm)).await.unwrap();
+        let made = place.create(&keys, new(algorithm)).await;
         assert_eq!((made.alg.as_str(), made.notes.as_deref()), (algorithm.name(), Some("a note")));
         assert_eq!(made.created_by, "o@example.com");
     }

@@ -2,7 +2,9 @@
 
 mod delegations;
 mod flow;
+mod once;
 mod policies;
 mod records;
 mod relationships;
 mod rest;
+mod states;
