@@ -3,8 +3,8 @@
 use authority_model::{
     proto::runtime::{
         EvaluateDecisionRequest, EvaluateDecisionResponse, GetDecisionRequest, GetDecisionResponse,
-        ListReasonCodesRequest, ListReasonCodesResponse, ReasonCode,
-        decision_service_server::DecisionService,
+        ListDecisionsRequest, ListDecisionsResponse, ListReasonCodesRequest,
+        ListReasonCodesResponse, ReasonCode, decision_service_server::DecisionService,
     },
     schema::{approvals, decisions},
     wire::Json,
@@ -62,6 +62,16 @@ impl DecisionService for Runtime {
         checked(&asked)?;
         let (stored, approval) = self.stored(&caller, asked.decision_id).await?;
         Ok(Response::new(self.shown(stored, approval)?))
+    }
+
+    async fn list_decisions(
+        &self,
+        call: Request<ListDecisionsRequest>,
+    ) -> Result<Response<ListDecisionsResponse>, Status> {
+        let caller = caller(&call)?;
+        let by = call.into_inner();
+        checked(&by)?;
+        Ok(Response::new(self.find(&caller, by).await?))
     }
 
     async fn list_reason_codes(

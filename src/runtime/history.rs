@@ -10,7 +10,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value};
 
-use super::Runtime;
+use super::{Runtime, place};
 use crate::{
     decision::moment,
     error::Refusal,
@@ -80,12 +80,9 @@ impl Runtime {
         caller: &Caller,
         asked: ListEntityHistoryRequest,
     ) -> Result<ListEntityHistoryResponse, Refusal> {
-        let before = match asked.page_token.as_str() {
-            "" => i64::MAX,
-            token => self.place(&asked.entity_id, token).ok_or_else(|| {
-                Refusal::field("page_token", "is none that this entity's history gave")
-            })?,
-        };
+        let list = format!("history {}", asked.entity_id);
+        let before = place::read(&self.0.keys, &list, &asked.page_token)?;
+        let before = before.map_or(i64::MAX, |version| version.parse().unwrap_or_default());
         let size = usize::try_from(asked.limit.unwrap_or(PAGE)).unwrap_or_default();
         let (id, tenant) = (asked.entity_id.clone(), caller.tenant().map(str::to_owned));
         let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
@@ -108,8 +105,9 @@ impl Runtime {
             return Err(Refusal::not_found("entity", &asked.entity_id));
         }
         let more = found.len() > size;
+        let last = found.get(size.saturating_sub(1)).filter(|_| more);
         let next_page_token =
-            (more && size > 0).then(|| self.token(&asked.entity_id, found[size - 1].version));
+            last.map(|last| place::token(&self.0.keys, &list, &last.version.to_string()));
         let older = found.iter().skip(1).map(Some).chain([None]);
         let versions = found.iter().zip(older).take(size).map(|(version, older)| EntityVersion {
             version: version.version.to_string(),
@@ -123,17 +121,6 @@ impl Runtime {
             },
         });
         Ok(ListEntityHistoryResponse { versions: versions.collect(), next_page_token })
-    }
-
-    /// A place in an entity's history, with a code that only this installation can make.
-    fn token(&self, entity: &str, version: i64) -> String {
-        let code = self.0.keys.mac("history-page", format!("{entity}\n{version}").as_bytes());
-        format!("{version}.{}", hex::encode(&code[..8]))
-    }
-
-    fn place(&self, entity: &str, token: &str) -> Option<i64> {
-        let version = token.split_once('.')?.0.parse().ok()?;
-        (self.token(entity, version) == token).then_some(version)
     }
 }
 

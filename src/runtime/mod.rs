@@ -10,7 +10,9 @@ mod cache;
 mod decide;
 mod decisions;
 mod doors;
+mod find;
 mod history;
+mod place;
 pub mod recorder;
 mod repeat;
 

@@ -6,6 +6,7 @@
 
 mod ground;
 mod grpc;
+mod pages;
 mod rest;
 mod routes;
 mod values;
@@ -21,6 +22,7 @@ use tonic::Code;
 use crate::support::TestApp;
 use ground::{Ground, bytes, fill, snapshot};
 use grpc::{grpc_cases, try_grpc};
+use pages::{is_paged, try_pages};
 use rest::{foreign_cases, rest_cases, try_rest};
 use routes::{Route, methods, pool, routes, rpc};
 use wire::{Caller, reason};
@@ -42,7 +44,8 @@ async fn bad_input_is_refused_by_name_and_changes_nothing() {
     let cases: Vec<_> = routes.iter().flat_map(|route| rest_cases(route, &ground)).collect();
     assert!(cases.len() > 1000, "only {} cases", cases.len());
     let mut failures = try_all(cases, |case| try_rest(&owner, case)).await;
-    let calls: Vec<_> = methods(&pool).iter().flat_map(grpc_cases).collect();
+    let calls: Vec<_> =
+        methods(&pool).iter().flat_map(|method| grpc_cases(&pool, method)).collect();
     failures.extend(try_all(calls, |call| try_grpc(&owner, call)).await);
 
     let after = snapshot(&owner, &routes).await;
@@ -133,6 +136,23 @@ async fn a_tenant_does_not_see_or_name_what_is_anothers() {
                 failures.push(format!("GET {path} with another tenant's key: {status} {body}"));
             }
         }
+    }
+    report(failures);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_page_completely_while_records_are_made() {
+    let app = TestApp::start().await;
+    let owner = Caller::owner(&app);
+    let pool = pool();
+    let routes: Vec<_> = routes(&pool).into_iter().filter(|route| !is_app(route)).collect();
+    let (ground, _) = Ground::lay(&owner, &routes).await;
+    let lists: Vec<_> = routes.iter().filter(|route| is_paged(route)).collect();
+    assert!(lists.len() > 20, "only {} lists", lists.len());
+    // One after the other: what one makes must not stand in another's way.
+    let mut failures = Vec::new();
+    for list in lists {
+        failures.extend(try_pages(&owner, &ground, &routes, list).await);
     }
     report(failures);
 }

@@ -86,10 +86,10 @@ impl StateEventService for Registry {
         call: Request<ListStateEventsRequest>,
     ) -> Reply<ListStateEventsResponse> {
         let (caller, by) = admitted(call)?;
+        let window = Window::of::<StateEvent>(by.page(), &self.mac)?;
         if by.entity_id.is_none() && by.machine_id.is_none() {
             return Err(Error::field("entity_id", "is required, or `machine_id`").into());
         }
-        let window = Window::of::<StateEvent>(by.page(), &self.mac)?;
         let whose = scope(&caller);
         let read = self.store.read(&whose, async move |db| {
             let found = page(db, caller.tenant(), &by, &window).await?;

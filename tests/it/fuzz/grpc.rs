@@ -1,14 +1,14 @@
 //! gRPC calls gone wrong: what protobuf can carry and the rules do not allow.
 
 use prost_reflect::{
-    DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, MethodDescriptor,
-    Value as Reflected, prost::Message as _,
+    DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor,
+    MethodDescriptor, Value as Reflected, prost::Message as _,
 };
 use tonic::Code;
 
 use super::{
     rest::is_member,
-    routes::{Rules, rpc},
+    routes::{Rules, is_refused, rpc},
     values::{Place, places},
     wire::{Caller, named},
 };
@@ -22,7 +22,7 @@ pub(super) struct Call {
     member: Option<String>,
 }
 
-pub(super) fn grpc_cases(method: &MethodDescriptor) -> Vec<Call> {
+pub(super) fn grpc_cases(pool: &DescriptorPool, method: &MethodDescriptor) -> Vec<Call> {
     let (rpc, input) = (rpc(method), method.input());
     let mask = input.fields().find(|field| is_named(field, "google.protobuf.FieldMask"));
     let call = |why: String, message: Vec<u8>, member: Option<String>| Call {
@@ -67,7 +67,7 @@ pub(super) fn grpc_cases(method: &MethodDescriptor) -> Vec<Call> {
     }
     // An operation that is always refused need not look at what it is given.
     for call in &mut calls {
-        if method.name().starts_with("Delete") {
+        if is_refused(pool, method) {
             call.codes.push(Code::Unimplemented);
         }
     }

@@ -49,6 +49,11 @@ pub(super) fn rest_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases.extend(text_cases(route, ground));
     cases.extend(query_cases(route, ground));
     cases.extend(path_cases(route, ground));
+    // An operation that is always refused need not look at what it is given.
+    for case in cases.iter_mut().filter(|_| route.refused) {
+        case.statuses.push(405);
+        case.member = None;
+    }
     cases
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Route {
     /// The field mask that a PATCH body's keys fill; empty: none.
     pub(crate) mask: String,
     pub(crate) input: MessageDescriptor,
+    /// The operation is there to be refused: 405.
+    pub(crate) refused: bool,
 }
 
 impl Route {
@@ -102,6 +104,14 @@ pub(crate) fn routes(pool: &DescriptorPool) -> Vec<Route> {
     methods(pool).iter().flat_map(|method| bindings(pool, method)).collect()
 }
 
+/// Whether the method is declared to be refused.
+pub(crate) fn is_refused(pool: &DescriptorPool, method: &MethodDescriptor) -> bool {
+    let rest = option(pool, &method.options(), "authority.rest.v1.rest");
+    let refusals = rest.and_then(|rest| rest.get_field_by_name("refusals").map(|v| v.into_owned()));
+    let refusals = refusals.as_ref().and_then(Value::as_list);
+    refusals.is_some_and(|all| all.iter().any(|status| status.as_i32() == Some(405)))
+}
+
 fn bindings(pool: &DescriptorPool, method: &MethodDescriptor) -> Vec<Route> {
     let Some(rule) = option(pool, &method.options(), "google.api.http") else { return Vec::new() };
     let rest = option(pool, &method.options(), "authority.rest.v1.rest");
@@ -121,6 +131,7 @@ fn bindings(pool: &DescriptorPool, method: &MethodDescriptor) -> Vec<Route> {
             body: text(rule, "body"),
             mask: mask.clone(),
             input: method.input(),
+            refused: is_refused(pool, method),
         })
     };
     rules.iter().filter_map(route).collect()

@@ -154,3 +154,33 @@ async fn an_entitys_history_tells_who_changed_what_and_when() {
     let member = app.client(&app.member_token("svc:tenant:acme", "admin"));
     assert_eq!(member.get(history).await.0, 403);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decisions_are_found_newest_first_by_what_they_say() {
+    let (app, client, _) = demo().await;
+    for amount in [1.0, 2.0, 900_000.0] {
+        let (status, _) =
+            client.post("/api/v1/runtime/evaluate", super::asking(amount, "DE")).await;
+        assert_eq!(status, 200);
+    }
+    let owner = app.owner();
+    let list = async |query: &str| {
+        let (status, body) = owner.get(&format!("/api/v1/decisions?{query}")).await;
+        assert_eq!(status, 200, "{body:#}");
+        (body["decisions"].as_array().unwrap().clone(), body["next_page_token"].clone())
+    };
+    let (all, _) = list("subject=svc:agent:acme:invoice-bot&tenant_id=svc:tenant:acme").await;
+    let words: Vec<_> = all.iter().map(|found| found["decision"].as_str().unwrap()).collect();
+    assert_eq!(words, ["deny", "allow_with_constraints", "allow_with_constraints"]);
+    let (denied, _) = list("decision=deny").await;
+    assert_eq!(denied, all[..1]);
+    let (one, next) = list("limit=2").await;
+    assert_eq!(one, all[..2]);
+    let (rest, end) = list(&format!("limit=2&page_token={}", next.as_str().unwrap())).await;
+    assert_eq!((&rest[..], end), (&all[2..], Value::Null));
+    let (none, _) = list("until=2020-01-01T00:00:00Z").await;
+    assert!(none.is_empty());
+    let (later, _) = list("since=2020-01-01T00:00:00Z&action=payment.execute").await;
+    assert_eq!(later, all);
+    assert_eq!(owner.get("/api/v1/decisions?page_token=0.00").await.0, 400);
+}

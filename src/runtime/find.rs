@@ -1,0 +1,111 @@
+//! Decisions found by who asked for what and how it came out, newest first.
+
+use authority_model::{
+    proto::runtime::{DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
+    schema::decisions,
+    wire::Time,
+};
+use diesel::{pg::Pg, prelude::*};
+use diesel_async::RunQueryDsl;
+
+use super::{Runtime, answer, place};
+use crate::{
+    decision::Decision,
+    error::Refusal,
+    identity::Caller,
+    store::{self, Scope},
+};
+
+const PAGE: i32 = 100;
+const PREFIX: &str = "svc:decision:";
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = decisions, check_for_backend(Pg))]
+struct Found {
+    id: String,
+    tenant_id: String,
+    subject: String,
+    action: String,
+    decision: String,
+    reason_code: String,
+    evaluated_at: Time,
+    approval_id: Option<String>,
+}
+
+impl Runtime {
+    /// A page of decisions. Their ids begin with their time, so that a span of time is a span of
+    /// ids, and only the partitions that hold it are read.
+    pub(super) async fn find(
+        &self,
+        caller: &Caller,
+        by: ListDecisionsRequest,
+    ) -> Result<ListDecisionsResponse, Refusal> {
+        let keys = &self.0.keys;
+        let before = place::read(keys, "decisions", &by.page_token)?;
+        let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
+        let scope =
+            Scope { tenant: caller.tenant().map(str::to_owned), actor: caller.actor.clone() };
+        let within = scope.tenant.clone();
+        let found = self.0.store.read(&scope, async move |db| {
+            let mut query = matching(&by, within.as_deref());
+            if let Some(before) = before {
+                query = query.filter(decisions::id.lt(format!("{PREFIX}{before}")));
+            }
+            let page = i64::try_from(size).unwrap_or(i64::MAX - 1) + 1;
+            let query = query.order(decisions::id.desc()).limit(page).select(Found::as_select());
+            Ok::<Vec<Found>, store::Error>(query.load(db).await?)
+        });
+        let mut found = found.await?;
+        let more = found.len() > size;
+        found.truncate(size);
+        let last = found.last().and_then(|last| last.id.strip_prefix(PREFIX));
+        let next_page_token = last.filter(|_| more).map(|id| place::token(keys, "decisions", id));
+        let decisions = found.into_iter().map(|found| self.summary(found)).collect();
+        Ok(ListDecisionsResponse { decisions, next_page_token })
+    }
+
+    fn summary(&self, found: Found) -> DecisionSummary {
+        DecisionSummary {
+            verify_url: self.receipt_url(&found.id),
+            decision_id: found.id,
+            tenant_id: found.tenant_id,
+            subject: found.subject,
+            action: found.action,
+            decision: Decision::from_word(&found.decision).map_or(0, answer::word),
+            reason_code: found.reason_code,
+            evaluated_at: Some(found.evaluated_at),
+            approval_id: found.approval_id,
+        }
+    }
+}
+
+fn matching<'q>(by: &ListDecisionsRequest, within: Option<&str>) -> decisions::BoxedQuery<'q, Pg> {
+    let mut query = decisions::table.into_boxed();
+    for tenant in [by.tenant_id.as_deref(), within].into_iter().flatten() {
+        query = query.filter(decisions::tenant_id.eq(tenant.to_owned()));
+    }
+    if let Some(subject) = by.subject.clone() {
+        query = query.filter(decisions::subject.eq(subject));
+    }
+    if let Some(action) = by.action.clone() {
+        query = query.filter(decisions::action.eq(action));
+    }
+    if let Some(decision) = by.decision.clone() {
+        query = query.filter(decisions::decision.eq(decision));
+    }
+    if let Some(reason) = by.reason_code.clone() {
+        query = query.filter(decisions::reason_code.eq(reason));
+    }
+    if let Some(since) = by.since {
+        query = query.filter(decisions::id.ge(first_id(since)));
+    }
+    if let Some(until) = by.until {
+        query = query.filter(decisions::id.lt(first_id(until)));
+    }
+    query
+}
+
+/// Where the ids of a moment begin.
+fn first_id(at: Time) -> String {
+    format!("{PREFIX}{:012x}", at.micros().max(0) / 1000)
+}
