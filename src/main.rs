@@ -50,6 +50,10 @@ impl cli::Actions for Service {
         .await
     }
 
+    async fn rewrap(&self, config: Config) -> Result<usize, Failure> {
+        with_app(config, async |app| app.keys.rewrap().await.map_err(Failure::new)).await
+    }
+
     async fn migrate(&self, config: Config) -> Result<Vec<String>, Failure> {
         let mut database = Database::open(&config).await.map_err(Failure::new)?;
         let migrated = std::mem::take(&mut database.migrated);

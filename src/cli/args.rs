@@ -3,10 +3,13 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use agent_authority::config::Sources;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::read::Read;
+
+const KEYS: &str = "keys";
+const REWRAP: &str = "rewrap";
 
 /// Decides whether an AI agent's action is permitted, says why, and proves it.
 #[derive(Debug, Parser)]
@@ -58,6 +61,9 @@ pub(super) enum Command {
         #[arg(long)]
         print: bool,
     },
+    /// `keys rewrap`
+    #[command(skip)]
+    Rewrap,
     /// Print a completion script for a shell
     Completions { shell: Shell },
 }
@@ -113,6 +119,24 @@ pub(crate) fn tenant_id(named: &str) -> String {
 }
 
 impl Args {
+    /// What is derived, and `keys rewrap` beside what can be read of keys.
+    pub(super) fn grammar() -> clap::Command {
+        let rewrap = clap::Command::new(REWRAP)
+            .about("Seal every stored secret anew under the key ring's first key");
+        Self::command().mut_subcommand(KEYS, |keys| keys.subcommand(rewrap))
+    }
+
+    /// What was typed.
+    pub(super) fn typed() -> Result<Self, clap::Error> {
+        let matches = Self::grammar().try_get_matches()?;
+        let mut args = Self::from_arg_matches(&matches)?;
+        let keys = matches.subcommand_matches(KEYS).and_then(|keys| keys.subcommand_name());
+        if keys == Some(REWRAP) {
+            args.command = Some(Command::Rewrap);
+        }
+        Ok(args)
+    }
+
     /// Flags, over this process's environment, over the file.
     pub(super) fn sources(&self) -> Sources {
         let mut flags = Vec::new();
@@ -131,13 +155,11 @@ impl Args {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_commands_fit_together() {
-        Args::command().debug_assert();
+        Args::grammar().debug_assert();
     }
 
     #[test]

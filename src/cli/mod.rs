@@ -14,7 +14,6 @@ use agent_authority::{
     config::{self, Config},
     telemetry,
 };
-use clap::{CommandFactory, Parser};
 use tokio::runtime::Runtime;
 
 use args::{ApiKey, Args, Command, Seed};
@@ -30,6 +29,8 @@ pub(crate) trait Actions {
     async fn token(&self, config: Config, request: TokenRequest) -> Result<String, Failure>;
     /// A new API key; shown this once.
     async fn api_key(&self, config: Config, request: ApiKeyRequest) -> Result<String, Failure>;
+    /// How many stored secrets were sealed anew under the key ring's first key.
+    async fn rewrap(&self, config: Config) -> Result<usize, Failure>;
     /// The names of the migrations that were run.
     async fn migrate(&self, config: Config) -> Result<Vec<String>, Failure>;
     /// The demo tenant; for people, how to try it.
@@ -40,7 +41,7 @@ pub(crate) trait Actions {
 
 /// Does what `typed` says; 0, 1 for a failure, 2 for a wrong use or a wrong setting.
 pub(crate) fn run(actions: &impl Actions) -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match Args::typed() {
         Ok(args) => args,
         Err(error) => {
             // Nothing is left to do when the terminal is gone.
@@ -57,7 +58,7 @@ fn perform(actions: &impl Actions, args: Args) -> Result<Said, Failure> {
         Some(Command::Openapi) => return Ok(Said::whole(actions.openapi())),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Args::command(), "agent-authority", &mut script);
+            clap_complete::generate(*shell, &mut Args::grammar(), "agent-authority", &mut script);
             return Ok(Said::whole(String::from_utf8_lossy(&script)));
         }
         _ => {}
@@ -102,6 +103,10 @@ async fn act(actions: &impl Actions, command: Command, config: Config) -> Result
         Command::Migrate => Said::list("migrations", &actions.migrate(config).await?),
         Command::Seed(Seed::Demo) => Said::named("demo", actions.seed_demo(config).await?),
         Command::Read(read) => read.here(actions, config).await?,
+        Command::Rewrap => {
+            let count = actions.rewrap(config).await?;
+            Said::named("rewrapped", count.to_string())
+        }
         Command::Healthcheck => Said::named("status", health::check(config.listen.main).await?),
         Command::Openapi | Command::Completions { .. } | Command::Config { .. } => Said::nothing(),
     })
