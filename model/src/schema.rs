@@ -425,6 +425,22 @@ diesel::table! {
 }
 
 diesel::table! {
+    quarantines (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        subject_id -> Nullable<Text>,
+        action -> Nullable<Text>,
+        delegation_id -> Nullable<Text>,
+        reason -> Text,
+        released_by -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     record_versions (version) {
         version -> Int8,
         table_name -> Text,
@@ -561,6 +577,20 @@ diesel::table! {
         actor -> Text,
         evidence_refs -> Array<Text>,
         created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    stop_signals (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        actor_id -> Text,
+        reason -> Text,
+        lifted_by -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
     }
 }
 

@@ -60,11 +60,15 @@ fn is_context(json: &Value) -> bool {
     json.get("Var").and_then(Value::as_str) == Some("context")
 }
 
-/// The name in `{"left": {"Var": "context"}, "attr": NAME}` and nothing else.
+/// The name in `{"left": {"Var": "context"}, "attr": NAME}` and nothing else; of a path of names the
+/// first.
 fn attribute(operands: &Value) -> Option<&str> {
     let of_context = operands.get("left").is_some_and(is_context);
     let alone = operands.as_object().is_some_and(|members| members.len() == 2);
-    operands.get("attr").and_then(Value::as_str).filter(|_| of_context && alone)
+    // `context has a.b` names the whole path; its first is the context's member.
+    let attribute = operands.get("attr")?;
+    let name = attribute.as_str().or_else(|| attribute.get(0)?.as_str());
+    name.filter(|_| of_context && alone)
 }
 
 #[cfg(test)]
@@ -111,11 +115,11 @@ mod tests {
     fn the_context_as_a_whole_reads_everything() {
         for condition in [
             "context == resource.wanted",
-            "[context].contains(principal.like)",
-            "{\"a\": context} == principal.like",
+            "[context].contains(principal.likes)",
+            "{\"a\": context} == principal.likes",
             "(if principal.flag then context else context.input).amount == 1",
-            "{\".\": {\"left\": context, \"attr\": \"x\"}} == principal.like",
-            "{\"left\": context, \"attr\": \"x\"} == principal.like",
+            "{\".\": {\"left\": context, \"attr\": \"x\"}} == principal.likes",
+            "{\"left\": context, \"attr\": \"x\"} == principal.likes",
             "context.hasTag(\"now\")",
         ] {
             assert_eq!(reads(condition), Reads::All, "{condition}");

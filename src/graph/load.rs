@@ -142,6 +142,8 @@ tables! {
     projects registry::Project;
     policies registry::Policy;
     applies_to registry::AppliesTo;
+    stop_signals registry::StopSignal;
+    quarantines registry::Quarantine;
 }
 
 impl Graph {

@@ -79,6 +79,8 @@ rows! {
     records::Resource: id;
     records::Workspace: id;
     records::Project: id;
+    records::StopSignal: id;
+    records::Quarantine: id;
 }
 
 macro_rules! hangs {
@@ -98,4 +100,5 @@ hangs! {
     records::Delegation: delegate_id;
     records::Grant: resource_id;
     records::Purpose: slug;
+    records::StopSignal: actor_id;
 }

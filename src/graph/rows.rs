@@ -101,6 +101,30 @@ authority! {
         }));
     }, { graph.grants.remove(id); };
 
+    registry::StopSignal, tenant_id, row, graph, id => {
+        // Only what was lifted stops nobody.
+        if row.state == "lifted" {
+            graph.stop_signals.remove(&row.id);
+        } else {
+            let fact = records::StopSignal { id: row.id, actor_id: row.actor_id };
+            graph.stop_signals.put(Arc::new(fact));
+        }
+    }, { graph.stop_signals.remove(id); };
+
+    registry::Quarantine, tenant_id, row, graph, id => {
+        if row.state == "released" {
+            graph.quarantines.remove(&row.id);
+        } else {
+            graph.quarantines.put(Arc::new(records::Quarantine {
+                id: row.id,
+                subject_id: row.subject_id,
+                // A pattern that cannot be read sets every action aside.
+                action: row.action.and_then(|action| action.parse().ok()),
+                delegation_id: row.delegation_id,
+            }));
+        }
+    }, { graph.quarantines.remove(id); };
+
     registry::Purpose, tenant_id, row, graph, id => {
         graph.purposes.put(Arc::new(purpose(row)));
     }, { graph.purposes.remove(id); };

@@ -1,6 +1,9 @@
 //! One tenant's authority in memory. A look-up here cannot name another tenant.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use super::{
     node::{self, Profile},
@@ -39,6 +42,8 @@ pub struct TenantGraph {
     pub(super) projects: Shelf<records::Project>,
     pub(super) policies: Shelf<node::Policy>,
     pub(super) applies_to: Branches<node::AppliesTo>,
+    pub(super) stop_signals: Branches<records::StopSignal>,
+    pub(super) quarantines: Shelf<records::Quarantine>,
     pub(super) index: PolicyIndex,
     /// Some policy in force could not be compiled.
     unreadable: bool,
@@ -104,6 +109,8 @@ impl TenantGraph {
                 .iter()
                 .map(|row| Arc::clone(&row.fact))
                 .collect(),
+            stop_signals: self.stops_of(request, &delegations),
+            quarantines: self.quarantines_for(request),
             principals: self.principals_of(&delegations),
             uses: self.uses_for(request),
             purpose: self
@@ -148,6 +155,24 @@ impl TenantGraph {
             self.delegations.get(link.parent_id.as_deref()?)
         });
         Chain(above.take(DEEPEST_CHAIN).cloned().collect())
+    }
+
+    /// The signals on the subject and on everyone it acts for, each once and in order of id.
+    fn stops_of(&self, request: &Draft, chains: &[Chain]) -> Vec<Arc<records::StopSignal>> {
+        let delegates = chains.iter().flat_map(|chain| &chain.0).map(|link| &link.delegate_id);
+        let actors: BTreeSet<_> = delegates.chain([&request.subject]).collect();
+        actors.into_iter().flat_map(|actor| self.stop_signals.on(actor)).cloned().collect()
+    }
+
+    /// The quarantines that no member keeps apart from the request, in order of id. Whether one
+    /// concerns the delegation, or whom it was delegated by, the core judges.
+    fn quarantines_for(&self, request: &Draft) -> Vec<Arc<records::Quarantine>> {
+        let meant = |quarantine: &&Arc<records::Quarantine>| {
+            quarantine.action.as_ref().is_none_or(|pattern| pattern.covers(&request.action))
+        };
+        let mut found: Vec<_> = self.quarantines.iter().filter(meant).cloned().collect();
+        found.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        found
     }
 
     fn principals_of(&self, chains: &[Chain]) -> Vec<Arc<records::Principal>> {

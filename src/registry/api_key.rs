@@ -55,13 +55,8 @@ impl Row for ApiKey {
         }
     }
 
-    /// A tenant's own admins need not name it.
     async fn locate(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
-        if self.tenant_id.is_empty() {
-            let own = within.ok_or_else(|| Error::field("api_key.tenant_id", "is required"))?;
-            own.clone_into(&mut self.tenant_id);
-        }
-        Ok(())
+        references::own_tenant(&mut self.tenant_id, Self::KIND, within)
     }
 
     async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {

@@ -112,6 +112,11 @@ pub(super) trait Entity: Row {
     ) -> impl Future<Output = QueryResult<Self>> + Send;
 }
 
+/// What holds authority back until it is lifted, and never again then.
+pub(super) trait Stops: Row {
+    fn lift(db: &mut Db, row: &Self, by: &str) -> impl Future<Output = QueryResult<Self>> + Send;
+}
+
 /// What deleting a record means.
 #[derive(Clone, Copy)]
 pub(super) enum OnDelete {

@@ -129,7 +129,7 @@ impl From<Error> for Status {
 }
 
 /// Tables and what their rows are called in texts.
-const TABLES: [(&str, &str); 24] = [
+const TABLES: [(&str, &str); 26] = [
     ("acts_in", "acts-in rows"),
     ("api_keys", "API keys"),
     ("applies_to", "applies-to rows"),
@@ -146,9 +146,11 @@ const TABLES: [(&str, &str); 24] = [
     ("principals", "principals"),
     ("projects", "projects"),
     ("purposes", "purposes"),
+    ("quarantines", "quarantines"),
     ("resources", "resources"),
     ("state_events", "state events"),
     ("state_machines", "state machines"),
+    ("stop_signals", "stop signals"),
     ("teams", "teams"),
     ("tenants", "tenants"),
     ("tools", "tools"),

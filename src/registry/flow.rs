@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 
 use super::{
     Error,
-    entity::{Act, Entity, OnDelete, Row},
+    entity::{Act, Entity, OnDelete, Row, Stops},
     once::Key,
     page::Window,
     version::{IfMatch, tagged},
@@ -163,6 +163,25 @@ impl Registry {
         let (id, left) = gone.await?;
         self.settle_graph::<A::Record>().await;
         Ok(Response::new(A::of(id, left)))
+    }
+
+    /// Lifts what holds authority back.
+    pub(super) async fn lift<R: Stops, Q: Asks + Named + Validate>(
+        &self,
+        call: Request<Q>,
+    ) -> Reply<R> {
+        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (caller, request) = admitted(call)?;
+        let (id, by) = (R::address(request.id()), caller.clone());
+        let lifted = self.once(&caller, key, async move |db| {
+            let was = found(R::lock(db, by.tenant(), &id).await, &id)?;
+            if_match.check(&was)?;
+            changeable(&was)?;
+            Ok(R::lift(db, &was, &by.actor).await?)
+        });
+        let lifted = lifted.await?;
+        self.settle_graph::<R>().await;
+        Ok(lifted.tagged())
     }
 
     /// Answers a write once what depends on it is current.

@@ -28,6 +28,7 @@ mod policy_versions;
 mod principal;
 mod project;
 mod purpose;
+mod quarantine;
 mod references;
 mod relationship;
 mod resource;
@@ -35,6 +36,7 @@ mod rules;
 mod services;
 mod signing_key;
 mod states;
+mod stop_signal;
 mod team;
 mod tenant;
 mod tool;
@@ -61,7 +63,7 @@ mod prelude {
 
     pub(super) use super::{
         Error, Registry,
-        entity::{Act, Entity, OnDelete, Row, changes, clock_timestamp, queries},
+        entity::{Act, Entity, OnDelete, Row, Stops, changes, clock_timestamp, queries},
         flow::Reply,
         names,
         page::Window,

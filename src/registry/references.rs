@@ -163,6 +163,20 @@ impl<'a> Known<'a> {
     }
 }
 
+/// A tenant's own callers need not name it.
+pub(super) fn own_tenant(
+    tenant_id: &mut String,
+    kind: &str,
+    within: Option<&str>,
+) -> Result<(), Error> {
+    if tenant_id.is_empty() {
+        let own =
+            within.ok_or_else(|| Error::field(&format!("{kind}.tenant_id"), "is required"))?;
+        own.clone_into(tenant_id);
+    }
+    Ok(())
+}
+
 /// Refuses while a project or a delegation in force names the workspace.
 pub(super) async fn workspace_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
     let seen = projects::table

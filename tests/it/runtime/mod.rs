@@ -2,6 +2,7 @@
 
 mod idempotency;
 mod proof;
+mod stops;
 mod transports;
 
 use serde_json::{Value, json};
