@@ -22,7 +22,7 @@ CREATE TABLE signing_keys (
     public_jwk jsonb NOT NULL,
     private_key bytea
 );
--- Whatever nodes do at the same time, one key signs for a purpose, and one waits.
+-- Whatever nodes do at the same time, there is one active key for a purpose, and one rotating.
 CREATE UNIQUE INDEX signing_keys_signer ON signing_keys (purpose)
     WHERE managed AND status = 'active';
 CREATE UNIQUE INDEX signing_keys_next ON signing_keys (purpose)

@@ -64,6 +64,7 @@ CREATE TABLE state_events (
 CREATE INDEX state_events_of_machine ON state_events (machine_id, created_at DESC, id DESC);
 CREATE INDEX state_events_of_entity ON state_events (entity_id, created_at DESC, id DESC);
 CALL append_only('state_events');
+REVOKE ALL ON state_machines, state_events FROM authority_recorder;
 
 -- Where each record stands, by its last event.
 CREATE TABLE state_heads (
@@ -87,6 +88,9 @@ CREATE TABLE state_proposals (
     sequence integer NOT NULL,
     trigger text NOT NULL,
     actor text NOT NULL,
+    -- Issuer and subject: a person stays one, whatever they are called.
+    person text NOT NULL,
+    compensates_event_id text COLLATE "C",
     evidence_refs text[] NOT NULL,
     created_at timestamptz NOT NULL,
     PRIMARY KEY (machine_id, entity_id),

@@ -3,6 +3,8 @@
 CREATE TABLE idempotency_keys (
     -- `-` where the caller is the owner and the request names no tenant.
     tenant_id text COLLATE "C" NOT NULL,
+    -- Who asked: a person's issuer and subject, an API key's id. Nobody is shown another's answer.
+    caller text COLLATE "C" NOT NULL,
     -- The method.
     scope text COLLATE "C" NOT NULL,
     key text COLLATE "C" NOT NULL,
@@ -12,7 +14,7 @@ CREATE TABLE idempotency_keys (
     -- The answer holds a secret: it is sealed, and kept for a short time.
     sealed boolean NOT NULL,
     created_at timestamptz NOT NULL,
-    PRIMARY KEY (tenant_id, scope, key)
+    PRIMARY KEY (tenant_id, caller, scope, key)
 );
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 CALL guard('idempotency_keys');

@@ -245,8 +245,9 @@ diesel::table! {
 }
 
 diesel::table! {
-    idempotency_keys (tenant_id, scope, key) {
+    idempotency_keys (tenant_id, caller, scope, key) {
         tenant_id -> Text,
+        caller -> Text,
         scope -> Text,
         key -> Text,
         request_sha256 -> Bytea,
@@ -575,6 +576,8 @@ diesel::table! {
         sequence -> Int4,
         trigger -> Text,
         actor -> Text,
+        person -> Text,
+        compensates_event_id -> Nullable<Text>,
         evidence_refs -> Array<Text>,
         created_at -> Timestamptz,
     }

@@ -32,7 +32,10 @@ pub enum Failure {
     Demo(#[from] demo::Error),
     #[error(transparent)]
     Metrics(#[from] telemetry::Error),
-    #[error("cannot listen on {0}: {1}")]
+    #[error(
+        "cannot listen on {0}: {1}; name another address with --listen or, for metrics, \
+         AGENT_AUTHORITY__LISTEN__OPS"
+    )]
     Listen(SocketAddr, io::Error),
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -52,11 +55,13 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
         server.watch();
     }
     let app = App::build(Parts::new(config.clone(), database.store.clone())?).await?;
+    // Before anything is announced: a port that is taken is told at once.
+    let bound = Bound::new(config).await?;
     if app.provider.is_some() {
         let key_file = config.data_dir.join("demo-api-key");
         ready(&demo::seed(&app.router, &app.owner_token()?, Some(&key_file)).await?);
     }
-    let served = listen(config, &app, metrics, &shutdown).await;
+    let served = bound.serve(config, &app, metrics, &shutdown).await;
     drop(app);
     database.close().await;
     served
@@ -98,28 +103,44 @@ impl App {
     }
 }
 
-async fn listen(
-    config: &Config,
-    app: &App,
-    metrics: Metrics,
-    shutdown: &Shutdown,
-) -> Result<(), Failure> {
-    let mut serving = JoinSet::new();
-    for (address, surfaces) in transport::plan(&config.listen) {
-        let settings = Settings::new(config, surfaces);
-        let router = transport::dress(app.router.clone(), &settings);
-        serving.spawn(transport::serve(bind(address).await?, router, shutdown.wait(), settings));
+/// Every address that the service listens on, taken.
+struct Bound {
+    surfaces: Vec<(TcpListener, Surfaces)>,
+    ops: TcpListener,
+}
+
+impl Bound {
+    async fn new(config: &Config) -> Result<Self, Failure> {
+        let mut surfaces = Vec::new();
+        for (address, served) in transport::plan(&config.listen) {
+            surfaces.push((bind(address).await?, served));
+        }
+        Ok(Self { surfaces, ops: bind(config.listen.ops).await? })
     }
-    let rendered = metrics.clone();
-    tokio::spawn(metrics.keep());
-    let ops = transport::ops(move || rendered.render());
-    let settings = Settings::new(config, Surfaces::ALL);
-    let address = bind(config.listen.ops).await?;
-    serving.spawn(transport::serve(address, ops, shutdown.wait(), settings));
-    while let Some(ended) = serving.join_next().await {
-        ended??;
+
+    async fn serve(
+        self,
+        config: &Config,
+        app: &App,
+        metrics: Metrics,
+        shutdown: &Shutdown,
+    ) -> Result<(), Failure> {
+        let mut serving = JoinSet::new();
+        for (listener, surfaces) in self.surfaces {
+            let settings = Settings::new(config, surfaces);
+            let router = transport::dress(app.router.clone(), &settings);
+            serving.spawn(transport::serve(listener, router, shutdown.wait(), settings));
+        }
+        let rendered = metrics.clone();
+        tokio::spawn(metrics.keep());
+        let ops = transport::ops(move || rendered.render());
+        let settings = Settings::new(config, Surfaces::ALL);
+        serving.spawn(transport::serve(self.ops, ops, shutdown.wait(), settings));
+        while let Some(ended) = serving.join_next().await {
+            ended??;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {

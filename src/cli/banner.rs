@@ -5,6 +5,8 @@ use agent_authority::{app::demo::Demo, config::Config};
 /// An allowed, a held and a denied request, with a live API key.
 pub(crate) fn text(config: &Config, demo: &Demo) -> String {
     let url = config.public_url();
+    // As it was started: it need not be on the PATH.
+    let program = std::env::args().next().unwrap_or_else(|| "agent-authority".to_owned());
     let ask = |context: &str| {
         format!(
             "curl -s {url}/api/v1/runtime/evaluate -H 'content-type: application/json' \\\n    \
@@ -19,7 +21,7 @@ pub(crate) fn text(config: &Config, demo: &Demo) -> String {
          Not for production (--production refuses them). REST, gRPC and gRPC-Web: {url}\n\n\
          Allowed:\n  {}\n\nHeld for approval:\n  {}\n\nDenied:\n  {}\n\n\
          The same under a delegation, with obligations: {url}/v1/runtime/authorize, {}\n\
-         The contract: {url}/openapi   An owner's token: agent-authority token owner\n",
+         The contract: {url}/openapi   An owner's token: {program} token owner\n",
         ask("{\"amount\": 1200, \"currency\": \"EUR\", \"jurisdiction\": \"DE\"}"),
         ask("{\"amount\": 25000, \"currency\": \"EUR\", \"jurisdiction\": \"DE\"}"),
         ask("{\"amount\": 1200, \"currency\": \"EUR\", \"jurisdiction\": \"US\"}"),

@@ -65,7 +65,7 @@ impl Graph {
     /// Takes in what the log holds behind our position; whether there is more.
     async fn round(&self) -> Result<bool, Error> {
         let position = self.position.load(Ordering::Acquire);
-        let mut db = self.store.system().await?;
+        let mut db = self.store.tail().await?;
         let last = log::last(&mut db).await?;
         if last < position {
             // A database that went back in time (a restore, a lost replica) is another one: what is

@@ -157,7 +157,7 @@ impl TenantGraph {
         Chain(above.take(DEEPEST_CHAIN).cloned().collect())
     }
 
-    /// The signals on the subject and on everyone it acts for, each once and in order of id.
+    /// The signals on the subject and on every delegate of its chains, in order of whom and of id.
     fn stops_of(&self, request: &Draft, chains: &[Chain]) -> Vec<Arc<records::StopSignal>> {
         let delegates = chains.iter().flat_map(|chain| &chain.0).map(|link| &link.delegate_id);
         let actors: BTreeSet<_> = delegates.chain([&request.subject]).collect();

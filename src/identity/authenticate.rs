@@ -101,7 +101,9 @@ impl Identity {
         let actor = claims.actor().to_owned();
         let role = claims.public_metadata.role.as_deref().unwrap_or_default();
         if role == OWNER {
-            return Ok(Caller { actor, standing: Standing::Owner });
+            let standing =
+                Standing::Owner { issuer: claims.iss.clone(), subject: claims.sub.clone() };
+            return Ok(Caller { actor, standing });
         }
         let directory = &self.0.directory;
         let by_org = claims.org_id.as_deref().and_then(|org| directory.tenant_of_org(org));

@@ -16,8 +16,8 @@ pub struct Caller {
 pub enum Standing {
     /// No credential.
     Anonymous,
-    /// The installation's owner.
-    Owner,
+    /// The installation's owner: issuer and subject are the person.
+    Owner { issuer: String, subject: String },
     /// A person of one tenant. Issuer and subject together are the person; an address may change.
     Member { tenant_id: String, role: String, issuer: String, subject: String },
     /// An API key of one tenant. With `principal_ids` it acts for these alone.
@@ -37,14 +37,25 @@ impl Caller {
     /// The tenant they are confined to; `None` for the owner and for nobody.
     pub fn tenant(&self) -> Option<&str> {
         match &self.standing {
-            Standing::Anonymous | Standing::Owner => None,
+            Standing::Anonymous | Standing::Owner { .. } => None,
             Standing::Member { tenant_id, .. } => Some(tenant_id),
             Standing::Key { tenant_id, .. } => Some(tenant_id),
         }
     }
 
+    /// Who they are, whatever they are called: a person's issuer and subject, an API key's id.
+    pub fn identity(&self) -> String {
+        match &self.standing {
+            Standing::Anonymous => String::new(),
+            Standing::Owner { issuer, subject } | Standing::Member { issuer, subject, .. } => {
+                format!("{issuer}|{subject}")
+            }
+            Standing::Key { key_id, .. } => key_id.to_string(),
+        }
+    }
+
     pub fn is_owner(&self) -> bool {
-        self.standing == Standing::Owner
+        matches!(self.standing, Standing::Owner { .. })
     }
 
     /// Whether they may act for `principal`: only a bound API key is confined.
@@ -54,7 +65,7 @@ impl Caller {
                 principal_ids.is_empty() || principal_ids.iter().any(|id| id == principal)
             }
             Standing::Anonymous => false,
-            Standing::Owner | Standing::Member { .. } => true,
+            Standing::Owner { .. } | Standing::Member { .. } => true,
         }
     }
 }

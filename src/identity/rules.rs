@@ -39,8 +39,8 @@ pub fn permit(rule: Option<&'static Access>, caller: &Caller) -> Result<(), Erro
         (_, Some(rule)) if rule.public => Ok(()),
         (Standing::Anonymous, _) => Err(Error::NoCredential),
         (_, None) => Err(closed),
-        (Standing::Owner, Some(rule)) if rule.owner => Ok(()),
-        (Standing::Owner, _) => Err(Error::Forbidden(
+        (Standing::Owner { .. }, Some(rule)) if rule.owner => Ok(()),
+        (Standing::Owner { .. }, _) => Err(Error::Forbidden(
             "this operation acts on the caller's own tenant; use a tenant's token",
         )),
         (Standing::Member { .. }, Some(rule)) if rule.member => Ok(()),

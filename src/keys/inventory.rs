@@ -22,8 +22,7 @@ use crate::store::{self, Db};
 pub(super) const ROTATION: TimeDelta = TimeDelta::days(90);
 /// The name of the root of all codes of authentication.
 const MAC: &str = "mac";
-/// Held while the keys of a first start are made: of two nodes one makes them, the other finds
-/// them.
+/// Held while keys are made, rotated or revoked: of two nodes one does it, the other finds it done.
 const LOCK: i64 = 4_157_003;
 
 diesel::define_sql_function! { fn pg_advisory_xact_lock(number: diesel::sql_types::BigInt); }

@@ -12,8 +12,9 @@ use super::{Algorithm, Error, jwk};
 /// Where a key is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
+    /// Signs or, beside a rotating one, is published and about to.
     Active,
-    /// Published, waiting to sign.
+    /// Signs until its successor, which is active, takes over.
     Rotating,
     /// Signs no more; what it signed holds.
     Retired,

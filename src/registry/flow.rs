@@ -103,18 +103,18 @@ impl Registry {
 
     pub(super) async fn update<C>(&self, call: Request<C>) -> Reply<C::Record>
     where
-        C: Carries<Record: Entity> + Named + Validate,
+        C: Carries<Record: Entity> + Named + Validate + Asks,
     {
-        let if_match = IfMatch::of(call.metadata());
+        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
         let (caller, request, mut faults) = admit(call)?;
         let id = C::Record::address(request.id());
         let (patch, mask) = request.open();
         faults.within(C::FIELD, |faults| C::Record::fixed(&mask, faults));
         named_faults::<C>(&patch, &mask, &mut faults);
         Error::unless_clean(faults)?;
-        let (now, whose) = (self.clock.now(), scope(&caller));
-        let changed = self.store.act(&whose, async move |db| {
-            let was = found(C::Record::lock(db, caller.tenant(), &id).await, &id)?;
+        let (now, by) = (self.clock.now(), caller.clone());
+        let changed = self.once(&caller, key, async move |db| {
+            let was = found(C::Record::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
             changeable(&was)?;
             if mask.paths.is_empty() {
@@ -129,10 +129,12 @@ impl Registry {
                 row.check(faults);
             });
             Error::unless_clean(faults)?;
-            row.settle(Some(&was), &mut Act { db, caller: &caller, now }).await?;
+            row.settle(Some(&was), &mut Act { db, caller: &by, now }).await?;
             Ok(C::Record::save(db, &row).await?)
         });
-        self.written(changed.await?).await
+        let changed = changed.await?;
+        self.settle_graph::<C::Record>().await;
+        Ok(changed.tagged())
     }
 
     pub(super) async fn delete<A>(&self, call: Request<impl Named + Validate>) -> Reply<A>
@@ -184,12 +186,7 @@ impl Registry {
         Ok(lifted.tagged())
     }
 
-    /// Answers a write once what depends on it is current.
-    pub(super) async fn written<R: Row>(&self, row: R) -> Reply<R> {
-        self.settle_graph::<R>().await;
-        Ok(tagged(row))
-    }
-
+    /// Waits until what depends on a write is current.
     pub(super) async fn settle_graph<R: Row>(&self) {
         if R::AUTHORITY {
             (self.after_commit)().await;

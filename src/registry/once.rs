@@ -2,8 +2,9 @@
 //!
 //! The key is claimed by the first statement of the effect's own transaction, and the answer is
 //! written by its last, so that there is neither an effect without its answer nor an answer without
-//! its effect. Whoever comes with the same key meanwhile waits at that row. A refused request has
-//! no effect and is not kept: it is judged anew.
+//! its effect. Whoever comes with the same key meanwhile waits at that row. A key is its caller's own:
+//! nobody is answered what another was. A refused request has no effect and is not kept: it is judged
+//! anew.
 
 use std::time::Duration;
 
@@ -74,8 +75,8 @@ impl Key {
     }
 
     /// What a sealed answer is bound to.
-    fn place(&self, tenant: &str) -> Vec<u8> {
-        format!("idempotency|{tenant}|{}|{}", self.scope, self.key).into_bytes()
+    fn place(&self, tenant: &str, caller: &str) -> Vec<u8> {
+        format!("idempotency|{tenant}|{caller}|{}|{}", self.scope, self.key).into_bytes()
     }
 }
 
@@ -127,9 +128,9 @@ impl Registry {
             return Ok(Done { message, replayed: false });
         };
         let tenant = caller.tenant().or(key.tenant_id.as_deref()).unwrap_or(NO_TENANT).to_owned();
-        let now = self.clock.now();
+        let (now, asker) = (self.clock.now(), caller.identity());
         let done = self.store.act(&whose, async move |db| {
-            let claim = Claim { key: &key, tenant: &tenant, now };
+            let claim = Claim { key: &key, tenant: &tenant, caller: &asker, now };
             if let Some(first) = claim.before(db).await? {
                 let message = M::decode(first.as_slice());
                 let message = message.map_err(|_| internal("a kept answer cannot be read"))?;
@@ -150,12 +151,13 @@ fn internal(what: &str) -> Error {
 struct Claim<'k> {
     key: &'k Key,
     tenant: &'k str,
+    caller: &'k str,
     now: DateTime<Utc>,
 }
 
 impl Claim<'_> {
-    fn row(&self) -> (&str, &str, &str) {
-        (self.tenant, self.key.scope, &self.key.key)
+    fn row(&self) -> (&str, &str, &str, &str) {
+        (self.tenant, self.caller, self.key.scope, &self.key.key)
     }
 
     /// Claims the key; the first answer, where another call has claimed it before.
@@ -166,6 +168,7 @@ impl Claim<'_> {
         let claimed = diesel::insert_into(idempotency_keys::table)
             .values((
                 idempotency_keys::tenant_id.eq(self.tenant),
+                idempotency_keys::caller.eq(self.caller),
                 idempotency_keys::scope.eq(self.key.scope),
                 idempotency_keys::key.eq(&self.key.key),
                 idempotency_keys::request_sha256.eq(&self.key.request_sha256[..]),
@@ -197,7 +200,7 @@ impl Claim<'_> {
             return Err(Error::Key(ErrorCode::IdempotencyAnswerErased));
         }
         diesel::update(row).set(idempotency_keys::answer.eq(None::<Vec<u8>>)).execute(db).await?;
-        let opened = keys.open(&self.key.place(self.tenant), &answer);
+        let opened = keys.open(&self.key.place(self.tenant, self.caller), &answer);
         opened.map(Some).map_err(|_| internal("a sealed answer does not open"))
     }
 
@@ -205,7 +208,7 @@ impl Claim<'_> {
         let answer = match &self.key.seal {
             None => answer,
             Some(keys) => keys
-                .seal(&self.key.place(self.tenant), &answer)
+                .seal(&self.key.place(self.tenant, self.caller), &answer)
                 .map_err(|_| internal("an answer cannot be sealed"))?,
         };
         diesel::update(idempotency_keys::table.find(self.row()))

@@ -17,6 +17,8 @@ use crate::{
 };
 
 const PAGE: i32 = 100;
+/// A list is not worth keeping others waiting for.
+const SHORT: &str = "SET LOCAL statement_timeout = '3s'";
 const PREFIX: &str = "svc:decision:";
 
 #[derive(Queryable, Selectable)]
@@ -40,6 +42,14 @@ impl Runtime {
         caller: &Caller,
         by: ListDecisionsRequest,
     ) -> Result<ListDecisionsResponse, Refusal> {
+        let narrows = [&by.subject, &by.action, &by.decision, &by.reason_code];
+        if narrows.iter().any(|filter| filter.is_some())
+            && by.tenant_id.is_none()
+            && by.since.is_none()
+        {
+            // It might read every decision that there ever was.
+            return Err(Refusal::field("tenant_id", "is required with this filter, or `since`"));
+        }
         let keys = &self.0.keys;
         let before = place::read(keys, "decisions", &by.page_token)?;
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
@@ -47,6 +57,7 @@ impl Runtime {
             Scope { tenant: caller.tenant().map(str::to_owned), actor: caller.actor.clone() };
         let within = scope.tenant.clone();
         let found = self.0.store.read(&scope, async move |db| {
+            diesel::sql_query(SHORT).execute(db).await?;
             let mut query = matching(&by, within.as_deref());
             if let Some(before) = before {
                 query = query.filter(decisions::id.lt(format!("{PREFIX}{before}")));

@@ -1,4 +1,4 @@
-//! Three pools on one database, one for each role that the service takes.
+//! The pools on one database: one for each role that the service takes, and one for the graph's tail.
 
 use std::{
     sync::Arc,
@@ -54,6 +54,8 @@ pub struct Store {
     pub(super) tenant: Pool,
     pub(super) system: Pool,
     pub(super) recorder: Pool,
+    /// One connection that nobody else can keep busy.
+    pub(super) tail: Pool,
     pub(super) address: Address,
 }
 
@@ -66,6 +68,7 @@ impl Store {
             tenant: pool("authority_tenant", limits.tenant)?,
             system: pool("authority_system", limits.system)?,
             recorder: pool("authority_recorder", limits.recorder)?,
+            tail: pool("authority_system", 1)?,
             address: address.clone(),
         })
     }
@@ -75,7 +78,13 @@ impl Store {
         Ok(self.recorder.get().await?)
     }
 
-    /// A connection as `authority_system`, which sees every tenant: the graph's tail, workers.
+    /// The connection of the graph's tail, as `authority_system`: while it cannot be had, the graph
+    /// goes stale and nothing is decided.
+    pub async fn tail(&self) -> Result<Pooled, Error> {
+        Ok(self.tail.get().await?)
+    }
+
+    /// A connection as `authority_system`, which sees every tenant: workers, the owner's lists.
     pub async fn system(&self) -> Result<Pooled, Error> {
         Ok(self.system.get().await?)
     }

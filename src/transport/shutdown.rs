@@ -18,10 +18,12 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// Said by SIGTERM or SIGINT; a second one ends the process at once, as the impatient expect.
+    /// Said by SIGTERM, SIGINT or SIGHUP (a terminal that was closed); a second one ends the process
+    /// at once, as the impatient expect.
     pub fn on_signal() -> io::Result<Self> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut hangup = signal(SignalKind::hangup())?;
         let shutdown = Self::default();
         let heard = shutdown.clone();
         tokio::spawn(async move {
@@ -29,6 +31,7 @@ impl Shutdown {
                 tokio::select! {
                     _ = terminate.recv() => {}
                     _ = interrupt.recv() => {}
+                    _ = hangup.recv() => {}
                 }
                 if again {
                     std::process::exit(1);

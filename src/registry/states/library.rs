@@ -66,7 +66,8 @@ pub(super) async fn every(db: &mut Db) -> Result<Library, Error> {
             None
         }
     });
-    let all = stored.chain(BUNDLED.iter().cloned());
+    // What was adopted under a version stays what that version is.
+    let all = BUNDLED.iter().cloned().chain(stored);
     Ok(all.map(|m| ((m.id.clone(), Version::of(&m.version)), m)).collect())
 }
 

@@ -7,6 +7,7 @@ use super::{
     step::{Asked, Step, missing, step},
 };
 use crate::{
+    clock::Clock,
     identity::{Caller, Standing},
     store::new_id,
 };
@@ -36,6 +37,8 @@ struct Proposal {
     sequence: i32,
     trigger: String,
     actor: String,
+    person: String,
+    compensates_event_id: Option<String>,
     evidence_refs: Vec<String>,
     created_at: DateTime<Utc>,
 }
@@ -49,9 +52,9 @@ pub(super) async fn make(
     if request.to_state.is_none() && request.trigger.is_none() {
         return Err(Error::field("to_state", "is required, or `trigger`").into());
     }
-    let (now, by) = (registry.clock.now(), caller.clone());
+    let (clock, by) = (registry.clock.clone(), caller.clone());
     let moved = registry.once(&caller, key, async move |db| {
-        Move { db, caller: &by, asked: request, now }.make().await
+        Move { db, caller: &by, asked: request, now: DateTime::UNIX_EPOCH }.make(&clock).await
     });
     let moved = moved.await?;
     // What waits has been kept, and a repeated request is told the same.
@@ -59,6 +62,13 @@ pub(super) async fn make(
         return Err(Error::SecondApprover(moved.message.reason.unwrap_or_default()).into());
     }
     Ok(moved.reply())
+}
+
+fn waiting(rule: &StateRule, actor: &str) -> String {
+    format!(
+        "`{}` takes two people: kept for 24 hours, until somebody other than {actor} asks for the same",
+        rule.trigger
+    )
 }
 
 /// Stands for the event that there will be once somebody else asks for it: it has no id.
@@ -74,7 +84,7 @@ struct Move<'a> {
 }
 
 impl Move<'_> {
-    async fn make(mut self) -> Result<StateEvent, Error> {
+    async fn make(mut self, clock: &Clock) -> Result<StateEvent, Error> {
         let machine =
             StateMachine::find(self.db, self.caller.tenant(), &self.asked.machine_id, false);
         let machine = machine.await.optional()?;
@@ -85,6 +95,8 @@ impl Move<'_> {
             return Err(Error::field("to_state", problem));
         }
         let head = self.head(&machine).await?;
+        // Read once it is this move's turn, so that time runs as the events do.
+        self.now = clock.now();
         let here = head.state.as_deref();
         if let Some(believed) = &self.asked.from_state
             && Some(believed.as_str()) != Some(here.unwrap_or(&machine.initial_state))
@@ -136,8 +148,12 @@ impl Move<'_> {
     }
 
     fn may(&self, rule: &StateRule) -> Result<(), Error> {
-        let Standing::Member { role, .. } = &self.caller.standing else { return Ok(()) };
-        if rule.roles.is_empty() || rule.roles.contains(role) {
+        let may = match &self.caller.standing {
+            Standing::Owner { .. } => true,
+            Standing::Member { role, .. } => rule.roles.is_empty() || rule.roles.contains(role),
+            Standing::Key { .. } | Standing::Anonymous => false,
+        };
+        if may {
             return Ok(());
         }
         Err(Error::Role(format!("`{}` is for {}", rule.trigger, rule.roles.join(", "))))
@@ -160,12 +176,17 @@ impl Move<'_> {
         let first = first.filter(|first| {
             first.sequence == head.sequence
                 && first.trigger == rule.trigger
+                && first.compensates_event_id == self.asked.compensates_event_id
                 && self.now < first.created_at + WAITS
         });
-        let refs = &mut self.asked.evidence_refs;
-        if let Some(first) = first
-            && first.actor != self.caller.actor
-        {
+        if let Some(first) = first {
+            let refs = &mut self.asked.evidence_refs;
+            let is_same = first.person == self.caller.identity()
+                || first.actor.eq_ignore_ascii_case(&self.caller.actor);
+            if is_same {
+                // Who asked stays who asked first, so that no one becomes two by other names.
+                return Ok(Err(waiting(rule, &first.actor)));
+            }
             let more = first.evidence_refs.into_iter().filter(|one| !refs.contains(one));
             let more: Vec<_> = more.collect();
             refs.extend(more);
@@ -178,15 +199,14 @@ impl Move<'_> {
             state_proposals::sequence.eq(head.sequence),
             state_proposals::trigger.eq(&rule.trigger),
             state_proposals::actor.eq(&self.caller.actor),
+            state_proposals::person.eq(self.caller.identity()),
+            state_proposals::compensates_event_id.eq(&self.asked.compensates_event_id),
             state_proposals::evidence_refs.eq(&self.asked.evidence_refs),
             state_proposals::created_at.eq(self.now),
         );
         diesel::delete(state_proposals::table.find(place)).execute(self.db).await?;
         diesel::insert_into(state_proposals::table).values(values).execute(self.db).await?;
-        Ok(Err(format!(
-            "`{}` takes two people: kept for 24 hours, until somebody other than {} asks for the same",
-            rule.trigger, self.caller.actor
-        )))
+        Ok(Err(waiting(rule, &self.caller.actor)))
     }
 
     /// The event that the move takes back: the one named, or the last that its rule is made for.

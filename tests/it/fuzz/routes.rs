@@ -1,5 +1,7 @@
 //! What the descriptors say of each RPC: its HTTP bindings, and the rules of its members.
 
+use std::borrow::Cow;
+
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor,
     Value,
@@ -107,7 +109,7 @@ pub(crate) fn routes(pool: &DescriptorPool) -> Vec<Route> {
 /// Whether the method is declared to be refused.
 pub(crate) fn is_refused(pool: &DescriptorPool, method: &MethodDescriptor) -> bool {
     let rest = option(pool, &method.options(), "authority.rest.v1.rest");
-    let refusals = rest.and_then(|rest| rest.get_field_by_name("refusals").map(|v| v.into_owned()));
+    let refusals = rest.and_then(|rest| rest.get_field_by_name("refusals").map(Cow::into_owned));
     let refusals = refusals.as_ref().and_then(Value::as_list);
     refusals.is_some_and(|all| all.iter().any(|status| status.as_i32() == Some(405)))
 }

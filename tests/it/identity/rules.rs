@@ -129,6 +129,10 @@ async fn the_layer_refuses_or_hands_the_caller_on() {
     assert_eq!(refused.unwrap().headers()["grpc-status"], "7");
     // One whose caller was checked before is not checked again.
     let mut checked = Request::post("/t.Service/New").body(String::new()).unwrap();
-    checked.extensions_mut().insert(Caller { actor: "rest".to_owned(), standing: Standing::Owner });
+    checked.extensions_mut().insert(Caller { actor: "rest".to_owned(), standing: owner() });
     assert_eq!(service.oneshot(checked).await.unwrap().body(), "rest");
+}
+
+fn owner() -> Standing {
+    Standing::Owner { issuer: "https://idp".to_owned(), subject: "o".to_owned() }
 }

@@ -16,7 +16,8 @@ async fn the_development_providers_tokens_pass_the_common_verifier() {
     let world = World::new();
     let owner = world.dev_token(&Holder::Owner { email: "o@example.com".to_owned() });
     let caller = world.call(OWNER, &owner).await.unwrap();
-    assert_eq!((caller.actor.as_str(), &caller.standing), ("o@example.com", &Standing::Owner));
+    assert_eq!(caller.actor, "o@example.com");
+    assert!(matches!(&caller.standing, Standing::Owner { subject, .. } if !subject.is_empty()));
     assert_eq!(caller.tenant(), None);
     let caller = world.call(ADMIN, &world.dev_token(&member("acme", "admin"))).await.unwrap();
     assert_eq!(caller.tenant(), Some("svc:tenant:acme"));

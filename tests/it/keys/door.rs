@@ -119,7 +119,10 @@ struct Codes {
 }
 
 fn owner() -> Caller {
-    Caller { actor: "o@example.com".to_owned(), standing: Standing::Owner }
+    Caller {
+        actor: "o@example.com".to_owned(),
+        standing: Standing::Owner { issuer: "i".to_owned(), subject: "o".to_owned() },
+    }
 }
 
 fn admin(tenant: &str) -> Caller {

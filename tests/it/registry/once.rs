@@ -112,3 +112,19 @@ async fn a_secret_is_repeated_once_and_never_stored_in_the_clear() {
     let (_, keys) = owner.get("/api/v1/api-keys?count=true").await;
     assert_eq!(keys["total"], 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_answered_what_another_was() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let body = json!({"entity_class": "order", "tenant_id": tenant, "states": ["open", "closed"]});
+    let machine = id(&app.make("/state-machines", body).await);
+    let close = json!({"machine_id": machine, "entity_id": "o-1", "to_state": "closed"});
+    let ask = async |subject: &str| {
+        let headers = [("x-subject", subject), ("idempotency-key", "k")];
+        app.call_as(&tenant, "POST", "/app/state-transitions", close.clone(), &headers).await
+    };
+    ask("ada").await.is(201);
+    ask("bob").await.is(409);
+    ask("ada").await.is(201);
+}

@@ -82,7 +82,7 @@ impl App {
     }
 
     /// `who`: `owner`, or the id of a tenant for a member of it: an admin called Ada, unless the
-    /// headers `x-role` and `x-actor` say otherwise.
+    /// headers `x-role`, `x-actor` and `x-subject` say otherwise.
     pub(super) async fn call_as(
         &self,
         who: &str,
@@ -136,13 +136,15 @@ impl Host for TestHost {
         let said = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let (who, role) = (said("x-caller"), said("x-role").unwrap_or("admin"));
         let actor = said("x-actor").unwrap_or("ada@example.com").to_owned();
+        let subject = said("x-subject").unwrap_or(&actor).to_owned();
+        let issuer = "test".to_owned();
         let standing = match who {
-            Some("owner") => Standing::Owner,
+            Some("owner") => Standing::Owner { issuer, subject },
             Some(tenant) => Standing::Member {
                 tenant_id: tenant.to_owned(),
                 role: role.to_owned(),
-                issuer: "test".to_owned(),
-                subject: "ada".to_owned(),
+                issuer,
+                subject,
             },
             None => Standing::Anonymous,
         };

@@ -126,6 +126,14 @@ async fn two_people_are_two_and_ask_for_the_same() {
     }
     let events = app.get(&format!("/state-events?machine_id={machine}")).await.body;
     assert_eq!(events["state_events"], json!([]));
+    // A person stays one under another name, and under one name in other letters.
+    for (actor, subject) in [("new@example.com", "ada@example.com"), ("ADA@example.com", "other")] {
+        let mut body = cancel.clone();
+        body["machine_id"] = json!(machine);
+        body["entity_id"] = json!("i-1");
+        let headers = [("x-actor", actor), ("x-subject", subject)];
+        app.call_as("owner", "POST", "/state-transitions", body, &headers).await.is(412);
+    }
     let second = json!({"trigger": "cancel", "evidence_refs": ["note:b"]});
     let done = moved_by(&app, "bob@example.com", &machine, "i-1", second).await.is(201).body;
     let event = &done["state_event"];

@@ -172,7 +172,7 @@ async fn decisions_are_found_newest_first_by_what_they_say() {
     let (all, _) = list("subject=svc:agent:acme:invoice-bot&tenant_id=svc:tenant:acme").await;
     let words: Vec<_> = all.iter().map(|found| found["decision"].as_str().unwrap()).collect();
     assert_eq!(words, ["deny", "allow_with_constraints", "allow_with_constraints"]);
-    let (denied, _) = list("decision=deny").await;
+    let (denied, _) = list("decision=deny&tenant_id=svc:tenant:acme").await;
     assert_eq!(denied, all[..1]);
     let (one, next) = list("limit=2").await;
     assert_eq!(one, all[..2]);
@@ -183,4 +183,6 @@ async fn decisions_are_found_newest_first_by_what_they_say() {
     let (later, _) = list("since=2020-01-01T00:00:00Z&action=payment.execute").await;
     assert_eq!(later, all);
     assert_eq!(owner.get("/api/v1/decisions?page_token=0.00").await.0, 400);
+    let (status, refused) = owner.get("/api/v1/decisions?decision=deny").await;
+    assert_eq!((status, &refused["details"][0]["field"]), (400, &Value::from("tenant_id")));
 }
