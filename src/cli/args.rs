@@ -128,13 +128,23 @@ impl Args {
 
     /// What was typed.
     pub(super) fn typed() -> Result<Self, clap::Error> {
-        let matches = Self::grammar().try_get_matches()?;
-        let mut args = Self::from_arg_matches(&matches)?;
-        let keys = matches.subcommand_matches(KEYS).and_then(|keys| keys.subcommand_name());
-        if keys == Some(REWRAP) {
-            args.command = Some(Command::Rewrap);
-        }
-        Ok(args)
+        Self::of(&Self::grammar().try_get_matches()?)
+    }
+
+    fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let keys = matches.subcommand_matches(KEYS);
+        // Not derived, so that what can be read of keys does not hear of it.
+        let Some(given) = keys.and_then(|keys| keys.subcommand_matches(REWRAP)) else {
+            return Self::from_arg_matches(matches);
+        };
+        Ok(Self {
+            command: Some(Command::Rewrap),
+            listen: given.get_one("listen").copied(),
+            data_dir: given.get_one("data_dir").cloned(),
+            config: given.get_one("config").cloned(),
+            production: given.get_flag("production"),
+            json: given.get_flag("json"),
+        })
     }
 
     /// Flags, over this process's environment, over the file.
@@ -160,6 +170,18 @@ mod tests {
     #[test]
     fn the_commands_fit_together() {
         Args::grammar().debug_assert();
+    }
+
+    #[test]
+    fn keys_are_read_and_rewrapped() {
+        for typed in ["x keys rewrap --data-dir /d", "x --data-dir /d keys rewrap"] {
+            let matches = Args::grammar().try_get_matches_from(typed.split(' ')).unwrap();
+            let args = Args::of(&matches).unwrap();
+            assert!(matches!(args.command, Some(Command::Rewrap)));
+            assert_eq!(args.data_dir, Some(PathBuf::from("/d")), "{typed}");
+        }
+        let matches = Args::grammar().try_get_matches_from(["x", "keys", "list"]).unwrap();
+        assert!(matches!(Args::of(&matches).unwrap().command, Some(Command::Read(_))));
     }
 
     #[test]
