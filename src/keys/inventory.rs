@@ -2,6 +2,7 @@
 //!
 //! Neither belongs to a tenant, so all of it runs in the owner's scope.
 
+use authority_model::schema::{service_secrets, signing_keys};
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
 use diesel::{
     ExpressionMethods, Insertable, OptionalExtension, QueryDsl, Queryable, Selectable,
@@ -14,7 +15,6 @@ use super::{
     Algorithm, Error, KeyRing, Pair, PublicKey, Purpose, Status,
     custody::{Held, TOKENS},
     jwk, random, rotation,
-    tables::{service_secrets, signing_keys},
 };
 use crate::store::{self, Db};
 

@@ -14,7 +14,6 @@ mod pair;
 mod public_key;
 mod rotation;
 mod signer;
-mod tables;
 
 pub use custody::{Keys, Purpose};
 pub use digest::{Mac, equal, random, sha256};

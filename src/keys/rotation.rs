@@ -4,6 +4,7 @@
 //! that long to fetch the successor's public half. Every step takes the inventory's lock, so any
 //! number of nodes may run the worker.
 
+use authority_model::schema::{key_rotations, signing_keys};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, Insertable, OptionalExtension, QueryDsl, Queryable,
@@ -15,7 +16,6 @@ use super::{
     Error, KeyRing, SigningKey, Status,
     inventory::{self, ROTATION, lock, sql},
     random,
-    tables::{key_rotations, signing_keys},
 };
 use crate::store::Db;
 
@@ -130,6 +130,11 @@ async fn finish(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Result<
         .execute(db)
         .await
         .map_err(sql)?;
+    succeed(db, rotation, now).await
+}
+
+/// The successor signs from this transaction on.
+async fn succeed(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Result<Rotation, Error> {
     let successor = rotation.successor_kid.as_deref().unwrap_or_default();
     diesel::update(signing_keys::table.find(successor))
         .set((signing_keys::activated_at.eq(now), signing_keys::rotation_due_at.eq(now + ROTATION)))
@@ -194,16 +199,7 @@ pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Re
     }
     if rotation.kid == kid {
         // The key is gone, so its successor cannot wait.
-        let successor = rotation.successor_kid.as_deref().unwrap_or_default();
-        diesel::update(signing_keys::table.find(successor))
-            .set((
-                signing_keys::activated_at.eq(now),
-                signing_keys::rotation_due_at.eq(now + ROTATION),
-            ))
-            .execute(db)
-            .await
-            .map_err(sql)?;
-        end(db, &rotation.id, DONE, now).await?;
+        succeed(db, &rotation, now).await?;
     } else {
         call_off(db, &rotation, now).await?;
     }

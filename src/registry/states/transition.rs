@@ -1,6 +1,13 @@
 //! One move: the record's head is locked, the machine is asked, its terms are checked, an event is
 //! written. Two moves of one record at the same time take turns.
 
+use authority_model::{
+    proto::states::{CreateStateTransitionRequest, StateEvent, StateMachine, StateRule},
+    schema::{state_events, state_heads, state_proposals},
+    wire::Time,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+
 use super::{
     super::{once::Key, prelude::*},
     event::digest,
@@ -11,12 +18,6 @@ use crate::{
     identity::{Caller, Standing},
     store::new_id,
 };
-use authority_model::{
-    proto::states::{CreateStateTransitionRequest, StateEvent, StateMachine, StateRule},
-    schema::{state_events, state_heads, state_proposals},
-    wire::Time,
-};
-use chrono::{DateTime, TimeDelta, Utc};
 
 /// How long a first person's asking waits for a second's.
 const WAITS: TimeDelta = TimeDelta::hours(24);
@@ -54,7 +55,7 @@ pub(super) async fn make(
     }
     let (clock, by) = (registry.clock.clone(), caller.clone());
     let moved = registry.once(&caller, key, async move |db| {
-        Move { db, caller: &by, asked: request, now: DateTime::UNIX_EPOCH }.make(&clock).await
+        Move { db, caller: &by, asked: request, clock: &clock }.make().await
     });
     let moved = moved.await?;
     // What waits has been kept, and a repeated request is told the same.
@@ -80,11 +81,12 @@ struct Move<'a> {
     db: &'a mut Db,
     caller: &'a Caller,
     asked: CreateStateTransitionRequest,
-    now: DateTime<Utc>,
+    /// Read only once the head is locked, so that time runs as the events do.
+    clock: &'a Clock,
 }
 
 impl Move<'_> {
-    async fn make(mut self, clock: &Clock) -> Result<StateEvent, Error> {
+    async fn make(mut self) -> Result<StateEvent, Error> {
         let machine =
             StateMachine::find(self.db, self.caller.tenant(), &self.asked.machine_id, false);
         let machine = machine.await.optional()?;
@@ -95,8 +97,6 @@ impl Move<'_> {
             return Err(Error::field("to_state", problem));
         }
         let head = self.head(&machine).await?;
-        // Read once it is this move's turn, so that time runs as the events do.
-        self.now = clock.now();
         let here = head.state.as_deref();
         if let Some(believed) = &self.asked.from_state
             && Some(believed.as_str()) != Some(here.unwrap_or(&machine.initial_state))
@@ -166,7 +166,7 @@ impl Move<'_> {
         head: &Head,
         rule: &StateRule,
     ) -> Result<Result<String, String>, Error> {
-        let place = (&machine.id, &self.asked.entity_id);
+        let (place, now) = ((&machine.id, &self.asked.entity_id), self.clock.now());
         let first: Option<Proposal> = state_proposals::table
             .find(place)
             .select(Proposal::as_select())
@@ -177,7 +177,7 @@ impl Move<'_> {
             first.sequence == head.sequence
                 && first.trigger == rule.trigger
                 && first.compensates_event_id == self.asked.compensates_event_id
-                && self.now < first.created_at + WAITS
+                && now < first.created_at + WAITS
         });
         if let Some(first) = first {
             let refs = &mut self.asked.evidence_refs;
@@ -202,7 +202,7 @@ impl Move<'_> {
             state_proposals::person.eq(self.caller.identity()),
             state_proposals::compensates_event_id.eq(&self.asked.compensates_event_id),
             state_proposals::evidence_refs.eq(&self.asked.evidence_refs),
-            state_proposals::created_at.eq(self.now),
+            state_proposals::created_at.eq(now),
         );
         diesel::delete(state_proposals::table.find(place)).execute(self.db).await?;
         diesel::insert_into(state_proposals::table).values(values).execute(self.db).await?;
@@ -283,7 +283,7 @@ impl Move<'_> {
             compensates_event_id,
             previous_digest: head.digest.clone(),
             digest: String::new(),
-            created_at: Some(Time::from(self.now)),
+            created_at: Some(Time::from(self.clock.now())),
         };
         event.digest = digest(&event)?;
         let place = (&event.machine_id, &event.entity_id);
