@@ -12,6 +12,7 @@ use std::{sync::Arc, time::Duration};
 use authority_model::{
     DESCRIPTORS,
     proto::{
+        approval::approval_service_server::ApprovalServiceServer,
         directory::directory_service_server::DirectoryServiceServer,
         keys::{api_key_service_server::ApiKeyServiceServer, key_service_server::KeyServiceServer},
         runtime::{
@@ -42,8 +43,12 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    registry::{ApiKeys, Registry, SigningKeys, add_services, forget_answers, keep_last_used},
+    registry::{
+        ApiKeys, Approvals, Registry, SigningKeys, add_services, expire_approvals, forget_answers,
+        keep_last_used,
+    },
     runtime::{Runtime, Settings as RuntimeSettings},
+    spending,
     store::{self, Store},
     transport::Peer,
 };
@@ -153,12 +158,14 @@ impl App {
         let registry = registry(&store, &graph, &keys, &clock);
         add_services(&mut services, &registry, GRPC_LIMIT);
         let secrets = Arc::new(KeySecrets(keys.clone()));
+        let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(&graph) };
         services
+            .add_service(limited!(ApprovalServiceServer, approvals))
             .add_service(limited!(
                 ApiKeyServiceServer,
-                ApiKeys { registry: registry.clone(), secrets, keys: keys.clone() }
+                ApiKeys { registry: registry.clone(), secrets }
             ))
-            .add_service(limited!(KeyServiceServer, SigningKeys { registry, keys: keys.clone() }));
+            .add_service(limited!(KeyServiceServer, SigningKeys(registry)));
         if !config.production() {
             add_reflection(&mut services)?;
         }
@@ -229,11 +236,11 @@ fn identity(
 }
 
 fn registry(store: &Store, graph: &Arc<Graph>, keys: &Keys, clock: &Clock) -> Registry {
-    let (graph, keys) = (Arc::clone(graph), keys.clone());
+    let graph = Arc::clone(graph);
     Registry {
         store: store.clone(),
         clock: clock.clone(),
-        mac: Arc::new(move |bytes| keys.mac("page-token", bytes)),
+        keys: keys.clone(),
         after_commit: Arc::new(move || {
             let graph = Arc::clone(&graph);
             async move { graph.catch_up().await }.boxed()
@@ -304,5 +311,7 @@ fn work(keys: &Keys, identity: &Identity, store: &Store, clock: &Clock) {
     let partitions = store.clone();
     tokio::spawn(async move { partitions.keep_partitions().await });
     tokio::spawn(forget_answers(store.clone(), clock.clone()));
+    tokio::spawn(expire_approvals(store.clone(), clock.clone()));
+    tokio::spawn(spending::forget(store.clone(), clock.clone()));
     tokio::spawn(keep_last_used(identity.last_used(), store.clone()));
 }

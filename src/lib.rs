@@ -14,6 +14,7 @@ pub mod identity;
 pub mod keys;
 pub mod registry;
 pub mod runtime;
+pub mod spending;
 pub mod store;
 pub mod telemetry;
 pub mod transport;

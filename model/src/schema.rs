@@ -52,6 +52,18 @@ diesel::table! {
 }
 
 diesel::table! {
+    approval_acts (about, person) {
+        about -> Text,
+        person -> Text,
+        tenant_id -> Text,
+        record -> Text,
+        kid -> Text,
+        signature -> Bytea,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     approvals (id) {
         id -> Text,
         tenant_id -> Text,
@@ -65,6 +77,10 @@ diesel::table! {
         state -> Text,
         created_at -> Timestamptz,
         expires_at -> Timestamptz,
+        given -> Int4,
+        acts -> Array<Jsonb>,
+        used_by -> Nullable<Text>,
+        updated_at -> Timestamptz,
     }
 }
 
@@ -114,6 +130,17 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    counters (tenant_id, holder_id, counts, window_seconds, window_start) {
+        tenant_id -> Text,
+        holder_id -> Text,
+        counts -> Text,
+        window_seconds -> Int4,
+        window_start -> Int8,
+        used -> Int8,
     }
 }
 
@@ -182,6 +209,7 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+        standing -> Array<Jsonb>,
     }
 }
 

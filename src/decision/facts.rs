@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+use super::levels::words;
 use super::policy::{CompiledPolicy, PolicyError, PolicyReference};
 pub use super::records::{
     ActsIn, Anchor, Approval, Chain, Constraints, Delegation, Drift, ExternalApp,
@@ -115,14 +116,12 @@ pub struct CounterKey {
     pub window_start: i64,
 }
 
-/// What a counter counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counts {
-    /// One for each allow.
-    Uses,
-    /// Ten-thousandths of the amount of each allow.
-    Amount,
+words! {
+    /// What a counter counts: one for each allow, or the ten-thousandths of its amount.
+    Counts {
+        Uses "uses",
+        Amount "amount",
+    }
 }
 
 /// Counters' used-before values. A counter that is not there is unknown, and its bound does not

@@ -8,11 +8,14 @@ use super::{
     verdict::ApprovalsNeeded,
 };
 
+/// The role that speaks for legal.
+pub(super) const LEGAL: &str = "legal";
+
 /// How many people, and whether one of them must speak for legal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needed {
-    count: u32,
-    legal: bool,
+    pub(super) count: u32,
+    pub(super) legal: bool,
 }
 
 impl Needed {
@@ -46,11 +49,11 @@ impl Needed {
         people.sort_unstable();
         people.dedup();
         let enough = u32::try_from(people.len()).is_ok_and(|count| count >= self.count);
-        enough && (!self.legal || given.iter().any(|signature| signature.role == "legal"))
+        enough && (!self.legal || given.iter().any(|signature| signature.role == LEGAL))
     }
 
     pub(super) fn said(self) -> Option<ApprovalsNeeded> {
-        let roles = if self.legal { vec!["legal".to_owned()] } else { Vec::new() };
+        let roles = if self.legal { vec![LEGAL.to_owned()] } else { Vec::new() };
         (!self.is_nobody()).then_some(ApprovalsNeeded { count: self.count, roles })
     }
 }

@@ -3,7 +3,14 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{facts::CounterKey, levels::Decision, moment, reason::Reason, trace::StageTrace};
+use super::{
+    facts::{CounterKey, Signature},
+    levels::Decision,
+    moment,
+    people::{LEGAL, Needed},
+    reason::Reason,
+    trace::StageTrace,
+};
 
 /// The outcome of one decision. All but `claims` and `trace` go on the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +42,15 @@ pub struct ApprovalsNeeded {
     pub count: u32,
     /// Each of these roles must be held by one of them.
     pub roles: Vec<String>,
+}
+
+impl ApprovalsNeeded {
+    /// Whether those who approved are enough. A person who signed twice is one person.
+    #[must_use]
+    pub fn is_met_by(&self, given: &[Signature]) -> bool {
+        let legal = self.roles.iter().any(|role| role == LEGAL);
+        Needed { count: self.count, legal }.is_met_by(given)
+    }
 }
 
 /// Which authority was used.
@@ -71,6 +87,12 @@ pub struct Claims {
     /// The approval to move from approved to used.
     pub approval_id: Option<String>,
     pub counters: Vec<CounterClaim>,
+}
+
+impl Claims {
+    pub fn is_empty(&self) -> bool {
+        self.approval_id.is_none() && self.counters.is_empty()
+    }
 }
 
 /// Add `add` to the counter unless it would pass `limit`.

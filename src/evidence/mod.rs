@@ -4,9 +4,12 @@
 //! and facts stand in it only as salted digests, so that either can be withheld or erased and the
 //! record, its id and its signature still hold.
 
+mod act;
 mod facts;
 mod record;
+pub mod sealed;
 
+pub use act::{ACT_KIND, Act, SignedAct, sign_act};
 pub use facts::PreparedFacts;
 pub use record::{Asked, Recorded, record};
 
@@ -20,8 +23,10 @@ use crate::{
 pub enum Error {
     #[error(transparent)]
     Keys(#[from] keys::Error),
-    #[error("a part of the record does not serialise: {0}")]
+    #[error("a part of the record does not serialise, or cannot be read: {0}")]
     Json(#[from] serde_json::Error),
+    #[error("{0} cannot be read")]
+    Unreadable(&'static str),
 }
 
 impl From<Error> for Refusal {

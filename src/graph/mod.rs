@@ -5,6 +5,7 @@
 //! last look may be is bounded, and the fence at commit catches whatever it has not seen.
 
 mod api_key;
+mod delegation_row;
 mod grants;
 mod load;
 mod log;

@@ -11,13 +11,13 @@ use chrono::DateTime;
 use serde_json::json;
 
 use super::{
+    delegation_row::delegation,
     node::{self, Profile},
     tenant::TenantGraph,
 };
 use crate::decision::{
-    bounds::{Bounds, MaxTotalAmount, MaxUses},
     gate::{Tightening, Undoing},
-    levels::{AccessLevel, DelegationState, EffectClass, Oversight, PrincipalClass, RiskTier},
+    levels::{AccessLevel, EffectClass, Oversight, PrincipalClass, RiskTier},
     moment::Window,
     pattern::Pattern,
     records,
@@ -249,55 +249,6 @@ fn principal(row: registry::Principal) -> node::Principal {
     node::Principal { fact: Arc::new(fact), model_id: row.model_id }
 }
 
-fn delegation(row: delegation::Delegation) -> records::Delegation {
-    let hours = row.hours.as_ref().map(hours);
-    let window = window(row.not_before, row.expires_at);
-    // A bound that cannot be read must not become none: the delegation is out of force.
-    let readable = !matches!(hours, Some(None)) && window.is_some();
-    let state = DelegationState::from_word(&row.state).filter(|_| readable);
-    records::Delegation {
-        version: row.updated_at.map(Time::micros).unwrap_or_default(),
-        state: state.unwrap_or(DelegationState::Revoked),
-        window: window.unwrap_or(ENDED),
-        actions: patterns(&row.actions),
-        can_delegate: row.can_delegate,
-        needs_standing_approval: row.needs_standing_approval,
-        standing: Vec::new(),
-        bounds: Bounds {
-            // An amount that cannot be read is none at all: nothing is within it.
-            max_amount: row.max_amount.map(|text| text.parse().unwrap_or_default()),
-            currency: row.currency,
-            max_uses: row.max_uses.map(|limit| MaxUses {
-                count: limit.count.try_into().unwrap_or_default(),
-                window_seconds: limit.window_seconds.try_into().unwrap_or(u32::MAX),
-            }),
-            max_total_amount: row.max_total_amount.map(|limit| MaxTotalAmount {
-                amount: limit.amount.parse().unwrap_or_default(),
-                window_seconds: limit.window_seconds.try_into().unwrap_or(u32::MAX),
-            }),
-            jurisdictions: row.jurisdictions,
-            hours: hours.flatten(),
-            resource_ids: row.resource_ids,
-            workspace_ids: row.workspace_ids,
-            purposes: row.purposes,
-            max_risk_tier: row
-                .max_risk_tier
-                .map(|word| RiskTier::from_word(&word).unwrap_or(RiskTier::Minimal)),
-        },
-        id: row.id,
-        parent_id: row.parent_id,
-        delegator_id: row.delegator_id,
-        delegate_id: row.delegate_id,
-    }
-}
-
-fn hours(row: &delegation::Hours) -> Option<crate::decision::hours::Hours> {
-    let written = json!({
-        "utc_offset": row.utc_offset, "days": row.days, "from": row.from, "to": row.to,
-    });
-    serde_json::from_value(written).ok()
-}
-
 fn uses(row: registry::Uses) -> node::Uses {
     let constraints = match row.constraints_json.as_deref() {
         None => records::Constraints::Bounds(Box::default()),
@@ -382,12 +333,12 @@ fn tool(row: registry::Tool) -> records::Tool {
 }
 
 /// The patterns that can be read: one that cannot covers nothing.
-fn patterns(texts: &[String]) -> Vec<Pattern> {
+pub(super) fn patterns(texts: &[String]) -> Vec<Pattern> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
 /// None: an end of it cannot be read.
-fn window(from: Option<Time>, until: Option<Time>) -> Option<Window> {
+pub(super) fn window(from: Option<Time>, until: Option<Time>) -> Option<Window> {
     let read = |end: Option<Time>| match end {
         None => Some(None),
         Some(time) => time.moment().map(Some),
@@ -396,4 +347,4 @@ fn window(from: Option<Time>, until: Option<Time>) -> Option<Window> {
 }
 
 /// A span that is over at any moment.
-const ENDED: Window = Window { from: None, until: Some(DateTime::UNIX_EPOCH) };
+pub(super) const ENDED: Window = Window { from: None, until: Some(DateTime::UNIX_EPOCH) };

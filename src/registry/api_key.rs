@@ -24,7 +24,7 @@ use crate::{
         Caller, LastUsed, Secrets, allow_list,
         api_key::{Issued, issue, prefix, public_id, record_id},
     },
-    keys::{self, Keys},
+    keys,
     store::{self, Scope, Store},
 };
 
@@ -39,7 +39,6 @@ const BOUND: &str = "delegations:write";
 pub struct ApiKeys {
     pub registry: Registry,
     pub secrets: Arc<dyn Secrets>,
-    pub keys: Keys,
 }
 
 impl Row for ApiKey {
@@ -131,7 +130,7 @@ impl ApiKeys {
             new.check(faults);
         });
         Error::unless_clean(faults)?;
-        let key = key.map(|key| key.within(&new.tenant_id).sealed(self.keys.clone()));
+        let key = key.map(|key| key.within(&new.tenant_id).sealed(self.registry.keys.clone()));
         let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
         let (now, by) = (self.registry.clock.now(), caller.clone());
         let made = self.registry.once(caller, key, async move |db| {
@@ -164,7 +163,7 @@ impl ApiKeys {
         key: Option<Key>,
         request: RotateApiKeyRequest,
     ) -> Result<Done<RotateApiKeyResponse>, Error> {
-        let key = key.map(|key| key.sealed(self.keys.clone()));
+        let key = key.map(|key| key.sealed(self.registry.keys.clone()));
         let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
         let overlap = TimeDelta::seconds(request.overlap_seconds.unwrap_or_default().into());
         let (now, within) = (self.registry.clock.now(), caller.tenant().map(str::to_owned));

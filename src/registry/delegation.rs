@@ -175,6 +175,13 @@ impl DelegationService for Registry {
         moves::narrow(self, call).await
     }
 
+    async fn approve_delegation(
+        &self,
+        call: Request<ApproveDelegationRequest>,
+    ) -> Reply<Delegation> {
+        moves::approve(self, call).await
+    }
+
     async fn get_blast_radius(&self, call: Request<GetBlastRadiusRequest>) -> Reply<BlastRadius> {
         moves::blast_radius(self, call).await
     }

@@ -3,7 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use authority_model::{
-    proto::delegation::{BlastRadius, Delegation, GetBlastRadiusRequest, NarrowDelegationRequest},
+    proto::delegation::{
+        ApproveDelegationRequest, BlastRadius, Delegation, GetBlastRadiusRequest,
+        NarrowDelegationRequest,
+    },
     record::{Asks, Named},
     schema::delegations,
     validate::Validate,
@@ -12,12 +15,17 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
+    approvals::{Said, Terms, act},
+    digest::digest,
     flow::{admitted, changeable, found, scope},
     once::Key,
     prelude::*,
     version::IfMatch,
 };
 
+const SHAPE: &str = "authority.delegation.v1.Delegation";
+/// What signing itself changes: everybody signs the same.
+const SIGNING: [&str; 2] = ["standing", "updated_at"];
 /// Members that say whose and of whom it is: no narrowing moves them.
 const FIXED: [&str; 4] = ["tenant_id", "delegator_id", "delegate_id", "parent_id"];
 
@@ -56,6 +64,44 @@ pub(super) async fn to<Q: Asks + Named + Validate>(
     let moved = moved.await?;
     registry.settle_graph::<Delegation>().await;
     Ok(moved.tagged())
+}
+
+/// One person's signature under it, for the actions that it stands for.
+pub(super) async fn approve(
+    registry: &Registry,
+    call: Request<ApproveDelegationRequest>,
+) -> Reply<Delegation> {
+    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+    let (caller, request) = admitted(call)?;
+    let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
+    let approved = registry.once(&caller, key, async move |db| {
+        let id = request.id;
+        let was = found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
+        if_match.check(&was)?;
+        changeable(&was)?;
+        let terms = Terms {
+            tenant_id: &was.tenant_id,
+            about: &was.id,
+            actor_id: &was.delegate_id,
+            question: digest(SHAPE, &was, &SIGNING)?,
+        };
+        let (said, now) = (Said::Approve(request.comment), clock.now());
+        let act = act(db, &by, &keys, terms, &was.standing, &said, now).await?;
+        let standing = [was.standing, vec![act]].concat();
+        let approved = diesel::update(delegations::table.find(&was.id))
+            .filter(delegations::tenant_id.eq(&was.tenant_id))
+            .set((
+                delegations::standing.eq(standing),
+                delegations::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Delegation::as_returning())
+            .get_result(db)
+            .await?;
+        Ok::<_, Error>(approved)
+    });
+    let approved = approved.await?;
+    registry.settle_graph::<Delegation>().await;
+    Ok(approved.tagged())
 }
 
 /// Replaces bounds by tighter ones.

@@ -5,7 +5,7 @@ use tonic::Status;
 
 use crate::{
     error::{ErrorCode, Refusal},
-    keys, store,
+    evidence, graph, keys, store,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,9 @@ pub enum Error {
     /// The caller's role does not go so far.
     #[error("{0}")]
     Role(String),
+    /// This person may not speak of this.
+    #[error("{0}")]
+    NotEligible(String),
     /// Somebody else must ask for the same.
     #[error("{0}")]
     SecondApprover(String),
@@ -46,6 +49,10 @@ pub enum Error {
     Key(ErrorCode),
     #[error(transparent)]
     Keys(keys::Error),
+    #[error(transparent)]
+    Evidence(#[from] evidence::Error),
+    #[error(transparent)]
+    Graph(#[from] graph::Error),
     #[error(transparent)]
     Store(store::Error),
 }
@@ -106,8 +113,11 @@ impl From<Error> for Refusal {
             Error::Key(code) => Self::plain(code),
             Error::NeverChanged(code) => Self::plain(code).with("allow", "GET"),
             Error::Role(_) => Self::new(ErrorCode::Forbidden, text),
+            Error::NotEligible(_) => Self::new(ErrorCode::ApproverNotEligible, text),
             Error::SecondApprover(_) => Self::new(ErrorCode::SecondApproverMissing, text),
             Error::Keys(error) => error.into(),
+            Error::Evidence(error) => error.into(),
+            Error::Graph(error) => error.into(),
             Error::Store(store::Error::Conflict(constraint)) => {
                 let member = member(&constraint);
                 let violation = Violation {
@@ -129,10 +139,11 @@ impl From<Error> for Status {
 }
 
 /// Tables and what their rows are called in texts.
-const TABLES: [(&str, &str); 26] = [
+const TABLES: [(&str, &str); 27] = [
     ("acts_in", "acts-in rows"),
     ("api_keys", "API keys"),
     ("applies_to", "applies-to rows"),
+    ("approvals", "approvals"),
     ("audit_streams", "audit streams"),
     ("billing_accounts", "billing accounts"),
     ("delegations", "delegations"),

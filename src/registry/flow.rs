@@ -21,13 +21,11 @@ use super::{
 use crate::{
     clock::Clock,
     identity::{Caller, Standing},
+    keys::Keys,
     store::{Scope, Store},
 };
 
 pub(super) type Reply<T> = Result<Response<T>, Status>;
-
-/// Authenticates page tokens: a keyed code of some bytes.
-pub type Mac = Arc<dyn Fn(&[u8]) -> [u8; 32] + Send + Sync>;
 
 /// Done after each write that decisions depend on, before it is answered: the graph catches up.
 pub type AfterCommit = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
@@ -37,7 +35,8 @@ pub type AfterCommit = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 pub struct Registry {
     pub store: Store,
     pub clock: Clock,
-    pub mac: Mac,
+    /// Authenticate page tokens, seal what is kept secret, sign what people do.
+    pub keys: Keys,
     pub after_commit: AfterCommit,
 }
 
@@ -48,7 +47,7 @@ impl Registry {
         A::Record: Row,
     {
         let (caller, by) = admitted(call)?;
-        let window = Window::of::<A::Record>(by.page(), &self.mac)?;
+        let window = Window::of::<A::Record>(by.page(), &self.keys)?;
         let within = caller.tenant().map(str::to_owned);
         let whose = scope(&caller);
         let read = self.store.read(&whose, async move |db| {
@@ -56,7 +55,7 @@ impl Registry {
             Ok::<_, Error>((found?, window))
         });
         let ((mut rows, total), window) = read.await?;
-        let next = window.cut(&mut rows, &self.mac);
+        let next = window.cut(&mut rows, &self.keys);
         let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
         Ok(Response::new(A::of(rows, total, next)))
     }

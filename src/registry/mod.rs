@@ -6,11 +6,13 @@
 mod acts_in;
 mod api_key;
 mod applies_to;
+mod approvals;
 mod attenuation;
 mod audit_stream;
 mod billing_account;
 mod delegation;
 mod delegation_moves;
+mod digest;
 mod domain;
 mod entity;
 mod error;
@@ -45,8 +47,9 @@ mod version;
 mod workspace;
 
 pub use api_key::{ApiKeys, keep_last_used, note_uses};
+pub use approvals::{Approvals, expire as expire_approvals};
 pub use error::Error;
-pub use flow::{AfterCommit, Mac, Registry};
+pub use flow::{AfterCommit, Registry};
 pub use once::forget_answers;
 pub use services::add_services;
 pub use signing_key::SigningKeys;

@@ -9,7 +9,8 @@ use authority_model::{
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use super::{Error, Mac};
+use super::Error;
+use crate::keys::Keys;
 
 const SIZE: i32 = 100;
 /// How much of the authentication code a token carries.
@@ -24,12 +25,12 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn of<R: Record>(page: Page<'_>, mac: &Mac) -> Result<Self, Error> {
+    pub(super) fn of<R: Record>(page: Page<'_>, keys: &Keys) -> Result<Self, Error> {
         let size = usize::try_from(page.limit.unwrap_or(SIZE)).unwrap_or_default();
         let after = match page.token {
             "" => None,
             token => Some(
-                read(R::KIND, token, mac)
+                read(R::KIND, token, keys)
                     .ok_or_else(|| Error::field("page_token", "is none that this list gave"))?,
             ),
         };
@@ -42,28 +43,28 @@ impl Window {
     }
 
     /// Cuts what was read down to the page, and says how to go on.
-    pub(super) fn cut<R: Record>(&self, rows: &mut Vec<R>, mac: &Mac) -> Option<String> {
+    pub(super) fn cut<R: Record>(&self, rows: &mut Vec<R>, keys: &Keys) -> Option<String> {
         if rows.len() <= self.size {
             return None;
         }
         rows.truncate(self.size);
-        rows.last().and_then(|row| Some(token(R::KIND, row.created_at()?, row.id(), mac)))
+        rows.last().and_then(|row| Some(token(R::KIND, row.created_at()?, row.id(), keys)))
     }
 }
 
-fn token(kind: &str, at: Time, id: &str, mac: &Mac) -> String {
+fn token(kind: &str, at: Time, id: &str, keys: &Keys) -> String {
     let mut place = at.micros().to_be_bytes().to_vec();
     place.extend_from_slice(id.as_bytes());
-    let mut token = code(kind, &place, mac).to_vec();
+    let mut token = code(kind, &place, keys).to_vec();
     token.extend_from_slice(&place);
     URL_SAFE_NO_PAD.encode(token)
 }
 
-fn read(kind: &str, token: &str, mac: &Mac) -> Option<(Time, String)> {
+fn read(kind: &str, token: &str, keys: &Keys) -> Option<(Time, String)> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
     let (given, place) = bytes.split_at_checked(CODE)?;
     // All of it is compared, whatever differs first.
-    let difference = given.iter().zip(code(kind, place, mac)).fold(0, |sum, (a, b)| sum | (a ^ b));
+    let difference = given.iter().zip(code(kind, place, keys)).fold(0, |sum, (a, b)| sum | (a ^ b));
     if difference != 0 {
         return None;
     }
@@ -72,10 +73,10 @@ fn read(kind: &str, token: &str, mac: &Mac) -> Option<(Time, String)> {
     Some((Time::from_micros(micros), String::from_utf8(id.to_vec()).ok()?))
 }
 
-fn code(kind: &str, place: &[u8], mac: &Mac) -> [u8; CODE] {
-    let mut text = format!("page {kind}\n").into_bytes();
+fn code(kind: &str, place: &[u8], keys: &Keys) -> [u8; CODE] {
+    let mut text = format!("{kind}\n").into_bytes();
     text.extend_from_slice(place);
-    let full = mac(&text);
+    let full = keys.mac("page-token", &text);
     let mut code = [0; CODE];
     for (to, from) in code.iter_mut().zip(full) {
         *to = from;
@@ -85,25 +86,18 @@ fn code(kind: &str, place: &[u8], mac: &Mac) -> [u8; CODE] {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
+    use crate::clock::Clock;
 
     #[test]
     fn a_token_reads_back_only_as_it_was_given() {
-        let mac: Mac = Arc::new(|bytes| {
-            let mut sum = [7; 32];
-            for (place, byte) in bytes.iter().enumerate() {
-                sum[place % 32] ^= byte.rotate_left(u32::try_from(place % 7).unwrap());
-            }
-            sum
-        });
+        let keys = Keys::ephemeral(Clock::default()).unwrap();
         let at = Time::from_micros(1_700_000_000_000_001);
-        let given = token("tool", at, "svc:ent:a:tool:1", &mac);
-        assert_eq!(read("tool", &given, &mac), Some((at, "svc:ent:a:tool:1".to_owned())));
-        assert_eq!(read("team", &given, &mac), None);
+        let given = token("tool", at, "svc:ent:a:tool:1", &keys);
+        assert_eq!(read("tool", &given, &keys), Some((at, "svc:ent:a:tool:1".to_owned())));
+        assert_eq!(read("team", &given, &keys), None);
         for broken in ["", "!", "AAAA", &given[1..]] {
-            assert_eq!(read("tool", broken, &mac), None, "{broken}");
+            assert_eq!(read("tool", broken, &keys), None, "{broken}");
         }
     }
 }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     error::{ErrorCode, Refusal},
-    keys::{self, Algorithm, Keys, NewKey, NewRotation, Rotation},
+    keys::{self, Algorithm, NewKey, NewRotation, Rotation},
 };
 
 const IN_PROCESS: &str = "in-process";
@@ -30,16 +30,13 @@ const GENERAL: &str = "general";
 
 /// The service of signing keys.
 #[derive(Clone)]
-pub struct SigningKeys {
-    pub registry: Registry,
-    pub keys: Keys,
-}
+pub struct SigningKeys(pub Registry);
 
 #[tonic::async_trait]
 impl KeyService for SigningKeys {
     async fn list_keys(&self, call: Request<ListKeysRequest>) -> Reply<ListKeysResponse> {
         admitted(call)?;
-        let keys = self.keys.list().await.map_err(refused)?;
+        let keys = self.0.keys.list().await.map_err(refused)?;
         Ok(Response::new(ListKeysResponse {
             keys: keys.into_iter().map(|key| shown(key, false)).collect(),
             providers_writable: vec![IN_PROCESS.to_owned()],
@@ -66,9 +63,9 @@ impl KeyService for SigningKeys {
             notes: request.notes,
             created_by: caller.actor.clone(),
         };
-        let pair = self.keys.pair(algorithm).await.map_err(refused)?;
-        let keys = self.keys.clone();
-        let made = self.registry.once(&caller, key, async move |db| {
+        let pair = self.0.keys.pair(algorithm).await.map_err(refused)?;
+        let keys = self.0.keys.clone();
+        let made = self.0.once(&caller, key, async move |db| {
             Ok(shown(keys.create(db, &new, &pair).await?, true))
         });
         self.refreshed(made.await?).await
@@ -76,7 +73,7 @@ impl KeyService for SigningKeys {
 
     async fn revoke_key(&self, call: Request<RevokeKeyRequest>) -> Reply<RevokeKeyResponse> {
         let (caller, request) = admitted(call)?;
-        let key = self.keys.revoke(&request.kid, &caller.actor).await.map_err(refused)?;
+        let key = self.0.keys.revoke(&request.kid, &caller.actor).await.map_err(refused)?;
         Ok(Response::new(RevokeKeyResponse {
             kid: key.kid,
             status: key.status,
@@ -89,14 +86,14 @@ impl KeyService for SigningKeys {
         call: Request<ListKeyRotationsRequest>,
     ) -> Reply<ListKeyRotationsResponse> {
         let (_, request) = admitted(call)?;
-        let mut keys = self.keys.list().await.map_err(refused)?;
+        let mut keys = self.0.keys.list().await.map_err(refused)?;
         keys.retain(|key| {
             key.status != "revoked" && request.scope.as_ref().is_none_or(|of| key.purpose == *of)
         });
-        let mut rotations = self.keys.rotations().await.map_err(refused)?;
+        let mut rotations = self.0.keys.rotations().await.map_err(refused)?;
         rotations.retain(|one| keys.iter().any(|key| key.kid == one.kid));
         Ok(Response::new(ListKeyRotationsResponse {
-            summary: Some(summary(&keys, self.registry.clock.now())),
+            summary: Some(summary(&keys, self.0.clock.now())),
             keys: keys.into_iter().map(dates).collect(),
             rotations: rotations.into_iter().map(rotation).collect(),
         }))
@@ -111,14 +108,13 @@ impl KeyService for SigningKeys {
         let due_at = request.due_at.and_then(authority_model::wire::Time::moment);
         let new = NewRotation {
             kid: request.kid,
-            due_at: due_at.unwrap_or_else(|| self.registry.clock.now()),
+            due_at: due_at.unwrap_or_else(|| self.0.clock.now()),
             reason: request.reason,
             created_by: caller.actor.clone(),
         };
-        let keys = self.keys.clone();
-        let planned = self
-            .registry
-            .once(&caller, key, async move |db| Ok(rotation(keys.schedule(db, new).await?)));
+        let keys = self.0.keys.clone();
+        let planned =
+            self.0.once(&caller, key, async move |db| Ok(rotation(keys.schedule(db, new).await?)));
         Ok(planned.await?.reply())
     }
 
@@ -128,8 +124,8 @@ impl KeyService for SigningKeys {
     ) -> Reply<KeyRotation> {
         let key = Key::of(&call)?;
         let (caller, request) = admitted(call)?;
-        let keys = self.keys.clone();
-        let done = self.registry.once(&caller, key, async move |db| {
+        let keys = self.0.keys.clone();
+        let done = self.0.once(&caller, key, async move |db| {
             Ok(rotation(keys.complete(db, &request.id).await?))
         });
         self.refreshed(done.await?).await
@@ -141,9 +137,9 @@ impl KeyService for SigningKeys {
     ) -> Reply<KeyRotation> {
         let key = Key::of(&call)?;
         let (caller, request) = admitted(call)?;
-        let keys = self.keys.clone();
+        let keys = self.0.keys.clone();
         let ended = self
-            .registry
+            .0
             .once(&caller, key, async move |db| Ok(rotation(keys.cancel(db, &request.id).await?)));
         self.refreshed(ended.await?).await
     }
@@ -152,7 +148,7 @@ impl KeyService for SigningKeys {
 impl SigningKeys {
     /// Answers once this node signs and verifies with what was written.
     async fn refreshed<M>(&self, done: Done<M>) -> Reply<M> {
-        self.keys.refresh().await.map_err(refused)?;
+        self.0.keys.refresh().await.map_err(refused)?;
         Ok(done.reply())
     }
 }

@@ -16,7 +16,8 @@ use crate::{
     graph::Cell,
     identity::{Caller, Standing},
     keys::{self, Purpose},
-    store::new_id,
+    spending::{self, Wanted},
+    store::{self, Db, Scope, new_id},
 };
 
 /// What an API key must hold to have decisions made.
@@ -70,7 +71,7 @@ impl Runtime {
             let at = self.0.clock.now();
             let (facts, relaxed) = self.gather(cell.as_ref(), request)?;
             self.credential_holds(caller, &request.subject, at)?;
-            let seen = Facts::new(Arc::clone(&facts.gathered));
+            let seen = self.seen(request, &facts, at).await?;
             let verdict = decision::decide(request, &seen, at);
             let recorded = evidence::record(
                 &Asked {
@@ -94,6 +95,7 @@ impl Runtime {
                     return Ok(Reached::Decided(Box::new(decided)));
                 }
                 Outcome::Stale { revision: present } => revision = present,
+                Outcome::Spent => {}
                 Outcome::KeyTaken => return Ok(Reached::KeyTaken),
                 Outcome::Failed => break,
             }
@@ -139,6 +141,23 @@ impl Runtime {
         Ok((facts, self.0.settings.relaxed || graph.profile.relaxed))
     }
 
+    /// The facts with what changes from call to call: counters, the approval cited. Only those who
+    /// need them wait for the database.
+    pub(super) async fn seen(
+        &self,
+        request: &Request,
+        facts: &PreparedFacts,
+        at: DateTime<Utc>,
+    ) -> Result<Facts, Refusal> {
+        let mut seen = Facts::new(Arc::clone(&facts.gathered));
+        let wanted = Wanted::of(request, &seen.gathered, at).map_err(fault)?;
+        let Some(wanted) = wanted else { return Ok(seen) };
+        let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: "service".to_owned() };
+        let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
+        (seen.spent, seen.approval) = self.0.store.read(&scope, read).await?;
+        Ok(seen)
+    }
+
     fn decided(
         &self,
         verdict: Verdict,
@@ -173,16 +192,7 @@ impl Runtime {
         key: Option<&KeyGiven>,
         relaxed: bool,
     ) -> Result<Entry, Refusal> {
-        let claims = &decided.verdict.claims;
-        if claims.approval_id.is_some() || !claims.counters.is_empty() {
-            // Nothing that must be claimed is among the facts yet; were it, allowing without the
-            // claim would spend it twice.
-            tracing::error!(
-                decision = decided.decision_id,
-                "a decision claims what cannot be spent"
-            );
-            return Err(Refusal::plain(ErrorCode::Internal));
-        }
+        let claims = decided.verdict.claims.clone();
         let hold = self.hold(request, decided)?;
         let key = key.map(|key| kept(key, decided));
         Ok(Entry {
@@ -203,7 +213,8 @@ impl Runtime {
             facts_salt: recorded.facts_salt,
             gathered: facts,
             // What is promised once is never given up to a crash of the database.
-            relaxed: relaxed && hold.is_none() && key.is_none(),
+            relaxed: relaxed && hold.is_none() && key.is_none() && claims.is_empty(),
+            claims,
             hold,
             key,
         })
@@ -212,11 +223,11 @@ impl Runtime {
     /// The approval request of a held decision: for this very question, by its digest.
     fn hold(&self, request: &Request, decided: &Decided) -> Result<Option<Hold>, Refusal> {
         let Some(needed) = &decided.verdict.approvals_needed else { return Ok(None) };
-        let question = serde_json_canonicalizer::to_vec(&request.question()).map_err(fault)?;
+        let request_digest = spending::question(request).map_err(fault)?;
         let ttl = TimeDelta::from_std(self.0.settings.approval_ttl).unwrap_or(TimeDelta::days(1));
         Ok(Some(Hold {
             approval_id: format!("svc:approval:{}", new_id()),
-            request_digest: keys::sha256(&question),
+            request_digest,
             needed: i32::try_from(needed.count.max(1)).unwrap_or(i32::MAX),
             roles: needed.roles.clone(),
             expires_at: decided.evaluated_at + ttl,

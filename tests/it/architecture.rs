@@ -10,7 +10,7 @@ use std::{
 };
 
 const FLOOR: &[&str] = &["clock", "config", "error", "store", "telemetry", "transport"];
-const MIDDLE: &[&str] = &["approvals", "events", "evidence", "graph", "identity", "keys"];
+const MIDDLE: &[&str] = &["events", "evidence", "graph", "identity", "keys", "spending"];
 
 /// A room of src/ and the rooms that it may use.
 const ROOMS: &[(&str, &[&[&str]])] = &[
@@ -26,7 +26,7 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
     ("reality", &[MIDDLE, &["decision"], FLOOR]),
     // Middle: what a neighbour knows is taken as a trait that app.rs implements. keys/ stands below
     // the others, since whoever digests or signs does it there.
-    ("approvals", &[FLOOR]),
+    ("spending", &[&["decision", "keys"], FLOOR]),
     ("events", &[&["keys"], FLOOR]), // signs what it sends
     // replays; and signs and digests what it records
     ("evidence", &[&["decision", "keys"], FLOOR]),

@@ -6,37 +6,25 @@ use authority_model::{
         ListStateEventsRequest, ListStateEventsResponse, RequestStateTransitionRequest, StateEvent,
         UpdateStateEventRequest, state_event_service_server::StateEventService,
     },
-    rest,
     schema::state_events,
 };
-use prost::Message;
-use serde_json::{Map, Value};
 use tonic::Response;
 
 use super::{
     super::{
+        digest,
         flow::{admitted, scope},
         once::Key,
         prelude::*,
     },
     transition,
 };
-use crate::{keys, store};
 
 const SHAPE: &str = "authority.states.v1.StateEvent";
 
-/// SHA-256 in hex of the event's JSON in RFC 8785 form, `digest` left out.
+/// In hex; `digest` itself left out.
 pub(super) fn digest(event: &StateEvent) -> Result<String, Error> {
-    let broken = |what: &str| Error::Store(store::Error::Internal(what.to_owned()));
-    let shape = rest::shape(SHAPE).ok_or_else(|| broken("a message has no shape"))?;
-    let json = gateway_rest::to_json(shape, &event.encode_to_vec());
-    let json = json.map_err(|fault| broken(&fault.message))?;
-    let mut members: Map<String, Value> =
-        serde_json::from_slice(&json).map_err(|error| broken(&error.to_string()))?;
-    members.remove("digest");
-    let text = serde_json_canonicalizer::to_vec(&members);
-    let text = text.map_err(|error| broken(&error.to_string()))?;
-    Ok(hex::encode(keys::sha256(&text)))
+    Ok(hex::encode(digest::digest(SHAPE, event, &["digest"])?))
 }
 
 /// The event with this id, of that tenant where one is said.
@@ -86,7 +74,7 @@ impl StateEventService for Registry {
         call: Request<ListStateEventsRequest>,
     ) -> Reply<ListStateEventsResponse> {
         let (caller, by) = admitted(call)?;
-        let window = Window::of::<StateEvent>(by.page(), &self.mac)?;
+        let window = Window::of::<StateEvent>(by.page(), &self.keys)?;
         if by.entity_id.is_none() && by.machine_id.is_none() {
             return Err(Error::field("entity_id", "is required, or `machine_id`").into());
         }
@@ -96,7 +84,7 @@ impl StateEventService for Registry {
             Ok::<_, Error>((found, window))
         });
         let (mut state_events, window) = read.await?;
-        let next_page_token = window.cut(&mut state_events, &self.mac);
+        let next_page_token = window.cut(&mut state_events, &self.keys);
         Ok(Response::new(ListStateEventsResponse { state_events, next_page_token }))
     }
 

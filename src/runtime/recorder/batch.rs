@@ -1,4 +1,4 @@
-//! One batch, one transaction: fence, keys, facts, decisions, approval requests.
+//! One batch, one transaction: fence, what is spent, keys, facts, approval requests, decisions.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::{
     entry::{Entry, Outcome, Queued},
+    spend,
     sql::{
         ClaimKeys, Fence, InsertApprovals, InsertBlobs, InsertDecisions, KeepAnswers,
         LapseApprovals, PendingApprovals,
@@ -91,6 +92,8 @@ impl Batches {
             if !self.fenced {
                 outcomes.iter_mut().for_each(|outcome| *outcome = None);
             }
+            let now = self.clock.now();
+            spend::share_out(db, entries, &mut outcomes, now).await?;
             claim_keys(db, entries, &mut outcomes).await?;
             if !fresh.is_empty() {
                 insert_blobs(db, &fresh).await?;
@@ -101,6 +104,7 @@ impl Batches {
                 .filter(|(_, outcome)| outcome.is_none())
                 .map(|(entry, _)| entry)
                 .collect();
+            spend::write(db, &kept, now).await?;
             let approvals = open_approvals(db, &kept, &self.clock).await?;
             if !kept.is_empty() {
                 insert_decisions(db, &kept, &approvals).await?;

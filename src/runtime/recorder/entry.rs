@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use tokio::sync::oneshot;
 
-use crate::evidence::PreparedFacts;
+use crate::{decision::verdict::Claims, evidence::PreparedFacts};
 
 /// Everything that is stored of one decision, and where to say what became of it.
 pub struct Entry {
@@ -30,6 +30,8 @@ pub struct Entry {
     /// The gathered facts, which `facts` names by their digest.
     pub gathered: Arc<PreparedFacts>,
     pub hold: Option<Hold>,
+    /// What the decision spends: it is stored only together with that.
+    pub claims: Claims,
     pub key: Option<Key>,
     /// Commit without waiting for the disk, where the tenant chose so.
     pub relaxed: bool,
@@ -63,6 +65,8 @@ pub enum Outcome {
     Stored { approval_id: Option<String> },
     /// Not stored: the tenant's authority has moved on to this revision. Gather and decide again.
     Stale { revision: i64 },
+    /// Not stored: what it would spend is spent. Look at what is left and decide again.
+    Spent,
     /// Not stored: the idempotency key was taken meanwhile. Look its answer up.
     KeyTaken,
     /// Not stored: the database does not answer, or refused this row.

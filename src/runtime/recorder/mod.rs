@@ -5,6 +5,8 @@
 
 mod batch;
 mod entry;
+mod spend;
+mod spend_sql;
 mod sql;
 
 use std::sync::Arc;

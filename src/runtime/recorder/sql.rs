@@ -275,6 +275,7 @@ macro_rules! run_queries {
         impl<Connection> diesel::RunQueryDsl<Connection> for $statement<'_> {}
     )* };
 }
+pub(super) use run_queries;
 run_queries!(
     Fence,
     ClaimKeys,

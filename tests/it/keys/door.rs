@@ -64,15 +64,14 @@ impl Door {
             .unwrap();
         let keys = place.keys().await;
         let secrets: Arc<dyn Secrets> = Arc::new(Crypto(keys.clone()));
-        let mac = keys.clone();
         let registry = Registry {
             store: place.store.clone(),
             clock: Clock::default(),
-            mac: Arc::new(move |bytes| mac.mac("page", bytes)),
+            keys,
             after_commit: Arc::new(|| Box::pin(async {})),
         };
-        let signing_keys = SigningKeys { registry: registry.clone(), keys: keys.clone() };
-        let api_keys = ApiKeys { registry, secrets: Arc::clone(&secrets), keys };
+        let signing_keys = SigningKeys(registry.clone());
+        let api_keys = ApiKeys { registry, secrets: Arc::clone(&secrets) };
         Self { place, api_keys, signing_keys, secrets }
     }
 

@@ -9,6 +9,7 @@ use agent_authority::{
     clock::Clock,
     error::ErrorCode,
     identity::{Caller, Standing},
+    keys::Keys,
     registry::{Registry, add_services},
 };
 use authority_model::rest::ROUTES;
@@ -55,7 +56,7 @@ impl App {
         let registry = Registry {
             store: database.store(),
             clock: Clock::default(),
-            mac: Arc::new(|bytes| agent_authority::keys::sha256(&[b"secret", bytes].concat())),
+            keys: Keys::ephemeral(Clock::default()).unwrap(),
             after_commit: Arc::new(move || {
                 counted.fetch_add(1, Ordering::Relaxed);
                 Box::pin(async {})

@@ -1,5 +1,7 @@
 //! The decision doors, over every transport, and what they leave on record.
 
+mod approvals;
+mod budgets;
 mod idempotency;
 mod proof;
 mod stops;

@@ -99,7 +99,26 @@ impl TestApp {
             role: role.to_owned(),
             email: format!("{role}@example.org"),
         };
-        self.app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap()
+        self.issue(&holder)
+    }
+
+    /// REST as a certain person of a tenant.
+    pub(crate) fn person(&self, tenant_id: &str, role: &str, email: &str) -> Client {
+        let holder = Holder::Member {
+            tenant_id: tenant_id.to_owned(),
+            role: role.to_owned(),
+            email: email.to_owned(),
+        };
+        self.client(&self.issue(&holder))
+    }
+
+    fn issue(&self, holder: &Holder) -> String {
+        self.app.provider.as_ref().unwrap().issue(holder, TimeDelta::hours(1)).unwrap()
+    }
+
+    /// REST as the owner, with a token made now, where the clock has been moved.
+    pub(crate) fn owner_now(&self) -> Client {
+        self.client(&self.issue(&Holder::Owner { email: "owner@example.org".to_owned() }))
     }
 
     /// REST as the owner.

@@ -1,0 +1,52 @@
+-- What people say of held decisions and of delegations, and what is left of counted bounds.
+
+ALTER TABLE approvals
+    -- How many people have approved so far.
+    ADD COLUMN given integer NOT NULL DEFAULT 0,
+    ADD COLUMN acts jsonb[] NOT NULL DEFAULT '{}',
+    -- The one decision that it was spent on.
+    ADD COLUMN used_by text COLLATE "C",
+    ADD COLUMN updated_at timestamptz NOT NULL DEFAULT now(),
+    ADD CHECK ((state = 'used') = (used_by IS NOT NULL));
+CREATE INDEX approvals_page ON approvals (tenant_id, created_at, id);
+CREATE INDEX approvals_page_all ON approvals (created_at, id);
+CREATE INDEX approvals_due ON approvals (expires_at) WHERE state IN ('pending', 'approved');
+GRANT UPDATE (needed, roles, given, acts, state, updated_at) ON approvals TO authority_tenant;
+GRANT UPDATE (used_by, updated_at) ON approvals TO authority_recorder;
+
+ALTER TABLE delegations
+    -- Who signed its standing approval; each signature's own bytes are in approval_acts.
+    ADD COLUMN standing jsonb[] NOT NULL DEFAULT '{}';
+
+-- One act of one person: the signed text, byte for byte. `about` is an approval or a delegation.
+CREATE TABLE approval_acts (
+    about text COLLATE "C" NOT NULL,
+    -- Issuer and subject: a person stays one, whatever they are called.
+    person text COLLATE "C" NOT NULL,
+    tenant_id text COLLATE "C" NOT NULL,
+    record text NOT NULL,
+    kid text COLLATE "C" NOT NULL,
+    signature bytea NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (about, person)
+);
+CALL append_only('approval_acts');
+REVOKE ALL ON approval_acts FROM authority_recorder;
+
+-- How much of a counted bound is spent, in each fixed window.
+CREATE TABLE counters (
+    tenant_id text COLLATE "C" NOT NULL,
+    -- The delegation or the uses row that is bound.
+    holder_id text COLLATE "C" NOT NULL,
+    counts text COLLATE "C" NOT NULL CHECK (counts IN ('uses', 'amount')),
+    window_seconds integer NOT NULL CHECK (window_seconds > 0),
+    -- Epoch seconds.
+    window_start bigint NOT NULL,
+    used bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, holder_id, counts, window_seconds, window_start)
+);
+CREATE INDEX counters_by_end ON counters ((window_start + window_seconds));
+CALL guard('counters');
+GRANT SELECT ON counters TO authority_tenant;
+GRANT SELECT, DELETE ON counters TO authority_system;
+GRANT SELECT, INSERT, UPDATE (used) ON counters TO authority_recorder;

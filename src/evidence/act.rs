@@ -1,0 +1,66 @@
+//! What a person said of a held question or of a delegation, signed.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::{Error, digest_text};
+use crate::{decision::moment, keys::Signer};
+
+/// `kind` of an approving or declining act.
+pub const ACT_KIND: &str = "svc.approval.act.v1";
+
+/// One act of one person.
+pub struct Act<'a> {
+    pub tenant_id: &'a str,
+    /// The approval or the delegation.
+    pub about: &'a str,
+    /// SHA-256 of what exactly is approved: the question of a held decision, a delegation's terms.
+    pub question: &'a [u8; 32],
+    /// The person: `<iss>|<sub>`.
+    pub by: &'a str,
+    pub role: &'a str,
+    pub verdict: &'a str,
+    pub comment: Option<&'a str>,
+    pub at: DateTime<Utc>,
+}
+
+/// Its signed text.
+pub struct SignedAct {
+    /// RFC 8785.
+    pub record: String,
+    pub kid: Arc<str>,
+    pub signature: [u8; 64],
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    about: &'a str,
+    at: String,
+    by: &'a str,
+    comment: Option<&'a str>,
+    kind: &'static str,
+    question: String,
+    role: &'a str,
+    tenant_id: &'a str,
+    verdict: &'a str,
+}
+
+/// # Errors
+/// When the act does not serialise, which is a fault of this program.
+pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedAct, Error> {
+    let record = serde_json_canonicalizer::to_string(&Text {
+        about: act.about,
+        at: moment::text(act.at),
+        by: act.by,
+        comment: act.comment,
+        kind: ACT_KIND,
+        question: digest_text(act.question),
+        role: act.role,
+        tenant_id: act.tenant_id,
+        verdict: act.verdict,
+    })?;
+    let signature = signer.sign(record.as_bytes());
+    Ok(SignedAct { record, kid: signer.shared_kid(), signature })
+}

@@ -1,0 +1,65 @@
+//! A stored delegation as a fact. What of it cannot be read leaves nothing permitted.
+
+use authority_model::{proto::delegation, wire::Time};
+use serde_json::json;
+
+use super::rows::{ENDED, patterns, window};
+use crate::decision::{
+    bounds::{Bounds, MaxTotalAmount, MaxUses},
+    hours::Hours,
+    levels::{DelegationState, RiskTier},
+    records,
+};
+
+pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
+    let hours = row.hours.as_ref().map(hours);
+    let window = window(row.not_before, row.expires_at);
+    // A bound that cannot be read must not become none: the delegation is out of force.
+    let readable = !matches!(hours, Some(None)) && window.is_some();
+    let state = DelegationState::from_word(&row.state).filter(|_| readable);
+    records::Delegation {
+        version: row.updated_at.map(Time::micros).unwrap_or_default(),
+        state: state.unwrap_or(DelegationState::Revoked),
+        window: window.unwrap_or(ENDED),
+        actions: patterns(&row.actions),
+        can_delegate: row.can_delegate,
+        needs_standing_approval: row.needs_standing_approval,
+        standing: row
+            .standing
+            .into_iter()
+            .map(|act| records::Signature { by: act.by, role: act.role })
+            .collect(),
+        bounds: Bounds {
+            // An amount that cannot be read is none at all: nothing is within it.
+            max_amount: row.max_amount.map(|text| text.parse().unwrap_or_default()),
+            currency: row.currency,
+            max_uses: row.max_uses.map(|limit| MaxUses {
+                count: limit.count.try_into().unwrap_or_default(),
+                window_seconds: limit.window_seconds.try_into().unwrap_or(u32::MAX),
+            }),
+            max_total_amount: row.max_total_amount.map(|limit| MaxTotalAmount {
+                amount: limit.amount.parse().unwrap_or_default(),
+                window_seconds: limit.window_seconds.try_into().unwrap_or(u32::MAX),
+            }),
+            jurisdictions: row.jurisdictions,
+            hours: hours.flatten(),
+            resource_ids: row.resource_ids,
+            workspace_ids: row.workspace_ids,
+            purposes: row.purposes,
+            max_risk_tier: row
+                .max_risk_tier
+                .map(|word| RiskTier::from_word(&word).unwrap_or(RiskTier::Minimal)),
+        },
+        id: row.id,
+        parent_id: row.parent_id,
+        delegator_id: row.delegator_id,
+        delegate_id: row.delegate_id,
+    }
+}
+
+fn hours(row: &delegation::Hours) -> Option<Hours> {
+    let written = json!({
+        "utc_offset": row.utc_offset, "days": row.days, "from": row.from, "to": row.to,
+    });
+    serde_json::from_value(written).ok()
+}

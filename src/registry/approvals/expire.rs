@@ -1,0 +1,33 @@
+//! Requests that waited too long, or were approved and never used.
+
+use std::time::Duration;
+
+use authority_model::schema::approvals;
+
+use super::super::prelude::*;
+use crate::{
+    clock::Clock,
+    store::{self, Scope, Store},
+};
+
+const EVERY: Duration = Duration::from_secs(10);
+
+/// Ends them, now and every ten seconds. Never returns. Whoever looks at a request before looks at
+/// its end, too: this is for those who only read its state.
+pub async fn expire(store: Store, clock: Clock) {
+    loop {
+        let now = clock.now();
+        let scope = Scope { tenant: None, actor: "service".to_owned() };
+        let expired = store.act(&scope, async move |db| {
+            let due = approvals::table
+                .filter(approvals::state.eq_any(["pending", "approved"]))
+                .filter(approvals::expires_at.le(now));
+            let ended = (approvals::state.eq("expired"), approvals::updated_at.eq(now));
+            Ok::<_, store::Error>(diesel::update(due).set(ended).execute(db).await?)
+        });
+        if let Err(error) = expired.await {
+            tracing::warn!(%error, "cannot end approvals that expired");
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+}

@@ -1,0 +1,77 @@
+//! The question of a held decision, judged once more on present authority with its approvals given.
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::approval::Approval,
+    schema::{decisions, tenant_revisions},
+};
+use chrono::{DateTime, Utc};
+
+use super::super::prelude::*;
+use crate::{
+    decision::{
+        self, Draft, Facts,
+        facts::{Approval as Given, Signature},
+        levels::ApprovalState,
+        verdict::ApprovalsNeeded,
+    },
+    evidence,
+    graph::Graph,
+    spending::Wanted,
+};
+
+/// What comes of it.
+pub(super) enum Judgement {
+    /// The approval would be taken.
+    Ready,
+    /// Present authority asks for more people.
+    More(ApprovalsNeeded),
+    /// It would be denied, however many approve.
+    Void,
+}
+
+pub(super) async fn judge(
+    db: &mut Db,
+    graph: &Graph,
+    approval: &Approval,
+    given: Vec<Signature>,
+    now: DateTime<Utc>,
+) -> Result<Judgement, Error> {
+    let (record, context): (Vec<u8>, Vec<u8>) = decisions::table
+        .find(&approval.decision_id)
+        .select((decisions::record, decisions::context))
+        .first(db)
+        .await?;
+    let held = evidence::sealed::request(&record, &context)?;
+    let cited = Some(approval.id.clone());
+    let asked = Draft { approval_id: cited, explain: false, ..held.into_draft() };
+    let asked = decision::Request::new(asked)
+        .map_err(|_| evidence::Error::Unreadable("a stored request"))?;
+    let revision: Option<i64> = tenant_revisions::table
+        .find(&approval.tenant_id)
+        .select(tenant_revisions::revision)
+        .first(db)
+        .await
+        .optional()?;
+    let cell = graph.tenant_at(&approval.tenant_id, revision.unwrap_or_default()).await?;
+    let gathered = cell.map(|cell| cell.read().gather(&asked)).unwrap_or_default();
+    let mut facts = Facts::new(Arc::new(gathered));
+    if let Some(wanted) = Wanted::of(&asked, &facts.gathered, now).map_err(evidence::Error::from)? {
+        (facts.spent, _) = wanted.read(db).await?;
+    }
+    facts.approval = Some(Given {
+        id: approval.id.clone(),
+        state: ApprovalState::Approved,
+        same_question: true,
+        given,
+        expires_at: approval.expires_at.and_then(|end| end.moment()).unwrap_or(now),
+    });
+    let verdict = decision::decide(&asked, &facts, now);
+    Ok(match verdict.approvals_needed {
+        Some(needed) => Judgement::More(needed),
+        None if verdict.decision == decision::Decision::Deny => Judgement::Void,
+        // Held for something that no approval meets: it is met as far as people can.
+        None => Judgement::Ready,
+    })
+}

@@ -1,0 +1,179 @@
+//! Approvals: the requests that held decisions open, and what people say of them.
+//!
+//! A request is made by the recorder, in the transaction of the decision that it holds. Here people
+//! act on it (`act.rs`); with the last approval needed the question is judged once more
+//! (`judge.rs`). Nothing here permits anything: the one allow is that of the call that cites it.
+
+mod act;
+mod expire;
+mod judge;
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::approval::{approval_service_server::ApprovalService, *},
+    record::{Asks, Named},
+    schema::approvals,
+    validate::Validate,
+    wire::Time,
+};
+use chrono::{DateTime, Utc};
+
+pub(super) use act::{Said, Terms, make as act};
+pub use expire::expire;
+
+use super::{
+    flow::{admitted, changeable, found},
+    once::Key,
+    prelude::*,
+    version::IfMatch,
+};
+use crate::{decision::verdict::ApprovalsNeeded, graph::Graph, spending};
+use judge::Judgement;
+
+const PENDING: &str = "pending";
+
+/// The service of approvals.
+#[derive(Clone)]
+pub struct Approvals {
+    pub registry: Registry,
+    pub graph: Arc<Graph>,
+}
+
+impl Row for Approval {
+    type List = ListApprovalsRequest;
+    const FIRST_STATE: &'static str = PENDING;
+    const FINAL: &'static [&'static str] = &["used", "declined", "expired", "void"];
+
+    queries!(approvals);
+}
+
+fn filtered(by: &ListApprovalsRequest) -> approvals::BoxedQuery<'_, Pg> {
+    let mut query = approvals::table.into_boxed();
+    if let Some(subject) = &by.subject {
+        query = query.filter(approvals::subject.eq(subject));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl ApprovalService for Approvals {
+    async fn list_approvals(
+        &self,
+        call: Request<ListApprovalsRequest>,
+    ) -> Reply<ListApprovalsResponse> {
+        self.registry.list(call).await
+    }
+
+    async fn get_approval(&self, call: Request<GetApprovalRequest>) -> Reply<Approval> {
+        self.registry.get(call).await
+    }
+
+    async fn approve_approval(&self, call: Request<ApproveApprovalRequest>) -> Reply<Approval> {
+        let said = Said::Approve(call.get_ref().comment.clone());
+        self.act(call, said).await
+    }
+
+    async fn decline_approval(&self, call: Request<DeclineApprovalRequest>) -> Reply<Approval> {
+        let said = Said::Decline(call.get_ref().reason.clone());
+        self.act(call, said).await
+    }
+}
+
+impl Approvals {
+    /// One person's act: the request is locked, so that acts take turns.
+    async fn act<Q>(&self, call: Request<Q>, said: Said) -> Reply<Approval>
+    where
+        Q: Asks + Named + Validate,
+    {
+        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (caller, request) = admitted(call)?;
+        let (id, by) = (request.id().to_owned(), caller.clone());
+        let (signer, graph) = (self.registry.keys.clone(), Arc::clone(&self.graph));
+        let clock = self.registry.clock.clone();
+        let acted = self.registry.once(&caller, key, async move |db| {
+            let mut row = found(Approval::lock(db, by.tenant(), &id).await, &id)?;
+            if_match.check(&row)?;
+            // Read only now: whoever waited for the row may have waited past its end.
+            let now = clock.now();
+            open(&row, now)?;
+            let terms = Terms {
+                tenant_id: &row.tenant_id,
+                about: &row.id,
+                actor_id: &row.subject,
+                question: question(db, &row.id).await?,
+            };
+            let acts = &row.acts;
+            let act = act(db, &by, &signer, terms, acts, &said, now).await?;
+            row.acts.push(act);
+            row.state = match said {
+                Said::Decline(_) => "declined".to_owned(),
+                Said::Approve(_) => approved(db, &graph, &mut row, now).await?,
+            };
+            Ok::<_, Error>(save(db, &row, now).await?)
+        });
+        Ok(acted.await?.tagged())
+    }
+}
+
+/// Refuses a request that no longer waits.
+fn open(row: &Approval, now: DateTime<Utc>) -> Result<(), Error> {
+    changeable(row)?;
+    if row.state != PENDING {
+        return Err(Error::NotAllowed(format!("the request is {} already", row.state)));
+    }
+    if row.expires_at.is_none_or(|end| end <= now.into()) {
+        return Err(Error::NotAllowed("the request has expired".to_owned()));
+    }
+    Ok(())
+}
+
+async fn question(db: &mut Db, id: &str) -> QueryResult<[u8; 32]> {
+    let digest: Vec<u8> =
+        approvals::table.find(id).select(approvals::request_digest).first(db).await?;
+    digest.try_into().map_err(|_| diesel::result::Error::NotFound)
+}
+
+/// The state after one more approval. Whom present authority asks for besides, it waits for.
+async fn approved(
+    db: &mut Db,
+    graph: &Graph,
+    row: &mut Approval,
+    now: DateTime<Utc>,
+) -> Result<String, Error> {
+    let given = spending::given(&row.acts);
+    row.given = i32::try_from(given.len()).unwrap_or(i32::MAX);
+    let needed = ApprovalsNeeded {
+        count: u32::try_from(row.needed).unwrap_or(u32::MAX),
+        roles: row.roles.clone(),
+    };
+    if !needed.is_met_by(&given) {
+        return Ok(PENDING.to_owned());
+    }
+    let state = match judge::judge(db, graph, row, given, now).await? {
+        Judgement::Ready => "approved",
+        Judgement::Void => "void",
+        Judgement::More(needed) => {
+            row.needed = i32::try_from(needed.count).unwrap_or(i32::MAX);
+            row.roles = needed.roles;
+            PENDING
+        }
+    };
+    Ok(state.to_owned())
+}
+
+async fn save(db: &mut Db, row: &Approval, now: DateTime<Utc>) -> QueryResult<Approval> {
+    diesel::update(approvals::table.find(&row.id))
+        .filter(approvals::tenant_id.eq(&row.tenant_id))
+        .set((
+            approvals::state.eq(&row.state),
+            approvals::acts.eq(&row.acts),
+            approvals::given.eq(row.given),
+            approvals::needed.eq(row.needed),
+            approvals::roles.eq(&row.roles),
+            approvals::updated_at.eq(Time::from(now)),
+        ))
+        .returning(Approval::as_returning())
+        .get_result(db)
+        .await
+}

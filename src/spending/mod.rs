@@ -1,0 +1,146 @@
+//! What an allow spends: the approval that it cites, and what is left of counted bounds.
+//!
+//! Both change from call to call, so they stand in no graph: they are read from the database before
+//! deciding, and claimed in the transaction of the decision's record, which is where they are
+//! judged. What was read is thus never more than a good guess, and an approval or the last of a
+//! budget is spent once however many ask for it at the same time.
+
+mod forget;
+
+use std::collections::BTreeMap;
+
+use authority_model::{
+    proto::approval::ApprovalAct,
+    schema::{approvals, counters},
+    wire::Time,
+};
+use chrono::{DateTime, Utc};
+use diesel::{QueryResult, prelude::*};
+use diesel_async::RunQueryDsl;
+
+pub use forget::forget;
+
+use crate::{
+    decision::{
+        Gathered, Request, counters_needed,
+        facts::{Approval, CounterKey, Counts, Signature, Spent},
+        levels::ApprovalState,
+    },
+    keys,
+    store::Db,
+};
+
+/// The word of an act that approves.
+pub const APPROVE: &str = "approve";
+
+/// The digest of the very question that an approval is for.
+///
+/// # Errors
+/// When the request does not serialise, which is a fault of this program.
+pub fn question(request: &Request) -> Result<[u8; 32], serde_json::Error> {
+    Ok(keys::sha256(&serde_json_canonicalizer::to_vec(&request.question())?))
+}
+
+/// Who approved, of what was said.
+pub fn given(acts: &[ApprovalAct]) -> Vec<Signature> {
+    let approving = acts.iter().filter(|act| act.verdict == APPROVE);
+    approving.map(|act| Signature { by: act.by.clone(), role: act.role.clone() }).collect()
+}
+
+/// What must be read before a request can be decided.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    tenant_id: String,
+    counters: Vec<CounterKey>,
+    /// The approval cited, and the question that it must be for.
+    approval: Option<(String, [u8; 32])>,
+}
+
+impl Wanted {
+    /// None for most requests: nothing counts them, and they cite nothing.
+    ///
+    /// # Errors
+    /// When the request does not serialise.
+    pub fn of(
+        request: &Request,
+        gathered: &Gathered,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Self>, serde_json::Error> {
+        let counters = counters_needed(gathered, at);
+        let approval = match &request.approval_id {
+            Some(id) => Some((id.clone(), question(request)?)),
+            None => None,
+        };
+        let nothing = counters.is_empty() && approval.is_none();
+        let tenant_id = request.tenant_id.clone();
+        Ok((!nothing).then_some(Self { tenant_id, counters, approval }))
+    }
+
+    /// What the counters stand at, and the approval as far as it resolves in the tenant.
+    pub async fn read(&self, db: &mut Db) -> QueryResult<(Spent, Option<Approval>)> {
+        let spent = self.spent(db).await?;
+        let Some((id, question)) = &self.approval else { return Ok((spent, None)) };
+        let row: Option<Row> = approvals::table
+            .filter(approvals::tenant_id.eq(&self.tenant_id).and(approvals::id.eq(id)))
+            .select(Row::as_select())
+            .first(db)
+            .await
+            .optional()?;
+        let approval = row.and_then(|row| {
+            Some(Approval {
+                id: id.clone(),
+                state: ApprovalState::from_word(&row.state)?,
+                same_question: row.request_digest == question,
+                given: given(&row.acts),
+                expires_at: row.expires_at.moment()?,
+            })
+        });
+        Ok((spent, approval))
+    }
+
+    async fn spent(&self, db: &mut Db) -> QueryResult<Spent> {
+        let mut used: BTreeMap<CounterKey, i64> =
+            self.counters.iter().map(|key| (key.clone(), 0)).collect();
+        if used.is_empty() {
+            return Ok(Spent(used));
+        }
+        let holders: Vec<&str> = self.counters.iter().map(|key| key.holder_id.as_str()).collect();
+        let starts: Vec<i64> = self.counters.iter().map(|key| key.window_start).collect();
+        let rows: Vec<(String, String, i32, i64, i64)> = counters::table
+            .filter(counters::tenant_id.eq(&self.tenant_id))
+            .filter(counters::holder_id.eq_any(holders))
+            .filter(counters::window_start.eq_any(starts))
+            .select((
+                counters::holder_id,
+                counters::counts,
+                counters::window_seconds,
+                counters::window_start,
+                counters::used,
+            ))
+            .load(db)
+            .await?;
+        for (holder_id, counts, window, window_start, count) in rows {
+            let counts = Counts::from_word(&counts);
+            let window = u32::try_from(window).ok();
+            let key = counts.zip(window).map(|(counts, window_seconds)| CounterKey {
+                holder_id,
+                counts,
+                window_seconds,
+                window_start,
+            });
+            if let Some(place) = key.and_then(|key| used.get_mut(&key)) {
+                *place = count;
+            }
+        }
+        Ok(Spent(used))
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = approvals, check_for_backend(diesel::pg::Pg))]
+struct Row {
+    state: String,
+    request_digest: Vec<u8>,
+    acts: Vec<ApprovalAct>,
+    expires_at: Time,
+}

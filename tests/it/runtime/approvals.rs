@@ -1,0 +1,250 @@
+//! Holding and approving: who may, how many, and the one allow that comes of it.
+
+use chrono::TimeDelta;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{asking, demo};
+use crate::support::{Client, TestApp, Wishes};
+
+const TENANT: &str = "svc:tenant:acme";
+
+/// A held payment: its decision.
+async fn held(client: &Client, amount: f64) -> Value {
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
+    assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
+    answer
+}
+
+fn approval(held: &Value) -> String {
+    held["approval_id"].as_str().unwrap().to_owned()
+}
+
+async fn act(client: &Client, id: &str, verb: &str, body: Value) -> (u16, Value) {
+    let (status, answer) = client.post(&format!("/api/v1/app/approvals/{id}/{verb}"), body).await;
+    (status, if status == 200 { answer["approval"].clone() } else { answer })
+}
+
+async fn state(app: &TestApp, id: &str) -> Value {
+    app.owner().get(&format!("/api/v1/approvals/{id}")).await.1["approval"].clone()
+}
+
+fn citing(amount: f64, id: &str) -> Value {
+    let mut ask = asking(amount, "DE");
+    ask["approval_id"] = json!(id);
+    ask
+}
+
+/// A policy that holds refunds for two people, one of them from legal by the gate's own rule.
+async fn two_people(app: &TestApp, cedar: &str) {
+    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two people",
+                        "cedar": cedar});
+    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
+    assert_eq!(status, 201, "{made:#}");
+}
+
+const FOUR_EYES: &str = "@id(\"four-eyes\")\n@reason(\"approval_threshold_breach\")\n\
+    @decision(\"require_approval\")\n@approvals(\"2\")\nforbid (principal, action, resource);\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approved_question_is_allowed_once() {
+    let (app, client, _) = demo().await;
+    let first = held(&client, 25_000.0).await;
+    let id = approval(&first);
+    let approver = app.person(TENANT, "approver", "ann@example.org");
+    let (status, found) = approver.get("/api/v1/app/approvals?state=pending").await;
+    assert_eq!((status, &found["approvals"][0]["id"]), (200, &json!(id)), "{found:#}");
+    let (status, approved) = act(&approver, &id, "approve", json!({"comment": "checked"})).await;
+    assert_eq!((status, &approved["state"]), (200, &json!("approved")), "{approved:#}");
+    let said = &approved["acts"][0];
+    assert_eq!((&said["role"], &said["comment"]), (&json!("approver"), &json!("checked")));
+    proven(&app, &approved).await;
+    // Not for another question, and not for another's.
+    let (_, other) = client.post("/api/v1/runtime/evaluate", citing(25_001.0, &id)).await;
+    assert_eq!(other["decision"], "require_approval", "{other:#}");
+    let calls = (0..16).map(|_| client.post("/api/v1/runtime/evaluate", citing(25_000.0, &id)));
+    let answers = join_all(calls).await;
+    let allowed: Vec<_> = answers.iter().filter(|(_, a)| a["decision"] == "allow").collect();
+    assert_eq!(allowed.len(), 1, "{answers:#?}");
+    let used = state(&app, &id).await;
+    assert_eq!((&used["state"], &used["used_by"]), (&json!("used"), &allowed[0].1["decision_id"]));
+    let held_id = first["decision_id"].as_str().unwrap();
+    let (_, shown) = client.get(&format!("/v1/decisions/{held_id}")).await;
+    assert_eq!(shown["approval_state"], "used");
+    let (status, late) =
+        app.owner().post(&format!("/api/v1/approvals/{id}/approve"), json!({})).await;
+    assert_eq!((status, &late["error"]), (409, &json!("record_is_final")), "{late:#}");
+}
+
+/// Each act is signed: the signature is the service's own, over the text that is shown.
+async fn proven(app: &TestApp, approval: &Value) {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    for act in approval["acts"].as_array().unwrap() {
+        let text = act["record"].as_str().unwrap();
+        let signature = STANDARD.decode(act["signature"].as_str().unwrap()).unwrap();
+        let kid = act["kid"].as_str().unwrap();
+        app.app.keys.verify(kid, text.as_bytes(), &signature).unwrap();
+        let said: Value = serde_json::from_str(text).unwrap();
+        assert_eq!((&said["about"], &said["by"]), (&approval["id"], &act["by"]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_spend_an_approval_once() {
+    let (app, client, _) = demo().await;
+    let beside = app.beside(Wishes::default()).await;
+    let id = approval(&held(&client, 30_000.0).await);
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    assert_eq!(act(&ann, &id, "approve", json!({})).await.0, 200);
+    let there = beside.client(&client.token);
+    let calls = (0..40).map(|n| {
+        let node = if n % 2 == 0 { &client } else { &there };
+        node.post("/api/v1/runtime/evaluate", citing(30_000.0, &id))
+    });
+    let answers = join_all(calls).await;
+    assert!(answers.iter().all(|(status, _)| *status == 200), "{answers:#?}");
+    let allowed = answers.iter().filter(|(_, answer)| answer["decision"] == "allow").count();
+    assert_eq!(allowed, 1, "{answers:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_not_approve_does_not() {
+    let (app, client, _) = demo().await;
+    let id = approval(&held(&client, 25_000.0).await);
+    let path = format!("/api/v1/app/approvals/{id}/approve");
+    // A key, a member without the role, another tenant's approver, nobody.
+    assert_eq!(client.post(&path, json!({})).await.0, 403);
+    let member = app.person(TENANT, "member", "mo@example.org");
+    assert_eq!(member.post(&path, json!({})).await.0, 403);
+    let stranger = app.person("svc:tenant:other", "approver", "eve@example.org");
+    assert!([403, 404].contains(&stranger.post(&path, json!({})).await.0));
+    assert_eq!(app.client("").post(&path, json!({})).await.0, 401);
+    // The human whom the agent belongs to.
+    let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Owner",
+                        "external_subject": "dev|boss@example.org"});
+    let (_, made) = app.owner().post("/api/v1/principals", person).await;
+    let agent = "svc:agent:acme:invoice-bot";
+    let (status, changed) = app
+        .owner()
+        .patch(
+            &format!("/api/v1/principals/{agent}"),
+            json!({"owner_principal_id": made["principal"]["id"]}),
+        )
+        .await;
+    assert_eq!(status, 200, "{changed:#}");
+    let boss = app.person(TENANT, "approver", "boss@example.org");
+    let (status, refused) = boss.post(&path, json!({})).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("approver_not_eligible")), "{refused:#}");
+    assert_eq!(state(&app, &id).await["given"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_are_two_different_people() {
+    let (app, client, _) = demo().await;
+    two_people(&app, FOUR_EYES).await;
+    let id = approval(&held(&client, 25_000.0).await);
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    let (_, once) = act(&ann, &id, "approve", json!({})).await;
+    assert_eq!(
+        (&once["state"], &once["given"], &once["needed"]),
+        (&json!("pending"), &json!(1), &json!(2))
+    );
+    let (status, again) = act(&ann, &id, "approve", json!({})).await;
+    assert_eq!((status, &again["error"]), (409, &json!("approver_not_eligible")));
+    let (status, no) = act(&ann, &id, "decline", json!({"reason": "changed my mind"})).await;
+    assert_eq!((status, &no["error"]), (409, &json!("approver_not_eligible")));
+    // Both at the same time: one of them is the second.
+    let (bob, eve) = (
+        app.person(TENANT, "legal", "bob@example.org"),
+        app.person(TENANT, "admin", "eve@example.org"),
+    );
+    let ((one, _), (other, _)) =
+        tokio::join!(act(&bob, &id, "approve", json!({})), act(&eve, &id, "approve", json!({})));
+    assert_eq!([one.min(other), one.max(other)], [200, 409]);
+    assert_eq!(state(&app, &id).await["state"], "approved");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_no_ends_it_and_asking_again_opens_another() {
+    let (app, client, _) = demo().await;
+    let id = approval(&held(&client, 25_000.0).await);
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    assert_eq!(act(&ann, &id, "decline", json!({})).await.0, 400, "a reason is required");
+    let (_, declined) = act(&ann, &id, "decline", json!({"reason": "too much"})).await;
+    assert_eq!((&declined["state"], &declined["given"]), (&json!("declined"), &json!(0)));
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", citing(25_000.0, &id)).await;
+    assert_eq!(answer["decision"], "require_approval");
+    assert_ne!(answer["approval_id"], json!(id));
+}
+
+/// What was permitted when it was held may no longer be when the last approval comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_of_what_is_no_longer_permitted_is_void() {
+    let (app, client, delegation) = demo().await;
+    let id = approval(&held(&client, 25_000.0).await);
+    let revoke = format!("/api/v1/delegations/{delegation}/revoke");
+    assert_eq!(app.owner().post(&revoke, json!({"reason": "over"})).await.0, 200);
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    let (_, void) = act(&ann, &id, "approve", json!({})).await;
+    assert_eq!(void["state"], "void", "{void:#}");
+}
+
+/// Between the first approval and the last more people came to be needed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn present_authority_may_ask_for_more_people() {
+    let (app, client, _) = demo().await;
+    let id = approval(&held(&client, 25_000.0).await);
+    two_people(&app, FOUR_EYES).await;
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    let (_, more) = act(&ann, &id, "approve", json!({})).await;
+    assert_eq!((&more["state"], &more["needed"]), (&json!("pending"), &json!(2)), "{more:#}");
+    let bob = app.person(TENANT, "approver", "bob@example.org");
+    assert_eq!(act(&bob, &id, "approve", json!({})).await.1["state"], "approved");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_expires() {
+    let clock = agent_authority::clock::Clock::fixed(chrono::Utc::now());
+    let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
+    let client = app.client(&app.demo().await.api_key);
+    let id = approval(&held(&client, 25_000.0).await);
+    clock.advance(TimeDelta::hours(25));
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    let (status, late) = act(&ann, &id, "approve", json!({})).await;
+    assert_eq!(status, 409, "{late:#}");
+    tokio::time::timeout(std::time::Duration::from_secs(30), async {
+        let owner = app.owner_now();
+        while owner.get(&format!("/api/v1/approvals/{id}")).await.1["approval"]["state"]
+            != "expired"
+        {
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standing_approval_serves_one_delegation() {
+    let (app, client, delegation) = demo().await;
+    let mut ask = asking(100.0, "DE");
+    ask["delegation_id"] = json!(delegation);
+    ask["action_declaration"] = json!({"effect_class": "financial", "reversibility": "irreversible", "rollback_available": false});
+    ask["action_risk_classification"] =
+        json!({"risk_tier": "high", "required_oversight_mode": "two_person"});
+    let asked = async || client.post("/api/v1/runtime/evaluate", ask.clone()).await.1;
+    let before = asked().await;
+    assert_eq!(before["reason_code"], "oversight_required", "{before:#}");
+    let path = format!("/api/v1/app/delegations/{delegation}/approve");
+    for (email, decision) in [("ann@example.org", "require_approval"), ("bob@example.org", "allow")]
+    {
+        let (status, signed) =
+            app.person(TENANT, "approver", email).post(&path, json!({"comment": "all year"})).await;
+        assert_eq!(status, 200, "{signed:#}");
+        assert_eq!(asked().await["decision"], decision);
+    }
+    let (status, twice) =
+        app.person(TENANT, "approver", "bob@example.org").post(&path, json!({})).await;
+    assert_eq!((status, &twice["error"]), (409, &json!("approver_not_eligible")));
+    assert_eq!(client.post(&path, json!({})).await.0, 403, "never by a key");
+}

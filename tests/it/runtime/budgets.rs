@@ -1,0 +1,100 @@
+//! Counted bounds: what is allowed in all never passes them, however many ask at the same time.
+
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+
+use super::{asking, demo};
+use crate::support::{Client, TestApp, Wishes};
+
+const TENANT: &str = "svc:tenant:acme";
+
+/// A delegation like the demonstration's, with further bounds; its id.
+async fn lent(app: &TestApp, delegation: &str, bounds: Value) -> String {
+    let (_, first) = app.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
+    let first = &first["delegation"];
+    let mut body = json!({"tenant_id": TENANT, "actions": ["payment.*"], "currency": "EUR",
+                          "delegator_id": first["delegator_id"], "delegate_id": first["delegate_id"]});
+    for (member, value) in bounds.as_object().unwrap() {
+        body[member] = value.clone();
+    }
+    let (status, made) = app.owner().post("/api/v1/delegations", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    made["delegation"]["id"].as_str().unwrap().to_owned()
+}
+
+fn under(delegation: &str, amount: f64) -> Value {
+    let mut ask = asking(amount, "DE");
+    ask["delegation_id"] = json!(delegation);
+    ask
+}
+
+/// How many of `times` are allowed, asked over these nodes at once; all others are refused.
+async fn allowed(nodes: &[&Client], ask: &Value, times: usize) -> usize {
+    let calls =
+        (0..times).map(|n| nodes[n % nodes.len()].post("/api/v1/runtime/evaluate", ask.clone()));
+    let answers: Vec<(u16, Value)> = stream::iter(calls).buffer_unordered(100).collect().await;
+    for (status, answer) in &answers {
+        assert_eq!(*status, 200, "{answer:#}");
+        let refused = answer["reason_code"] == "constraint_exceeded";
+        assert!(refused || answer["decision"] == "allow", "{answer:#}");
+    }
+    answers.iter().filter(|(_, answer)| answer["decision"] == "allow").count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_budget_for_a_hundred_allows_a_hundred_of_five_hundred() {
+    let (app, client, delegation) = demo().await;
+    let beside = app.beside(Wishes::default()).await;
+    let bounds = json!({"max_uses": {"count": 100, "window_seconds": 86400}});
+    let lent = lent(&app, &delegation, bounds).await;
+    let there = beside.client(&client.token);
+    assert_eq!(allowed(&[&client, &there], &under(&lent, 1.0), 500).await, 100);
+    assert_eq!(allowed(&[&client], &under(&lent, 1.0), 3).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sum_of_amounts_is_spent_to_its_last_part() {
+    let (app, client, delegation) = demo().await;
+    let bounds = json!({"max_total_amount": {"amount": "100.00", "window_seconds": 86400}});
+    let lent = lent(&app, &delegation, bounds).await;
+    assert_eq!(allowed(&[&client], &under(&lent, 33.3), 40).await, 3);
+    assert_eq!(allowed(&[&client], &under(&lent, 0.05), 4).await, 2);
+    assert_eq!(allowed(&[&client], &under(&lent, 0.0001), 1).await, 0);
+}
+
+/// A child spends its parents' budget too, and a refusal spends nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_ancestor_counts() {
+    let (app, client, delegation) = demo().await;
+    let bounds = json!({"can_delegate": true, "max_uses": {"count": 3, "window_seconds": 86400}});
+    let parent = lent(&app, &delegation, bounds).await;
+    let (_, read) = app.owner().get(&format!("/api/v1/delegations/{parent}")).await;
+    let child = json!({"tenant_id": TENANT, "actions": ["payment.execute"], "parent_id": parent,
+                       "delegator_id": read["delegation"]["delegate_id"], "currency": "EUR",
+                       "delegate_id": "svc:agent:acme:support-bot",
+                       "max_uses": {"count": 2, "window_seconds": 86400}});
+    let (status, made) = app.owner().post("/api/v1/delegations", child).await;
+    assert_eq!(status, 201, "{made:#}");
+    let mut ask = under(made["delegation"]["id"].as_str().unwrap(), 1.0);
+    ask["subject"] = json!("svc:agent:acme:support-bot");
+    assert_eq!(allowed(&[&client], &ask, 5).await, 2);
+    assert_eq!(allowed(&[&client], &under(&parent, 1.0), 5).await, 1);
+}
+
+/// The same call again, under its key, is answered again and spends nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeated_call_is_counted_once() {
+    let (app, client, delegation) = demo().await;
+    let bounds = json!({"max_uses": {"count": 1, "window_seconds": 86400}});
+    let lent = lent(&app, &delegation, bounds).await;
+    for _ in 0..3 {
+        let keyed = client.call(
+            "POST",
+            "/api/v1/runtime/evaluate",
+            Some(under(&lent, 1.0)),
+            &[("idempotency-key", "pay-1")],
+        );
+        assert_eq!(keyed.await.1["decision"], "allow");
+    }
+    assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
+}
