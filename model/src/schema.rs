@@ -157,6 +157,21 @@ diesel::table! {
 }
 
 diesel::table! {
+    decision_reports (decision_id) {
+        decision_id -> Text,
+        tenant_id -> Text,
+        outcome -> Text,
+        at -> Timestamptz,
+        detail -> Nullable<Text>,
+        reported_by -> Text,
+        record -> Text,
+        kid -> Text,
+        signature -> Bytea,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     decisions (id) {
         id -> Text,
         tenant_id -> Text,
@@ -228,6 +243,19 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    evidence_packs (id) {
+        id -> Text,
+        tenant_id -> Text,
+        decision_id -> Text,
+        epoch -> Int4,
+        log_index -> Int8,
+        body -> Bytea,
+        proof -> Text,
+        sealed_at -> Timestamptz,
     }
 }
 
@@ -317,6 +345,28 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    log_heads (tenant_id, epoch) {
+        tenant_id -> Text,
+        epoch -> Int4,
+        origin -> Text,
+        size -> Int8,
+        root -> Bytea,
+        checkpoint -> Text,
+        signed_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    log_nodes (tenant_id, epoch, level, index) {
+        tenant_id -> Text,
+        epoch -> Int4,
+        level -> Int2,
+        index -> Int8,
+        hash -> Bytea,
     }
 }
 
@@ -479,6 +529,18 @@ diesel::table! {
         valid_from -> Timestamptz,
         valid_to -> Nullable<Timestamptz>,
         body -> Nullable<Jsonb>,
+    }
+}
+
+diesel::table! {
+    replay_proofs (id) {
+        id -> Text,
+        tenant_id -> Text,
+        evidence_id -> Text,
+        mode -> Text,
+        result -> Text,
+        body -> Bytea,
+        created_at -> Timestamptz,
     }
 }
 
@@ -674,6 +736,7 @@ diesel::table! {
         created_by -> Text,
         updated_at -> Timestamptz,
         deleted_at -> Nullable<Timestamptz>,
+        auto_seal -> Bool,
     }
 }
 

@@ -1,0 +1,83 @@
+-- Evidence: each tenant's transparency log, the packs sealed into it, and what was said of decisions
+-- afterwards.
+
+ALTER TABLE tenants
+    -- Seal each decision soon after it was made.
+    ADD COLUMN auto_seal boolean NOT NULL DEFAULT false;
+
+-- Where each log stands. A log that was found to lie behind what was signed of it (a database that
+-- was restored) is left as it is, and the next epoch begins, under an origin of its own.
+CREATE TABLE log_heads (
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    epoch integer NOT NULL CHECK (epoch > 0),
+    origin text COLLATE "C" NOT NULL UNIQUE,
+    size bigint NOT NULL CHECK (size >= 0),
+    root bytea NOT NULL CHECK (length(root) = 32),
+    -- The C2SP checkpoint that was signed last.
+    checkpoint text NOT NULL,
+    signed_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, epoch)
+);
+CALL guard('log_heads');
+GRANT SELECT, INSERT, UPDATE ON log_heads TO authority_tenant, authority_system;
+
+-- The Merkle tree's complete subtrees (RFC 6962): level 0 holds the hashes of the leaves.
+CREATE TABLE log_nodes (
+    tenant_id text COLLATE "C" NOT NULL,
+    epoch integer NOT NULL,
+    level smallint NOT NULL CHECK (level BETWEEN 0 AND 62),
+    index bigint NOT NULL CHECK (index >= 0),
+    hash bytea NOT NULL CHECK (length(hash) = 32),
+    PRIMARY KEY (tenant_id, epoch, level, index),
+    FOREIGN KEY (tenant_id, epoch) REFERENCES log_heads
+);
+CALL append_only('log_nodes');
+
+CREATE TABLE evidence_packs (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    decision_id text COLLATE "C" NOT NULL UNIQUE,
+    epoch integer NOT NULL,
+    log_index bigint NOT NULL,
+    -- The leaf: the pack without its `log`, in RFC 8785 form.
+    body bytea NOT NULL,
+    -- C2SP tlog-proof, as it was at sealing.
+    proof text NOT NULL,
+    sealed_at timestamptz NOT NULL,
+    UNIQUE (tenant_id, epoch, log_index),
+    FOREIGN KEY (tenant_id, epoch) REFERENCES log_heads
+);
+CREATE INDEX evidence_packs_of_tenant ON evidence_packs (tenant_id, sealed_at);
+CALL append_only('evidence_packs');
+
+-- What came of replaying, signed.
+CREATE TABLE replay_proofs (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    evidence_id text COLLATE "C" NOT NULL REFERENCES evidence_packs,
+    mode text NOT NULL,
+    result text NOT NULL CHECK (result IN ('match', 'mismatch', 'indeterminate')),
+    -- RFC 8785, its signature within.
+    body bytea NOT NULL,
+    created_at timestamptz NOT NULL
+);
+CREATE INDEX replay_proofs_of_evidence ON replay_proofs (evidence_id, created_at);
+CALL append_only('replay_proofs');
+
+-- What came of what was permitted, as the agent tells it; once.
+CREATE TABLE decision_reports (
+    decision_id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    outcome text NOT NULL CHECK (outcome IN ('executed', 'failed', 'abandoned')),
+    -- When it happened.
+    at timestamptz NOT NULL,
+    detail text,
+    reported_by text NOT NULL,
+    -- The signed text (RFC 8785), with the digest of the decision's record in it.
+    record text NOT NULL,
+    kid text COLLATE "C" NOT NULL,
+    signature bytea NOT NULL,
+    created_at timestamptz NOT NULL
+);
+CALL append_only('decision_reports');
+REVOKE ALL ON log_nodes, evidence_packs, replay_proofs, decision_reports FROM authority_recorder;

@@ -1,0 +1,210 @@
+//! Checkpoints: a log's size and root as a signed note, and the key that signs it as a text.
+//!
+//! The formats are C2SP's `signed-note` and `tlog-checkpoint`, with Ed25519 (signature type 1). Of
+//! what these leave open, only the plainest is read: a checkpoint has no extension lines, and its
+//! log signs it once, under its origin. Making and checking the signature itself is the caller's.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+
+use super::tree::Hash;
+use crate::keys::sha256;
+
+/// How many signatures a note may have: the log's, and its witnesses'. C2SP asks for a limit, of at
+/// least 16.
+pub const MAX_SIGNATURES: usize = 32;
+
+/// C2SP's number of Ed25519 among the types of signatures.
+const ED25519: u8 = 1;
+
+/// What begins a signature's line: an em dash and a space.
+const DASH: &str = "\u{2014} ";
+
+/// What is wrong with a note, a checkpoint or a key.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Error {
+    #[error("a log's origin is empty, or has a space, a plus or a control character")]
+    Origin,
+    #[error("the note has no empty line between its text and its signatures")]
+    NoSignatures,
+    #[error("the note does not end with its last signature's newline")]
+    Unended,
+    #[error("the checkpoint is not the three lines origin, size and root")]
+    Lines,
+    #[error("the checkpoint's size is no decimal number, or too large")]
+    Size,
+    #[error("the checkpoint's root is not the canonical base64 of 32 bytes")]
+    Root,
+    #[error("a line of the signatures is not a dash, a name and a signature in canonical base64")]
+    SignatureLine,
+    #[error("the note has more than {MAX_SIGNATURES} signatures")]
+    TooManySignatures,
+    #[error("the log itself, `{0}`, did not sign the note")]
+    NotSigned(String),
+    #[error("the log itself, `{0}`, signed the note twice")]
+    SignedTwice(String),
+    #[error("the log's own signature is not a key id and the 64 bytes of Ed25519")]
+    Signature,
+    #[error("the key is not an origin, a key id of 8 lower-case hex and an Ed25519 key, with `+`")]
+    Key,
+    #[error("the key's id is not the one that its origin and its bytes make")]
+    KeyId,
+}
+
+/// What a log vouches for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Which log: a URL without scheme. Also the name of the key that signs.
+    pub origin: String,
+    /// How many leaves the tree has.
+    pub size: u64,
+    pub root: Hash,
+}
+
+impl Checkpoint {
+    /// The text that is signed (C2SP `tlog-checkpoint`, "Note text"), with its last newline. One
+    /// whose origin [`check_origin`] refuses is no checkpoint that can be read again.
+    pub fn body(&self) -> String {
+        format!("{}\n{}\n{}\n", self.origin, self.size, STANDARD.encode(self.root))
+    }
+
+    /// Reads what [`Checkpoint::body`] writes, and nothing else.
+    pub fn parse(body: &str) -> Result<Self, Error> {
+        let body = body.strip_suffix('\n').ok_or(Error::Lines)?;
+        let mut lines = body.split('\n');
+        let (Some(origin), Some(size), Some(root), None) =
+            (lines.next(), lines.next(), lines.next(), lines.next())
+        else {
+            return Err(Error::Lines);
+        };
+        check_origin(origin)?;
+        let size = decimal(size).ok_or(Error::Size)?;
+        let root = base64_array(root).ok_or(Error::Root)?;
+        Ok(Self { origin: origin.to_owned(), size, root })
+    }
+}
+
+/// A checkpoint with its log's signature, which has yet to be verified: over `body`, with the key
+/// that has the name `checkpoint.origin` and this id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedCheckpoint {
+    pub checkpoint: Checkpoint,
+    /// The signed text.
+    pub body: String,
+    pub key_id: [u8; 4],
+    /// Ed25519 (RFC 8032).
+    pub signature: [u8; 64],
+}
+
+impl SignedCheckpoint {
+    /// Reads a note whole. Signatures of other names than the origin, of witnesses, may stand in
+    /// any place among the lines; they must have the right form and are passed over.
+    pub fn parse(note: &str) -> Result<Self, Error> {
+        let (text, signatures) = note.split_once("\n\n").ok_or(Error::NoSignatures)?;
+        let body = format!("{text}\n");
+        let checkpoint = Checkpoint::parse(&body)?;
+        let mut own = None;
+        let signatures = signatures.strip_suffix('\n').ok_or(Error::Unended)?;
+        for (count, line) in signatures.split('\n').enumerate() {
+            if count >= MAX_SIGNATURES {
+                return Err(Error::TooManySignatures);
+            }
+            let (name, bytes) = signature_line(line).ok_or(Error::SignatureLine)?;
+            if name == checkpoint.origin && own.replace(bytes).is_some() {
+                return Err(Error::SignedTwice(checkpoint.origin));
+            }
+        }
+        let Some(own) = own else { return Err(Error::NotSigned(checkpoint.origin)) };
+        let (key_id, signature) = own.split_first_chunk().ok_or(Error::Signature)?;
+        let signature = signature.try_into().map_err(|_| Error::Signature)?;
+        Ok(Self { checkpoint, body, key_id: *key_id, signature })
+    }
+}
+
+/// The note of a signed text (C2SP `signed-note`, "Format"). `body` ends with a newline.
+pub fn signed(body: &str, origin: &str, key_id: [u8; 4], signature: &[u8; 64]) -> String {
+    let bytes = STANDARD.encode([&key_id[..], signature].concat());
+    format!("{body}\n{DASH}{origin} {bytes}\n")
+}
+
+/// The id of a log's key (C2SP `signed-note`, "Ed25519 signatures"): it names the key and proves
+/// nothing.
+pub fn key_id(origin: &str, public_key: &[u8; 32]) -> [u8; 4] {
+    let [a, b, c, d, ..] =
+        sha256(&[origin.as_bytes(), b"\n", &[ED25519], public_key.as_slice()].concat());
+    [a, b, c, d]
+}
+
+/// A log's public key, as who verifies its checkpoints is given it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogKey {
+    pub origin: String,
+    /// Ed25519 (RFC 8032).
+    pub public_key: [u8; 32],
+}
+
+impl LogKey {
+    /// [`key_id`] of it.
+    pub fn id(&self) -> [u8; 4] {
+        key_id(&self.origin, &self.public_key)
+    }
+
+    /// The text form that notes' tools take, called vkey: origin, id in hex, and type and key in
+    /// base64, with `+` between them.
+    pub fn vkey(&self) -> String {
+        let bytes = STANDARD.encode([&[ED25519], &self.public_key[..]].concat());
+        format!("{}+{}+{bytes}", self.origin, hex::encode(self.id()))
+    }
+
+    /// Reads what [`LogKey::vkey`] writes, and nothing else.
+    pub fn parse(vkey: &str) -> Result<Self, Error> {
+        // Base64 has `+` too; an origin has none.
+        let mut parts = vkey.splitn(3, '+');
+        let (Some(origin), Some(id), Some(bytes)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Error::Key);
+        };
+        check_origin(origin)?;
+        let Some([ED25519, public_key @ ..]) = base64_array::<33>(bytes) else {
+            return Err(Error::Key);
+        };
+        let lower_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if id.len() != 8 || !id.bytes().all(lower_hex) {
+            return Err(Error::Key);
+        }
+        let key = Self { origin: origin.to_owned(), public_key };
+        if hex::encode(key.id()) != id {
+            return Err(Error::KeyId);
+        }
+        Ok(key)
+    }
+}
+
+/// Whether this can be a log's origin: it is a key's name too, and these have no spaces and no plus
+/// (C2SP `signed-note`, "Format").
+pub fn check_origin(origin: &str) -> Result<(), Error> {
+    if is_name(origin) { Ok(()) } else { Err(Error::Origin) }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '+')
+}
+
+/// The name and the bytes of a signature: a key id and at least one byte, whatever its type.
+fn signature_line(line: &str) -> Option<(&str, Vec<u8>)> {
+    let (name, bytes) = line.strip_prefix(DASH)?.split_once(' ')?;
+    let bytes = STANDARD.decode(bytes).ok()?;
+    (is_name(name) && bytes.len() > 4).then_some((name, bytes))
+}
+
+/// Exactly `N` bytes in base64 (RFC 4648, section 4). `STANDARD` takes the canonical text only: it
+/// refuses missing padding, bits that are left over, and spaces.
+pub(super) fn base64_array<const N: usize>(text: &str) -> Option<[u8; N]> {
+    STANDARD.decode(text).ok()?.try_into().ok()
+}
+
+/// A number in ASCII digits, without sign or leading zeros.
+pub(super) fn decimal(text: &str) -> Option<u64> {
+    let canonical =
+        text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    if canonical { text.parse().ok() } else { None }
+}

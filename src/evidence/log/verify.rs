@@ -1,0 +1,81 @@
+//! What a holder of roots alone can check: that a leaf is in a tree, that a tree grew into another.
+//!
+//! The algorithms of RFC 9162, sections 2.1.3.2 and 2.1.4.2, for the trees of RFC 6962; nothing
+//! here knows how a tree is stored.
+
+use super::tree::{Hash, empty_root, node_hash};
+
+/// Whether `path` proves that `leaf`, a leaf hash, is number `index` of the tree of `size` leaves
+/// with this root (RFC 9162, section 2.1.3.2). A path of another length than the tree asks for
+/// proves nothing.
+pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, path: &[Hash], root: &Hash) -> bool {
+    if index >= size {
+        return false;
+    }
+    let (mut node, mut last, mut hash) = (index, size - 1, *leaf);
+    for aside in path {
+        if last == 0 {
+            return false;
+        }
+        if node % 2 == 1 || node == last {
+            hash = node_hash(aside, &hash);
+            // The last node of a level may have no sibling: it is its own parent until it has one.
+            while node % 2 == 0 && node != 0 {
+                (node, last) = (node / 2, last / 2);
+            }
+        } else {
+            hash = node_hash(&hash, aside);
+        }
+        (node, last) = (node / 2, last / 2);
+    }
+    last == 0 && hash == *root
+}
+
+/// Whether `path` proves that the tree of `from` leaves is the beginning of that of `to` leaves
+/// (RFC 9162, section 2.1.4.2). A path of another length than the trees ask for proves nothing.
+///
+/// Every tree begins with the empty one, whose root is [`empty_root`], by an empty path; and with
+/// itself, by an empty path again.
+pub fn verify_consistency(
+    from: u64,
+    from_root: &Hash,
+    to: u64,
+    to_root: &Hash,
+    path: &[Hash],
+) -> bool {
+    if from == to {
+        return path.is_empty() && from_root == to_root && (from != 0 || *to_root == empty_root());
+    }
+    if from > to {
+        return false;
+    }
+    if from == 0 {
+        return path.is_empty() && *from_root == empty_root();
+    }
+    // An old tree that is complete stands whole in the new one: its root is where the path begins.
+    let (first, rest) = match path.split_first() {
+        Some(_) if from.is_power_of_two() => (from_root, path),
+        Some(split) => split,
+        None => return false,
+    };
+    // The path begins at the last complete subtree of the old tree.
+    let level = from.trailing_zeros();
+    let (mut node, mut last) = ((from - 1) >> level, (to - 1) >> level);
+    let (mut old, mut new) = (*first, *first);
+    for aside in rest {
+        if last == 0 {
+            return false;
+        }
+        if node % 2 == 1 || node == last {
+            // Left of the old edge: in both trees.
+            (old, new) = (node_hash(aside, &old), node_hash(aside, &new));
+            while node % 2 == 0 && node != 0 {
+                (node, last) = (node / 2, last / 2);
+            }
+        } else {
+            new = node_hash(&new, aside);
+        }
+        (node, last) = (node / 2, last / 2);
+    }
+    last == 0 && old == *from_root && new == *to_root
+}
