@@ -14,6 +14,7 @@ use authority_model::{
     proto::{
         approval::approval_service_server::ApprovalServiceServer,
         directory::directory_service_server::DirectoryServiceServer,
+        evidence::evidence_service_server::EvidenceServiceServer,
         keys::{api_key_service_server::ApiKeyServiceServer, key_service_server::KeyServiceServer},
         runtime::{
             authority_service_server::AuthorityServiceServer,
@@ -43,6 +44,8 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
+    proof::{Parts as ProofParts, Proof, seal_by_themselves},
+    receipts::Receipts,
     registry::{
         ApiKeys, Approvals, Registry, SigningKeys, add_services, expire_approvals, forget_answers,
         keep_last_used,
@@ -158,9 +161,18 @@ impl App {
         let registry = registry(&store, &graph, &keys, &clock);
         add_services(&mut services, &registry, GRPC_LIMIT);
         let secrets = Arc::new(KeySecrets(keys.clone()));
+        let proof = Proof::start(ProofParts {
+            public_url: config.public_url(),
+            folder: config.data_dir.join("logs"),
+            clock: clock.clone(),
+            store: store.clone(),
+            keys: keys.clone(),
+            graph: Arc::clone(&graph),
+        });
         let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(&graph) };
         services
             .add_service(limited!(ApprovalServiceServer, approvals))
+            .add_service(limited!(EvidenceServiceServer, proof.clone()))
             .add_service(limited!(
                 ApiKeyServiceServer,
                 ApiKeys { registry: registry.clone(), secrets }
@@ -184,9 +196,11 @@ impl App {
             .layer(tower::util::MapResponseLayer::new(malformed::say_so))
             .layer(tonic_web::GrpcWebLayer::new())
             .layer(authenticated);
-        let router = web.fallback_service(rest);
+        let receipts = Receipts::new(store.clone(), &config.public_url());
+        let router = web.merge(receipts.router()).fallback_service(rest);
         work(&keys, &identity, &store, &clock);
         tokio::spawn(runtime.forget_keys());
+        tokio::spawn(seal_by_themselves(proof));
         Ok(Self { router, graph, keys, store, provider, identity, health })
     }
 }

@@ -57,6 +57,7 @@ codes! {
     PoliciesAreImmutable "policies_are_immutable" Unimplemented 405 "retire a policy with PATCH state=retired";
     AuditStreamsAreImmutable "audit_streams_are_immutable" Unimplemented 405 "seal an audit stream with PATCH state=sealed";
     StateEventsAreImmutable "state_events_are_immutable" Unimplemented 405 "correct a state event with a compensating transition";
+    DecisionNotSealed "decision_not_sealed" FailedPrecondition 409 "seal the decision first: POST /v1/evidence/seal";
     AlreadyExists "already_exists" AlreadyExists 409 "another record has this name or key already";
     RecordIsFinal "record_is_final" Aborted 409 "the record is in its last state and changes no more";
     InUse "in_use" Aborted 409 "other records still refer to this one; end them first";

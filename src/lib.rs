@@ -12,6 +12,8 @@ pub mod evidence;
 pub mod graph;
 pub mod identity;
 pub mod keys;
+pub mod proof;
+pub mod receipts;
 pub mod registry;
 pub mod runtime;
 pub mod spending;

@@ -15,6 +15,8 @@ CREATE TABLE log_heads (
     root bytea NOT NULL CHECK (length(root) = 32),
     -- The C2SP checkpoint that was signed last.
     checkpoint text NOT NULL,
+    -- The last checkpoint known of the epoch before; the first leaf names it.
+    follows text,
     signed_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, epoch)
 );
@@ -38,6 +40,7 @@ CREATE TABLE evidence_packs (
     tenant_id text COLLATE "C" NOT NULL,
     decision_id text COLLATE "C" NOT NULL UNIQUE,
     epoch integer NOT NULL,
+    origin text COLLATE "C" NOT NULL,
     log_index bigint NOT NULL,
     -- The leaf: the pack without its `log`, in RFC 8785 form.
     body bytea NOT NULL,
@@ -47,6 +50,7 @@ CREATE TABLE evidence_packs (
     UNIQUE (tenant_id, epoch, log_index),
     FOREIGN KEY (tenant_id, epoch) REFERENCES log_heads
 );
+CREATE INDEX approvals_used_by ON approvals (used_by) WHERE used_by IS NOT NULL;
 CREATE INDEX evidence_packs_of_tenant ON evidence_packs (tenant_id, sealed_at);
 CALL append_only('evidence_packs');
 

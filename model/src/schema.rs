@@ -252,6 +252,7 @@ diesel::table! {
         tenant_id -> Text,
         decision_id -> Text,
         epoch -> Int4,
+        origin -> Text,
         log_index -> Int8,
         body -> Bytea,
         proof -> Text,
@@ -356,6 +357,7 @@ diesel::table! {
         size -> Int8,
         root -> Bytea,
         checkpoint -> Text,
+        follows -> Nullable<Text>,
         signed_at -> Timestamptz,
     }
 }

@@ -6,7 +6,10 @@ use agent_authority::config::Sources;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::read::Read;
+use super::{
+    read::Read,
+    verify::{Replay, Verify},
+};
 
 const KEYS: &str = "keys";
 const REWRAP: &str = "rewrap";
@@ -51,6 +54,10 @@ pub(super) enum Command {
     Seed(Seed),
     #[command(flatten)]
     Read(Read),
+    /// Verify an evidence file, offline
+    Verify(Verify),
+    /// Decide again on the facts in an evidence bundle, offline
+    Replay(Replay),
     /// Print the `OpenAPI` 3.1 document
     Openapi,
     /// Ask a running service whether it is ready

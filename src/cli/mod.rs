@@ -7,6 +7,7 @@ pub(crate) mod banner;
 mod health;
 mod outcome;
 mod read;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -56,6 +57,8 @@ pub(crate) fn run(actions: &impl Actions) -> ExitCode {
 fn perform(actions: &impl Actions, args: Args) -> Result<Said, Failure> {
     match &args.command {
         Some(Command::Openapi) => return Ok(Said::whole(actions.openapi())),
+        Some(Command::Verify(verify)) => return verify.run(),
+        Some(Command::Replay(replay)) => return replay.run(),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::grammar(), "agent-authority", &mut script);
@@ -108,7 +111,11 @@ async fn act(actions: &impl Actions, command: Command, config: Config) -> Result
             Said::named("rewrapped", count.to_string())
         }
         Command::Healthcheck => Said::named("status", health::check(config.listen.main).await?),
-        Command::Openapi | Command::Completions { .. } | Command::Config { .. } => Said::nothing(),
+        Command::Openapi
+        | Command::Verify(_)
+        | Command::Replay(_)
+        | Command::Completions { .. }
+        | Command::Config { .. } => Said::nothing(),
     })
 }
 

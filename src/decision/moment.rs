@@ -12,11 +12,11 @@ pub fn text(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(format, true)
 }
 
-pub(super) fn serialize<S: Serializer>(at: &DateTime<Utc>, to: S) -> Result<S::Ok, S::Error> {
+pub fn serialize<S: Serializer>(at: &DateTime<Utc>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&text(*at))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<DateTime<Utc>, D::Error> {
+pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<DateTime<Utc>, D::Error> {
     let text = String::deserialize(from)?;
     let parsed = DateTime::parse_from_rfc3339(&text).map_err(D::Error::custom)?;
     Ok(parsed.with_timezone(&Utc))

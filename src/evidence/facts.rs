@@ -24,11 +24,17 @@ impl PreparedFacts {
     /// # Errors
     /// When the facts do not serialise, which is a fault of this program: no decision then.
     pub fn new(gathered: Gathered, request: &Request) -> Result<Self, Error> {
-        let body = serde_json_canonicalizer::to_vec(&gathered)?;
-        let facts = Facts::new(Arc::new(gathered));
+        Self::of(Arc::new(gathered), request)
+    }
+
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of(gathered: Arc<Gathered>, request: &Request) -> Result<Self, Error> {
+        let body = serde_json_canonicalizer::to_vec(&*gathered)?;
+        let facts = Facts::new(Arc::clone(&gathered));
         let reads = facts_index::reads(request, &facts);
         let index = RawValue::from_string(serde_json_canonicalizer::to_string(&reads)?)?;
-        Ok(Self { gathered: facts.gathered, sha256: keys::sha256(&body), body, index })
+        Ok(Self { gathered, sha256: keys::sha256(&body), body, index })
     }
 
     /// The revision of the tenant's authority that these facts are of.

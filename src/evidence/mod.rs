@@ -5,13 +5,18 @@
 //! record, its id and its signature still hold.
 
 mod act;
+pub mod bundle;
 mod facts;
+pub mod log;
+pub mod pack;
 mod record;
+pub mod replay;
 pub mod sealed;
+pub mod verify;
 
 pub use act::{ACT_KIND, Act, SignedAct, sign_act};
 pub use facts::PreparedFacts;
-pub use record::{Asked, Recorded, record};
+pub use record::{Asked, Recorded, Salts, Written, record, write};
 
 use crate::{
     error::{ErrorCode, Refusal},
@@ -27,6 +32,10 @@ pub enum Error {
     Json(#[from] serde_json::Error),
     #[error("{0} cannot be read")]
     Unreadable(&'static str),
+    #[error("the sealed facts cannot be used: {0}")]
+    Facts(String),
+    #[error("it was decided under `{0}`, which this program does not know")]
+    Semantics(String),
 }
 
 impl From<Error> for Refusal {

@@ -17,7 +17,7 @@ use crate::{
 
 /// A decision with what it was asked with.
 pub struct Asked<'a> {
-    pub door: &'static str,
+    pub door: &'a str,
     pub request: &'a Request,
     pub facts: &'a PreparedFacts,
     pub spent: &'a Spent,
@@ -123,10 +123,45 @@ struct Seen<'a> {
 /// # Errors
 /// When there is no randomness, or a part does not serialise: no decision for the caller.
 pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, Error> {
-    let salts: [u8; 32] = keys::random()?;
-    let (mut context_salt, mut facts_salt) = ([0; 16], [0; 16]);
-    context_salt.copy_from_slice(&salts[..16]);
-    facts_salt.copy_from_slice(&salts[16..]);
+    let drawn: [u8; 32] = keys::random()?;
+    let mut salts = Salts::default();
+    salts.context.copy_from_slice(&drawn[..16]);
+    salts.facts.copy_from_slice(&drawn[16..]);
+    let Written { decision_id, record, digest, context, facts } = write(asked, &salts)?;
+    Ok(Recorded {
+        decision_id,
+        kid: signer.shared_kid(),
+        signature: signer.sign(&record),
+        record,
+        digest,
+        context,
+        context_salt: salts.context,
+        facts,
+        facts_salt: salts.facts,
+    })
+}
+
+/// What hides context and facts in a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Salts {
+    pub context: [u8; 16],
+    pub facts: [u8; 16],
+}
+
+/// A record before it is signed, and what it holds digests of.
+pub struct Written {
+    pub decision_id: String,
+    pub record: Vec<u8>,
+    pub digest: [u8; 32],
+    pub context: Vec<u8>,
+    pub facts: Vec<u8>,
+}
+
+/// The record's bytes: the same arguments and salts give the same.
+///
+/// # Errors
+/// When a part does not serialise.
+pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
     let context = serde_json_canonicalizer::to_vec(&asked.request.context)?;
     let seen = Seen {
         approval: asked.approval,
@@ -138,28 +173,19 @@ pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, Error> {
         authority_revision: asked.facts.revision(),
         door: asked.door,
         evaluated_at: moment::text(asked.evaluated_at),
-        facts_digest: digest_text(&salted_digest(&facts_salt, &facts)),
+        facts_digest: digest_text(&salted_digest(&salts.facts, &facts)),
         facts_index: &asked.facts.index,
         kind: RECORD_KIND,
         nonce: asked.nonce,
-        request: recorded_request(asked.request, &salted_digest(&context_salt, &context))?,
+        request: recorded_request(asked.request, &salted_digest(&salts.context, &context))?,
         semantics: SEMANTICS,
         tenant_id: &asked.request.tenant_id,
         valid_until: asked.verdict.valid_until.map(moment::text),
         verdict: recorded_verdict(asked.verdict),
     })?;
     let digest = keys::sha256(&record);
-    Ok(Recorded {
-        decision_id: decision_id(asked.evaluated_at, &digest),
-        kid: signer.shared_kid(),
-        signature: signer.sign(&record),
-        record,
-        digest,
-        context,
-        context_salt,
-        facts,
-        facts_salt,
-    })
+    let decision_id = decision_id(asked.evaluated_at, &digest);
+    Ok(Written { decision_id, record, digest, context, facts })
 }
 
 /// Time first, so that ids are in order; then enough of the digest to be the record's own.

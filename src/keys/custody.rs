@@ -129,6 +129,14 @@ impl Keys {
         self.0.loaded.read().public.get(kid).cloned()
     }
 
+    /// The public halves of every Ed25519 key that signs, or signed, for this purpose.
+    pub fn ed25519_of(&self, purpose: Purpose) -> Vec<[u8; 32]> {
+        let loaded = self.0.loaded.read();
+        let keys = loaded.public.values();
+        let managed = keys.filter(|key| key.managed && key.purpose == purpose.slug());
+        managed.filter_map(|key| jwk::bytes(&key.jwk, "x").ok()?.try_into().ok()).collect()
+    }
+
     pub fn verify(&self, kid: &str, bytes: &[u8], signature: &[u8]) -> Result<(), Error> {
         let key = self.public(kid).ok_or_else(|| Error::UnknownKid(kid.to_owned()))?;
         key.verify(bytes, signature)

@@ -22,6 +22,6 @@ pub use inventory::{NewKey, SigningKey};
 pub use jwk::{kid, thumbprint};
 pub use key_ring::KeyRing;
 pub use pair::{Algorithm, Pair};
-pub use public_key::{PublicKey, Status, verify_with_jwk};
+pub use public_key::{PublicKey, Status, verify_ed25519, verify_with_jwk};
 pub use rotation::{NewRotation, Rotation};
 pub use signer::{Signer, TokenSigner};

@@ -85,6 +85,12 @@ pub fn verify_with_jwk(jwk: &Value, bytes: &[u8], signature: &[u8]) -> Result<()
     verify(jwk, algorithm, bytes, signature)
 }
 
+/// Verifies with a bare Ed25519 public key (RFC 8032).
+pub fn verify_ed25519(public_key: &[u8; 32], bytes: &[u8], signature: &[u8; 64]) -> bool {
+    let key = ParsedPublicKey::new(&ED25519, public_key);
+    key.is_ok_and(|key| key.verify_sig(bytes, signature).is_ok())
+}
+
 fn verify(jwk: &Value, algorithm: Algorithm, bytes: &[u8], signature: &[u8]) -> Result<(), Error> {
     let word = |member: &str| jwk.get(member).and_then(Value::as_str).unwrap_or_default();
     let unreadable = Error::BadKey("its members make no public key");

@@ -16,10 +16,12 @@ const MIDDLE: &[&str] = &["events", "evidence", "graph", "identity", "keys", "sp
 const ROOMS: &[(&str, &[&[&str]])] = &[
     // The top: the binary, its command line, and the one file that knows every room.
     ("main", &[&["app", "cli", "config"]]),
-    ("cli", &[&["app", "clock"], FLOOR]),
+    ("cli", &[&["app", "clock", "evidence"], FLOOR]),
     ("app", &[DOORS, MIDDLE, &["decision"], FLOOR]),
     // Doors: one file a gRPC service; none uses another.
     ("runtime", &[MIDDLE, &["decision"], FLOOR]),
+    ("proof", &[MIDDLE, &["decision"], FLOOR]),
+    ("receipts", &[MIDDLE, &["decision"], FLOOR]),
     ("registry", &[MIDDLE, &["decision"], FLOOR]),
     ("directory", &[MIDDLE, &["decision"], FLOOR]),
     ("programme", &[MIDDLE, &["decision"], FLOOR]),
@@ -46,7 +48,8 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
     ("lib", &[]),
 ];
 
-const DOORS: &[&str] = &["directory", "programme", "reality", "registry", "runtime"];
+const DOORS: &[&str] =
+    &["directory", "programme", "proof", "reality", "receipts", "registry", "runtime"];
 
 /// A room, and crates it must not name: the decision depends on its arguments alone.
 const PURE: (&str, &[&str]) = (

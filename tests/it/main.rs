@@ -8,6 +8,7 @@ mod faults;
 mod fuzz;
 mod identity;
 mod keys;
+mod proof;
 mod registry;
 mod runtime;
 mod schema;

@@ -61,6 +61,7 @@ impl TestApp {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut config = Config::default();
         config.listen.main = listener.local_addr().unwrap();
+        config.data_dir = database.folder();
         let parts = Parts {
             store: database.store(),
             ring: KeyRing::parse(&ring).unwrap(),
@@ -179,6 +180,25 @@ impl Client {
 
     pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
         self.call("GET", path, None, &[]).await
+    }
+
+    /// Any call, its body as it was sent.
+    pub(crate) async fn text(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> (u16, String) {
+        let method = method.parse().unwrap();
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        if !self.token.is_empty() {
+            request = request.bearer_auth(&self.token);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
     }
 
     /// Any call; a body that is no JSON comes back as null.

@@ -53,6 +53,11 @@ impl Database {
         Self { name }
     }
 
+    /// Where a service on it may keep files.
+    pub(crate) fn folder(&self) -> PathBuf {
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("services").join(&self.name)
+    }
+
     /// As the service sees it: for `DATABASE_URL`.
     pub(crate) fn url(&self) -> String {
         cluster().url_of(&self.name)
@@ -89,6 +94,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.folder());
         let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         // The test's own runtime may be ending.
         let done = std::thread::spawn(move || {

@@ -1,0 +1,87 @@
+//! `verify` and `replay`: evidence files, offline. Neither a service nor a database is asked.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use agent_authority::evidence::{
+    log::note::LogKey,
+    verify::{Fault, Trust, Valid, key_set, sealed_in, verify},
+};
+use serde_json::json;
+
+use super::outcome::{Failure, Said};
+
+/// Which file, and whom it is trusted by.
+#[derive(Debug, clap::Args)]
+pub(super) struct Verify {
+    /// An evidence pack, a bundle or a replay proof
+    file: PathBuf,
+    /// The service's public keys as they are known (its /.well-known/jwks.json, saved before)
+    #[arg(long, value_name = "FILE")]
+    jwks: Option<PathBuf>,
+    /// The log's key as it is known: <origin>+<id>+<key>
+    #[arg(long, value_name = "VKEY")]
+    checkpoint_key: Option<String>,
+    /// Fail unless every signature is by a key that was given
+    #[arg(long)]
+    require_trust: bool,
+}
+
+impl Verify {
+    /// 0 valid, 1 invalid, 2 unreadable.
+    pub(super) fn run(&self) -> Result<Said, Failure> {
+        let keys = self.jwks.as_deref().map(|file| key_set(&read(file)?)).transpose();
+        let log_key = self.checkpoint_key.as_deref().map(LogKey::parse).transpose();
+        let trust = Trust {
+            keys: keys.map_err(Failure::usage)?,
+            log_key: log_key.map_err(|why| Failure::usage(format!("`--checkpoint-key`: {why}")))?,
+        };
+        let valid = read(&self.file).and_then(|file| verify(&file, &trust)).map_err(failure)?;
+        if self.require_trust && valid != Valid::Trusted {
+            return Err(Failure::new(valid));
+        }
+        let text = valid.to_string();
+        let json = json!({"ok": true, "trusted": valid == Valid::Trusted, "found": text});
+        Ok(Said { text, json: Some(json.to_string()), ..Said::default() })
+    }
+}
+
+/// Which bundle.
+#[derive(Debug, clap::Args)]
+pub(super) struct Replay {
+    /// An evidence bundle: `GET /v1/evidence/{id}?bundle=true`
+    file: PathBuf,
+}
+
+impl Replay {
+    /// Decides again on the bundle's own facts; 1 when another record comes of it.
+    pub(super) fn run(&self) -> Result<Said, Failure> {
+        let sealed = read(&self.file).and_then(|file| sealed_in(&file)).map_err(failure)?;
+        let again = sealed.decide_again().map_err(Failure::new)?;
+        if again.written.record != sealed.record {
+            return Err(Failure::new(format!(
+                "mismatch: deciding again gives `{}` ({}) as {}",
+                again.verdict.decision, again.verdict.reason_code, again.written.decision_id
+            )));
+        }
+        let (decision, reason) = (again.verdict.decision, again.verdict.reason_code);
+        let id = again.written.decision_id;
+        let json = json!({"result": "match", "decision": decision, "reason_code": reason,
+                          "decision_id": id});
+        let text = format!("match: {decision} ({reason}), {id}");
+        Ok(Said { text, json: Some(json.to_string()), ..Said::default() })
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Fault> {
+    fs::read(file).map_err(|why| Fault::Unreadable(format!("{}: {why}", file.display())))
+}
+
+fn failure(fault: Fault) -> Failure {
+    match fault {
+        Fault::Invalid { .. } => Failure::new(fault),
+        Fault::Unreadable(_) => Failure::usage(fault),
+    }
+}

@@ -1,0 +1,40 @@
+//! The bundle `svc.evidence.bundle.v1`: a pack with all that is needed to verify and replay it offline.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use super::{Error, digest_text, sealed::Sealed};
+use crate::keys;
+
+/// `kind` of a bundle.
+pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
+
+/// The bundle's text, RFC 8785. `key`: the JWK that the pack is signed with; `log_key`: the C2SP
+/// verifier key of its checkpoint.
+///
+/// # Errors
+/// When a part is no JSON, which is a fault of this program.
+pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result<String, Error> {
+    let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
+    let gathered = digest_text(&keys::sha256(&sealed.gathered));
+    let mut blobs =
+        vec![(gathered.clone(), json!({"json": read(&sealed.gathered)?, "sha256": gathered}))];
+    for (sha256, text) in &sealed.texts {
+        let name = format!("sha256:{sha256}");
+        blobs.push((name.clone(), json!({"sha256": name, "text": text})));
+    }
+    blobs.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let blobs: Vec<Value> = blobs.into_iter().map(|(_, blob)| blob).collect();
+    let mut bundle = json!({
+        "blobs": blobs,
+        "context": {"salt": STANDARD.encode(sealed.salts.context), "value": read(&sealed.context)?},
+        "facts": {"salt": STANDARD.encode(sealed.salts.facts), "value": read(&sealed.facts)?},
+        "keys": [key],
+        "kind": BUNDLE_KIND,
+        "log_key": log_key,
+        "pack": serde_json::from_str::<Value>(pack)?,
+    });
+    let digest = keys::sha256(&serde_json_canonicalizer::to_vec(&bundle)?);
+    bundle["bundle_digest"] = json!(digest_text(&digest));
+    Ok(serde_json_canonicalizer::to_string(&bundle)?)
+}

@@ -1,0 +1,105 @@
+//! The evidence pack `svc.evidence.pack.v1`: a signed record with its place in a transparency log.
+//!
+//! Without its `log` it is the log's leaf. Members stand in the order of RFC 8785, as in `record.rs`.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Error, digest_text};
+use crate::{decision::moment, keys};
+
+/// `kind` of a pack.
+pub const PACK_KIND: &str = "svc.evidence.pack.v1";
+const DECISION: &str = "svc:decision:";
+const EVIDENCE: &str = "svc:evidence:";
+
+/// The evidence of a decision is named by the decision's own hash.
+pub fn evidence_id(decision_id: &str) -> String {
+    format!("{EVIDENCE}{}", decision_id.strip_prefix(DECISION).unwrap_or_default())
+}
+
+/// The decision that an evidence id or a decision id names.
+pub fn decision_of(id: &str) -> Option<String> {
+    let hash = id.strip_prefix(EVIDENCE).or_else(|| id.strip_prefix(DECISION))?;
+    Some(format!("{DECISION}{hash}"))
+}
+
+/// A record and its signature, about to be sealed.
+pub struct Sealing<'a> {
+    pub decision_id: &'a str,
+    /// RFC 8785.
+    pub record: &'a [u8],
+    pub kid: &'a str,
+    pub signature: &'a [u8],
+    pub sealed_at: DateTime<Utc>,
+    /// The service's public URL.
+    pub issuer: &'a str,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Pack<'a> {
+    decision_id: &'a str,
+    id: String,
+    issuer: &'a str,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<LogPlace>,
+    #[serde(borrow)]
+    record: &'a RawValue,
+    record_digest: String,
+    sealed_at: String,
+    signature: Signature<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Signature<'a> {
+    alg: &'a str,
+    canonicalization: &'a str,
+    kid: &'a str,
+    value: String,
+}
+
+/// Where in which log the pack is, and the proof.
+#[derive(Serialize, Deserialize)]
+pub struct LogPlace {
+    pub index: u64,
+    pub leaf_hash: String,
+    pub origin: String,
+    /// c2sp.org/tlog-proof@v1.
+    pub proof: String,
+}
+
+/// The pack without its place in a log: the leaf.
+///
+/// # Errors
+/// When the record is not JSON, which is a fault of this program.
+pub fn leaf(sealing: &Sealing<'_>) -> Result<Vec<u8>, Error> {
+    let pack = Pack {
+        decision_id: sealing.decision_id,
+        id: evidence_id(sealing.decision_id),
+        issuer: sealing.issuer,
+        kind: PACK_KIND,
+        log: None,
+        record: serde_json::from_slice(sealing.record)?,
+        record_digest: digest_text(&keys::sha256(sealing.record)),
+        sealed_at: moment::text(sealing.sealed_at),
+        signature: Signature {
+            alg: "Ed25519",
+            canonicalization: "RFC8785",
+            kid: sealing.kid,
+            value: STANDARD.encode(sealing.signature),
+        },
+    };
+    Ok(serde_json::to_vec(&pack)?)
+}
+
+/// The whole pack, RFC 8785.
+///
+/// # Errors
+/// When the leaf is none that [`leaf`] made.
+pub fn whole(leaf: &[u8], log: LogPlace) -> Result<String, Error> {
+    let pack: Pack<'_> = serde_json::from_slice(leaf)?;
+    Ok(serde_json::to_string(&Pack { log: Some(log), ..pack })?)
+}

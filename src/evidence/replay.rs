@@ -1,0 +1,133 @@
+//! The replay proof `svc.replay.proof.v1`: what deciding again came to, member by member, signed.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Error;
+use crate::{decision::moment, keys::Signer};
+
+/// `kind` of a replay proof.
+pub const REPLAY_KIND: &str = "svc.replay.proof.v1";
+
+/// What a decision is replayed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Its sealed facts, at its time: bytes and id must be the same.
+    HistoricalStateSnapshot,
+    /// Present authority, now.
+    CurrentState,
+    /// Its sealed facts with another version of a policy.
+    PolicyPin,
+}
+
+/// How it came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Match,
+    Mismatch,
+    /// It could not be decided again; `detail` says why.
+    Indeterminate,
+}
+
+impl Outcome {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Match => "match",
+            Self::Mismatch => "mismatch",
+            Self::Indeterminate => "indeterminate",
+        }
+    }
+}
+
+/// A policy's version that was put in.
+#[derive(Clone, Debug, Serialize)]
+pub struct PinnedPolicy {
+    pub id: String,
+    pub sha256: String,
+    pub version: i32,
+}
+
+/// A member that differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// `verdict.decision`.
+    pub member: String,
+    pub recomputed: Value,
+    pub sealed: Value,
+}
+
+/// What a proof says.
+pub struct Replay<'a> {
+    pub id: &'a str,
+    pub decision_id: &'a str,
+    pub evidence_id: &'a str,
+    pub mode: Mode,
+    pub semantics: &'a str,
+    pub policy: Option<PinnedPolicy>,
+    pub outcome: Outcome,
+    pub recomputed_decision_id: Option<&'a str>,
+    pub diff: &'a [Difference],
+    pub detail: Option<&'a str>,
+    pub replayed_at: DateTime<Utc>,
+    /// The service's public URL.
+    pub issuer: &'a str,
+}
+
+/// The proof's text, RFC 8785, signed over itself without `signature`.
+///
+/// # Errors
+/// When a part does not serialise.
+pub fn proof(replay: &Replay<'_>, signer: &Signer) -> Result<String, Error> {
+    let mut proof = json!({
+        "decision_id": replay.decision_id,
+        "detail": replay.detail,
+        "diff": replay.diff,
+        "evidence_id": replay.evidence_id,
+        "id": replay.id,
+        "issuer": replay.issuer,
+        "kind": REPLAY_KIND,
+        "mode": replay.mode,
+        "policy": replay.policy,
+        "recomputed_decision_id": replay.recomputed_decision_id,
+        "replayed_at": moment::text(replay.replayed_at),
+        "result": replay.outcome,
+        "semantics": replay.semantics,
+    });
+    let signed = serde_json_canonicalizer::to_vec(&proof)?;
+    proof["signature"] = json!({
+        "alg": "Ed25519",
+        "canonicalization": "RFC8785",
+        "kid": signer.kid(),
+        "value": STANDARD.encode(signer.sign(&signed)),
+    });
+    Ok(serde_json_canonicalizer::to_string(&proof)?)
+}
+
+/// Every member in which two records differ.
+pub fn differences(sealed: &Value, recomputed: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare("", sealed, recomputed, &mut found);
+    found
+}
+
+fn compare(member: &str, sealed: &Value, recomputed: &Value, found: &mut Vec<Difference>) {
+    if let (Value::Object(one), Value::Object(other)) = (sealed, recomputed) {
+        let mut names: Vec<&String> = one.keys().chain(other.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let below = if member.is_empty() { name.clone() } else { format!("{member}.{name}") };
+            compare(&below, &sealed[name], &recomputed[name], found);
+        }
+    } else if sealed != recomputed {
+        found.push(Difference {
+            member: member.to_owned(),
+            recomputed: recomputed.clone(),
+            sealed: sealed.clone(),
+        });
+    }
+}

@@ -1,0 +1,45 @@
+//! A pack's place in its transparency log.
+
+use serde_json::Value;
+
+use super::{Fault, canonical_without, need};
+use crate::{
+    evidence::{
+        digest_text,
+        log::{
+            note::{LogKey, SignedCheckpoint},
+            proof::InclusionProof,
+            tree,
+            verify::verify_inclusion,
+        },
+    },
+    keys,
+};
+
+/// # Errors
+/// When the leaf is not the pack's, or the proof does not lead to a root that the log signed.
+pub(super) fn check(pack: &Value, key: Option<&LogKey>, path: &str) -> Result<(), Fault> {
+    let at = |member: &str| format!("{path}.{member}");
+    let log = &pack["log"];
+    let text = |member: &str| log[member].as_str().unwrap_or_default();
+    let leaf = tree::leaf_hash(&canonical_without(pack, "log")?);
+    need(text("leaf_hash") == digest_text(&leaf), &at("leaf_hash"), "is not the pack's")?;
+    let broken = |why: String| Fault::Invalid { path: at("proof"), what: why };
+    let proof = InclusionProof::parse(text("proof")).map_err(|why| broken(why.to_string()))?;
+    let note = SignedCheckpoint::parse(&proof.checkpoint_note);
+    let note = note.map_err(|why| broken(why.to_string()))?;
+    let checkpoint = &note.checkpoint;
+    need(checkpoint.origin == text("origin"), &at("origin"), "is not the checkpoint's")?;
+    need(log["index"].as_u64() == Some(proof.index), &at("index"), "is not the proof's")?;
+    let within = proof.index < checkpoint.size && checkpoint.size < 1 << 53;
+    need(within, &at("proof"), "the index is not within the checkpoint's size")?;
+    let leads =
+        verify_inclusion(&leaf, proof.index, checkpoint.size, &proof.path, &checkpoint.root);
+    need(leads, &at("proof"), "does not lead to the checkpoint's root")?;
+    let Some(key) = key else { return Ok(()) };
+    need(key.origin == checkpoint.origin, &at("origin"), "is not the log of the checkpoint key")?;
+    let ours = note.key_id == key.id();
+    need(ours, &at("proof"), "the checkpoint is signed with another key")?;
+    let holds = keys::verify_ed25519(&key.public_key, note.body.as_bytes(), &note.signature);
+    need(holds, &at("proof"), "the checkpoint's signature does not hold")
+}

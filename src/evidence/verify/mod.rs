@@ -1,0 +1,183 @@
+//! Verifies a pack, a bundle or a replay proof as anybody can: offline, from the file alone and the
+//! keys that the verifier trusts (EVIDENCE.md).
+//!
+//! Everything in a file is checked or refused: a member that no check covers is no part of evidence.
+
+mod bundle;
+mod log;
+mod pack;
+mod read;
+mod shape;
+mod signed;
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{
+    bundle::BUNDLE_KIND, log::note::LogKey, pack::PACK_KIND, replay::REPLAY_KIND, sealed::Sealed,
+};
+use crate::keys;
+use shape::{BUNDLE, PACK, PROOF};
+
+/// Ed25519 public keys (base64url) by kid.
+pub type KeySet = HashMap<String, String>;
+
+/// What the verifier trusts before it has seen the file.
+#[derive(Clone, Debug, Default)]
+pub struct Trust {
+    pub keys: Option<KeySet>,
+    /// The log's key.
+    pub log_key: Option<LogKey>,
+}
+
+/// A file in which nothing is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Valid {
+    /// Every signature is by a key that is trusted.
+    Trusted,
+    /// The checkpoint's signature was not checked: no log key was given.
+    CheckpointUnchecked,
+    /// The checkpoint's key came with the file.
+    LogNotPinned,
+    /// The signing key came with the file; its RFC 7638 thumbprint.
+    IssuerNotPinned(String),
+}
+
+impl std::fmt::Display for Valid {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Trusted => to.write_str("valid"),
+            Self::CheckpointUnchecked => to.write_str("valid; checkpoint signature not checked"),
+            Self::LogNotPinned => to.write_str("valid; log key not pinned"),
+            Self::IssuerNotPinned(print) => {
+                write!(to, "consistent; issuer not pinned: {print}")
+            }
+        }
+    }
+}
+
+/// Why a file proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("invalid: {path}: {what}")]
+    Invalid { path: String, what: String },
+    #[error("unreadable: {0}")]
+    Unreadable(String),
+}
+
+/// Refuses with the member at fault.
+fn need(holds: bool, path: &str, what: &str) -> Result<(), Fault> {
+    if holds {
+        return Ok(());
+    }
+    let path = if path.is_empty() { "the file" } else { path };
+    Err(Fault::Invalid { path: path.to_owned(), what: what.to_owned() })
+}
+
+/// Verifies the bytes of a file.
+///
+/// # Errors
+/// The first member that is wrong; or that the bytes are none of the files known here.
+pub fn verify(file: &[u8], trust: &Trust) -> Result<Valid, Fault> {
+    let document = read::strict(file)?;
+    match document["kind"].as_str() {
+        Some(PACK_KIND) => {
+            shape::fit(&document, &PACK, "")?;
+            let none = KeySet::new();
+            let keys = trust.keys.as_ref().unwrap_or(&none);
+            pack::check(&document, keys, trust.log_key.as_ref(), "")?;
+            Ok(if trust.log_key.is_some() { Valid::Trusted } else { Valid::CheckpointUnchecked })
+        }
+        Some(BUNDLE_KIND) => {
+            shape::fit(&document, &BUNDLE, "")?;
+            bundle::check(&document, trust)?;
+            let x = document["keys"][0]["x"].as_str().unwrap_or_default();
+            Ok(match (&trust.keys, &trust.log_key) {
+                (None, _) => Valid::IssuerNotPinned(signed::thumbprint_text(x)),
+                (Some(_), None) => Valid::LogNotPinned,
+                (Some(_), Some(_)) => Valid::Trusted,
+            })
+        }
+        Some(REPLAY_KIND) => {
+            shape::fit(&document, &PROOF, "")?;
+            proof(&document, trust)?;
+            Ok(Valid::Trusted)
+        }
+        _ => {
+            Err(Fault::Unreadable("its `kind` is none of pack, bundle and replay proof".to_owned()))
+        }
+    }
+}
+
+/// What a bundle says that its decision was made on. Verify the bundle, too: this looks at none of
+/// its digests.
+///
+/// # Errors
+/// When the bytes are no bundle.
+pub fn sealed_in(file: &[u8]) -> Result<Sealed, Fault> {
+    let document = read::strict(file)?;
+    if document["kind"] != BUNDLE_KIND {
+        return Err(Fault::Unreadable("it is no evidence bundle".to_owned()));
+    }
+    shape::fit(&document, &BUNDLE, "")?;
+    bundle::sealed(&document)
+}
+
+/// The Ed25519 keys of a JWK set (RFC 7517), by kid; it may hold others, which sign no evidence.
+///
+/// # Errors
+/// When the bytes are no JWK set, or it has two keys of one kid.
+pub fn key_set(file: &[u8]) -> Result<KeySet, Fault> {
+    let unreadable = |what: &str| Fault::Unreadable(format!("the JWK set {what}"));
+    let set = read::strict(file)?;
+    let keys = set["keys"].as_array().ok_or_else(|| unreadable("has no `keys`"))?;
+    let mut found = KeySet::new();
+    for key in keys.iter().filter(|key| key["crv"] == "Ed25519") {
+        let member = |name: &str| key[name].as_str().map(str::to_owned);
+        let (Some(kid), Some(x)) = (member("kid"), member("x")) else {
+            return Err(unreadable("has a key without `kid` or `x`"));
+        };
+        if found.insert(kid, x).is_some() {
+            return Err(unreadable("has two keys of one kid"));
+        }
+    }
+    Ok(found)
+}
+
+fn proof(proof: &Value, trust: &Trust) -> Result<(), Fault> {
+    let text = |member: &str| proof[member].as_str().unwrap_or_default();
+    let hash = |id: &str| id.rsplit(':').next().unwrap_or_default().to_owned();
+    let same = hash(text("evidence_id")) == hash(text("decision_id"));
+    need(same, "evidence_id", "is not of the decision")?;
+    let differs = proof["diff"].as_array().is_some_and(|diff| !diff.is_empty());
+    need((text("result") == "mismatch") == differs, "diff", "does not fit the result")?;
+    let silent = text("result") == "indeterminate" && text("detail").is_empty();
+    need(!silent, "detail", "must say what is indeterminate")?;
+    let bound = (text("mode"), text("result")) == ("historical_state_snapshot", "match");
+    let same = proof["recomputed_decision_id"] == proof["decision_id"];
+    need(!bound || same, "recomputed_decision_id", "is not the decision's")?;
+    let none = KeySet::new();
+    let keys = trust.keys.as_ref().unwrap_or(&none);
+    let signed = canonical_without(proof, "signature")?;
+    signed::check(&proof["signature"], "replay", &signed, keys, "signature")
+}
+
+/// RFC 8785.
+fn canonical(value: &Value) -> Result<Vec<u8>, Fault> {
+    let written = serde_json_canonicalizer::to_vec(value);
+    written.map_err(|why| Fault::Unreadable(why.to_string()))
+}
+
+fn canonical_without(value: &Value, member: &str) -> Result<Vec<u8>, Fault> {
+    let mut rest = value.clone();
+    if let Value::Object(members) = &mut rest {
+        members.remove(member);
+    }
+    canonical(&rest)
+}
+
+/// `sha256:` and hex.
+fn digest(bytes: &[u8]) -> String {
+    super::digest_text(&keys::sha256(bytes))
+}

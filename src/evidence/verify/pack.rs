@@ -1,0 +1,38 @@
+//! A pack: its record's digest, id and signature, and its place in the log.
+
+use chrono::DateTime;
+use serde_json::Value;
+
+use super::{Fault, KeySet, canonical, digest, log, need, signed};
+use crate::{evidence::log::note::LogKey, keys};
+
+/// `at` is the pack's own path with a dot, or nothing.
+pub(super) fn check(
+    pack: &Value,
+    keys: &KeySet,
+    log_key: Option<&LogKey>,
+    at: &str,
+) -> Result<(), Fault> {
+    let record = canonical(&pack["record"])?;
+    let text = |member: &str| pack[member].as_str().unwrap_or_default();
+    let moment = pack["record"]["evaluated_at"].as_str().and_then(milliseconds);
+    let path = format!("{at}record.evaluated_at");
+    need(moment.is_some(), &path, "must be a moment since 1970, in UTC with Z")?;
+    let hash = hex::encode(keys::sha256(&record));
+    let name = format!("{:012x}{}", moment.unwrap_or_default(), &hash[..52]);
+    let is = |member: &str, wanted: String| {
+        need(text(member) == wanted, &format!("{at}{member}"), "is not the record's")
+    };
+    is("record_digest", digest(&record))?;
+    is("decision_id", format!("svc:decision:{name}"))?;
+    is("id", format!("svc:evidence:{name}"))?;
+    signed::check(&pack["signature"], "evidence", &record, keys, &format!("{at}signature"))?;
+    log::check(pack, log_key, &format!("{at}log"))
+}
+
+/// Whole milliseconds since 1970.
+fn milliseconds(text: &str) -> Option<u64> {
+    let utc = text.strip_suffix('Z').is_some() && text.as_bytes().get(10) == Some(&b'T');
+    let at = DateTime::parse_from_rfc3339(text).ok().filter(|_| utc)?;
+    u64::try_from(at.timestamp_millis()).ok()
+}

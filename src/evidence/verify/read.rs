@@ -1,0 +1,145 @@
+//! JSON read so that no two parsers can understand it in two ways: no member twice, no integer that a
+//! double cannot hold.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::{Fault, need};
+
+/// 2^53: from here on doubles skip integers.
+const BEYOND: f64 = 9_007_199_254_740_992.0;
+
+/// # Errors
+/// When it is no JSON, or could be read in two ways.
+pub(super) fn strict(file: &[u8]) -> Result<Value, Fault> {
+    let node: Node = serde_json::from_slice(file).map_err(|error| {
+        let what = error.to_string();
+        // The parser says so before any member is named.
+        if what.contains("surrogate") || what.contains("out of range") {
+            return Fault::Invalid { path: "the file".to_owned(), what };
+        }
+        Fault::Unreadable(what)
+    })?;
+    value(node, "")
+}
+
+/// A member's path below another's.
+pub(super) fn under(path: &str, name: &str) -> String {
+    let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    match (plain, path.is_empty()) {
+        // No name can pass for a path.
+        (false, _) => format!("{path}[{}]", Value::from(name)),
+        (true, true) => name.to_owned(),
+        (true, false) => format!("{path}.{name}"),
+    }
+}
+
+fn value(node: Node, path: &str) -> Result<Value, Fault> {
+    Ok(match node {
+        Node::Null => Value::Null,
+        Node::Bool(bool) => Value::Bool(bool),
+        Node::Text(text) => Value::String(text),
+        Node::Integer(number) => {
+            #[expect(clippy::cast_precision_loss, reason = "what is lost is beyond the bound")]
+            let size = (number as f64).abs();
+            need(size < BEYOND, path, "is beyond 2^53-1")?;
+            Value::from(i64::try_from(number).unwrap_or_default())
+        }
+        Node::Number(number) => {
+            need(number.abs() < BEYOND, path, "is beyond 2^53-1")?;
+            let free = path == "context.value"
+                || path.starts_with("context.value.")
+                || path.starts_with("context.value[");
+            need(free, path, "must be an integer")?;
+            Value::from(number)
+        }
+        Node::List(items) => {
+            let items = items.into_iter().enumerate();
+            let read = items.map(|(place, item)| value(item, &format!("{path}[{place}]")));
+            Value::Array(read.collect::<Result<_, _>>()?)
+        }
+        Node::Object(members) => {
+            let mut read = Map::new();
+            for (name, item) in members {
+                let below = under(path, &name);
+                need(!read.contains_key(&name), &below, "stands twice")?;
+                let item = value(item, &below)?;
+                read.insert(name, item);
+            }
+            Value::Object(read)
+        }
+    })
+}
+
+/// JSON as it was written: an object keeps a member that stands twice.
+enum Node {
+    Null,
+    Bool(bool),
+    Integer(i128),
+    Number(f64),
+    Text(String),
+    List(Vec<Node>),
+    Object(Vec<(String, Node)>),
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Reader)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Node;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_bool<E>(self, bool: bool) -> Result<Node, E> {
+        Ok(Node::Bool(bool))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
+        Ok(Node::Integer(number.into()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Node, E> {
+        Ok(Node::Integer(number.into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Node, E> {
+        Ok(Node::Number(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::Text(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Node, E> {
+        Ok(Node::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = from.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Node, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = from.next_entry()? {
+            members.push(member);
+        }
+        Ok(Node::Object(members))
+    }
+}

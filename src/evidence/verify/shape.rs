@@ -1,0 +1,164 @@
+//! The shape of each file: which members there are, and what each looks like.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::Value;
+
+use super::{Fault, need, read::under};
+
+/// What a value must be.
+pub(super) enum Shape {
+    Any,
+    Text,
+    /// An integer from 0.
+    Count,
+    Object,
+    List,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A prefix, then so many lower-case hexadecimal digits.
+    Hex(&'static str, usize),
+    /// Canonical base64 of so many bytes.
+    Base64(usize),
+    Maybe(&'static Shape),
+    Each(&'static Shape),
+    /// Exactly these members.
+    Exactly(&'static [(&'static str, Shape)]),
+    /// At least these.
+    Among(&'static [(&'static str, Shape)]),
+}
+
+use Shape::{Among, Any, Base64, Count, Each, Exactly, Hex, List, Maybe, Object, Text, Word};
+
+pub(super) const DIGEST: Shape = Hex("sha256:", 64);
+const DECISION: Shape = Hex("svc:decision:", 64);
+const EVIDENCE: Shape = Hex("svc:evidence:", 64);
+
+const SIGNATURE: Shape = Exactly(&[
+    ("alg", Word(&["Ed25519"])),
+    ("canonicalization", Word(&["RFC8785"])),
+    ("kid", Text),
+    ("value", Base64(64)),
+]);
+
+const RECORD: Shape = Among(&[
+    ("kind", Word(&["svc.decision.record.v1"])),
+    ("evaluated_at", Text),
+    ("facts_digest", DIGEST),
+    ("request", Among(&[("context_digest", DIGEST)])),
+]);
+
+pub(super) const PACK: Shape = Exactly(&[
+    ("kind", Word(&["svc.evidence.pack.v1"])),
+    ("id", EVIDENCE),
+    ("decision_id", DECISION),
+    ("record", RECORD),
+    ("record_digest", DIGEST),
+    ("sealed_at", Text),
+    ("issuer", Text),
+    ("signature", SIGNATURE),
+    ("log", Exactly(&[("origin", Text), ("index", Count), ("leaf_hash", DIGEST), ("proof", Text)])),
+]);
+
+const KEY: Shape = Exactly(&[
+    ("alg", Word(&["EdDSA"])),
+    ("crv", Word(&["Ed25519"])),
+    ("kid", Text),
+    ("kty", Word(&["OKP"])),
+    ("use", Word(&["sig"])),
+    ("x", Text),
+]);
+
+const FACTS: Shape =
+    Exactly(&[("approval", Maybe(&Object)), ("gathered", DIGEST), ("spent", List)]);
+
+pub(super) const BUNDLE: Shape = Exactly(&[
+    ("kind", Text),
+    ("pack", PACK),
+    ("context", Exactly(&[("salt", Base64(16)), ("value", Object)])),
+    ("facts", Exactly(&[("salt", Base64(16)), ("value", FACTS)])),
+    ("blobs", Each(&Object)),
+    ("keys", Each(&KEY)),
+    ("log_key", Text),
+    ("bundle_digest", DIGEST),
+]);
+
+pub(super) const GATHERED: Shape = Among(&[("policies", Each(&Among(&[("sha256", Hex("", 64))])))]);
+
+const POLICY: Shape = Exactly(&[("id", Text), ("version", Count), ("sha256", DIGEST)]);
+
+pub(super) const PROOF: Shape = Exactly(&[
+    ("kind", Text),
+    ("id", Hex("svc:replay:", 32)),
+    ("evidence_id", EVIDENCE),
+    ("decision_id", DECISION),
+    ("mode", Word(&["historical_state_snapshot", "current_state", "policy_pin"])),
+    ("semantics", Text),
+    ("policy", Maybe(&POLICY)),
+    ("result", Word(&["match", "mismatch", "indeterminate"])),
+    ("recomputed_decision_id", Maybe(&DECISION)),
+    ("diff", Each(&Exactly(&[("member", Text), ("sealed", Any), ("recomputed", Any)]))),
+    ("detail", Maybe(&Text)),
+    ("replayed_at", Text),
+    ("issuer", Text),
+    ("signature", SIGNATURE),
+]);
+
+/// # Errors
+/// The first member that has not its shape.
+pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault> {
+    let text = |holds: &dyn Fn(&str) -> bool| value.as_str().is_some_and(holds);
+    match shape {
+        Any => Ok(()),
+        Text => need(value.is_string(), path, "must be text"),
+        Count => need(value.is_u64(), path, "must be an integer from 0"),
+        Object => need(value.is_object(), path, "must be an object"),
+        List => need(value.is_array(), path, "must be an array"),
+        Word(words) => {
+            let holds = text(&|text| words.contains(&text));
+            need(holds, path, &format!("must be {}", words.join(" or ")))
+        }
+        Hex(prefix, digits) => {
+            let lower = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+            let holds = text(&|text| {
+                text.strip_prefix(prefix)
+                    .is_some_and(|hex| hex.len() == *digits && hex.bytes().all(lower))
+            });
+            need(holds, path, &format!("must be `{prefix}` and {digits} lower-case hex digits"))
+        }
+        Base64(bytes) => {
+            // The engine refuses what is not padded or has spare bits set.
+            let holds = text(&|text| STANDARD.decode(text).is_ok_and(|read| read.len() == *bytes));
+            need(holds, path, &format!("must be canonical base64 of {bytes} bytes"))
+        }
+        Maybe(inner) if value.is_null() => {
+            let _ = inner;
+            Ok(())
+        }
+        Maybe(inner) => fit(value, inner, path),
+        Each(inner) => {
+            need(value.is_array(), path, "must be an array")?;
+            let mut items = value.as_array().into_iter().flatten().enumerate();
+            items.try_for_each(|(place, item)| fit(item, inner, &format!("{path}[{place}]")))
+        }
+        Exactly(members) => {
+            fit(value, &Among(members), path)?;
+            let names = value.as_object().into_iter().flat_map(serde_json::Map::keys);
+            let mut unknown: Vec<&String> =
+                names.filter(|name| members.iter().all(|(known, _)| known != name)).collect();
+            unknown.sort();
+            match unknown.first() {
+                Some(name) => need(false, &under(path, name), "is unknown"),
+                None => Ok(()),
+            }
+        }
+        Among(members) => {
+            need(value.is_object(), path, "must be an object")?;
+            members.iter().try_for_each(|(name, inner)| {
+                let below = under(path, name);
+                let member = value.get(name);
+                need(member.is_some(), &below, "is missing")?;
+                fit(member.unwrap_or(&Value::Null), inner, &below)
+            })
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Signatures by keys of the service: kid, purpose, thumbprint, Ed25519.
+
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use serde_json::{Value, json};
+
+use super::{Fault, KeySet, need};
+use crate::keys;
+
+/// The RFC 7638 thumbprint of an Ed25519 key.
+fn thumbprint(x: &str) -> [u8; 32] {
+    keys::sha256(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#).as_bytes())
+}
+
+pub(super) fn thumbprint_text(x: &str) -> String {
+    URL_SAFE_NO_PAD.encode(thumbprint(x))
+}
+
+/// # Errors
+/// When the key is not for this purpose, is not known, or did not sign the bytes.
+pub(super) fn check(
+    signature: &Value,
+    purpose: &str,
+    signed: &[u8],
+    known: &KeySet,
+    path: &str,
+) -> Result<(), Fault> {
+    let text = |member: &str| signature[member].as_str().unwrap_or_default();
+    let kid = text("kid");
+    let at = format!("{path}.kid");
+    let print = print_of(kid, purpose);
+    need(print.is_some(), &at, &format!("names no key for {purpose}"))?;
+    need(known.contains_key(kid), &at, &format!("no key for {kid}"))?;
+    let x = known.get(kid).map(String::as_str).unwrap_or_default();
+    let fits = print.is_some_and(|print| hex::encode(thumbprint(x)).starts_with(print));
+    need(fits, &at, "does not fit its key")?;
+    let jwk = json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "x": x});
+    let value = STANDARD.decode(text("value")).unwrap_or_default();
+    let holds = keys::verify_with_jwk(&jwk, signed, &value).is_ok();
+    need(holds, &format!("{path}.value"), "does not hold")
+}
+
+/// The thumbprint's beginning in `svc-<purpose>-<year>-<8 hex>`.
+fn print_of<'a>(kid: &'a str, purpose: &str) -> Option<&'a str> {
+    let rest = kid.strip_prefix("svc-")?.strip_prefix(purpose)?.strip_prefix('-')?;
+    let (year, print) = rest.split_once('-')?;
+    let dated = year.len() == 4 && year.bytes().all(|b| b.is_ascii_digit());
+    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    (dated && print.len() == 8 && print.bytes().all(hex)).then_some(print)
+}

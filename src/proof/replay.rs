@@ -1,0 +1,258 @@
+//! Replays a sealed decision, and says under signature what came of it.
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::evidence::MintReplayProofRequest,
+    schema::{policy_versions, replay_proofs, tenant_revisions},
+};
+use chrono::{DateTime, Utc};
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use serde_json::{Value, json};
+
+use super::{
+    Error, Proof,
+    service::place,
+    stored::{self, Stored},
+};
+use crate::{
+    decision::{self, CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict},
+    evidence::{
+        pack::{decision_of, evidence_id},
+        replay::{Difference, Mode, Outcome, PinnedPolicy, Replay, differences, proof},
+    },
+    graph::Graph,
+    keys::{self, Purpose},
+    spending::Wanted,
+    store::{Db, Scope, new_id},
+};
+
+/// What deciding again came to.
+struct Found {
+    outcome: Outcome,
+    recomputed: Option<String>,
+    diff: Vec<Difference>,
+    detail: Option<String>,
+    policy: Option<PinnedPolicy>,
+}
+
+impl Proof {
+    pub(super) async fn replay(
+        &self,
+        scope: &Scope,
+        asked: MintReplayProofRequest,
+    ) -> Result<String, Error> {
+        let (mode, decision_id) = (mode(&asked)?, decision(&asked)?);
+        let within = scope.tenant.clone();
+        let this = self.clone();
+        self.0
+            .store
+            .act(scope, async move |db| {
+                let stored = stored::decision(db, within.as_deref(), &decision_id).await?;
+                let now = this.0.clock.now();
+                place(db, within.as_deref(), &decision_id)
+                    .await?
+                    .ok_or_else(|| Error::NotSealed(decision_id.clone()))?;
+                this.0.keys.verify(&stored.kid, &stored.sealed.record, &stored.signature)?;
+                let found = match mode {
+                    Mode::HistoricalStateSnapshot => snapshot(&decision_id, &stored)?,
+                    Mode::CurrentState => current(db, &this.0.graph, &stored, now).await?,
+                    Mode::PolicyPin => pinned(db, &stored, &asked).await?,
+                };
+                this.keep(db, &stored, &decision_id, mode, &found, now).await
+            })
+            .await
+    }
+
+    async fn keep(
+        &self,
+        db: &mut Db,
+        stored: &Stored,
+        decision_id: &str,
+        mode: Mode,
+        found: &Found,
+        now: DateTime<Utc>,
+    ) -> Result<String, Error> {
+        let (id, evidence_id) = (format!("svc:replay:{}", new_id()), evidence_id(decision_id));
+        let replay = Replay {
+            id: &id,
+            decision_id,
+            evidence_id: &evidence_id,
+            mode,
+            semantics: SEMANTICS,
+            policy: found.policy.clone(),
+            outcome: found.outcome,
+            recomputed_decision_id: found.recomputed.as_deref(),
+            diff: &found.diff,
+            detail: found.detail.as_deref(),
+            replayed_at: now,
+            issuer: &self.0.public_url,
+        };
+        let text = proof(&replay, &self.0.keys.signer(Purpose::Replay))?;
+        diesel::insert_into(replay_proofs::table)
+            .values((
+                replay_proofs::id.eq(&id),
+                replay_proofs::tenant_id.eq(&stored.tenant_id),
+                replay_proofs::evidence_id.eq(&evidence_id),
+                replay_proofs::mode.eq(json!(mode).as_str().unwrap_or_default()),
+                replay_proofs::result.eq(found.outcome.word()),
+                replay_proofs::body.eq(text.as_bytes()),
+                replay_proofs::created_at.eq(now),
+            ))
+            .execute(db)
+            .await?;
+        Ok(text)
+    }
+}
+
+fn mode(asked: &MintReplayProofRequest) -> Result<Mode, Error> {
+    match asked.mode.as_str() {
+        "" | "historical_state_snapshot" => Ok(Mode::HistoricalStateSnapshot),
+        "current_state" => Ok(Mode::CurrentState),
+        "policy_pin" if asked.policy_id.is_none() => {
+            Err(Error::Field("policy_id", "is required with `policy_pin`".to_owned()))
+        }
+        "policy_pin" if asked.policy_version.is_none() => {
+            Err(Error::Field("policy_version", "is required with `policy_pin`".to_owned()))
+        }
+        _ => Ok(Mode::PolicyPin),
+    }
+}
+
+fn decision(asked: &MintReplayProofRequest) -> Result<String, Error> {
+    match (&asked.decision_id, &asked.evidence_id) {
+        (Some(_), Some(_)) => {
+            Err(Error::Field("evidence_id", "is one too many beside `decision_id`".to_owned()))
+        }
+        (Some(id), None) => Ok(id.clone()),
+        (None, Some(id)) => decision_of(id).ok_or_else(|| Error::NotFound("evidence", id.clone())),
+        (None, None) => {
+            Err(Error::Field("decision_id", "is required, or `evidence_id`".to_owned()))
+        }
+    }
+}
+
+/// The same arguments: the same bytes, or it says where not.
+fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
+    let again = match stored.sealed.decide_again() {
+        Ok(again) => again,
+        Err(why) => return Ok(indeterminate(why.to_string())),
+    };
+    let sealed: Value = serde_json::from_slice(&stored.sealed.record)?;
+    let recomputed: Value = serde_json::from_slice(&again.written.record)?;
+    let mut diff = differences(&sealed, &recomputed);
+    let same =
+        again.written.record == stored.sealed.record && again.written.decision_id == decision_id;
+    if !same && diff.is_empty() {
+        // Equal as JSON and not in bytes: still not what was signed.
+        diff = differences(
+            &json!({"decision_id": decision_id}),
+            &json!({"decision_id": again.written.decision_id}),
+        );
+    }
+    Ok(Found {
+        outcome: if same { Outcome::Match } else { Outcome::Mismatch },
+        recomputed: Some(again.written.decision_id),
+        diff,
+        detail: None,
+        policy: None,
+    })
+}
+
+/// The sealed request on today's authority.
+async fn current(
+    db: &mut Db,
+    graph: &Graph,
+    stored: &Stored,
+    now: DateTime<Utc>,
+) -> Result<Found, Error> {
+    let request = stored.sealed.request()?;
+    let revision: Option<i64> = tenant_revisions::table
+        .find(&stored.tenant_id)
+        .select(tenant_revisions::revision)
+        .first(db)
+        .await
+        .optional()?;
+    let cell = graph.tenant_at(&stored.tenant_id, revision.unwrap_or_default()).await?;
+    let gathered = cell.map(|cell| cell.read().gather(&request)).unwrap_or_default();
+    let mut facts = Facts::new(Arc::new(gathered));
+    if let Some(wanted) = Wanted::of(&request, &facts.gathered, now)? {
+        (facts.spent, facts.approval) = wanted.read(db).await?;
+    }
+    compared(stored, &decision::decide(&request, &facts, now), None)
+}
+
+/// The sealed facts with another version of a policy.
+async fn pinned(
+    db: &mut Db,
+    stored: &Stored,
+    asked: &MintReplayProofRequest,
+) -> Result<Found, Error> {
+    let id = asked.policy_id.clone().unwrap_or_default();
+    let version = asked.policy_version.unwrap_or_default();
+    let text: Option<String> = policy_versions::table
+        .find((&id, version))
+        .filter(policy_versions::tenant_id.eq(&stored.tenant_id))
+        .select(policy_versions::cedar)
+        .first(db)
+        .await
+        .optional()?;
+    let text = text
+        .ok_or_else(|| Error::Field("policy_version", format!("{version} of `{id}` is unknown")))?;
+    let facts = match stored.sealed.facts() {
+        Ok(facts) => facts,
+        Err(why) => return Ok(indeterminate(why.to_string())),
+    };
+    let sha256 = hex::encode(keys::sha256(text.as_bytes()));
+    let policy = PinnedPolicy { id: id.clone(), version, sha256: format!("sha256:{sha256}") };
+    let mut gathered = (*facts.gathered).clone();
+    let place = gathered.policies.iter_mut().find(|policy| policy.reference.id == id);
+    let Some(place) = place else {
+        let why = format!("the sealed facts were read without `{id}`: it could not apply then");
+        return Ok(Found { policy: Some(policy), ..indeterminate(why) });
+    };
+    let reference = PolicyReference { sha256, version: version.into(), ..place.reference.clone() };
+    match CompiledPolicy::compile(reference, &text) {
+        Ok(compiled) => *place = Arc::new(compiled),
+        Err(why) => return Ok(Found { policy: Some(policy), ..indeterminate(why.to_string()) }),
+    }
+    let facts = Facts { gathered: Arc::new(gathered), ..facts };
+    match stored.sealed.decide_with(facts) {
+        Ok(again) => compared(stored, &again.verdict, Some(policy)),
+        Err(why) => Ok(Found { policy: Some(policy), ..indeterminate(why.to_string()) }),
+    }
+}
+
+fn indeterminate(detail: String) -> Found {
+    Found {
+        outcome: Outcome::Indeterminate,
+        recomputed: None,
+        diff: Vec::new(),
+        detail: Some(detail),
+        policy: None,
+    }
+}
+
+/// What was decided against what would be: not who approved or when.
+fn compared(
+    stored: &Stored,
+    verdict: &Verdict,
+    policy: Option<PinnedPolicy>,
+) -> Result<Found, Error> {
+    let record: Value = serde_json::from_slice(&stored.sealed.record)?;
+    let sealed = &record["verdict"];
+    let recomputed = json!({
+        "approvals_needed": verdict.approvals_needed,
+        "decision": verdict.decision,
+        "obligations": verdict.obligations,
+        "reason_code": verdict.reason_code,
+        "stop_conditions": verdict.stop_conditions,
+    });
+    let members = ["approvals_needed", "decision", "obligations", "reason_code", "stop_conditions"];
+    let then: serde_json::Map<String, Value> =
+        members.iter().map(|member| ((*member).to_owned(), sealed[*member].clone())).collect();
+    let diff = differences(&json!({"verdict": then}), &json!({"verdict": recomputed}));
+    let outcome = if diff.is_empty() { Outcome::Match } else { Outcome::Mismatch };
+    Ok(Found { outcome, recomputed: None, diff, detail: None, policy })
+}

@@ -1,0 +1,212 @@
+//! The evidence service's operations.
+
+use authority_model::{
+    proto::evidence::{
+        ConsistencyProof, EvidenceDocument, GetCheckpointRequest, GetConsistencyProofRequest,
+        GetEvidenceRequest, GetInclusionProofRequest, LogText, MintReplayProofRequest,
+        SealDecisionRequest, evidence_service_server::EvidenceService,
+    },
+    schema::evidence_packs,
+    validate::{Validate, Violations},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use tonic::{Request, Response, Status};
+
+use super::{
+    Error, Proof,
+    log::{self, Head},
+    scope,
+    seal::Row,
+    stored,
+};
+use crate::{
+    error::{ErrorCode, Refusal},
+    evidence::{
+        bundle::bundle,
+        log::{
+            note::{LogKey, SignedCheckpoint},
+            proof::InclusionProof,
+            tree,
+        },
+        pack::decision_of,
+    },
+    identity::Caller,
+    keys::{Keys, Purpose},
+    store::{Db, Scope},
+};
+
+type Reply<T> = Result<Response<T>, Status>;
+
+/// Who calls, in whose tenant, and what they ask.
+fn admitted<T: Validate>(call: Request<T>) -> Result<(Scope, T), Refusal> {
+    let caller = call.extensions().get::<Caller>().cloned();
+    let caller = caller.ok_or_else(|| Refusal::plain(ErrorCode::Unauthenticated))?;
+    let request = call.into_inner();
+    let mut found = Violations::default();
+    request.validate(&mut found);
+    Refusal::unless_clean(found)?;
+    Ok((scope(&caller), request))
+}
+
+fn document(document: String) -> Response<EvidenceDocument> {
+    Response::new(EvidenceDocument { document })
+}
+
+#[tonic::async_trait]
+impl EvidenceService for Proof {
+    async fn seal_decision(&self, call: Request<SealDecisionRequest>) -> Reply<EvidenceDocument> {
+        let (scope, asked) = admitted(call)?;
+        let pack = self.seal(asked.decision_id, scope.tenant).await.map_err(Refusal::from)?;
+        Ok(document(pack))
+    }
+
+    async fn get_evidence(&self, call: Request<GetEvidenceRequest>) -> Reply<EvidenceDocument> {
+        let (scope, asked) = admitted(call)?;
+        Ok(document(self.evidence(&scope, asked).await.map_err(Refusal::from)?))
+    }
+
+    async fn mint_replay_proof(
+        &self,
+        call: Request<MintReplayProofRequest>,
+    ) -> Reply<EvidenceDocument> {
+        let (scope, asked) = admitted(call)?;
+        Ok(document(self.replay(&scope, asked).await.map_err(Refusal::from)?))
+    }
+
+    async fn get_checkpoint(&self, call: Request<GetCheckpointRequest>) -> Reply<LogText> {
+        let (scope, asked) = admitted(call)?;
+        let (_, head) = self.head(&scope, asked.tenant_slug).await.map_err(Refusal::from)?;
+        Ok(Response::new(LogText { text: head.checkpoint }))
+    }
+
+    async fn get_inclusion_proof(&self, call: Request<GetInclusionProofRequest>) -> Reply<LogText> {
+        let (scope, asked) = admitted(call)?;
+        let text = self.inclusion(&scope, asked).await.map_err(Refusal::from)?;
+        Ok(Response::new(LogText { text }))
+    }
+
+    async fn get_consistency_proof(
+        &self,
+        call: Request<GetConsistencyProofRequest>,
+    ) -> Reply<ConsistencyProof> {
+        let (scope, asked) = admitted(call)?;
+        Ok(Response::new(self.consistency(&scope, asked).await.map_err(Refusal::from)?))
+    }
+}
+
+impl Proof {
+    async fn evidence(&self, scope: &Scope, asked: GetEvidenceRequest) -> Result<String, Error> {
+        let missing = || Error::NotFound("evidence", asked.entity_id.clone());
+        let decision_id = decision_of(&asked.entity_id).ok_or_else(missing)?;
+        let within = scope.tenant.clone();
+        let read = self.0.store.read(scope, async move |db| {
+            let Some(row) = place(db, within.as_deref(), &decision_id).await? else {
+                return Ok(None);
+            };
+            let (origin, pack) = (row.origin.clone(), row.pack()?);
+            let stored = match asked.bundle {
+                true => Some(stored::decision(db, within.as_deref(), &decision_id).await?),
+                false => None,
+            };
+            Ok::<_, Error>(Some((pack, origin, stored)))
+        });
+        let (pack, origin, stored) = read.await?.ok_or_else(missing)?;
+        let Some(stored) = stored else { return Ok(pack) };
+        let key = self.0.keys.public(&stored.kid).map(|key| key.published());
+        let key = key.ok_or_else(|| Error::Unreadable(format!("no key {}", stored.kid)))?;
+        let log_key = log_key(&self.0.keys, &pack, &origin)?;
+        Ok(bundle(&pack, &stored.sealed, &key, &log_key)?)
+    }
+
+    /// The log of a tenant that the caller may see.
+    async fn head(&self, scope: &Scope, slug: String) -> Result<(String, Head), Error> {
+        let tenant_id = format!("svc:tenant:{slug}");
+        let missing = Error::NotFound("log", slug);
+        if scope.tenant.as_ref().is_some_and(|within| *within != tenant_id) {
+            return Err(missing);
+        }
+        let of = tenant_id.clone();
+        let read =
+            self.0.store.read(scope, async move |db| Ok::<_, Error>(log::head(db, &of).await?));
+        let head = read.await?.filter(|head| !head.checkpoint.is_empty());
+        Ok((tenant_id, head.ok_or(missing)?))
+    }
+
+    async fn inclusion(
+        &self,
+        scope: &Scope,
+        asked: GetInclusionProofRequest,
+    ) -> Result<String, Error> {
+        let (tenant_id, head) = self.head(scope, asked.tenant_slug).await?;
+        let (index, size) = (u64::from(asked.index), u64::try_from(head.size).unwrap_or_default());
+        if index >= size {
+            return Err(Error::Field("index", format!("the log has {size} leaves, from 0")));
+        }
+        let wanted = tree::inclusion_nodes(index, size);
+        let nodes = self.0.store.read(scope, async move |db| {
+            Ok::<_, Error>(log::nodes(db, &tenant_id, head.epoch, &wanted).await?)
+        });
+        let nodes = nodes.await?;
+        let path = tree::inclusion_path(index, size, |id| nodes.get(&id).copied());
+        let path = path.ok_or_else(|| Error::Unreadable("a subtree is missing".to_owned()))?;
+        Ok(InclusionProof { index, path, checkpoint_note: head.checkpoint }.write())
+    }
+
+    async fn consistency(
+        &self,
+        scope: &Scope,
+        asked: GetConsistencyProofRequest,
+    ) -> Result<ConsistencyProof, Error> {
+        let (tenant_id, head) = self.head(scope, asked.tenant_slug).await?;
+        let size = u32::try_from(head.size).unwrap_or(u32::MAX);
+        let (from, to) = (asked.from, asked.to.unwrap_or(size));
+        if to > size {
+            return Err(Error::Field("to", format!("the log has {size} leaves")));
+        }
+        if from > to {
+            return Err(Error::Field("from", "is more than `to`".to_owned()));
+        }
+        let wanted = tree::consistency_nodes(from.into(), to.into());
+        let nodes = self.0.store.read(scope, async move |db| {
+            Ok::<_, Error>(log::nodes(db, &tenant_id, head.epoch, &wanted).await?)
+        });
+        let nodes = nodes.await?;
+        let lookup = |id| nodes.get(&id).copied();
+        let path = tree::consistency_path(from.into(), to.into(), lookup);
+        let path = path.ok_or_else(|| Error::Unreadable("a subtree is missing".to_owned()))?;
+        let path = path.iter().map(|hash| STANDARD.encode(hash)).collect();
+        Ok(ConsistencyProof { origin: head.origin, from, to, path })
+    }
+}
+
+/// A decision's stored pack, where it is sealed.
+pub(super) async fn place(
+    db: &mut Db,
+    within: Option<&str>,
+    decision_id: &str,
+) -> Result<Option<Row>, Error> {
+    let mut query = evidence_packs::table
+        .filter(evidence_packs::decision_id.eq(decision_id))
+        .select(Row::as_select())
+        .into_boxed();
+    if let Some(tenant) = within {
+        query = query.filter(evidence_packs::tenant_id.eq(tenant));
+    }
+    Ok(query.first(db).await.optional()?)
+}
+
+/// The verifier key of the checkpoint in a pack: of the keys that there were, the one that it names.
+fn log_key(keys: &Keys, pack: &str, origin: &str) -> Result<String, Error> {
+    let broken = |why: String| Error::Unreadable(format!("the pack's proof: {why}"));
+    let pack: serde_json::Value = serde_json::from_str(pack)?;
+    let proof = pack["log"]["proof"].as_str().unwrap_or_default();
+    let proof = InclusionProof::parse(proof).map_err(|why| broken(why.to_string()))?;
+    let note = SignedCheckpoint::parse(&proof.checkpoint_note);
+    let note = note.map_err(|why| broken(why.to_string()))?;
+    let candidates = keys.ed25519_of(Purpose::Log).into_iter();
+    let mut keys = candidates.map(|public_key| LogKey { origin: origin.to_owned(), public_key });
+    let key = keys.find(|key| key.id() == note.key_id);
+    key.map(|key| key.vkey()).ok_or_else(|| broken("no key of ours signed it".to_owned()))
+}

@@ -1,0 +1,263 @@
+//! A decision in a reader's words.
+
+use askama::Template;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::read::{self, Read};
+use crate::{
+    decision::{Decision, Reason as Code, moment},
+    evidence::digest_text,
+    keys,
+    spending::APPROVE,
+};
+
+#[derive(Template)]
+#[template(path = "receipts/page.html")]
+pub(super) struct Receipt {
+    /// `allow`, `hold` or `deny`: colour and shape.
+    tone: &'static str,
+    headline: &'static str,
+    reason: Reason,
+    further_reasons: Vec<Reason>,
+    tenant_id: String,
+    asked: Vec<Fact>,
+    evaluated_at: Moment,
+    valid_until: Option<Moment>,
+    authority_revision: String,
+    semantics: String,
+    authority: Option<Authority>,
+    conditions: Option<Conditions>,
+    approval: Option<Approval>,
+    outcome: Option<Outcome>,
+    decision_id: String,
+    record_digest: String,
+    kid: String,
+    signature: String,
+    seal: Option<Seal>,
+    /// The record's text in pieces that a line may end after.
+    record_pieces: Vec<String>,
+    issuer: String,
+}
+
+struct Reason {
+    code: String,
+    sentence: String,
+}
+
+struct Fact {
+    label: &'static str,
+    value: String,
+}
+
+struct Moment {
+    /// RFC 3339.
+    exact: String,
+    /// For people.
+    shown: String,
+}
+
+struct Authority {
+    kind: &'static str,
+    id: String,
+    chain_from_root: Vec<String>,
+    actor: String,
+}
+
+struct Conditions {
+    obligations: Vec<String>,
+    stop_conditions: Vec<String>,
+}
+
+struct Approval {
+    id: Option<String>,
+    needed: String,
+    /// `1 of 2`.
+    progress: String,
+    given: Vec<Given>,
+    /// What each open place is for.
+    missing: Vec<&'static str>,
+}
+
+struct Given {
+    role: String,
+    at: Moment,
+}
+
+struct Outcome {
+    word: &'static str,
+    at: Moment,
+}
+
+struct Seal {
+    evidence_id: String,
+    log_origin: String,
+    log_index: String,
+    sealed_at: Moment,
+}
+
+/// Echoes nothing of the address.
+#[derive(Template)]
+#[template(path = "receipts/not_found.html")]
+pub(super) struct NotFound;
+
+/// The members of a request, in the order of reading.
+const ASKED: [(&str, &str); 9] = [
+    ("subject", "Subject"),
+    ("action", "Action"),
+    ("purpose", "Purpose"),
+    ("resource_id", "Resource"),
+    ("tool_id", "Tool"),
+    ("delegation_id", "Delegation"),
+    ("workspace_id", "Workspace"),
+    ("project_id", "Project"),
+    ("approval_id", "Approval"),
+];
+
+impl Receipt {
+    /// None where the record cannot be read.
+    pub(super) fn of(read: Read, issuer: &str) -> Option<Self> {
+        let Read { decision, approval, report, pack } = read;
+        let text = String::from_utf8(decision.record).ok()?;
+        let record: Value = serde_json::from_str(&text).ok()?;
+        let (request, verdict) = (&record["request"], &record["verdict"]);
+        let word = Decision::from_word(verdict["decision"].as_str()?)?;
+        let (tone, headline) = match word {
+            Decision::Allow | Decision::AllowWithConstraints => ("allow", "Allowed"),
+            Decision::RequireApproval => ("hold", "Held for approval"),
+            Decision::Deny => ("deny", "Denied"),
+        };
+        let mut reasons = texts(&verdict["reasons"]).into_iter().map(reason);
+        let conditions = Conditions {
+            obligations: texts(&verdict["obligations"]),
+            stop_conditions: texts(&verdict["stop_conditions"]),
+        };
+        let bare = conditions.obligations.is_empty() && conditions.stop_conditions.is_empty();
+        Some(Self {
+            tone,
+            headline,
+            reason: reasons.next()?,
+            further_reasons: reasons.collect(),
+            tenant_id: record["tenant_id"].as_str()?.to_owned(),
+            asked: asked(request),
+            evaluated_at: Moment::of(decision.evaluated_at),
+            valid_until: record["valid_until"].as_str().and_then(Moment::read),
+            authority_revision: record["authority_revision"].to_string(),
+            semantics: record["semantics"].as_str()?.to_owned(),
+            authority: authority(verdict, request),
+            conditions: (!bare).then_some(conditions),
+            approval: approval.map(people),
+            outcome: report.map(|report| Outcome {
+                word: match report.outcome.as_str() {
+                    "executed" => "Executed",
+                    "failed" => "Failed",
+                    _ => "Abandoned",
+                },
+                at: Moment::of(report.at),
+            }),
+            decision_id: decision.id,
+            record_digest: digest_text(&keys::sha256(text.as_bytes())),
+            kid: decision.kid,
+            signature: STANDARD.encode(&decision.signature),
+            seal: pack.map(|pack| Seal {
+                evidence_id: pack.id,
+                log_origin: pack.origin,
+                log_index: pack.log_index.to_string(),
+                sealed_at: Moment::of(pack.sealed_at),
+            }),
+            record_pieces: text.split_inclusive(',').map(str::to_owned).collect(),
+            issuer: issuer.to_owned(),
+        })
+    }
+}
+
+impl Moment {
+    fn of(at: DateTime<Utc>) -> Self {
+        let shown = at.format("%-d %B %Y, %H:%M:%S UTC").to_string();
+        Self { exact: moment::text(at), shown }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        DateTime::parse_from_rfc3339(text).ok().map(|at| Self::of(at.to_utc()))
+    }
+}
+
+fn reason(code: String) -> Reason {
+    let sentence = Code::from_word(&code).map_or("", Code::sentence);
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    Reason { sentence: format!("{}{}.", first.unwrap_or_default(), letters.as_str()), code }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    items.map(str::to_owned).collect()
+}
+
+fn asked(request: &Value) -> Vec<Fact> {
+    let plain = ASKED.iter().filter_map(|(member, label)| {
+        let value = request[*member].as_str()?.to_owned();
+        Some(Fact { label, value })
+    });
+    let declared = [
+        ("Declared effect", &request["action_declaration"]),
+        ("Declared risk", &request["action_risk_classification"]),
+    ];
+    let declared = declared.into_iter().filter_map(|(label, members)| {
+        let members = members.as_object()?.iter();
+        let told = members.map(|(name, value)| match value.as_str() {
+            Some(text) => format!("{name}: {text}"),
+            None => format!("{name}: {value}"),
+        });
+        Some(Fact { label, value: told.collect::<Vec<_>>().join(", ") })
+    });
+    plain.chain(declared).collect()
+}
+
+fn authority(verdict: &Value, request: &Value) -> Option<Authority> {
+    let used = verdict["authority"].as_object()?;
+    let mut chain_from_root = texts(&used["chain"]);
+    chain_from_root.reverse();
+    Some(Authority {
+        kind: match used["kind"].as_str()? {
+            "delegation" => "Delegation",
+            "uses" => "Right of use",
+            _ => "Work in a workspace",
+        },
+        id: used["id"].as_str()?.to_owned(),
+        chain_from_root,
+        actor: request["subject"].as_str()?.to_owned(),
+    })
+}
+
+fn people(approval: read::Approval) -> Approval {
+    let legal = approval.roles.iter().any(|role| role == "legal");
+    let approving: Vec<_> = approval.acts.iter().filter(|act| act.verdict == APPROVE).collect();
+    let needed = usize::try_from(approval.needed).unwrap_or_default();
+    let mut open = needed.saturating_sub(approving.len());
+    let lacks_legal = legal && !approving.iter().any(|act| act.role == "legal");
+    let mut missing = Vec::new();
+    if lacks_legal {
+        missing.push("a person for legal");
+        open = open.saturating_sub(1);
+    }
+    missing.extend(std::iter::repeat_n("any approver", open));
+    Approval {
+        id: Some(approval.id),
+        needed: match (needed, legal) {
+            (1, false) => "1 person".to_owned(),
+            (1, true) => "1 person for legal".to_owned(),
+            (count, false) => format!("{count} people"),
+            (count, true) => format!("{count} people, one of them for legal"),
+        },
+        progress: format!("{} of {needed}", approving.len().min(needed)),
+        given: approving
+            .iter()
+            .filter_map(|act| {
+                Some(Given { role: act.role.clone(), at: Moment::of(act.at?.moment()?) })
+            })
+            .collect(),
+        missing,
+    }
+}

@@ -1,0 +1,80 @@
+//! What a receipt is written from: a decision's row, and what was added to it later.
+
+use authority_model::{
+    proto::approval::ApprovalAct,
+    schema::{approvals, decision_reports, decisions, evidence_packs},
+};
+use chrono::{DateTime, Utc};
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+
+use crate::store::{Error, Scope, Store};
+
+/// A decision and what belongs to it.
+pub(super) struct Read {
+    pub(super) decision: Decision,
+    pub(super) approval: Option<Approval>,
+    pub(super) report: Option<Report>,
+    pub(super) pack: Option<Pack>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Decision {
+    pub(super) id: String,
+    pub(super) record: Vec<u8>,
+    pub(super) kid: String,
+    pub(super) signature: Vec<u8>,
+    pub(super) evaluated_at: DateTime<Utc>,
+    approval_id: Option<String>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = approvals, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Approval {
+    pub(super) id: String,
+    pub(super) needed: i32,
+    pub(super) roles: Vec<String>,
+    pub(super) acts: Vec<ApprovalAct>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = decision_reports, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Report {
+    pub(super) outcome: String,
+    pub(super) at: DateTime<Utc>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = evidence_packs, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Pack {
+    pub(super) id: String,
+    pub(super) origin: String,
+    pub(super) log_index: i64,
+    pub(super) sealed_at: DateTime<Utc>,
+}
+
+/// None where there is no such decision.
+pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, Error> {
+    let scope = Scope { tenant: None, actor: "receipt".to_owned() };
+    let read = store.read(&scope, async move |db| {
+        let decision: Option<Decision> =
+            decisions::table.find(&id).select(Decision::as_select()).first(db).await.optional()?;
+        let Some(decision) = decision else { return Ok(None) };
+        // The request that a held decision opened, or the one that an allow was spent on.
+        let about = approvals::table.filter(
+            approvals::used_by.eq(&id).or(approvals::id.nullable().eq(&decision.approval_id)),
+        );
+        let approval = about.select(Approval::as_select()).first(db).await.optional()?;
+        let report = decision_reports::table.find(&id).select(Report::as_select());
+        let report = report.first(db).await.optional()?;
+        let pack = evidence_packs::table
+            .filter(evidence_packs::decision_id.eq(&id))
+            .select(Pack::as_select())
+            .first(db)
+            .await
+            .optional()?;
+        Ok::<_, Error>(Some(Read { decision, approval, report, pack }))
+    });
+    read.await
+}

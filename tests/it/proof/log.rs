@@ -1,0 +1,99 @@
+//! The log as a monitor sees it; and what is never signed: a log that does not continue itself.
+
+use agent_authority::evidence::log::{
+    note::SignedCheckpoint,
+    proof::InclusionProof,
+    tree::Hash,
+    verify::{verify_consistency, verify_inclusion},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use diesel_async::SimpleAsyncConnection;
+use serde_json::Value;
+
+use super::{asking, check, decided, published, sealed, sealing};
+use crate::support::{Client, Wishes};
+
+async fn checkpoint(client: &Client) -> SignedCheckpoint {
+    let (status, note) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
+    assert_eq!(status, 200, "{note}");
+    SignedCheckpoint::parse(&note).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_checkpoint_is_the_beginning_of_the_next() {
+    let (_app, client) = sealing().await;
+    assert_eq!(client.get("/v1/log/acme/checkpoint").await.0, 404, "nothing is sealed");
+    let mut before: Option<SignedCheckpoint> = None;
+    for round in 1..=7_u32 {
+        let id = decided(&client, asking(f64::from(round), "DE")).await;
+        let pack: Value = serde_json::from_str(&sealed(&client, &id).await).unwrap();
+        let now = checkpoint(&client).await.checkpoint;
+        assert_eq!(now.size, u64::from(round));
+        let (_, text) = client.text("GET", "/v1/log/acme/proof?index=0", None).await;
+        let proof = InclusionProof::parse(&text).unwrap();
+        if round == 1 {
+            let leaf = pack["log"]["leaf_hash"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+            let leaf: Hash = hex::decode(leaf).unwrap().try_into().unwrap();
+            assert!(verify_inclusion(&leaf, 0, now.size, &proof.path, &now.root));
+        }
+        if let Some(before) = before.map(|note| note.checkpoint) {
+            let path = format!("/v1/log/acme/consistency?from={}", before.size);
+            let (status, proof) = client.get(&path).await;
+            assert_eq!(status, 200, "{proof:#}");
+            let path: Vec<Hash> = proof["path"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|hash| STANDARD.decode(hash.as_str().unwrap()).unwrap().try_into().unwrap())
+                .collect();
+            assert!(verify_consistency(before.size, &before.root, now.size, &now.root, &path));
+        }
+        before = Some(checkpoint(&client).await);
+    }
+    for path in ["proof?index=7", "consistency?from=8", "consistency?from=3&to=2", "proof?index=-1"]
+    {
+        assert_eq!(client.get(&format!("/v1/log/acme/{path}")).await.0, 400, "{path}");
+    }
+    assert_eq!(client.get("/v1/log/none/checkpoint").await.0, 404);
+}
+
+/// A database restored to an earlier day would have other leaves signed at places that were signed
+/// before. Instead a new epoch begins, and its first leaf names what was known of the one before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_restore_a_new_epoch_begins() {
+    let (app, client) = sealing().await;
+    let ids =
+        [decided(&client, asking(1.0, "DE")).await, decided(&client, asking(2.0, "DE")).await];
+    sealed(&client, &ids[0]).await;
+    let first = checkpoint(&client).await;
+    let later = sealed(&client, &ids[1]).await;
+    // As the database was after the first.
+    let mut owner = app.database.owner().await;
+    let (size, root) = (first.checkpoint.size, hex::encode(first.checkpoint.root));
+    owner
+        .batch_execute(&format!(
+            "SET session_replication_role = replica; \
+             DELETE FROM evidence_packs WHERE log_index >= {size}; \
+             DELETE FROM log_nodes WHERE level > 0 OR index >= {size}; \
+             UPDATE log_heads SET size = {size}, root = '\\x{root}'"
+        ))
+        .await
+        .unwrap();
+    let again = sealed(&client, &ids[1]).await;
+    let (then, now): (Value, Value) =
+        (serde_json::from_str(&later).unwrap(), serde_json::from_str(&again).unwrap());
+    let origin = then["log"]["origin"].as_str().unwrap();
+    assert_eq!(now["log"]["origin"], format!("{origin}/2"));
+    assert_eq!(now["log"]["index"], 1, "after the leaf that names the epoch before");
+    let keys = published(&client).await;
+    assert!(check(&again, Some(&keys)).is_ok() && check(&later, Some(&keys)).is_ok());
+    // It goes on there, here and on another node, which knows nothing of it.
+    let beside = app.beside(Wishes::default()).await;
+    let more = decided(&client, asking(3.0, "DE")).await;
+    let there = sealed(&beside.client(&client.token), &more).await;
+    let there: Value = serde_json::from_str(&there).unwrap();
+    assert_eq!(
+        (&there["log"]["origin"], &there["log"]["index"]),
+        (&now["log"]["origin"], &2.into())
+    );
+}

@@ -1,0 +1,64 @@
+//! Evidence: sealing, the log, bundles, replays; verified offline with what the service published.
+
+mod log;
+mod receipts;
+mod replay;
+mod seal;
+mod verify;
+
+use agent_authority::evidence::verify::{Fault, KeySet, Trust, Valid, key_set, verify};
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp};
+
+const TENANT: &str = "svc:tenant:acme";
+
+fn asking(amount: f64, jurisdiction: &str) -> Value {
+    json!({
+        "subject": "svc:agent:acme:invoice-bot",
+        "action": "payment.execute",
+        "purpose": "invoice-settlement",
+        "context": {"amount": amount, "currency": "EUR", "jurisdiction": jurisdiction},
+    })
+}
+
+/// The demonstration tenant, and a key that decides and seals.
+async fn sealing() -> (TestApp, Client) {
+    let app = TestApp::start().await;
+    app.demo().await;
+    let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
+    let client = app.client(&app.api_key(TENANT, &scopes).await);
+    (app, client)
+}
+
+/// A decision's id.
+async fn decided(client: &Client, ask: Value) -> String {
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!(status, 200, "{answer:#}");
+    answer["decision_id"].as_str().unwrap().to_owned()
+}
+
+/// A pack, exactly as it was sent.
+async fn sealed(client: &Client, decision_id: &str) -> String {
+    let (status, text) =
+        client.text("POST", "/v1/evidence/seal", Some(json!({"decision_id": decision_id}))).await;
+    assert_eq!(status, 200, "{text}");
+    text
+}
+
+async fn bundle(client: &Client, decision_id: &str) -> String {
+    let (status, text) =
+        client.text("GET", &format!("/v1/evidence/{decision_id}?bundle=true"), None).await;
+    assert_eq!(status, 200, "{text}");
+    text
+}
+
+/// What the service publishes of its keys.
+async fn published(client: &Client) -> KeySet {
+    let (_, jwks) = client.text("GET", "/.well-known/jwks.json", None).await;
+    key_set(jwks.as_bytes()).unwrap()
+}
+
+fn check(file: &str, keys: Option<&KeySet>) -> Result<Valid, Fault> {
+    verify(file.as_bytes(), &Trust { keys: keys.cloned(), log_key: None })
+}

@@ -1,0 +1,93 @@
+//! Replay proofs: three modes, member by member, signed whatever comes of it.
+
+use agent_authority::evidence::verify::Valid;
+use diesel_async::SimpleAsyncConnection;
+use serde_json::{Value, json};
+
+use super::{TENANT, asking, check, decided, published, sealed, sealing};
+use crate::support::{Client, TestApp};
+
+/// A replay proof, verified.
+async fn replayed(client: &Client, body: Value) -> Value {
+    let (status, text) = client.text("POST", "/v1/replay/proof", Some(body)).await;
+    assert_eq!(status, 200, "{text}");
+    assert_eq!(check(&text, Some(&published(client).await)), Ok(Valid::Trusted), "{text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_sealed_arguments_give_the_same_bytes() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(1200.0, "DE")).await;
+    let (status, refused) = client.post("/v1/replay/proof", json!({"decision_id": id})).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("decision_not_sealed")), "{refused:#}");
+    let pack: Value = serde_json::from_str(&sealed(&client, &id).await).unwrap();
+    // Whatever happens to authority afterwards.
+    let stop =
+        json!({"tenant_id": TENANT, "actor_id": "svc:agent:acme:invoice-bot", "reason": "x"});
+    assert_eq!(app.owner().post("/api/v1/stop-signals", stop).await.0, 201);
+    for body in [json!({"decision_id": id}), json!({"evidence_id": pack["id"]})] {
+        let proof = replayed(&client, body).await;
+        assert_eq!((&proof["result"], &proof["diff"]), (&json!("match"), &json!([])));
+        assert_eq!(proof["recomputed_decision_id"], json!(id));
+    }
+    let now = replayed(&client, json!({"decision_id": id, "mode": "current_state"})).await;
+    assert_eq!(now["result"], "mismatch");
+    let changed = now["diff"].as_array().unwrap();
+    let reason = changed.iter().find(|one| one["member"] == "verdict.reason_code").unwrap();
+    let both = (&reason["sealed"], &reason["recomputed"]);
+    assert_eq!(both, (&json!("permission_granted"), &json!("actor_stopped")));
+    let owner = app.owner();
+    let (status, by_owner) = owner.post(&format!("/api/v1/decisions/{id}:replay"), json!({})).await;
+    assert_eq!((status, &by_owner["result"]), (200, &json!("match")), "{by_owner:#}");
+    for body in
+        [json!({}), json!({"decision_id": id, "mode": "policy_pin"}), json!({"decision_id": "x"})]
+    {
+        assert_eq!(client.post("/v1/replay/proof", body).await.0, 400);
+    }
+}
+
+async fn threshold(app: &TestApp) -> Value {
+    let (_, found) = app.owner().get(&format!("/api/v1/policies?tenant_id={TENANT}")).await;
+    let policies = found["policies"].as_array().unwrap();
+    let is = |policy: &&Value| policy["name"] == "Payment threshold";
+    policies.iter().find(is).unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_of_a_policy_is_put_in() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(9000.0, "DE")).await;
+    sealed(&client, &id).await;
+    let policy = threshold(&app).await;
+    let path = format!("/api/v1/policies/{}", policy["id"].as_str().unwrap());
+    let lower = policy["cedar"].as_str().unwrap().replace("10000.00", "5000.00");
+    let (status, changed) = app.owner().patch(&path, json!({"cedar": lower})).await;
+    assert_eq!(status, 200, "{changed:#}");
+    let pin = |version: i32| {
+        json!({"decision_id": id, "mode": "policy_pin", "policy_id": policy["id"],
+               "policy_version": version})
+    };
+    let same = replayed(&client, pin(1)).await;
+    assert_eq!(same["result"], "match", "{same:#}");
+    let held = replayed(&client, pin(2)).await;
+    assert_eq!((&held["result"], &held["policy"]["version"]), (&json!("mismatch"), &json!(2)));
+    let (status, unknown) = client.post("/v1/replay/proof", pin(9)).await;
+    let field = &unknown["details"][0]["field"];
+    assert_eq!((status, field), (400, &json!("policy_version")), "{unknown:#}");
+}
+
+/// A row that was altered is found: what is stored no longer gives what was signed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn altered_facts_are_a_mismatch() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(1200.0, "DE")).await;
+    sealed(&client, &id).await;
+    let mut owner = app.database.owner().await;
+    let alter = "SET session_replication_role = replica; UPDATE decisions SET context = \
+        convert_to(replace(convert_from(context, 'UTF8'), '1200', '1300'), 'UTF8')";
+    owner.batch_execute(alter).await.unwrap();
+    let proof = replayed(&client, json!({"decision_id": id})).await;
+    assert_eq!(proof["result"], "mismatch");
+    assert_eq!(proof["diff"][0]["member"], "request.context_digest", "{proof:#}");
+}

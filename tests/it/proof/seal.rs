@@ -1,0 +1,95 @@
+//! Sealing: one pack a decision, its record as it was signed, its place in the tenant's log.
+
+use std::time::{Duration, Instant};
+
+use agent_authority::evidence::verify::Valid;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{TENANT, asking, bundle, check, decided, published, sealed, sealing};
+use crate::support::Wishes;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sealed_decision_verifies_offline() {
+    let (_app, client) = sealing().await;
+    let keys = published(&client).await;
+    for (amount, place) in [(1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US"), (0.5, "DE")] {
+        let id = decided(&client, asking(amount, place)).await;
+        let pack = sealed(&client, &id).await;
+        assert_eq!(check(&pack, Some(&keys)), Ok(Valid::CheckpointUnchecked), "{pack}");
+        assert!(check(&pack, None).is_err(), "no key");
+        let bundle = bundle(&client, &id).await;
+        assert_eq!(check(&bundle, Some(&keys)), Ok(Valid::LogNotPinned), "{bundle}");
+        assert!(matches!(check(&bundle, None), Ok(Valid::IssuerNotPinned(_))));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sealing_again_gives_the_same_pack_on_every_node() {
+    let (app, client) = sealing().await;
+    let beside = app.beside(Wishes::default()).await;
+    let there = beside.client(&client.token);
+    let id = decided(&client, asking(1.0, "DE")).await;
+    let both = join_all((0..12).map(|n| sealed(if n % 2 == 0 { &client } else { &there }, &id)));
+    let packs = both.await;
+    assert!(packs.iter().all(|pack| *pack == packs[0]));
+    // Others are sealed meanwhile, on both nodes at once.
+    let ids = join_all((0..20).map(|n| decided(&client, asking(f64::from(n), "DE")))).await;
+    let nodes = [&client, &there];
+    let more = join_all(ids.iter().enumerate().map(|(n, id)| sealed(nodes[n % 2], id))).await;
+    let mut places: Vec<u64> =
+        more.iter().map(|pack| read(pack)["log"]["index"].as_u64().unwrap()).collect();
+    places.sort_unstable();
+    assert_eq!(places, (1..=20).collect::<Vec<_>>());
+    let keys = published(&client).await;
+    assert!(more.iter().all(|pack| check(pack, Some(&keys)).is_ok()));
+    let (_, again) = client.text("GET", &format!("/v1/evidence/{id}"), None).await;
+    assert_eq!(again, packs[0]);
+    let evidence = id.replace("decision", "evidence");
+    let (_, by_evidence) = client.text("GET", &format!("/v1/evidence/{evidence}"), None).await;
+    assert_eq!(by_evidence, packs[0]);
+}
+
+fn read(pack: &str) -> Value {
+    serde_json::from_str(pack).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_tenants_decision_is_neither_sealed_nor_shown() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(1.0, "DE")).await;
+    let other = json!({"name": "Other", "slug": "other"});
+    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let scopes = ["evidence:read", "evidence:write"];
+    let stranger = app.client(&app.api_key("svc:tenant:other", &scopes).await);
+    let body = json!({"decision_id": id});
+    assert_eq!(stranger.post("/v1/evidence/seal", body.clone()).await.0, 404);
+    let (status, missing) = client.get(&format!("/v1/evidence/{id}")).await;
+    assert_eq!((status, &missing["error"]), (404, &json!("not_found")), "and so it is not sealed");
+    sealed(&client, &id).await;
+    for path in [format!("/v1/evidence/{id}"), "/v1/log/acme/checkpoint".to_owned()] {
+        assert_eq!(stranger.get(&path).await.0, 404, "{path}");
+    }
+    assert_eq!(stranger.post("/v1/evidence/seal", body).await.0, 404);
+    assert_eq!(stranger.post("/v1/replay/proof", json!({"decision_id": id})).await.0, 404);
+    let reader = app.client(&app.api_key(TENANT, &["evidence:read"]).await);
+    assert_eq!(reader.post("/v1/evidence/seal", json!({"decision_id": id})).await.0, 403);
+}
+
+/// The tenant asks for nothing: its decisions are in the log by themselves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_may_have_everything_sealed() {
+    let (app, client) = sealing().await;
+    let ids = join_all((0..30).map(|n| decided(&client, asking(f64::from(n), "DE")))).await;
+    let patch = json!({"auto_seal": true});
+    let (status, changed) = app.owner().patch(&format!("/api/v1/tenants/{TENANT}"), patch).await;
+    assert_eq!(status, 200, "{changed:#}");
+    let last = decided(&client, asking(99.0, "DE")).await;
+    let begun = Instant::now();
+    for id in ids.iter().chain([&last]) {
+        while client.get(&format!("/v1/evidence/{id}")).await.0 != 200 {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{id} is not sealed");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
