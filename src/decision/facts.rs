@@ -133,19 +133,24 @@ pub struct Spent(pub BTreeMap<CounterKey, i64>);
 struct SpentRow {
     #[serde(flatten)]
     key: CounterKey,
-    used: i64,
+    /// As text: ten-thousandths pass what a double can hold.
+    used: String,
 }
 
 impl Serialize for Spent {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.iter().map(|(key, used)| SpentRow { key: key.clone(), used: *used }))
+        to.collect_seq(
+            self.0.iter().map(|(key, used)| SpentRow { key: key.clone(), used: used.to_string() }),
+        )
     }
 }
 
 impl<'de> Deserialize<'de> for Spent {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let rows = Vec::<SpentRow>::deserialize(from)?;
-        Ok(Self(rows.into_iter().map(|row| (row.key, row.used)).collect()))
+        let read =
+            |row: SpentRow| Ok((row.key, row.used.parse().map_err(serde::de::Error::custom)?));
+        Ok(Self(rows.into_iter().map(read).collect::<Result<_, D::Error>>()?))
     }
 }
 

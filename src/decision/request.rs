@@ -240,6 +240,12 @@ fn check_context(context: &Map<String, Value>, fault: &mut impl FnMut(&str, &str
         if key.contains('\0') || holds_nul(value, DEEPEST) {
             fault(&member, "holds U+0000");
         }
+        if holds_huge(value, DEEPEST) {
+            fault(
+                &member,
+                "holds a number beyond 2^53-1, which not every reader of a record keeps",
+            );
+        }
         if is_deeper(value, DEEPEST - 1) {
             fault(&member, "is nested deeper than 32");
         }
@@ -262,6 +268,18 @@ fn holds_nul(value: &Value, left: usize) -> bool {
         Value::Object(members) => {
             members.iter().any(|(key, v)| key.contains('\0') || holds_nul(v, left))
         }
+        _ => false,
+    }
+}
+
+/// From 2^53 on doubles skip integers: two readers could take one text for two numbers.
+fn holds_huge(value: &Value, left: usize) -> bool {
+    const BEYOND: f64 = 9_007_199_254_740_992.0;
+    let Some(left) = left.checked_sub(1) else { return false };
+    match value {
+        Value::Number(number) => number.as_f64().is_none_or(|number| number.abs() >= BEYOND),
+        Value::Array(items) => items.iter().any(|v| holds_huge(v, left)),
+        Value::Object(members) => members.values().any(|v| holds_huge(v, left)),
         _ => false,
     }
 }

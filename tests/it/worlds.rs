@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use crate::support::TestApp;
+use crate::{proof::golden, support::TestApp};
 use doors::{Answer, Doors, Outcome, Verdict};
 use records::{Names, Records};
 
@@ -100,6 +100,7 @@ async fn every_door_gives_the_verdict_that_the_world_says() {
     failures.sort();
     let all = titles.len();
     assert!(failures.is_empty(), "{} of {all} worlds:\n{}", failures.len(), failures.join("\n"));
+    golden::every_kind_replays(&app).await;
 }
 
 #[test]

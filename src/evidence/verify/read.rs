@@ -16,8 +16,8 @@ const BEYOND: f64 = 9_007_199_254_740_992.0;
 pub(super) fn strict(file: &[u8]) -> Result<Value, Fault> {
     let node: Node = serde_json::from_slice(file).map_err(|error| {
         let what = error.to_string();
-        // The parser says so before any member is named.
-        if what.contains("surrogate") || what.contains("out of range") {
+        // A lone surrogate, a number without bound: JSON, but of no one meaning.
+        if what.contains("hex escape") || what.contains("out of range") {
             return Fault::Invalid { path: "the file".to_owned(), what };
         }
         Fault::Unreadable(what)

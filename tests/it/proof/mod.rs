@@ -1,5 +1,7 @@
 //! Evidence: sealing, the log, bundles, replays; verified offline with what the service published.
 
+mod agree;
+pub(crate) mod golden;
 mod log;
 mod receipts;
 mod replay;

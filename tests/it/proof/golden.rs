@@ -1,0 +1,69 @@
+//! The golden corpus: sealed decisions of the past, replayed by every build. A change of what
+//! deciding means cannot slip in: each must give the same bytes from the same facts, for ever.
+//!
+//! `AUTHORITY_UPDATE=1 cargo test --test it worlds` adds the kinds of decision that it lacks, from
+//! the worlds. A file that is there is never written again.
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use agent_authority::evidence::verify::{Trust, Valid, verify};
+use diesel::{QueryableByName, sql_types::Text};
+use diesel_async::RunQueryDsl;
+
+use super::{bundle, sealed};
+use crate::support::TestApp;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn corpus() -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
+    files
+        .map(|file| (file.file_stem().unwrap().to_string_lossy().into(), fs::read(file).unwrap()))
+        .collect()
+}
+
+#[test]
+fn what_was_decided_is_decided_again() {
+    let corpus = corpus();
+    assert!(corpus.len() >= 50, "{}", corpus.len());
+    for (name, file) in &corpus {
+        let found = verify(file, &Trust::default());
+        assert!(matches!(found, Ok(Valid::IssuerNotPinned(_))), "{name}: {found:?}");
+    }
+}
+
+#[derive(QueryableByName)]
+struct Kind {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+/// Some of each kind of decision that the app has made: sealed, and decided again from the bundle.
+pub(crate) async fn every_kind_replays(app: &TestApp) {
+    let kinds: Vec<Kind> = diesel::sql_query(
+        "SELECT id, reason_code || '-' || n AS name FROM ( \
+             SELECT id, reason_code, row_number() OVER (PARTITION BY reason_code ORDER BY id) AS n \
+             FROM decisions) AS d \
+         WHERE n <= CASE reason_code WHEN 'permission_granted' THEN 12 ELSE 2 END ORDER BY 2",
+    )
+    .load(&mut app.database.owner().await)
+    .await
+    .unwrap();
+    let update = std::env::var_os("AUTHORITY_UPDATE").is_some();
+    for Kind { id, name } in kinds {
+        let owner = app.owner();
+        sealed(&owner, &id).await;
+        let file = bundle(&owner, &id).await;
+        let found = verify(file.as_bytes(), &Trust::default());
+        assert!(matches!(found, Ok(Valid::IssuerNotPinned(_))), "{name}: {found:?}");
+        let place = folder().join(format!("{name}.json"));
+        if update && !place.exists() {
+            fs::create_dir_all(folder()).unwrap();
+            fs::write(place, file).unwrap();
+        }
+    }
+}
