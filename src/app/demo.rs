@@ -62,7 +62,8 @@ pub async fn seed(
         client.make_all().await?;
     }
     let tenant = format!("svc:tenant:{SLUG}");
-    let scopes = ["runtime:read", "runtime:write"].map(str::to_owned);
+    let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
+    let scopes = scopes.map(str::to_owned);
     let api_key = match kept(router, key_file).await {
         Some(key) => key,
         None => self::api_key(router, owner_token, &tenant, &scopes, "demonstration").await?,

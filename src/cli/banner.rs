@@ -20,6 +20,12 @@ pub(crate) fn text(config: &Config, demo: &Demo) -> String {
         "\nAgent Authority for development: its identity provider, keys and database are its own.\n\
          Not for production (--production refuses them). REST, gRPC and gRPC-Web: {url}\n\n\
          Allowed:\n  {}\n\nHeld for approval:\n  {}\n\nDenied:\n  {}\n\n\
+         Approve the held one by its `approval_id`, then ask again with \"approval_id\" beside \
+         \"context\": it is allowed, once:\n  \
+         curl -s -X POST {url}/api/v1/app/approvals/$APPROVAL_ID/approve \\\n    \
+         -H \"authorization: Bearer $({program} token tenant --tenant acme --role approver)\" \\\n    \
+         -H 'content-type: application/json' -d '{{}}'\n\n\
+         A decision's receipt, for anybody to read and check: {url}/receipts/$DECISION_ID\n\
          The same under a delegation, with obligations: {url}/v1/runtime/authorize, {}\n\
          The contract: {url}/openapi   An owner's token: {program} token owner\n",
         ask("{\"amount\": 1200, \"currency\": \"EUR\", \"jurisdiction\": \"DE\"}"),

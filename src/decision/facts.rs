@@ -176,15 +176,22 @@ impl FactsDocument {
         self,
         mut text: impl FnMut(&str) -> Option<T>,
     ) -> Result<Facts, RebuildError> {
-        let gathered = Arc::unwrap_or_clone(self.gathered);
-        let mut policies = Vec::with_capacity(gathered.policies.len());
-        for reference in &gathered.policies {
+        self.rebuild_with(|reference| {
             let id = || reference.id.clone();
             let text = text(&reference.sha256).ok_or_else(|| RebuildError::TextMissing(id()))?;
             let compiled = CompiledPolicy::compile(reference.clone(), text.as_ref())
                 .map_err(|why| RebuildError::Policy(id(), Box::new(why)))?;
-            policies.push(Arc::new(compiled));
-        }
+            Ok(Arc::new(compiled))
+        })
+    }
+
+    /// The same where the caller has compiled policies at hand: many documents share them.
+    pub fn rebuild_with<E>(
+        self,
+        policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, E>,
+    ) -> Result<Facts, E> {
+        let gathered = Arc::unwrap_or_clone(self.gathered);
+        let policies = gathered.policies.iter().map(policy).collect::<Result<_, _>>()?;
         Ok(Facts {
             gathered: Arc::new(gathered.with_policies(policies)),
             spent: self.spent,

@@ -10,7 +10,7 @@ use super::{
     bounds::Bounds,
     candidate::Candidate,
     case::Case,
-    facts::{Constraints, CounterKey, Counts, Gathered},
+    facts::{Constraints, CounterKey, Counts, Facts, Gathered},
     reason::Reason,
     verdict::CounterClaim,
 };
@@ -76,6 +76,14 @@ pub(super) fn claims(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<CounterC
     let each =
         |(holder, bounds): &(&str, &Bounds)| counters(case, holder, bounds).flatten().collect();
     bounds.iter().flat_map(|pair| -> Vec<CounterClaim> { each(pair) }).collect()
+}
+
+/// What is left of `max_total_amount` in the present window, in ten-thousandths, where its counter
+/// is known.
+pub(super) fn left(facts: &Facts, holder: &str, bounds: &Bounds, at: DateTime<Utc>) -> Option<i64> {
+    let max = bounds.max_total_amount?;
+    let key = key(holder, Counts::Amount, max.window_seconds, at)?;
+    max.amount.ten_thousandths().checked_sub(*facts.spent.0.get(&key)?)
 }
 
 fn key(holder: &str, counts: Counts, window: u32, at: DateTime<Utc>) -> Option<CounterKey> {

@@ -29,11 +29,13 @@ pub mod policy_text;
 pub mod purpose;
 pub mod reason;
 pub mod records;
+pub mod remedy;
 pub mod request;
 pub mod statement;
 pub mod target;
 pub mod trace;
 pub mod verdict;
+pub mod what_if;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -51,6 +53,7 @@ pub use self::{
     request::{Draft, Request},
     target::Target,
     verdict::Verdict,
+    what_if::PolicyChange,
 };
 use self::{
     authority::Choice,

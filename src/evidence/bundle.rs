@@ -1,9 +1,11 @@
 //! The bundle `svc.evidence.bundle.v1`: a pack with all that is needed to verify and replay it offline.
 
+use std::collections::BTreeSet;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::{Error, digest_text, sealed::Sealed};
+use super::{Error, Sealed, digest_text, sealed::policies};
 use crate::keys;
 
 /// `kind` of a bundle.
@@ -16,10 +18,12 @@ pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
 /// When a part is no JSON, which is a fault of this program.
 pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result<String, Error> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
-    let gathered = digest_text(&keys::sha256(&sealed.gathered));
-    let mut blobs =
-        vec![(gathered.clone(), json!({"json": read(&sealed.gathered)?, "sha256": gathered}))];
-    for (sha256, text) in &sealed.texts {
+    let facts = sealed.gathered()?;
+    let gathered = digest_text(&keys::sha256(facts));
+    let mut blobs = vec![(gathered.clone(), json!({"json": read(facts)?, "sha256": gathered}))];
+    let named: BTreeSet<String> = policies(facts)?.into_iter().map(|one| one.sha256).collect();
+    for sha256 in named {
+        let text = sealed.texts.get(&sha256).ok_or(Error::Unreadable("a policy's text"))?;
         let name = format!("sha256:{sha256}");
         blobs.push((name.clone(), json!({"sha256": name, "text": text})));
     }

@@ -5,6 +5,7 @@
 //! record, its id and its signature still hold.
 
 mod act;
+mod again;
 pub mod bundle;
 mod facts;
 pub mod log;
@@ -12,13 +13,16 @@ pub mod pack;
 mod record;
 pub mod replay;
 pub mod sealed;
+pub mod stored;
 pub mod verify;
 
 pub use act::{ACT_KIND, Act, SignedAct, sign_act};
+pub use again::{Again, Sealed};
 pub use facts::PreparedFacts;
 pub use record::{Asked, Recorded, Salts, Written, record, write};
 
 use crate::{
+    decision::facts::RebuildError,
     error::{ErrorCode, Refusal},
     keys,
 };
@@ -32,8 +36,8 @@ pub enum Error {
     Json(#[from] serde_json::Error),
     #[error("{0} cannot be read")]
     Unreadable(&'static str),
-    #[error("the sealed facts cannot be used: {0}")]
-    Facts(String),
+    #[error(transparent)]
+    Facts(#[from] RebuildError),
     #[error("it was decided under `{0}`, which this program does not know")]
     Semantics(String),
 }

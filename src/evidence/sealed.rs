@@ -1,127 +1,25 @@
-//! A stored decision read back into what it was decided on, and decided again from that.
+//! A stored decision read back into what it was decided on, and into what was said.
+//!
+//! All of it is pure: the bytes come from the caller, and what is named by a digest is taken only
+//! where it has that digest. So what is read back is what was decided on, or nothing.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{
-    Error, PreparedFacts,
-    record::{Asked, Salts, Written, write},
+use super::{Error, digest_text};
+use crate::{
+    decision::{
+        CompiledPolicy, Decision, Facts, FactsDocument, Gathered, PolicyReference, Reason, Request,
+        Verdict,
+        facts::{RebuildError, Spent},
+        records::Approval,
+        verdict::ApprovalsNeeded,
+    },
+    keys,
 };
-use crate::decision::{
-    self, Facts, Gathered, Request, SEMANTICS, Verdict,
-    facts::{Approval, FactsDocument, Spent},
-    moment,
-    policy::PolicyReference,
-};
-
-/// Everything that is stored of a decision.
-#[derive(Clone, Debug)]
-pub struct Sealed {
-    /// The signed bytes.
-    pub record: Vec<u8>,
-    pub context: Vec<u8>,
-    /// The gathered facts by digest, counters, approval.
-    pub facts: Vec<u8>,
-    pub salts: Salts,
-    /// The gathered facts, policies by reference.
-    pub gathered: Vec<u8>,
-    /// Policies' texts by their SHA-256 in hex.
-    pub texts: HashMap<String, String>,
-}
-
-/// The members of a record that stand outside its request and verdict.
-#[derive(Deserialize)]
-pub struct Head {
-    pub authority_revision: i64,
-    pub door: String,
-    #[serde(with = "moment")]
-    pub evaluated_at: DateTime<Utc>,
-    pub nonce: String,
-    pub semantics: String,
-    pub tenant_id: String,
-}
-
-#[derive(Deserialize)]
-struct Seen {
-    approval: Option<Approval>,
-    spent: Spent,
-}
-
-/// A decision, decided again.
-pub struct Again {
-    pub request: Request,
-    pub facts: Facts,
-    pub verdict: Verdict,
-    pub written: Written,
-}
-
-impl Sealed {
-    /// # Errors
-    /// When the record cannot be read.
-    pub fn head(&self) -> Result<Head, Error> {
-        Ok(serde_json::from_slice(&self.record)?)
-    }
-
-    /// # Errors
-    /// When record or context cannot be read.
-    pub fn request(&self) -> Result<Request, Error> {
-        request(&self.record, &self.context)
-    }
-
-    /// The facts, with policies compiled again from their texts.
-    ///
-    /// # Errors
-    /// When they cannot be read, or a policy's text is missing or no longer compiles.
-    pub fn facts(&self) -> Result<Facts, Error> {
-        let seen: Seen = serde_json::from_slice(&self.facts)?;
-        let gathered: Gathered<PolicyReference> = serde_json::from_slice(&self.gathered)?;
-        let revision = self.head()?.authority_revision;
-        let document = FactsDocument {
-            gathered: Arc::new(Gathered { revision, ..gathered }),
-            spent: seen.spent,
-            approval: seen.approval,
-        };
-        let text = |sha256: &str| self.texts.get(sha256);
-        document.rebuild(text).map_err(|why| Error::Facts(why.to_string()))
-    }
-
-    /// Decides on the sealed arguments: the same bytes and id, unless something was altered or
-    /// deciding means something else now.
-    ///
-    /// # Errors
-    /// When it was decided under semantics that this program does not know, or cannot be read.
-    pub fn decide_again(&self) -> Result<Again, Error> {
-        self.decide_with(self.facts()?)
-    }
-
-    /// The same with other facts.
-    ///
-    /// # Errors
-    /// As [`Self::decide_again`].
-    pub fn decide_with(&self, facts: Facts) -> Result<Again, Error> {
-        let (head, request) = (self.head()?, self.request()?);
-        if head.semantics != SEMANTICS {
-            return Err(Error::Semantics(head.semantics));
-        }
-        let verdict = decision::decide(&request, &facts, head.evaluated_at);
-        let prepared = PreparedFacts::of(Arc::clone(&facts.gathered), &request)?;
-        let asked = Asked {
-            door: &head.door,
-            request: &request,
-            facts: &prepared,
-            spent: &facts.spent,
-            approval: facts.approval.as_ref(),
-            verdict: &verdict,
-            evaluated_at: head.evaluated_at,
-            nonce: &head.nonce,
-        };
-        let written = write(&asked, &self.salts)?;
-        Ok(Again { request, facts, verdict, written })
-    }
-}
 
 /// The request of a record, given the context that the record holds only a digest of.
 ///
@@ -138,4 +36,148 @@ pub fn request(record: &[u8], context: &[u8]) -> Result<Request, Error> {
     let tenant_id = record.remove("tenant_id").ok_or(Error::Unreadable("its tenant"))?;
     request.insert("tenant_id".to_owned(), tenant_id);
     Ok(serde_json::from_value(Value::Object(request))?)
+}
+
+/// What the core saw beside the request, as it is stored with a decision.
+#[derive(Deserialize)]
+struct Seen {
+    approval: Option<Approval>,
+    /// `sha256:` and hex of the gathered facts.
+    gathered: String,
+    spent: Spent,
+}
+
+/// The SHA-256 by which a decision's `facts` name the gathered ones.
+///
+/// # Errors
+/// When they cannot be read as what this service wrote.
+pub fn gathered_digest(facts: &[u8]) -> Result<[u8; 32], Error> {
+    let seen: Seen = serde_json::from_slice(facts)?;
+    let digest = seen.gathered.strip_prefix("sha256:").and_then(|text| {
+        let mut digest = [0; 32];
+        hex::decode_to_slice(text, &mut digest).ok().map(|()| digest)
+    });
+    digest.ok_or(Error::Unreadable("the digest of its facts"))
+}
+
+/// The policies whose texts [`facts`] will ask for.
+///
+/// # Errors
+/// When the gathered facts cannot be read as what this service wrote.
+pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
+    #[derive(Deserialize)]
+    struct Policies {
+        policies: Vec<PolicyReference>,
+    }
+    let gathered: Policies = serde_json::from_slice(gathered)?;
+    Ok(gathered.policies)
+}
+
+/// The facts of a decision: `facts` as stored with it, the gathered ones that they name, and each
+/// policy's text by the lower-case hex of its SHA-256.
+///
+/// The revision of the gathered facts stands in the record and not in them; it comes back as 0.
+///
+/// # Errors
+/// When a part is missing, is not what its digest says, or cannot be read.
+pub fn facts<T: AsRef<str>>(
+    facts: &[u8],
+    gathered: &[u8],
+    mut text: impl FnMut(&str) -> Option<T>,
+) -> Result<Facts, Error> {
+    facts_with(facts, gathered, |reference| compiled(reference, text(&reference.sha256)))
+}
+
+/// The same where the caller has compiled policies at hand: many decisions share them.
+///
+/// # Errors
+/// As [`facts`], and what `policy` answers.
+pub fn facts_with(
+    facts: &[u8],
+    gathered: &[u8],
+    policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, Error>,
+) -> Result<Facts, Error> {
+    let seen: Seen = serde_json::from_slice(facts)?;
+    if digest_text(&keys::sha256(gathered)) != seen.gathered {
+        return Err(Error::Unreadable("what it was decided on, by its digest,"));
+    }
+    let gathered: Gathered<PolicyReference> = serde_json::from_slice(gathered)?;
+    let (spent, approval) = (seen.spent, seen.approval);
+    FactsDocument { gathered: Arc::new(gathered), spent, approval }.rebuild_with(policy)
+}
+
+/// A policy again, of the text that its reference names.
+///
+/// # Errors
+/// When there is no text, or it is another, or it does not compile.
+pub fn compiled(
+    reference: &PolicyReference,
+    text: Option<impl AsRef<str>>,
+) -> Result<Arc<CompiledPolicy>, Error> {
+    let id = || reference.id.clone();
+    let is = |text: &str| hex::encode(keys::sha256(text.as_bytes())) == reference.sha256;
+    let text = text.filter(|text| is(text.as_ref())).ok_or_else(|| RebuildError::TextMissing(id()));
+    let compiled = CompiledPolicy::compile(reference.clone(), text?.as_ref());
+    Ok(Arc::new(compiled.map_err(|why| RebuildError::Policy(id(), Box::new(why)))?))
+}
+
+/// What a verdict means for who asked: two that differ in none of these come to the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub decision: Decision,
+    pub reason_code: Reason,
+    pub obligations: Vec<String>,
+    pub stop_conditions: Vec<String>,
+    pub approvals_needed: Option<ApprovalsNeeded>,
+}
+
+impl From<&Verdict> for Outcome {
+    fn from(verdict: &Verdict) -> Self {
+        Self {
+            decision: verdict.decision,
+            reason_code: verdict.reason_code,
+            obligations: verdict.obligations.clone(),
+            stop_conditions: verdict.stop_conditions.clone(),
+            approvals_needed: verdict.approvals_needed.clone(),
+        }
+    }
+}
+
+/// What a record says was decided, and when.
+pub struct Said {
+    pub evaluated_at: DateTime<Utc>,
+    pub authority_revision: u32,
+    pub outcome: Outcome,
+}
+
+/// # Errors
+/// When the record cannot be read as what this service wrote.
+pub fn said(record: &[u8]) -> Result<Said, Error> {
+    #[derive(Deserialize)]
+    struct Record {
+        authority_revision: u32,
+        evaluated_at: String,
+        verdict: Recorded,
+    }
+    #[derive(Deserialize)]
+    struct Recorded {
+        approvals_needed: Option<ApprovalsNeeded>,
+        decision: Decision,
+        obligations: Vec<String>,
+        reason_code: Reason,
+        stop_conditions: Vec<String>,
+    }
+    let Record { authority_revision, evaluated_at, verdict } = serde_json::from_slice(record)?;
+    let evaluated_at = DateTime::parse_from_rfc3339(&evaluated_at);
+    Ok(Said {
+        authority_revision,
+        evaluated_at: evaluated_at.map_err(|_| Error::Unreadable("its time"))?.to_utc(),
+        outcome: Outcome {
+            decision: verdict.decision,
+            reason_code: verdict.reason_code,
+            obligations: verdict.obligations,
+            stop_conditions: verdict.stop_conditions,
+            approvals_needed: verdict.approvals_needed,
+        },
+    })
 }

@@ -9,7 +9,6 @@ mod log;
 mod replay;
 mod seal;
 mod service;
-mod stored;
 mod witness;
 
 use std::{path::PathBuf, sync::Arc};

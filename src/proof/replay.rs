@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use super::{
     Error, Proof,
-    service::place,
-    stored::{self, Stored},
+    service::{place, stored},
 };
 use crate::{
     decision::{self, CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict},
     evidence::{
         pack::{decision_of, evidence_id},
         replay::{Difference, Mode, Outcome, PinnedPolicy, Replay, differences, proof},
+        stored::Stored,
     },
     graph::Graph,
     keys::{self, Purpose},
@@ -49,7 +49,7 @@ impl Proof {
         self.0
             .store
             .act(scope, async move |db| {
-                let stored = stored::decision(db, within.as_deref(), &decision_id).await?;
+                let stored = stored(db, within.as_deref(), &decision_id).await?;
                 let now = this.0.clock.now();
                 place(db, within.as_deref(), &decision_id)
                     .await?

@@ -19,7 +19,6 @@ use super::{
     log::{self, Head},
     scope,
     seal::Row,
-    stored,
 };
 use crate::{
     error::{ErrorCode, Refusal},
@@ -31,6 +30,7 @@ use crate::{
             tree,
         },
         pack::decision_of,
+        stored::{self, Stored},
     },
     identity::Caller,
     keys::{Keys, Purpose},
@@ -107,7 +107,7 @@ impl Proof {
             };
             let (origin, pack) = (row.origin.clone(), row.pack()?);
             let stored = match asked.bundle {
-                true => Some(stored::decision(db, within.as_deref(), &decision_id).await?),
+                true => Some(stored(db, within.as_deref(), &decision_id).await?),
                 false => None,
             };
             Ok::<_, Error>(Some((pack, origin, stored)))
@@ -195,6 +195,12 @@ pub(super) async fn place(
         query = query.filter(evidence_packs::tenant_id.eq(tenant));
     }
     Ok(query.first(db).await.optional()?)
+}
+
+/// A decision with all that it was decided on.
+pub(super) async fn stored(db: &mut Db, within: Option<&str>, id: &str) -> Result<Stored, Error> {
+    let found = stored::one(db, within, id).await?;
+    found.ok_or_else(|| Error::NotFound("decision", id.to_owned()))
 }
 
 /// The verifier key of the checkpoint in a pack: of the keys that there were, the one that it names.

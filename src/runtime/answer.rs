@@ -1,18 +1,22 @@
 //! An outcome as each door answers it.
 
 use authority_model::proto::runtime::{
-    AuthorizeResponse, Decision as Word, EvaluateDecisionResponse, EvaluateResponse, EvidencePack,
-    EvidenceReference, Finding, Signature, Stage,
+    ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Decision as Word, EvaluateDecisionResponse,
+    EvaluateResponse, EvidencePack, EvidenceReference, Finding, Outcome, Signature,
+    SimulateDecisionResponse, SmallestChange, Stage,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{DateTime, Utc};
 
 use super::decide::Decided;
 use crate::{
     decision::{
-        Decision,
+        Decision, Verdict,
+        remedy::Remedy,
         trace::{StageTrace, Step},
+        verdict,
     },
-    evidence::digest_text,
+    evidence::{digest_text, sealed},
 };
 
 /// The wire's word for a decision.
@@ -42,7 +46,8 @@ impl From<&Decided> for EvaluateResponse {
             approval_id: decided.approval_id.clone(),
             authority_revision: decided.revision,
             valid_until: decided.verdict.valid_until.map(Into::into),
-            trace: stages(decided),
+            trace: stages(&decided.verdict),
+            smallest_change: decided.smallest_change.as_ref().map(smallest),
         }
     }
 }
@@ -51,7 +56,7 @@ impl From<&Decided> for AuthorizeResponse {
     fn from(decided: &Decided) -> Self {
         Self {
             decision: word(decided.verdict.decision),
-            reasons: reasons(decided),
+            reasons: reasons(&decided.verdict),
             obligations: decided.verdict.obligations.clone(),
             stop_conditions: decided.verdict.stop_conditions.clone(),
             decision_id: decided.decision_id.clone(),
@@ -61,7 +66,8 @@ impl From<&Decided> for AuthorizeResponse {
             evidence_pack: Some(pack(&decided.record_digest, &decided.kid, &decided.signature)),
             authority_revision: decided.revision,
             valid_until: decided.verdict.valid_until.map(Into::into),
-            trace: stages(decided),
+            trace: stages(&decided.verdict),
+            smallest_change: decided.smallest_change.as_ref().map(smallest),
         }
     }
 }
@@ -71,7 +77,7 @@ impl From<&Decided> for EvaluateDecisionResponse {
         Self {
             decision: word(decided.verdict.decision),
             reason_code: decided.verdict.reason_code.word().to_owned(),
-            reasons: reasons(decided),
+            reasons: reasons(&decided.verdict),
             decision_id: decided.decision_id.clone(),
             obligations: decided.verdict.obligations.clone(),
             stop_conditions: decided.verdict.stop_conditions.clone(),
@@ -82,7 +88,8 @@ impl From<&Decided> for EvaluateDecisionResponse {
             authority_revision: decided.revision,
             evaluated_at: Some(decided.evaluated_at.into()),
             valid_until: decided.verdict.valid_until.map(Into::into),
-            stages: stages(decided),
+            stages: stages(&decided.verdict),
+            smallest_change: decided.smallest_change.as_ref().map(smallest),
         }
     }
 }
@@ -110,12 +117,12 @@ pub(super) fn pack(digest: &[u8; 32], kid: &str, signature: &[u8]) -> EvidencePa
     }
 }
 
-fn reasons(decided: &Decided) -> Vec<String> {
-    decided.verdict.reasons.iter().map(|reason| reason.word().to_owned()).collect()
+fn reasons(verdict: &Verdict) -> Vec<String> {
+    verdict.reasons.iter().map(|reason| reason.word().to_owned()).collect()
 }
 
-fn stages(decided: &Decided) -> Vec<Stage> {
-    decided.verdict.trace.iter().flatten().map(stage).collect()
+fn stages(verdict: &Verdict) -> Vec<Stage> {
+    verdict.trace.iter().flatten().map(stage).collect()
 }
 
 fn stage(trace: &StageTrace) -> Stage {
@@ -133,5 +140,59 @@ fn finding(step: &Step) -> Finding {
         outcome: step.outcome.word().to_owned(),
         reason_code: step.reason_code.map(|code| code.word().to_owned()),
         detail: (!step.detail.is_empty()).then(|| step.detail.clone()),
+    }
+}
+
+/// A verdict that is told and not recorded, beside how it came out before.
+pub(super) fn simulated(
+    verdict: &Verdict,
+    before: &sealed::Outcome,
+    at: DateTime<Utc>,
+) -> SimulateDecisionResponse {
+    SimulateDecisionResponse {
+        decision: word(verdict.decision),
+        reason_code: verdict.reason_code.word().to_owned(),
+        reasons: reasons(verdict),
+        obligations: verdict.obligations.clone(),
+        stop_conditions: verdict.stop_conditions.clone(),
+        approvals_needed: verdict.approvals_needed.as_ref().map(needed),
+        authority: verdict.authority.as_ref().map(|used| AuthorityUsed {
+            kind: used.kind.word().to_owned(),
+            id: used.id.clone(),
+            chain: used.chain.clone(),
+        }),
+        stages: stages(verdict),
+        advice: verdict.advice.clone(),
+        would_change: sealed::Outcome::from(verdict) != *before,
+        before: Some(outcome(before)),
+        evaluated_at: Some(at.into()),
+        valid_until: verdict.valid_until.map(Into::into),
+        ..SimulateDecisionResponse::default()
+    }
+}
+
+pub(super) fn outcome(outcome: &sealed::Outcome) -> Outcome {
+    Outcome {
+        decision: word(outcome.decision),
+        reason_code: outcome.reason_code.word().to_owned(),
+        obligations: outcome.obligations.clone(),
+        stop_conditions: outcome.stop_conditions.clone(),
+        approvals_needed: outcome.approvals_needed.as_ref().map(needed),
+    }
+}
+
+fn needed(needed: &verdict::ApprovalsNeeded) -> ApprovalsNeeded {
+    ApprovalsNeeded { count: needed.count, roles: needed.roles.clone() }
+}
+
+pub(super) fn smallest(remedy: &Remedy) -> SmallestChange {
+    SmallestChange {
+        kind: remedy.kind.word().to_owned(),
+        member: remedy.member.clone(),
+        value: remedy.value.clone(),
+        id: remedy.id.clone(),
+        sentence: remedy.sentence.clone(),
+        decision: word(remedy.decision),
+        reason_code: remedy.reason_code.word().to_owned(),
     }
 }

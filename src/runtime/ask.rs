@@ -145,7 +145,7 @@ fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
 
 // The words were checked against the proto's `in` rules: one that is none cannot come this far.
 
-fn declaration(given: &ActionDeclaration) -> request::ActionDeclaration {
+pub(super) fn declaration(given: &ActionDeclaration) -> request::ActionDeclaration {
     request::ActionDeclaration {
         effect_class: given.effect_class.as_deref().and_then(EffectClass::from_word),
         reversibility: given.reversibility.as_deref().and_then(Reversibility::from_word),
@@ -153,7 +153,9 @@ fn declaration(given: &ActionDeclaration) -> request::ActionDeclaration {
     }
 }
 
-fn classification(given: &ActionRiskClassification) -> request::ActionRiskClassification {
+pub(super) fn classification(
+    given: &ActionRiskClassification,
+) -> request::ActionRiskClassification {
     let mode = given.required_oversight_mode.as_deref();
     request::ActionRiskClassification {
         risk_tier: given.risk_tier.as_deref().and_then(RiskTier::from_word),

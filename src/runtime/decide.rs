@@ -8,9 +8,10 @@ use super::{
     Runtime,
     recorder::{Entry, Hold, Key, Outcome},
     repeat::KeyGiven,
+    smallest::Denied,
 };
 use crate::{
-    decision::{self, Facts, Gathered, Request, Verdict},
+    decision::{self, Decision, Facts, Gathered, Request, Verdict, remedy::Remedy},
     error::{ErrorCode, Refusal},
     evidence::{self, Asked, PreparedFacts, Recorded},
     graph::Cell,
@@ -38,6 +39,8 @@ pub struct Decided {
     /// The approval request that a held decision waits for.
     pub approval_id: Option<String>,
     pub verify_url: String,
+    /// With `explain`, of a denial. It is told and not recorded.
+    pub smallest_change: Option<Remedy>,
 }
 
 /// How a request came out.
@@ -71,7 +74,7 @@ impl Runtime {
             let at = self.0.clock.now();
             let (facts, relaxed) = self.gather(cell.as_ref(), request)?;
             self.credential_holds(caller, &request.subject, at)?;
-            let seen = self.seen(request, &facts, at).await?;
+            let seen = self.seen(request, &facts.gathered, at).await?;
             let verdict = decision::decide(request, &seen, at);
             let recorded = evidence::record(
                 &Asked {
@@ -87,6 +90,12 @@ impl Runtime {
                 &signer,
             )?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
+            if request.explain && decided.verdict.decision == Decision::Deny {
+                // Now and not later: what a key keeps of the answer is written with the record.
+                let (request, policies) = (request.clone(), Arc::default());
+                let denied = Denied { request, facts: seen, at, cell, policies };
+                decided.smallest_change = self.smallest_change(denied).await;
+            }
             let entry = self.entry(request, recorded, facts, &decided, key, relaxed)?;
             match self.0.recorder.record(entry).await {
                 Outcome::Stored { approval_id } => {
@@ -146,10 +155,10 @@ impl Runtime {
     pub(super) async fn seen(
         &self,
         request: &Request,
-        facts: &PreparedFacts,
+        gathered: &Arc<Gathered>,
         at: DateTime<Utc>,
     ) -> Result<Facts, Refusal> {
-        let mut seen = Facts::new(Arc::clone(&facts.gathered));
+        let mut seen = Facts::new(Arc::clone(gathered));
         let wanted = Wanted::of(request, &seen.gathered, at).map_err(fault)?;
         let Some(wanted) = wanted else { return Ok(seen) };
         let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: "service".to_owned() };
@@ -174,6 +183,7 @@ impl Runtime {
             revision: facts.revision(),
             evaluated_at: at,
             approval_id: None,
+            smallest_change: None,
             verdict,
         }
     }

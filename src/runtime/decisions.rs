@@ -3,8 +3,9 @@
 use authority_model::{
     proto::runtime::{
         EvaluateDecisionRequest, EvaluateDecisionResponse, GetDecisionRequest, GetDecisionResponse,
-        ListDecisionsRequest, ListDecisionsResponse, ListReasonCodesRequest,
-        ListReasonCodesResponse, ReasonCode, decision_service_server::DecisionService,
+        ImpactPoliciesRequest, ImpactPoliciesResponse, ListDecisionsRequest, ListDecisionsResponse,
+        ListReasonCodesRequest, ListReasonCodesResponse, ReasonCode, SimulateDecisionRequest,
+        SimulateDecisionResponse, decision_service_server::DecisionService,
     },
     schema::{approvals, decisions},
     wire::Json,
@@ -16,6 +17,7 @@ use tonic::{Request, Response, Status};
 
 use super::{
     Runtime, answer,
+    changes::below,
     doors::{caller, checked},
     repeat::key_given,
 };
@@ -74,6 +76,26 @@ impl DecisionService for Runtime {
         Ok(Response::new(self.find(&caller, by).await?))
     }
 
+    async fn simulate_decision(
+        &self,
+        call: Request<SimulateDecisionRequest>,
+    ) -> Result<Response<SimulateDecisionResponse>, Status> {
+        let caller = caller(&call)?;
+        let asked = call.into_inner();
+        checked(&asked)?;
+        Ok(Response::new(self.simulate(&caller, asked).await?))
+    }
+
+    async fn impact_policies(
+        &self,
+        call: Request<ImpactPoliciesRequest>,
+    ) -> Result<Response<ImpactPoliciesResponse>, Status> {
+        let caller = caller(&call)?;
+        let asked = call.into_inner();
+        checked(&asked)?;
+        Ok(Response::new(self.impact(&caller, asked).await?))
+    }
+
     async fn list_reason_codes(
         &self,
         _: Request<ListReasonCodesRequest>,
@@ -86,14 +108,6 @@ impl DecisionService for Runtime {
         });
         Ok(Response::new(ListReasonCodesResponse { reason_codes: codes.collect() }))
     }
-}
-
-/// Names the members at fault below the member that holds the request.
-fn below(member: &str, mut refusal: Refusal) -> Refusal {
-    for violation in &mut refusal.violations {
-        violation.field = format!("{member}.{}", violation.field);
-    }
-    refusal
 }
 
 /// An approval request's state.

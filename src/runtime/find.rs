@@ -18,7 +18,7 @@ use crate::{
 
 const PAGE: i32 = 100;
 /// A list is not worth keeping others waiting for.
-const SHORT: &str = "SET LOCAL statement_timeout = '3s'";
+pub(super) const SHORT: &str = "SET LOCAL statement_timeout = '3s'";
 const PREFIX: &str = "svc:decision:";
 
 #[derive(Queryable, Selectable)]
@@ -117,6 +117,6 @@ fn matching<'q>(by: &ListDecisionsRequest, within: Option<&str>) -> decisions::B
 }
 
 /// Where the ids of a moment begin.
-fn first_id(at: Time) -> String {
+pub(super) fn first_id(at: Time) -> String {
     format!("{PREFIX}{:012x}", at.micros().max(0) / 1000)
 }

@@ -7,14 +7,19 @@ mod answer;
 mod ask;
 mod authority;
 mod cache;
+mod candidates;
+mod changes;
 mod decide;
 mod decisions;
 mod doors;
 mod find;
 mod history;
+mod impact;
 mod place;
 pub mod recorder;
 mod repeat;
+mod simulate;
+mod smallest;
 
 use std::{sync::Arc, time::Duration};
 

@@ -5,6 +5,7 @@ mod attenuation;
 mod authority_rows;
 mod purposes;
 mod reality_rows;
+mod remedies;
 mod requests;
 
 use std::sync::Arc;
@@ -67,13 +68,17 @@ impl World {
         Self { draft, gathered: sound_facts(), spent: Some(0), approval: None }
     }
 
-    fn decide(&self) -> Verdict {
+    fn facts(&self) -> Facts {
         let mut facts = Facts::new(self.gathered.clone().into());
         for key in counters_needed(&facts.gathered, now()) {
             facts.spent.0.extend(self.spent.map(|used| (key, used)));
         }
         facts.approval.clone_from(&self.approval);
-        decide(&Request::new(self.draft.clone()).unwrap(), &facts, now())
+        facts
+    }
+
+    fn decide(&self) -> Verdict {
+        decide(&Request::new(self.draft.clone()).unwrap(), &self.facts(), now())
     }
 
     fn link(&mut self, place: usize) -> &mut Delegation {

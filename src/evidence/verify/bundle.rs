@@ -1,6 +1,9 @@
 //! A bundle: the pack, what its record holds digests of, and the decision itself, made again.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
@@ -9,7 +12,7 @@ use super::{
     Fault, KeySet, Trust, canonical, canonical_without, digest, need, pack,
     shape::{DIGEST, GATHERED, Shape, fit},
 };
-use crate::evidence::{Salts, log::note::LogKey, replay::differences, sealed::Sealed};
+use crate::evidence::{Salts, Sealed, log::note::LogKey, replay::differences};
 
 pub(super) fn check(bundle: &Value, trust: &Trust) -> Result<(), Fault> {
     let pack = &bundle["pack"];
@@ -99,8 +102,8 @@ pub(super) fn sealed(bundle: &Value) -> Result<Sealed, Fault> {
         context: canonical(&bundle["context"]["value"])?,
         facts: canonical(&bundle["facts"]["value"])?,
         salts: Salts { context: salt("context"), facts: salt("facts") },
-        gathered,
-        texts,
+        gathered: Some(Arc::new(gathered)),
+        texts: Arc::new(texts),
     })
 }
 

@@ -14,9 +14,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{
-    bundle::BUNDLE_KIND, log::note::LogKey, pack::PACK_KIND, replay::REPLAY_KIND, sealed::Sealed,
-};
+use super::{Sealed, bundle::BUNDLE_KIND, log::note::LogKey, pack::PACK_KIND, replay::REPLAY_KIND};
 use crate::keys;
 use shape::{BUNDLE, PACK, PROOF};
 

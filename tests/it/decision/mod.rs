@@ -9,5 +9,6 @@ mod leaving_out;
 mod naive;
 mod order;
 mod policies;
+mod remedy;
 mod templates;
 mod worlds;

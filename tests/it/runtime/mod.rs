@@ -3,7 +3,9 @@
 mod approvals;
 mod budgets;
 mod idempotency;
+mod impact;
 mod proof;
+mod simulate;
 mod stops;
 mod transports;
 

@@ -1,0 +1,52 @@
+//! Other policies than those in force: some added, some replaced, some taken out.
+//!
+//! Facts hold only the policies that could apply when they were gathered. A candidate was not among
+//! them, so whether it can apply to a request is asked here, of the same index that gathers.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{
+    facts::Gathered,
+    policy::CompiledPolicy,
+    policy_index::{PolicyIndex, PolicyKeys},
+    request::Draft,
+};
+
+/// A change of a tenant's policies, compiled and indexed once for any number of requests.
+#[derive(Debug, Default)]
+pub struct PolicyChange {
+    added: PolicyIndex,
+    /// The ids of those that no longer stand.
+    gone: BTreeSet<String>,
+}
+
+impl PolicyChange {
+    /// With `added`, each in the place of the one with its id, and without `gone`.
+    pub fn new(added: Vec<Arc<CompiledPolicy>>, gone: impl IntoIterator<Item = String>) -> Self {
+        let replaced = added.iter().map(|policy| policy.reference.id.clone());
+        let gone = replaced.chain(gone).collect();
+        Self { added: PolicyIndex::new(added), gone }
+    }
+
+    pub fn is_nothing(&self) -> bool {
+        self.gone.is_empty()
+    }
+
+    /// The facts as they would have been gathered for this request under the change.
+    pub fn applied(&self, request: &Draft, gathered: &Arc<Gathered>) -> Arc<Gathered> {
+        if self.is_nothing() {
+            return Arc::clone(gathered);
+        }
+        let keys = PolicyKeys {
+            action: &request.action,
+            purpose: request.purpose.as_deref(),
+            principal_class: gathered.subject.as_ref().map(|subject| subject.class),
+            resource_kind: gathered.resource.as_ref().map(|resource| resource.kind.as_str()),
+        };
+        let stays = |policy: &&Arc<CompiledPolicy>| !self.gone.contains(&policy.reference.id);
+        let kept = gathered.policies.iter().filter(stays);
+        let mut policies: Vec<_> = kept.chain(self.added.candidates(keys)).cloned().collect();
+        policies.sort_by(|one, other| one.reference.id.cmp(&other.reference.id));
+        Arc::new(Gathered::clone(gathered).with_policies(policies))
+    }
+}

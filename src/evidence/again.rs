@@ -1,0 +1,124 @@
+//! A stored decision, decided again from everything that it was decided on.
+
+use std::{collections::HashMap, sync::Arc};
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+
+use super::{
+    Error, PreparedFacts,
+    record::{Asked, Salts, Written, write},
+    sealed,
+};
+use crate::decision::{self, Facts, Request, SEMANTICS, Verdict, moment};
+
+/// Everything that is stored of a decision.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    /// The signed bytes.
+    pub record: Vec<u8>,
+    pub context: Vec<u8>,
+    /// The gathered facts by digest, counters, approval.
+    pub facts: Vec<u8>,
+    pub salts: Salts,
+    /// The gathered facts, policies by reference; none where they are no longer stored.
+    pub gathered: Option<Arc<Vec<u8>>>,
+    /// At least the texts of its policies, by their SHA-256 in hex.
+    pub texts: Arc<HashMap<String, String>>,
+}
+
+/// The members of a record that stand outside its request and verdict.
+#[derive(Deserialize)]
+pub struct Head {
+    pub authority_revision: i64,
+    pub door: String,
+    #[serde(with = "moment")]
+    pub evaluated_at: DateTime<Utc>,
+    pub nonce: String,
+    pub semantics: String,
+    pub tenant_id: String,
+}
+
+/// A decision, decided again.
+pub struct Again {
+    pub request: Request,
+    pub facts: Facts,
+    pub verdict: Verdict,
+    pub written: Written,
+}
+
+impl Sealed {
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn head(&self) -> Result<Head, Error> {
+        Ok(serde_json::from_slice(&self.record)?)
+    }
+
+    /// # Errors
+    /// When record or context cannot be read.
+    pub fn request(&self) -> Result<Request, Error> {
+        sealed::request(&self.record, &self.context)
+    }
+
+    /// The facts, with policies compiled again from their texts.
+    ///
+    /// # Errors
+    /// When they cannot be read, or a policy's text is missing or no longer compiles.
+    pub fn facts(&self) -> Result<Facts, Error> {
+        let gathered = self.gathered()?;
+        let text = |sha256: &str| self.texts.get(sha256);
+        let mut facts = sealed::facts(&self.facts, gathered, text)?;
+        let revision = self.head()?.authority_revision;
+        Arc::make_mut(&mut facts.gathered).revision = revision;
+        Ok(facts)
+    }
+
+    /// # Errors
+    /// When the gathered facts are no longer stored.
+    pub fn gathered(&self) -> Result<&[u8], Error> {
+        let gathered = self.gathered.as_deref().map(Vec::as_slice);
+        gathered.ok_or(Error::Unreadable("what it was decided on"))
+    }
+
+    /// What was decided, and when.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn said(&self) -> Result<sealed::Said, Error> {
+        sealed::said(&self.record)
+    }
+
+    /// Decides on the sealed arguments: the same bytes and id, unless something was altered or
+    /// deciding means something else now.
+    ///
+    /// # Errors
+    /// When it was decided under semantics that this program does not know, or cannot be read.
+    pub fn decide_again(&self) -> Result<Again, Error> {
+        self.decide_with(self.facts()?)
+    }
+
+    /// The same with other facts.
+    ///
+    /// # Errors
+    /// As [`Self::decide_again`].
+    pub fn decide_with(&self, facts: Facts) -> Result<Again, Error> {
+        let (head, request) = (self.head()?, self.request()?);
+        if head.semantics != SEMANTICS {
+            return Err(Error::Semantics(head.semantics));
+        }
+        let verdict = decision::decide(&request, &facts, head.evaluated_at);
+        let prepared = PreparedFacts::of(Arc::clone(&facts.gathered), &request)?;
+        let asked = Asked {
+            door: &head.door,
+            request: &request,
+            facts: &prepared,
+            spent: &facts.spent,
+            approval: facts.approval.as_ref(),
+            verdict: &verdict,
+            evaluated_at: head.evaluated_at,
+            nonce: &head.nonce,
+        };
+        let written = write(&asked, &self.salts)?;
+        Ok(Again { request, facts, verdict, written })
+    }
+}

@@ -1,0 +1,135 @@
+//! Stored decisions, with all that they were decided on.
+//!
+//! A decision's row names its gathered facts by SHA-256, and these name their policies' texts. Both
+//! are looked up here, for one decision or for a page of them; `sealed.rs` reads them back.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use authority_model::schema::{decisions, fact_blobs, policy_versions};
+use diesel::{QueryResult, prelude::*};
+use diesel_async::RunQueryDsl;
+
+use super::{Salts, Sealed, sealed};
+use crate::{keys, store::Db};
+
+/// Policies' texts by the lower-case hex of their SHA-256.
+type Texts = HashMap<String, String>;
+
+/// A decision as it is stored.
+pub struct Stored {
+    pub id: String,
+    pub tenant_id: String,
+    pub kid: String,
+    pub signature: Vec<u8>,
+    pub sealed: Sealed,
+}
+
+/// A decision's own row.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
+pub struct Row {
+    pub id: String,
+    tenant_id: String,
+    record: Vec<u8>,
+    kid: String,
+    signature: Vec<u8>,
+    context: Vec<u8>,
+    context_salt: Vec<u8>,
+    facts: Vec<u8>,
+    facts_salt: Vec<u8>,
+}
+
+/// A decision, of this tenant if one is named.
+pub async fn one(db: &mut Db, within: Option<&str>, id: &str) -> QueryResult<Option<Stored>> {
+    let mut query = decisions::table.find(id).select(Row::as_select()).into_boxed();
+    if let Some(tenant) = within {
+        query = query.filter(decisions::tenant_id.eq(tenant));
+    }
+    let row: Option<Row> = query.first(db).await.optional()?;
+    Ok(complete(db, row.into_iter().collect()).await?.pop())
+}
+
+/// The rows with their facts and texts, in their order; what several share is read once.
+pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
+    let gathered = gathered(db, &rows).await?;
+    let texts = Arc::new(texts(db, &gathered).await?);
+    let with_facts = |row: Row| {
+        let digest = sealed::gathered_digest(&row.facts).ok();
+        let key = digest.map(|digest| (row.tenant_id.clone(), digest.to_vec()));
+        // A salt of another length hides something else: the digests will not be the record's.
+        let salt = |salt: Vec<u8>| salt.try_into().unwrap_or_default();
+        Stored {
+            id: row.id,
+            tenant_id: row.tenant_id,
+            kid: row.kid,
+            signature: row.signature,
+            sealed: Sealed {
+                record: row.record,
+                context: row.context,
+                facts: row.facts,
+                salts: Salts { context: salt(row.context_salt), facts: salt(row.facts_salt) },
+                gathered: key.and_then(|key| gathered.get(&key).cloned()),
+                texts: Arc::clone(&texts),
+            },
+        }
+    };
+    Ok(rows.into_iter().map(with_facts).collect())
+}
+
+/// Gathered facts by tenant and SHA-256.
+type Blobs = HashMap<(String, Vec<u8>), Arc<Vec<u8>>>;
+
+async fn gathered(db: &mut Db, rows: &[Row]) -> QueryResult<Blobs> {
+    let tenants: HashSet<&str> = rows.iter().map(|row| row.tenant_id.as_str()).collect();
+    let digests = rows.iter().filter_map(|row| sealed::gathered_digest(&row.facts).ok());
+    let digests: HashSet<Vec<u8>> = digests.map(|digest| digest.to_vec()).collect();
+    if digests.is_empty() {
+        return Ok(Blobs::new());
+    }
+    let found: Vec<(String, Vec<u8>, Vec<u8>)> = fact_blobs::table
+        .filter(fact_blobs::tenant_id.eq_any(tenants))
+        .filter(fact_blobs::sha256.eq_any(digests))
+        .load(db)
+        .await?;
+    Ok(found.into_iter().map(|(tenant, sha, body)| ((tenant, sha), Arc::new(body))).collect())
+}
+
+/// The texts of the policies that the facts name, each under its own digest: what was decided on is
+/// found by what it says, and not by its number.
+async fn texts(db: &mut Db, gathered: &Blobs) -> QueryResult<Texts> {
+    let mut wanted: HashSet<(String, String, i32)> = HashSet::new();
+    for ((tenant, _), body) in gathered {
+        for policy in sealed::policies(body).unwrap_or_default() {
+            let version = i32::try_from(policy.version).unwrap_or_default();
+            wanted.insert((tenant.clone(), policy.id, version));
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(Texts::new());
+    }
+    let tenants: HashSet<&str> = wanted.iter().map(|(tenant, ..)| tenant.as_str()).collect();
+    let ids: HashSet<&str> = wanted.iter().map(|(_, id, _)| id.as_str()).collect();
+    let numbers: HashSet<i32> = wanted.iter().map(|(.., version)| *version).collect();
+    let found: Vec<(String, String, i32, String)> = policy_versions::table
+        .filter(policy_versions::tenant_id.eq_any(tenants))
+        .filter(policy_versions::policy_id.eq_any(ids))
+        .filter(policy_versions::version.eq_any(numbers))
+        .select((
+            policy_versions::tenant_id,
+            policy_versions::policy_id,
+            policy_versions::version,
+            policy_versions::cedar,
+        ))
+        .load(db)
+        .await?;
+    let mut texts = Texts::new();
+    for (tenant, id, version, cedar) in found {
+        if wanted.contains(&(tenant, id, version)) {
+            texts.insert(hex::encode(keys::sha256(cedar.as_bytes())), cedar);
+        }
+    }
+    Ok(texts)
+}

@@ -1,0 +1,115 @@
+//! What a change of policies would have made of decisions that were made.
+
+use chrono::{TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use super::{
+    asking, demo,
+    simulate::{OVER_1000, TENANT, decided, outcome, rows, simulated},
+};
+
+const IMPACT: &str = "/api/v1/policies:impact";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_policies_is_run_over_what_was_decided() {
+    let (app, client, _) = demo().await;
+    let mut ids = Vec::new();
+    for (amount, place) in [(500.0, "DE"), (1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US")] {
+        ids.push(decided(&client, asking(amount, place)).await.0);
+    }
+    let before = rows(&app).await;
+    let owner = app.owner();
+    let run = async |more: Value| {
+        let mut body = json!({"tenant_id": TENANT});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        simulated(&owner, IMPACT, body).await
+    };
+    let forbidden = run(json!({"candidate_policies": [{"cedar": OVER_1000}]})).await;
+    let totals = |answer: &Value| {
+        ["considered", "changed_total", "unreadable"].map(|name| answer[name].as_u64().unwrap())
+    };
+    assert_eq!(totals(&forbidden), [4, 2, 0], "{forbidden:#}");
+    let changed: Vec<_> = forbidden["changed"].as_array().unwrap().iter().collect();
+    let [held, allowed] = changed.as_slice() else { panic!("{forbidden:#}") };
+    assert_eq!([&held["decision_id"], &allowed["decision_id"]], [&json!(ids[2]), &json!(ids[1])]);
+    assert_eq!(outcome(&held["before"]), ("require_approval", "approval_threshold_breach"));
+    assert_eq!(outcome(&allowed["before"]), ("allow_with_constraints", "permission_granted"));
+    for after in [&held["after"], &allowed["after"]] {
+        assert_eq!(outcome(after), ("deny", "policy_denied"));
+    }
+    // Where it applies counts, what is taken out or replaced counts, and so does who must approve.
+    let elsewhere = json!({"candidate_policies": [
+        {"cedar": "forbid (principal, action, resource);", "applies_to": ["action:report.*"]}]});
+    assert_eq!(totals(&run(elsewhere).await), [4, 0, 0]);
+    let (_, policies) = owner.get("/api/v1/policies").await;
+    let threshold = &policies["policies"][0];
+    let without = run(json!({"without_policies": [threshold["id"]]})).await;
+    assert_eq!(totals(&without), [4, 1, 0], "{without:#}");
+    assert_eq!(outcome(&without["changed"][0]["after"]).0, "allow_with_constraints");
+    let cedar = threshold["cedar"].as_str().unwrap();
+    let two = cedar.replace("@approvals(\"1\")", "@approvals(\"2\")");
+    let lower = cedar.replace("10000.00", "100.00");
+    for (cedar, count) in [(cedar, 0), (&two, 1), (&lower, 2)] {
+        let replaced = json!({"policy_id": threshold["id"], "cedar": cedar});
+        let answer = run(json!({"candidate_policies": [replaced]})).await;
+        assert_eq!(totals(&answer), [4, count, 0], "{answer:#}");
+    }
+    let last = json!({"candidate_policies": [{"cedar": OVER_1000}], "last": 2});
+    assert_eq!(totals(&run(last).await), [2, 1, 0]);
+    let since = (Utc::now() + TimeDelta::hours(1)).to_rfc3339();
+    let late = json!({"candidate_policies": [{"cedar": OVER_1000}], "since": since});
+    assert_eq!(totals(&run(late).await), [0, 0, 0]);
+    let admin = app.client(&app.member_token(TENANT, "admin"));
+    let own = json!({"candidate_policies": [{"cedar": OVER_1000}]});
+    let answer = simulated(&admin, "/api/v1/app/policies:impact", own.clone()).await;
+    assert_eq!(totals(&answer), [4, 2, 0]);
+    assert_eq!(rows(&app).await, before);
+    // Who asks for whom.
+    for (who, path, body, status) in [
+        (&admin, "/api/v1/app/policies:impact", json!({"tenant_id": "svc:tenant:b"}), 400),
+        (&owner, IMPACT, own.clone(), 400),
+        (&owner, IMPACT, json!({"tenant_id": "svc:tenant:none", "without_policies": ["x"]}), 400),
+        (&owner, IMPACT, json!({"tenant_id": TENANT}), 400),
+        (&client, IMPACT, own, 403),
+    ] {
+        let (found, refused) = who.post(path, body.clone()).await;
+        assert_eq!(found, status, "{body}\n{refused:#}");
+    }
+}
+
+/// More than a page of them; and what does not lead to its own record is told apart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_judged_is_counted_apart() {
+    let (app, client, _) = demo().await;
+    let asks: Vec<Value> = (0..60).map(|n| asking(970.0 + f64::from(n), "DE")).collect();
+    for _ in 0..2 {
+        let (status, _) =
+            client.post("/v1/decisions:batchEvaluate", json!({"requests": asks})).await;
+        assert_eq!(status, 200);
+    }
+    let run = async |last: u32| {
+        let body = json!({"tenant_id": TENANT, "last": last,
+                          "candidate_policies": [{"cedar": OVER_1000}]});
+        let answer = simulated(&app.owner(), IMPACT, body).await;
+        ["considered", "changed_total", "unreadable"].map(|name| answer[name].as_u64().unwrap())
+    };
+    assert_eq!(run(1000).await, [120, 58, 0]);
+    let (id, _) = decided(&client, asking(2000.0, "DE")).await;
+    // Its context says another amount than the one that was decided on.
+    app.database
+        .run(&format!(
+            "SET session_replication_role = replica; \
+             UPDATE decisions SET context = convert_to('{{\"amount\":60000,\"currency\":\"EUR\",\
+             \"jurisdiction\":\"DE\"}}', 'UTF8') WHERE id = '{id}'"
+        ))
+        .await;
+    assert_eq!(run(1).await, [1, 0, 1]);
+    // And the facts of all are no longer what their digests say.
+    let spoil = "SET session_replication_role = replica; \
+                 UPDATE fact_blobs SET body = convert_to('{}', 'UTF8')";
+    app.database.run(spoil).await;
+    assert_eq!(run(1000).await, [121, 0, 121]);
+    let body = json!({"decision_id": id, "against": "recorded"});
+    let (status, refused) = client.post("/v1/decisions:simulate", body).await;
+    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("decision_id")));
+}

@@ -1,0 +1,304 @@
+//! What would be decided: on other policies, other facts, other times; and nothing of it remains.
+
+use chrono::{TimeDelta, Utc};
+use diesel::{QueryableByName, sql_types::Text};
+use diesel_async::RunQueryDsl;
+use serde_json::{Value, json};
+
+use super::{asking, demo};
+use crate::support::{Client, TestApp};
+
+pub(super) const TENANT: &str = "svc:tenant:acme";
+const SIMULATE: &str = "/api/v1/decisions:simulate";
+pub(super) const OVER_1000: &str = "@id(\"no-large-payments\")\nforbid (principal, action in \
+    Svc::Action::\"payment\", resource)\nwhen { context.amount.greaterThan(decimal(\"1000.0\")) };";
+
+/// A decision's id, how it came out and why.
+pub(super) async fn decided(client: &Client, ask: Value) -> (String, Value) {
+    let (status, answer) = client.post("/v1/decisions/evaluate", ask).await;
+    assert_eq!(status, 200, "{answer:#}");
+    (answer["decision_id"].as_str().unwrap().to_owned(), answer)
+}
+
+pub(super) async fn simulated(client: &Client, path: &str, body: Value) -> Value {
+    let (status, answer) = client.post(path, body.clone()).await;
+    assert_eq!(status, 200, "{body:#}\n{answer:#}");
+    answer
+}
+
+pub(super) fn outcome(answer: &Value) -> (&str, &str) {
+    (answer["decision"].as_str().unwrap(), answer["reason_code"].as_str().unwrap())
+}
+
+fn turned(answer: &Value) -> (&Value, &Value, &Value, &Value) {
+    let change = &answer["smallest_change"];
+    (&change["kind"], &change["member"], &change["value"], &change["id"])
+}
+
+/// Every row of every table, counted.
+pub(super) async fn rows(app: &TestApp) -> Vec<String> {
+    #[derive(QueryableByName)]
+    struct Counted {
+        #[diesel(sql_type = Text)]
+        line: String,
+    }
+    let count = "SELECT c.relname || ' ' || (xpath('/row/n/text()', query_to_xml(format( \
+                 'SELECT count(*) AS n FROM %I', c.relname), false, true, '')))[1]::text AS line \
+                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') ORDER BY 1";
+    let mut db = app.database.owner().await;
+    let counted: Vec<Counted> = diesel::sql_query(count).load(&mut db).await.unwrap();
+    counted.into_iter().map(|counted| counted.line).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_candidate_policy_is_tried_and_nothing_remains() {
+    let (app, client, _) = demo().await;
+    let (id, _) = decided(&client, asking(1200.0, "DE")).await;
+    let before = rows(&app).await;
+    assert!(before.iter().any(|line| line == "decisions 1"), "{before:?}");
+    let body = json!({"decision_id": id, "candidate_policies": [{"cedar": OVER_1000}]});
+    let admin = app.client(&app.member_token(TENANT, "admin"));
+    for (who, path) in [
+        (&app.owner(), SIMULATE),
+        (&admin, "/api/v1/app/decisions:simulate"),
+        (&client, "/v1/decisions:simulate"),
+    ] {
+        let answer = simulated(who, path, body.clone()).await;
+        assert_eq!(outcome(&answer), ("deny", "policy_denied"), "{answer:#}");
+        assert_eq!(outcome(&answer["before"]), ("allow_with_constraints", "permission_granted"));
+        assert_eq!(answer["would_change"], true);
+        let change = turned(&answer);
+        let amount = (&json!("amount"), &json!("context.amount"), &json!("1000"), &Value::Null);
+        assert_eq!(change, amount, "{answer:#}");
+        assert_eq!(answer["stages"].as_array().unwrap().len(), 4);
+    }
+    // A question that is held opens no request for approval, and one that is keyed keeps no answer.
+    let held = json!({"request": asking(25_000.0, "DE")});
+    let keyed = client.call(
+        "POST",
+        "/v1/decisions:simulate",
+        Some(held),
+        &[("idempotency-key", "simulate-1")],
+    );
+    let (status, answer) = keyed.await;
+    assert_eq!((status, &answer["approvals_needed"]["count"]), (200, &json!(1)), "{answer:#}");
+    assert_eq!(
+        (&answer["would_change"], &answer["smallest_change"]),
+        (&json!(false), &json!(null))
+    );
+    assert_eq!(answer["authority"]["kind"], "delegation");
+    assert_eq!(rows(&app).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recorded_facts_stay_what_they_were() {
+    let (app, client, delegation) = demo().await;
+    let (id, answer) = decided(&client, asking(1200.0, "DE")).await;
+    let revoke = format!("/api/v1/delegations/{delegation}/revoke");
+    assert_eq!(app.owner().post(&revoke, json!({"reason": "over"})).await.0, 200);
+    let now = simulated(&client, "/v1/decisions:simulate", json!({"decision_id": id})).await;
+    assert_eq!(outcome(&now), ("deny", "delegation_revoked"), "{now:#}");
+    let link = (&json!("link"), &json!("state"), &Value::Null, &json!(delegation));
+    assert_eq!(turned(&now), link, "{now:#}");
+    let recorded = json!({"decision_id": id, "against": "recorded"});
+    let then = simulated(&client, "/v1/decisions:simulate", recorded.clone()).await;
+    assert_eq!(outcome(&then), ("allow_with_constraints", "permission_granted"), "{then:#}");
+    assert_eq!(then["would_change"], false);
+    for member in ["evaluated_at", "valid_until", "authority_revision"] {
+        assert_eq!(then[member], answer[member], "{member}");
+    }
+    let mut more = recorded.clone();
+    more["changes"] = json!({"amount": 25_000});
+    let held = simulated(&client, "/v1/decisions:simulate", more.clone()).await;
+    assert_eq!(outcome(&held), ("require_approval", "approval_threshold_breach"), "{held:#}");
+    more["changes"] = json!({"purpose": "customer-care", "tool_id": "x"});
+    let (status, refused) = client.post("/v1/decisions:simulate", more).await;
+    let named = [&refused["details"][0]["field"], &refused["details"][1]["field"]];
+    assert_eq!(status, 400, "{refused:#}");
+    assert_eq!(named, [&json!("changes.purpose"), &json!("changes.tool_id")]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changed_facts_and_times() {
+    let (app, client, delegation) = demo().await;
+    let (id, _) = decided(&client, asking(1200.0, "DE")).await;
+    let with = async |changes: Value| {
+        let body = json!({"decision_id": id, "changes": changes});
+        simulated(&client, "/v1/decisions:simulate", body).await
+    };
+    for (changes, decision, reason) in [
+        (json!({"amount": 25_000}), "require_approval", "approval_threshold_breach"),
+        (
+            json!({"amount": 25_000, "approved": true}),
+            "allow_with_constraints",
+            "permission_granted",
+        ),
+        (json!({"jurisdiction": "US"}), "deny", "jurisdiction_unsupported"),
+        (json!({"context": {"jurisdiction": null}}), "deny", "jurisdiction_unsupported"),
+        (json!({"context": {"amount": 60_000}}), "deny", "constraint_exceeded"),
+        (json!({"purpose": "customer-care"}), "deny", "purpose_not_admitted"),
+        (json!({"delegation_id": "svc:del:acme:0"}), "deny", "delegation_unknown"),
+        (
+            json!({"action_risk_classification": {"risk_tier": "prohibited"}}),
+            "deny",
+            "risk_prohibited",
+        ),
+    ] {
+        let answer = with(changes.clone()).await;
+        assert_eq!(outcome(&answer), (decision, reason), "{changes}\n{answer:#}");
+    }
+    let told = async |changes: Value| {
+        let answer = with(changes).await;
+        let (kind, member, value, _) = turned(&answer);
+        [kind, member, value].map(|part| part.as_str().unwrap_or_default().to_owned())
+    };
+    let places = told(json!({"jurisdiction": "US"})).await;
+    assert_eq!(places, ["jurisdiction", "context.jurisdiction", "DE"]);
+    let amount = told(json!({"context": {"amount": 60_000}})).await;
+    assert_eq!(amount, ["amount", "context.amount", "50000"]);
+    let purpose = told(json!({"purpose": "customer-care"})).await;
+    assert_eq!(purpose, ["purpose", "purpose", "invoice-settlement"]);
+    let unnamed = told(json!({"delegation_id": "svc:del:acme:0"})).await;
+    assert_eq!(unnamed, ["delegation", "delegation_id", delegation.as_str()]);
+    // A resource that nobody was granted.
+    let resource = json!({"tenant_id": TENANT, "kind": "ledger", "name": "Other"});
+    let (_, made) = app.owner().post("/api/v1/resources", resource).await;
+    let access = told(json!({"resource_id": made["resource"]["id"]})).await;
+    assert_eq!(access, ["grant", "granted_access_to", "execute"]);
+    // A delegation that ends tomorrow, asked about for the day after.
+    let tomorrow = Utc::now() + TimeDelta::days(1);
+    let narrow = json!({"expires_at": tomorrow.to_rfc3339()});
+    let path = format!("/api/v1/delegations/{delegation}/narrow");
+    let (status, narrowed) = app.owner().post(&path, narrow).await;
+    assert_eq!(status, 200, "{narrowed:#}");
+    let later = tomorrow + TimeDelta::days(1);
+    let body = json!({"decision_id": id, "at": later.to_rfc3339()});
+    let answer = simulated(&client, "/v1/decisions:simulate", body).await;
+    assert_eq!(outcome(&answer), ("deny", "delegation_expired"), "{answer:#}");
+    let (kind, member, _, link) = turned(&answer);
+    assert_eq!((kind, member, link), (&json!("link"), &json!("expires_at"), &json!(delegation)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counters_are_read_and_never_counted() {
+    let (app, client, delegation) = demo().await;
+    let (_, first) = app.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
+    let first = &first["delegation"];
+    let body = json!({"tenant_id": TENANT, "actions": ["payment.*"], "currency": "EUR",
+        "delegator_id": first["delegator_id"], "delegate_id": first["delegate_id"],
+        "max_total_amount": {"amount": "100", "window_seconds": 86400}});
+    let (_, made) = app.owner().post("/api/v1/delegations", body).await;
+    let mut ask = asking(60.0, "DE");
+    ask["delegation_id"] = made["delegation"]["id"].clone();
+    let body = json!({"request": ask});
+    for _ in 0..3 {
+        let answer = simulated(&client, "/v1/decisions:simulate", body.clone()).await;
+        assert_eq!(outcome(&answer), ("allow_with_constraints", "permission_granted"));
+    }
+    let (id, _) = decided(&client, ask.clone()).await;
+    let answer = simulated(&client, "/v1/decisions:simulate", body).await;
+    assert_eq!(outcome(&answer), ("deny", "constraint_exceeded"), "{answer:#}");
+    assert_eq!(answer["smallest_change"]["value"], "40");
+    let recorded = json!({"decision_id": id, "against": "recorded"});
+    let then = simulated(&client, "/v1/decisions:simulate", recorded).await;
+    assert_eq!(outcome(&then), ("allow_with_constraints", "permission_granted"), "{then:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_is_named() {
+    let (app, client, _) = demo().await;
+    let (id, _) = decided(&client, asking(1.0, "DE")).await;
+    let bad = "forbid (principal, action, resource)\nwhen { context.amount > };";
+    let stored = |more: Value| {
+        let mut body = json!({"decision_id": id});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let mut unsound = asking(1.0, "DE");
+    unsound["context"]["amount"] = json!("much");
+    for (body, member, problem) in [
+        (json!({}), "decision_id", "`request`"),
+        (stored(json!({"request": asking(1.0, "DE")})), "request", "one of them"),
+        (json!({"request": asking(1.0, "DE"), "against": "recorded"}), "against", "decision_id"),
+        (json!({"request": unsound}), "request.context.amount", "number"),
+        (stored(json!({"changes": {"amount": 0.000_01}})), "changes.amount", "4 decimals"),
+        (
+            stored(json!({"changes": {"context": {"currency": "x"}}})),
+            "changes.context.currency",
+            "ISO",
+        ),
+        (
+            stored(json!({"candidate_policies": [{"cedar": OVER_1000}, {"cedar": bad}]})),
+            "candidate_policies[1].cedar",
+            "line 2, column 25",
+        ),
+        (
+            stored(
+                json!({"candidate_policies": [{"cedar": OVER_1000, "applies_to": ["*", "moon"]}]}),
+            ),
+            "candidate_policies[0].applies_to[1]",
+            "no target",
+        ),
+        (
+            stored(json!({"candidate_policies": [{"cedar": OVER_1000, "policy_id": "nothing"}]})),
+            "candidate_policies[0].policy_id",
+            "no policy",
+        ),
+        (stored(json!({"without_policies": ["nothing"]})), "without_policies[0]", "no policy"),
+    ] {
+        let (status, refused) = client.post("/v1/decisions:simulate", body.clone()).await;
+        let first = &refused["details"][0];
+        assert_eq!((status, &first["field"]), (400, &json!(member)), "{body:#}\n{refused:#}");
+        assert!(first["problem"].as_str().unwrap().contains(problem), "{refused:#}");
+    }
+    let unknown = json!({"decision_id": "svc:decision:00"});
+    assert_eq!(client.post("/v1/decisions:simulate", unknown).await.0, 404);
+    // Another tenant's key, a member without the role, a key that speaks for somebody else.
+    let body = json!({"name": "Other", "slug": "other"});
+    assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+    let stranger = app.client(&app.api_key("svc:tenant:other", &["runtime:read"]).await);
+    assert_eq!(stranger.post("/v1/decisions:simulate", stored(json!({}))).await.0, 404);
+    let viewer = app.client(&app.member_token(TENANT, "viewer"));
+    assert_eq!(viewer.post("/api/v1/app/decisions:simulate", stored(json!({}))).await.0, 403);
+    let bound = json!({"tenant_id": TENANT, "label": "bound", "scopes": ["runtime:read"],
+                       "principal_ids": ["svc:agent:acme:support-bot"]});
+    let (_, key) = app.owner().post("/api/v1/api-keys", bound).await;
+    let bound = app.client(key["secret"].as_str().unwrap());
+    for body in [stored(json!({})), json!({"request": asking(1.0, "DE")})] {
+        let (status, refused) = bound.post("/v1/decisions:simulate", body).await;
+        assert_eq!((status, &refused["error"]), (403, &json!("subject_not_permitted")));
+    }
+}
+
+/// `explain` tells what would turn a denial; the record is as it would be without, and the same key
+/// is answered the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_denial_explained_names_the_smallest_change() {
+    let (_app, client, _) = demo().await;
+    let mut ask = asking(60_000.0, "DE");
+    let (_, plain) = decided(&client, ask.clone()).await;
+    assert_eq!(
+        (outcome(&plain).1, &plain["smallest_change"]),
+        ("constraint_exceeded", &Value::Null)
+    );
+    ask["explain"] = true.into();
+    let (id, answer) = decided(&client, ask.clone()).await;
+    let change = json!({"kind": "amount", "member": "context.amount", "value": "50000", "id": null,
+        "sentence": "ask for 50000 at most", "decision": "require_approval",
+        "reason_code": "approval_threshold_breach"});
+    assert_eq!(answer["smallest_change"], change, "{answer:#}");
+    let (_, shown) = client.get(&format!("/v1/decisions/{id}")).await;
+    assert!(!shown["record"].to_string().contains("50000"), "{shown:#}");
+    let keyed = || {
+        let headers = &[("idempotency-key", "explain-1")];
+        client.call("POST", "/api/v1/runtime/evaluate", Some(ask.clone()), headers)
+    };
+    let first = keyed().await.1;
+    assert_eq!(first["smallest_change"], change, "{first:#}");
+    assert_eq!(keyed().await.1, first);
+    let permitted = json!({"explain": true});
+    let mut ask = asking(1.0, "DE");
+    ask["explain"] = permitted["explain"].clone();
+    assert_eq!(decided(&client, ask).await.1["smallest_change"], Value::Null);
+}
