@@ -53,7 +53,7 @@ use crate::{
     runtime::{Runtime, Settings as RuntimeSettings},
     spending,
     store::{self, Store},
-    transport::Peer,
+    transport::{Peer, Shutdown},
 };
 use directory::{DevTokenKey, GraphDirectory, KeySecrets};
 use host::RestHost;
@@ -62,6 +62,8 @@ use host::RestHost;
 const GRPC_LIMIT: usize = 1 << 20;
 /// How long a held request waits for its approvals.
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
+/// How often a stream says that it is still there: proxies close what is silent for 30 to 60 seconds.
+const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often signing keys are looked at anew: rotations of other nodes.
 const KEY_REFRESH: Duration = Duration::from_secs(30);
 const KEY_ROTATION: Duration = Duration::from_secs(60);
@@ -91,6 +93,10 @@ pub struct Parts {
     /// Commit only what was decided on present authority. Always true, but for the test that shows
     /// what it is for.
     pub fenced: bool,
+    /// How often a stream says that what it watches still stands.
+    pub heartbeat: Duration,
+    /// Ends the streams when the service stops.
+    pub shutdown: Shutdown,
 }
 
 impl Parts {
@@ -107,7 +113,16 @@ impl Parts {
             valid_for_seconds: config.decide.valid_for_seconds.try_into().unwrap_or(u32::MAX),
             ..graph::Settings::default()
         };
-        Ok(Self { config, store, ring, clock: Clock::default(), graph, fenced: true })
+        Ok(Self {
+            config,
+            store,
+            ring,
+            clock: Clock::default(),
+            graph,
+            fenced: true,
+            heartbeat: HEARTBEAT,
+            shutdown: Shutdown::default(),
+        })
     }
 }
 
@@ -128,7 +143,8 @@ pub struct App {
 impl App {
     /// Builds the rooms over a migrated database.
     pub async fn build(parts: Parts) -> Result<Self, Error> {
-        let Parts { config, store, ring, clock, graph: freshness, fenced } = parts;
+        let Parts { config, store, ring, clock, graph: freshness, fenced, heartbeat, shutdown } =
+            parts;
         let dev = config.dev_provider();
         let keys = Keys::start(store.clone(), ring, clock.clone(), dev).await?;
         let graph = Graph::load(store.clone(), freshness).await?;
@@ -141,11 +157,13 @@ impl App {
                 approval_ttl: APPROVAL_TTL,
                 relaxed: config.decide.durability == Durability::Relaxed,
                 fenced,
+                heartbeat,
             },
             clock.clone(),
             store.clone(),
             keys.clone(),
             Arc::clone(&graph),
+            shutdown,
         );
         let (health, health_service) = tonic_health::server::health_reporter();
         let mut services = Routes::builder();

@@ -54,7 +54,8 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     if let Some(server) = &database.embedded {
         server.watch();
     }
-    let app = App::build(Parts::new(config.clone(), database.store.clone())?).await?;
+    let parts = Parts::new(config.clone(), database.store.clone())?;
+    let app = App::build(Parts { shutdown: shutdown.clone(), ..parts }).await?;
     // Before anything is announced: a port that is taken is told at once.
     let bound = Bound::new(config).await?;
     if app.provider.is_some() {

@@ -42,6 +42,10 @@ const ROWS: [Check; 18] = [
     purpose::is_in_scope,
 ];
 
+/// How many of the rows, from the first, can end what was permitted. The others judge what was
+/// asked, and that was answered.
+const STANDING: usize = 6;
+
 /// Where a candidate failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
@@ -58,10 +62,19 @@ pub(super) struct Choice<'a> {
 }
 
 pub(super) fn choose<'a>(case: &Case<'a>) -> Choice<'a> {
+    choose_by(case, &ROWS)
+}
+
+/// The authority that still stands, whatever it would be found to permit now.
+pub(super) fn standing<'a>(case: &Case<'a>) -> Choice<'a> {
+    choose_by(case, &ROWS[..STANDING])
+}
+
+fn choose_by<'a>(case: &Case<'a>, rows: &[Check]) -> Choice<'a> {
     let mut tried: Vec<(Candidate<'a>, Option<Refusal>)> = Vec::new();
     let mut furthest: Option<(Candidate<'a>, Refusal)> = None;
     for candidate in candidates(case) {
-        let refusal = judge(case, &candidate);
+        let refusal = judge(case, &candidate, rows);
         tried.push((candidate, refusal));
         let Some(refusal) = refusal else {
             return Choice { candidate, refusal: None, tried };
@@ -76,11 +89,11 @@ pub(super) fn choose<'a>(case: &Case<'a>) -> Choice<'a> {
     Choice { candidate, refusal: Some(refusal), tried }
 }
 
-fn judge(case: &Case<'_>, candidate: &Candidate<'_>) -> Option<Refusal> {
+fn judge(case: &Case<'_>, candidate: &Candidate<'_>, rows: &[Check]) -> Option<Refusal> {
     let failed = |(row, check): (usize, &Check)| {
         check(case, candidate).err().map(|reason| Refusal { row, reason })
     };
-    ROWS.iter().enumerate().find_map(failed)
+    rows.iter().enumerate().find_map(failed)
 }
 
 fn unless(holds: bool, reason: Reason) -> Result<(), Reason> {

@@ -31,6 +31,7 @@ pub mod reason;
 pub mod records;
 pub mod remedy;
 pub mod request;
+pub mod standing;
 pub mod statement;
 pub mod target;
 pub mod trace;
@@ -51,6 +52,7 @@ pub use self::{
     purpose::{Admission, admit},
     reason::Reason,
     request::{Draft, Request},
+    standing::{Standing, StopCondition},
     target::Target,
     verdict::Verdict,
     what_if::PolicyChange,

@@ -1,11 +1,9 @@
 //! What a person said of a held question or of a delegation, signed.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::{Error, digest_text};
+use super::{Error, SignedText, digest_text, signed::sign};
 use crate::{decision::moment, keys::Signer};
 
 /// `kind` of an approving or declining act.
@@ -26,14 +24,6 @@ pub struct Act<'a> {
     pub at: DateTime<Utc>,
 }
 
-/// Its signed text.
-pub struct SignedAct {
-    /// RFC 8785.
-    pub record: String,
-    pub kid: Arc<str>,
-    pub signature: [u8; 64],
-}
-
 #[derive(Serialize)]
 struct Text<'a> {
     about: &'a str,
@@ -49,8 +39,8 @@ struct Text<'a> {
 
 /// # Errors
 /// When the act does not serialise, which is a fault of this program.
-pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedAct, Error> {
-    let record = serde_json_canonicalizer::to_string(&Text {
+pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedText, Error> {
+    let text = Text {
         about: act.about,
         at: moment::text(act.at),
         by: act.by,
@@ -60,7 +50,6 @@ pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedAct, Error> {
         role: act.role,
         tenant_id: act.tenant_id,
         verdict: act.verdict,
-    })?;
-    let signature = signer.sign(record.as_bytes());
-    Ok(SignedAct { record, kid: signer.shared_kid(), signature })
+    };
+    sign(&text, signer)
 }

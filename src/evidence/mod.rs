@@ -12,14 +12,18 @@ pub mod log;
 pub mod pack;
 mod record;
 pub mod replay;
+mod report;
 pub mod sealed;
+mod signed;
 pub mod stored;
 pub mod verify;
 
-pub use act::{ACT_KIND, Act, SignedAct, sign_act};
+pub use act::{ACT_KIND, Act, sign_act};
 pub use again::{Again, Sealed};
 pub use facts::PreparedFacts;
 pub use record::{Asked, Recorded, Salts, Written, record, write};
+pub use report::{OutcomeReport, REPORT_KIND, sign_report};
+pub use signed::SignedText;
 
 use crate::{
     decision::facts::RebuildError,

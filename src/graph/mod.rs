@@ -103,6 +103,22 @@ impl Graph {
         if age > limit { Err(Error::Stale { age, limit }) } else { Ok(()) }
     }
 
+    /// When the graph will be too old to decide on, unless the change log is seen to its end before.
+    pub fn fresh_until(&self) -> Instant {
+        let seen = Duration::from_micros(self.seen.load(Ordering::Acquire));
+        self.started + seen + self.settings.max_staleness
+    }
+
+    /// Tells each new revision of the tenant. Its own changes alone wake who waits here.
+    pub fn watch(&self, tenant_id: &str) -> watch::Receiver<i64> {
+        self.cell(tenant_id).write().watch()
+    }
+
+    /// How many watch the tenant.
+    pub fn watchers(&self, tenant_id: &str) -> usize {
+        self.tenants.read().get(tenant_id).map_or(0, |cell| cell.read().watchers())
+    }
+
     /// How long ago the change log was seen to its end.
     pub fn age(&self) -> Duration {
         let seen = Duration::from_micros(self.seen.load(Ordering::Acquire));

@@ -102,6 +102,12 @@ impl Graph {
             let rows = rows.remove(&tenant_id).unwrap_or_default();
             graph.replace(&moved.changed, rows);
             graph.revision = moved.revision;
+            let watched = graph.watched();
+            // Not under the lock: whoever is woken wants to read.
+            drop(graph);
+            if let Some(watched) = watched {
+                watched.send_replace(moved.revision);
+            }
         }
     }
 }

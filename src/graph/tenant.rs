@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use tokio::sync::watch;
+
 use super::{
     node::{self, Profile},
     shelf::{Branches, Shelf},
@@ -47,6 +49,8 @@ pub struct TenantGraph {
     pub(super) index: PolicyIndex,
     /// Some policy in force could not be compiled.
     unreadable: bool,
+    /// Tells each new revision. Most tenants are watched by no one, and have none.
+    moved: Option<watch::Sender<i64>>,
 }
 
 impl TenantGraph {
@@ -57,6 +61,22 @@ impl TenantGraph {
     /// The tenant itself, while there is one.
     pub fn tenant(&self) -> Option<&Arc<records::Tenant>> {
         self.tenant.as_ref()
+    }
+
+    pub(super) fn watch(&mut self) -> watch::Receiver<i64> {
+        self.moved.get_or_insert_with(|| watch::Sender::new(self.revision)).subscribe()
+    }
+
+    pub(super) fn watchers(&self) -> usize {
+        self.moved.as_ref().map_or(0, watch::Sender::receiver_count)
+    }
+
+    /// Where a new revision is to be told, if anyone still listens.
+    pub(super) fn watched(&mut self) -> Option<watch::Sender<i64>> {
+        if self.watchers() == 0 {
+            self.moved = None;
+        }
+        self.moved.clone()
     }
 
     /// Compiles the policies in force and indexes them by what can match.

@@ -106,14 +106,16 @@ fn evidence(decided: &Decided, decision: Decision) -> EvidenceReference {
 
 /// The proof that is handed out with a decision.
 pub(super) fn pack(digest: &[u8; 32], kid: &str, signature: &[u8]) -> EvidencePack {
-    EvidencePack {
-        record_digest: digest_text(digest),
-        signature: Some(Signature {
-            alg: "Ed25519".to_owned(),
-            canonicalization: "RFC8785".to_owned(),
-            kid: kid.to_owned(),
-            value: STANDARD.encode(signature),
-        }),
+    EvidencePack { record_digest: digest_text(digest), signature: Some(signed(kid, signature)) }
+}
+
+/// A signature over canonical JSON.
+pub(super) fn signed(kid: &str, signature: &[u8]) -> Signature {
+    Signature {
+        alg: "Ed25519".to_owned(),
+        canonicalization: "RFC8785".to_owned(),
+        kid: kid.to_owned(),
+        value: STANDARD.encode(signature),
     }
 }
 

@@ -73,7 +73,7 @@ impl Runtime {
             let cell = self.0.graph.tenant_at(&request.tenant_id, revision).await?;
             let at = self.0.clock.now();
             let (facts, relaxed) = self.gather(cell.as_ref(), request)?;
-            self.credential_holds(caller, &request.subject, at)?;
+            self.credential_holds(caller, SCOPE, Some(&request.subject), at)?;
             let seen = self.seen(request, &facts.gathered, at).await?;
             let verdict = decision::decide(request, &seen, at);
             let recorded = evidence::record(
@@ -113,12 +113,13 @@ impl Runtime {
     }
 
     /// Whether the caller's API key is still what it was when the call began: its body may have been
-    /// long in coming, and authority may have moved meanwhile. Asked after the facts were gathered,
-    /// so that a decision at a revision has seen that revision's keys.
-    fn credential_holds(
+    /// long in coming, or its answer goes on, and authority may have moved meanwhile. Asked after
+    /// the facts were gathered, so that a decision at a revision has seen that revision's keys.
+    pub(super) fn credential_holds(
         &self,
         caller: &Caller,
-        subject: &str,
+        scope: &str,
+        subject: Option<&str>,
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
         let Standing::Key { tenant_id, key_id, .. } = &caller.standing else { return Ok(()) };
@@ -127,9 +128,10 @@ impl Runtime {
             key.active
                 && key.tenant_id == *tenant_id
                 && key.expires_at.is_none_or(|end| at < end)
-                && key.scopes.iter().any(|scope| scope == SCOPE)
-                && (key.principal_ids.is_empty()
-                    || key.principal_ids.iter().any(|id| id == subject))
+                && key.scopes.iter().any(|held| held == scope)
+                && subject.is_none_or(|subject| {
+                    key.principal_ids.is_empty() || key.principal_ids.iter().any(|id| id == subject)
+                })
         });
         if holds { Ok(()) } else { Err(Refusal::plain(ErrorCode::Unauthenticated)) }
     }

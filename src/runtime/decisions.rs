@@ -4,13 +4,14 @@ use authority_model::{
     proto::runtime::{
         EvaluateDecisionRequest, EvaluateDecisionResponse, GetDecisionRequest, GetDecisionResponse,
         ImpactPoliciesRequest, ImpactPoliciesResponse, ListDecisionsRequest, ListDecisionsResponse,
-        ListReasonCodesRequest, ListReasonCodesResponse, ReasonCode, SimulateDecisionRequest,
+        ListReasonCodesRequest, ListReasonCodesResponse, OutcomeReport, ReasonCode,
+        ReportDecisionRequest, ReportDecisionResponse, SimulateDecisionRequest,
         SimulateDecisionResponse, decision_service_server::DecisionService,
     },
     schema::{approvals, decisions},
     wire::Json,
 };
-use diesel::prelude::*;
+use diesel::{pg::Pg, prelude::*};
 use diesel_async::RunQueryDsl;
 use serde_json::Value;
 use tonic::{Request, Response, Status};
@@ -20,6 +21,7 @@ use super::{
     changes::below,
     doors::{caller, checked},
     repeat::key_given,
+    report,
 };
 use crate::{
     decision::{Decision, Reason},
@@ -30,7 +32,7 @@ use crate::{
 };
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
+#[diesel(table_name = decisions, check_for_backend(Pg))]
 struct Stored {
     id: String,
     decision: String,
@@ -62,8 +64,18 @@ impl DecisionService for Runtime {
         let caller = caller(&call)?;
         let asked = call.into_inner();
         checked(&asked)?;
-        let (stored, approval) = self.stored(&caller, asked.decision_id).await?;
-        Ok(Response::new(self.shown(stored, approval)?))
+        let (stored, since) = self.stored(&caller, asked.decision_id).await?;
+        Ok(Response::new(self.shown(stored, since)?))
+    }
+
+    async fn report_decision(
+        &self,
+        call: Request<ReportDecisionRequest>,
+    ) -> Result<Response<ReportDecisionResponse>, Status> {
+        let caller = caller(&call)?;
+        let (metadata, _, asked) = call.into_parts();
+        checked(&asked)?;
+        Ok(self.report(&caller, key_given(&metadata)?, asked).await?)
     }
 
     async fn list_decisions(
@@ -110,32 +122,43 @@ impl DecisionService for Runtime {
     }
 }
 
-/// An approval request's state.
-type Approval = Option<String>;
+/// What has come of a decision since it was made.
+#[derive(Default)]
+struct Since {
+    approval_state: Option<String>,
+    report: Option<OutcomeReport>,
+}
+
+/// The decision, where it is of the caller's tenant; the owner reads every tenant's.
+pub(super) fn readable<'q>(id: &'q str, tenant: Option<&'q str>) -> decisions::BoxedQuery<'q, Pg> {
+    let query = decisions::table.filter(decisions::id.eq(id)).into_boxed();
+    match tenant {
+        Some(tenant) => query.filter(decisions::tenant_id.eq(tenant)),
+        None => query,
+    }
+}
 
 impl Runtime {
-    async fn stored(&self, caller: &Caller, id: String) -> Result<(Stored, Approval), Refusal> {
+    async fn stored(&self, caller: &Caller, id: String) -> Result<(Stored, Since), Refusal> {
         let tenant = caller.tenant().map(str::to_owned);
         let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
         let missing = Refusal::not_found("decision", &id);
         let found = self.0.store.read(&scope, async move |db| {
-            let mut query = decisions::table.find(&id).select(Stored::as_select()).into_boxed();
-            if let Some(tenant) = &tenant {
-                query = query.filter(decisions::tenant_id.eq(tenant));
-            }
+            let query = readable(&id, tenant.as_deref()).select(Stored::as_select());
             let stored: Option<Stored> = query.first(db).await.optional()?;
             let Some(stored) = stored else { return Ok(None) };
-            let mut state = None;
+            let mut since = Since::default();
             if let Some(approval) = &stored.approval_id {
                 let found = approvals::table.find(approval).select(approvals::state);
-                state = found.first(db).await.optional()?;
+                since.approval_state = found.first(db).await.optional()?;
             }
-            Ok::<_, store::Error>(Some((stored, state)))
+            since.report = report::shown(db, &stored.id).await?;
+            Ok::<_, store::Error>(Some((stored, since)))
         });
         found.await?.ok_or(missing)
     }
 
-    fn shown(&self, stored: Stored, approval: Approval) -> Result<GetDecisionResponse, Refusal> {
+    fn shown(&self, stored: Stored, since: Since) -> Result<GetDecisionResponse, Refusal> {
         let unreadable = |_| {
             tracing::error!(id = stored.id, "a stored record cannot be read");
             Refusal::plain(ErrorCode::Internal)
@@ -159,7 +182,8 @@ impl Runtime {
                 .and_then(|revision| revision.try_into().ok())
                 .unwrap_or_default(),
             approval_id: stored.approval_id,
-            approval_state: approval,
+            approval_state: since.approval_state,
+            report: since.report,
             evidence_pack: Some(answer::pack(
                 &keys::sha256(&stored.record),
                 &stored.kid,

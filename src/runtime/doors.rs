@@ -1,18 +1,18 @@
-//! The doors that runtimes knock at: evaluate, authorize, batches.
+//! The doors that runtimes knock at: evaluate, authorize, batches; and the streams that they watch.
 
 use authority_model::{
     proto::runtime::{
         AuthorizeRequest, AuthorizeResponse, BatchError, BatchEvaluateRequest,
-        BatchEvaluateResponse, BatchProblem, BatchResult, DecisionRequest,
-        EvaluateDecisionResponse, EvaluateRequest, EvaluateResponse,
-        runtime_service_server::RuntimeService,
+        BatchEvaluateResponse, BatchProblem, BatchResult, DecisionRequest, DecisionUpdate,
+        EvaluateDecisionResponse, EvaluateRequest, EvaluateResponse, StopConditionEvent,
+        WatchDecisionRequest, WatchStopConditionsRequest, runtime_service_server::RuntimeService,
     },
     validate::{Validate, Violations},
 };
 use futures_util::future::join_all;
 use tonic::{Request, Response, Status};
 
-use super::{Runtime, repeat::key_given};
+use super::{Runtime, live::Messages, repeat::key_given};
 use crate::{
     error::{ErrorCode, Refusal},
     identity::Caller,
@@ -65,6 +65,30 @@ impl RuntimeService for Runtime {
             self.one(&caller, key, asked)
         });
         Ok(Response::new(BatchEvaluateResponse { results: join_all(results).await }))
+    }
+
+    type WatchDecisionStream = Messages<DecisionUpdate>;
+
+    async fn watch_decision(
+        &self,
+        call: Request<WatchDecisionRequest>,
+    ) -> Result<Response<Self::WatchDecisionStream>, Status> {
+        let caller = caller(&call)?;
+        let asked = call.into_inner();
+        checked(&asked)?;
+        Ok(Response::new(self.updates(caller, asked).await?))
+    }
+
+    type WatchStopConditionsStream = Messages<StopConditionEvent>;
+
+    async fn watch_stop_conditions(
+        &self,
+        call: Request<WatchStopConditionsRequest>,
+    ) -> Result<Response<Self::WatchStopConditionsStream>, Status> {
+        let caller = caller(&call)?;
+        let asked = call.into_inner();
+        checked(&asked)?;
+        Ok(Response::new(self.stop_conditions(caller, asked).await?))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Decides at every door: evaluate, authorize, the normal form and batches of it.
 //!
 //! `decide.rs` is the pipeline, top to bottom. The doors (`doors.rs`) only turn their bodies into
-//! the normal form (`ask.rs`) and the outcome into their answers (`answer.rs`).
+//! the normal form (`ask.rs`) and the outcome into their answers (`answer.rs`). What becomes of a
+//! decision afterwards is told by streams (`live/`) and reported by agents (`report.rs`).
 
 mod answer;
 mod ask;
@@ -15,16 +16,20 @@ mod doors;
 mod find;
 mod history;
 mod impact;
+mod live;
 mod place;
 pub mod recorder;
 mod repeat;
+mod report;
 mod simulate;
 mod smallest;
+mod standing;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{clock::Clock, graph::Graph, keys::Keys, store::Store};
+use crate::{clock::Clock, graph::Graph, keys::Keys, store::Store, transport::Shutdown};
 use cache::Cache;
+use live::News;
 use recorder::Recorder;
 
 pub use decide::Decided;
@@ -40,6 +45,8 @@ pub struct Settings {
     pub relaxed: bool,
     /// Commit only what was decided on present authority.
     pub fenced: bool,
+    /// How often a stream says that what it watches still stands.
+    pub heartbeat: Duration,
 }
 
 /// The decision doors. Cheap to clone.
@@ -54,6 +61,9 @@ struct Inner {
     graph: Arc<Graph>,
     recorder: Recorder,
     cache: Cache,
+    news: News,
+    /// Ends the streams: none would end by itself, and the drain would wait for them.
+    shutdown: Shutdown,
 }
 
 impl Runtime {
@@ -63,10 +73,22 @@ impl Runtime {
         store: Store,
         keys: Keys,
         graph: Arc<Graph>,
+        shutdown: Shutdown,
     ) -> Self {
         let recorder = Recorder::start(store.clone(), clock.clone(), settings.fenced);
+        let news = News::start(&store);
         let cache = Cache::default();
-        Self(Arc::new(Inner { settings, clock, store, keys, graph, recorder, cache }))
+        Self(Arc::new(Inner {
+            settings,
+            clock,
+            store,
+            keys,
+            graph,
+            recorder,
+            cache,
+            news,
+            shutdown,
+        }))
     }
 
     /// Whether decisions can still be recorded.

@@ -1,6 +1,6 @@
 //! Idempotency keys of decisions: the first answer again, byte for byte, for 24 hours.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use authority_model::{
     proto::runtime::{AuthorizeResponse, Decision, EvaluateDecisionResponse, EvaluateResponse},
@@ -19,9 +19,10 @@ use super::{
     Runtime,
     ask::{self, Ask},
     decide::{Decided, Reached},
+    standing::permitted,
 };
 use crate::{
-    decision::{self, Draft, Facts, Reason, Request},
+    decision::Request,
     error::{ErrorCode, Refusal},
     identity::Caller,
     keys,
@@ -29,7 +30,7 @@ use crate::{
 };
 
 /// How long an answer is kept.
-const KEPT: TimeDelta = TimeDelta::hours(24);
+pub(super) const KEPT: TimeDelta = TimeDelta::hours(24);
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
 const LONGEST_KEY: usize = 255;
 
@@ -115,41 +116,18 @@ impl Runtime {
         if matches!(answer.decision(), Decision::Allow | Decision::AllowWithConstraints) {
             self.still_stands(request, &first).await?;
         }
-        let mut response = Response::new(answer);
-        response.metadata_mut().insert("idempotency-replayed", MetadataValue::from_static("true"));
-        Ok(Some(response))
+        Ok(Some(replayed(answer)))
     }
 
     /// Before an allow is repeated: has a stop condition of the authority that it was given under
     /// fired since, as far as the database knows?
     async fn still_stands(&self, request: &Request, first: &First) -> Result<(), Refusal> {
         let cell = self.0.graph.tenant_at(&request.tenant_id, first.revision).await?;
-        let delegation_id = first.delegation_id().or_else(|| request.delegation_id.clone());
-        let under = Draft { delegation_id, ..request.clone().into_draft() };
-        let request = Request::new(under).map_err(|_| Refusal::plain(ErrorCode::Internal))?;
-        let (facts, _) = self.gather(cell.as_ref(), &request)?;
-        let facts = Facts::new(Arc::clone(&facts.gathered));
-        let now = decision::decide(&request, &facts, self.0.clock.now());
-        let stopped = matches!(
-            now.reason_code,
-            Reason::ActorStopped
-                | Reason::CapabilityQuarantined
-                | Reason::DelegationExpired
-                | Reason::DelegationRevoked
-                | Reason::DelegationSuspended
-                | Reason::DelegationUnknown
-                | Reason::DelegatorInactive
-                | Reason::SubjectSuspended
-                | Reason::SubjectUnknown
-                | Reason::TenantInactive
-        );
-        if stopped {
-            let reason = now.reason_code;
-            let message = format!("`{reason}` ended what this key was answered; ask anew");
-            return Err(Refusal::new(ErrorCode::DecisionStopped, message)
-                .with("stop_condition", reason.word()));
-        }
-        Ok(())
+        let permitted = permitted(request.clone(), &first.record)?;
+        let (_, standing) = self.standing(cell.as_ref(), &permitted);
+        let Some(reason) = standing.stopped else { return Ok(()) };
+        let message = format!("`{reason}` ended what this key was answered; ask anew");
+        Err(Refusal::new(ErrorCode::DecisionStopped, message).with("stop_condition", reason.word()))
     }
 
     /// Forgets the answers of long ago, now and every hour. Never returns.
@@ -170,25 +148,16 @@ impl Runtime {
 }
 
 /// What was answered first under a key.
-struct First {
-    request_sha256: Vec<u8>,
-    answer: Vec<u8>,
+pub(super) struct First {
+    pub(super) request_sha256: Vec<u8>,
+    pub(super) answer: Vec<u8>,
     record: Vec<u8>,
     /// The tenant's present revision.
     revision: i64,
 }
 
-impl First {
-    /// The delegation that the first answer was given under.
-    fn delegation_id(&self) -> Option<String> {
-        let record: serde_json::Value = serde_json::from_slice(&self.record).ok()?;
-        let authority = &record["verdict"]["authority"];
-        let is_delegation = authority["kind"] == "delegation";
-        is_delegation.then(|| authority["id"].as_str().map(str::to_owned)).flatten()
-    }
-}
-
-async fn first(
+/// The first answer under a key of a tenant at a door, given since then.
+pub(super) async fn first(
     db: &mut Db,
     place: (String, &'static str, String),
     since: DateTime<Utc>,
@@ -210,6 +179,13 @@ async fn first(
         .optional()?;
     let revision = revision.unwrap_or_default();
     Ok(Some(First { request_sha256, answer, record, revision }))
+}
+
+/// Marked as the first answer, told again.
+pub(super) fn replayed<M>(answer: M) -> Response<M> {
+    let mut response = Response::new(answer);
+    response.metadata_mut().insert("idempotency-replayed", MetadataValue::from_static("true"));
+    response
 }
 
 /// The idempotency key that a call carries.

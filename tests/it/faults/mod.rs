@@ -3,4 +3,4 @@
 mod database;
 mod killed;
 mod nodes;
-mod process;
+pub(crate) mod process;

@@ -19,21 +19,21 @@ use serde_json::{Value, json};
 use crate::support::Client;
 
 /// A folder for a service's data that its unprivileged database can reach too.
-pub(super) struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub(super) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = PathBuf::from(format!("/var/tmp/authority-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
     /// The postmaster's process.
-    pub(super) fn database(&self) -> Option<Pid> {
+    pub(crate) fn database(&self) -> Option<Pid> {
         let file = self.0.join("postgres/data/postmaster.pid");
         let pid = fs::read_to_string(file).ok()?.lines().next()?.parse().ok()?;
         Some(Pid::from_raw(pid))
@@ -51,14 +51,14 @@ impl Drop for Folder {
 }
 
 /// A running service.
-pub(super) struct Service {
+pub(crate) struct Service {
     child: Child,
-    pub(super) client: Client,
+    pub(crate) client: Client,
 }
 
 impl Service {
     /// Starts it and waits for the banner, which shows a live API key.
-    pub(super) fn start(folder: &Folder) -> Self {
+    pub(crate) fn start(folder: &Folder) -> Self {
         let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let (main, ops) = (free(), free());
         let mut child = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
@@ -92,14 +92,21 @@ impl Service {
         Self { child, client: Client::new(&base, &token) }
     }
 
+    /// Its resident memory, in bytes; without its database's.
+    pub(crate) fn memory(&self) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    }
+
     /// Without a moment to tidy up.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// As an operator stops it.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
         assert!(self.child.wait().unwrap().success());
     }
@@ -119,7 +126,7 @@ fn key_in(line: &str) -> Option<String> {
 }
 
 /// A request that the demonstration tenant permits.
-pub(super) fn allowed() -> Value {
+pub(crate) fn allowed() -> Value {
     json!({
         "subject": "svc:agent:acme:invoice-bot",
         "action": "payment.execute",

@@ -5,9 +5,11 @@ mod budgets;
 mod idempotency;
 mod impact;
 mod proof;
+mod reports;
 mod simulate;
 mod stops;
 mod transports;
+mod watch;
 
 use serde_json::{Value, json};
 

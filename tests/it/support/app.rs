@@ -1,6 +1,6 @@
 //! The whole service in this process, on a database of its own, listening on a real socket.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use agent_authority::{
     app::{App, Parts},
@@ -34,11 +34,18 @@ pub(crate) struct Wishes {
     pub(crate) clock: Clock,
     /// Commit only what was decided on present authority; false shows what that is for.
     pub(crate) fenced: bool,
+    /// How often a stream says that it is still there.
+    pub(crate) heartbeat: Duration,
 }
 
 impl Default for Wishes {
     fn default() -> Self {
-        Self { graph: graph::Settings::default(), clock: Clock::default(), fenced: true }
+        Self {
+            graph: graph::Settings::default(),
+            clock: Clock::default(),
+            fenced: true,
+            heartbeat: Duration::from_secs(15),
+        }
     }
 }
 
@@ -62,18 +69,20 @@ impl TestApp {
         let mut config = Config::default();
         config.listen.main = listener.local_addr().unwrap();
         config.data_dir = database.folder();
+        let shutdown = Shutdown::default();
         let parts = Parts {
             store: database.store(),
             ring: KeyRing::parse(&ring).unwrap(),
             clock: wishes.clock,
             graph: wishes.graph,
             fenced: wishes.fenced,
+            heartbeat: wishes.heartbeat,
+            shutdown: shutdown.clone(),
             config: config.clone(),
         };
         let app = App::build(parts).await.unwrap();
         let settings = transport::Settings::new(&config, Surfaces::ALL);
         let router = transport::dress(app.router.clone(), &settings);
-        let shutdown = Shutdown::default();
         tokio::spawn(transport::serve(listener, router, shutdown.wait(), settings));
         let holder = Holder::Owner { email: "owner@example.org".to_owned() };
         let owner = app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap();

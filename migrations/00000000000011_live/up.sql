@@ -1,0 +1,15 @@
+-- News of held decisions, for whoever watches one: an approval that came to another state, an
+-- outcome that was reported. The payload is the approval's or the decision's id; what there is to
+-- know of it is read by those who may.
+
+CREATE FUNCTION tell_decision_news() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('decision_news', to_jsonb(NEW) ->> TG_ARGV[0]);
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER tell_news AFTER UPDATE OF state ON approvals
+    FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state)
+    EXECUTE FUNCTION tell_decision_news('id');
+CREATE TRIGGER tell_news AFTER INSERT ON decision_reports
+    FOR EACH ROW EXECUTE FUNCTION tell_decision_news('decision_id');

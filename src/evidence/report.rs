@@ -1,0 +1,52 @@
+//! What came of a permitted decision, as the agent tells it, signed.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::{Error, SignedText, digest_text, signed::sign};
+use crate::{decision::moment, keys::Signer};
+
+/// `kind` of an outcome report.
+pub const REPORT_KIND: &str = "svc.decision.report.v1";
+
+/// The outcome of one decision.
+pub struct OutcomeReport<'a> {
+    pub tenant_id: &'a str,
+    pub decision_id: &'a str,
+    /// SHA-256 of the decision's record: the report is sealed to it.
+    pub record_digest: &'a [u8; 32],
+    /// `executed`, `failed` or `abandoned`.
+    pub outcome: &'a str,
+    pub at: DateTime<Utc>,
+    pub detail: Option<&'a str>,
+    /// An API key's id, or a person: `<iss>|<sub>`.
+    pub reported_by: &'a str,
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    at: String,
+    decision_id: &'a str,
+    detail: Option<&'a str>,
+    kind: &'static str,
+    outcome: &'a str,
+    record_digest: String,
+    reported_by: &'a str,
+    tenant_id: &'a str,
+}
+
+/// # Errors
+/// When the report does not serialise, which is a fault of this program.
+pub fn sign_report(report: &OutcomeReport<'_>, signer: &Signer) -> Result<SignedText, Error> {
+    let text = Text {
+        at: moment::text(report.at),
+        decision_id: report.decision_id,
+        detail: report.detail,
+        kind: REPORT_KIND,
+        outcome: report.outcome,
+        record_digest: digest_text(report.record_digest),
+        reported_by: report.reported_by,
+        tenant_id: report.tenant_id,
+    };
+    sign(&text, signer)
+}

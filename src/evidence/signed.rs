@@ -1,0 +1,22 @@
+//! A text with its signature: what people and agents say about decisions.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::Error;
+use crate::keys::Signer;
+
+/// A signed text.
+pub struct SignedText {
+    /// RFC 8785: the signature is over these bytes.
+    pub record: String,
+    pub kid: Arc<str>,
+    pub signature: [u8; 64],
+}
+
+pub(super) fn sign(text: &impl Serialize, signer: &Signer) -> Result<SignedText, Error> {
+    let record = serde_json_canonicalizer::to_string(text)?;
+    let signature = signer.sign(record.as_bytes());
+    Ok(SignedText { record, kid: signer.shared_kid(), signature })
+}

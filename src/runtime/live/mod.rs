@@ -1,0 +1,96 @@
+//! Streams that tell of a decision after it was made.
+//!
+//! A permission is judged anew whenever the tenant's authority moves (`stop.rs`), from the graph in
+//! memory: no stream asks the database. What waits for people is told by one listener a node
+//! (`news.rs`), for all who watch (`held.rs`). A stream is a future that its connection polls: it
+//! has no task, and is gone with the client.
+
+mod held;
+mod news;
+mod stop;
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream, stream::BoxStream};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+use tonic::Status;
+
+pub(super) use news::News;
+
+use super::Runtime;
+use crate::{
+    error::{ErrorCode, Refusal},
+    identity::Caller,
+};
+
+/// What an API key must hold to watch.
+const SCOPE: &str = "runtime:read";
+/// Past the very end of the graph's freshness, so that who wakes there finds it stale.
+const PAST: Duration = Duration::from_millis(1);
+
+/// A stream's messages, as its door answers them.
+pub(super) type Messages<T> = BoxStream<'static, Result<T, Status>>;
+
+/// Has something to tell, again and again.
+trait Tells: Send + 'static {
+    type Message: Send;
+
+    /// What comes next; `None`: that was all. A refusal is the last that is heard.
+    fn next(&mut self) -> impl Future<Output = Option<Result<Self::Message, Refusal>>> + Send;
+}
+
+fn told<T: Tells>(teller: T) -> Messages<T::Message> {
+    let next = |teller: Option<T>| async {
+        let mut teller = teller?;
+        match teller.next().await? {
+            Ok(message) => Some((Ok(message), Some(teller))),
+            Err(refusal) => Some((Err(refusal.into()), None)),
+        }
+    };
+    stream::unfold(Some(teller), next).boxed()
+}
+
+/// What ends any stream, whatever it tells: its caller's key, the graph's age, the service's stop.
+struct Watching {
+    runtime: Runtime,
+    caller: Caller,
+    moved: watch::Receiver<i64>,
+}
+
+impl Watching {
+    fn new(runtime: Runtime, caller: Caller, tenant_id: &str) -> Self {
+        metrics::gauge!("authority_live_streams").increment(1);
+        let moved = runtime.0.graph.watch(tenant_id);
+        Self { runtime, caller, moved }
+    }
+
+    /// Whether the caller may still be told.
+    fn may_go_on(&self) -> Result<(), Refusal> {
+        let now = self.runtime.0.clock.now();
+        self.runtime.credential_holds(&self.caller, SCOPE, None, now)
+    }
+
+    /// Waits until the tenant's authority moves or may have grown too old, `by` then at the latest.
+    async fn moves(&mut self, by: Instant) -> Result<(), Refusal> {
+        let stale = Instant::from_std(self.runtime.0.graph.fresh_until()) + PAST;
+        tokio::select! {
+            biased;
+            () = self.runtime.0.shutdown.wait() => {
+                Err(Refusal::new(ErrorCode::Unavailable, "the service is stopping; watch anew"))
+            }
+            moved = self.moved.changed() => {
+                moved.map_err(|_| Refusal::plain(ErrorCode::Unavailable))
+            }
+            () = sleep_until(by.min(stale)) => Ok(()),
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        metrics::gauge!("authority_live_streams").decrement(1);
+    }
+}

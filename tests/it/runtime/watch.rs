@@ -1,0 +1,88 @@
+//! Streams: what ends a permission, and what becomes of a held decision, told as it happens.
+
+mod chain;
+mod held;
+mod load;
+mod speed;
+mod stops;
+mod transports;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{asking, demo};
+use crate::support::{Client, TestApp};
+
+const TENANT: &str = "svc:tenant:acme";
+const AGENT: &str = "svc:agent:acme:invoice-bot";
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A stream of JSON lines.
+struct Lines {
+    answer: reqwest::Response,
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    async fn open(client: &Client, path: &str) -> Self {
+        let request = client.http.get(format!("{}{path}", client.base));
+        let answer = request.bearer_auth(&client.token).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        assert_eq!(answer.headers()["content-type"], "application/x-ndjson");
+        Self { answer, rest: Vec::new() }
+    }
+
+    /// The stop conditions of a decision, of which the first that is told is that it stands.
+    async fn stops(client: &Client, decision_id: &str) -> (Self, Value) {
+        let path = format!("/v1/decisions/{decision_id}:watch-stop-conditions");
+        let mut lines = Self::open(client, &path).await;
+        let first = lines.next().await.unwrap();
+        assert_eq!(first["kind"], "heartbeat", "{first:#}");
+        (lines, first)
+    }
+
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                return Some(serde_json::from_slice(&line).unwrap());
+            }
+            let chunk = tokio::time::timeout(PATIENCE, self.answer.chunk()).await;
+            self.rest.extend(chunk.expect("nothing came").unwrap()?);
+        }
+    }
+
+    /// What comes after the heartbeats, and nothing after it.
+    async fn last(&mut self) -> Value {
+        loop {
+            let event = self.next().await.expect("the stream ended without a word");
+            if event["kind"] != "heartbeat" {
+                assert_eq!(self.next().await, None);
+                return event;
+            }
+        }
+    }
+}
+
+/// A small payment that is permitted: its decision's id.
+async fn permitted(client: &Client) -> String {
+    decided(client, asking(10.0, "DE"), "allow").await
+}
+
+async fn decided(client: &Client, ask: Value, decision: &str) -> String {
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!((status, &answer["decision"]), (200, &decision.into()), "{answer:#}");
+    answer["decision_id"].as_str().unwrap().to_owned()
+}
+
+/// Waits until nobody watches the tenant's authority.
+async fn nobody_watches(app: &TestApp) {
+    let gone = async {
+        while app.app.graph.watchers(TENANT) > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), gone).await.expect("a stream goes on for nobody");
+}

@@ -1,0 +1,98 @@
+//! Nothing below a delegation outlives it: three levels, and everyone asked afterwards.
+
+use serde_json::{Value, json};
+
+use super::{AGENT, Lines, TENANT, asking, demo};
+use crate::support::{Client, TestApp};
+
+const SECOND: &str = "svc:agent:acme:second-bot";
+const THIRD: &str = "svc:agent:acme:third-bot";
+
+async fn agent(app: &TestApp, name: &str) {
+    let body = json!({"tenant_id": TENANT, "principal_class": "agent", "name": name,
+                      "display_name": name});
+    let (status, made) = app.owner().post("/api/v1/principals", body).await;
+    assert_eq!(status, 201, "{made:#}");
+}
+
+async fn lend(app: &TestApp, parent: &str, from: &str, to: &str) -> String {
+    let body = json!({"tenant_id": TENANT, "parent_id": parent, "delegator_id": from,
+        "delegate_id": to, "actions": ["payment.*"], "purposes": ["invoice-settlement"],
+        "jurisdictions": ["DE"], "max_amount": "100", "currency": "EUR", "can_delegate": true});
+    let (status, made) = app.owner().post("/api/v1/delegations", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    made["delegation"]["id"].as_str().unwrap().to_owned()
+}
+
+fn by(agent: &str, delegation: Option<&str>) -> Value {
+    let mut ask = asking(10.0, "DE");
+    ask["subject"] = json!(agent);
+    ask["delegation_id"] = json!(delegation);
+    ask
+}
+
+/// The reason codes of an agent's small payment, under its delegation and under whatever it has.
+async fn asked(client: &Client, agent: &str, delegation: &str) -> [String; 2] {
+    let ask = async |ask: Value| {
+        let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+        assert_eq!(status, 200, "{answer:#}");
+        assert_eq!(answer["decision"] == "allow", answer["reason_code"] == "permission_granted");
+        answer["reason_code"].as_str().unwrap().to_owned()
+    };
+    [ask(by(agent, Some(delegation))).await, ask(by(agent, None)).await]
+}
+
+/// What would fall with a delegation: pairs of delegate and delegation.
+async fn radius(app: &TestApp, delegation: &str) -> Vec<(String, String)> {
+    let path = format!("/api/v1/delegations/{delegation}/blast-radius");
+    let (status, found) = app.owner().get(&path).await;
+    assert_eq!(status, 200, "{found:#}");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let below = found["delegations"].as_array().unwrap();
+    below.iter().map(|one| (text(&one["delegate_id"]), text(&one["id"]))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_below_a_revoked_delegation_is_permitted() {
+    let (app, client, root) = demo().await;
+    for name in ["second-bot", "third-bot"] {
+        agent(&app, name).await;
+    }
+    let middle = lend(&app, &root, AGENT, SECOND).await;
+    let leaf = lend(&app, &middle, SECOND, THIRD).await;
+    let all = radius(&app, &root).await;
+    let wanted = [(AGENT, &root), (SECOND, &middle), (THIRD, &leaf)];
+    assert_eq!(all, wanted.map(|(agent, id)| (agent.to_owned(), id.clone())));
+    let mut streams = Vec::new();
+    for (agent, delegation) in &all {
+        assert_eq!(asked(&client, agent, delegation).await, ["permission_granted"; 2], "{agent}");
+        let ask = by(agent, Some(delegation));
+        let (_, decided) = client.post("/api/v1/runtime/evaluate", ask).await;
+        let (lines, _) = Lines::stops(&client, decided["decision_id"].as_str().unwrap()).await;
+        streams.push(lines);
+    }
+
+    for (revoked, kept) in [(&middle, 1), (&root, 0)] {
+        let falls = radius(&app, revoked).await;
+        let path = format!("/api/v1/delegations/{revoked}/revoke");
+        let (status, answer) = app.owner().post(&path, json!({"reason": "over"})).await;
+        assert_eq!(status, 200, "{answer:#}");
+        for (agent, delegation) in &falls {
+            let reasons = asked(&client, agent, delegation).await;
+            assert_eq!(reasons, ["delegation_revoked"; 2], "{agent}");
+        }
+        // The streams of all that fell are told, and of nothing else.
+        for mut fallen in streams.split_off(kept) {
+            let event = fallen.last().await;
+            assert_eq!(event["stop_condition"], "delegation.revoked", "{event:#}");
+            assert_eq!(event["reason_code"], "delegation_revoked");
+        }
+        for (agent, delegation) in &all[..kept] {
+            let reasons = asked(&client, agent, delegation).await;
+            assert_eq!(reasons, ["permission_granted"; 2], "{agent}");
+        }
+    }
+    for (agent, delegation) in &all {
+        assert_eq!(asked(&client, agent, delegation).await, ["delegation_revoked"; 2], "{agent}");
+    }
+}

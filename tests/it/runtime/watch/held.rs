@@ -1,0 +1,112 @@
+//! Held decisions, from the question to what came of it.
+
+use serde_json::{Value, json};
+
+use super::{Lines, TENANT, asking, decided, demo};
+use crate::support::{Client, TestApp, Wishes};
+
+async fn watch(client: &Client, id: &str) -> (Lines, Value) {
+    let mut lines = Lines::open(client, &format!("/v1/decisions/{id}:watch")).await;
+    let first = lines.next().await.unwrap();
+    (lines, first)
+}
+
+async fn act(app: &TestApp, first: &Value, verb: &str, body: Value) {
+    let approval = first["approval_id"].as_str().unwrap();
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    let path = format!("/api/v1/app/approvals/{approval}/{verb}");
+    let (status, answer) = ann.post(&path, body).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
+async fn report(client: &Client, id: &str) {
+    let body = json!({"outcome": "executed"});
+    let (status, answer) = client.post(&format!("/v1/decisions/{id}:report"), body).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
+/// On the node that acts and on another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_tells_of_the_approval_the_allow_and_the_outcome() {
+    let (app, client, _) = demo().await;
+    let beside = app.beside(Wishes::default()).await;
+    let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
+    let (near, first) = watch(&client, &held).await;
+    let (far, same) = watch(&beside.client(&client.token), &held).await;
+    assert_eq!(first, same);
+    assert_eq!(first["decision"], "require_approval");
+    assert_eq!((&first["approval_state"], &first["outcome"]), (&json!("pending"), &Value::Null));
+    let mut streams = [near, far];
+    let mut told = async |what: [&str; 2], wanted: [Value; 2]| {
+        for lines in &mut streams {
+            let update = lines.next().await.unwrap();
+            assert_eq!([&update[what[0]], &update[what[1]]], wanted.each_ref(), "{update:#}");
+        }
+    };
+    act(&app, &first, "approve", json!({})).await;
+    told(["approval_state", "used_by"], [json!("approved"), Value::Null]).await;
+    let mut citing = asking(25_000.0, "DE");
+    citing["approval_id"] = first["approval_id"].clone();
+    let allowed = decided(&client, citing, "allow").await;
+    told(["approval_state", "used_by"], [json!("used"), json!(allowed)]).await;
+    // Who comes now is told where it stands.
+    let (_, late) = watch(&client, &held).await;
+    assert_eq!((&late["approval_state"], &late["used_by"]), (&json!("used"), &json!(allowed)));
+    report(&client, &allowed).await;
+    told(["used_by", "outcome"], [json!(allowed), json!("executed")]).await;
+    for mut lines in streams {
+        assert_eq!(lines.next().await, None);
+    }
+    let (mut over, last) = watch(&client, &held).await;
+    assert_eq!(last["outcome"], "executed");
+    assert_eq!(over.next().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_no_is_the_end_of_it() {
+    let (app, client, _) = demo().await;
+    let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
+    // Asked twice, they wait for one approval.
+    let again = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
+    let (mut one, first) = watch(&client, &held).await;
+    let (mut other, _) = watch(&client, &again).await;
+    act(&app, &first, "decline", json!({"reason": "too much"})).await;
+    for lines in [&mut one, &mut other] {
+        assert_eq!(lines.next().await.unwrap()["approval_state"], "declined");
+        assert_eq!(lines.next().await, None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_no_one_is_told_once() {
+    let (_app, client, _) = demo().await;
+    let allowed = decided(&client, asking(10.0, "DE"), "allow").await;
+    let denied = decided(&client, asking(10.0, "US"), "deny").await;
+    for (id, decision) in [(&allowed, "allow_with_constraints"), (&denied, "deny")] {
+        let (mut lines, first) = watch(&client, id).await;
+        assert_eq!(first["decision"], decision);
+        assert_eq!([&first["approval_state"], &first["outcome"]], [&Value::Null; 2]);
+        assert_eq!(lines.next().await, None);
+    }
+    report(&client, &allowed).await;
+    let (_, first) = watch(&client, &allowed).await;
+    assert_eq!(first["outcome"], "executed");
+}
+
+/// A notification that nobody hears is made up for by looking.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_told_even_when_the_listener_was_away() {
+    let (app, client, _) = demo().await;
+    let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
+    let (mut lines, first) = watch(&client, &held).await;
+    let approval = first["approval_id"].as_str().unwrap();
+    // Cut off and decided by one statement: the notification comes to nobody.
+    let sql = format!(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE application_name = 'agent-authority listener' AND datname = current_database();
+         UPDATE approvals SET state = 'expired' WHERE id = '{approval}'"
+    );
+    app.database.run(&sql).await;
+    assert_eq!(lines.next().await.unwrap()["approval_state"], "expired");
+    assert_eq!(lines.next().await, None);
+}
