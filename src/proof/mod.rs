@@ -1,6 +1,6 @@
 //! Seals decisions into their tenants' transparency logs, and replays what was sealed.
 //!
-//! The formats are `evidence/`'s, pure; here is what needs the database and the keys. `seal.rs` is
+//! The formats are `evidence/`'s; here is what needs the database and the keys. `seal.rs` is
 //! the one writer of a node's logs, `log.rs` one tenant's log in the database, `witness.rs` what
 //! this node remembers of the logs apart from it.
 

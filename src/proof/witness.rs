@@ -38,7 +38,7 @@ impl Witness {
         Ok(read)
     }
 
-    /// Remembers a checkpoint before anybody sees it.
+    /// Remembers a checkpoint that is committed, before who asked for it is answered.
     pub(super) fn keep(&self, slug: &str, checkpoint: &Checkpoint, note: &str) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let (file, new) = (self.file(slug), self.folder.join(format!("{slug}.new")));

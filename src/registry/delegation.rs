@@ -154,21 +154,22 @@ impl DelegationService for Registry {
     async fn revoke_delegation(&self, call: Request<RevokeDelegationRequest>) -> Reply<Delegation> {
         let reason = call.get_ref().reason.clone();
         let at = Time::from(self.clock.now());
-        moves::to(self, call, &["active", "suspended"], "revoked", Some((at, reason))).await
+        moves::to(self, call, &["active", "suspended"], "revoked", Some(at), reason).await
     }
 
     async fn suspend_delegation(
         &self,
         call: Request<SuspendDelegationRequest>,
     ) -> Reply<Delegation> {
-        moves::to(self, call, &["active"], "suspended", None).await
+        let reason = call.get_ref().reason.clone();
+        moves::to(self, call, &["active"], "suspended", None, reason).await
     }
 
     async fn reinstate_delegation(
         &self,
         call: Request<ReinstateDelegationRequest>,
     ) -> Reply<Delegation> {
-        moves::to(self, call, &["suspended"], "active", None).await
+        moves::to(self, call, &["suspended"], "active", None, None).await
     }
 
     async fn narrow_delegation(&self, call: Request<NarrowDelegationRequest>) -> Reply<Delegation> {

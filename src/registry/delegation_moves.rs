@@ -29,13 +29,14 @@ const SIGNING: [&str; 2] = ["standing", "updated_at"];
 /// Members that say whose and of whom it is: no narrowing moves them.
 const FIXED: [&str; 4] = ["tenant_id", "delegator_id", "delegate_id", "parent_id"];
 
-/// Moves it from one of some states to another; `revoked`: when, and why.
+/// Moves it from one of some states to another; `reason`: why it is not in force from then on.
 pub(super) async fn to<Q: Asks + Named + Validate>(
     registry: &Registry,
     call: Request<Q>,
     from: &'static [&'static str],
     state: &'static str,
-    revoked: Option<(Time, Option<String>)>,
+    revoked_at: Option<Time>,
+    reason: Option<String>,
 ) -> Reply<Delegation> {
     let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
     let (caller, request) = admitted(call)?;
@@ -47,13 +48,12 @@ pub(super) async fn to<Q: Asks + Named + Validate>(
         if !from.contains(&was.state.as_str()) {
             return Err(Error::NotAllowed(format!("the delegation is {}", was.state)));
         }
-        let (at, reason) = revoked.unzip();
         let moved = diesel::update(delegations::table.find(&was.id))
             .filter(delegations::tenant_id.eq(&was.tenant_id))
             .set((
                 delegations::state.eq(state),
-                delegations::revoked_at.eq(at),
-                delegations::revoke_reason.eq(reason.flatten()),
+                delegations::revoked_at.eq(revoked_at),
+                delegations::revoke_reason.eq(reason),
                 delegations::updated_at.eq(clock_timestamp()),
             ))
             .returning(Delegation::as_returning())

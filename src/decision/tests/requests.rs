@@ -48,6 +48,10 @@ fn checks_the_context() {
     );
     assert_eq!(context(json!({"x": [{"y": "\u{0}"}]})), ["context.x"]);
     assert_eq!(context(json!({"a\u{0}": 1})), ["context.a\u{fffd}"]);
+    assert!(context(json!({"x": 9_007_199_254_740_991_i64})).is_empty());
+    for huge in [json!(9_007_199_254_740_992_i64), json!([-1e20]), json!({"y": u64::MAX})] {
+        assert_eq!(context(json!({"x": huge})), ["context.x"]);
+    }
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
     assert!(context(json!({"x": nested(31)})).is_empty());
     assert_eq!(context(json!({"x": nested(32)})), ["context.x"]);

@@ -7,7 +7,7 @@ use crate::{
     evidence::{
         digest_text,
         log::{
-            note::{LogKey, SignedCheckpoint},
+            note::{LogKey, SignedCheckpoint, signed},
             proof::InclusionProof,
             tree,
             verify::verify_inclusion,
@@ -29,6 +29,11 @@ pub(super) fn check(pack: &Value, key: Option<&LogKey>, path: &str) -> Result<()
     let note = SignedCheckpoint::parse(&proof.checkpoint_note);
     let note = note.map_err(|why| broken(why.to_string()))?;
     let checkpoint = &note.checkpoint;
+    // A line of another name would be covered by nothing.
+    let alone = signed(&note.body, &checkpoint.origin, note.key_id, &note.signature);
+    need(alone == proof.checkpoint_note, &at("proof"), "must hold one signature, the log's")?;
+    let plain = checkpoint.origin.bytes().all(|byte| byte.is_ascii_graphic());
+    need(plain, &at("origin"), "must be printable ASCII")?;
     need(checkpoint.origin == text("origin"), &at("origin"), "is not the checkpoint's")?;
     need(log["index"].as_u64() == Some(proof.index), &at("index"), "is not the proof's")?;
     let within = proof.index < checkpoint.size && checkpoint.size < 1 << 53;

@@ -133,8 +133,8 @@ pub fn key_set(file: &[u8]) -> Result<KeySet, Fault> {
     let mut found = KeySet::new();
     for key in keys.iter().filter(|key| key["crv"] == "Ed25519") {
         let member = |name: &str| key[name].as_str().map(str::to_owned);
-        let (Some(kid), Some(x)) = (member("kid"), member("x")) else {
-            return Err(unreadable("has a key without `kid` or `x`"));
+        let (Some(kid), Some(x), true) = (member("kid"), member("x"), key["kty"] == "OKP") else {
+            return Err(unreadable("has an Ed25519 key without `kty`, `kid` or `x`"));
         };
         if found.insert(kid, x).is_some() {
             return Err(unreadable("has two keys of one kid"));

@@ -32,7 +32,13 @@ pub(super) fn check(
 
 /// Whole milliseconds since 1970.
 fn milliseconds(text: &str) -> Option<u64> {
-    let utc = text.strip_suffix('Z').is_some() && text.as_bytes().get(10) == Some(&b'T');
-    let at = DateTime::parse_from_rfc3339(text).ok().filter(|_| utc)?;
+    let plain = text.strip_suffix('Z')?;
+    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, "0"));
+    let digits = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    // One text for a moment: no leap second, no other separators.
+    let strict =
+        whole.len() == 19 && whole.as_bytes().get(10) == Some(&b'T') && !whole.ends_with(":60");
+    let at = DateTime::parse_from_rfc3339(text).ok();
+    let at = at.filter(|_| strict && digits && fraction.len() <= 9)?;
     u64::try_from(at.timestamp_millis()).ok()
 }

@@ -141,14 +141,14 @@ pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault>
             items.try_for_each(|(place, item)| fit(item, inner, &format!("{path}[{place}]")))
         }
         Exactly(members) => {
-            fit(value, &Among(members), path)?;
+            need(value.is_object(), path, "must be an object")?;
             let names = value.as_object().into_iter().flat_map(serde_json::Map::keys);
             let mut unknown: Vec<&String> =
                 names.filter(|name| members.iter().all(|(known, _)| known != name)).collect();
             unknown.sort();
             match unknown.first() {
                 Some(name) => need(false, &under(path, name), "is unknown"),
-                None => Ok(()),
+                None => fit(value, &Among(members), path),
             }
         }
         Among(members) => {
