@@ -26,7 +26,7 @@ use authority_model::{
 };
 use axum::Router;
 use futures_util::FutureExt;
-use tonic::service::Routes;
+use tonic::service::{Routes, RoutesBuilder};
 
 pub use database::{Database, Error as DatabaseError};
 pub use serve::{Failure, serve, with_app};
@@ -44,7 +44,7 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    proof::{Parts as ProofParts, Proof, seal_by_themselves},
+    proof::{Parts as ProofParts, Proof, follow_logs, seal_by_themselves},
     receipts::Receipts,
     registry::{
         ApiKeys, Approvals, Registry, SigningKeys, add_services, expire_approvals, forget_answers,
@@ -140,6 +140,12 @@ pub struct App {
     pub health: tonic_health::server::HealthReporter,
 }
 
+macro_rules! limited {
+    ($server:ident, $service:expr) => {
+        $server::new($service).max_decoding_message_size(GRPC_LIMIT)
+    };
+}
+
 impl App {
     /// Builds the rooms over a migrated database.
     pub async fn build(parts: Parts) -> Result<Self, Error> {
@@ -177,8 +183,7 @@ impl App {
             ))
             .add_service(health_service);
         let registry = registry(&store, &graph, &keys, &clock);
-        add_services(&mut services, &registry, GRPC_LIMIT);
-        let secrets = Arc::new(KeySecrets(keys.clone()));
+        add_registry(&mut services, registry, &keys, &graph);
         let proof = Proof::start(ProofParts {
             public_url: config.public_url(),
             folder: config.data_dir.join("logs"),
@@ -187,48 +192,49 @@ impl App {
             keys: keys.clone(),
             graph: Arc::clone(&graph),
         });
-        let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(&graph) };
-        services
-            .add_service(limited!(ApprovalServiceServer, approvals))
-            .add_service(limited!(EvidenceServiceServer, proof.clone()))
-            .add_service(limited!(
-                ApiKeyServiceServer,
-                ApiKeys { registry: registry.clone(), secrets }
-            ))
-            .add_service(limited!(KeyServiceServer, SigningKeys(registry)));
+        services.add_service(limited!(EvidenceServiceServer, proof.clone()));
         if !config.production() {
             add_reflection(&mut services)?;
         }
         let grpc = services.routes().prepare();
-        let peer = |extensions: &http::Extensions| extensions.get::<Peer>().map(|peer| peer.client);
-        let authenticated = AuthenticateLayer::new(identity.clone(), peer);
-        let rest = gateway_rest::router(
-            ROUTES,
-            tower::Layer::layer(&authenticated, grpc.clone()),
-            RestHost { identity: identity.clone() },
-        );
-        // tonic-web answers 400 to any other HTTP/1.1: it wraps gRPC paths alone.
-        let web = grpc
-            .into_axum_router()
-            .reset_fallback()
-            .layer(tower::util::MapResponseLayer::new(malformed::say_so))
-            .layer(tonic_web::GrpcWebLayer::new())
-            .layer(authenticated);
         let receipts = Receipts::new(store.clone(), &config.public_url());
-        let router = web.merge(receipts.router()).fallback_service(rest);
+        let router = router(grpc, &identity, receipts);
         work(&keys, &identity, &store, &clock);
         tokio::spawn(runtime.forget_keys());
+        tokio::spawn(follow_logs(proof.clone()));
         tokio::spawn(seal_by_themselves(proof));
         Ok(Self { router, graph, keys, store, provider, identity, health })
     }
 }
 
-macro_rules! limited {
-    ($server:ident, $service:expr) => {
-        $server::new($service).max_decoding_message_size(GRPC_LIMIT)
-    };
+/// gRPC, gRPC-Web and REST of the same services, and the receipt page.
+fn router(grpc: Routes, identity: &Identity, receipts: Receipts) -> Router {
+    let peer = |extensions: &http::Extensions| extensions.get::<Peer>().map(|peer| peer.client);
+    let authenticated = AuthenticateLayer::new(identity.clone(), peer);
+    let rest = gateway_rest::router(
+        ROUTES,
+        tower::Layer::layer(&authenticated, grpc.clone()),
+        RestHost { identity: identity.clone() },
+    );
+    // tonic-web answers 400 to any other HTTP/1.1: it wraps gRPC paths alone.
+    let web = grpc
+        .into_axum_router()
+        .reset_fallback()
+        .layer(tower::util::MapResponseLayer::new(malformed::say_so))
+        .layer(tonic_web::GrpcWebLayer::new())
+        .layer(authenticated);
+    web.merge(receipts.router()).fallback_service(rest)
 }
-use limited;
+
+fn add_registry(services: &mut RoutesBuilder, registry: Registry, keys: &Keys, graph: &Arc<Graph>) {
+    add_services(services, &registry, GRPC_LIMIT);
+    let secrets = Arc::new(KeySecrets(keys.clone()));
+    let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(graph) };
+    services
+        .add_service(limited!(ApprovalServiceServer, approvals))
+        .add_service(limited!(ApiKeyServiceServer, ApiKeys { registry: registry.clone(), secrets }))
+        .add_service(limited!(KeyServiceServer, SigningKeys(registry)));
+}
 
 fn identity(
     config: &Config,
@@ -324,7 +330,7 @@ fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys, runtime: &Runtime) 
     Directory::new(checks, move || keys.jwks())
 }
 
-fn add_reflection(services: &mut tonic::service::RoutesBuilder) -> Result<(), Error> {
+fn add_reflection(services: &mut RoutesBuilder) -> Result<(), Error> {
     let builder = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)

@@ -6,9 +6,11 @@ use std::{net::Ipv4Addr, process::Command};
 use agent_authority::transport::{self, Settings};
 use authority_model::proto::runtime::{
     AuthorizeRequest, AuthorizeResponse, BatchEvaluateRequest, BatchEvaluateResponse,
-    EvaluateRequest, EvaluateResponse,
+    DecisionUpdate, EvaluateRequest, EvaluateResponse, StopConditionEvent, WatchDecisionRequest,
+    WatchStopConditionsRequest,
     runtime_service_server::{RuntimeService, RuntimeServiceServer},
 };
+use futures_util::stream::Empty;
 use prost::Message as _;
 use tokio::net::{TcpListener, TcpStream};
 use tonic::{Request, Response, Status, service::Routes};
@@ -71,6 +73,24 @@ impl RuntimeService for Constant {
         &self,
         _: Request<BatchEvaluateRequest>,
     ) -> Result<Response<BatchEvaluateResponse>, Status> {
+        Err(Status::unimplemented("not measured"))
+    }
+
+    type WatchDecisionStream = Empty<Result<DecisionUpdate, Status>>;
+
+    async fn watch_decision(
+        &self,
+        _: Request<WatchDecisionRequest>,
+    ) -> Result<Response<Self::WatchDecisionStream>, Status> {
+        Err(Status::unimplemented("not measured"))
+    }
+
+    type WatchStopConditionsStream = Empty<Result<StopConditionEvent, Status>>;
+
+    async fn watch_stop_conditions(
+        &self,
+        _: Request<WatchStopConditionsRequest>,
+    ) -> Result<Response<Self::WatchStopConditionsStream>, Status> {
         Err(Status::unimplemented("not measured"))
     }
 }

@@ -21,7 +21,8 @@ CREATE TABLE log_heads (
     PRIMARY KEY (tenant_id, epoch)
 );
 CALL guard('log_heads');
-GRANT SELECT, INSERT, UPDATE ON log_heads TO authority_tenant, authority_system;
+GRANT SELECT ON log_heads TO authority_tenant;
+GRANT SELECT, INSERT, UPDATE (size, root, checkpoint, signed_at) ON log_heads TO authority_system;
 
 -- The Merkle tree's complete subtrees (RFC 6962): level 0 holds the hashes of the leaves.
 CREATE TABLE log_nodes (
@@ -84,4 +85,6 @@ CREATE TABLE decision_reports (
     created_at timestamptz NOT NULL
 );
 CALL append_only('decision_reports');
+-- Only the service itself seals.
+REVOKE INSERT ON log_nodes, evidence_packs FROM authority_tenant;
 REVOKE ALL ON log_nodes, evidence_packs, replay_proofs, decision_reports FROM authority_recorder;

@@ -140,10 +140,12 @@ fn scalar(
         let set = rule.and_then(|rule| options::number(rule, side));
         set.unwrap_or_else(|| format!("{wide}::{none}"))
     };
-    let value = if optional {
-        format!("self.{rust}.map({wide}::from)")
-    } else {
-        format!("Some({wide}::from(self.{rust}))")
+    let value = match (optional, wide) {
+        // A double is as wide as it is compared.
+        (true, "f64") => format!("self.{rust}"),
+        (false, "f64") => format!("Some(self.{rust})"),
+        (true, _) => format!("self.{rust}.map({wide}::from)"),
+        (false, _) => format!("Some({wide}::from(self.{rust}))"),
     };
     let (least, most) = (bound("gte", "MIN"), bound("lte", "MAX"));
     let _ = writeln!(code, "found.{method}({name:?}, {value}, {least}, {most});");

@@ -24,7 +24,7 @@ pub struct Asked<'a> {
     pub approval: Option<&'a Approval>,
     pub verdict: &'a Verdict,
     pub evaluated_at: DateTime<Utc>,
-    /// The idempotency key, else random: drawn before the core ran.
+    /// Random, drawn before the core ran: each call is a decision of its own.
     pub nonce: &'a str,
 }
 

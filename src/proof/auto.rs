@@ -57,6 +57,7 @@ impl Proof {
             })
             .await?;
         let before = (self.0.clock.now() - LATEST).timestamp_millis().max(0);
+        let settled = format!("svc:decision:{before:012x}");
         let mut more = false;
         for tenant_id in tenants {
             let from = seen.get(&tenant_id).cloned().unwrap_or_default();
@@ -79,12 +80,19 @@ impl Proof {
                 })
                 .await?;
             if open.is_empty() {
-                seen.insert(tenant_id, format!("svc:decision:{before:012x}"));
+                seen.insert(tenant_id, settled.clone());
+                continue;
+            }
+            let last = open.last().cloned().unwrap_or_default();
+            let sealed = open.into_iter().map(|id| self.seal(id, None));
+            let sealed: Result<Vec<_>, _> = join_all(sealed).await.into_iter().collect();
+            if let Err(error) = sealed {
+                // Its log cannot go on: the others' can.
+                tracing::warn!(%error, tenant = tenant_id, "cannot seal by itself");
                 continue;
             }
             more = true;
-            let sealed = open.into_iter().map(|id| self.seal(id, None));
-            join_all(sealed).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+            seen.insert(tenant_id, last.min(settled.clone()));
         }
         Ok(more)
     }

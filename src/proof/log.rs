@@ -39,12 +39,9 @@ pub(super) struct Head {
 
 /// The newest epoch of the tenant's log.
 pub(super) async fn head(db: &mut Db, tenant_id: &str) -> QueryResult<Option<Head>> {
-    newest(tenant_id).select(Head::as_select()).first(db).await.optional()
-}
-
-#[diesel::dsl::auto_type]
-fn newest<'a>(tenant_id: &'a str) -> _ {
-    log_heads::table.filter(log_heads::tenant_id.eq(tenant_id)).order(log_heads::epoch.desc())
+    let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id));
+    let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
+    newest.first(db).await.optional()
 }
 
 /// What the database holds of these subtrees.
@@ -102,6 +99,28 @@ pub(super) struct Log<'a> {
     new: Vec<(NodeId, Hash)>,
 }
 
+/// Whether a log has what is known of it as its beginning.
+pub(super) async fn continues(
+    db: &mut Db,
+    tenant_id: &str,
+    head: &Head,
+    last: &Checkpoint,
+) -> QueryResult<bool> {
+    if last.origin != head.origin {
+        // Of an epoch before this one, which names it; or of one after it, which is lost.
+        let before = epoch_of(&last.origin, tenant_id);
+        return Ok(before.is_some_and(|before| before < head.epoch));
+    }
+    let size = u64::try_from(head.size).unwrap_or_default();
+    if last.size >= size {
+        return Ok(last.size == size && last.root.as_slice() == head.root);
+    }
+    let edge = tree::right_edge(last.size);
+    let known = nodes(db, tenant_id, head.epoch, &edge).await?;
+    let hashes = edge.iter().filter_map(|id| known.get(id).copied()).collect();
+    Ok(Frontier::new(last.size, hashes).is_ok_and(|then| then.root() == last.root))
+}
+
 /// A leaf that was added.
 pub(super) struct Added {
     pub(super) index: u64,
@@ -122,7 +141,9 @@ impl<'a> Log<'a> {
             .bind::<Text, _>(tenant_id)
             .execute(db)
             .await?;
-        let head = newest(tenant_id).for_update().select(Head::as_select()).first(db).await;
+        let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id));
+        let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
+        let head = newest.for_update().first(db).await;
         let Some(head) = head.optional()? else {
             let follows =
                 sealer.witness.last(slug(tenant_id)).map_err(|why| broken(tenant_id, &why))?;
@@ -137,7 +158,7 @@ impl<'a> Log<'a> {
             sealer,
             tenant_id,
             epoch: head.epoch,
-            origin: head.origin,
+            origin: head.origin.clone(),
             frontier,
             nodes,
             new: Vec::new(),
@@ -147,7 +168,7 @@ impl<'a> Log<'a> {
         }
         let last = sealer.witness.last(slug(tenant_id)).map_err(|why| broken(tenant_id, &why))?;
         match last {
-            Some(last) if !log.continues(db, &last).await? => {
+            Some(last) if !continues(db, tenant_id, &head, &last).await? => {
                 tracing::error!(
                     tenant = tenant_id,
                     origin = last.origin,
@@ -158,22 +179,6 @@ impl<'a> Log<'a> {
             }
             _ => Ok(log),
         }
-    }
-
-    /// Whether this log has what was signed of it as its beginning.
-    async fn continues(&self, db: &mut Db, last: &Checkpoint) -> Result<bool, Error> {
-        if last.origin != self.origin {
-            // Of an epoch before this one, which names it; or of one after it, which is lost.
-            return Ok(epoch_of(&self.sealer.public_url, self.tenant_id, &last.origin)
-                .is_some_and(|epoch| epoch < self.epoch));
-        }
-        if last.size >= self.frontier.size() {
-            return Ok(last.size == self.frontier.size() && last.root == self.frontier.root());
-        }
-        let edge = tree::right_edge(last.size);
-        let known = nodes(db, self.tenant_id, self.epoch, &edge).await?;
-        let hashes = edge.iter().filter_map(|id| known.get(id).copied()).collect();
-        Ok(Frontier::new(last.size, hashes).is_ok_and(|then| then.root() == last.root))
     }
 
     async fn begin(
@@ -187,7 +192,7 @@ impl<'a> Log<'a> {
         // Where even the earlier epochs are lost with the database, what is remembered still counts.
         let after = follows
             .as_ref()
-            .and_then(|last| epoch_of(&sealer.public_url, tenant_id, &last.origin))
+            .and_then(|last| epoch_of(&last.origin, tenant_id))
             .map_or(epoch, |last| epoch.max(last + 1));
         let origin = origin(&sealer.public_url, tenant_id, after);
         check_origin(&origin).map_err(|why| broken(tenant_id, &why))?;
@@ -219,6 +224,11 @@ impl<'a> Log<'a> {
             log.add(&serde_json_canonicalizer::to_vec(&leaf)?)?;
         }
         Ok(log)
+    }
+
+    /// Whether there is anything to sign.
+    pub(super) fn has_grown(&self) -> bool {
+        !self.new.is_empty()
     }
 
     /// Adds a leaf.
@@ -305,13 +315,14 @@ fn origin(public_url: &str, tenant_id: &str, epoch: i32) -> String {
     if epoch == 1 { first } else { format!("{first}/{epoch}") }
 }
 
-/// Which epoch of the tenant's log has this origin; one of another public URL is before all.
-fn epoch_of(public_url: &str, tenant_id: &str, found: &str) -> Option<i32> {
-    let first = origin(public_url, tenant_id, 1);
-    match found.strip_prefix(&first) {
-        Some("") => Some(1),
-        Some(rest) => rest.strip_prefix('/')?.parse().ok(),
-        None => Some(0),
+/// Which epoch of the tenant's log has this origin, under whatever public URL it was begun; none
+/// where it is no origin of the tenant's.
+fn epoch_of(found: &str, tenant_id: &str) -> Option<i32> {
+    let name = format!("/log/{}", slug(tenant_id));
+    let (_, rest) = found.rsplit_once(&name)?;
+    match rest {
+        "" => Some(1),
+        rest => rest.strip_prefix('/')?.parse().ok(),
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! The formats are `evidence/`'s; here is what needs the database and the keys. `seal.rs` is
 //! the one writer of a node's logs, `log.rs` one tenant's log in the database, `witness.rs` what
-//! this node remembers of the logs apart from it.
+//! this node remembers of the logs apart from it, `follow.rs` how it hears of other nodes' seals.
 
 mod auto;
+mod follow;
 mod log;
 mod replay;
 mod seal;
@@ -13,9 +14,10 @@ mod witness;
 
 use std::{path::PathBuf, sync::Arc};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 pub use auto::seal_by_themselves;
+pub use follow::follow_logs;
 
 use crate::{
     clock::Clock,
@@ -28,6 +30,8 @@ use crate::{
 };
 use seal::Sealer;
 use witness::Witness;
+
+const REPLAYS: usize = 2;
 
 /// What the evidence service is built of.
 pub struct Parts {
@@ -52,20 +56,25 @@ struct Inner {
     keys: Keys,
     graph: Arc<Graph>,
     sealer: mpsc::Sender<seal::Asked>,
+    logs: Arc<Sealer>,
+    /// Replays at a time: each compiles policies and decides.
+    replays: Semaphore,
 }
 
 impl Proof {
     /// Starts the sealer; it ends with the last handle.
     pub fn start(parts: Parts) -> Self {
         let Parts { public_url, folder, clock, store, keys, graph } = parts;
-        let sealer = Sealer {
+        let logs = Arc::new(Sealer {
             public_url: public_url.clone(),
             clock: clock.clone(),
             store: store.clone(),
             keys: keys.clone(),
             witness: Witness::new(folder),
-        };
-        Self(Arc::new(Inner { public_url, clock, store, keys, graph, sealer: sealer.start() }))
+        });
+        let sealer = Sealer::start(Arc::clone(&logs));
+        let replays = Semaphore::new(REPLAYS);
+        Self(Arc::new(Inner { public_url, clock, store, keys, graph, sealer, logs, replays }))
     }
 }
 

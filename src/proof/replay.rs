@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use authority_model::{
     proto::evidence::MintReplayProofRequest,
-    schema::{policy_versions, replay_proofs, tenant_revisions},
+    schema::{approvals, policy_versions, replay_proofs, tenant_revisions},
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -16,16 +16,21 @@ use super::{
     service::{place, stored},
 };
 use crate::{
-    decision::{self, CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict},
+    decision::{
+        self, CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict, levels::ApprovalState,
+    },
     evidence::{
+        Sealed, digest_text,
         pack::{decision_of, evidence_id},
         replay::{Difference, Mode, Outcome, PinnedPolicy, Replay, differences, proof},
+        salted_digest,
         stored::Stored,
+        verify::{Trust, key_set, verify},
     },
     graph::Graph,
     keys::{self, Purpose},
     spending::Wanted,
-    store::{Db, Scope, new_id},
+    store::{self, Db, Scope, new_id},
 };
 
 /// What deciding again came to.
@@ -46,23 +51,55 @@ impl Proof {
         let (mode, decision_id) = (mode(&asked)?, decision(&asked)?);
         let within = scope.tenant.clone();
         let this = self.clone();
+        let away = |_| Error::Store(store::Error::Unavailable("replays have ended".into()));
+        let _turn = self.0.replays.acquire().await.map_err(away)?;
         self.0
             .store
             .act(scope, async move |db| {
                 let stored = stored(db, within.as_deref(), &decision_id).await?;
                 let now = this.0.clock.now();
-                place(db, within.as_deref(), &decision_id)
+                let pack = place(db, within.as_deref(), &decision_id)
                     .await?
-                    .ok_or_else(|| Error::NotSealed(decision_id.clone()))?;
-                this.0.keys.verify(&stored.kid, &stored.sealed.record, &stored.signature)?;
-                let found = match mode {
-                    Mode::HistoricalStateSnapshot => snapshot(&decision_id, &stored)?,
-                    Mode::CurrentState => current(db, &this.0.graph, &stored, now).await?,
-                    Mode::PolicyPin => pinned(db, &stored, &asked).await?,
+                    .ok_or_else(|| Error::NotSealed(decision_id.clone()))?
+                    .pack()?;
+                let altered = this.altered(&pack, &stored)?;
+                let found = match (mode, altered) {
+                    (Mode::HistoricalStateSnapshot, None) => snapshot(&decision_id, &stored)?,
+                    (Mode::CurrentState, None) => {
+                        current(db, &this.0.graph, &stored, &decision_id, now).await?
+                    }
+                    (Mode::PolicyPin, None) => pinned(db, &stored, &asked).await?,
+                    (_, Some(why)) => altered_found(&why),
                 };
                 this.keep(db, &stored, &decision_id, mode, &found, now).await
             })
             .await
+    }
+
+    /// What of a sealed decision is no longer what was sealed, if anything: its pack, with signature
+    /// and place in the log; the record; context and facts, which the record holds digests of.
+    fn altered(&self, pack: &str, stored: &Stored) -> Result<Option<String>, Error> {
+        let keys = key_set(self.0.keys.jwks().as_bytes());
+        let trust = Trust { keys: keys.ok(), log_key: None };
+        if let Err(why) = verify(pack.as_bytes(), &trust) {
+            return Ok(Some(format!("pack: {why}")));
+        }
+        let pack: Value = serde_json::from_str(pack)?;
+        if serde_json_canonicalizer::to_vec(&pack["record"])? != stored.sealed.record {
+            return Ok(Some("record".to_owned()));
+        }
+        let Sealed { context, facts, salts, .. } = &stored.sealed;
+        let record = &pack["record"];
+        let holds = |named: &Value, salt, content: &[u8]| {
+            *named == digest_text(&salted_digest(salt, content)).as_str()
+        };
+        if !holds(&record["request"]["context_digest"], &salts.context, context) {
+            return Ok(Some("request.context_digest".to_owned()));
+        }
+        if !holds(&record["facts_digest"], &salts.facts, facts) {
+            return Ok(Some("facts_digest".to_owned()));
+        }
+        Ok(None)
     }
 
     async fn keep(
@@ -133,6 +170,23 @@ fn decision(asked: &MintReplayProofRequest) -> Result<String, Error> {
     }
 }
 
+/// What is stored is not what was sealed: nothing that comes of it is worth comparing.
+fn altered_found(member: &str) -> Found {
+    let one = |text: &str| Value::from(text);
+    let diff = vec![Difference {
+        member: member.to_owned(),
+        recomputed: one("of what is stored now"),
+        sealed: one("of what was sealed"),
+    }];
+    Found {
+        outcome: Outcome::Mismatch,
+        recomputed: None,
+        diff,
+        detail: Some("what is stored of the decision was altered after it was sealed".to_owned()),
+        policy: None,
+    }
+}
+
 /// The same arguments: the same bytes, or it says where not.
 fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
     let again = match stored.sealed.decide_again() {
@@ -165,6 +219,7 @@ async fn current(
     db: &mut Db,
     graph: &Graph,
     stored: &Stored,
+    decision_id: &str,
     now: DateTime<Utc>,
 ) -> Result<Found, Error> {
     let request = stored.sealed.request()?;
@@ -179,8 +234,35 @@ async fn current(
     let mut facts = Facts::new(Arc::new(gathered));
     if let Some(wanted) = Wanted::of(&request, &facts.gathered, now)? {
         (facts.spent, facts.approval) = wanted.read(db).await?;
+        unspend(db, stored, decision_id, &mut facts).await?;
     }
     compared(stored, &decision::decide(&request, &facts, now), None)
+}
+
+/// As if this decision had not been made yet: what it spent is not held against it.
+async fn unspend(
+    db: &mut Db,
+    stored: &Stored,
+    decision_id: &str,
+    facts: &mut Facts,
+) -> Result<(), Error> {
+    let used: Option<String> = approvals::table
+        .filter(approvals::used_by.eq(decision_id))
+        .select(approvals::id)
+        .first(db)
+        .await
+        .optional()?;
+    if let Some(approval) = facts.approval.as_mut().filter(|one| Some(&one.id) == used.as_ref()) {
+        approval.state = ApprovalState::Approved;
+    }
+    if let Ok(again) = stored.sealed.decide_again() {
+        for claim in again.verdict.claims.counters {
+            if let Some(used) = facts.spent.0.get_mut(&claim.key) {
+                *used = used.saturating_sub(claim.add).max(0);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The sealed facts with another version of a policy.

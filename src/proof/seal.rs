@@ -1,6 +1,9 @@
 //! The sealer: one writer of a node's logs, which seals together what was asked for meanwhile.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use authority_model::schema::{decisions, evidence_packs};
 use chrono::{DateTime, Utc};
@@ -44,8 +47,10 @@ pub(super) struct Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Unknown,
-    /// The database does not answer, or the log cannot be continued.
-    Failed,
+    /// The database does not answer.
+    Away,
+    /// The log cannot be continued.
+    Broken,
 }
 
 /// Seals for this node.
@@ -78,18 +83,18 @@ impl Proof {
         let away = || Error::Store(store::Error::Unavailable("the sealer does not answer".into()));
         let asked = Asked { decision_id: decision_id.clone(), within, done };
         self.0.sealer.try_send(asked).map_err(|_| away())?;
-        match sealed.await.unwrap_or(Err(Refused::Failed)) {
+        match sealed.await.unwrap_or(Err(Refused::Away)) {
             Ok(pack) => Ok(pack),
             Err(Refused::Unknown) => Err(Error::NotFound("decision", decision_id)),
-            Err(Refused::Failed) => Err(away()),
+            Err(Refused::Away) => Err(away()),
+            Err(Refused::Broken) => Err(broken(&decision_id, &"see the service's log")),
         }
     }
 }
 
 impl Sealer {
-    pub(super) fn start(self) -> mpsc::Sender<Asked> {
+    pub(super) fn start(sealer: Arc<Self>) -> mpsc::Sender<Asked> {
         let (queue, mut waiting) = mpsc::channel(QUEUE);
-        let sealer = std::sync::Arc::new(self);
         tokio::spawn(async move {
             let mut asked = Vec::with_capacity(MOST);
             while waiting.recv_many(&mut asked, MOST).await > 0 {
@@ -99,79 +104,106 @@ impl Sealer {
         queue
     }
 
-    async fn answer(this: &std::sync::Arc<Self>, asked: Vec<Asked>) {
+    /// Each tenant's log in a transaction of its own: one that cannot go on stops no other.
+    async fn answer(this: &Arc<Self>, asked: Vec<Asked>) {
+        let found = this.find(&asked).await;
+        if let Err(error) = &found {
+            tracing::error!(%error, decisions = asked.len(), "cannot read what to seal");
+        }
+        let mut tenants: BTreeMap<String, Vec<Decision>> = BTreeMap::new();
+        let mut waiting: HashMap<String, Vec<Asked>> = HashMap::new();
+        let is_known = found.is_ok();
+        for decision in found.unwrap_or_default() {
+            tenants.entry(decision.tenant_id.clone()).or_default().push(decision);
+        }
+        for one in asked {
+            waiting.entry(one.decision_id.clone()).or_default().push(one);
+        }
+        for (tenant_id, decisions) in tenants {
+            let ids: Vec<String> = decisions.iter().map(|one| one.id.clone()).collect();
+            let sealed = this.seal_tenant(tenant_id.clone(), decisions).await;
+            if let Err(error) = &sealed {
+                tracing::error!(%error, tenant = tenant_id, "could not seal");
+            }
+            for id in ids {
+                for one in waiting.remove(&id).unwrap_or_default() {
+                    let own = one.within.as_ref().is_none_or(|within| *within == tenant_id);
+                    let pack = match &sealed {
+                        _ if !own => Err(Refused::Unknown),
+                        Ok(packs) => packs.get(&id).cloned().ok_or(Refused::Unknown),
+                        Err(Error::Log(..)) => Err(Refused::Broken),
+                        Err(_) => Err(Refused::Away),
+                    };
+                    let _ = one.done.send(pack); // who asked may have gone; the pack stays
+                }
+            }
+        }
+        let left = if is_known { Refused::Unknown } else { Refused::Away };
+        for one in waiting.into_values().flatten() {
+            let _ = one.done.send(Err(left));
+        }
+    }
+
+    /// Those that exist, and are of the tenant that some asker may seal for.
+    async fn find(&self, asked: &[Asked]) -> Result<Vec<Decision>, Error> {
         let wanted: HashSet<(String, Option<String>)> =
             asked.iter().map(|asked| (asked.decision_id.clone(), asked.within.clone())).collect();
         let scope = Scope { tenant: None, actor: "service".to_owned() };
-        let (sealer, now) = (std::sync::Arc::clone(this), this.clock.now());
-        let sealed = this
-            .store
-            .act(&scope, async move |db| sealer.transact(db, wanted, now).await)
-            .await
-            .and_then(|(packs, signed)| this.remember(&signed).map(|()| packs));
-        if let Err(error) = &sealed {
-            tracing::error!(%error, decisions = asked.len(), "could not seal");
-        }
-        for Asked { decision_id, within, done } in asked {
-            let pack = match &sealed {
-                Ok(packs) => packs
-                    .get(&decision_id)
-                    .filter(|(tenant, _)| within.as_ref().is_none_or(|within| within == tenant))
-                    .map(|(_, pack)| pack.clone())
-                    .ok_or(Refused::Unknown),
-                Err(_) => Err(Refused::Failed),
+        let read = self.store.read(&scope, async move |db| {
+            let ids = wanted.iter().map(|(id, _)| id.as_str());
+            let found: Vec<Decision> = decisions::table
+                .filter(decisions::id.eq_any(ids))
+                .order(decisions::id)
+                .select(Decision::as_select())
+                .load(db)
+                .await?;
+            let is_asked = |decision: &Decision| {
+                let (id, tenant) = (decision.id.clone(), Some(decision.tenant_id.clone()));
+                wanted.contains(&(id.clone(), None)) || wanted.contains(&(id, tenant))
             };
-            let _ = done.send(pack); // who asked may have gone; the pack stays
-        }
+            Ok::<_, Error>(found.into_iter().filter(is_asked).collect())
+        });
+        read.await
     }
 
-    /// After the commit and before anybody is answered.
-    fn remember(&self, signed: &[Signed]) -> Result<(), Error> {
-        signed.iter().try_for_each(|signed| {
+    /// Packs by decision.
+    async fn seal_tenant(
+        self: &Arc<Self>,
+        tenant_id: String,
+        decisions: Vec<Decision>,
+    ) -> Result<HashMap<String, String>, Error> {
+        let scope = Scope { tenant: None, actor: "service".to_owned() };
+        let (sealer, now) = (Arc::clone(self), self.clock.now());
+        let done = self
+            .store
+            .act(&scope, async move |db| sealer.transact(db, &tenant_id, &decisions, now).await);
+        let (packs, signed) = done.await?;
+        if let Some(signed) = signed {
+            // After the commit, and before anybody who asked is answered.
             let kept = self.witness.keep(&signed.slug, &signed.checkpoint, &signed.note);
-            kept.map_err(|why| broken(&signed.slug, &why))
-        })
+            kept.map_err(|why| broken(&signed.slug, &why))?;
+        }
+        Ok(packs)
     }
 
-    /// Packs by decision, with their tenants; and what was signed.
     async fn transact(
         &self,
         db: &mut Db,
-        wanted: HashSet<(String, Option<String>)>,
+        tenant_id: &str,
+        decisions: &[Decision],
         now: DateTime<Utc>,
-    ) -> Result<(HashMap<String, (String, String)>, Vec<Signed>), Error> {
-        let ids: Vec<&str> = wanted.iter().map(|(id, _)| id.as_str()).collect();
-        let found: Vec<Decision> = decisions::table
-            .filter(decisions::id.eq_any(&ids))
-            .order(decisions::id)
-            .select(Decision::as_select())
-            .load(db)
-            .await?;
-        let mut tenants: BTreeMap<&str, Vec<&Decision>> = BTreeMap::new();
-        for decision in &found {
-            let tenant = Some(decision.tenant_id.clone());
-            let asked = |within| wanted.contains(&(decision.id.clone(), within));
-            if asked(None) || asked(tenant) {
-                tenants.entry(&decision.tenant_id).or_default().push(decision);
-            }
+    ) -> Result<(HashMap<String, String>, Option<Signed>), Error> {
+        // Read without a lock first: sealing again is common, and waits for nobody.
+        let known = sealed(db, decisions).await?;
+        if known.len() == decisions.len() {
+            return Ok((known, None));
         }
-        let (mut packs, mut signed) = (HashMap::new(), Vec::new());
-        for (tenant_id, decisions) in tenants {
-            // Read without a lock first: sealing again is common, and waits for nobody.
-            let mut known = sealed(db, &decisions).await?;
-            if known.len() < decisions.len() {
-                let mut log = Log::lock(db, self, tenant_id, now).await?;
-                known = sealed(db, &decisions).await?;
-                let open: Vec<&Decision> =
-                    decisions.into_iter().filter(|one| !known.contains_key(&one.id)).collect();
-                if !open.is_empty() {
-                    signed.push(self.add(db, &mut log, &open, now, &mut known).await?);
-                }
-            }
-            let of_tenant = |(id, pack)| (id, (tenant_id.to_owned(), pack));
-            packs.extend(known.into_iter().map(of_tenant));
-        }
-        Ok((packs, signed))
+        let mut log = Log::lock(db, self, tenant_id, now).await?;
+        let mut known = sealed(db, decisions).await?;
+        let open: Vec<&Decision> =
+            decisions.iter().filter(|one| !known.contains_key(&one.id)).collect();
+        let signed = self.add(db, &mut log, &open, now, &mut known).await?;
+        Ok((known, signed))
     }
 
     async fn add(
@@ -181,7 +213,7 @@ impl Sealer {
         open: &[&Decision],
         now: DateTime<Utc>,
         packs: &mut HashMap<String, String>,
-    ) -> Result<Signed, Error> {
+    ) -> Result<Option<Signed>, Error> {
         let mut leaves: Vec<(Vec<u8>, Added)> = Vec::with_capacity(open.len());
         for decision in open {
             let leaf = pack::leaf(&Sealing {
@@ -194,6 +226,9 @@ impl Sealer {
             })?;
             let added = log.add(&leaf)?;
             leaves.push((leaf, added));
+        }
+        if !log.has_grown() {
+            return Ok(None);
         }
         let signed = log.sign(db, now).await?;
         let mut insert = Insert::default();
@@ -213,7 +248,7 @@ impl Sealer {
             insert.proof.push(proof);
         }
         insert.run(db, log, now).await?;
-        Ok(signed)
+        Ok(Some(signed))
     }
 }
 
@@ -249,7 +284,7 @@ impl Insert<'_> {
 }
 
 /// The packs that there are of these decisions, by decision.
-async fn sealed(db: &mut Db, decisions: &[&Decision]) -> Result<HashMap<String, String>, Error> {
+async fn sealed(db: &mut Db, decisions: &[Decision]) -> Result<HashMap<String, String>, Error> {
     let ids = decisions.iter().map(|decision| decision.id.as_str());
     let rows: Vec<(String, Row)> = evidence_packs::table
         .filter(evidence_packs::decision_id.eq_any(ids))

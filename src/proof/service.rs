@@ -32,7 +32,7 @@ use crate::{
         pack::decision_of,
         stored::{self, Stored},
     },
-    identity::Caller,
+    identity::{Caller, Standing},
     keys::{Keys, Purpose},
     store::{Db, Scope},
 };
@@ -50,6 +50,16 @@ fn admitted<T: Validate>(call: Request<T>) -> Result<(Scope, T), Refusal> {
     Ok((scope(&caller), request))
 }
 
+/// Whether they may see what a decision was made on, and not only its record.
+fn sees_all(caller: &Caller) -> bool {
+    match &caller.standing {
+        Standing::Owner { .. } => true,
+        Standing::Member { role, .. } => role == "admin" || role == "auditor",
+        Standing::Key { principal_ids, .. } => principal_ids.is_empty(),
+        Standing::Anonymous => false,
+    }
+}
+
 fn document(document: String) -> Response<EvidenceDocument> {
     Response::new(EvidenceDocument { document })
 }
@@ -63,7 +73,13 @@ impl EvidenceService for Proof {
     }
 
     async fn get_evidence(&self, call: Request<GetEvidenceRequest>) -> Reply<EvidenceDocument> {
+        let caller = call.extensions().get::<Caller>().cloned();
         let (scope, asked) = admitted(call)?;
+        if asked.bundle && !caller.as_ref().is_some_and(sees_all) {
+            let text = "a bundle holds context, facts and policies: it is for the owner, the roles \
+                        `admin` and `auditor`, and API keys bound to no principals";
+            return Err(Refusal::new(ErrorCode::Forbidden, text).into());
+        }
         Ok(document(self.evidence(&scope, asked).await.map_err(Refusal::from)?))
     }
 
@@ -106,9 +122,10 @@ impl Proof {
                 return Ok(None);
             };
             let (origin, pack) = (row.origin.clone(), row.pack()?);
-            let stored = match asked.bundle {
-                true => Some(stored(db, within.as_deref(), &decision_id).await?),
-                false => None,
+            let stored = if asked.bundle {
+                Some(stored(db, within.as_deref(), &decision_id).await?)
+            } else {
+                None
             };
             Ok::<_, Error>(Some((pack, origin, stored)))
         });

@@ -1,54 +1,70 @@
-//! What this node remembers of each log apart from the database: the last checkpoint that it signed.
+//! What this node remembers of each log apart from the database: the last checkpoint that it has seen.
 //!
 //! A database can be restored to an earlier day, and would then have other leaves signed at places
 //! that were signed before. So a checkpoint is signed only for a log that continues the one
-//! remembered here; the files hold the signed notes themselves, for people as well.
+//! remembered here; the files hold the signed notes themselves, for people as well. A node remembers
+//! what it signs and, following the logs' heads (`follow.rs`), what others sign: whichever of them
+//! seals first after a restore, notices.
 
-use std::{collections::HashMap, fs, io, path::PathBuf};
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
 
 use parking_lot::Mutex;
 
-use crate::evidence::log::note::{Checkpoint, SignedCheckpoint};
+use crate::{
+    evidence::log::note::{Checkpoint, SignedCheckpoint},
+    store::new_id,
+};
 
 pub(super) struct Witness {
     folder: PathBuf,
-    /// By tenant.
-    known: Mutex<HashMap<String, Option<Checkpoint>>>,
+    /// One writer at a time; other nodes may share the folder.
+    writing: Mutex<()>,
 }
 
 impl Witness {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, known: Mutex::default() }
+        Self { folder, writing: Mutex::default() }
     }
 
-    /// The last checkpoint that this node signed for the tenant.
+    /// The last checkpoint known of the tenant's log.
     ///
     /// # Errors
     /// When what was remembered cannot be read: nothing may be signed then.
     pub(super) fn last(&self, slug: &str) -> io::Result<Option<Checkpoint>> {
-        if let Some(known) = self.known.lock().get(slug) {
-            return Ok(known.clone());
+        match fs::read_to_string(self.folder.join(slug)) {
+            Ok(note) => {
+                let note = SignedCheckpoint::parse(&note).map_err(io::Error::other)?;
+                Ok(Some(note.checkpoint))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
-        let read = match fs::read_to_string(self.file(slug)) {
-            Ok(note) => Some(SignedCheckpoint::parse(&note).map_err(io::Error::other)?.checkpoint),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        self.known.lock().insert(slug.to_owned(), read.clone());
-        Ok(read)
     }
 
-    /// Remembers a checkpoint that is committed, before who asked for it is answered.
+    /// Remembers a committed checkpoint. Of one origin the larger stays: others may have been faster.
     pub(super) fn keep(&self, slug: &str, checkpoint: &Checkpoint, note: &str) -> io::Result<()> {
+        let _turn = self.writing.lock();
+        let known = self.last(slug)?;
+        let is_behind =
+            |known: Checkpoint| known.origin == checkpoint.origin && known.size >= checkpoint.size;
+        if known.is_some_and(is_behind) {
+            return Ok(());
+        }
         fs::create_dir_all(&self.folder)?;
-        let (file, new) = (self.file(slug), self.folder.join(format!("{slug}.new")));
-        fs::write(&new, note)?;
-        fs::rename(&new, &file)?;
-        self.known.lock().insert(slug.to_owned(), Some(checkpoint.clone()));
-        Ok(())
+        let new = self.folder.join(format!("{slug}.{}", new_id()));
+        let mut file = File::create(&new)?;
+        file.write_all(note.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, self.folder.join(slug))?;
+        sync(&self.folder)
     }
+}
 
-    fn file(&self, slug: &str) -> PathBuf {
-        self.folder.join(slug)
-    }
+/// A renamed file is only there after a power cut once its folder is on disk.
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }

@@ -7,7 +7,7 @@
 mod page;
 mod read;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use askama::Template;
 use axum::{
@@ -17,6 +17,8 @@ use axum::{
     response::{Html, IntoResponse, Response},
     routing::get,
 };
+
+use tokio::sync::Semaphore;
 
 use crate::{
     error::{ErrorCode, Refusal},
@@ -44,24 +46,29 @@ struct Inner {
     store: Store,
     /// The service's public URL, with no `/` at its end.
     issuer: String,
+    turns: Semaphore,
 }
 
 impl Receipts {
     pub fn new(store: Store, public_url: &str) -> Self {
-        Self(Arc::new(Inner { store, issuer: public_url.trim_end_matches('/').to_owned() }))
+        let issuer = public_url.trim_end_matches('/').to_owned();
+        Self(Arc::new(Inner { store, issuer, turns: Semaphore::new(AT_ONCE) }))
     }
 
     /// The page and what it loads.
     pub fn router(self) -> Router {
         Router::new()
-            .route("/receipts/style.css", get(|| asset(STYLE, "text/css; charset=utf-8")))
-            .route("/receipts/verify.js", get(|| asset(SCRIPT, "text/javascript; charset=utf-8")))
+            .route("/receipts/style.css", get(async || asset(STYLE, "text/css; charset=utf-8")))
+            .route(
+                "/receipts/verify.js",
+                get(async || asset(SCRIPT, "text/javascript; charset=utf-8")),
+            )
             .route("/receipts/{decision_id}", get(receipt))
             .with_state(self)
     }
 }
 
-async fn asset(text: &'static str, kind: &'static str) -> Response {
+fn asset(text: &'static str, kind: &'static str) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
         (header::CACHE_CONTROL, ASSET_AGE),
@@ -69,7 +76,32 @@ async fn asset(text: &'static str, kind: &'static str) -> Response {
     (headers, text).into_response()
 }
 
+/// Anybody may ask, so that not everything that the database can do goes to them.
+const AT_ONCE: usize = 2;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+fn is_id(text: &str) -> bool {
+    let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let hash = text.strip_prefix("svc:decision:");
+    hash.is_some_and(|hash| hash.len() == 64 && hash.bytes().all(hex))
+}
+
+fn missing() -> Response {
+    match NotFound.render() {
+        Ok(page) => (StatusCode::NOT_FOUND, [POLICY], Html(page)).into_response(),
+        Err(_) => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
 async fn receipt(State(this): State<Receipts>, Path(decision_id): Path<String>) -> Response {
+    if !is_id(&decision_id) {
+        return missing();
+    }
+    let turn = tokio::time::timeout(PATIENCE, this.0.turns.acquire()).await;
+    let Ok(Ok(_turn)) = turn else {
+        let busy = ErrorCode::Unavailable;
+        return (busy.http(), [POLICY], busy.sentence()).into_response();
+    };
     let read = match read::decision(&this.0.store, decision_id).await {
         Ok(read) => read,
         Err(error) => {
@@ -78,7 +110,7 @@ async fn receipt(State(this): State<Receipts>, Path(decision_id): Path<String>) 
         }
     };
     let shown = match read {
-        None => NotFound.render().map(|page| (StatusCode::NOT_FOUND, page)),
+        None => return missing(),
         Some(read) => match Receipt::of(read, &this.0.issuer) {
             Some(receipt) => receipt.render().map(|page| (StatusCode::OK, page)),
             None => return ErrorCode::Internal.http().into_response(),

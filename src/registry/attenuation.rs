@@ -25,6 +25,21 @@ pub(super) fn check_child(child: &Delegation, parent: &Delegation) -> Result<(),
 
 /// Refuses a change that grants more than before.
 pub(super) fn check_narrower(new: &Delegation, old: &Delegation) -> Result<(), Error> {
+    let windows = |row: &Delegation| {
+        let uses = row.max_uses.as_ref().map(|limit| limit.window_seconds);
+        (uses, row.max_total_amount.as_ref().map(|limit| limit.window_seconds))
+    };
+    // What was spent is counted by window: another one would begin at nothing.
+    let ((uses, total), (new_uses, new_total)) = (windows(old), windows(new));
+    let mut found = Violations::default();
+    for (member, was, is) in [("max_uses", uses, new_uses), ("max_total_amount", total, new_total)]
+    {
+        if was.is_some() && is.is_some() && was != is {
+            let member = format!("delegation.{member}.window_seconds");
+            found.add(&member, "cannot change; make another delegation");
+        }
+    }
+    Error::unless_clean(found)?;
     refuse(delegation::widens(&read(old)?, &read(new)?), new, old)
 }
 

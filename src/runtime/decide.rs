@@ -63,10 +63,8 @@ impl Runtime {
         request: &Request,
         key: Option<&KeyGiven>,
     ) -> Result<Reached, Refusal> {
-        let nonce = match key {
-            Some(key) => key.key.clone(),
-            None => hex::encode(keys::random::<16>().map_err(Refusal::from)?),
-        };
+        // Never the caller's key: a record is shown to others, and keys name invoices and people.
+        let nonce = hex::encode(keys::random::<16>().map_err(Refusal::from)?);
         let signer = self.0.keys.signer(Purpose::Evidence);
         let mut revision = request.at_least_revision.unwrap_or_default();
         for _ in 0..ROUNDS {

@@ -62,13 +62,12 @@ impl Runtime {
         let changes = Changes::of(asked.changes.unwrap_or_default(), &request, recorded)?;
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
         let policies = self.candidates(caller, &request.tenant_id, candidates, without).await?;
-        let (ground, at) = self.ground(&request, &stored, asked.at).await?;
-        let before = match stored {
-            Some(Stored { said, .. }) => said.outcome,
-            None => {
-                let facts = self.judged_on(&ground, &request, at).await?;
-                Outcome::from(&decide(&request, &facts, at))
-            }
+        let (ground, at) = self.ground(&request, stored.as_ref(), asked.at).await?;
+        let before = if let Some(Stored { said, .. }) = stored {
+            said.outcome
+        } else {
+            let facts = self.judged_on(&ground, &request, at).await?;
+            Outcome::from(&decide(&request, &facts, at))
         };
         let facts = self.judged_on(&ground, &changes.request, at).await?;
         let gathered = policies.applied(&changes.request, &facts.gathered);
@@ -146,11 +145,11 @@ impl Runtime {
     async fn ground(
         &self,
         request: &Request,
-        stored: &Option<Stored>,
+        stored: Option<&Stored>,
         at: Option<Time>,
     ) -> Result<(Ground, DateTime<Utc>), Refusal> {
         let at = at.and_then(Time::moment);
-        let recorded = stored.as_ref().and_then(|stored| Some((stored, stored.facts.clone()?)));
+        let recorded = stored.and_then(|stored| Some((stored, stored.facts.clone()?)));
         let Some((stored, mut facts)) = recorded else {
             // A stored question asked for authority as recent as it was then.
             let wanted = request.at_least_revision.filter(|_| stored.is_none());

@@ -320,6 +320,7 @@ def proofs(document: dict):
         "signature with spare bits": shape(seal=spare_bits(seal.rstrip("\n")) + "\n"),
         "signature gone": shape(seal=""),
         "signature twice": shape(seal=seal * 2),
+        "a signature by another name": shape(seal=seal + f"— other.example {b64(b'spare')}\n"),
         "hyphen for the dash": shape(seal=seal.replace("—", "-")),
         "no newline at the end": text[:-1],
         "newline more at the end": text + "\n",

@@ -30,7 +30,7 @@ pub(super) fn purpose(search: &Search<'_>) -> Option<Remedy> {
     slugs.into_iter().find_map(|slug| {
         let verdict = search.say(|draft| draft.purpose = Some(slug.to_owned()))?;
         let found = remedy(Kind::Purpose, format!("declare the purpose `{slug}`"), &verdict);
-        Some(Remedy { member: member("purpose"), value: Some(slug.to_owned()), ..found })
+        Some(Remedy { member: Some("purpose".to_owned()), value: Some(slug.to_owned()), ..found })
     })
 }
 
@@ -60,7 +60,7 @@ pub(super) fn amount(search: &Search<'_>) -> Option<Remedy> {
     }
     let value = Amount::from_ten_thousandths(largest).to_string();
     let found = remedy(Kind::Amount, format!("ask for {value} at most"), &verdict);
-    Some(Remedy { member: member("context.amount"), value: Some(value), ..found })
+    Some(Remedy { member: Some("context.amount".to_owned()), value: Some(value), ..found })
 }
 
 /// Where the bounds draw lines below the amount asked for, the highest first; then the least amount.
@@ -95,7 +95,7 @@ pub(super) fn jurisdiction(search: &Search<'_>) -> Option<Remedy> {
         let verdict = search.say(|draft| set(draft, "jurisdiction", code.into()))?;
         let found = remedy(Kind::Jurisdiction, format!("act in the jurisdiction {code}"), &verdict);
         Some(Remedy {
-            member: member("context.jurisdiction"),
+            member: Some("context.jurisdiction".to_owned()),
             value: Some(code.to_owned()),
             ..found
         })
@@ -125,7 +125,7 @@ pub(super) fn delegation(search: &Search<'_>) -> Option<Remedy> {
         let sentence = "name no delegation: the subject has other authority".to_owned();
         Some(remedy(Kind::Delegation, sentence, &verdict))
     };
-    Some(Remedy { member: member("delegation_id"), ..other.or_else(none)? })
+    Some(Remedy { member: Some("delegation_id".to_owned()), ..other.or_else(none)? })
 }
 
 /// A member that the tool or a bound asks for, and that the request lacks or says otherwise.
@@ -219,13 +219,9 @@ pub(super) fn declaration(search: &Search<'_>) -> Option<Remedy> {
         let verdict = search.say(|draft| draft.action_risk_classification = Some(classified))?;
         let sentence = format!("declare the risk tier, `{tier}` at most");
         let found = remedy(Kind::Declaration, sentence, &verdict);
-        let named = member("action_risk_classification.risk_tier");
+        let named = Some("action_risk_classification.risk_tier".to_owned());
         Some(Remedy { member: named, value: Some(tier.word().to_owned()), ..found })
     })
-}
-
-fn member(name: &str) -> Option<String> {
-    Some(name.to_owned())
 }
 
 fn set(draft: &mut Draft, name: &str, value: Value) {

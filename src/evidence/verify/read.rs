@@ -22,7 +22,7 @@ pub(super) fn strict(file: &[u8]) -> Result<Value, Fault> {
         }
         Fault::Unreadable(what)
     })?;
-    value(node, "")
+    value(node, &Path::Top)
 }
 
 /// A member's path below another's.
@@ -36,7 +36,37 @@ pub(super) fn under(path: &str, name: &str) -> String {
     }
 }
 
-fn value(node: Node, path: &str) -> Result<Value, Fault> {
+/// Where in the document, written out only when something is wrong there.
+enum Path<'a> {
+    Top,
+    Member(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl Path<'_> {
+    fn text(&self) -> String {
+        match self {
+            Self::Top => String::new(),
+            Self::Member(above, name) => under(&above.text(), name),
+            Self::Item(above, place) => format!("{}[{place}]", above.text()),
+        }
+    }
+
+    /// Whether any JSON number may stand here: in the value of a context.
+    fn is_free(&self) -> bool {
+        match self {
+            Self::Top => false,
+            Self::Member(Path::Member(Path::Top, "context"), "value") => true,
+            Self::Member(above, _) | Self::Item(above, _) => above.is_free(),
+        }
+    }
+
+    fn need(&self, holds: bool, what: &str) -> Result<(), Fault> {
+        if holds { Ok(()) } else { need(false, &self.text(), what) }
+    }
+}
+
+fn value(node: Node, path: &Path<'_>) -> Result<Value, Fault> {
     Ok(match node {
         Node::Null => Value::Null,
         Node::Bool(bool) => Value::Bool(bool),
@@ -44,27 +74,24 @@ fn value(node: Node, path: &str) -> Result<Value, Fault> {
         Node::Integer(number) => {
             #[expect(clippy::cast_precision_loss, reason = "what is lost is beyond the bound")]
             let size = (number as f64).abs();
-            need(size < BEYOND, path, "is beyond 2^53-1")?;
+            path.need(size < BEYOND, "is beyond 2^53-1")?;
             Value::from(i64::try_from(number).unwrap_or_default())
         }
         Node::Number(number) => {
-            need(number.abs() < BEYOND, path, "is beyond 2^53-1")?;
-            let free = path == "context.value"
-                || path.starts_with("context.value.")
-                || path.starts_with("context.value[");
-            need(free, path, "must be an integer")?;
+            path.need(number.abs() < BEYOND, "is beyond 2^53-1")?;
+            path.need(path.is_free(), "must be an integer")?;
             Value::from(number)
         }
         Node::List(items) => {
             let items = items.into_iter().enumerate();
-            let read = items.map(|(place, item)| value(item, &format!("{path}[{place}]")));
+            let read = items.map(|(place, item)| value(item, &Path::Item(path, place)));
             Value::Array(read.collect::<Result<_, _>>()?)
         }
         Node::Object(members) => {
             let mut read = Map::new();
             for (name, item) in members {
-                let below = under(path, &name);
-                need(!read.contains_key(&name), &below, "stands twice")?;
+                let below = Path::Member(path, &name);
+                below.need(!read.contains_key(&name), "stands twice")?;
                 let item = value(item, &below)?;
                 read.insert(name, item);
             }

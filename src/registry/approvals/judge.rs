@@ -5,6 +5,7 @@ use std::sync::Arc;
 use authority_model::{
     proto::approval::Approval,
     schema::{decisions, tenant_revisions},
+    wire::Time,
 };
 use chrono::{DateTime, Utc};
 
@@ -18,7 +19,7 @@ use crate::{
     },
     evidence,
     graph::Graph,
-    spending::Wanted,
+    spending::{self, Wanted},
 };
 
 /// What comes of it.
@@ -35,6 +36,7 @@ pub(super) async fn judge(
     db: &mut Db,
     graph: &Graph,
     approval: &Approval,
+    question: [u8; 32],
     given: Vec<Signature>,
     now: DateTime<Utc>,
 ) -> Result<Judgement, Error> {
@@ -63,9 +65,9 @@ pub(super) async fn judge(
     facts.approval = Some(Given {
         id: approval.id.clone(),
         state: ApprovalState::Approved,
-        same_question: true,
+        same_question: spending::question(&asked).map_err(evidence::Error::from)? == question,
         given,
-        expires_at: approval.expires_at.and_then(|end| end.moment()).unwrap_or(now),
+        expires_at: approval.expires_at.and_then(Time::moment).unwrap_or(now),
     });
     let verdict = decision::decide(&asked, &facts, now);
     Ok(match verdict.approvals_needed {

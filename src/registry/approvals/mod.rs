@@ -97,18 +97,19 @@ impl Approvals {
             // Read only now: whoever waited for the row may have waited past its end.
             let now = clock.now();
             open(&row, now)?;
+            let question = question(db, &row.id).await?;
             let terms = Terms {
                 tenant_id: &row.tenant_id,
                 about: &row.id,
                 actor_id: &row.subject,
-                question: question(db, &row.id).await?,
+                question,
             };
             let acts = &row.acts;
             let act = act(db, &by, &signer, terms, acts, &said, now).await?;
             row.acts.push(act);
             row.state = match said {
                 Said::Decline(_) => "declined".to_owned(),
-                Said::Approve(_) => approved(db, &graph, &mut row, now).await?,
+                Said::Approve(_) => approved(db, &graph, &mut row, question, now).await?,
             };
             Ok::<_, Error>(save(db, &row, now).await?)
         });
@@ -139,6 +140,7 @@ async fn approved(
     db: &mut Db,
     graph: &Graph,
     row: &mut Approval,
+    question: [u8; 32],
     now: DateTime<Utc>,
 ) -> Result<String, Error> {
     let given = spending::given(&row.acts);
@@ -150,7 +152,7 @@ async fn approved(
     if !needed.is_met_by(&given) {
         return Ok(PENDING.to_owned());
     }
-    let state = match judge::judge(db, graph, row, given, now).await? {
+    let state = match judge::judge(db, graph, row, question, given, now).await? {
         Judgement::Ready => "approved",
         Judgement::Void => "void",
         Judgement::More(needed) => {

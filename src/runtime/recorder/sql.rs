@@ -251,14 +251,16 @@ pub(super) struct LapseApprovals<'a> {
 impl QueryFragment<Pg> for LapseApprovals<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
-            "UPDATE approvals SET state = 'expired' WHERE state = 'pending' AND expires_at <= ",
+            "UPDATE approvals SET state = 'expired', updated_at = clock_timestamp() \
+             WHERE id IN (SELECT id FROM approvals WHERE state = 'pending' AND expires_at <= ",
         );
         out.push_bind_param::<Timestamptz, _>(&self.now)?;
         out.push_sql(" AND (tenant_id, request_digest) IN (SELECT * FROM UNNEST(");
         out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Bytea>, _>(&self.digest)?;
-        out.push_sql("))");
+        // In one order on all nodes, or two of them could wait for each other.
+        out.push_sql(")) ORDER BY id FOR UPDATE)");
         Ok(())
     }
 }

@@ -53,6 +53,7 @@ pub(crate) async fn every_kind_replays(app: &TestApp) {
     .load(&mut app.database.owner().await)
     .await
     .unwrap();
+    #[expect(clippy::disallowed_methods, reason = "no setting of the service")]
     let update = std::env::var_os("AUTHORITY_UPDATE").is_some();
     for Kind { id, name } in kinds {
         let owner = app.owner();

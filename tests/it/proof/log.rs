@@ -11,7 +11,7 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::Value;
 
 use super::{asking, check, decided, published, sealed, sealing};
-use crate::support::{Client, Wishes};
+use crate::support::{Client, TestApp, Wishes};
 
 async fn checkpoint(client: &Client) -> SignedCheckpoint {
     let (status, note) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
@@ -57,6 +57,18 @@ async fn every_checkpoint_is_the_beginning_of_the_next() {
     assert_eq!(client.get("/v1/log/none/checkpoint").await.0, 404);
 }
 
+/// The database as it was after a checkpoint.
+async fn restore(app: &TestApp, to: &SignedCheckpoint) {
+    let (size, root) = (to.checkpoint.size, hex::encode(to.checkpoint.root));
+    let earlier = format!(
+        "SET session_replication_role = replica; \
+         DELETE FROM evidence_packs WHERE log_index >= {size}; \
+         DELETE FROM log_nodes WHERE level > 0 OR index >= {size}; \
+         UPDATE log_heads SET size = {size}, root = '\\x{root}'"
+    );
+    app.database.owner().await.batch_execute(&earlier).await.unwrap();
+}
+
 /// A database restored to an earlier day would have other leaves signed at places that were signed
 /// before. Instead a new epoch begins, and its first leaf names what was known of the one before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,18 +79,7 @@ async fn after_a_restore_a_new_epoch_begins() {
     sealed(&client, &ids[0]).await;
     let first = checkpoint(&client).await;
     let later = sealed(&client, &ids[1]).await;
-    // As the database was after the first.
-    let mut owner = app.database.owner().await;
-    let (size, root) = (first.checkpoint.size, hex::encode(first.checkpoint.root));
-    owner
-        .batch_execute(&format!(
-            "SET session_replication_role = replica; \
-             DELETE FROM evidence_packs WHERE log_index >= {size}; \
-             DELETE FROM log_nodes WHERE level > 0 OR index >= {size}; \
-             UPDATE log_heads SET size = {size}, root = '\\x{root}'"
-        ))
-        .await
-        .unwrap();
+    restore(&app, &first).await;
     let again = sealed(&client, &ids[1]).await;
     let (then, now): (Value, Value) =
         (serde_json::from_str(&later).unwrap(), serde_json::from_str(&again).unwrap());
@@ -96,4 +97,41 @@ async fn after_a_restore_a_new_epoch_begins() {
         (&there["log"]["origin"], &there["log"]["index"]),
         (&now["log"]["origin"], &2.into())
     );
+}
+
+/// A node that sealed nothing since knows of what others sealed, and notices the restore as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_node_does_not_sign_another_past() {
+    let (app, client) = sealing().await;
+    let idle = app.apart(Wishes::default()).await;
+    let there = idle.client(&client.token);
+    let ids =
+        [decided(&client, asking(1.0, "DE")).await, decided(&client, asking(2.0, "DE")).await];
+    sealed(&there, &ids[0]).await;
+    let first = checkpoint(&client).await;
+    sealed(&client, &ids[1]).await;
+    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    restore(&app, &first).await;
+    let again: Value = serde_json::from_str(&sealed(&there, &ids[1]).await).unwrap();
+    assert!(again["log"]["origin"].as_str().unwrap().ends_with("/log/acme/2"), "{again:#}");
+}
+
+/// One tenant's log that cannot go on stops no other's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broken_log_stops_no_other() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(1.0, "DE")).await;
+    let folder = app.database.folder().join("logs");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("acme"), "no note").unwrap();
+    let other = serde_json::json!({"name": "Other", "slug": "other"});
+    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let scopes = ["runtime:write", "evidence:write"];
+    let stranger = app.client(&app.api_key("svc:tenant:other", &scopes).await);
+    let theirs = decided(&stranger, asking(1.0, "DE")).await;
+    let seal = |client: Client, id: String| async move {
+        client.post("/v1/evidence/seal", serde_json::json!({"decision_id": id})).await.0
+    };
+    let both = tokio::join!(seal(client, id), seal(stranger, theirs));
+    assert_eq!(both, (500, 200));
 }

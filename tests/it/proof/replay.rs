@@ -40,9 +40,7 @@ async fn the_sealed_arguments_give_the_same_bytes() {
     let owner = app.owner();
     let (status, by_owner) = owner.post(&format!("/api/v1/decisions/{id}:replay"), json!({})).await;
     assert_eq!((status, &by_owner["result"]), (200, &json!("match")), "{by_owner:#}");
-    for body in
-        [json!({}), json!({"decision_id": id, "mode": "policy_pin"}), json!({"decision_id": "x"})]
-    {
+    for body in [json!({}), json!({"decision_id": id, "mode": "policy_pin"})] {
         assert_eq!(client.post("/v1/replay/proof", body).await.0, 400);
     }
 }
@@ -90,4 +88,30 @@ async fn altered_facts_are_a_mismatch() {
     let proof = replayed(&client, json!({"decision_id": id})).await;
     assert_eq!(proof["result"], "mismatch");
     assert_eq!(proof["diff"][0]["member"], "request.context_digest", "{proof:#}");
+    for mode in ["current_state", "historical_state_snapshot"] {
+        let proof = replayed(&client, json!({"decision_id": id, "mode": mode})).await;
+        assert_eq!(proof["result"], "mismatch", "{mode}");
+    }
+}
+
+/// What a decision spent itself is not held against it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_allow_that_used_up_its_approval_still_follows() {
+    let (app, client) = sealing().await;
+    let ask = asking(25_000.0, "DE");
+    let (_, held) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let approval = held["approval_id"].as_str().unwrap();
+    let approver = app.person(TENANT, "approver", "ann@example.org");
+    let path = format!("/api/v1/app/approvals/{approval}/approve");
+    assert_eq!(approver.post(&path, json!({})).await.0, 200);
+    let mut citing = ask;
+    citing["approval_id"] = json!(approval);
+    let (_, allowed) = client.post("/api/v1/runtime/evaluate", citing).await;
+    assert_eq!(allowed["decision"], "allow", "{allowed:#}");
+    let id = allowed["decision_id"].as_str().unwrap();
+    sealed(&client, id).await;
+    for mode in ["historical_state_snapshot", "current_state"] {
+        let proof = replayed(&client, json!({"decision_id": id, "mode": mode})).await;
+        assert_eq!(proof["result"], "match", "{proof:#}");
+    }
 }

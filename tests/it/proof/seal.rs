@@ -72,6 +72,12 @@ async fn another_tenants_decision_is_neither_sealed_nor_shown() {
     }
     assert_eq!(stranger.post("/v1/evidence/seal", body).await.0, 404);
     assert_eq!(stranger.post("/v1/replay/proof", json!({"decision_id": id})).await.0, 404);
+    // A pack is for every member; what it was decided on is not.
+    for (role, bundle) in [("viewer", 403), ("auditor", 200)] {
+        let member = app.person(TENANT, role, "mo@example.org");
+        assert_eq!(member.get(&format!("/v1/evidence/{id}")).await.0, 200);
+        assert_eq!(member.get(&format!("/v1/evidence/{id}?bundle=true")).await.0, bundle);
+    }
     let reader = app.client(&app.api_key(TENANT, &["evidence:read"]).await);
     assert_eq!(reader.post("/v1/evidence/seal", json!({"decision_id": id})).await.0, 403);
 }

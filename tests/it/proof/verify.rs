@@ -47,7 +47,7 @@ async fn no_member_of_a_bundle_can_be_altered() {
                 json!(letters.into_iter().collect::<String>())
             }
             Value::Bool(flag) => json!(!flag),
-            Value::Number(number) => json!(number.as_f64().unwrap_or_default() as i64 + 1),
+            Value::Number(number) => json!(number.as_i64().unwrap_or_default() + 1),
             Value::Null => json!("x"),
             Value::Array(_) => json!(["x"]),
             Value::Object(_) => json!({"x": 1}),

@@ -1,5 +1,6 @@
 //! Holding and approving: who may, how many, and the one allow that comes of it.
 
+use agent_authority::clock::Clock;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -58,7 +59,7 @@ async fn an_approved_question_is_allowed_once() {
     assert_eq!((status, &approved["state"]), (200, &json!("approved")), "{approved:#}");
     let said = &approved["acts"][0];
     assert_eq!((&said["role"], &said["comment"]), (&json!("approver"), &json!("checked")));
-    proven(&app, &approved).await;
+    proven(&app, &approved);
     // Not for another question, and not for another's.
     let (_, other) = client.post("/api/v1/runtime/evaluate", citing(25_001.0, &id)).await;
     assert_eq!(other["decision"], "require_approval", "{other:#}");
@@ -77,7 +78,7 @@ async fn an_approved_question_is_allowed_once() {
 }
 
 /// Each act is signed: the signature is the service's own, over the text that is shown.
-async fn proven(app: &TestApp, approval: &Value) {
+fn proven(app: &TestApp, approval: &Value) {
     use base64::{Engine, engine::general_purpose::STANDARD};
     for act in approval["acts"].as_array().unwrap() {
         let text = act["record"].as_str().unwrap();
@@ -204,7 +205,7 @@ async fn present_authority_may_ask_for_more_people() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_expires() {
-    let clock = agent_authority::clock::Clock::fixed(chrono::Utc::now());
+    let clock = Clock::fixed(Clock::default().now());
     let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
     let client = app.client(&app.demo().await.api_key);
     let id = approval(&held(&client, 25_000.0).await);

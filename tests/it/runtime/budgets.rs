@@ -98,3 +98,20 @@ async fn a_repeated_call_is_counted_once() {
     }
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
 }
+
+/// Another window would be another counter, which begins at nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn narrowing_does_not_give_a_budget_back() {
+    let (app, client, delegation) = demo().await;
+    let bounds = json!({"max_uses": {"count": 2, "window_seconds": 86400}});
+    let lent = lent(&app, &delegation, bounds).await;
+    assert_eq!(allowed(&[&client], &under(&lent, 1.0), 3).await, 2);
+    let path = format!("/api/v1/delegations/{lent}/narrow");
+    let wider = json!({"max_uses": {"count": 2, "window_seconds": 86401}});
+    let (status, refused) = app.owner().post(&path, wider).await;
+    let field = &refused["details"][0]["field"];
+    assert_eq!((status, field), (400, &json!("max_uses.window_seconds")));
+    let fewer = json!({"max_uses": {"count": 1, "window_seconds": 86400}});
+    assert_eq!(app.owner().post(&path, fewer).await.0, 200);
+    assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
+}

@@ -1,6 +1,7 @@
 //! What a change of policies would have made of decisions that were made.
 
-use chrono::{TimeDelta, Utc};
+use agent_authority::clock::Clock;
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{
@@ -56,7 +57,7 @@ async fn a_change_of_policies_is_run_over_what_was_decided() {
     }
     let last = json!({"candidate_policies": [{"cedar": OVER_1000}], "last": 2});
     assert_eq!(totals(&run(last).await), [2, 1, 0]);
-    let since = (Utc::now() + TimeDelta::hours(1)).to_rfc3339();
+    let since = (Clock::default().now() + TimeDelta::hours(1)).to_rfc3339();
     let late = json!({"candidate_policies": [{"cedar": OVER_1000}], "since": since});
     assert_eq!(totals(&run(late).await), [0, 0, 0]);
     let admin = app.client(&app.member_token(TENANT, "admin"));

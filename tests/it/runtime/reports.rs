@@ -1,5 +1,6 @@
 //! What came of a permitted decision: told once, and proven.
 
+use agent_authority::clock::Clock;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -99,7 +100,7 @@ async fn what_cannot_have_an_outcome_gets_none() {
     }
     let (status, refused) = report(&client, &id, json!({"outcome": "forgotten"})).await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("outcome")));
-    let now = chrono::Utc::now().to_rfc3339();
+    let now = Clock::default().now().to_rfc3339();
     let (status, made) = report(&client, &id, json!({"outcome": "abandoned", "at": now})).await;
     assert_eq!(status, 200, "{made:#}");
 }

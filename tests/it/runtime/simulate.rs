@@ -1,6 +1,7 @@
 //! What would be decided: on other policies, other facts, other times; and nothing of it remains.
 
-use chrono::{TimeDelta, Utc};
+use agent_authority::clock::Clock;
+use chrono::TimeDelta;
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
@@ -167,7 +168,7 @@ async fn changed_facts_and_times() {
     let access = told(json!({"resource_id": made["resource"]["id"]})).await;
     assert_eq!(access, ["grant", "granted_access_to", "execute"]);
     // A delegation that ends tomorrow, asked about for the day after.
-    let tomorrow = Utc::now() + TimeDelta::days(1);
+    let tomorrow = Clock::default().now() + TimeDelta::days(1);
     let narrow = json!({"expires_at": tomorrow.to_rfc3339()});
     let path = format!("/api/v1/delegations/{delegation}/narrow");
     let (status, narrowed) = app.owner().post(&path, narrow).await;

@@ -36,6 +36,8 @@ pub(crate) struct Wishes {
     pub(crate) fenced: bool,
     /// How often a stream says that it is still there.
     pub(crate) heartbeat: Duration,
+    /// Files of its own, and not those of the other nodes on its database.
+    pub(crate) own_files: bool,
 }
 
 impl Default for Wishes {
@@ -45,6 +47,7 @@ impl Default for Wishes {
             clock: Clock::default(),
             fenced: true,
             heartbeat: Duration::from_secs(15),
+            own_files: false,
         }
     }
 }
@@ -59,6 +62,12 @@ impl TestApp {
         Self::node(Arc::new(Database::fresh().await), ring, wishes).await
     }
 
+    /// Another node on the same database, with files of its own.
+    pub(crate) async fn apart(&self, wishes: Wishes) -> Self {
+        let wishes = Wishes { own_files: true, ..wishes };
+        Self::node(Arc::clone(&self.database), self.ring.clone(), wishes).await
+    }
+
     /// Another node on the same database.
     pub(crate) async fn beside(&self, wishes: Wishes) -> Self {
         Self::node(Arc::clone(&self.database), self.ring.clone(), wishes).await
@@ -69,6 +78,9 @@ impl TestApp {
         let mut config = Config::default();
         config.listen.main = listener.local_addr().unwrap();
         config.data_dir = database.folder();
+        if wishes.own_files {
+            config.data_dir = config.data_dir.join("apart");
+        }
         let shutdown = Shutdown::default();
         let parts = Parts {
             store: database.store(),

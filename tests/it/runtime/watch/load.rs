@@ -1,12 +1,12 @@
 //! A thousand open streams: what they cost, how soon they are told, and that none of them holds the
 //! service up.
 
+use agent_authority::clock::Clock;
 use std::time::{Duration, Instant};
 
 use authority_model::proto::runtime::{
     StopConditionEvent, WatchStopConditionsRequest, runtime_service_client::RuntimeServiceClient,
 };
-use chrono::Utc;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tonic::{Code, Request, Streaming, metadata::MetadataValue, transport::Channel};
@@ -119,7 +119,7 @@ async fn a_thousand_streams_are_told_of_one_revocation() {
     assert_eq!(app.app.graph.watchers(TENANT), STREAMS);
     let told = tokio::spawn(join_all(streams.into_iter().map(async |mut events| {
         let event = events.message().await.unwrap().unwrap();
-        (Utc::now(), event.stop_condition)
+        (Clock::default().now(), event.stop_condition)
     })));
     let path = format!("/api/v1/delegations/{delegation}/revoke");
     assert_eq!(app.owner().post(&path, json!({})).await.0, 200);

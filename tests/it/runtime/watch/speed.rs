@@ -1,5 +1,6 @@
 //! From the commit of what stops a permission to the message that tells of it.
 
+use agent_authority::clock::Clock;
 use chrono::{DateTime, Utc};
 use diesel::{QueryableByName, sql_types::Timestamptz};
 use diesel_async::RunQueryDsl;
@@ -35,7 +36,7 @@ async fn measured(app: &TestApp, watcher: &Client, delegation: &str) -> Vec<i64>
         let suspend = format!("{path}/suspend");
         let told = async {
             let event = lines.next().await.unwrap();
-            (Utc::now(), event)
+            (Clock::default().now(), event)
         };
         let ((at, event), (status, _)) = tokio::join!(told, owner.post(&suspend, json!({})));
         assert_eq!((status, &event["kind"]), (200, &json!("stopped")), "{event:#}");

@@ -1,5 +1,6 @@
 //! What ends a permission ends the stream that watches it, and is named.
 
+use agent_authority::clock::Clock;
 use std::time::{Duration, Instant};
 
 use agent_authority::graph;
@@ -142,7 +143,7 @@ async fn what_does_not_concern_it_does_not_end_it() {
 async fn an_expiry_ends_it_on_time() {
     let (app, client, _) = demo().await;
     let (_, found) = app.owner().get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await;
-    let end = chrono::Utc::now() + chrono::TimeDelta::seconds(3);
+    let end = Clock::default().now() + chrono::TimeDelta::seconds(3);
     let body = json!({"tenant_id": TENANT, "delegate_id": AGENT, "actions": ["payment.*"],
         "delegator_id": found["delegations"][0]["delegator_id"], "expires_at": end.to_rfc3339()});
     let (status, made) = app.owner().post("/api/v1/delegations", body).await;
@@ -154,7 +155,7 @@ async fn an_expiry_ends_it_on_time() {
     let event = lines.last().await;
     assert_eq!(event["stop_condition"], "delegation.revoked");
     assert_eq!(event["reason_code"], "delegation_expired");
-    let late = (chrono::Utc::now() - end).num_milliseconds();
+    let late = (Clock::default().now() - end).num_milliseconds();
     assert!((0..1000).contains(&late), "{late} ms after the end");
 }
 
