@@ -6,7 +6,10 @@ use agent_authority::{app::demo::Demo, config::Config};
 pub(crate) fn text(config: &Config, demo: &Demo) -> String {
     let url = config.public_url();
     // As it was started: it need not be on the PATH.
-    let program = std::env::args().next().unwrap_or_else(|| "agent-authority".to_owned());
+    let mut program = std::env::args().next().unwrap_or_else(|| "agent-authority".to_owned());
+    if config.data_dir != Config::default().data_dir {
+        program = format!("{program} --data-dir {}", config.data_dir.display());
+    }
     let ask = |context: &str| {
         format!(
             "curl -s {url}/api/v1/runtime/evaluate -H 'content-type: application/json' \\\n    \
