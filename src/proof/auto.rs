@@ -16,13 +16,13 @@ use crate::store::Scope;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// How many are looked for at a time.
-const PAGE: i64 = 512;
+const PAGE: i64 = 2048;
 /// A decision is committed this long after its time at the latest.
 const LATEST: TimeDelta = TimeDelta::minutes(10);
 
 /// Seals for them, for ever.
 pub async fn seal_by_themselves(proof: Proof) {
-    // What lies before has been seen to be sealed, by tenant.
+    // Where to go on looking, by tenant.
     let mut seen = HashMap::new();
     loop {
         match proof.seal_open(&mut seen).await {
@@ -79,10 +79,8 @@ impl Proof {
                     Ok::<_, Error>(open.into_iter().map(|open| open.id).collect())
                 })
                 .await?;
-            if open.is_empty() {
-                seen.insert(tenant_id, settled.clone());
-                continue;
-            }
+            // A full page: go on behind it. Else look once more at what may still be committed.
+            let full = i64::try_from(open.len()).is_ok_and(|found| found == PAGE);
             let last = open.last().cloned().unwrap_or_default();
             let sealed = open.into_iter().map(|id| self.seal(id, None));
             let sealed: Result<Vec<_>, _> = join_all(sealed).await.into_iter().collect();
@@ -91,8 +89,8 @@ impl Proof {
                 tracing::warn!(%error, tenant = tenant_id, "cannot seal by itself");
                 continue;
             }
-            more = true;
-            seen.insert(tenant_id, last.min(settled.clone()));
+            more |= full;
+            seen.insert(tenant_id, if full { last } else { settled.clone() });
         }
         Ok(more)
     }

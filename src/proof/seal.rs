@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// How many decisions one transaction seals at most.
-const MOST: usize = 512;
+const MOST: usize = 2048;
 /// How many may wait.
 const QUEUE: usize = 4096;
 
