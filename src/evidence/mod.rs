@@ -56,6 +56,11 @@ impl From<Error> for Refusal {
 /// `kind` of a decision record.
 pub const RECORD_KIND: &str = "svc.decision.record.v1";
 
+/// Whether it is so many hexadecimal digits, in lower case.
+pub fn is_hex(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// `sha256:` and hex, as digests are written everywhere.
 pub fn digest_text(digest: &[u8; 32]) -> String {
     format!("sha256:{}", hex::encode(digest))

@@ -10,6 +10,7 @@ mod grants;
 mod load;
 mod log;
 mod node;
+mod present;
 mod rows;
 mod settings;
 mod shelf;
@@ -31,6 +32,7 @@ use tokio::sync::{Notify, watch};
 pub use api_key::ApiKey;
 pub use grants::GrantView;
 pub use node::Profile;
+pub use present::revision;
 pub use settings::Settings;
 pub use tenant::TenantGraph;
 

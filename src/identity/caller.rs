@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::store::Scope;
+
 /// A caller whose credential was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -41,6 +43,11 @@ impl Caller {
             Standing::Member { tenant_id, .. } => Some(tenant_id),
             Standing::Key { tenant_id, .. } => Some(tenant_id),
         }
+    }
+
+    /// For whom their transactions run.
+    pub fn scope(&self) -> Scope {
+        Scope { tenant: self.tenant().map(str::to_owned), actor: self.actor.clone() }
     }
 
     /// Who they are, whatever they are called: a person's issuer and subject, an API key's id.

@@ -6,6 +6,7 @@
 pub mod api_key;
 mod authenticate;
 mod bearer;
+mod call;
 mod caller;
 pub mod dev_provider;
 mod directory;
@@ -18,6 +19,7 @@ mod rules;
 mod usage;
 
 pub use authenticate::{Identity, Settings};
+pub use call::{ANSWERS_KEPT, admitted, caller, checked, idempotency_key};
 pub use caller::{Caller, Standing};
 pub use directory::{ApiKeyFacts, Directory, Secrets, TenantFacts, allow_list};
 pub use error::Error;

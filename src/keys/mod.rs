@@ -10,6 +10,7 @@ mod error;
 mod inventory;
 mod jwk;
 mod key_ring;
+pub mod page_token;
 mod pair;
 mod public_key;
 mod rotation;

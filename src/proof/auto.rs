@@ -45,7 +45,7 @@ struct Open {
 impl Proof {
     /// Seals a page of each tenant's open decisions; whether there may be more.
     async fn seal_open(&self, seen: &mut HashMap<String, String>) -> Result<bool, Error> {
-        let scope = Scope { tenant: None, actor: "service".to_owned() };
+        let scope = Scope::service();
         let tenants: Vec<String> = self
             .0
             .store

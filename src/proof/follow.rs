@@ -32,7 +32,7 @@ pub async fn follow_logs(proof: Proof) {
 }
 
 async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error> {
-    let scope = Scope { tenant: None, actor: "service".to_owned() };
+    let scope = Scope::service();
     let this = Arc::clone(sealer);
     let read = sealer.store.read(&scope, async move |db| {
         let heads: Vec<(String, Head)> = log_heads::table

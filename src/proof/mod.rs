@@ -24,9 +24,8 @@ use crate::{
     error::{ErrorCode, Refusal},
     evidence,
     graph::{self, Graph},
-    identity::Caller,
     keys::{self, Keys},
-    store::{self, Scope, Store},
+    store::{self, Store},
 };
 use seal::Sealer;
 use witness::Witness;
@@ -129,8 +128,4 @@ impl From<Error> for Refusal {
             }
         }
     }
-}
-
-fn scope(caller: &Caller) -> Scope {
-    Scope { tenant: caller.tenant().map(str::to_owned), actor: caller.actor.clone() }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use authority_model::{
     proto::evidence::MintReplayProofRequest,
-    schema::{approvals, policy_versions, replay_proofs, tenant_revisions},
+    schema::{approvals, policy_versions, replay_proofs},
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -223,15 +223,7 @@ async fn current(
     now: DateTime<Utc>,
 ) -> Result<Found, Error> {
     let request = stored.sealed.request()?;
-    let revision: Option<i64> = tenant_revisions::table
-        .find(&stored.tenant_id)
-        .select(tenant_revisions::revision)
-        .first(db)
-        .await
-        .optional()?;
-    let cell = graph.tenant_at(&stored.tenant_id, revision.unwrap_or_default()).await?;
-    let gathered = cell.map(|cell| cell.read().gather(&request)).unwrap_or_default();
-    let mut facts = Facts::new(Arc::new(gathered));
+    let mut facts = Facts::new(Arc::new(graph.present(db, &request).await?));
     if let Some(wanted) = Wanted::of(&request, &facts.gathered, now)? {
         (facts.spent, facts.approval) = wanted.read(db).await?;
         unspend(db, stored, decision_id, &mut facts).await?;

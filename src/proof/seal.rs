@@ -148,7 +148,7 @@ impl Sealer {
     async fn find(&self, asked: &[Asked]) -> Result<Vec<Decision>, Error> {
         let wanted: HashSet<(String, Option<String>)> =
             asked.iter().map(|asked| (asked.decision_id.clone(), asked.within.clone())).collect();
-        let scope = Scope { tenant: None, actor: "service".to_owned() };
+        let scope = Scope::service();
         let read = self.store.read(&scope, async move |db| {
             let ids = wanted.iter().map(|(id, _)| id.as_str());
             let found: Vec<Decision> = decisions::table
@@ -172,7 +172,7 @@ impl Sealer {
         tenant_id: String,
         decisions: Vec<Decision>,
     ) -> Result<HashMap<String, String>, Error> {
-        let scope = Scope { tenant: None, actor: "service".to_owned() };
+        let scope = Scope::service();
         let (sealer, now) = (Arc::clone(self), self.clock.now());
         let done = self
             .store

@@ -7,7 +7,6 @@ use authority_model::{
         SealDecisionRequest, evidence_service_server::EvidenceService,
     },
     schema::evidence_packs,
-    validate::{Validate, Violations},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use diesel::prelude::*;
@@ -17,7 +16,6 @@ use tonic::{Request, Response, Status};
 use super::{
     Error, Proof,
     log::{self, Head},
-    scope,
     seal::Row,
 };
 use crate::{
@@ -32,23 +30,12 @@ use crate::{
         pack::decision_of,
         stored::{self, Stored},
     },
-    identity::{Caller, Standing},
+    identity::{Caller, Standing, admitted},
     keys::{Keys, Purpose},
     store::{Db, Scope},
 };
 
 type Reply<T> = Result<Response<T>, Status>;
-
-/// Who calls, in whose tenant, and what they ask.
-fn admitted<T: Validate>(call: Request<T>) -> Result<(Scope, T), Refusal> {
-    let caller = call.extensions().get::<Caller>().cloned();
-    let caller = caller.ok_or_else(|| Refusal::plain(ErrorCode::Unauthenticated))?;
-    let request = call.into_inner();
-    let mut found = Violations::default();
-    request.validate(&mut found);
-    Refusal::unless_clean(found)?;
-    Ok((scope(&caller), request))
-}
 
 /// Whether they may see what a decision was made on, and not only its record.
 fn sees_all(caller: &Caller) -> bool {
@@ -67,39 +54,40 @@ fn document(document: String) -> Response<EvidenceDocument> {
 #[tonic::async_trait]
 impl EvidenceService for Proof {
     async fn seal_decision(&self, call: Request<SealDecisionRequest>) -> Reply<EvidenceDocument> {
-        let (scope, asked) = admitted(call)?;
-        let pack = self.seal(asked.decision_id, scope.tenant).await.map_err(Refusal::from)?;
+        let (caller, asked) = admitted(call)?;
+        let pack =
+            self.seal(asked.decision_id, caller.scope().tenant).await.map_err(Refusal::from)?;
         Ok(document(pack))
     }
 
     async fn get_evidence(&self, call: Request<GetEvidenceRequest>) -> Reply<EvidenceDocument> {
-        let caller = call.extensions().get::<Caller>().cloned();
-        let (scope, asked) = admitted(call)?;
-        if asked.bundle && !caller.as_ref().is_some_and(sees_all) {
+        let (caller, asked) = admitted(call)?;
+        if asked.bundle && !sees_all(&caller) {
             let text = "a bundle holds context, facts and policies: it is for the owner, the roles \
                         `admin` and `auditor`, and API keys bound to no principals";
             return Err(Refusal::new(ErrorCode::Forbidden, text).into());
         }
-        Ok(document(self.evidence(&scope, asked).await.map_err(Refusal::from)?))
+        Ok(document(self.evidence(&caller.scope(), asked).await.map_err(Refusal::from)?))
     }
 
     async fn mint_replay_proof(
         &self,
         call: Request<MintReplayProofRequest>,
     ) -> Reply<EvidenceDocument> {
-        let (scope, asked) = admitted(call)?;
-        Ok(document(self.replay(&scope, asked).await.map_err(Refusal::from)?))
+        let (caller, asked) = admitted(call)?;
+        Ok(document(self.replay(&caller.scope(), asked).await.map_err(Refusal::from)?))
     }
 
     async fn get_checkpoint(&self, call: Request<GetCheckpointRequest>) -> Reply<LogText> {
-        let (scope, asked) = admitted(call)?;
-        let (_, head) = self.head(&scope, asked.tenant_slug).await.map_err(Refusal::from)?;
+        let (caller, asked) = admitted(call)?;
+        let (_, head) =
+            self.head(&caller.scope(), asked.tenant_slug).await.map_err(Refusal::from)?;
         Ok(Response::new(LogText { text: head.checkpoint }))
     }
 
     async fn get_inclusion_proof(&self, call: Request<GetInclusionProofRequest>) -> Reply<LogText> {
-        let (scope, asked) = admitted(call)?;
-        let text = self.inclusion(&scope, asked).await.map_err(Refusal::from)?;
+        let (caller, asked) = admitted(call)?;
+        let text = self.inclusion(&caller.scope(), asked).await.map_err(Refusal::from)?;
         Ok(Response::new(LogText { text }))
     }
 
@@ -107,8 +95,8 @@ impl EvidenceService for Proof {
         &self,
         call: Request<GetConsistencyProofRequest>,
     ) -> Reply<ConsistencyProof> {
-        let (scope, asked) = admitted(call)?;
-        Ok(Response::new(self.consistency(&scope, asked).await.map_err(Refusal::from)?))
+        let (caller, asked) = admitted(call)?;
+        Ok(Response::new(self.consistency(&caller.scope(), asked).await.map_err(Refusal::from)?))
     }
 }
 

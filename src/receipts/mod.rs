@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     error::{ErrorCode, Refusal},
+    evidence::is_hex,
     store::Store,
 };
 use page::{NotFound, Receipt};
@@ -81,9 +82,7 @@ const AT_ONCE: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn is_id(text: &str) -> bool {
-    let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let hash = text.strip_prefix("svc:decision:");
-    hash.is_some_and(|hash| hash.len() == 64 && hash.bytes().all(hex))
+    text.strip_prefix("svc:decision:").is_some_and(|hash| is_hex(hash, 64))
 }
 
 fn missing() -> Response {

@@ -15,7 +15,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel::sql_types::{Array, Text, Timestamptz};
 
 use super::{
-    flow::{admitted, found},
+    flow::found,
     once::{Done, Key},
     prelude::*,
 };
@@ -219,7 +219,7 @@ pub async fn note_uses(
     uses.sort_unstable();
     let (ids, at): (Vec<String>, Vec<DateTime<Utc>>) =
         uses.into_iter().map(|(id, at)| (id.to_string(), at)).unzip();
-    let everywhere = Scope { tenant: None, actor: "agent-authority".to_owned() };
+    let everywhere = Scope::service();
     store
         .act(&everywhere, async move |db| {
             let update = diesel::sql_query(

@@ -17,7 +17,7 @@ use tonic::Response;
 use super::{
     approvals::{Said, Terms, act},
     digest::digest,
-    flow::{admitted, changeable, found, scope},
+    flow::{changeable, found},
     once::Key,
     prelude::*,
     version::IfMatch,
@@ -124,7 +124,7 @@ pub(super) async fn blast_radius(
     call: Request<GetBlastRadiusRequest>,
 ) -> Reply<BlastRadius> {
     let (caller, request) = admitted(call)?;
-    let whose = scope(&caller);
+    let whose = caller.scope();
     let chain = registry.store.read(&whose, async move |db| {
         let id = &request.id;
         let first = found(Delegation::find(db, caller.tenant(), id, false).await, id)?;

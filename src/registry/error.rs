@@ -12,8 +12,6 @@ use crate::{
 pub enum Error {
     #[error("the request is invalid")]
     Invalid(Vec<Violation>),
-    #[error("missing or invalid credentials")]
-    Unauthenticated,
     #[error("no {kind} `{id}`")]
     NotFound { kind: &'static str, id: String },
     #[error("{kind} `{id}` is {state} and changes no more")]
@@ -99,7 +97,6 @@ impl From<Error> for Refusal {
         let text = error.to_string();
         match error {
             Error::Invalid(violations) => Self::invalid(violations),
-            Error::Unauthenticated => Self::plain(ErrorCode::Unauthenticated),
             Error::NotFound { .. } => Self::new(ErrorCode::NotFound, text),
             Error::Final { .. } => Self::new(ErrorCode::RecordIsFinal, text),
             Error::NotAllowed(_) => Self::new(ErrorCode::TransitionNotAllowed, text),

@@ -20,9 +20,10 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    identity::{Caller, Standing},
+    error::Refusal,
+    identity::{Caller, admitted, caller},
     keys::Keys,
-    store::{Scope, Store},
+    store::Store,
 };
 
 pub(super) type Reply<T> = Result<Response<T>, Status>;
@@ -49,7 +50,7 @@ impl Registry {
         let (caller, by) = admitted(call)?;
         let window = Window::of::<A::Record>(by.page(), &self.keys)?;
         let within = caller.tenant().map(str::to_owned);
-        let whose = scope(&caller);
+        let whose = caller.scope();
         let read = self.store.read(&whose, async move |db| {
             let found = A::Record::list(db, within.as_deref(), &by, &window).await;
             Ok::<_, Error>((found?, window))
@@ -93,7 +94,7 @@ impl Registry {
     pub(super) async fn get<R: Row>(&self, call: Request<impl Named + Validate>) -> Reply<R> {
         let (caller, request) = admitted(call)?;
         let (id, deleted) = (R::address(request.id()), request.deleted());
-        let whose = scope(&caller);
+        let whose = caller.scope();
         let row = self.store.read(&whose, async move |db| {
             found(R::find(db, caller.tenant(), &id, deleted).await, &id)
         });
@@ -147,7 +148,7 @@ impl Registry {
         let if_match = IfMatch::of(call.metadata());
         let (caller, request) = admitted(call)?;
         let id = A::Record::address(request.id());
-        let (now, whose) = (self.clock.now(), scope(&caller));
+        let (now, whose) = (self.clock.now(), caller.scope());
         let gone = self.store.act(&whose, async move |db| {
             let row = found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
             if_match.check(&row)?;
@@ -205,29 +206,13 @@ fn named_faults<C: Carries>(patch: &C::Record, mask: &FieldMask, faults: &mut Vi
     }
 }
 
-pub(super) fn scope(caller: &Caller) -> Scope {
-    Scope { tenant: caller.tenant().map(str::to_owned), actor: caller.actor.clone() }
-}
-
-/// Who calls; the identity layer has checked what they may.
-fn caller<T>(call: &Request<T>) -> Result<Caller, Error> {
-    let caller = call.extensions().get::<Caller>().cloned();
-    caller.filter(|caller| caller.standing != Standing::Anonymous).ok_or(Error::Unauthenticated)
-}
-
 /// Who calls, what they ask, and what in it breaks its proto's rules.
-fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), Error> {
+fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), Refusal> {
     let caller = caller(&call)?;
     let request = call.into_inner();
     let mut found = Violations::default();
     request.validate(&mut found);
     Ok((caller, request, found))
-}
-
-pub(super) fn admitted<T: Validate>(call: Request<T>) -> Result<(Caller, T), Error> {
-    let (caller, request, found) = admit(call)?;
-    Error::unless_clean(found)?;
-    Ok((caller, request))
 }
 
 pub(super) fn found<R: Row>(row: QueryResult<R>, id: &str) -> Result<R, Error> {

@@ -73,5 +73,5 @@ mod prelude {
         references::{self, Known},
         rules,
     };
-    pub(super) use crate::{error::ErrorCode, store::Db};
+    pub(super) use crate::{error::ErrorCode, identity::admitted, store::Db};
 }

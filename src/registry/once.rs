@@ -21,18 +21,15 @@ use tonic::{Request, Response, metadata::MetadataValue};
 use super::{Error, Registry, version::tagged};
 use crate::{
     clock::Clock,
-    error::ErrorCode,
-    identity::Caller,
+    error::{ErrorCode, Refusal},
+    identity::{ANSWERS_KEPT, Caller, idempotency_key},
     keys::{self, Keys},
     store::{self, Db, Scope, Store, Work},
 };
 
-/// How long an answer is kept.
-const KEPT: TimeDelta = TimeDelta::hours(24);
 /// How long one is kept that holds a secret.
 const SECRET_KEPT: TimeDelta = TimeDelta::minutes(10);
 const FORGET_EVERY: Duration = Duration::from_secs(60);
-const LONGEST_KEY: usize = 255;
 const NO_TENANT: &str = "-";
 
 /// An idempotency key as it was given, and what it was given with.
@@ -47,17 +44,12 @@ pub(super) struct Key {
 
 impl Key {
     /// The key that a call carries, if any.
-    pub(super) fn of<T: Asks>(call: &Request<T>) -> Result<Option<Self>, Error> {
-        let Some(value) = call.metadata().get("idempotency-key") else { return Ok(None) };
-        let key = value.to_str().unwrap_or_default();
-        if key.is_empty() || key.len() > LONGEST_KEY {
-            let problem = "must be 1 to 255 visible ASCII characters";
-            return Err(Error::field("idempotency-key", problem));
-        }
+    pub(super) fn of<T: Asks>(call: &Request<T>) -> Result<Option<Self>, Refusal> {
+        let Some(key) = idempotency_key(call.metadata())? else { return Ok(None) };
         Ok(Some(Self {
             tenant_id: None,
             scope: T::METHOD,
-            key: key.to_owned(),
+            key,
             request_sha256: keys::sha256(&call.get_ref().encode_to_vec()),
             seal: None,
         }))
@@ -122,7 +114,7 @@ impl Registry {
             + Send
             + 'static,
     {
-        let whose = super::flow::scope(caller);
+        let whose = caller.scope();
         let Some(key) = key else {
             let message = self.store.act(&whose, work).await?;
             return Ok(Done { message, replayed: false });
@@ -163,7 +155,7 @@ impl Claim<'_> {
     /// Claims the key; the first answer, where another call has claimed it before.
     async fn before(&self, db: &mut Db) -> Result<Option<Vec<u8>>, Error> {
         let row = idempotency_keys::table.find(self.row());
-        let old = row.filter(idempotency_keys::created_at.le(self.now - KEPT));
+        let old = row.filter(idempotency_keys::created_at.le(self.now - ANSWERS_KEPT));
         diesel::delete(old).execute(db).await?;
         let claimed = diesel::insert_into(idempotency_keys::table)
             .values((
@@ -233,9 +225,9 @@ fn waited(error: diesel::result::Error) -> Error {
 pub async fn forget_answers(store: Store, clock: Clock) {
     loop {
         let now = clock.now();
-        let scope = Scope { tenant: None, actor: "agent-authority".to_owned() };
+        let scope = Scope::service();
         let forgotten = store.act(&scope, async move |db| {
-            let old = idempotency_keys::created_at.le(now - KEPT);
+            let old = idempotency_keys::created_at.le(now - ANSWERS_KEPT);
             diesel::delete(idempotency_keys::table.filter(old)).execute(db).await?;
             let shown = idempotency_keys::sealed
                 .and(idempotency_keys::answer.is_not_null())

@@ -11,7 +11,7 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    flow::{admitted, changeable, found, scope},
+    flow::{changeable, found},
     once::Key,
     prelude::*,
     version::IfMatch,
@@ -132,7 +132,7 @@ pub(super) async fn list(
     call: Request<ListPolicyVersionsRequest>,
 ) -> Reply<ListPolicyVersionsResponse> {
     let (caller, request) = admitted(call)?;
-    let whose = scope(&caller);
+    let whose = caller.scope();
     let versions = registry.store.read(&whose, async move |db| {
         let found =
             found(Policy::find(db, caller.tenant(), &request.id, false).await, &request.id)?;

@@ -8,7 +8,7 @@ use tonic::Response;
 use super::{
     Error, Registry,
     entity::Row,
-    flow::{Reply, found, scope},
+    flow::{Reply, found},
     version::tagged,
 };
 use crate::{identity::Caller, store::Db};
@@ -33,7 +33,7 @@ impl Registry {
         key: R::Key,
         name: String,
     ) -> Reply<R> {
-        let whose = scope(&caller);
+        let whose = caller.scope();
         let row = self.store.read(&whose, async move |db| {
             let id = known::<R>(db, &caller, &key, &name).await?;
             found(R::find(db, caller.tenant(), &id, false).await, &name)
@@ -51,7 +51,7 @@ impl Registry {
     where
         A: Deleted<Record: Related>,
     {
-        let whose = scope(&caller);
+        let whose = caller.scope();
         let gone = self.store.act(&whose, async move |db| {
             let id = known::<A::Record>(db, &caller, &key, &name).await?;
             let row = found(A::Record::lock(db, caller.tenant(), &id).await, &name)?;

@@ -15,11 +15,12 @@ use tonic::{Request, Response, Status};
 
 use super::{
     Registry,
-    flow::{Reply, admitted},
+    flow::Reply,
     once::{Done, Key},
 };
 use crate::{
     error::{ErrorCode, Refusal},
+    identity::admitted,
     keys::{self, Algorithm, NewKey, NewRotation, Rotation},
 };
 

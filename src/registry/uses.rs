@@ -6,7 +6,6 @@ use authority_model::{
 };
 
 use super::{
-    flow::admitted,
     prelude::*,
     relationship::{Related, tenant_of},
 };

@@ -13,14 +13,11 @@ use authority_model::{
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
-use super::{
-    Runtime, ask,
-    doors::{caller, checked},
-    history::normal,
-};
+use super::{Runtime, ask, history::normal};
 use crate::{
     decision::{self, Facts, Reason},
     error::Refusal,
+    identity::{admitted, caller},
 };
 
 #[tonic::async_trait]
@@ -29,9 +26,7 @@ impl AuthorityService for Runtime {
         &self,
         call: Request<GetEntityRequest>,
     ) -> Result<Response<GetEntityResponse>, Status> {
-        let caller = caller(&call)?;
-        let asked = call.into_inner();
-        checked(&asked)?;
+        let (caller, asked) = admitted(call)?;
         let at = asked.as_of.and_then(authority_model::wire::Time::moment);
         let missing = Refusal::not_found("entity", &asked.entity_id);
         let version = self.version(&caller, asked.entity_id, at).await?;
@@ -55,9 +50,7 @@ impl AuthorityService for Runtime {
         &self,
         call: Request<ListEntityHistoryRequest>,
     ) -> Result<Response<ListEntityHistoryResponse>, Status> {
-        let caller = caller(&call)?;
-        let asked = call.into_inner();
-        checked(&asked)?;
+        let (caller, asked) = admitted(call)?;
         Ok(Response::new(self.history(&caller, asked).await?))
     }
 
@@ -65,9 +58,7 @@ impl AuthorityService for Runtime {
         &self,
         call: Request<GetAuthorityRequest>,
     ) -> Result<Response<GetAuthorityResponse>, Status> {
-        let caller = caller(&call)?;
-        let asked = call.into_inner();
-        checked(&asked)?;
+        let (caller, asked) = admitted(call)?;
         let missing = Refusal::not_found("entity", &asked.entity_id);
         let tenant_id =
             caller.tenant().map_or_else(|| ask::tenant_of(&asked.entity_id), str::to_owned);

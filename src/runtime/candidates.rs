@@ -18,8 +18,7 @@ use crate::{
     decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window},
     error::{ErrorCode, Refusal},
     identity::Caller,
-    keys,
-    store::{self, Scope},
+    keys, store,
 };
 
 /// What the tenant has of the policies that were named.
@@ -81,8 +80,7 @@ impl Runtime {
             return Ok(Known::default());
         }
         let tenant = tenant_id.to_owned();
-        let scope =
-            Scope { tenant: caller.tenant().map(str::to_owned), actor: caller.actor.clone() };
+        let scope = caller.scope();
         let found = self.0.store.read(&scope, async move |db| {
             let own = policies::table.filter(policies::tenant_id.eq(&tenant));
             let own = own.filter(policies::id.eq_any(&ids)).select(policies::id);

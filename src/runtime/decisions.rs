@@ -16,19 +16,12 @@ use diesel_async::RunQueryDsl;
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
-use super::{
-    Runtime, answer,
-    changes::below,
-    doors::{caller, checked},
-    repeat::key_given,
-    report,
-};
+use super::{Runtime, answer, changes::below, report};
 use crate::{
     decision::{Decision, Reason},
     error::{ErrorCode, Refusal},
-    identity::Caller,
-    keys,
-    store::{self, Scope},
+    identity::{Caller, admitted, caller, checked, idempotency_key},
+    keys, store,
 };
 
 #[derive(Queryable, Selectable)]
@@ -53,7 +46,7 @@ impl DecisionService for Runtime {
         let caller = caller(&call)?;
         let (metadata, _, asked) = call.into_parts();
         let asked = asked.request.ok_or_else(|| Refusal::field("request", "is required"))?;
-        let answer = self.answer("decide", &caller, key_given(&metadata)?, asked).await;
+        let answer = self.answer("decide", &caller, idempotency_key(&metadata)?, asked).await;
         Ok(answer.map_err(|refusal| below("request", refusal))?)
     }
 
@@ -61,9 +54,7 @@ impl DecisionService for Runtime {
         &self,
         call: Request<GetDecisionRequest>,
     ) -> Result<Response<GetDecisionResponse>, Status> {
-        let caller = caller(&call)?;
-        let asked = call.into_inner();
-        checked(&asked)?;
+        let (caller, asked) = admitted(call)?;
         let (stored, since) = self.stored(&caller, asked.decision_id).await?;
         Ok(Response::new(self.shown(stored, since)?))
     }
@@ -75,16 +66,14 @@ impl DecisionService for Runtime {
         let caller = caller(&call)?;
         let (metadata, _, asked) = call.into_parts();
         checked(&asked)?;
-        Ok(self.report(&caller, key_given(&metadata)?, asked).await?)
+        Ok(self.report(&caller, idempotency_key(&metadata)?, asked).await?)
     }
 
     async fn list_decisions(
         &self,
         call: Request<ListDecisionsRequest>,
     ) -> Result<Response<ListDecisionsResponse>, Status> {
-        let caller = caller(&call)?;
-        let by = call.into_inner();
-        checked(&by)?;
+        let (caller, by) = admitted(call)?;
         Ok(Response::new(self.find(&caller, by).await?))
     }
 
@@ -92,9 +81,7 @@ impl DecisionService for Runtime {
         &self,
         call: Request<SimulateDecisionRequest>,
     ) -> Result<Response<SimulateDecisionResponse>, Status> {
-        let caller = caller(&call)?;
-        let asked = call.into_inner();
-        checked(&asked)?;
+        let (caller, asked) = admitted(call)?;
         Ok(Response::new(self.simulate(&caller, asked).await?))
     }
 
@@ -102,9 +89,7 @@ impl DecisionService for Runtime {
         &self,
         call: Request<ImpactPoliciesRequest>,
     ) -> Result<Response<ImpactPoliciesResponse>, Status> {
-        let caller = caller(&call)?;
-        let asked = call.into_inner();
-        checked(&asked)?;
+        let (caller, asked) = admitted(call)?;
         Ok(Response::new(self.impact(&caller, asked).await?))
     }
 
@@ -141,7 +126,7 @@ pub(super) fn readable<'q>(id: &'q str, tenant: Option<&'q str>) -> decisions::B
 impl Runtime {
     async fn stored(&self, caller: &Caller, id: String) -> Result<(Stored, Since), Refusal> {
         let tenant = caller.tenant().map(str::to_owned);
-        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let scope = caller.scope();
         let missing = Refusal::not_found("decision", &id);
         let found = self.0.store.read(&scope, async move |db| {
             let query = readable(&id, tenant.as_deref()).select(Stored::as_select());

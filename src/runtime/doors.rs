@@ -7,22 +7,16 @@ use authority_model::{
         EvaluateDecisionResponse, EvaluateRequest, EvaluateResponse, StopConditionEvent,
         WatchDecisionRequest, WatchStopConditionsRequest, runtime_service_server::RuntimeService,
     },
-    validate::{Validate, Violations},
+    validate::Violations,
 };
 use futures_util::future::join_all;
 use tonic::{Request, Response, Status};
 
-use super::{Runtime, live::Messages, repeat::key_given};
+use super::{Runtime, live::Messages};
 use crate::{
-    error::{ErrorCode, Refusal},
-    identity::Caller,
+    error::Refusal,
+    identity::{Caller, admitted, caller, idempotency_key},
 };
-
-/// Who calls. The layer in front put it there; without it nobody does.
-pub(super) fn caller<T>(call: &Request<T>) -> Result<Caller, Refusal> {
-    let found = call.extensions().get::<Caller>().cloned();
-    found.ok_or_else(|| Refusal::plain(ErrorCode::Unauthenticated))
-}
 
 #[tonic::async_trait]
 impl RuntimeService for Runtime {
@@ -32,7 +26,7 @@ impl RuntimeService for Runtime {
     ) -> Result<Response<EvaluateResponse>, Status> {
         let caller = caller(&call)?;
         let (metadata, _, asked) = call.into_parts();
-        Ok(self.answer("evaluate", &caller, key_given(&metadata)?, asked).await?)
+        Ok(self.answer("evaluate", &caller, idempotency_key(&metadata)?, asked).await?)
     }
 
     async fn authorize(
@@ -41,7 +35,7 @@ impl RuntimeService for Runtime {
     ) -> Result<Response<AuthorizeResponse>, Status> {
         let caller = caller(&call)?;
         let (metadata, _, asked) = call.into_parts();
-        Ok(self.answer("authorize", &caller, key_given(&metadata)?, asked).await?)
+        Ok(self.answer("authorize", &caller, idempotency_key(&metadata)?, asked).await?)
     }
 
     async fn batch_evaluate(
@@ -50,7 +44,7 @@ impl RuntimeService for Runtime {
     ) -> Result<Response<BatchEvaluateResponse>, Status> {
         let caller = caller(&call)?;
         let (metadata, _, asked) = call.into_parts();
-        let key = key_given(&metadata)?;
+        let key = idempotency_key(&metadata)?;
         let most = asked.requests.len();
         let mut found = Violations::default();
         // Each request fails alone; only the batch itself is checked here.
@@ -73,9 +67,7 @@ impl RuntimeService for Runtime {
         &self,
         call: Request<WatchDecisionRequest>,
     ) -> Result<Response<Self::WatchDecisionStream>, Status> {
-        let caller = caller(&call)?;
-        let asked = call.into_inner();
-        checked(&asked)?;
+        let (caller, asked) = admitted(call)?;
         Ok(Response::new(self.updates(caller, asked).await?))
     }
 
@@ -85,9 +77,7 @@ impl RuntimeService for Runtime {
         &self,
         call: Request<WatchStopConditionsRequest>,
     ) -> Result<Response<Self::WatchStopConditionsStream>, Status> {
-        let caller = caller(&call)?;
-        let asked = call.into_inner();
-        checked(&asked)?;
+        let (caller, asked) = admitted(call)?;
         Ok(Response::new(self.stop_conditions(caller, asked).await?))
     }
 }
@@ -119,11 +109,4 @@ impl Runtime {
             }
         }
     }
-}
-
-/// Refuses a request that breaks its proto's rules.
-pub(super) fn checked<T: Validate>(request: &T) -> Result<(), Refusal> {
-    let mut found = Violations::default();
-    request.validate(&mut found);
-    Refusal::unless_clean(found)
 }

@@ -8,13 +8,8 @@ use authority_model::{
 use diesel::{pg::Pg, prelude::*};
 use diesel_async::RunQueryDsl;
 
-use super::{Runtime, answer, place};
-use crate::{
-    decision::Decision,
-    error::Refusal,
-    identity::Caller,
-    store::{self, Scope},
-};
+use super::{Runtime, answer};
+use crate::{decision::Decision, error::Refusal, identity::Caller, keys::page_token, store};
 
 const PAGE: i32 = 100;
 /// A list is not worth keeping others waiting for.
@@ -51,16 +46,16 @@ impl Runtime {
             return Err(Refusal::field("tenant_id", "is required with this filter, or `since`"));
         }
         let keys = &self.0.keys;
-        let before = place::read(keys, "decisions", &by.page_token)?;
+        let before = page_token::read(keys, "decisions", &by.page_token)?;
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
-        let scope =
-            Scope { tenant: caller.tenant().map(str::to_owned), actor: caller.actor.clone() };
+        let scope = caller.scope();
         let within = scope.tenant.clone();
         let found = self.0.store.read(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
             let mut query = matching(&by, within.as_deref());
             if let Some(before) = before {
-                query = query.filter(decisions::id.lt(format!("{PREFIX}{before}")));
+                query =
+                    query.filter(decisions::id.lt(String::from_utf8(before).unwrap_or_default()));
             }
             let page = i64::try_from(size).unwrap_or(i64::MAX - 1) + 1;
             let query = query.order(decisions::id.desc()).limit(page).select(Found::as_select());
@@ -69,8 +64,9 @@ impl Runtime {
         let mut found = found.await?;
         let more = found.len() > size;
         found.truncate(size);
-        let last = found.last().and_then(|last| last.id.strip_prefix(PREFIX));
-        let next_page_token = last.filter(|_| more).map(|id| place::token(keys, "decisions", id));
+        let last = found.last().map(|last| last.id.as_bytes());
+        let next_page_token =
+            last.filter(|_| more).map(|id| page_token::write(keys, "decisions", id));
         let decisions = found.into_iter().map(|found| self.summary(found)).collect();
         Ok(ListDecisionsResponse { decisions, next_page_token })
     }

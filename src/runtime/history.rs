@@ -10,13 +10,8 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value};
 
-use super::{Runtime, place};
-use crate::{
-    decision::moment,
-    error::Refusal,
-    identity::Caller,
-    store::{self, Scope},
-};
+use super::Runtime;
+use crate::{decision::moment, error::Refusal, identity::Caller, keys::page_token, store};
 
 const PAGE: i32 = 100;
 
@@ -56,7 +51,7 @@ impl Runtime {
         at: Option<DateTime<Utc>>,
     ) -> Result<Option<Version>, Refusal> {
         let tenant = caller.tenant().map(str::to_owned);
-        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let scope = caller.scope();
         let found = self.0.store.read(&scope, async move |db| {
             let mut query = record_versions::table
                 .filter(record_versions::entity_id.eq(&id))
@@ -81,11 +76,12 @@ impl Runtime {
         asked: ListEntityHistoryRequest,
     ) -> Result<ListEntityHistoryResponse, Refusal> {
         let list = format!("history {}", asked.entity_id);
-        let before = place::read(&self.0.keys, &list, &asked.page_token)?;
-        let before = before.map_or(i64::MAX, |version| version.parse().unwrap_or_default());
+        let before = page_token::read(&self.0.keys, &list, &asked.page_token)?;
+        let version = |place: Vec<u8>| Some(i64::from_be_bytes(place.try_into().ok()?));
+        let before = before.map_or(i64::MAX, |place| version(place).unwrap_or_default());
         let size = usize::try_from(asked.limit.unwrap_or(PAGE)).unwrap_or_default();
         let (id, tenant) = (asked.entity_id.clone(), caller.tenant().map(str::to_owned));
-        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let scope = caller.scope();
         let found = self.0.store.read(&scope, async move |db| {
             let mut query = record_versions::table
                 .filter(record_versions::entity_id.eq(&id))
@@ -107,7 +103,7 @@ impl Runtime {
         let more = found.len() > size;
         let last = found.get(size.saturating_sub(1)).filter(|_| more);
         let next_page_token =
-            last.map(|last| place::token(&self.0.keys, &list, &last.version.to_string()));
+            last.map(|last| page_token::write(&self.0.keys, &list, &last.version.to_be_bytes()));
         let older = found.iter().skip(1).map(Some).chain([None]);
         let versions = found.iter().zip(older).take(size).map(|(version, older)| EntityVersion {
             version: version.version.to_string(),

@@ -27,7 +27,7 @@ use crate::{
         stored::{Row, Stored, complete},
     },
     identity::Caller,
-    store::{self, Scope},
+    store,
 };
 
 const LAST: i32 = 100;
@@ -96,8 +96,7 @@ impl Runtime {
         size: usize,
     ) -> Result<Vec<Stored>, Refusal> {
         let tenant = tenant_id.to_owned();
-        let scope =
-            Scope { tenant: caller.tenant().map(str::to_owned), actor: caller.actor.clone() };
+        let scope = caller.scope();
         let found = self.0.store.read(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
             let mut query = decisions::table.filter(decisions::tenant_id.eq(tenant)).into_boxed();

@@ -17,7 +17,6 @@ mod find;
 mod history;
 mod impact;
 mod live;
-mod place;
 pub mod recorder;
 mod repeat;
 mod report;

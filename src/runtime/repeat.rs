@@ -4,16 +4,13 @@ use std::time::Duration;
 
 use authority_model::{
     proto::runtime::{AuthorizeResponse, Decision, EvaluateDecisionResponse, EvaluateResponse},
-    schema::{decision_keys, decisions, tenant_revisions},
+    schema::{decision_keys, decisions},
 };
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use prost::Message;
-use tonic::{
-    Response,
-    metadata::{MetadataMap, MetadataValue},
-};
+use tonic::{Response, metadata::MetadataValue};
 
 use super::{
     Runtime,
@@ -24,15 +21,13 @@ use super::{
 use crate::{
     decision::Request,
     error::{ErrorCode, Refusal},
-    identity::Caller,
+    graph,
+    identity::{ANSWERS_KEPT, Caller},
     keys,
     store::{self, Db, Scope},
 };
 
-/// How long an answer is kept.
-pub(super) const KEPT: TimeDelta = TimeDelta::hours(24);
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
-const LONGEST_KEY: usize = 255;
 
 /// An idempotency key as it was given, and what it was given with.
 pub(super) struct KeyGiven {
@@ -101,8 +96,8 @@ impl Runtime {
         key: &KeyGiven,
     ) -> Result<Option<Response<R>>, Refusal> {
         let place = (request.tenant_id.clone(), key.scope, key.key.clone());
-        let scope = Scope { tenant: None, actor: "service".to_owned() };
-        let since = self.0.clock.now() - KEPT;
+        let scope = Scope::service();
+        let since = self.0.clock.now() - ANSWERS_KEPT;
         // In a task of its own: a caller that leaves must not leave a busy connection behind.
         let first = self.0.store.act(&scope, async move |db| first(db, place, since).await).await?;
         let Some(first) = first else { return Ok(None) };
@@ -133,8 +128,8 @@ impl Runtime {
     /// Forgets the answers of long ago, now and every hour. Never returns.
     pub async fn forget_keys(self) {
         loop {
-            let until = self.0.clock.now() - KEPT;
-            let scope = Scope { tenant: None, actor: "service".to_owned() };
+            let until = self.0.clock.now() - ANSWERS_KEPT;
+            let scope = Scope::service();
             let forgotten = self.0.store.act(&scope, async move |db| {
                 let old = decision_keys::table.filter(decision_keys::created_at.le(until));
                 Ok::<_, store::Error>(diesel::delete(old).execute(db).await?)
@@ -171,13 +166,7 @@ pub(super) async fn first(
         kept.select(columns).first(db).await.optional()?;
     let Some((request_sha256, answer, decision_id)) = found else { return Ok(None) };
     let record = decisions::table.find(decision_id).select(decisions::record).first(db).await?;
-    let revision: Option<i64> = tenant_revisions::table
-        .find(&tenant_id)
-        .select(tenant_revisions::revision)
-        .first(db)
-        .await
-        .optional()?;
-    let revision = revision.unwrap_or_default();
+    let revision = graph::revision(db, &tenant_id).await?;
     Ok(Some(First { request_sha256, answer, record, revision }))
 }
 
@@ -186,15 +175,4 @@ pub(super) fn replayed<M>(answer: M) -> Response<M> {
     let mut response = Response::new(answer);
     response.metadata_mut().insert("idempotency-replayed", MetadataValue::from_static("true"));
     response
-}
-
-/// The idempotency key that a call carries.
-pub(super) fn key_given(metadata: &MetadataMap) -> Result<Option<String>, Refusal> {
-    let Some(value) = metadata.get("idempotency-key") else { return Ok(None) };
-    let text = value.to_str().unwrap_or_default();
-    if text.is_empty() || text.len() > LONGEST_KEY {
-        let problem = "must be 1 to 255 visible ASCII characters";
-        return Err(Refusal::field("idempotency-key", problem));
-    }
-    Ok(Some(text.to_owned()))
 }

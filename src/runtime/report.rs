@@ -16,13 +16,13 @@ use tonic::Response;
 use super::{
     Runtime, answer,
     decisions::readable,
-    repeat::{First, KEPT, first, replayed},
+    repeat::{First, first, replayed},
 };
 use crate::{
     decision::Decision,
     error::{ErrorCode, Refusal},
     evidence::{self, OutcomeReport as Terms, SignedText},
-    identity::Caller,
+    identity::{ANSWERS_KEPT, Caller},
     keys::{self, Purpose, Signer},
     store::{self, Db, Scope},
 };
@@ -172,7 +172,7 @@ impl Report {
     ) -> Result<Option<Response<ReportDecisionResponse>>, Refusal> {
         let Some((key, sha256)) = &self.key else { return Ok(None) };
         let place = (tenant_id.to_owned(), DOOR, key.clone());
-        let first = first(db, place, self.now - KEPT).await?;
+        let first = first(db, place, self.now - ANSWERS_KEPT).await?;
         let Some(First { request_sha256, answer, .. }) = first else { return Ok(None) };
         if request_sha256 != sha256 {
             return Err(Refusal::plain(ErrorCode::IdempotencyKeyReused));

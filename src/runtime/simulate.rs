@@ -26,7 +26,7 @@ use crate::{
     },
     graph::Cell,
     identity::Caller,
-    store::{self, Scope},
+    store,
 };
 
 /// The question as it was asked.
@@ -119,7 +119,7 @@ impl Runtime {
         recorded: bool,
     ) -> Result<Question, Refusal> {
         let tenant = caller.tenant().map(str::to_owned);
-        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let scope = caller.scope();
         let missing = Refusal::not_found("decision", &id);
         let found = self.0.store.read(&scope, async move |db| {
             Ok::<_, store::Error>(stored::one(db, tenant.as_deref(), &id).await?)

@@ -19,7 +19,7 @@ const KEPT: i64 = 24 * 3600;
 pub async fn forget(store: Store, clock: Clock) {
     loop {
         let until = clock.now().timestamp() - KEPT;
-        let scope = Scope { tenant: None, actor: "service".to_owned() };
+        let scope = Scope::service();
         let forgotten = store.act(&scope, async move |db| {
             let closed = sql::<Bool>("window_start + window_seconds < ")
                 .bind::<diesel::sql_types::BigInt, _>(until);

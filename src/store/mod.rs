@@ -17,4 +17,4 @@ pub use ids::new_id;
 pub use listen::Heard;
 pub use migrate::{MIGRATIONS, migrate};
 pub use pool::{Limits, Pooled, Store};
-pub use transaction::{Db, Scope, Work};
+pub use transaction::{Db, SERVICE, Scope, Work};

@@ -19,6 +19,16 @@ pub struct Scope {
     pub actor: String,
 }
 
+/// Whom the history names where nobody asked.
+pub const SERVICE: &str = "agent-authority";
+
+impl Scope {
+    /// The service's own work, for every tenant.
+    pub fn service() -> Self {
+        Self { tenant: None, actor: SERVICE.to_owned() }
+    }
+}
+
 impl Store {
     /// Runs `work` in one transaction, which commits when `work` answers `Ok`. It runs to its end
     /// in a task of its own even when the caller goes away: a dropped query would commit all the

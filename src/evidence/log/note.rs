@@ -7,7 +7,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::tree::Hash;
-use crate::keys::sha256;
+use crate::{evidence::is_hex, keys::sha256};
 
 /// How many signatures a note may have: the log's, and its witnesses'. C2SP asks for a limit, of at
 /// least 16.
@@ -167,8 +167,7 @@ impl LogKey {
         let Some([ED25519, public_key @ ..]) = base64_array::<33>(bytes) else {
             return Err(Error::Key);
         };
-        let lower_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        if id.len() != 8 || !id.bytes().all(lower_hex) {
+        if !is_hex(id, 8) {
             return Err(Error::Key);
         }
         let key = Self { origin: origin.to_owned(), public_key };

@@ -4,6 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{Fault, need, read::under};
+use crate::evidence::is_hex;
 
 /// What a value must be.
 pub(super) enum Shape {
@@ -118,11 +119,8 @@ pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault>
             need(holds, path, &format!("must be {}", words.join(" or ")))
         }
         Hex(prefix, digits) => {
-            let lower = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-            let holds = text(&|text| {
-                text.strip_prefix(prefix)
-                    .is_some_and(|hex| hex.len() == *digits && hex.bytes().all(lower))
-            });
+            let holds =
+                text(&|text| text.strip_prefix(prefix).is_some_and(|hex| is_hex(hex, *digits)));
             need(holds, path, &format!("must be `{prefix}` and {digits} lower-case hex digits"))
         }
         Base64(bytes) => {

@@ -7,7 +7,7 @@ use base64::{
 use serde_json::{Value, json};
 
 use super::{Fault, KeySet, need};
-use crate::keys;
+use crate::{evidence::is_hex, keys};
 
 /// The RFC 7638 thumbprint of an Ed25519 key.
 fn thumbprint(x: &str) -> [u8; 32] {
@@ -47,6 +47,5 @@ fn print_of<'a>(kid: &'a str, purpose: &str) -> Option<&'a str> {
     let rest = kid.strip_prefix("svc-")?.strip_prefix(purpose)?.strip_prefix('-')?;
     let (year, print) = rest.split_once('-')?;
     let dated = year.len() == 4 && year.bytes().all(|b| b.is_ascii_digit());
-    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    (dated && print.len() == 8 && print.bytes().all(hex)).then_some(print)
+    (dated && is_hex(print, 8)).then_some(print)
 }

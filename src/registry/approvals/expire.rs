@@ -19,7 +19,7 @@ const MOST: i64 = 10_000;
 pub async fn expire(store: Store, clock: Clock) {
     loop {
         let now = clock.now();
-        let scope = Scope { tenant: None, actor: "service".to_owned() };
+        let scope = Scope::service();
         let expired = store.act(&scope, async move |db| {
             // Whoever is being decided on is left for the next time.
             let due: Vec<String> = approvals::table

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use authority_model::{
-    proto::approval::Approval,
-    schema::{decisions, tenant_revisions},
-    wire::Time,
-};
+use authority_model::{proto::approval::Approval, schema::decisions, wire::Time};
 use chrono::{DateTime, Utc};
 
 use super::super::prelude::*;
@@ -50,15 +46,7 @@ pub(super) async fn judge(
     let asked = Draft { approval_id: cited, explain: false, ..held.into_draft() };
     let asked = decision::Request::new(asked)
         .map_err(|_| evidence::Error::Unreadable("a stored request"))?;
-    let revision: Option<i64> = tenant_revisions::table
-        .find(&approval.tenant_id)
-        .select(tenant_revisions::revision)
-        .first(db)
-        .await
-        .optional()?;
-    let cell = graph.tenant_at(&approval.tenant_id, revision.unwrap_or_default()).await?;
-    let gathered = cell.map(|cell| cell.read().gather(&asked)).unwrap_or_default();
-    let mut facts = Facts::new(Arc::new(gathered));
+    let mut facts = Facts::new(Arc::new(graph.present(db, &asked).await?));
     if let Some(wanted) = Wanted::of(&asked, &facts.gathered, now).map_err(evidence::Error::from)? {
         (facts.spent, _) = wanted.read(db).await?;
     }

@@ -23,7 +23,7 @@ pub(super) use act::{Said, Terms, make as act};
 pub use expire::expire;
 
 use super::{
-    flow::{admitted, changeable, found},
+    flow::{changeable, found},
     once::Key,
     prelude::*,
     version::IfMatch,

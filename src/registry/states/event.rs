@@ -11,12 +11,7 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    super::{
-        digest,
-        flow::{admitted, scope},
-        once::Key,
-        prelude::*,
-    },
+    super::{digest, once::Key, prelude::*},
     transition,
 };
 
@@ -78,7 +73,7 @@ impl StateEventService for Registry {
         if by.entity_id.is_none() && by.machine_id.is_none() {
             return Err(Error::field("entity_id", "is required, or `machine_id`").into());
         }
-        let whose = scope(&caller);
+        let whose = caller.scope();
         let read = self.store.read(&whose, async move |db| {
             let found = page(db, caller.tenant(), &by, &window).await?;
             Ok::<_, Error>((found, window))
@@ -90,7 +85,7 @@ impl StateEventService for Registry {
 
     async fn get_state_event(&self, call: Request<GetStateEventRequest>) -> Reply<StateEvent> {
         let (caller, request) = admitted(call)?;
-        let whose = scope(&caller);
+        let whose = caller.scope();
         let found =
             self.store.read(&whose, async move |db| read(db, caller.tenant(), &request.id).await);
         Ok(Response::new(found.await?))

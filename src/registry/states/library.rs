@@ -13,11 +13,7 @@ use prost::Message;
 use serde_json::Value;
 use tonic::Response;
 
-use super::super::{
-    flow::{admitted, scope},
-    once::Key,
-    prelude::*,
-};
+use super::super::{once::Key, prelude::*};
 use crate::store;
 
 include!(concat!(env!("OUT_DIR"), "/state_library.rs"));
@@ -139,7 +135,7 @@ impl StateLibraryService for Registry {
         call: Request<ListStateLibraryRequest>,
     ) -> Reply<ListStateLibraryResponse> {
         let (caller, request) = admitted(call)?;
-        let whose = scope(&caller);
+        let whose = caller.scope();
         let library = self.store.read(&whose, async move |db| every(db).await).await?;
         let meant = |machine: &LibraryMachine| {
             request.category.as_ref().is_none_or(|category| machine.category == *category)

@@ -7,12 +7,7 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    super::{
-        flow::{admitted, scope},
-        once::Key,
-        prelude::*,
-        tenant,
-    },
+    super::{once::Key, prelude::*, tenant},
     library, step,
 };
 
@@ -81,7 +76,7 @@ impl StateMachineService for Registry {
         call: Request<ListDerivationsRequest>,
     ) -> Reply<ListDerivationsResponse> {
         let (caller, request) = admitted(call)?;
-        let whose = scope(&caller);
+        let whose = caller.scope();
         let derivations = self.store.read(&whose, async move |db| {
             let newest = library::newest(&library::every(db).await?);
             let machines: Vec<StateMachine> = state_machines::table

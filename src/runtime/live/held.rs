@@ -18,7 +18,7 @@ use crate::{
     decision::{Decision, levels::ApprovalState},
     error::{ErrorCode, Refusal},
     identity::Caller,
-    store::{self, Db, Scope},
+    store::{self, Db},
 };
 
 impl Runtime {
@@ -32,7 +32,7 @@ impl Runtime {
         let id = asked.decision_id;
         let missing = Refusal::not_found("decision", &id);
         let tenant = caller.tenant().map(str::to_owned);
-        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let scope = caller.scope();
         let found = self.0.store.read(&scope, async move |db| {
             Ok::<_, store::Error>(present(db, id, tenant.as_deref()).await?)
         });

@@ -128,7 +128,7 @@ impl Reader {
     }
 
     async fn read(&self, ids: Vec<String>) {
-        let scope = Scope { tenant: None, actor: "service".to_owned() };
+        let scope = Scope::service();
         let found =
             self.store.read(&scope, async move |db| Ok::<_, store::Error>(said(db, &ids).await?));
         let found = match found.await {

@@ -2,7 +2,7 @@
 
 use authority_model::{
     proto::runtime::{StopConditionEvent, WatchStopConditionsRequest},
-    schema::{decisions, tenant_revisions},
+    schema::decisions,
 };
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -15,9 +15,9 @@ use super::{
 use crate::{
     decision::{Decision, Reason, Request, StopCondition},
     error::{ErrorCode, Refusal},
-    evidence,
+    evidence, graph,
     identity::Caller,
-    store::{self, Db, Scope},
+    store::{self, Db},
 };
 
 /// Said when the graph has grown too old: what may have fired since is not known here.
@@ -42,7 +42,7 @@ impl Runtime {
         let id = asked.decision_id;
         let missing = Refusal::not_found("decision", &id);
         let tenant = caller.tenant().map(str::to_owned);
-        let scope = Scope { tenant: tenant.clone(), actor: caller.actor.clone() };
+        let scope = caller.scope();
         let found = self.0.store.read(&scope, async move |db| {
             Ok::<_, store::Error>(find(db, &id, tenant.as_deref()).await?)
         });
@@ -69,13 +69,8 @@ async fn find(db: &mut Db, id: &str, tenant: Option<&str>) -> QueryResult<Option
     let found: Option<(String, String, Vec<u8>)> =
         readable(id, tenant).select(columns).first(db).await.optional()?;
     let Some((tenant_id, decision, record)) = found else { return Ok(None) };
-    let revision: Option<i64> = tenant_revisions::table
-        .find(&tenant_id)
-        .select(tenant_revisions::revision)
-        .first(db)
-        .await
-        .optional()?;
-    Ok(Some(Found { tenant_id, decision, record, revision: revision.unwrap_or_default() }))
+    let revision = graph::revision(db, &tenant_id).await?;
+    Ok(Some(Found { tenant_id, decision, record, revision }))
 }
 
 /// One stream.

@@ -1,0 +1,55 @@
+//! What a handler takes from a call: who calls, what they ask, and under which idempotency key.
+
+use authority_model::validate::{Validate, Violations};
+use chrono::TimeDelta;
+use tonic::{Request, metadata::MetadataMap};
+
+use super::{Caller, Standing};
+use crate::error::{ErrorCode, Refusal};
+
+/// How long an answer is kept under its idempotency key.
+pub const ANSWERS_KEPT: TimeDelta = TimeDelta::hours(24);
+const LONGEST_KEY: usize = 255;
+
+/// Who calls. The layer in front put it there, and has checked what they may.
+///
+/// # Errors
+/// Without a credential nobody calls.
+pub fn caller<T>(call: &Request<T>) -> Result<Caller, Refusal> {
+    let caller = call.extensions().get::<Caller>().cloned();
+    let known = caller.filter(|caller| caller.standing != Standing::Anonymous);
+    known.ok_or_else(|| Refusal::plain(ErrorCode::Unauthenticated))
+}
+
+/// Who calls and what they ask, where it keeps its proto's rules.
+///
+/// # Errors
+/// Nobody calls, or members break their rules: all of them are named.
+pub fn admitted<T: Validate>(call: Request<T>) -> Result<(Caller, T), Refusal> {
+    let caller = caller(&call)?;
+    let request = call.into_inner();
+    checked(&request)?;
+    Ok((caller, request))
+}
+
+/// # Errors
+/// The request breaks its proto's rules.
+pub fn checked<T: Validate>(request: &T) -> Result<(), Refusal> {
+    let mut found = Violations::default();
+    request.validate(&mut found);
+    Refusal::unless_clean(found)
+}
+
+/// The idempotency key that a call carries, if any.
+///
+/// # Errors
+/// It is none that a header field can hold, or too long.
+pub fn idempotency_key(metadata: &MetadataMap) -> Result<Option<String>, Refusal> {
+    let Some(value) = metadata.get("idempotency-key") else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default();
+    if text.is_empty() || text.len() > LONGEST_KEY {
+        let problem = "must be 1 to 255 visible ASCII characters";
+        return Err(Refusal::field("idempotency-key", problem));
+    }
+    Ok(Some(text.to_owned()))
+}
