@@ -24,23 +24,26 @@ CALL guard('log_heads');
 GRANT SELECT ON log_heads TO authority_tenant;
 GRANT SELECT, INSERT, UPDATE (size, root, checkpoint, signed_at) ON log_heads TO authority_system;
 
--- The Merkle tree's complete subtrees (RFC 6962): level 0 holds the hashes of the leaves.
+-- The Merkle tree's complete subtrees (RFC 6962): level 0 holds the hashes of the leaves. Those that
+-- were completed together and stand side by side are one row: the hash of subtree `first + i` is 32
+-- bytes from `32 * i` on.
 CREATE TABLE log_nodes (
     tenant_id text COLLATE "C" NOT NULL,
     epoch integer NOT NULL,
     level smallint NOT NULL CHECK (level BETWEEN 0 AND 62),
-    index bigint NOT NULL CHECK (index >= 0),
-    hash bytea NOT NULL CHECK (length(hash) = 32),
+    first bigint NOT NULL CHECK (first >= 0),
+    hashes bytea NOT NULL CHECK (hashes <> '' AND length(hashes) % 32 = 0),
     -- No foreign key to the head: nodes are written with it, and a check of each would cost more than
     -- the row.
-    PRIMARY KEY (tenant_id, epoch, level, index)
+    PRIMARY KEY (tenant_id, epoch, level, first)
 );
+-- Hashes do not compress, and a piece of what is not compressed is read alone.
+ALTER TABLE log_nodes ALTER COLUMN hashes SET STORAGE EXTERNAL;
 CALL append_only('log_nodes');
 
 CREATE TABLE evidence_packs (
-    id text COLLATE "C" PRIMARY KEY,
+    decision_id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
-    decision_id text COLLATE "C" NOT NULL UNIQUE,
     epoch integer NOT NULL,
     origin text COLLATE "C" NOT NULL,
     log_index bigint NOT NULL,
@@ -52,21 +55,20 @@ CREATE TABLE evidence_packs (
     UNIQUE (tenant_id, epoch, log_index)
 );
 CREATE INDEX approvals_used_by ON approvals (used_by) WHERE used_by IS NOT NULL;
-CREATE INDEX evidence_packs_of_tenant ON evidence_packs (tenant_id, sealed_at);
 CALL append_only('evidence_packs');
 
 -- What came of replaying, signed.
 CREATE TABLE replay_proofs (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
-    evidence_id text COLLATE "C" NOT NULL REFERENCES evidence_packs,
+    decision_id text COLLATE "C" NOT NULL REFERENCES evidence_packs,
     mode text NOT NULL,
     result text NOT NULL CHECK (result IN ('match', 'mismatch', 'indeterminate')),
     -- RFC 8785, its signature within.
     body bytea NOT NULL,
     created_at timestamptz NOT NULL
 );
-CREATE INDEX replay_proofs_of_evidence ON replay_proofs (evidence_id, created_at);
+CREATE INDEX replay_proofs_of_decision ON replay_proofs (decision_id, created_at);
 CALL append_only('replay_proofs');
 
 -- What came of what was permitted, as the agent tells it; once.

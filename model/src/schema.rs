@@ -247,10 +247,9 @@ diesel::table! {
 }
 
 diesel::table! {
-    evidence_packs (id) {
-        id -> Text,
-        tenant_id -> Text,
+    evidence_packs (decision_id) {
         decision_id -> Text,
+        tenant_id -> Text,
         epoch -> Int4,
         origin -> Text,
         log_index -> Int8,
@@ -363,12 +362,12 @@ diesel::table! {
 }
 
 diesel::table! {
-    log_nodes (tenant_id, epoch, level, index) {
+    log_nodes (tenant_id, epoch, level, first) {
         tenant_id -> Text,
         epoch -> Int4,
         level -> Int2,
-        index -> Int8,
-        hash -> Bytea,
+        first -> Int8,
+        hashes -> Bytea,
     }
 }
 
@@ -538,7 +537,7 @@ diesel::table! {
     replay_proofs (id) {
         id -> Text,
         tenant_id -> Text,
-        evidence_id -> Text,
+        decision_id -> Text,
         mode -> Text,
         result -> Text,
         body -> Bytea,

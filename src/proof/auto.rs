@@ -1,22 +1,20 @@
 //! Tenants that have every decision sealed: soon after it was made, without anybody asking.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use authority_model::schema::tenants;
 use chrono::TimeDelta;
-use diesel::{
-    prelude::*,
-    sql_types::{BigInt, Text},
-};
+use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use futures_util::future::join_all;
 
-use super::{Error, Proof};
+use super::{Error, Proof, seal::Sealer};
 use crate::store::Scope;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// How many are looked for at a time.
+/// How many decisions are sealed together.
 const PAGE: i64 = 2048;
+/// How many pages of one tenant before the others have their turn.
+const PAGES: usize = 16;
 /// A decision is committed this long after its time at the latest.
 const LATEST: TimeDelta = TimeDelta::minutes(10);
 
@@ -36,14 +34,8 @@ pub async fn seal_by_themselves(proof: Proof) {
     }
 }
 
-#[derive(QueryableByName)]
-struct Open {
-    #[diesel(sql_type = Text)]
-    id: String,
-}
-
 impl Proof {
-    /// Seals a page of each tenant's open decisions; whether there may be more.
+    /// Seals some pages of each tenant's open decisions; whether there may be more.
     async fn seal_open(&self, seen: &mut HashMap<String, String>) -> Result<bool, Error> {
         let scope = Scope::service();
         let tenants: Vec<String> = self
@@ -61,37 +53,46 @@ impl Proof {
         let mut more = false;
         for tenant_id in tenants {
             let from = seen.get(&tenant_id).cloned().unwrap_or_default();
-            let of = tenant_id.clone();
-            let open: Vec<String> = self
-                .0
-                .store
-                .read(&scope, async move |db| {
-                    let open: Vec<Open> = diesel::sql_query(
-                        "SELECT d.id FROM decisions d WHERE d.tenant_id = $1 AND d.id > $2 \
-                         AND NOT EXISTS (SELECT FROM evidence_packs p WHERE p.decision_id = d.id) \
-                         ORDER BY d.id LIMIT $3",
-                    )
-                    .bind::<Text, _>(of)
-                    .bind::<Text, _>(from)
-                    .bind::<BigInt, _>(PAGE)
-                    .load(db)
-                    .await?;
-                    Ok::<_, Error>(open.into_iter().map(|open| open.id).collect())
-                })
-                .await?;
-            // A full page: go on behind it. Else look once more at what may still be committed.
-            let full = i64::try_from(open.len()).is_ok_and(|found| found == PAGE);
-            let last = open.last().cloned().unwrap_or_default();
-            let sealed = open.into_iter().map(|id| self.seal(id, None));
-            let sealed: Result<Vec<_>, _> = join_all(sealed).await.into_iter().collect();
-            if let Err(error) = sealed {
+            match self.0.logs.seal_pages(&tenant_id, from).await {
+                // Go on behind them. Else look once more at what may still be committed.
+                Ok(behind) => {
+                    more |= behind.is_some();
+                    seen.insert(tenant_id, behind.unwrap_or_else(|| settled.clone()));
+                }
                 // Its log cannot go on: the others' can.
-                tracing::warn!(%error, tenant = tenant_id, "cannot seal by itself");
-                continue;
+                Err(error) => {
+                    tracing::warn!(%error, tenant = tenant_id, "cannot seal by itself");
+                }
             }
-            more |= full;
-            seen.insert(tenant_id, if full { last } else { settled.clone() });
         }
         Ok(more)
+    }
+}
+
+impl Sealer {
+    /// Seals pages of the tenant's open decisions, those behind `after`. While one is written, the next
+    /// is read. The last decision sealed, where there may be more behind it.
+    async fn seal_pages(
+        self: &Arc<Self>,
+        tenant_id: &str,
+        after: String,
+    ) -> Result<Option<String>, Error> {
+        let mut page = self.open(tenant_id, after, PAGE).await?;
+        let mut left = PAGES;
+        loop {
+            left -= 1;
+            let is_full = i64::try_from(page.list.len()).is_ok_and(|found| found == PAGE);
+            let last = page.list.last().map(|leaf| leaf.decision_id.clone()).filter(|_| is_full);
+            let Some(behind) = last.clone().filter(|_| left > 0) else {
+                if !page.list.is_empty() {
+                    self.seal_leaves(tenant_id, page).await?;
+                }
+                return Ok(last);
+            };
+            let next = self.open(tenant_id, behind, PAGE);
+            let (sealed, next) = tokio::join!(self.seal_leaves(tenant_id, page), next);
+            sealed?;
+            page = next?;
+        }
     }
 }

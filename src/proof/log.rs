@@ -1,6 +1,6 @@
 //! One tenant's log in the database: locked, continued, signed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use authority_model::schema::log_heads;
 use chrono::{DateTime, Utc};
@@ -57,9 +57,13 @@ pub(super) async fn nodes(
     let level: Vec<i16> = wanted.iter().map(|node| node.level.into()).collect();
     let index: Vec<i64> = wanted.iter().map(|node| number(node.index)).collect();
     let rows: Vec<Node> = diesel::sql_query(
-        "SELECT n.level, n.index, n.hash FROM UNNEST($3, $4) AS w (level, index) \
-         JOIN log_nodes n ON n.tenant_id = $1 AND n.epoch = $2 \
-         AND n.level = w.level AND n.index = w.index",
+        "SELECT w.level, w.index, \
+           substring(n.hashes FROM (32 * (w.index - n.first))::int + 1 FOR 32) AS hash \
+         FROM UNNEST($3, $4) AS w (level, index) CROSS JOIN LATERAL ( \
+           SELECT first, hashes FROM log_nodes \
+           WHERE tenant_id = $1 AND epoch = $2 AND level = w.level AND first <= w.index \
+           ORDER BY first DESC LIMIT 1) n \
+         WHERE length(n.hashes) > 32 * (w.index - n.first)",
     )
     .bind::<Text, _>(tenant_id)
     .bind::<Integer, _>(epoch)
@@ -96,7 +100,14 @@ pub(super) struct Log<'a> {
     frontier: Frontier,
     /// Of the right edge, and those that are new.
     nodes: HashMap<NodeId, Hash>,
-    new: Vec<(NodeId, Hash)>,
+    /// At each level, those that are new: they stand side by side.
+    new: BTreeMap<u8, Run>,
+}
+
+/// Subtrees of one level that stand side by side: one row.
+struct Run {
+    first: u64,
+    hashes: Vec<u8>,
 }
 
 /// Whether a log has what is known of it as its beginning.
@@ -119,12 +130,6 @@ pub(super) async fn continues(
     let known = nodes(db, tenant_id, head.epoch, &edge).await?;
     let hashes = edge.iter().filter_map(|id| known.get(id).copied()).collect();
     Ok(Frontier::new(last.size, hashes).is_ok_and(|then| then.root() == last.root))
-}
-
-/// A leaf that was added.
-pub(super) struct Added {
-    pub(super) index: u64,
-    pub(super) leaf_hash: Hash,
 }
 
 impl<'a> Log<'a> {
@@ -161,7 +166,7 @@ impl<'a> Log<'a> {
             origin: head.origin.clone(),
             frontier,
             nodes,
-            new: Vec::new(),
+            new: BTreeMap::new(),
         };
         if log.frontier.root().as_slice() != head.root {
             return Err(broken(tenant_id, &"its tree does not make its root"));
@@ -203,7 +208,7 @@ impl<'a> Log<'a> {
             origin,
             frontier: Frontier::default(),
             nodes: HashMap::new(),
-            new: Vec::new(),
+            new: BTreeMap::new(),
         };
         let named = follows.as_ref().map(Checkpoint::body);
         diesel::insert_into(log_heads::table)
@@ -231,16 +236,18 @@ impl<'a> Log<'a> {
         !self.new.is_empty()
     }
 
-    /// Adds a leaf.
-    pub(super) fn add(&mut self, leaf: &[u8]) -> Result<Added, Error> {
-        let (index, leaf_hash) = (self.frontier.size(), tree::leaf_hash(leaf));
+    /// Adds a leaf; its index.
+    pub(super) fn add(&mut self, leaf: &[u8]) -> Result<u64, Error> {
+        let index = self.frontier.size();
         let (nodes, new) = (&mut self.nodes, &mut self.new);
-        let added = self.frontier.push(leaf_hash, |id, hash| {
+        let added = self.frontier.push(tree::leaf_hash(leaf), |id, hash| {
             nodes.insert(id, hash);
-            new.push((id, hash));
+            let run =
+                new.entry(id.level).or_insert_with(|| Run { first: id.index, hashes: Vec::new() });
+            run.hashes.extend_from_slice(&hash);
         });
         added.map_err(|why| broken(self.tenant_id, &why))?;
-        Ok(Added { index, leaf_hash })
+        Ok(index)
     }
 
     /// Writes what was added, and signs where the log stands now.
@@ -265,7 +272,8 @@ impl<'a> Log<'a> {
     }
 
     /// The proof of a leaf that was added, as the tree is now.
-    pub(super) fn proof(&self, index: u64, note: &str) -> Result<String, Error> {
+    pub(super) fn proof(&self, index: i64, note: &str) -> Result<String, Error> {
+        let index = u64::try_from(index).unwrap_or(u64::MAX);
         let path =
             tree::inclusion_path(index, self.frontier.size(), |id| self.nodes.get(&id).copied());
         let path = path.ok_or_else(|| broken(self.tenant_id, &"a subtree is missing"))?;
@@ -284,20 +292,20 @@ async fn insert(
     db: &mut Db,
     tenant_id: &str,
     epoch: i32,
-    new: &[(NodeId, Hash)],
+    new: &BTreeMap<u8, Run>,
 ) -> QueryResult<()> {
-    let level: Vec<i16> = new.iter().map(|(id, _)| id.level.into()).collect();
-    let index: Vec<i64> = new.iter().map(|(id, _)| number(id.index)).collect();
-    let hash: Vec<&[u8]> = new.iter().map(|(_, hash)| hash.as_slice()).collect();
+    let level: Vec<i16> = new.keys().map(|level| i16::from(*level)).collect();
+    let first: Vec<i64> = new.values().map(|run| number(run.first)).collect();
+    let hashes: Vec<&[u8]> = new.values().map(|run| run.hashes.as_slice()).collect();
     diesel::sql_query(
-        "INSERT INTO log_nodes (tenant_id, epoch, level, index, hash) \
+        "INSERT INTO log_nodes (tenant_id, epoch, level, first, hashes) \
          SELECT $1, $2, n.* FROM UNNEST($3, $4, $5) AS n",
     )
     .bind::<Text, _>(tenant_id)
     .bind::<Integer, _>(epoch)
     .bind::<Array<SmallInt>, _>(level)
-    .bind::<Array<BigInt>, _>(index)
-    .bind::<Array<Bytea>, _>(hash)
+    .bind::<Array<BigInt>, _>(first)
+    .bind::<Array<Bytea>, _>(hashes)
     .execute(db)
     .await
     .map(drop)

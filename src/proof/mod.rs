@@ -1,12 +1,15 @@
 //! Seals decisions into their tenants' transparency logs, and replays what was sealed.
 //!
-//! The formats are `evidence/`'s; here is what needs the database and the keys. `seal.rs` is
-//! the one writer of a node's logs, `log.rs` one tenant's log in the database, `witness.rs` what
-//! this node remembers of the logs apart from it, `follow.rs` how it hears of other nodes' seals.
+//! The formats are `evidence/`'s; here is what needs the database and the keys. `seal.rs` puts
+//! `leaves.rs` into `log.rs`, one tenant's log in the database, and keeps `packs.rs`; `auto.rs` does so
+//! unasked. `witness.rs` is what this node remembers of the logs apart from the database, `follow.rs`
+//! how it hears of other nodes' seals.
 
 mod auto;
 mod follow;
+mod leaves;
 mod log;
+mod packs;
 mod replay;
 mod seal;
 mod service;

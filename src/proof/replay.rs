@@ -11,10 +11,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
 
-use super::{
-    Error, Proof,
-    service::{place, stored},
-};
+use super::{Error, Proof, packs, service::stored};
 use crate::{
     decision::{
         self, CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict, levels::ApprovalState,
@@ -58,7 +55,7 @@ impl Proof {
             .act(scope, async move |db| {
                 let stored = stored(db, within.as_deref(), &decision_id).await?;
                 let now = this.0.clock.now();
-                let pack = place(db, within.as_deref(), &decision_id)
+                let pack = packs::one(db, within.as_deref(), &decision_id)
                     .await?
                     .ok_or_else(|| Error::NotSealed(decision_id.clone()))?
                     .pack()?;
@@ -131,7 +128,7 @@ impl Proof {
             .values((
                 replay_proofs::id.eq(&id),
                 replay_proofs::tenant_id.eq(&stored.tenant_id),
-                replay_proofs::evidence_id.eq(&evidence_id),
+                replay_proofs::decision_id.eq(decision_id),
                 replay_proofs::mode.eq(json!(mode).as_str().unwrap_or_default()),
                 replay_proofs::result.eq(found.outcome.word()),
                 replay_proofs::body.eq(text.as_bytes()),

@@ -1,31 +1,21 @@
-//! The sealer: one writer of a node's logs, which seals together what was asked for meanwhile.
+//! The sealer: seals together what was asked for meanwhile, each tenant's in a transaction of its own.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
-use authority_model::schema::{decisions, evidence_packs};
-use chrono::{DateTime, Utc};
-use diesel::{
-    QueryResult,
-    prelude::*,
-    sql_types::{Array, BigInt, Bytea, Integer, Text, Timestamptz},
-};
-use diesel_async::RunQueryDsl;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
     Error, Proof,
-    log::{Added, Log, Signed, broken},
+    leaves::{Found, Leaf, Leaves, State},
+    log::{Log, Signed, broken},
+    packs::{self, Row},
     witness::Witness,
 };
 use crate::{
     clock::Clock,
-    evidence::{
-        digest_text, log,
-        pack::{self, LogPlace, Sealing},
-    },
     keys::Keys,
     store::{self, Db, Scope, Store},
 };
@@ -53,6 +43,12 @@ pub(super) enum Refused {
     Broken,
 }
 
+impl From<&Error> for Refused {
+    fn from(error: &Error) -> Self {
+        if matches!(error, Error::Log(..)) { Self::Broken } else { Self::Away }
+    }
+}
+
 /// Seals for this node.
 pub(super) struct Sealer {
     pub(super) public_url: String,
@@ -60,16 +56,6 @@ pub(super) struct Sealer {
     pub(super) store: Store,
     pub(super) keys: Keys,
     pub(super) witness: Witness,
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
-struct Decision {
-    id: String,
-    tenant_id: String,
-    record: Vec<u8>,
-    kid: String,
-    signature: Vec<u8>,
 }
 
 impl Proof {
@@ -104,79 +90,57 @@ impl Sealer {
         queue
     }
 
-    /// Each tenant's log in a transaction of its own: one that cannot go on stops no other.
     async fn answer(this: &Arc<Self>, asked: Vec<Asked>) {
-        let found = this.find(&asked).await;
+        let sealed_at = this.clock.now();
+        let wanted = asked.iter().map(|one| (one.decision_id.clone(), one.within.clone()));
+        let found = this.find(wanted.collect(), sealed_at).await;
         if let Err(error) = &found {
             tracing::error!(%error, decisions = asked.len(), "cannot read what to seal");
         }
-        let mut tenants: BTreeMap<String, Vec<Decision>> = BTreeMap::new();
-        let mut waiting: HashMap<String, Vec<Asked>> = HashMap::new();
-        let is_known = found.is_ok();
-        for decision in found.unwrap_or_default() {
-            tenants.entry(decision.tenant_id.clone()).or_default().push(decision);
+        let unknown = if found.is_ok() { Refused::Unknown } else { Refused::Away };
+        let mut told = HashMap::new();
+        let mut open: BTreeMap<String, Vec<Leaf>> = BTreeMap::new();
+        for Found { decision_id, tenant_id, state } in found.unwrap_or_default() {
+            match state {
+                State::Sealed(row) => {
+                    told.insert(decision_id, Told { tenant_id, pack: text(row) });
+                }
+                State::Open(leaf) => open.entry(tenant_id).or_default().push(leaf),
+            }
         }
-        for one in asked {
-            waiting.entry(one.decision_id.clone()).or_default().push(one);
-        }
-        for (tenant_id, decisions) in tenants {
-            let ids: Vec<String> = decisions.iter().map(|one| one.id.clone()).collect();
-            let sealed = this.seal_tenant(tenant_id.clone(), decisions).await;
+        for (tenant_id, list) in open {
+            let ids: Vec<String> = list.iter().map(|leaf| leaf.decision_id.clone()).collect();
+            // One log that cannot go on stops no other.
+            let mut sealed = this.seal_leaves(&tenant_id, Leaves { list, sealed_at }).await;
             if let Err(error) = &sealed {
                 tracing::error!(%error, tenant = tenant_id, "could not seal");
             }
             for id in ids {
-                for one in waiting.remove(&id).unwrap_or_default() {
-                    let own = one.within.as_ref().is_none_or(|within| *within == tenant_id);
-                    let pack = match &sealed {
-                        _ if !own => Err(Refused::Unknown),
-                        Ok(packs) => packs.get(&id).cloned().ok_or(Refused::Unknown),
-                        Err(Error::Log(..)) => Err(Refused::Broken),
-                        Err(_) => Err(Refused::Away),
-                    };
-                    let _ = one.done.send(pack); // who asked may have gone; the pack stays
-                }
+                let pack = match &mut sealed {
+                    Ok(rows) => rows.remove(&id).map_or(Err(Refused::Away), text),
+                    Err(error) => Err(Refused::from(&*error)),
+                };
+                told.insert(id, Told { tenant_id: tenant_id.clone(), pack });
             }
         }
-        let left = if is_known { Refused::Unknown } else { Refused::Away };
-        for one in waiting.into_values().flatten() {
-            let _ = one.done.send(Err(left));
+        for one in asked {
+            let own = |told: &&Told| one.within.as_ref().is_none_or(|id| *id == told.tenant_id);
+            let told = told.get(&one.decision_id).filter(own);
+            // Who asked may have gone; the pack stays.
+            let _ = one.done.send(told.map_or(Err(unknown), |told| told.pack.clone()));
         }
     }
 
-    /// Those that exist, and are of the tenant that some asker may seal for.
-    async fn find(&self, asked: &[Asked]) -> Result<Vec<Decision>, Error> {
-        let wanted: HashSet<(String, Option<String>)> =
-            asked.iter().map(|asked| (asked.decision_id.clone(), asked.within.clone())).collect();
-        let scope = Scope::service();
-        let read = self.store.read(&scope, async move |db| {
-            let ids = wanted.iter().map(|(id, _)| id.as_str());
-            let found: Vec<Decision> = decisions::table
-                .filter(decisions::id.eq_any(ids))
-                .order(decisions::id)
-                .select(Decision::as_select())
-                .load(db)
-                .await?;
-            let is_asked = |decision: &Decision| {
-                let (id, tenant) = (decision.id.clone(), Some(decision.tenant_id.clone()));
-                wanted.contains(&(id.clone(), None)) || wanted.contains(&(id, tenant))
-            };
-            Ok::<_, Error>(found.into_iter().filter(is_asked).collect())
-        });
-        read.await
-    }
-
-    /// Packs by decision.
-    async fn seal_tenant(
+    /// Adds to the tenant's log what is not in it yet; the packs of all of them, by decision.
+    pub(super) async fn seal_leaves(
         self: &Arc<Self>,
-        tenant_id: String,
-        decisions: Vec<Decision>,
-    ) -> Result<HashMap<String, String>, Error> {
+        tenant_id: &str,
+        leaves: Leaves,
+    ) -> Result<HashMap<String, Row>, Error> {
         let scope = Scope::service();
-        let (sealer, now) = (Arc::clone(self), self.clock.now());
-        let done = self
-            .store
-            .act(&scope, async move |db| sealer.transact(db, &tenant_id, &decisions, now).await);
+        let (sealer, tenant_id) = (Arc::clone(self), tenant_id.to_owned());
+        let done =
+            self.store.act(&scope, async move |db| sealer.transact(db, &tenant_id, leaves).await);
         let (packs, signed) = done.await?;
         if let Some(signed) = signed {
             // After the commit, and before anybody who asked is answered.
@@ -190,126 +154,44 @@ impl Sealer {
         &self,
         db: &mut Db,
         tenant_id: &str,
-        decisions: &[Decision],
-        now: DateTime<Utc>,
-    ) -> Result<(HashMap<String, String>, Option<Signed>), Error> {
-        // Read without a lock first: sealing again is common, and waits for nobody.
-        let known = sealed(db, decisions).await?;
-        if known.len() == decisions.len() {
-            return Ok((known, None));
-        }
-        let mut log = Log::lock(db, self, tenant_id, now).await?;
-        let mut known = sealed(db, decisions).await?;
-        let open: Vec<&Decision> =
-            decisions.iter().filter(|one| !known.contains_key(&one.id)).collect();
-        let signed = self.add(db, &mut log, &open, now, &mut known).await?;
-        Ok((known, signed))
-    }
-
-    async fn add(
-        &self,
-        db: &mut Db,
-        log: &mut Log<'_>,
-        open: &[&Decision],
-        now: DateTime<Utc>,
-        packs: &mut HashMap<String, String>,
-    ) -> Result<Option<Signed>, Error> {
-        let mut leaves: Vec<(Vec<u8>, Added)> = Vec::with_capacity(open.len());
-        for decision in open {
-            let leaf = pack::leaf(&Sealing {
-                decision_id: &decision.id,
-                record: &decision.record,
-                kid: &decision.kid,
-                signature: &decision.signature,
-                sealed_at: now,
-                issuer: &self.public_url,
-            })?;
-            let added = log.add(&leaf)?;
-            leaves.push((leaf, added));
+        leaves: Leaves,
+    ) -> Result<(HashMap<String, Row>, Option<Signed>), Error> {
+        let Leaves { mut list, sealed_at } = leaves;
+        let mut log = Log::lock(db, self, tenant_id, sealed_at).await?;
+        // Another may have sealed some of them since they were read.
+        let mut packs =
+            packs::sealed(db, list.iter().map(|leaf| leaf.decision_id.as_str())).await?;
+        list.retain(|leaf| !packs.contains_key(&leaf.decision_id));
+        let mut rows = Vec::with_capacity(list.len());
+        for leaf in list {
+            let index = log.add(&leaf.bytes)?;
+            rows.push(Row {
+                decision_id: leaf.decision_id,
+                origin: log.origin.clone(),
+                log_index: i64::try_from(index).unwrap_or(i64::MAX),
+                body: leaf.bytes,
+                proof: String::new(),
+            });
         }
         if !log.has_grown() {
-            return Ok(None);
+            return Ok((packs, None));
         }
-        let signed = log.sign(db, now).await?;
-        let mut insert = Insert::default();
-        for (decision, (leaf, added)) in open.iter().zip(&leaves) {
-            let proof = log.proof(added.index, &signed.note)?;
-            let place = LogPlace {
-                index: added.index,
-                leaf_hash: digest_text(&added.leaf_hash),
-                origin: log.origin.clone(),
-                proof: proof.clone(),
-            };
-            packs.insert(decision.id.clone(), pack::whole(leaf, place)?);
-            insert.id.push(pack::evidence_id(&decision.id));
-            insert.decision.push(&decision.id);
-            insert.index.push(i64::try_from(added.index).unwrap_or(i64::MAX));
-            insert.body.push(leaf);
-            insert.proof.push(proof);
+        let signed = log.sign(db, sealed_at).await?;
+        for row in &mut rows {
+            row.proof = log.proof(row.log_index, &signed.note)?;
         }
-        insert.run(db, log, now).await?;
-        Ok(Some(signed))
+        packs::insert(db, &log, &rows, sealed_at).await?;
+        packs.extend(rows.into_iter().map(|row| (row.decision_id.clone(), row)));
+        Ok((packs, Some(signed)))
     }
 }
 
-/// New packs, as columns.
-#[derive(Default)]
-struct Insert<'a> {
-    id: Vec<String>,
-    decision: Vec<&'a str>,
-    index: Vec<i64>,
-    body: Vec<&'a [u8]>,
-    proof: Vec<String>,
+/// What is told of a decision, to those who may know of it.
+struct Told {
+    tenant_id: String,
+    pack: Result<String, Refused>,
 }
 
-impl Insert<'_> {
-    async fn run(self, db: &mut Db, log: &Log<'_>, now: DateTime<Utc>) -> QueryResult<usize> {
-        diesel::sql_query(
-            "INSERT INTO evidence_packs \
-             (tenant_id, epoch, origin, sealed_at, id, decision_id, log_index, body, proof) \
-             SELECT $1, $2, $3, $4, p.* FROM UNNEST($5, $6, $7, $8, $9) AS p",
-        )
-        .bind::<Text, _>(log.tenant_id)
-        .bind::<Integer, _>(log.epoch)
-        .bind::<Text, _>(&log.origin)
-        .bind::<Timestamptz, _>(now)
-        .bind::<Array<Text>, _>(self.id)
-        .bind::<Array<Text>, _>(self.decision)
-        .bind::<Array<BigInt>, _>(self.index)
-        .bind::<Array<Bytea>, _>(self.body)
-        .bind::<Array<Text>, _>(self.proof)
-        .execute(db)
-        .await
-    }
-}
-
-/// The packs that there are of these decisions, by decision.
-async fn sealed(db: &mut Db, decisions: &[Decision]) -> Result<HashMap<String, String>, Error> {
-    let ids = decisions.iter().map(|decision| decision.id.as_str());
-    let rows: Vec<(String, Row)> = evidence_packs::table
-        .filter(evidence_packs::decision_id.eq_any(ids))
-        .select((evidence_packs::decision_id, Row::as_select()))
-        .load(db)
-        .await?;
-    rows.into_iter().map(|(id, row)| Ok((id, row.pack()?))).collect()
-}
-
-/// A stored pack: leaf, place, proof.
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = evidence_packs, check_for_backend(diesel::pg::Pg))]
-pub(super) struct Row {
-    body: Vec<u8>,
-    pub(super) origin: String,
-    log_index: i64,
-    proof: String,
-}
-
-impl Row {
-    /// The pack, exactly as it was given out first.
-    pub(super) fn pack(self) -> Result<String, Error> {
-        let index = u64::try_from(self.log_index).unwrap_or_default();
-        let leaf_hash = digest_text(&log::tree::leaf_hash(&self.body));
-        let place = LogPlace { index, leaf_hash, origin: self.origin, proof: self.proof };
-        Ok(pack::whole(&self.body, place)?)
-    }
+fn text(row: Row) -> Result<String, Refused> {
+    row.pack().map_err(|error| Refused::from(&error))
 }

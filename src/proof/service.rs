@@ -1,22 +1,17 @@
 //! The evidence service's operations.
 
-use authority_model::{
-    proto::evidence::{
-        ConsistencyProof, EvidenceDocument, GetCheckpointRequest, GetConsistencyProofRequest,
-        GetEvidenceRequest, GetInclusionProofRequest, LogText, MintReplayProofRequest,
-        SealDecisionRequest, evidence_service_server::EvidenceService,
-    },
-    schema::evidence_packs,
+use authority_model::proto::evidence::{
+    ConsistencyProof, EvidenceDocument, GetCheckpointRequest, GetConsistencyProofRequest,
+    GetEvidenceRequest, GetInclusionProofRequest, LogText, MintReplayProofRequest,
+    SealDecisionRequest, evidence_service_server::EvidenceService,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use tonic::{Request, Response, Status};
 
 use super::{
     Error, Proof,
     log::{self, Head},
-    seal::Row,
+    packs,
 };
 use crate::{
     error::{ErrorCode, Refusal},
@@ -106,7 +101,7 @@ impl Proof {
         let decision_id = decision_of(&asked.entity_id).ok_or_else(missing)?;
         let within = scope.tenant.clone();
         let read = self.0.store.read(scope, async move |db| {
-            let Some(row) = place(db, within.as_deref(), &decision_id).await? else {
+            let Some(row) = packs::one(db, within.as_deref(), &decision_id).await? else {
                 return Ok(None);
             };
             let (origin, pack) = (row.origin.clone(), row.pack()?);
@@ -184,22 +179,6 @@ impl Proof {
         let path = path.iter().map(|hash| STANDARD.encode(hash)).collect();
         Ok(ConsistencyProof { origin: head.origin, from, to, path })
     }
-}
-
-/// A decision's stored pack, where it is sealed.
-pub(super) async fn place(
-    db: &mut Db,
-    within: Option<&str>,
-    decision_id: &str,
-) -> Result<Option<Row>, Error> {
-    let mut query = evidence_packs::table
-        .filter(evidence_packs::decision_id.eq(decision_id))
-        .select(Row::as_select())
-        .into_boxed();
-    if let Some(tenant) = within {
-        query = query.filter(evidence_packs::tenant_id.eq(tenant));
-    }
-    Ok(query.first(db).await.optional()?)
 }
 
 /// A decision with all that it was decided on.

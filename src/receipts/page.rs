@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::read::{self, Read};
 use crate::{
     decision::{Decision, Reason as Code, moment},
-    evidence::digest_text,
+    evidence::{digest_text, pack::evidence_id},
     keys,
     spending::APPROVE,
 };
@@ -156,16 +156,16 @@ impl Receipt {
                 },
                 at: Moment::of(report.at),
             }),
-            decision_id: decision.id,
-            record_digest: digest_text(&keys::sha256(text.as_bytes())),
-            kid: decision.kid,
-            signature: STANDARD.encode(&decision.signature),
             seal: pack.map(|pack| Seal {
-                evidence_id: pack.id,
+                evidence_id: evidence_id(&decision.id),
                 log_origin: pack.origin,
                 log_index: pack.log_index.to_string(),
                 sealed_at: Moment::of(pack.sealed_at),
             }),
+            decision_id: decision.id,
+            record_digest: digest_text(&keys::sha256(text.as_bytes())),
+            kid: decision.kid,
+            signature: STANDARD.encode(&decision.signature),
             record_pieces: text.split_inclusive(',').map(str::to_owned).collect(),
             issuer: issuer.to_owned(),
         })

@@ -48,7 +48,6 @@ pub(super) struct Report {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = evidence_packs, check_for_backend(diesel::pg::Pg))]
 pub(super) struct Pack {
-    pub(super) id: String,
     pub(super) origin: String,
     pub(super) log_index: i64,
     pub(super) sealed_at: DateTime<Utc>,

@@ -10,7 +10,7 @@ use tonic::{
 };
 use tonic_types::StatusExt as _;
 
-use crate::support::TestApp;
+use crate::support::{TestApp, http};
 
 /// A caller with a credential, or none.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ impl Caller {
     pub(crate) fn owner(app: &TestApp) -> Self {
         let base = String::from(app.base_url());
         Self {
-            client: reqwest::Client::builder().build().unwrap(),
+            client: http(),
             channel: Channel::from_shared(base.clone()).unwrap().connect_lazy(),
             base,
             token: Some(String::from(app.owner_token())),

@@ -174,8 +174,10 @@ impl Drop for TestApp {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tests reach only loopback")]
-fn http() -> reqwest::Client {
-    reqwest::Client::new()
+/// A client that leaves a connection before the service would: one that was opened and not used is
+/// closed by it after `first_byte_seconds`, and a request that meets that closing fails.
+pub(crate) fn http() -> reqwest::Client {
+    reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(2)).build().unwrap()
 }
 
 /// REST with one credential.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tonic::{Code, Request, Response, Status, transport::Channel};
 use tonic_types::StatusExt as _;
 
-use crate::support::TestApp;
+use crate::support::{TestApp, http};
 
 /// What one door answered.
 pub(crate) struct Answer {
@@ -74,7 +74,7 @@ impl Doors {
     pub(crate) fn new(app: &TestApp) -> Self {
         let base = String::from(app.base_url());
         Self {
-            client: reqwest::Client::builder().build().unwrap(),
+            client: http(),
             channel: Channel::from_shared(base.clone()).unwrap().connect_lazy(),
             token: String::from(app.owner_token()),
             base,

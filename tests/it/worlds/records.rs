@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::Datelike as _;
 use serde_json::{Map, Value, json};
 
-use crate::support::TestApp;
+use crate::support::{TestApp, http};
 
 /// A kind of record: the word that worlds use, its collection, the key of its answers, and the
 /// members that do not matter (`@` is the local name, `$` begins a reference).
@@ -123,7 +123,7 @@ pub(crate) struct Records {
 
 impl Records {
     pub(crate) fn new(app: &TestApp) -> Self {
-        let client = reqwest::Client::builder().build().unwrap();
+        let client = http();
         let base = format!("{}/api/v1", String::from(app.base_url()));
         Self { client, base, token: String::from(app.owner_token()) }
     }
