@@ -157,6 +157,9 @@ pub struct Written {
     pub facts: Vec<u8>,
 }
 
+/// What a record takes, as a rule: room for it is asked for once.
+const ROOM: usize = 4096;
+
 /// The record's bytes: the same arguments and salts give the same.
 ///
 /// # Errors
@@ -169,7 +172,8 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
         spent: asked.spent,
     };
     let facts = serde_json_canonicalizer::to_vec(&seen)?;
-    let record = serde_json::to_vec(&Record {
+    let mut record = Vec::with_capacity(ROOM);
+    let whole = Record {
         authority_revision: asked.facts.revision(),
         door: asked.door,
         evaluated_at: moment::text(asked.evaluated_at),
@@ -182,7 +186,8 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
         tenant_id: &asked.request.tenant_id,
         valid_until: asked.verdict.valid_until.map(moment::text),
         verdict: recorded_verdict(asked.verdict),
-    })?;
+    };
+    serde_json::to_writer(&mut record, &whole)?;
     let digest = keys::sha256(&record);
     let decision_id = decision_id(asked.evaluated_at, &digest);
     Ok(Written { decision_id, record, digest, context, facts })

@@ -22,6 +22,10 @@ const SETTINGS: &[(&str, &str)] = &[
     ("wal_buffers", "16MB"),
     ("wal_compression", "on"),
     ("max_wal_size", "2GB"),
+    // A new segment of the log is not filled with zeros by the commit that needs it, which would hold
+    // up all others for tens of milliseconds; segments that were used once are kept to be used again.
+    ("wal_init_zero", "off"),
+    ("min_wal_size", "512MB"),
     ("checkpoint_timeout", "15min"),
     // Partitions take locks one by one.
     ("max_locks_per_transaction", "256"),

@@ -14,9 +14,9 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::Client;
+use crate::support::{Client, asking};
 
 /// A folder for a service's data that its unprivileged database can reach too.
 pub(crate) struct Folder(PathBuf);
@@ -127,10 +127,5 @@ fn key_in(line: &str) -> Option<String> {
 
 /// A request that the demonstration tenant permits.
 pub(crate) fn allowed() -> Value {
-    json!({
-        "subject": "svc:agent:acme:invoice-bot",
-        "action": "payment.execute",
-        "purpose": "invoice-settlement",
-        "context": {"amount": 1200, "currency": "EUR", "jurisdiction": "DE"},
-    })
+    asking(1200.0, "DE")
 }

@@ -11,18 +11,9 @@ mod verify;
 use agent_authority::evidence::verify::{Fault, KeySet, Trust, Valid, key_set, verify};
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp};
+use crate::support::{Client, TestApp, asking};
 
 const TENANT: &str = "svc:tenant:acme";
-
-fn asking(amount: f64, jurisdiction: &str) -> Value {
-    json!({
-        "subject": "svc:agent:acme:invoice-bot",
-        "action": "payment.execute",
-        "purpose": "invoice-settlement",
-        "context": {"amount": amount, "currency": "EUR", "jurisdiction": jurisdiction},
-    })
-}
 
 /// The demonstration tenant, and a key that decides and seals.
 async fn sealing() -> (TestApp, Client) {

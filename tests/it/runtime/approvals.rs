@@ -5,8 +5,8 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{asking, demo};
-use crate::support::{Client, TestApp, Wishes};
+use super::demo;
+use crate::support::{Client, TestApp, Wishes, asking};
 
 const TENANT: &str = "svc:tenant:acme";
 
@@ -223,6 +223,87 @@ async fn an_approval_expires() {
     })
     .await
     .unwrap();
+}
+
+/// Given in time and cited too late: the question is held anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_is_no_good_once_it_expired() {
+    let clock = Clock::fixed(Clock::default().now());
+    let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
+    let client = app.client(&app.demo().await.api_key);
+    let id = approval(&held(&client, 25_000.0).await);
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    assert_eq!(act(&ann, &id, "approve", json!({})).await.1["state"], "approved");
+    clock.advance(TimeDelta::hours(25));
+    let (status, late) = client.post("/api/v1/runtime/evaluate", citing(25_000.0, &id)).await;
+    assert_eq!((status, &late["decision"]), (200, &json!("require_approval")), "{late:#}");
+    assert_ne!(late["approval_id"], json!(id));
+}
+
+/// Two people are not enough where one of them must speak for legal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn legal_is_one_of_those_who_approve() {
+    let (app, client, _) = demo().await;
+    let ask = |cited: Option<&str>| {
+        let mut ask = asking(100.0, "DE");
+        ask["action_declaration"] = json!({"reversibility": "reversible"});
+        ask["action_risk_classification"] =
+            json!({"risk_tier": "minimal", "required_oversight_mode": "two_person_with_legal"});
+        if let Some(id) = cited {
+            ask["approval_id"] = json!(id);
+        }
+        ask
+    };
+    let (_, held) = client.post("/api/v1/runtime/evaluate", ask(None)).await;
+    assert_eq!(held["reason_code"], "oversight_required", "{held:#}");
+    let id = approval(&held);
+    let pending = state(&app, &id).await;
+    assert_eq!((&pending["needed"], &pending["roles"]), (&json!(2), &json!(["legal"])));
+    for email in ["ann@example.org", "bob@example.org"] {
+        let approver = app.person(TENANT, "approver", email);
+        let (status, given) = act(&approver, &id, "approve", json!({})).await;
+        assert_eq!((status, &given["state"]), (200, &json!("pending")), "{given:#}");
+    }
+    let (_, early) = client.post("/api/v1/runtime/evaluate", ask(Some(&id))).await;
+    assert_eq!(early["decision"], "require_approval", "{early:#}");
+    let legal = app.person(TENANT, "legal", "lea@example.org");
+    assert_eq!(act(&legal, &id, "approve", json!({})).await.1["state"], "approved");
+    let (_, allowed) = client.post("/api/v1/runtime/evaluate", ask(Some(&id))).await;
+    assert_eq!(allowed["decision"], "allow", "{allowed:#}");
+}
+
+/// An approval is its tenant's own: cited elsewhere it serves nothing and is not spent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_tenants_approval_serves_nothing() {
+    let (app, client, _) = demo().await;
+    let id = approval(&held(&client, 25_000.0).await);
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    assert_eq!(act(&ann, &id, "approve", json!({})).await.1["state"], "approved");
+    let (owner, other) = (app.owner(), "svc:tenant:other");
+    let made = async |path: &str, body: Value, kind: &str| {
+        let (status, made) = owner.post(path, body).await;
+        assert_eq!(status, 201, "{made:#}");
+        made[kind]["id"].as_str().unwrap().to_owned()
+    };
+    made("/api/v1/tenants", json!({"name": "Other", "slug": "other"}), "tenant").await;
+    let principal = |class: &str| json!({"tenant_id": other, "principal_class": class, "name": class, "display_name": class});
+    let boss = made("/api/v1/principals", principal("human"), "principal").await;
+    let bot = made("/api/v1/principals", principal("agent"), "principal").await;
+    let terms = json!({"tenant_id": other, "delegator_id": boss, "delegate_id": bot,
+                       "actions": ["payment.execute"]});
+    made("/api/v1/delegations", terms, "delegation").await;
+    let purpose = json!({"tenant_id": other, "slug": "invoice-settlement", "name": "Invoices"});
+    made("/api/v1/purposes", purpose, "purpose").await;
+    let stranger = app.client(&app.api_key(other, &["runtime:write"]).await);
+    let mut ask = citing(25_000.0, &id);
+    ask["subject"] = json!(bot);
+    ask["action_declaration"] = json!({"reversibility": "reversible"});
+    ask["action_risk_classification"] =
+        json!({"risk_tier": "minimal", "required_oversight_mode": "single_approver"});
+    let (status, answer) = stranger.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
+    assert_ne!(answer["approval_id"], json!(id));
+    assert_eq!(state(&app, &id).await["state"], "approved", "not spent");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,9 +11,9 @@ mod stops;
 mod transports;
 mod watch;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Client, TestApp};
+use crate::support::{Client, TestApp, asking};
 
 /// The demonstration tenant with a caller who holds an API key.
 async fn demo() -> (TestApp, Client, String) {
@@ -21,15 +21,6 @@ async fn demo() -> (TestApp, Client, String) {
     let demo = app.demo().await;
     let client = app.client(&demo.api_key);
     (app, client, demo.delegation_id)
-}
-
-fn asking(amount: f64, jurisdiction: &str) -> Value {
-    json!({
-        "subject": "svc:agent:acme:invoice-bot",
-        "action": "payment.execute",
-        "purpose": "invoice-settlement",
-        "context": {"amount": amount, "currency": "EUR", "jurisdiction": jurisdiction},
-    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

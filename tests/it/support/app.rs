@@ -173,11 +173,20 @@ impl Drop for TestApp {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the tests reach only loopback")]
 /// A client that leaves a connection before the service would: one that was opened and not used is
 /// closed by it after `first_byte_seconds`, and a request that meets that closing fails.
 pub(crate) fn http() -> reqwest::Client {
     reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(2)).build().unwrap()
+}
+
+/// A question of the demonstration tenant: the banner's three are this one's.
+pub(crate) fn asking(amount: f64, jurisdiction: &str) -> Value {
+    json!({
+        "subject": "svc:agent:acme:invoice-bot",
+        "action": "payment.execute",
+        "purpose": "invoice-settlement",
+        "context": {"amount": amount, "currency": "EUR", "jurisdiction": jurisdiction},
+    })
 }
 
 /// REST with one credential.

@@ -3,4 +3,4 @@
 pub(crate) mod app;
 pub(crate) mod database;
 
-pub(crate) use app::{Client, TestApp, Wishes, http};
+pub(crate) use app::{Client, TestApp, Wishes, asking, http};
