@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use super::{Address, Error};
 
-type Pool = deadpool::Pool<AsyncPgConnection>;
+pub(super) type Pool = deadpool::Pool<AsyncPgConnection>;
 /// A connection on loan; it goes back when dropped.
 pub type Pooled = deadpool::Object<AsyncPgConnection>;
 

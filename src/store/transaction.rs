@@ -4,8 +4,10 @@ use diesel::{QueryResult, connection::TransactionManagerStatus};
 use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
 };
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
 
-use super::{Error, Pooled, Store};
+use super::{Error, Pooled, Store, pool::Pool};
 
 /// A connection inside a transaction; diesel-async's queries run on it.
 pub type Db = AsyncPgConnection;
@@ -69,33 +71,41 @@ impl Store {
     {
         let opening = opening(begin, scope)?;
         let pool = if scope.tenant.is_some() { self.tenant.clone() } else { self.system.clone() };
-        let task = tokio::spawn(async move {
-            let db = pool.get().await.map_err(Error::from)?;
-            transaction(db, &opening, work).await
+        let (told, done) = oneshot::channel();
+        let transaction = async move {
+            let mut db = self::begin(pool, opening).await?;
+            let done = work(&mut db).await;
+            let ended = end(db, done.is_ok()).await;
+            done.and_then(|done| ended.map(|()| done).map_err(E::from))
+        };
+        // One type for every transaction: a task of each type would be compiled for each of them.
+        let task: BoxFuture<'static, ()> = Box::pin(async move {
+            let _ = told.send(transaction.await); // the caller may have gone
         });
-        task.await.map_err(|fault| Error::Internal(format!("a transaction crashed: {fault}")))?
+        tokio::spawn(task);
+        let crashed = |_| Error::Internal("a transaction crashed".to_owned());
+        done.await.map_err(crashed)?
     }
 }
 
-async fn transaction<T, E, F>(mut db: Pooled, opening: &str, work: F) -> Result<T, E>
-where
-    for<'c> F:
-        AsyncFnOnce(&'c mut Db) -> Result<T, E> + Work<&'c mut Db, Result<T, E>, Fut: Send> + Send,
-    E: From<Error>,
-{
-    if let Err(fault) = AnsiTransactionManager::begin_transaction_sql(&mut *db, opening).await {
+async fn begin(pool: Pool, opening: String) -> Result<Pooled, Error> {
+    let mut db = pool.get().await.map_err(Error::from)?;
+    if let Err(fault) = AnsiTransactionManager::begin_transaction_sql(&mut *db, &opening).await {
         // It may be half open: not for its next user.
         drop(Pooled::take(db));
-        return Err(Error::from(fault).into());
+        return Err(fault.into());
     }
-    let done = match work(&mut db).await {
-        Ok(done) => commit(&mut db).await.map(|()| done).map_err(|fault| Error::from(fault).into()),
-        Err(refused) => Err(refused),
-    };
-    if done.is_err() && AnsiTransactionManager::rollback_transaction(&mut *db).await.is_err() {
+    Ok(db)
+}
+
+/// Commits what was done; rolls back what was refused, or could not be committed.
+async fn end(mut db: Pooled, is_done: bool) -> Result<(), Error> {
+    let ended = if is_done { commit(&mut db).await } else { Ok(()) };
+    let failed = !is_done || ended.is_err();
+    if failed && AnsiTransactionManager::rollback_transaction(&mut *db).await.is_err() {
         drop(Pooled::take(db));
     }
-    done
+    ended.map_err(Error::from)
 }
 
 /// COMMIT of a transaction in which a statement failed is answered by a quiet ROLLBACK, which
