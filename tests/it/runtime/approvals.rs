@@ -287,8 +287,7 @@ async fn another_tenants_approval_serves_nothing() {
     };
     made("/api/v1/tenants", json!({"name": "Other", "slug": "other"}), "tenant").await;
     let principal = |class: &str| {
-        let mut body =
-            json!({"tenant_id": other, "principal_class": class, "display_name": class});
+        let mut body = json!({"tenant_id": other, "principal_class": class, "display_name": class});
         if class == "agent" {
             body["name"] = json!(class);
         }
@@ -299,7 +298,8 @@ async fn another_tenants_approval_serves_nothing() {
     let terms = json!({"tenant_id": other, "delegator_id": boss, "delegate_id": bot,
                        "actions": ["payment.execute"]});
     made("/api/v1/delegations", terms, "delegation").await;
-    let purpose = json!({"tenant_id": other, "slug": "invoice-settlement", "name": "Invoices"});
+    let purpose = json!({"tenant_id": other, "slug": "invoice-settlement", "name": "Invoices",
+                         "allowed_actions": ["payment.execute"]});
     made("/api/v1/purposes", purpose, "purpose").await;
     let stranger = app.client(&app.api_key(other, &["runtime:write"]).await);
     let mut ask = citing(25_000.0, &id);
