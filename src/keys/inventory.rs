@@ -16,7 +16,7 @@ use super::{
     custody::{Held, TOKENS},
     jwk, random, rotation,
 };
-use crate::store::{self, Db};
+use crate::store::{self, Db, SERVICE};
 
 /// A managed key wants a successor after this.
 pub(super) const ROTATION: TimeDelta = TimeDelta::days(90);
@@ -136,7 +136,7 @@ fn managed_pair(purpose: &str) -> Result<(Algorithm, Pair), Error> {
 
 /// A key that the service makes by itself.
 fn own(algorithm: Algorithm, purpose: &str) -> NewKey {
-    let created_by = "agent-authority".to_owned();
+    let created_by = SERVICE.to_owned();
     NewKey { algorithm, purpose: purpose.to_owned(), notes: None, created_by }
 }
 

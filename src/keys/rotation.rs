@@ -17,12 +17,10 @@ use super::{
     inventory::{self, ROTATION, lock, sql},
     random,
 };
-use crate::store::Db;
+use crate::store::{Db, SERVICE};
 
 /// How long a successor is published before it signs.
 pub(super) const PUBLISHED: TimeDelta = TimeDelta::hours(1);
-/// Whom a rotation names that nobody asked for.
-const WORKER: &str = "agent-authority";
 
 const PENDING: &str = "pending";
 const IN_PROGRESS: &str = "in_progress";
@@ -225,7 +223,7 @@ pub(super) async fn work(db: &mut Db, ring: &KeyRing, now: DateTime<Utc>) -> Res
     };
     for kid in overdue.into_iter().filter(|kid| !concerned(kid)) {
         let reason = Some("its rotation was due".to_owned());
-        let new = NewRotation { kid, due_at: now, reason, created_by: WORKER.to_owned() };
+        let new = NewRotation { kid, due_at: now, reason, created_by: SERVICE.to_owned() };
         schedule(db, new, now).await?;
         steps += 1;
     }

@@ -18,7 +18,7 @@ use crate::{
     identity::{Caller, Standing},
     keys::{self, Purpose},
     spending::{self, Wanted},
-    store::{self, Db, Scope, new_id},
+    store::{self, Db, SERVICE, Scope, new_id},
 };
 
 /// What an API key must hold to have decisions made.
@@ -161,7 +161,7 @@ impl Runtime {
         let mut seen = Facts::new(Arc::clone(gathered));
         let wanted = Wanted::of(request, &seen.gathered, at).map_err(fault)?;
         let Some(wanted) = wanted else { return Ok(seen) };
-        let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: "service".to_owned() };
+        let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: SERVICE.to_owned() };
         let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
         (seen.spent, seen.approval) = self.0.store.read(&scope, read).await?;
         Ok(seen)
