@@ -203,11 +203,17 @@ async fn present_authority_may_ask_for_more_people() {
     assert_eq!(act(&bob, &id, "approve", json!({})).await.1["state"], "approved");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_approval_expires() {
+/// The demonstration tenant, at a time that stands still until it is moved.
+async fn standing_still() -> (Clock, TestApp, Client) {
     let clock = Clock::fixed(Clock::default().now());
     let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
     let client = app.client(&app.demo().await.api_key);
+    (clock, app, client)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_expires() {
+    let (clock, app, client) = standing_still().await;
     let id = approval(&held(&client, 25_000.0).await);
     clock.advance(TimeDelta::hours(25));
     let ann = app.person(TENANT, "approver", "ann@example.org");
@@ -228,9 +234,7 @@ async fn an_approval_expires() {
 /// Given in time and cited too late: the question is held anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_is_no_good_once_it_expired() {
-    let clock = Clock::fixed(Clock::default().now());
-    let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
-    let client = app.client(&app.demo().await.api_key);
+    let (clock, app, client) = standing_still().await;
     let id = approval(&held(&client, 25_000.0).await);
     let ann = app.person(TENANT, "approver", "ann@example.org");
     assert_eq!(act(&ann, &id, "approve", json!({})).await.1["state"], "approved");
