@@ -206,10 +206,10 @@ impl Keys {
     /// once, on others from their next refresh.
     pub async fn revoke(&self, kid: &str, actor: &str) -> Result<SigningKey, Error> {
         let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
-        let kid = kid.to_owned();
+        let (kid, scope) = (kid.to_owned(), Scope { actor: actor.to_owned(), ..Scope::service() });
         let revoked = self
             .store()?
-            .act(&scope(actor), async move |db| inventory::revoke(db, &ring, &kid, now).await)
+            .act(&scope, async move |db| inventory::revoke(db, &ring, &kid, now).await)
             .await?;
         self.refresh().await?;
         Ok(revoked)
@@ -270,11 +270,6 @@ impl Keys {
     fn store(&self) -> Result<&Store, Error> {
         self.0.store.as_ref().ok_or(Error::Ephemeral)
     }
-}
-
-/// These tables belong to no tenant.
-fn scope(actor: &str) -> Scope {
-    Scope { tenant: None, actor: actor.to_owned() }
 }
 
 /// A key of the inventory, opened.
