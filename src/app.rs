@@ -4,29 +4,18 @@ mod database;
 pub mod demo;
 mod directory;
 mod host;
-mod malformed;
 mod serve;
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use authority_model::{
     DESCRIPTORS,
-    proto::{
-        approval::approval_service_server::ApprovalServiceServer,
-        directory::directory_service_server::DirectoryServiceServer,
-        evidence::evidence_service_server::EvidenceServiceServer,
-        keys::{api_key_service_server::ApiKeyServiceServer, key_service_server::KeyServiceServer},
-        runtime::{
-            authority_service_server::AuthorityServiceServer,
-            decision_service_server::DecisionServiceServer,
-            runtime_service_server::RuntimeServiceServer,
-        },
-    },
     rest::ROUTES,
+    service::{self, Service},
 };
 use axum::Router;
 use futures_util::FutureExt;
-use tonic::service::{Routes, RoutesBuilder};
+use tonic::service::Routes;
 
 pub use database::{Database, Error as DatabaseError};
 pub use serve::{Failure, serve, with_app};
@@ -47,8 +36,8 @@ use crate::{
     proof::{Parts as ProofParts, Proof, follow_logs, seal_by_themselves},
     receipts::Receipts,
     registry::{
-        ApiKeys, Approvals, Registry, SigningKeys, add_services, expire_approvals, forget_answers,
-        keep_last_used,
+        ApiKeys, Approvals, Registry, SigningKeys, expire_approvals, forget_answers,
+        keep_last_used, services,
     },
     runtime::{Runtime, Settings as RuntimeSettings},
     spending,
@@ -140,12 +129,6 @@ pub struct App {
     pub health: tonic_health::server::HealthReporter,
 }
 
-macro_rules! limited {
-    ($server:ident, $service:expr) => {
-        $server::new($service).max_decoding_message_size(GRPC_LIMIT)
-    };
-}
-
 impl App {
     /// Builds the rooms over a migrated database.
     pub async fn build(parts: Parts) -> Result<Self, Error> {
@@ -172,18 +155,7 @@ impl App {
             shutdown,
         );
         let (health, health_service) = tonic_health::server::health_reporter();
-        let mut services = Routes::builder();
-        services
-            .add_service(limited!(RuntimeServiceServer, runtime.clone()))
-            .add_service(limited!(DecisionServiceServer, runtime.clone()))
-            .add_service(limited!(AuthorityServiceServer, runtime.clone()))
-            .add_service(limited!(
-                DirectoryServiceServer,
-                directory(&store, &graph, &keys, &runtime)
-            ))
-            .add_service(health_service);
         let registry = registry(&store, &graph, &keys, &clock);
-        add_registry(&mut services, registry, &keys, &graph);
         let proof = Proof::start(ProofParts {
             public_url: config.public_url(),
             folder: config.data_dir.join("logs"),
@@ -192,11 +164,19 @@ impl App {
             keys: keys.clone(),
             graph: Arc::clone(&graph),
         });
-        services.add_service(limited!(EvidenceServiceServer, proof.clone()));
+        let mut ours = registry_services(&registry, &keys, &graph);
+        ours.extend([
+            service::runtime_service(Arc::new(runtime.clone())),
+            service::decision_service(Arc::new(runtime.clone())),
+            service::authority_service(Arc::new(runtime.clone())),
+            service::directory_service(Arc::new(directory(&store, &graph, &keys, &runtime))),
+            service::evidence_service(Arc::new(proof.clone())),
+        ]);
+        let mut grpc = Routes::new(health_service);
         if !config.production() {
-            add_reflection(&mut services)?;
+            grpc = reflected(grpc)?;
         }
-        let grpc = services.routes().prepare();
+        let grpc = routed(grpc, ours).prepare();
         let receipts = Receipts::new(store.clone(), &config.public_url());
         let router = router(grpc, &identity, receipts);
         work(&keys, &identity, &store, &clock);
@@ -220,20 +200,31 @@ fn router(grpc: Routes, identity: &Identity, receipts: Receipts) -> Router {
     let web = grpc
         .into_axum_router()
         .reset_fallback()
-        .layer(tower::util::MapResponseLayer::new(malformed::say_so))
         .layer(tonic_web::GrpcWebLayer::new())
         .layer(authenticated);
     web.merge(receipts.router()).fallback_service(rest)
 }
 
-fn add_registry(services: &mut RoutesBuilder, registry: Registry, keys: &Keys, graph: &Arc<Graph>) {
-    add_services(services, &registry, GRPC_LIMIT);
+fn registry_services(registry: &Registry, keys: &Keys, graph: &Arc<Graph>) -> Vec<Service> {
     let secrets = Arc::new(KeySecrets(keys.clone()));
     let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(graph) };
-    services
-        .add_service(limited!(ApprovalServiceServer, approvals))
-        .add_service(limited!(ApiKeyServiceServer, ApiKeys { registry: registry.clone(), secrets }))
-        .add_service(limited!(KeyServiceServer, SigningKeys(registry)));
+    let api_keys = ApiKeys { registry: registry.clone(), secrets };
+    let mut all = services(registry.clone());
+    all.extend([
+        service::approval_service(Arc::new(approvals)),
+        service::api_key_service(Arc::new(api_keys)),
+        service::key_service(Arc::new(SigningKeys(registry.clone()))),
+    ]);
+    all
+}
+
+fn routed(mut routes: Routes, services: Vec<Service>) -> Routes {
+    let router = routes.axum_router_mut();
+    for service in services {
+        let service = service.limited_to(GRPC_LIMIT);
+        *router = mem::take(router).route_service(&service.path(), service);
+    }
+    routes
 }
 
 fn identity(
@@ -330,14 +321,13 @@ fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys, runtime: &Runtime) 
     Directory::new(checks, move || keys.jwks())
 }
 
-fn add_reflection(services: &mut RoutesBuilder) -> Result<(), Error> {
+fn reflected(routes: Routes) -> Result<Routes, Error> {
     let builder = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    services.add_service(builder().build_v1()?).add_service(builder().build_v1alpha()?);
-    Ok(())
+    Ok(routes.add_service(builder().build_v1()?).add_service(builder().build_v1alpha()?))
 }
 
 /// What goes on beside the calls.

@@ -1,19 +1,24 @@
 //! The ceiling: a tonic service that decodes the same request and answers a constant of the same
 //! shape, on the product's own listener. Nothing with this listener and codec answers faster.
 
-use std::{net::Ipv4Addr, process::Command};
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    net::Ipv4Addr,
+    process::Command,
+};
 
 use agent_authority::transport::{self, Settings};
-use authority_model::proto::runtime::{
-    AuthorizeRequest, AuthorizeResponse, BatchEvaluateRequest, BatchEvaluateResponse,
-    DecisionUpdate, EvaluateRequest, EvaluateResponse, StopConditionEvent, WatchDecisionRequest,
-    WatchStopConditionsRequest,
-    runtime_service_server::{RuntimeService, RuntimeServiceServer},
-};
-use futures_util::stream::Empty;
+use authority_model::proto::runtime::{EvaluateRequest, EvaluateResponse};
+use axum::{Router, body::Body};
 use prost::Message as _;
 use tokio::net::{TcpListener, TcpStream};
-use tonic::{Request, Response, Status, service::Routes};
+use tonic::{
+    Request, Response, Status,
+    server::{Grpc, UnaryService},
+};
+use tonic_prost::ProstCodec;
+use tower::service_fn;
 
 use crate::{
     Fault,
@@ -42,56 +47,33 @@ pub(crate) async fn rows(
 /// Serves until it is ended.
 pub(crate) async fn serve(port: u16) -> Result<(), Fault> {
     let answer = EvaluateResponse::decode(answer().as_slice())?;
-    let routes = Routes::new(RuntimeServiceServer::new(Constant { answer }));
+    let constant = Constant { answer };
+    let evaluate = service_fn(move |call| constant.clone().answer(call));
+    let router = Router::new().route_service("/{service}/Evaluate", evaluate);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let forever = std::future::pending();
-    transport::serve(listener, routes.into_axum_router(), forever, Settings::default()).await?;
+    transport::serve(listener, router, forever, Settings::default()).await?;
     Ok(())
 }
 
+#[derive(Clone)]
 struct Constant {
     answer: EvaluateResponse,
 }
 
-#[tonic::async_trait]
-impl RuntimeService for Constant {
-    async fn evaluate(
-        &self,
-        _: Request<EvaluateRequest>,
-    ) -> Result<Response<EvaluateResponse>, Status> {
-        Ok(Response::new(self.answer.clone()))
+impl Constant {
+    async fn answer(self, call: http::Request<Body>) -> Result<http::Response<Body>, Infallible> {
+        let codec = ProstCodec::<EvaluateResponse, EvaluateRequest>::default();
+        Ok(Grpc::new(codec).unary(self, call).await)
     }
+}
 
-    async fn authorize(
-        &self,
-        _: Request<AuthorizeRequest>,
-    ) -> Result<Response<AuthorizeResponse>, Status> {
-        Err(Status::unimplemented("not measured"))
-    }
+impl UnaryService<EvaluateRequest> for Constant {
+    type Response = EvaluateResponse;
+    type Future = Ready<Result<Response<EvaluateResponse>, Status>>;
 
-    async fn batch_evaluate(
-        &self,
-        _: Request<BatchEvaluateRequest>,
-    ) -> Result<Response<BatchEvaluateResponse>, Status> {
-        Err(Status::unimplemented("not measured"))
-    }
-
-    type WatchDecisionStream = Empty<Result<DecisionUpdate, Status>>;
-
-    async fn watch_decision(
-        &self,
-        _: Request<WatchDecisionRequest>,
-    ) -> Result<Response<Self::WatchDecisionStream>, Status> {
-        Err(Status::unimplemented("not measured"))
-    }
-
-    type WatchStopConditionsStream = Empty<Result<StopConditionEvent, Status>>;
-
-    async fn watch_stop_conditions(
-        &self,
-        _: Request<WatchStopConditionsRequest>,
-    ) -> Result<Response<Self::WatchStopConditionsStream>, Status> {
-        Err(Status::unimplemented("not measured"))
+    fn call(&mut self, _: Request<EvaluateRequest>) -> Self::Future {
+        ready(Ok(Response::new(self.answer.clone())))
     }
 }
 

@@ -4,6 +4,7 @@
 //! - `buf.validate` becomes a `Validate` implementation (rules.rs).
 //! - Requests, responses and records get the small traits that the registry's flow reads them by
 //!   (shapes.rs).
+//! - A service becomes a trait and a function that serves it (services.rs).
 //! - `authority.auth.v1.access` becomes the table of who may call what (access.rs).
 //! - `google.api.http` becomes the REST route table (gateway-rest-build).
 
@@ -12,6 +13,7 @@ mod names;
 mod options;
 mod rows;
 mod rules;
+mod services;
 mod shapes;
 
 use std::{
@@ -51,6 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ours(&pool).map(|m| rules::of(&m) + &shapes::of(&m) + &rows::sql(&m)).collect();
     fs::write(out.join("facts.rs"), facts + &shapes::asked(&pool))?;
     fs::write(out.join("access.rs"), access::rules(&pool))?;
+    fs::write(out.join("services.rs"), services::of(&pool))?;
     let options = gateway_rest_build::Options {
         rest: "authority.rest.v1.rest".to_owned(),
         packages: packages(&pool).into_iter().collect(),
@@ -84,6 +87,7 @@ fn messages(pool: &DescriptorPool, mut files: FileDescriptorSet) -> Result<(), B
     let mut builder = tonic_prost_build::configure()
         .compile_well_known_types(true)
         .emit_rerun_if_changed(false)
+        .build_server(false)
         .include_file("packages.rs");
     for (proto, rust) in names::OWN_TYPES {
         builder = builder.extern_path(format!(".{proto}"), rust);

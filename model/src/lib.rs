@@ -5,6 +5,7 @@ pub mod proto;
 pub mod record;
 pub mod rest;
 pub mod schema;
+pub mod service;
 pub mod validate;
 pub mod wire;
 

@@ -6,8 +6,8 @@ use authority_model::proto::directory::{
     CheckHealthRequest, CheckHealthResponse, CheckReadinessRequest, CheckReadinessResponse,
     DescribeServiceRequest, DescribeServiceResponse, GetJwksRequest, GetJwksResponse,
     GetOpenApiRequest, GetOpenApiResponse, Link, ReadinessCheck, Surface,
-    directory_service_server::DirectoryService,
 };
+use authority_model::service::DirectoryService;
 use futures_util::future::BoxFuture;
 use tonic::{Request, Response, Status};
 

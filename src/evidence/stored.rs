@@ -10,10 +10,9 @@ use std::{
 
 use authority_model::schema::{decisions, fact_blobs, policy_versions};
 use diesel::{QueryResult, prelude::*};
-use diesel_async::RunQueryDsl;
 
 use super::{Salts, Sealed, sealed};
-use crate::{keys, store::Db};
+use crate::{keys, store::Db, store::RunQueryDsl};
 
 /// Policies' texts by the lower-case hex of their SHA-256.
 type Texts = HashMap<String, String>;

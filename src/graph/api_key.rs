@@ -5,11 +5,10 @@ use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 use authority_model::schema::api_keys;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use ipnet::IpNet;
 
 use super::Graph;
-use crate::store::Db;
+use crate::store::{Db, RunQueryDsl};
 
 /// The table of API keys.
 pub(super) const API_KEYS: &str = "api_keys";

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use authority_model::schema::authority_changes;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 
-use crate::store::Db;
+use crate::store::{Db, RunQueryDsl};
 
 /// Most changes that are taken in at once.
 const MOST: i64 = 10_000;

@@ -2,12 +2,11 @@
 
 use authority_model::schema::tenant_revisions;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 
 use super::{Error, Graph};
 use crate::{
     decision::{Gathered, Request},
-    store::{self, Db},
+    store::{self, Db, RunQueryDsl},
 };
 
 /// The tenant's revision as the transaction sees it; 0 before its first record.

@@ -8,7 +8,6 @@ use diesel::{
     ExpressionMethods, Insertable, OptionalExtension, QueryDsl, Queryable, Selectable,
     SelectableHelper, pg::Pg,
 };
-use diesel_async::RunQueryDsl;
 use serde_json::Value;
 
 use super::{
@@ -16,7 +15,7 @@ use super::{
     custody::{Held, TOKENS},
     jwk, random, rotation,
 };
-use crate::store::{self, Db, SERVICE};
+use crate::store::{self, Db, RunQueryDsl, SERVICE};
 
 /// A managed key wants a successor after this.
 pub(super) const ROTATION: TimeDelta = TimeDelta::days(90);

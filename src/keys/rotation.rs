@@ -10,14 +10,13 @@ use diesel::{
     BoolExpressionMethods, ExpressionMethods, Insertable, OptionalExtension, QueryDsl, Queryable,
     Selectable, SelectableHelper, pg::Pg,
 };
-use diesel_async::RunQueryDsl;
 
 use super::{
     Error, KeyRing, SigningKey, Status,
     inventory::{self, ROTATION, lock, sql},
     random,
 };
-use crate::store::{Db, SERVICE};
+use crate::store::{Db, RunQueryDsl, SERVICE};
 
 /// How long a successor is published before it signs.
 pub(super) const PUBLISHED: TimeDelta = TimeDelta::hours(1);

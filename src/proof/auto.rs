@@ -5,10 +5,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use authority_model::schema::tenants;
 use chrono::TimeDelta;
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 
 use super::{Error, Proof, seal::Sealer};
-use crate::store::Scope;
+use crate::store::{RunQueryDsl, Scope};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// How many decisions are sealed together.

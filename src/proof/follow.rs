@@ -5,14 +5,13 @@ use std::{sync::Arc, time::Duration};
 use authority_model::schema::log_heads;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 
 use super::{
     Error, Proof,
     log::{Head, broken, continues, slug},
     seal::Sealer,
 };
-use crate::{evidence::log::note::SignedCheckpoint, store::Scope};
+use crate::{evidence::log::note::SignedCheckpoint, store::RunQueryDsl, store::Scope};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// A head is looked at again for so long: its transaction may have taken a while.

@@ -8,7 +8,6 @@ use diesel::{
     prelude::*,
     sql_types::{BigInt, Text},
 };
-use diesel_async::RunQueryDsl;
 
 use super::{
     Error,
@@ -17,7 +16,7 @@ use super::{
 };
 use crate::{
     evidence::pack::{self, Sealing},
-    store::Scope,
+    store::{RunQueryDsl, Scope},
 };
 
 /// A decision's leaf.

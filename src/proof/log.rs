@@ -9,7 +9,6 @@ use diesel::{
     prelude::*,
     sql_types::{Array, BigInt, Bytea, Integer, SmallInt, Text},
 };
-use diesel_async::RunQueryDsl;
 use serde_json::json;
 
 use super::{Error, seal::Sealer};
@@ -20,7 +19,7 @@ use crate::{
         tree::{self, Frontier, Hash, NodeId},
     },
     keys::Purpose,
-    store::Db,
+    store::{Db, RunQueryDsl},
 };
 
 /// `kind` of the first leaf of an epoch that follows another.

@@ -9,7 +9,6 @@ use diesel::{
     prelude::*,
     sql_types::{Array, BigInt, Bytea, Integer, Text, Timestamptz},
 };
-use diesel_async::RunQueryDsl;
 
 use super::{Error, log::Log};
 use crate::{
@@ -17,7 +16,7 @@ use crate::{
         digest_text, log,
         pack::{self, LogPlace},
     },
-    store::Db,
+    store::{Db, RunQueryDsl},
 };
 
 /// A stored pack.

@@ -8,7 +8,6 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
 
 use super::{Error, Proof, packs, service::stored};
@@ -27,7 +26,7 @@ use crate::{
     graph::Graph,
     keys::{self, Purpose},
     spending::Wanted,
-    store::{self, Db, Scope, new_id},
+    store::{self, Db, RunQueryDsl, Scope, new_id},
 };
 
 /// What deciding again came to.

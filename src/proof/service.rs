@@ -3,8 +3,9 @@
 use authority_model::proto::evidence::{
     ConsistencyProof, EvidenceDocument, GetCheckpointRequest, GetConsistencyProofRequest,
     GetEvidenceRequest, GetInclusionProofRequest, LogText, MintReplayProofRequest,
-    SealDecisionRequest, evidence_service_server::EvidenceService,
+    SealDecisionRequest,
 };
+use authority_model::service::EvidenceService;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use tonic::{Request, Response, Status};
 

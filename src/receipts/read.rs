@@ -6,9 +6,8 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 
-use crate::store::{Error, Scope, Store};
+use crate::store::{Error, RunQueryDsl, Scope, Store};
 
 /// A decision and what belongs to it.
 pub(super) struct Read {

@@ -1,8 +1,9 @@
 //! Workspace membership, found by the pair (principal, workspace).
 
 use authority_model::{
-    proto::registry::{acts_in_service_server::ActsInService, *},
+    proto::registry::*,
     schema::{acts_in, workspaces},
+    service::ActsInService,
 };
 
 use super::{

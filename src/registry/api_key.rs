@@ -6,9 +6,10 @@ use authority_model::{
     proto::keys::{
         ApiKey, CreateApiKeyRequest, CreateApiKeyResponse, GetApiKeyRequest, ListApiKeysRequest,
         ListApiKeysResponse, RevokeApiKeyRequest, RevokeApiKeyResponse, RotateApiKeyRequest,
-        RotateApiKeyResponse, UpdateApiKeyRequest, api_key_service_server::ApiKeyService,
+        RotateApiKeyResponse, UpdateApiKeyRequest,
     },
     schema::{api_keys, tenants},
+    service::ApiKeyService,
     wire::Time,
 };
 use chrono::{DateTime, TimeDelta, Utc};

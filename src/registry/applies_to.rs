@@ -1,8 +1,9 @@
 //! Where policies apply.
 
 use authority_model::{
-    proto::registry::{applies_to_service_server::AppliesToService, *},
+    proto::registry::*,
     schema::{applies_to, policies},
+    service::AppliesToService,
 };
 
 use super::{

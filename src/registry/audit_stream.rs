@@ -1,9 +1,6 @@
 //! Audit streams: where a tenant's audit events are sent. Sealed, never deleted.
 
-use authority_model::{
-    proto::registry::{audit_stream_service_server::AuditStreamService, *},
-    schema::audit_streams,
-};
+use authority_model::{proto::registry::*, schema::audit_streams, service::AuditStreamService};
 
 use super::prelude::*;
 

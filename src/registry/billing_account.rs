@@ -1,8 +1,7 @@
 //! Billing accounts: who pays. Closed, never deleted.
 
 use authority_model::{
-    proto::registry::{billing_account_service_server::BillingAccountService, *},
-    schema::billing_accounts,
+    proto::registry::*, schema::billing_accounts, service::BillingAccountService,
 };
 
 use super::prelude::*;

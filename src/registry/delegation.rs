@@ -4,9 +4,7 @@
 //! below it at once, and the rows below are left as they are.
 
 use authority_model::{
-    proto::delegation::{delegation_service_server::DelegationService, *},
-    schema::delegations,
-    validate::Violation,
+    proto::delegation::*, schema::delegations, service::DelegationService, validate::Violation,
     wire::Time,
 };
 

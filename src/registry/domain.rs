@@ -1,9 +1,6 @@
 //! Domains: internet names that a tenant holds.
 
-use authority_model::{
-    proto::registry::{domain_service_server::DomainService, *},
-    schema::domains,
-};
+use authority_model::{proto::registry::*, schema::domains, service::DomainService};
 
 use super::prelude::*;
 

@@ -1,9 +1,6 @@
 //! External apps: other companies' services, connected.
 
-use authority_model::{
-    proto::registry::{external_app_service_server::ExternalAppService, *},
-    schema::external_apps,
-};
+use authority_model::{proto::registry::*, schema::external_apps, service::ExternalAppService};
 
 use super::prelude::*;
 

@@ -1,8 +1,9 @@
 //! Grants of access to a resource, or to a project.
 
 use authority_model::{
-    proto::registry::{granted_access_to_service_server::GrantedAccessToService, *},
+    proto::registry::*,
     schema::{granted_access_to, projects, resources},
+    service::GrantedAccessToService,
 };
 
 use super::{

@@ -1,9 +1,6 @@
 //! Legal entities: the companies and bodies behind a tenant.
 
-use authority_model::{
-    proto::registry::{legal_entity_service_server::LegalEntityService, *},
-    schema::legal_entities,
-};
+use authority_model::{proto::registry::*, schema::legal_entities, service::LegalEntityService};
 
 use super::prelude::*;
 

@@ -1,8 +1,9 @@
 //! Team membership, found by the pair (team, principal).
 
 use authority_model::{
-    proto::registry::{member_of_service_server::MemberOfService, *},
+    proto::registry::*,
     schema::{member_of, teams},
+    service::MemberOfService,
 };
 
 use super::{

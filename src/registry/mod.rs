@@ -51,7 +51,7 @@ pub use approvals::{Approvals, expire as expire_approvals};
 pub use error::Error;
 pub use flow::{AfterCommit, Registry};
 pub use once::forget_answers;
-pub use services::add_services;
+pub use services::services;
 pub use signing_key::SigningKeys;
 
 /// What every record's file needs.
@@ -61,7 +61,6 @@ mod prelude {
         validate::Violations,
     };
     pub(super) use diesel::{QueryResult, pg::Pg, prelude::*, sql_types::Bool};
-    pub(super) use diesel_async::RunQueryDsl;
     pub(super) use tonic::Request;
 
     pub(super) use super::{
@@ -73,5 +72,9 @@ mod prelude {
         references::{self, Known},
         rules,
     };
-    pub(super) use crate::{error::ErrorCode, identity::admitted, store::Db};
+    pub(super) use crate::{
+        error::ErrorCode,
+        identity::admitted,
+        store::{Db, RunQueryDsl},
+    };
 }

@@ -1,9 +1,6 @@
 //! Models: what agents run on.
 
-use authority_model::{
-    proto::registry::{model_service_server::ModelService, *},
-    schema::models,
-};
+use authority_model::{proto::registry::*, schema::models, service::ModelService};
 
 use super::prelude::*;
 

@@ -14,7 +14,6 @@ use authority_model::{
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use prost::Message;
 use tonic::{Request, Response, metadata::MetadataValue};
 
@@ -24,7 +23,7 @@ use crate::{
     error::{ErrorCode, Refusal},
     identity::{ANSWERS_KEPT, Caller, idempotency_key},
     keys::{self, Keys},
-    store::{self, Db, Scope, Store, Work},
+    store::{self, Db, RunQueryDsl, Scope, Store, Work},
 };
 
 /// How long one is kept that holds a secret.

@@ -1,9 +1,6 @@
 //! Policies: rules in Cedar. Each text is a version that stays; only an activated one is in force.
 
-use authority_model::{
-    proto::registry::{policy_service_server::PolicyService, *},
-    schema::policies,
-};
+use authority_model::{proto::registry::*, schema::policies, service::PolicyService};
 
 use super::{policy_versions, prelude::*};
 

@@ -1,8 +1,9 @@
 //! Principals: people, agents, systems and apps that act.
 
 use authority_model::{
-    proto::registry::{principal_service_server::PrincipalService, *},
+    proto::registry::*,
     schema::{acts_in, delegations, granted_access_to, member_of, principals, uses},
+    service::PrincipalService,
     wire::Time,
 };
 

@@ -1,9 +1,6 @@
 //! Projects: work in one workspace or across several.
 
-use authority_model::{
-    proto::registry::{project_service_server::ProjectService, *},
-    schema::projects,
-};
+use authority_model::{proto::registry::*, schema::projects, service::ProjectService};
 
 use super::prelude::*;
 

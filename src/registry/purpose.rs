@@ -1,9 +1,6 @@
 //! Purposes: what actions may be done for.
 
-use authority_model::{
-    proto::registry::{purpose_service_server::PurposeService, *},
-    schema::purposes,
-};
+use authority_model::{proto::registry::*, schema::purposes, service::PurposeService};
 
 use super::prelude::*;
 

@@ -1,8 +1,9 @@
 //! Quarantines: a part of a tenant's authority is set aside until a person releases it.
 
 use authority_model::{
-    proto::registry::{quarantine_service_server::QuarantineService, *},
+    proto::registry::*,
     schema::{delegations, quarantines},
+    service::QuarantineService,
 };
 
 use super::prelude::*;

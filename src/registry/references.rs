@@ -12,10 +12,9 @@ use authority_model::{
     validate::Violations,
 };
 use diesel::{PgArrayExpressionMethods, QueryResult, dsl::exists, prelude::*};
-use diesel_async::RunQueryDsl;
 
 use super::Error;
-use crate::store::Db;
+use crate::store::{Db, RunQueryDsl};
 
 /// Collects the members of a record that refer to nothing in its tenant.
 pub(super) struct Known<'a> {

@@ -1,9 +1,6 @@
 //! Resources: what actions touch.
 
-use authority_model::{
-    proto::registry::{resource_service_server::ResourceService, *},
-    schema::resources,
-};
+use authority_model::{proto::registry::*, schema::resources, service::ResourceService};
 
 use super::prelude::*;
 

@@ -1,72 +1,40 @@
 //! Every service of the registry, for the router.
 
-use authority_model::proto::{
-    delegation::delegation_service_server::DelegationServiceServer,
-    registry::{
-        acts_in_service_server::ActsInServiceServer,
-        applies_to_service_server::AppliesToServiceServer,
-        audit_stream_service_server::AuditStreamServiceServer,
-        billing_account_service_server::BillingAccountServiceServer,
-        domain_service_server::DomainServiceServer,
-        external_app_service_server::ExternalAppServiceServer,
-        granted_access_to_service_server::GrantedAccessToServiceServer,
-        legal_entity_service_server::LegalEntityServiceServer,
-        member_of_service_server::MemberOfServiceServer, model_service_server::ModelServiceServer,
-        policy_service_server::PolicyServiceServer,
-        principal_service_server::PrincipalServiceServer,
-        project_service_server::ProjectServiceServer, purpose_service_server::PurposeServiceServer,
-        quarantine_service_server::QuarantineServiceServer,
-        resource_service_server::ResourceServiceServer,
-        stop_signal_service_server::StopSignalServiceServer,
-        team_service_server::TeamServiceServer, tenant_service_server::TenantServiceServer,
-        tool_service_server::ToolServiceServer, uses_service_server::UsesServiceServer,
-        workspace_service_server::WorkspaceServiceServer,
-    },
-    states::{
-        state_event_service_server::StateEventServiceServer,
-        state_library_service_server::StateLibraryServiceServer,
-        state_machine_service_server::StateMachineServiceServer,
-    },
-};
-use tonic::service::RoutesBuilder;
+use std::sync::Arc;
+
+use authority_model::service::{self, Service};
 
 use super::Registry;
 
-/// Adds each service of the registry to the router's; none reads a message over `limit` bytes.
-pub fn add_services(routes: &mut RoutesBuilder, registry: &Registry, limit: usize) {
-    macro_rules! add {
-        ($($server:ident),* $(,)?) => {
-            routes$(.add_service(
-                $server::new(registry.clone()).max_decoding_message_size(limit),
-            ))*;
-        };
-    }
-    add!(
-        TenantServiceServer,
-        LegalEntityServiceServer,
-        BillingAccountServiceServer,
-        DomainServiceServer,
-        PolicyServiceServer,
-        WorkspaceServiceServer,
-        ProjectServiceServer,
-        TeamServiceServer,
-        PrincipalServiceServer,
-        ResourceServiceServer,
-        ModelServiceServer,
-        ToolServiceServer,
-        ExternalAppServiceServer,
-        AuditStreamServiceServer,
-        PurposeServiceServer,
-        MemberOfServiceServer,
-        ActsInServiceServer,
-        GrantedAccessToServiceServer,
-        UsesServiceServer,
-        AppliesToServiceServer,
-        DelegationServiceServer,
-        StopSignalServiceServer,
-        QuarantineServiceServer,
-        StateMachineServiceServer,
-        StateLibraryServiceServer,
-        StateEventServiceServer,
-    );
+/// Each service of the registry that needs nothing beside it.
+pub fn services(registry: Registry) -> Vec<Service> {
+    let registry = Arc::new(registry);
+    vec![
+        service::tenant_service(registry.clone()),
+        service::legal_entity_service(registry.clone()),
+        service::billing_account_service(registry.clone()),
+        service::domain_service(registry.clone()),
+        service::policy_service(registry.clone()),
+        service::workspace_service(registry.clone()),
+        service::project_service(registry.clone()),
+        service::team_service(registry.clone()),
+        service::principal_service(registry.clone()),
+        service::resource_service(registry.clone()),
+        service::model_service(registry.clone()),
+        service::tool_service(registry.clone()),
+        service::external_app_service(registry.clone()),
+        service::audit_stream_service(registry.clone()),
+        service::purpose_service(registry.clone()),
+        service::member_of_service(registry.clone()),
+        service::acts_in_service(registry.clone()),
+        service::granted_access_to_service(registry.clone()),
+        service::uses_service(registry.clone()),
+        service::applies_to_service(registry.clone()),
+        service::delegation_service(registry.clone()),
+        service::stop_signal_service(registry.clone()),
+        service::quarantine_service(registry.clone()),
+        service::state_machine_service(registry.clone()),
+        service::state_library_service(registry.clone()),
+        service::state_event_service(registry.clone()),
+    ]
 }

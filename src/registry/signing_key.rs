@@ -5,8 +5,9 @@ use authority_model::{
         CancelKeyRotationRequest, CompleteKeyRotationRequest, CreateKeyRequest, KeyDates,
         KeyRotation, KeyRotationSummary, ListKeyRotationsRequest, ListKeyRotationsResponse,
         ListKeysRequest, ListKeysResponse, RevokeKeyRequest, RevokeKeyResponse,
-        ScheduleKeyRotationRequest, SigningKey, key_service_server::KeyService,
+        ScheduleKeyRotationRequest, SigningKey,
     },
+    service::KeyService,
     wire::Json,
 };
 use chrono::{DateTime, TimeDelta, Utc};

@@ -1,9 +1,6 @@
 //! Stop signals: an agent may do nothing more until a person lifts it.
 
-use authority_model::{
-    proto::registry::{stop_signal_service_server::StopSignalService, *},
-    schema::stop_signals,
-};
+use authority_model::{proto::registry::*, schema::stop_signals, service::StopSignalService};
 
 use super::prelude::*;
 

@@ -1,9 +1,6 @@
 //! Teams: principals that are granted access together.
 
-use authority_model::{
-    proto::registry::{team_service_server::TeamService, *},
-    schema::teams,
-};
+use authority_model::{proto::registry::*, schema::teams, service::TeamService};
 
 use super::prelude::*;
 

@@ -1,9 +1,6 @@
 //! Tenants: the organisations that this installation serves.
 
-use authority_model::{
-    proto::registry::{tenant_service_server::TenantService, *},
-    schema::tenants,
-};
+use authority_model::{proto::registry::*, schema::tenants, service::TenantService};
 
 use super::prelude::*;
 

@@ -1,9 +1,6 @@
 //! Tools: functions that an agent may call, once granted.
 
-use authority_model::{
-    proto::registry::{tool_service_server::ToolService, *},
-    schema::tools,
-};
+use authority_model::{proto::registry::*, schema::tools, service::ToolService};
 
 use super::prelude::*;
 

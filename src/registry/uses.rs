@@ -1,8 +1,9 @@
 //! Capability grants, found by agent, what it uses, and of what kind that is.
 
 use authority_model::{
-    proto::registry::{uses_service_server::UsesService, *},
+    proto::registry::*,
     schema::{principals, uses},
+    service::UsesService,
 };
 
 use super::{

@@ -1,9 +1,6 @@
 //! Workspaces: where principals act.
 
-use authority_model::{
-    proto::registry::{workspace_service_server::WorkspaceService, *},
-    schema::workspaces,
-};
+use authority_model::{proto::registry::*, schema::workspaces, service::WorkspaceService};
 
 use super::prelude::*;
 

@@ -6,8 +6,9 @@ use authority_model::{
     proto::runtime::{
         AdmitPurposeRequest, AdmitPurposeResponse, DecisionRequest, GetAuthorityRequest,
         GetAuthorityResponse, GetEntityRequest, GetEntityResponse, Grant, ListEntityHistoryRequest,
-        ListEntityHistoryResponse, authority_service_server::AuthorityService,
+        ListEntityHistoryResponse,
     },
+    service::AuthorityService,
     wire::Json,
 };
 use serde_json::Value;

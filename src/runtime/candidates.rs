@@ -11,7 +11,6 @@ use authority_model::{
     validate::Violations,
 };
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 
 use super::Runtime;
 use crate::{
@@ -19,6 +18,7 @@ use crate::{
     error::{ErrorCode, Refusal},
     identity::Caller,
     keys, store,
+    store::RunQueryDsl,
 };
 
 /// What the tenant has of the policies that were named.

@@ -6,13 +6,13 @@ use authority_model::{
         ImpactPoliciesRequest, ImpactPoliciesResponse, ListDecisionsRequest, ListDecisionsResponse,
         ListReasonCodesRequest, ListReasonCodesResponse, OutcomeReport, ReasonCode,
         ReportDecisionRequest, ReportDecisionResponse, SimulateDecisionRequest,
-        SimulateDecisionResponse, decision_service_server::DecisionService,
+        SimulateDecisionResponse,
     },
     schema::{approvals, decisions},
+    service::DecisionService,
     wire::Json,
 };
 use diesel::{pg::Pg, prelude::*};
-use diesel_async::RunQueryDsl;
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
@@ -22,6 +22,7 @@ use crate::{
     error::{ErrorCode, Refusal},
     identity::{Caller, admitted, caller, checked, idempotency_key},
     keys, store,
+    store::RunQueryDsl,
 };
 
 #[derive(Queryable, Selectable)]

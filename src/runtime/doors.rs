@@ -5,14 +5,15 @@ use authority_model::{
         AuthorizeRequest, AuthorizeResponse, BatchError, BatchEvaluateRequest,
         BatchEvaluateResponse, BatchProblem, BatchResult, DecisionRequest, DecisionUpdate,
         EvaluateDecisionResponse, EvaluateRequest, EvaluateResponse, StopConditionEvent,
-        WatchDecisionRequest, WatchStopConditionsRequest, runtime_service_server::RuntimeService,
+        WatchDecisionRequest, WatchStopConditionsRequest,
     },
+    service::{Replies, RuntimeService},
     validate::Violations,
 };
 use futures_util::future::join_all;
 use tonic::{Request, Response, Status};
 
-use super::{Runtime, live::Messages};
+use super::Runtime;
 use crate::{
     error::Refusal,
     identity::{Caller, admitted, caller, idempotency_key},
@@ -61,22 +62,15 @@ impl RuntimeService for Runtime {
         Ok(Response::new(BatchEvaluateResponse { results: join_all(results).await }))
     }
 
-    type WatchDecisionStream = Messages<DecisionUpdate>;
-
-    async fn watch_decision(
-        &self,
-        call: Request<WatchDecisionRequest>,
-    ) -> Result<Response<Self::WatchDecisionStream>, Status> {
+    async fn watch_decision(&self, call: Request<WatchDecisionRequest>) -> Replies<DecisionUpdate> {
         let (caller, asked) = admitted(call)?;
         Ok(Response::new(self.updates(caller, asked).await?))
     }
 
-    type WatchStopConditionsStream = Messages<StopConditionEvent>;
-
     async fn watch_stop_conditions(
         &self,
         call: Request<WatchStopConditionsRequest>,
-    ) -> Result<Response<Self::WatchStopConditionsStream>, Status> {
+    ) -> Replies<StopConditionEvent> {
         let (caller, asked) = admitted(call)?;
         Ok(Response::new(self.stop_conditions(caller, asked).await?))
     }

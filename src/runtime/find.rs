@@ -6,10 +6,12 @@ use authority_model::{
     wire::Time,
 };
 use diesel::{pg::Pg, prelude::*};
-use diesel_async::RunQueryDsl;
 
 use super::{Runtime, answer};
-use crate::{decision::Decision, error::Refusal, identity::Caller, keys::page_token, store};
+use crate::{
+    decision::Decision, error::Refusal, identity::Caller, keys::page_token, store,
+    store::RunQueryDsl,
+};
 
 const PAGE: i32 = 100;
 /// A list is not worth keeping others waiting for.

@@ -7,11 +7,12 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value};
 
 use super::Runtime;
-use crate::{decision::moment, error::Refusal, identity::Caller, keys::page_token, store};
+use crate::{
+    decision::moment, error::Refusal, identity::Caller, keys::page_token, store, store::RunQueryDsl,
+};
 
 const PAGE: i32 = 100;
 

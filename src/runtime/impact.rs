@@ -11,7 +11,6 @@ use authority_model::{
     wire::Time,
 };
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use tokio::sync::Semaphore;
 
 use super::{
@@ -28,6 +27,7 @@ use crate::{
     },
     identity::Caller,
     store,
+    store::RunQueryDsl,
 };
 
 const LAST: i32 = 100;

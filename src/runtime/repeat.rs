@@ -8,7 +8,6 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use prost::Message;
 use tonic::{Response, metadata::MetadataValue};
 
@@ -24,7 +23,7 @@ use crate::{
     graph,
     identity::{ANSWERS_KEPT, Caller},
     keys,
-    store::{self, Db, Scope},
+    store::{self, Db, RunQueryDsl, Scope},
 };
 
 const FORGET_EVERY: Duration = Duration::from_secs(3600);

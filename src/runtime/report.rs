@@ -9,7 +9,6 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use prost::Message;
 use tonic::Response;
 
@@ -24,7 +23,7 @@ use crate::{
     evidence::{self, OutcomeReport as Terms, SignedText},
     identity::{ANSWERS_KEPT, Caller},
     keys::{self, Purpose, Signer},
-    store::{self, Db, Scope},
+    store::{self, Db, RunQueryDsl, Scope},
 };
 
 /// The door of reports: its idempotency keys are its own.

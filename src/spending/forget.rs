@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use authority_model::schema::counters;
 use diesel::{dsl::sql, prelude::*, sql_types::Bool};
-use diesel_async::RunQueryDsl;
 
 use crate::{
     clock::Clock,
-    store::{self, Scope, Store},
+    store::{self, RunQueryDsl, Scope, Store},
 };
 
 const EVERY: Duration = Duration::from_secs(3600);

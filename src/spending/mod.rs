@@ -16,7 +16,6 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 use diesel::{QueryResult, prelude::*};
-use diesel_async::RunQueryDsl;
 
 pub use forget::forget;
 
@@ -27,7 +26,7 @@ use crate::{
         levels::ApprovalState,
     },
     keys,
-    store::Db,
+    store::{Db, RunQueryDsl},
 };
 
 /// The word of an act that approves.

@@ -9,12 +9,11 @@ use diesel::{
     sql_types::{BigInt, Bool, Text},
 };
 use diesel_async::{
-    AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
-    async_connection_wrapper::AsyncConnectionWrapper,
+    AsyncPgConnection, SimpleAsyncConnection, async_connection_wrapper::AsyncConnectionWrapper,
 };
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
-use super::{Address, Error, Store};
+use super::{Address, Error, RunQueryDsl, Store};
 
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations");
 

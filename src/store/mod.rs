@@ -8,6 +8,7 @@ mod listen;
 mod migrate;
 mod partitions;
 mod pool;
+mod query;
 mod tls;
 mod transaction;
 
@@ -17,4 +18,5 @@ pub use ids::new_id;
 pub use listen::Heard;
 pub use migrate::{MIGRATIONS, migrate};
 pub use pool::{Limits, Pooled, Store};
+pub use query::{LoadQuery, RunQueryDsl};
 pub use transaction::{Db, SERVICE, Scope, Work};

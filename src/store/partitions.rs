@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use diesel_async::RunQueryDsl;
-
-use super::{Error, Store};
+use super::{Error, RunQueryDsl, Store};
 
 /// Months are made three ahead: a day without this is no harm.
 const EVERY: Duration = Duration::from_secs(24 * 3600);

@@ -1,11 +1,12 @@
 //! Transactions that know for whom they run.
 
+use std::any::Any;
+
 use diesel::{QueryResult, connection::TransactionManagerStatus};
 use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
 };
 use futures_util::future::BoxFuture;
-use tokio::sync::oneshot;
 
 use super::{Error, Pooled, Store, pool::Pool};
 
@@ -35,7 +36,11 @@ impl Store {
     /// Runs `work` in one transaction, which commits when `work` answers `Ok`. It runs to its end
     /// in a task of its own even when the caller goes away: a dropped query would commit all the
     /// same, and block its connection's next user.
-    pub async fn act<T, E, F>(&self, scope: &Scope, work: F) -> Result<T, E>
+    pub fn act<T, E, F>(
+        &self,
+        scope: &Scope,
+        work: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
     where
         for<'c> F: AsyncFnOnce(&'c mut Db) -> Result<T, E>
             + Work<&'c mut Db, Result<T, E>, Fut: Send>
@@ -44,11 +49,15 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        self.run("BEGIN", scope, work).await
+        run(self.transaction("BEGIN", scope), work)
     }
 
     /// The same for `work` that only reads: Postgres refuses it a write.
-    pub async fn read<T, E, F>(&self, scope: &Scope, work: F) -> Result<T, E>
+    pub fn read<T, E, F>(
+        &self,
+        scope: &Scope,
+        work: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
     where
         for<'c> F: AsyncFnOnce(&'c mut Db) -> Result<T, E>
             + Work<&'c mut Db, Result<T, E>, Fut: Send>
@@ -57,35 +66,63 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        self.run("BEGIN READ ONLY", scope, work).await
+        run(self.transaction("BEGIN READ ONLY", scope), work)
     }
 
-    async fn run<T, E, F>(&self, begin: &'static str, scope: &Scope, work: F) -> Result<T, E>
-    where
-        for<'c> F: AsyncFnOnce(&'c mut Db) -> Result<T, E>
-            + Work<&'c mut Db, Result<T, E>, Fut: Send>
-            + Send
-            + 'static,
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-    {
-        let opening = opening(begin, scope)?;
-        let pool = if scope.tenant.is_some() { self.tenant.clone() } else { self.system.clone() };
-        let (told, done) = oneshot::channel();
-        let transaction = async move {
-            let mut db = self::begin(pool, opening).await?;
-            let done = work(&mut db).await;
-            let ended = end(db, done.is_ok()).await;
-            done.and_then(|done| ended.map(|()| done).map_err(E::from))
-        };
-        // One type for every transaction: a task of each type would be compiled for each of them.
-        let task: BoxFuture<'static, ()> = Box::pin(async move {
-            let _ = told.send(transaction.await); // the caller may have gone
-        });
-        tokio::spawn(task);
-        let crashed = |_| Error::Internal("a transaction crashed".to_owned());
-        done.await.map_err(crashed)?
+    fn transaction(&self, begin: &str, scope: &Scope) -> Result<Transaction, Error> {
+        let pool = if scope.tenant.is_some() { &self.tenant } else { &self.system };
+        Ok(Transaction { opening: opening(begin, scope)?, pool: pool.clone() })
     }
+}
+
+/// A transaction that has not begun.
+struct Transaction {
+    opening: String,
+    pool: Pool,
+}
+
+/// What the work came to, whatever its type: a transaction is compiled once, not once for each
+/// place that asks the database.
+struct Done {
+    is_ok: bool,
+    result: Box<dyn Any + Send>,
+}
+
+type AnyWork = Box<dyn for<'c> FnOnce(&'c mut Db) -> BoxFuture<'c, Done> + Send>;
+
+async fn run<T, E, F>(transaction: Result<Transaction, Error>, work: F) -> Result<T, E>
+where
+    for<'c> F: AsyncFnOnce(&'c mut Db) -> Result<T, E>
+        + Work<&'c mut Db, Result<T, E>, Fut: Send>
+        + Send
+        + 'static,
+    T: Send + 'static,
+    E: From<Error> + Send + 'static,
+{
+    let work: AnyWork = Box::new(|db| {
+        let result = work(db);
+        Box::pin(async {
+            let result: Result<T, E> = result.await;
+            Done { is_ok: result.is_ok(), result: Box::new(result) }
+        })
+    });
+    let task = tokio::spawn(transaction?.run(work));
+    let (result, ended) = task.await.map_err(crashed)??;
+    let result: Result<T, E> = *result.downcast().map_err(crashed)?;
+    result.and_then(|done| ended.map(|()| done).map_err(E::from))
+}
+
+impl Transaction {
+    /// What the work answered, and whether it was committed if it was to be.
+    async fn run(self, work: AnyWork) -> Result<(Box<dyn Any + Send>, Result<(), Error>), Error> {
+        let mut db = begin(self.pool, self.opening).await?;
+        let done = work(&mut db).await;
+        Ok((done.result, end(db, done.is_ok).await))
+    }
+}
+
+fn crashed<T>(_: T) -> Error {
+    Error::Internal("a transaction crashed".to_owned())
 }
 
 async fn begin(pool: Pool, opening: String) -> Result<Pooled, Error> {

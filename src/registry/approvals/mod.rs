@@ -11,9 +11,10 @@ mod judge;
 use std::sync::Arc;
 
 use authority_model::{
-    proto::approval::{approval_service_server::ApprovalService, *},
+    proto::approval::*,
     record::{Asks, Named},
     schema::approvals,
+    service::ApprovalService,
     validate::Validate,
     wire::Time,
 };

@@ -4,9 +4,10 @@ use authority_model::{
     proto::states::{
         CreateStateTransitionRequest, DeleteStateEventRequest, GetStateEventRequest,
         ListStateEventsRequest, ListStateEventsResponse, RequestStateTransitionRequest, StateEvent,
-        UpdateStateEventRequest, state_event_service_server::StateEventService,
+        UpdateStateEventRequest,
     },
     schema::state_events,
+    service::StateEventService,
 };
 use tonic::Response;
 

@@ -4,10 +4,7 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use authority_model::{
-    proto::states::{state_library_service_server::StateLibraryService, *},
-    rest,
-    schema::state_library,
-    wire::Json,
+    proto::states::*, rest, schema::state_library, service::StateLibraryService, wire::Json,
 };
 use prost::Message;
 use serde_json::Value;

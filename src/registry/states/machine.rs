@@ -1,9 +1,6 @@
 //! State machines: made, or adopted from the library. One never changes.
 
-use authority_model::{
-    proto::states::{state_machine_service_server::StateMachineService, *},
-    schema::state_machines,
-};
+use authority_model::{proto::states::*, schema::state_machines, service::StateMachineService};
 use tonic::Response;
 
 use super::{

@@ -3,14 +3,14 @@
 use authority_model::{
     proto::runtime::{DecisionUpdate, WatchDecisionRequest},
     schema::decisions,
+    service::Messages,
 };
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use tokio::time::Instant;
 
 use super::{
     super::{Runtime, answer, decisions::readable},
-    Messages, Tells, Watching,
+    Tells, Watching,
     news::{Said, Topic, said},
     told,
 };
@@ -18,7 +18,7 @@ use crate::{
     decision::{Decision, levels::ApprovalState},
     error::{ErrorCode, Refusal},
     identity::Caller,
-    store::{self, Db},
+    store::{self, Db, RunQueryDsl},
 };
 
 impl Runtime {

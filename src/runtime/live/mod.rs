@@ -11,12 +11,12 @@ mod stop;
 
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream, stream::BoxStream};
+use authority_model::service::Messages;
+use futures_util::stream;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
 };
-use tonic::Status;
 
 pub(super) use news::News;
 
@@ -30,9 +30,6 @@ use crate::{
 const SCOPE: &str = "runtime:read";
 /// Past the very end of the graph's freshness, so that who wakes there finds it stale.
 const PAST: Duration = Duration::from_millis(1);
-
-/// A stream's messages, as its door answers them.
-pub(super) type Messages<T> = BoxStream<'static, Result<T, Status>>;
 
 /// Has something to tell, again and again.
 trait Tells: Send + 'static {
@@ -50,7 +47,7 @@ fn told<T: Tells>(teller: T) -> Messages<T::Message> {
             Err(refusal) => Some((Err(refusal.into()), None)),
         }
     };
-    stream::unfold(Some(teller), next).boxed()
+    Box::pin(stream::unfold(Some(teller), next))
 }
 
 /// What ends any stream, whatever it tells: its caller's key, the graph's age, the service's stop.

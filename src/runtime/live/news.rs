@@ -12,7 +12,6 @@ use std::{
 
 use authority_model::schema::{approvals, decision_reports};
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::{
@@ -21,7 +20,7 @@ use tokio::{
 };
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
-use crate::store::{self, Db, Heard, Scope, Store};
+use crate::store::{self, Db, Heard, RunQueryDsl, Scope, Store};
 
 /// The channel that the triggers of approvals and reports notify on.
 const CHANNEL: &str = "decision_news";

@@ -3,21 +3,21 @@
 use authority_model::{
     proto::runtime::{StopConditionEvent, WatchStopConditionsRequest},
     schema::decisions,
+    service::Messages,
 };
 use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
 use tokio::time::Instant;
 
 use super::{
     super::{Runtime, decisions::readable, standing::permitted},
-    Messages, Tells, Watching, told,
+    Tells, Watching, told,
 };
 use crate::{
     decision::{Decision, Reason, Request, StopCondition},
     error::{ErrorCode, Refusal},
     evidence, graph,
     identity::Caller,
-    store::{self, Db},
+    store::{self, Db, RunQueryDsl},
 };
 
 /// Said when the graph has grown too old: what may have fired since is not known here.

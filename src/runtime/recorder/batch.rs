@@ -6,7 +6,7 @@ use std::{
 };
 
 use diesel::QueryResult;
-use diesel_async::{AsyncConnection, RunQueryDsl};
+use diesel_async::AsyncConnection;
 use parking_lot::Mutex;
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    store::{Db, Error, Store},
+    store::{Db, Error, RunQueryDsl, Store},
 };
 
 /// How many facts are remembered as stored; beyond it the memory starts afresh.

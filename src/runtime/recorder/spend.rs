@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
-use diesel_async::RunQueryDsl;
 
 use super::{
     entry::{Entry, Outcome},
@@ -18,7 +17,7 @@ use crate::{
         facts::{CounterKey, Counts},
         verdict::Claims,
     },
-    store::Db,
+    store::{Db, RunQueryDsl},
 };
 
 /// Whose counter it is, and which.

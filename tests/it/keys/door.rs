@@ -11,8 +11,8 @@ use agent_authority::{
 use authority_model::proto::keys::{
     ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
     RevokeApiKeyRequest, RevokeKeyRequest, RotateApiKeyRequest, UpdateApiKeyRequest,
-    api_key_service_server::ApiKeyService, key_service_server::KeyService,
 };
+use authority_model::service::{ApiKeyService, KeyService};
 use authority_model::wire::FieldMask;
 use chrono::{DateTime, TimeDelta};
 use diesel::{

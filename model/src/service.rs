@@ -1,0 +1,170 @@
+//! The services of `../proto`: a trait for what each does, and a function that serves it over gRPC.
+//!
+//! tonic writes a server that is generic over every method's messages: its framing, compiled some
+//! hundred and fifty times, was a quarter of the service's code. Here tonic's framing is compiled
+//! once, over bytes, and only reading and writing a message is particular to its method.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::{Buf, BufMut, Bytes};
+use http::Uri;
+use prost::Message;
+use tokio_stream::{Stream, StreamExt};
+use tonic::{
+    Request, Response, Status,
+    body::Body,
+    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+    codegen::{BoxFuture, Service as Tower, StdError, tokio_stream},
+    server::{Grpc, ServerStreamingService},
+};
+
+include!(concat!(env!("OUT_DIR"), "/services.rs"));
+
+/// What a method with one answer gives.
+pub type Reply<T> = Result<Response<T>, Status>;
+/// What a method with many answers gives.
+pub type Replies<T> = Reply<Messages<T>>;
+/// Messages that follow until the stream ends.
+pub type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// A method's answers in bytes. A method with one answer gives a stream of one: the same on the
+/// wire, and one kind of method to serve.
+type Answers = BoxFuture<Response<Messages<Bytes>>, Status>;
+/// Calls the method of that name, if there is one.
+type Call = dyn Fn(&str, Request<Bytes>) -> Option<Answers> + Send + Sync;
+
+/// A gRPC service, to be routed under [`Service::path`].
+#[derive(Clone)]
+pub struct Service {
+    name: &'static str,
+    call: Arc<Call>,
+    /// The largest request that is read, in bytes.
+    limit: usize,
+}
+
+impl Service {
+    fn new(
+        name: &'static str,
+        call: impl Fn(&str, Request<Bytes>) -> Option<Answers> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, call: Arc::new(call), limit: 4 << 20 }
+    }
+
+    /// Reads no request over `limit` bytes: `OUT_OF_RANGE`, as tonic has it. 4 MiB unless told.
+    #[must_use]
+    pub fn limited_to(self, limit: usize) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Where a router finds it: `/authority.registry.v1.ToolService/{*method}`.
+    pub fn path(&self) -> String {
+        format!("/{}/{{*method}}", self.name)
+    }
+}
+
+impl<B> Tower<http::Request<B>> for Service
+where
+    B: tonic::codegen::Body + Send + 'static,
+    B::Error: Into<StdError> + Send,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Infallible>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let limit = self.limit;
+        let method = Method { call: Arc::clone(&self.call), uri: request.uri().clone() };
+        Box::pin(async move {
+            let mut grpc = Grpc::new(Whole).max_decoding_message_size(limit);
+            Ok(grpc.server_streaming(method, request).await)
+        })
+    }
+}
+
+/// The method that a request's path names.
+struct Method {
+    call: Arc<Call>,
+    uri: Uri,
+}
+
+impl ServerStreamingService<Bytes> for Method {
+    type Response = Bytes;
+    type ResponseStream = Messages<Bytes>;
+    type Future = Answers;
+
+    fn call(&mut self, request: Request<Bytes>) -> Answers {
+        let name = self.uri.path().rsplit('/').next().unwrap_or_default();
+        let unknown = || Box::pin(async { Err(Status::unimplemented("no such method")) }) as _;
+        (self.call)(name, request).unwrap_or_else(unknown)
+    }
+}
+
+/// Messages as they are, neither read nor written.
+struct Whole;
+
+impl Codec for Whole {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Whole {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for Whole {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
+    }
+}
+
+/// A message that is no protobuf is the caller's fault, which tonic's own codec calls internal.
+fn read<T: Message + Default>(request: Request<Bytes>) -> Result<Request<T>, Status> {
+    let (metadata, extensions, bytes) = request.into_parts();
+    match T::decode(bytes) {
+        Ok(message) => Ok(Request::from_parts(metadata, extensions, message)),
+        Err(error) => {
+            Err(Status::invalid_argument(format!("failed to decode Protobuf message: {error}")))
+        }
+    }
+}
+
+fn one<T: Message>(reply: Reply<T>) -> Replies<Bytes> {
+    Ok(reply?.map(|message| Box::pin(tokio_stream::once(Ok(written(&message)))) as _))
+}
+
+fn many<T: Message + 'static>(replies: Replies<T>) -> Replies<Bytes> {
+    let written = |next: Result<T, Status>| next.map(|message| written(&message));
+    Ok(replies?.map(|messages| Box::pin(messages.map(written)) as _))
+}
+
+fn written(message: &impl Message) -> Bytes {
+    message.encode_to_vec().into()
+}
