@@ -1,5 +1,5 @@
-//! Writes the OpenAPI document from the descriptors that the model crate compiled, and rebuilds
-//! when a migration comes or changes (they are part of the binary).
+//! Writes the OpenAPI document from the descriptors that the model crate compiled, and the list of
+//! the state library.
 
 use std::{env, fs, path::PathBuf};
 
@@ -15,7 +15,6 @@ const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, sa
 #[expect(clippy::disallowed_methods, reason = "cargo speaks to a build script by the environment")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=migrations");
     let descriptors = env::var("DEP_AUTHORITY_MODEL_DESCRIPTORS")?;
     println!("cargo::rerun-if-changed={descriptors}");
     let pool = DescriptorPool::decode(fs::read(descriptors)?.as_slice())?;

@@ -6,7 +6,7 @@ mod directory;
 mod host;
 mod serve;
 
-use std::{mem, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use authority_model::{
     DESCRIPTORS,
@@ -218,13 +218,11 @@ fn registry_services(registry: &Registry, keys: &Keys, graph: &Arc<Graph>) -> Ve
     all
 }
 
-fn routed(mut routes: Routes, services: Vec<Service>) -> Routes {
-    let router = routes.axum_router_mut();
-    for service in services {
-        let service = service.limited_to(GRPC_LIMIT);
-        *router = mem::take(router).route_service(&service.path(), service);
-    }
-    routes
+fn routed(routes: Routes, services: Vec<Service>) -> Routes {
+    let services = services.into_iter().map(|service| service.limited_to(GRPC_LIMIT));
+    let router = routes.into_axum_router();
+    let add = |router: Router, service: Service| router.route_service(&service.path(), service);
+    services.fold(router, add).into()
 }
 
 fn identity(

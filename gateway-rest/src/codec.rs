@@ -6,10 +6,11 @@ use tonic::{
     codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
+/// A codec that neither reads nor writes messages.
 #[derive(Clone, Copy)]
-pub(crate) struct Raw {
-    /// Of the request: its buffer is made to measure.
-    pub(crate) length: usize,
+pub struct Raw {
+    /// Of the message that is sent, in bytes: its buffer is made to measure, and grows if it must.
+    pub length: usize,
 }
 
 /// tonic's own default, above which a stream's buffer is sent.

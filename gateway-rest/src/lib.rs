@@ -24,6 +24,7 @@ use axum::Router;
 use bytes::Bytes;
 use tonic::client::GrpcService;
 
+pub use codec::Raw;
 pub use fault::{Fault, Problem, reason};
 pub use gateway::{Call, Gateway};
 pub use host::{Host, google_rpc_status};

@@ -11,7 +11,7 @@
 --   CALL partition_by_time('decisions', 'svc:decision:');  -- ranges of a time-ordered id
 --   CALL guard('record_versions');               -- row-level security alone; rights are yours
 --
--- The roles (src/store/roles.sql makes them, for the whole cluster):
+-- The roles (engine/src/store/roles.sql makes them, for the whole cluster):
 --   authority_tenant    sees the rows of one tenant, the setting `authority.tenant`
 --   authority_system    sees all tenants: the graph's tail, workers, the owner's lists
 --   authority_recorder  writes decisions and what belongs to them for many tenants at once

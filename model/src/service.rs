@@ -11,14 +11,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::{Buf, BufMut, Bytes};
+use bytes::Bytes;
+use gateway_rest::Raw;
 use http::Uri;
 use prost::Message;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{
     Request, Response, Status,
     body::Body,
-    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
     codegen::{BoxFuture, Service as Tower, StdError, tokio_stream},
     server::{Grpc, ServerStreamingService},
 };
@@ -37,6 +37,9 @@ pub type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 type Answers = BoxFuture<Response<Messages<Bytes>>, Status>;
 /// Calls the method of that name, if there is one.
 type Call = dyn Fn(&str, Request<Bytes>) -> Option<Answers> + Send + Sync;
+
+/// What most answers fit in, in bytes; larger ones grow their buffer.
+const ANSWER: usize = 2 << 10;
 
 /// A gRPC service, to be routed under [`Service::path`].
 #[derive(Clone)]
@@ -84,7 +87,7 @@ where
         let limit = self.limit;
         let method = Method { call: Arc::clone(&self.call), uri: request.uri().clone() };
         Box::pin(async move {
-            let mut grpc = Grpc::new(Whole).max_decoding_message_size(limit);
+            let mut grpc = Grpc::new(Raw { length: ANSWER }).max_decoding_message_size(limit);
             Ok(grpc.server_streaming(method, request).await)
         })
     }
@@ -105,43 +108,6 @@ impl ServerStreamingService<Bytes> for Method {
         let name = self.uri.path().rsplit('/').next().unwrap_or_default();
         let unknown = || Box::pin(async { Err(Status::unimplemented("no such method")) }) as _;
         (self.call)(name, request).unwrap_or_else(unknown)
-    }
-}
-
-/// Messages as they are, neither read nor written.
-struct Whole;
-
-impl Codec for Whole {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Whole {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for Whole {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
     }
 }
 

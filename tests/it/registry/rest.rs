@@ -10,7 +10,7 @@ use agent_authority::{
     error::ErrorCode,
     identity::{Caller, Standing},
     keys::Keys,
-    registry::{Registry, add_services},
+    registry::{Registry, services},
 };
 use authority_model::rest::ROUTES;
 use axum::{Router, body::Body};
@@ -62,9 +62,10 @@ impl App {
                 Box::pin(async {})
             }),
         };
-        let mut services = Routes::builder();
-        add_services(&mut services, &registry, 1 << 20);
-        let router = gateway_rest::router(ROUTES, services.routes().prepare(), TestHost);
+        let services = services(registry).into_iter();
+        let grpc = services
+            .fold(Router::new(), |router, service| router.route_service(&service.path(), service));
+        let router = gateway_rest::router(ROUTES, Routes::from(grpc).prepare(), TestHost);
         Self { database, caught_up, router }
     }
 

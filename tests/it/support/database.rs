@@ -194,7 +194,7 @@ fn migrations() -> u64 {
     let mut files: Vec<_> = fs::read_dir(root.join("migrations"))
         .unwrap()
         .map(|folder| folder.unwrap().path().join("up.sql"))
-        .chain([root.join("src/store/roles.sql")])
+        .chain([root.join("engine/src/store/roles.sql")])
         .collect();
     files.sort();
     let mut hash = DefaultHasher::new();

@@ -15,7 +15,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
 use super::{Address, Error, RunQueryDsl, Store};
 
-pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations");
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations");
 
 /// The advisory lock of whoever migrates.
 const LOCK: i64 = 4_157_000;
