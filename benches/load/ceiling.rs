@@ -10,11 +10,12 @@ use std::{
 
 use agent_authority::transport::{self, Settings};
 use authority_model::proto::runtime::{EvaluateRequest, EvaluateResponse};
-use axum::{Router, body::Body};
+use axum::Router;
 use prost::Message as _;
 use tokio::net::{TcpListener, TcpStream};
 use tonic::{
     Request, Response, Status,
+    body::Body,
     server::{Grpc, UnaryService},
 };
 use tonic_prost::ProstCodec;
@@ -62,7 +63,10 @@ struct Constant {
 }
 
 impl Constant {
-    async fn answer(self, call: http::Request<Body>) -> Result<http::Response<Body>, Infallible> {
+    async fn answer(
+        self,
+        call: http::Request<axum::body::Body>,
+    ) -> Result<http::Response<Body>, Infallible> {
         let codec = ProstCodec::<EvaluateResponse, EvaluateRequest>::default();
         Ok(Grpc::new(codec).unary(self, call).await)
     }
