@@ -105,7 +105,8 @@ impl ServerStreamingService<Bytes> for Method {
     type Future = Answers;
 
     fn call(&mut self, request: Request<Bytes>) -> Answers {
-        let name = self.uri.path().rsplit('/').next().unwrap_or_default();
+        // All that follows the service: what was admitted is what is called.
+        let name = self.uri.path().splitn(3, '/').nth(2).unwrap_or_default();
         let unknown = || Box::pin(async { Err(Status::unimplemented("no such method")) }) as _;
         (self.call)(name, request).unwrap_or_else(unknown)
     }
@@ -133,4 +134,32 @@ fn many<T: Message + 'static>(replies: Replies<T>) -> Replies<Bytes> {
 
 fn written(message: &impl Message) -> Bytes {
     message.encode_to_vec().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn a_method_is_named_by_all_of_the_path() {
+        for (path, named) in [
+            ("/a.v1.B/Delete", "Delete"),
+            ("/a.v1.B/Get/Delete", "Get/Delete"),
+            ("/a.v1.B/Delete/", "Delete/"),
+            ("/a.v1.B//Delete", "/Delete"),
+            ("/a.v1.B", ""),
+        ] {
+            let asked = Arc::new(Mutex::new(String::new()));
+            let heard = Arc::clone(&asked);
+            let call: Arc<Call> = Arc::new(move |name, _| {
+                name.clone_into(&mut heard.lock().unwrap());
+                None
+            });
+            let mut method = Method { call, uri: Uri::from_static(path) };
+            drop(method.call(Request::new(Bytes::new())));
+            assert_eq!(*asked.lock().unwrap(), named, "{path}");
+        }
+    }
 }

@@ -52,7 +52,7 @@ impl Database {
 
     /// Leaves the database; one of our own is stopped when nobody else uses it.
     pub async fn close(self) {
-        drop(self.store);
+        self.store.close();
         if let Some(server) = self.embedded
             && let Err(error) = server.stop().await
         {

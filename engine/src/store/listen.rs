@@ -23,8 +23,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Store {
-    /// Listens until the stream is dropped. It never ends by itself; a poll beside it is wise,
-    /// since a silent network keeps a dead connection for half a minute.
+    /// Listens until the stream is dropped or the store closed. It never ends by itself; a poll
+    /// beside it is wise, since a silent network keeps a dead connection for half a minute.
     pub fn listen(&self, channel: &'static str) -> ReceiverStream<Heard> {
         let (heard, stream) = mpsc::channel(64);
         let store = self.clone();
@@ -41,13 +41,20 @@ impl Store {
 async fn keep_listening(store: &Store, channel: &str, heard: &mpsc::Sender<Heard>) {
     let mut pause = FIRST_PAUSE;
     loop {
-        match connect(store, channel).await {
+        let lost = match connect(store, channel).await {
             Ok(mut db) => {
                 pause = FIRST_PAUSE;
                 follow(&mut db, heard).await;
-                tracing::warn!(channel, "the listening connection was lost");
+                None
             }
-            Err(fault) => tracing::warn!(channel, %fault, "cannot listen; trying again"),
+            Err(fault) => Some(fault),
+        };
+        if store.is_closed() {
+            return;
+        }
+        match lost {
+            None => tracing::warn!(channel, "the listening connection was lost"),
+            Some(fault) => tracing::warn!(channel, %fault, "cannot listen; trying again"),
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);

@@ -73,6 +73,17 @@ impl Store {
         })
     }
 
+    /// From now on nobody is given a connection, and nothing listens: the service stops.
+    pub fn close(&self) {
+        for pool in [&self.tenant, &self.system, &self.recorder, &self.tail] {
+            pool.close();
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.tail.is_closed()
+    }
+
     /// A connection as `authority_recorder`, which writes decisions for many tenants at once.
     pub async fn recorder(&self) -> Result<Pooled, Error> {
         Ok(self.recorder.get().await?)
