@@ -20,8 +20,6 @@ const BUSY: Duration = Duration::from_millis(200);
 const IDLE: Duration = Duration::from_secs(2);
 /// In bytes: what is smaller holds up nobody.
 const SMALLEST: u64 = 1 << 20;
-/// Databases below this number are Postgres's own.
-const FIRST_OF_USERS: u32 = 16384;
 
 pub(super) struct WriteOut {
     databases: PathBuf,
@@ -50,12 +48,8 @@ impl WriteOut {
     fn written(&self) -> io::Result<Vec<(PathBuf, SystemTime)>> {
         let mut written = Vec::new();
         for database in fs::read_dir(&self.databases)? {
-            let database = database?;
-            let number = database.file_name().to_str().and_then(|name| name.parse().ok());
-            if number.is_some_and(|number: u32| number >= FIRST_OF_USERS) {
-                let files = fs::read_dir(database.path())?;
-                written.extend(files.filter_map(|file| self.newly_written(&file.ok()?)));
-            }
+            let files = fs::read_dir(database?.path())?;
+            written.extend(files.filter_map(|file| self.newly_written(&file.ok()?)));
         }
         Ok(written)
     }
@@ -81,14 +75,12 @@ mod tests {
     #[test]
     fn large_files_are_put_on_disk_when_they_were_written_to() {
         let data = tempfile::tempdir().unwrap();
-        for (database, file, length) in
-            [("1", "2600", SMALLEST), ("16400", "small", 8192), ("16400", "large", SMALLEST)]
-        {
-            let folder = data.path().join("base").join(database);
-            fs::create_dir_all(&folder).unwrap();
+        let folder = data.path().join("base/13573");
+        fs::create_dir_all(&folder).unwrap();
+        for (file, length) in [("small", 8192), ("large", SMALLEST)] {
             File::create(folder.join(file)).unwrap().set_len(length).unwrap();
         }
-        let large = data.path().join("base/16400/large");
+        let large = folder.join("large");
         let mut out = WriteOut::new(data.path());
         let names = |out: &WriteOut| -> Vec<_> {
             out.written().unwrap().into_iter().map(|(path, _)| path).collect()
