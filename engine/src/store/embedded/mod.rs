@@ -10,6 +10,7 @@ mod launch;
 mod place;
 mod process;
 mod programs;
+#[cfg(target_os = "linux")]
 mod write_out;
 
 use std::{
@@ -25,7 +26,7 @@ use nix::unistd::Pid;
 use parking_lot::Mutex;
 
 pub use self::error::Error;
-use self::{place::Place, write_out::WriteOut};
+use self::place::Place;
 
 /// The bootstrap superuser: owns the database and runs its migrations.
 pub const OWNER: &str = "postgres";
@@ -129,10 +130,8 @@ impl Embedded {
     /// From now on starts the server again whenever it died, and has its tables put on disk little
     /// by little, until we leave. For a service; what only looks in is gone before that matters.
     pub fn watch(&self) {
-        // Elsewhere `sync_data` empties the disk's own cache, which takes longer than it saves.
-        if cfg!(target_os = "linux") {
-            self.write_out();
-        }
+        #[cfg(target_os = "linux")]
+        self.write_out();
         let server = Arc::downgrade(&self.0);
         tokio::spawn(async move {
             loop {
@@ -149,9 +148,10 @@ impl Embedded {
     }
 
     /// On a thread of its own: it waits for the disk.
+    #[cfg(target_os = "linux")]
     fn write_out(&self) {
         let server = Arc::downgrade(&self.0);
-        let mut out = WriteOut::new(&self.0.place.data());
+        let mut out = write_out::WriteOut::new(&self.0.place.data());
         thread::spawn(move || {
             while server.upgrade().is_some_and(|server| server.held.lock().users.is_some()) {
                 thread::sleep(out.look());

@@ -1,97 +1,143 @@
-//! Has what the server wrote to its tables put on disk a little at a time.
+//! Has what the server adds to its tables put on disk a little at a time.
 //!
-//! Postgres writes a new page of a table when it adds it, long before its own flushing looks at it
-//! (15 and before, and later versions for single pages). Linux leaves such pages in memory for 30
-//! seconds and then writes all of them at once: at 5,000 decisions a second some 400 MB, behind
-//! which every commit waits 100 to 400 ms. Written every so often they are a few megabytes, behind
-//! which nobody waits.
+//! Postgres writes a new page, still empty, when it adds it to a table, long before its own
+//! flushing looks at it (15 and before, and later versions for single pages). Linux leaves such
+//! pages in memory for 30 seconds and then writes all of them at once: at 5,000 decisions a second
+//! some 400 MB, behind which every commit waits 100 to 400 ms. Written every so often they are a
+//! few megabytes, behind which nobody waits.
+//!
+//! The kernel is asked by advice, not by a sync: an error of the disk that our sync was told of
+//! would be kept from Postgres, which would then take a page for stored that is not. What the
+//! advice drops from the kernel's cache are empty pages whose contents Postgres holds.
 
 use std::{
     collections::HashMap,
-    fs::{self, DirEntry, File},
+    fs::{self, File},
     io,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
-/// Between two looks, while something is written.
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+
+/// Between two looks, while something is added.
 const BUSY: Duration = Duration::from_millis(200);
 /// While nothing is. Well below the kernel's 30 s.
 const IDLE: Duration = Duration::from_secs(2);
-/// In bytes: what is smaller holds up nobody.
-const SMALLEST: u64 = 1 << 20;
+/// In bytes, for each file: what is less holds up nobody.
+const STEP: u64 = 256 << 10;
 
 pub(super) struct WriteOut {
     databases: PathBuf,
-    /// When each large file was last written to, as far as we have put it on disk.
-    seen: HashMap<PathBuf, SystemTime>,
+    /// Up to where each file was put on disk, in bytes.
+    done: HashMap<PathBuf, u64>,
+}
+
+/// The part of a file that was added.
+#[derive(Debug, PartialEq, Eq)]
+struct Added {
+    path: PathBuf,
+    from: u64,
+    to: u64,
 }
 
 impl WriteOut {
-    /// Of the server whose data folder this is.
+    /// Of the server whose data folder this is. What it holds now was written long ago.
     pub(super) fn new(data: &Path) -> Self {
-        Self { databases: data.join("base"), seen: HashMap::new() }
+        let mut out = Self { databases: data.join("base"), done: HashMap::new() };
+        out.added(0);
+        out
     }
 
-    /// Puts on disk what was written since the last look; says when to look again. What cannot be
-    /// read now is left to the kernel: Postgres itself sees to what a checkpoint needs.
+    /// Has put on disk what was added since the last look; says when to look again. What cannot be
+    /// opened now is left to the kernel.
     pub(super) fn look(&mut self) -> Duration {
-        let written = self.written().unwrap_or_default();
-        for (path, _) in &written {
-            let _ = File::open(path).and_then(|file| file.sync_data());
+        let added = self.added(STEP);
+        for Added { path, from, to } in &added {
+            let _ = put_on_disk(path, *from, *to);
         }
-        let pause = if written.is_empty() { IDLE } else { BUSY };
-        self.seen.extend(written);
-        pause
+        if added.is_empty() { IDLE } else { BUSY }
     }
 
-    fn written(&self) -> io::Result<Vec<(PathBuf, SystemTime)>> {
-        let mut written = Vec::new();
-        for database in fs::read_dir(&self.databases)? {
-            let files = fs::read_dir(database?.path())?;
-            written.extend(files.filter_map(|file| self.newly_written(&file.ok()?)));
+    /// What each file grew by, if that is so much. A file that is gone is forgotten.
+    fn added(&mut self, least: u64) -> Vec<Added> {
+        let mut before = std::mem::take(&mut self.done);
+        let mut added = Vec::new();
+        for (path, length) in files(&self.databases) {
+            // A file that was cut grows again from where it was cut.
+            let from = before.remove(&path).unwrap_or_default().min(length);
+            let is_enough = length - from >= least;
+            self.done.insert(path.clone(), if is_enough { length } else { from });
+            if is_enough {
+                added.push(Added { path, from, to: length });
+            }
         }
-        Ok(written)
+        added
     }
+}
 
-    /// The file, if it is large and was written to since we saw it. It may be gone meanwhile.
-    fn newly_written(&self, file: &DirEntry) -> Option<(PathBuf, SystemTime)> {
-        let metadata = file.metadata().ok()?;
-        let modified = metadata.modified().ok()?;
-        let path = file.path();
-        let is_new = metadata.is_file()
-            && metadata.len() >= SMALLEST
-            && self.seen.get(&path).is_none_or(|seen| *seen != modified);
-        is_new.then_some((path, modified))
-    }
+/// The files of every database, with their lengths. One that goes meanwhile is passed over.
+fn files(databases: &Path) -> impl Iterator<Item = (PathBuf, u64)> {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    entries(databases).flat_map(move |database| entries(&database.path())).filter_map(|file| {
+        let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some((file.path(), metadata.len()))
+    })
+}
+
+fn put_on_disk(path: &Path, from: u64, to: u64) -> io::Result<()> {
+    let offset = |bytes: u64| bytes.try_into().map_err(io::Error::other);
+    let file = File::open(path)?;
+    // On Linux this begins to write what is dirty, and drops what is written.
+    let advice = PosixFadviseAdvice::POSIX_FADV_DONTNEED;
+    Ok(posix_fadvise(&file, offset(from)?, offset(to - from)?, advice)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     #[test]
-    fn large_files_are_put_on_disk_when_they_were_written_to() {
+    fn what_files_grew_by_is_put_on_disk() {
         let data = tempfile::tempdir().unwrap();
         let folder = data.path().join("base/13573");
         fs::create_dir_all(&folder).unwrap();
-        for (file, length) in [("small", 8192), ("large", SMALLEST)] {
-            File::create(folder.join(file)).unwrap().set_len(length).unwrap();
-        }
-        let large = folder.join("large");
-        let mut out = WriteOut::new(data.path());
-        let names = |out: &WriteOut| -> Vec<_> {
-            out.written().unwrap().into_iter().map(|(path, _)| path).collect()
+        let set = |file: &str, length| {
+            let file = File::options().create(true).append(true).open(folder.join(file)).unwrap();
+            file.set_len(length).unwrap();
         };
-        assert_eq!(names(&out), std::slice::from_ref(&large));
-        assert_eq!((out.look(), out.look()), (BUSY, IDLE));
+        set("old", 8 * STEP);
+        let mut out = WriteOut::new(data.path());
+        assert_eq!(out.look(), IDLE, "what was there is no news");
 
-        let mut file = fs::OpenOptions::new().append(true).open(&large).unwrap();
-        file.write_all(b"page").unwrap();
-        file.set_modified(out.seen[&large] + BUSY).unwrap();
-        assert_eq!(names(&out), [large]);
+        set("old", 10 * STEP);
+        set("new", STEP);
+        set("small", STEP - 1);
+        let mut added = out.added(STEP);
+        added.sort_by_key(|added| added.from);
+        let added_to = |file, from, to| Added { path: folder.join(file), from, to };
+        assert_eq!(added, [added_to("new", 0, STEP), added_to("old", 8 * STEP, 10 * STEP)]);
+
+        set("small", STEP);
+        assert_eq!((out.look(), out.look()), (BUSY, IDLE), "little by little is enough, once");
+
+        set("old", STEP);
+        assert_eq!(out.look(), IDLE);
+        set("old", 2 * STEP);
+        assert_eq!(out.added(STEP), [added_to("old", STEP, 2 * STEP)]);
+        fs::remove_file(folder.join("old")).unwrap();
+        out.look();
+        assert!(!out.done.contains_key(&folder.join("old")));
+    }
+
+    #[test]
+    fn added_bytes_reach_the_disk_and_stay_what_they_are() {
+        let data = tempfile::tempdir().unwrap();
+        let path = data.path().join("file");
+        let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(64 << 10).collect();
+        fs::write(&path, &bytes).unwrap();
+        put_on_disk(&path, 8192, bytes.len() as u64).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), bytes);
     }
 
     #[test]
