@@ -33,10 +33,15 @@ impl Graph {
 
     /// Follows the log until the last other handle to the graph is gone.
     pub(super) async fn follow(graph: std::sync::Weak<Self>) {
+        let Some(mut returns) = graph.upgrade().map(|graph| graph.store.returns()) else { return };
         loop {
             let Some(graph) = graph.upgrade() else { return };
-            let woken = graph.wake.notified();
-            let _ = tokio::time::timeout(graph.settings.poll, woken).await;
+            tokio::select! {
+                () = graph.wake.notified() => {}
+                // Others may find it back first; nothing is decided until this has looked.
+                Ok(()) = returns.changed() => {}
+                () = tokio::time::sleep(graph.settings.poll) => {}
+            }
             tokio::time::sleep(graph.settings.delay).await;
             let round = graph.begun.fetch_add(1, Ordering::AcqRel) + 1;
             let begun = Instant::now();

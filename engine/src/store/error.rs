@@ -53,6 +53,8 @@ impl From<Sql> for Error {
                 _ if is_passing(about.message()) => Self::Unavailable(about.message().to_owned()),
                 _ => Self::Internal(described(&*about)),
             },
+            // Of a commit that failed and could not be rolled back either, the commit tells why.
+            Sql::RollbackErrorOnCommit { commit_error, .. } => Self::from(*commit_error),
             Sql::BrokenTransactionManager => {
                 Self::Unavailable("the transaction was lost with its connection".to_owned())
             }

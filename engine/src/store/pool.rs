@@ -13,6 +13,7 @@ use diesel_async::{
 };
 use futures_util::FutureExt;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use super::{Address, Error};
 
@@ -57,6 +58,7 @@ pub struct Store {
     /// One connection that nobody else can keep busy.
     pub(super) tail: Pool,
     pub(super) address: Address,
+    gate: Arc<Gate>,
 }
 
 impl Store {
@@ -70,7 +72,13 @@ impl Store {
             recorder: pool("authority_recorder", limits.recorder)?,
             tail: pool("authority_system", 1)?,
             address: address.clone(),
+            gate,
         })
+    }
+
+    /// Tells each time that Postgres is back after it was away.
+    pub fn returns(&self) -> watch::Receiver<()> {
+        self.gate.returned.subscribe()
     }
 
     /// From now on nobody is given a connection, and nothing listens: the service stops.
@@ -116,9 +124,9 @@ fn pool(
     config.custom_setup = Box::new(move |_| {
         let (address, gate, opening) = (address.clone(), Arc::clone(&gate), opening.clone());
         async move {
-            gate.pass()?;
+            let began = gate.pass()?;
             let made = open(&address, &opening).await;
-            gate.note(made.is_ok());
+            gate.note(began, made.is_ok());
             made
         }
         .boxed()
@@ -154,7 +162,17 @@ fn opening(role: &str, limits: &Limits) -> String {
 /// While Postgres is away, callers are refused at once and one at a time tries again, ever more
 /// slowly, up to [`Gate::LONGEST`].
 #[derive(Default)]
-struct Gate(Mutex<Option<Closed>>);
+struct Gate {
+    state: Mutex<State>,
+    returned: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    /// When somebody was last let in.
+    answered: Option<Instant>,
+    closed: Option<Closed>,
+}
 
 struct Closed {
     failures: u32,
@@ -164,27 +182,63 @@ struct Closed {
 impl Gate {
     const LONGEST: Duration = Duration::from_secs(1);
 
-    fn pass(&self) -> ConnectionResult<()> {
-        match &mut *self.0.lock() {
-            Some(closed) if Instant::now() < closed.until => Err(ConnectionError::BadConnection(
+    /// When the attempt begins, if it may.
+    fn pass(&self) -> ConnectionResult<Instant> {
+        let now = Instant::now();
+        match &mut self.state.lock().closed {
+            Some(closed) if now < closed.until => Err(ConnectionError::BadConnection(
                 "it did not answer a moment ago; trying again soon".to_owned(),
             )),
             Some(closed) => {
                 // The one that goes ahead; the others wait for what it learns.
-                closed.until = Instant::now() + Self::LONGEST;
-                Ok(())
+                closed.until = now + Self::LONGEST;
+                Ok(now)
             }
-            None => Ok(()),
+            None => Ok(now),
         }
     }
 
-    fn note(&self, is_there: bool) {
-        let mut state = self.0.lock();
-        let failures = state.as_ref().map_or(0, |closed| closed.failures);
-        *state = (!is_there).then(|| Closed {
-            failures: failures + 1,
-            until: Instant::now()
-                + (Duration::from_millis(25) * (1 << failures.min(6))).min(Self::LONGEST),
-        });
+    /// What an attempt came to that began then.
+    fn note(&self, began: Instant, is_there: bool) {
+        let mut state = self.state.lock();
+        let now = Instant::now();
+        if is_there {
+            state.answered = Some(now);
+            if state.closed.take().is_some() {
+                self.returned.send_replace(());
+            }
+        } else if state.answered.is_none_or(|answered| answered < began) {
+            let failures = state.closed.as_ref().map_or(0, |closed| closed.failures);
+            let pause = Duration::from_millis(25) * (1 << failures.min(6));
+            state.closed =
+                Some(Closed { failures: failures + 1, until: now + pause.min(Self::LONGEST) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_closes_and_a_success_opens() {
+        let gate = Gate::default();
+        let returned = gate.returned.subscribe();
+        let (first, second) = (gate.pass().unwrap(), gate.pass().unwrap());
+        gate.note(first, false);
+        assert!(gate.pass().is_err() && !returned.has_changed().unwrap());
+        gate.note(second, true);
+        assert!(gate.pass().is_ok() && returned.has_changed().unwrap());
+    }
+
+    #[test]
+    fn an_attempt_that_fails_late_does_not_close_on_a_database_that_is_back() {
+        let gate = Gate::default();
+        let (early, next) = (gate.pass().unwrap(), gate.pass().unwrap());
+        gate.note(next, true);
+        gate.note(early, false);
+        let later = gate.pass().unwrap();
+        gate.note(later, false);
+        assert!(gate.pass().is_err());
     }
 }

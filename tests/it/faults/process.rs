@@ -79,6 +79,7 @@ impl Service {
                 if let Some(key) = key_in(&line) {
                     let _ = found.send(Ok(key));
                 }
+                println!("{line}"); // the test shows it when it fails
                 said = line;
             }
             let _ = found.send(Err(said));
