@@ -23,7 +23,7 @@ use crate::{
     error::{ErrorCode, Refusal},
     identity::{ANSWERS_KEPT, Caller, idempotency_key},
     keys::{self, Keys},
-    store::{self, Db, RunQueryDsl, Scope, Store, Work},
+    store::{self, Db, RunQueryDsl, Scope, Store, Transact},
 };
 
 /// How long one is kept that holds a secret.
@@ -108,10 +108,7 @@ impl Registry {
     ) -> Result<Done<M>, Error>
     where
         M: Message + Default + Send + 'static,
-        for<'c> F: AsyncFnOnce(&'c mut Db) -> Result<M, Error>
-            + Work<&'c mut Db, Result<M, Error>, Fut: Send>
-            + Send
-            + 'static,
+        F: Transact<M, Error>,
     {
         let whose = caller.scope();
         let Some(key) = key else {

@@ -19,4 +19,4 @@ pub use listen::Heard;
 pub use migrate::{MIGRATIONS, migrate};
 pub use pool::{Limits, Pooled, Store};
 pub use query::{LoadQuery, RunQueryDsl};
-pub use transaction::{Db, SERVICE, Scope, Work};
+pub use transaction::{Db, SERVICE, Scope, Transact};

@@ -42,10 +42,7 @@ impl Store {
         work: F,
     ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
     where
-        for<'c> F: AsyncFnOnce(&'c mut Db) -> Result<T, E>
-            + Work<&'c mut Db, Result<T, E>, Fut: Send>
-            + Send
-            + 'static,
+        F: Transact<T, E>,
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
@@ -59,10 +56,7 @@ impl Store {
         work: F,
     ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
     where
-        for<'c> F: AsyncFnOnce(&'c mut Db) -> Result<T, E>
-            + Work<&'c mut Db, Result<T, E>, Fut: Send>
-            + Send
-            + 'static,
+        F: Transact<T, E>,
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
@@ -92,10 +86,7 @@ type AnyWork = Box<dyn for<'c> FnOnce(&'c mut Db) -> BoxFuture<'c, Done> + Send>
 
 async fn run<T, E, F>(transaction: Result<Transaction, Error>, work: F) -> Result<T, E>
 where
-    for<'c> F: AsyncFnOnce(&'c mut Db) -> Result<T, E>
-        + Work<&'c mut Db, Result<T, E>, Fut: Send>
-        + Send
-        + 'static,
+    F: Transact<T, E>,
     T: Send + 'static,
     E: From<Error> + Send + 'static,
 {
@@ -169,6 +160,23 @@ fn literal(text: &str) -> Result<String, Error> {
         return Err(Error::Internal("a scope holds U+0000".to_owned()));
     }
     Ok(format!("'{}'", text.replace('\'', "''")))
+}
+
+/// What is done in a transaction: an async closure that takes its connection.
+pub trait Transact<T, E>:
+    for<'c> AsyncFnOnce(&'c mut Db) -> Result<T, E>
+    + for<'c> Work<&'c mut Db, Result<T, E>, Fut: Send>
+    + Send
+    + 'static
+{
+}
+
+impl<T, E, F> Transact<T, E> for F where
+    F: for<'c> AsyncFnOnce(&'c mut Db) -> Result<T, E>
+        + for<'c> Work<&'c mut Db, Result<T, E>, Fut: Send>
+        + Send
+        + 'static
+{
 }
 
 /// An `AsyncFnOnce` whose future is `Send`, which stable Rust cannot say otherwise.
