@@ -55,20 +55,13 @@ impl Cache {
 
 /// The look-up keys of a request; U+0000 stands in none of them.
 fn key(request: &Draft) -> String {
-    let optional = [
-        &request.delegation_id,
-        &request.tool_id,
-        &request.purpose,
-        &request.resource_id,
-        &request.workspace_id,
-        &request.project_id,
-    ];
+    let (always, named) = request.keys();
     let mut key = String::with_capacity(256);
-    for part in [&request.tenant_id, &request.subject, &request.action] {
+    for part in always {
         key.push_str(part);
         key.push('\0');
     }
-    for part in optional {
+    for part in named {
         // No text can look like an absent one.
         match part {
             Some(text) => {

@@ -72,6 +72,22 @@ pub struct Draft {
     pub at_least_revision: Option<i64>,
 }
 
+impl Draft {
+    /// What the facts about a request are looked up by: its tenant, subject and action, and what
+    /// else it names.
+    pub fn keys(&self) -> ([&str; 3], [Option<&str>; 6]) {
+        let named = [
+            &self.delegation_id,
+            &self.tool_id,
+            &self.purpose,
+            &self.resource_id,
+            &self.workspace_id,
+            &self.project_id,
+        ];
+        ([&self.tenant_id, &self.subject, &self.action], named.map(Option::as_deref))
+    }
+}
+
 /// A member at fault and what is wrong with it.
 pub type Fault = (String, String);
 

@@ -135,7 +135,7 @@ impl Search<'_> {
         let mut draft = self.request.clone().into_draft();
         change(&mut draft);
         let request = Request::new(draft).ok()?;
-        let same = keys(&request) == keys(&self.request);
+        let same = request.keys() == self.request.keys();
         let looked_up = if same { None } else { (self.around)(&request) };
         let facts = looked_up.unwrap_or_else(|| self.facts.clone());
         // What people approved was another question.
@@ -171,18 +171,6 @@ impl Search<'_> {
         });
         of_links.chain(of_uses).collect()
     }
-}
-
-/// What facts are looked up by. The subject and the action are never changed.
-fn keys(request: &Draft) -> [&Option<String>; 6] {
-    [
-        &request.delegation_id,
-        &request.tool_id,
-        &request.purpose,
-        &request.resource_id,
-        &request.workspace_id,
-        &request.project_id,
-    ]
 }
 
 /// A change and what comes of it.
