@@ -74,6 +74,9 @@ impl TestApp {
     }
 
     async fn node(database: Arc<Database>, ring: String, wishes: Wishes) -> Self {
+        // A test that fails shows what the service warned of.
+        let told = tracing_subscriber::fmt().with_test_writer();
+        let _ = told.with_max_level(tracing::Level::WARN).try_init();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut config = Config::default();
         config.listen.main = listener.local_addr().unwrap();
