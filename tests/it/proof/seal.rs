@@ -25,6 +25,19 @@ async fn a_sealed_decision_verifies_offline() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_about_a_tenant_that_does_not_exist_is_sealed_too() {
+    let (app, client) = sealing().await;
+    let owner = app.owner();
+    let mut ask = asking(1.0, "DE");
+    ask["subject"] = json!("svc:agent:nowhere:bot");
+    let id = decided(&owner, ask).await;
+    let pack = sealed(&owner, &id).await;
+    assert_eq!(check(&pack, Some(&published(&owner).await)), Ok(Valid::CheckpointUnchecked));
+    let path = format!("/v1/evidence/{id}");
+    assert_eq!(client.get(&path).await.0, 404, "it is no other tenant's");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sealing_again_gives_the_same_pack_on_every_node() {
     let (app, client) = sealing().await;
     let beside = app.beside(Wishes::default()).await;
