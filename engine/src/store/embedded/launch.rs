@@ -22,6 +22,9 @@ const SETTINGS: &[(&str, &str)] = &[
     ("wal_buffers", "16MB"),
     ("wal_compression", "on"),
     ("max_wal_size", "2GB"),
+    // What a backend writes to tables is put on disk by and by, as the checkpointer's is, and not by
+    // the kernel half a minute later, all at once, while commits wait behind it.
+    ("backend_flush_after", "256kB"),
     // A new segment of the log is not filled with zeros by the commit that needs it, which would hold
     // up all others for tens of milliseconds; segments that were used once are kept to be used again.
     ("wal_init_zero", "off"),
