@@ -10,11 +10,12 @@ use diesel_async::AsyncConnection;
 use parking_lot::Mutex;
 
 use super::{
+    decisions_sql::{InsertDecisions, StoreCurrent},
     entry::{Entry, Outcome, Queued},
     spend,
     sql::{
-        ClaimKeys, Fence, InsertApprovals, InsertBlobs, InsertDecisions, KeepAnswers,
-        LapseApprovals, PendingApprovals,
+        ClaimKeys, Fence, InsertApprovals, InsertBlobs, KeepAnswers, LapseApprovals,
+        PendingApprovals,
     },
 };
 use crate::{
@@ -83,9 +84,13 @@ impl Batches {
 
     async fn transact(&self, entries: &[Entry]) -> Result<Vec<Outcome>, Error> {
         let fresh = self.unknown_facts(entries);
+        let relaxed = entries.iter().all(|entry| entry.relaxed);
         let mut db = self.store.recorder().await?;
+        if self.fenced && fresh.is_empty() && entries.iter().all(Entry::is_alone) {
+            return Ok(store_current(&mut db, entries, relaxed).await?);
+        }
         db.transaction(async move |db| {
-            if entries.iter().all(|entry| entry.relaxed) {
+            if relaxed {
                 diesel::sql_query("SET LOCAL synchronous_commit = off").execute(db).await?;
             }
             let mut outcomes = fence(db, entries).await?;
@@ -107,15 +112,15 @@ impl Batches {
             spend::write(db, &kept, now).await?;
             let approvals = open_approvals(db, &kept, &self.clock).await?;
             if !kept.is_empty() {
-                insert_decisions(db, &kept, &approvals).await?;
+                InsertDecisions::new(&kept, &approvals).execute(db).await?;
             }
             keep_answers(db, &kept, &approvals).await?;
+            let approval_id = |entry: &Entry| approvals.get(&entry.decision_id).cloned();
             Ok(entries
                 .iter()
                 .zip(outcomes)
                 .map(|(entry, outcome)| {
-                    let approval_id = || approvals.get(entry.decision_id.as_str()).cloned();
-                    outcome.unwrap_or_else(|| Outcome::Stored { approval_id: approval_id() })
+                    outcome.unwrap_or_else(|| Outcome::Stored { approval_id: approval_id(entry) })
                 })
                 .collect())
         })
@@ -148,20 +153,34 @@ impl Batches {
     }
 }
 
-/// Who decided on authority older than its tenant's: from here to the commit, it cannot change.
+/// Decisions that nothing else is stored with.
+async fn store_current(db: &mut Db, entries: &[Entry], relaxed: bool) -> QueryResult<Vec<Outcome>> {
+    let present = StoreCurrent::new(entries, &tenants(entries), relaxed).load(db).await?;
+    let outcomes = stale(entries, present).into_iter();
+    Ok(outcomes.map(|stale| stale.unwrap_or(Outcome::Stored { approval_id: None })).collect())
+}
+
+/// From here to the commit, nobody's authority can change.
 async fn fence(db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Option<Outcome>>> {
+    let present = Fence { tenants: tenants(entries) }.load(db).await?;
+    Ok(stale(entries, present))
+}
+
+fn tenants(entries: &[Entry]) -> Vec<&str> {
     let tenants: HashSet<&str> = entries.iter().map(|entry| entry.tenant_id.as_str()).collect();
     let mut tenants: Vec<&str> = tenants.into_iter().collect();
     tenants.sort_unstable();
-    let present: Vec<(String, i64)> = Fence { tenants }.load(db).await?;
+    tenants
+}
+
+/// Who decided on authority older than its tenant's.
+fn stale(entries: &[Entry], present: Vec<(String, i64)>) -> Vec<Option<Outcome>> {
     let present: HashMap<String, i64> = present.into_iter().collect();
-    Ok(entries
-        .iter()
-        .map(|entry| {
-            let revision = present.get(&entry.tenant_id).copied().unwrap_or_default();
-            (revision != entry.revision).then_some(Outcome::Stale { revision })
-        })
-        .collect())
+    let stale = entries.iter().map(|entry| {
+        let revision = present.get(&entry.tenant_id).copied().unwrap_or_default();
+        (revision != entry.revision).then_some(Outcome::Stale { revision })
+    });
+    stale.collect()
 }
 
 async fn claim_keys(
@@ -198,32 +217,6 @@ async fn insert_blobs(db: &mut Db, fresh: &[&Entry]) -> QueryResult<()> {
         insert.tenant.push(&entry.tenant_id);
         insert.sha256.push(&entry.gathered.sha256);
         insert.body.push(&entry.gathered.body);
-    }
-    insert.execute(db).await.map(drop)
-}
-
-async fn insert_decisions(
-    db: &mut Db,
-    kept: &[&Entry],
-    approvals: &HashMap<String, String>,
-) -> QueryResult<()> {
-    let mut insert = InsertDecisions::default();
-    for entry in kept {
-        insert.id.push(&entry.decision_id);
-        insert.tenant.push(&entry.tenant_id);
-        insert.subject.push(&entry.subject);
-        insert.action.push(&entry.action);
-        insert.decision.push(entry.decision);
-        insert.reason.push(entry.reason_code);
-        insert.at.push(entry.evaluated_at);
-        insert.record.push(&entry.record);
-        insert.kid.push(&entry.kid);
-        insert.signature.push(&entry.signature);
-        insert.context.push(&entry.context);
-        insert.context_salt.push(&entry.context_salt);
-        insert.facts.push(&entry.facts);
-        insert.facts_salt.push(&entry.facts_salt);
-        insert.approval.push(approvals.get(&entry.decision_id).map(String::as_str));
     }
     insert.execute(db).await.map(drop)
 }

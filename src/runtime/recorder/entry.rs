@@ -37,6 +37,13 @@ pub struct Entry {
     pub relaxed: bool,
 }
 
+impl Entry {
+    /// Nothing is stored with the decision but its facts.
+    pub(super) fn is_alone(&self) -> bool {
+        self.hold.is_none() && self.key.is_none() && self.claims.is_empty()
+    }
+}
+
 /// The approval request that a held decision opens.
 pub struct Hold {
     pub approval_id: String,

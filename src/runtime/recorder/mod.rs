@@ -4,6 +4,7 @@
 //! answer leaves the process only after the commit of its record.
 
 mod batch;
+mod decisions_sql;
 mod entry;
 mod spend;
 mod spend_sql;

@@ -6,7 +6,7 @@ use diesel::{
     QueryResult,
     pg::Pg,
     query_builder::{AstPass, Query, QueryFragment, QueryId},
-    sql_types::{Array, BigInt, Bytea, Integer, Nullable, Text, Timestamptz},
+    sql_types::{Array, BigInt, Bytea, Integer, Text, Timestamptz},
 };
 
 /// Takes the fence and answers each tenant's present revision (decision.md, the fence).
@@ -114,57 +114,6 @@ impl QueryFragment<Pg> for InsertBlobs<'_> {
         out.push_sql(", ");
         out.push_bind_param::<Array<Bytea>, _>(&self.body)?;
         out.push_sql(") AS blob (t, s, b) ORDER BY t, s ON CONFLICT DO NOTHING");
-        Ok(())
-    }
-}
-
-/// Stores the decisions of a batch.
-#[derive(Default)]
-pub(super) struct InsertDecisions<'a> {
-    pub(super) id: Vec<&'a str>,
-    pub(super) tenant: Vec<&'a str>,
-    pub(super) subject: Vec<&'a str>,
-    pub(super) action: Vec<&'a str>,
-    pub(super) decision: Vec<&'a str>,
-    pub(super) reason: Vec<&'a str>,
-    pub(super) at: Vec<DateTime<Utc>>,
-    pub(super) record: Vec<&'a [u8]>,
-    pub(super) kid: Vec<&'a str>,
-    pub(super) signature: Vec<&'a [u8]>,
-    pub(super) context: Vec<&'a [u8]>,
-    pub(super) context_salt: Vec<&'a [u8]>,
-    pub(super) facts: Vec<&'a [u8]>,
-    pub(super) facts_salt: Vec<&'a [u8]>,
-    pub(super) approval: Vec<Option<&'a str>>,
-}
-
-impl QueryFragment<Pg> for InsertDecisions<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "INSERT INTO decisions (id, tenant_id, subject, action, decision, reason_code, \
-             evaluated_at, record, kid, signature, context, context_salt, facts, \
-             facts_salt, approval_id) SELECT * FROM UNNEST(",
-        );
-        let texts =
-            [&self.id, &self.tenant, &self.subject, &self.action, &self.decision, &self.reason];
-        for column in texts {
-            out.push_bind_param::<Array<Text>, _>(column)?;
-            out.push_sql(", ");
-        }
-        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Bytea>, _>(&self.record)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.kid)?;
-        for column in
-            [&self.signature, &self.context, &self.context_salt, &self.facts, &self.facts_salt]
-        {
-            out.push_sql(", ");
-            out.push_bind_param::<Array<Bytea>, _>(column)?;
-        }
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.approval)?;
-        out.push_sql(")");
         Ok(())
     }
 }
@@ -283,7 +232,6 @@ run_queries!(
     ClaimKeys,
     KeepAnswers,
     InsertBlobs,
-    InsertDecisions,
     InsertApprovals,
     PendingApprovals,
     LapseApprovals

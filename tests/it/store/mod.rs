@@ -38,13 +38,14 @@ fn owner() -> Scope {
     Scope { tenant: None, actor: "the owner".to_owned() }
 }
 
+#[derive(QueryableByName)]
+struct Number {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
 /// The first column, `n`, of the only row.
 async fn number(db: &mut agent_authority::store::Db, sql: &str) -> i64 {
-    #[derive(QueryableByName)]
-    struct Number {
-        #[diesel(sql_type = BigInt)]
-        n: i64,
-    }
     let row: Number = diesel::sql_query(sql).get_result(db).await.unwrap();
     row.n
 }

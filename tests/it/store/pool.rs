@@ -6,15 +6,16 @@ use std::{
 };
 
 use agent_authority::store::{
-    Address, Error, Heard, Limits, Store,
+    Address, Db, Error, Heard, Limits, RunQueryDsl, Store,
     embedded::{Embedded, LOGIN, Options},
     migrate,
 };
+use diesel::result::{DatabaseErrorKind as Kind, Error as Sql};
 use diesel_async::SimpleAsyncConnection;
 use tokio::time::sleep;
 use tokio_stream::StreamExt;
 
-use super::{number, of, owner, with_tables};
+use super::{Number, number, of, owner, with_tables};
 
 fn quick() -> Limits {
     Limits {
@@ -92,6 +93,25 @@ async fn a_panic_in_the_work_harms_nobody_else() {
         Ok::<_, Error>(number(db, "SELECT count(*) AS n FROM facts").await)
     });
     assert_eq!(kept.await.unwrap(), 0);
+}
+
+/// What the recorder relies on where one statement is its own transaction: rows come before the
+/// commit, and count for nothing when it fails.
+#[tokio::test]
+async fn a_statement_is_not_done_before_its_commit() {
+    let database = with_tables().await;
+    database.run("CREATE TABLE late (n bigint UNIQUE DEFERRABLE INITIALLY DEFERRED)").await;
+    database.run("GRANT ALL ON late TO PUBLIC").await;
+    let store = Store::open(&database.address(), &quick()).unwrap();
+    let mut db = store.recorder().await.unwrap();
+    let insert = async |rows: &str, db: &mut Db| {
+        let sql = format!("INSERT INTO late VALUES {rows} RETURNING n");
+        diesel::sql_query(sql).load::<Number>(db).await
+    };
+    assert_eq!(insert("(1)", &mut db).await.unwrap().len(), 1);
+    let told = insert("(2), (2)", &mut db).await;
+    assert!(matches!(told, Err(Sql::DatabaseError(Kind::UniqueViolation, _))), "{}", told.is_ok());
+    assert_eq!(number(&mut db, "SELECT count(*) AS n FROM late").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,163 @@
+//! The statements that store decisions: behind a fence that was taken, or together with it.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryResult,
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::{Array, BigInt, Bool, Bytea, Nullable, Text, Timestamptz},
+};
+
+use super::{entry::Entry, sql::run_queries};
+
+const COLUMNS: &str = "id, tenant_id, subject, action, decision, reason_code, evaluated_at, \
+     record, kid, signature, context, context_salt, facts, facts_salt, approval_id";
+
+/// Decisions, column by column.
+#[derive(Default)]
+struct Columns<'a> {
+    id: Vec<&'a str>,
+    tenant: Vec<&'a str>,
+    subject: Vec<&'a str>,
+    action: Vec<&'a str>,
+    decision: Vec<&'a str>,
+    reason: Vec<&'a str>,
+    at: Vec<DateTime<Utc>>,
+    record: Vec<&'a [u8]>,
+    kid: Vec<&'a str>,
+    signature: Vec<&'a [u8]>,
+    context: Vec<&'a [u8]>,
+    context_salt: Vec<&'a [u8]>,
+    facts: Vec<&'a [u8]>,
+    facts_salt: Vec<&'a [u8]>,
+    approval: Vec<Option<&'a str>>,
+}
+
+impl<'a> Columns<'a> {
+    fn push(&mut self, entry: &'a Entry, approval: Option<&'a str>) {
+        self.id.push(&entry.decision_id);
+        self.tenant.push(&entry.tenant_id);
+        self.subject.push(&entry.subject);
+        self.action.push(&entry.action);
+        self.decision.push(entry.decision);
+        self.reason.push(entry.reason_code);
+        self.at.push(entry.evaluated_at);
+        self.record.push(&entry.record);
+        self.kid.push(&entry.kid);
+        self.signature.push(&entry.signature);
+        self.context.push(&entry.context);
+        self.context_salt.push(&entry.context_salt);
+        self.facts.push(&entry.facts);
+        self.facts_salt.push(&entry.facts_salt);
+        self.approval.push(approval);
+    }
+
+    /// The arrays, in the order of [`COLUMNS`].
+    fn walk<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let texts =
+            [&self.id, &self.tenant, &self.subject, &self.action, &self.decision, &self.reason];
+        for column in texts {
+            out.push_bind_param::<Array<Text>, _>(column)?;
+            out.push_sql(", ");
+        }
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.record)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.kid)?;
+        for column in
+            [&self.signature, &self.context, &self.context_salt, &self.facts, &self.facts_salt]
+        {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Bytea>, _>(column)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.approval)
+    }
+}
+
+/// Stores decisions in a transaction that has taken the fence.
+#[derive(Default)]
+pub(super) struct InsertDecisions<'a>(Columns<'a>);
+
+impl<'a> InsertDecisions<'a> {
+    /// With the approval request that each waits for, by decision.
+    pub(super) fn new(entries: &[&'a Entry], approvals: &'a HashMap<String, String>) -> Self {
+        let mut columns = Columns::default();
+        for entry in entries {
+            columns.push(entry, approvals.get(&entry.decision_id).map(String::as_str));
+        }
+        Self(columns)
+    }
+}
+
+impl QueryFragment<Pg> for InsertDecisions<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        for part in ["INSERT INTO decisions (", COLUMNS, ") SELECT * FROM UNNEST("] {
+            out.push_sql(part);
+        }
+        self.0.walk(&mut out)?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+/// Takes the fence and stores the decisions that were made on present authority; answers each
+/// tenant's present revision. A transaction by itself: one round trip to the database, not four.
+#[derive(Default)]
+pub(super) struct StoreCurrent<'a> {
+    tenants: &'a [&'a str],
+    columns: Columns<'a>,
+    revision: Vec<i64>,
+    relaxed: bool,
+}
+
+impl<'a> StoreCurrent<'a> {
+    /// `relaxed`: commits without waiting for the disk.
+    pub(super) fn new(entries: &'a [Entry], tenants: &'a [&'a str], relaxed: bool) -> Self {
+        let mut columns = Columns::default();
+        for entry in entries {
+            columns.push(entry, None);
+        }
+        let revision = entries.iter().map(|entry| entry.revision).collect();
+        Self { tenants, columns, revision, relaxed }
+    }
+}
+
+impl Query for StoreCurrent<'_> {
+    type SqlType = (Text, BigInt);
+}
+
+impl QueryFragment<Pg> for StoreCurrent<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        // No row can be stored before the fence is taken, since each is joined to what it answers.
+        out.push_sql("WITH present AS MATERIALIZED (SELECT tenant_id, revision FROM fence(");
+        out.push_bind_param::<Array<Text>, _>(self.tenants)?;
+        for part in [
+            ")), stored AS (INSERT INTO decisions (",
+            COLUMNS,
+            ") SELECT ",
+            COLUMNS,
+            " FROM UNNEST(",
+        ] {
+            out.push_sql(part);
+        }
+        self.columns.walk(&mut out)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<BigInt>, _>(&self.revision)?;
+        for part in
+            [") AS decided (", COLUMNS, ", revision) JOIN present USING (tenant_id, revision))"]
+        {
+            out.push_sql(part);
+        }
+        // Only ever weaker than the server's own setting, which may be stronger than `on`.
+        out.push_sql(" SELECT tenant_id, revision FROM present WHERE CASE WHEN ");
+        out.push_bind_param::<Bool, _>(&self.relaxed)?;
+        out.push_sql(" THEN set_config('synchronous_commit', 'off', true) ELSE '' END IS NOT NULL");
+        Ok(())
+    }
+}
+
+run_queries!(InsertDecisions, StoreCurrent);
