@@ -1,5 +1,4 @@
-//! Writes the OpenAPI document from the descriptors that the model crate compiled, and the list of
-//! the state library.
+//! Writes the OpenAPI document from the descriptors that the model crate compiled.
 
 use std::{env, fs, path::PathBuf};
 
@@ -45,30 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..Info::new("Agent Authority", env!("CARGO_PKG_VERSION"))
     };
     let document = serde_json::to_string(&openapi(&pool, &options, &info))?;
-    let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("openapi.json"), document)?;
-    fs::write(out.join("state_library.rs"), state_library()?)?;
-    Ok(())
-}
-
-/// The texts of the library's machines, one constant of the binary.
-fn state_library() -> Result<String, Box<dyn std::error::Error>> {
-    const FOLDER: &str = "src/registry/states/library";
-    println!("cargo::rerun-if-changed={FOLDER}");
-    let root = env::current_dir()?.join(FOLDER);
-    let mut files = Vec::new();
-    for category in fs::read_dir(&root)? {
-        let category = category?.path();
-        if category.is_dir() {
-            for file in fs::read_dir(category)? {
-                files.push(file?.path());
-            }
-        }
-    }
-    files.sort();
-    let text = |file: &PathBuf| format!("include_str!({:?}),", file.to_string_lossy());
-    let texts: Vec<_> = files.iter().map(text).collect();
-    Ok(format!("const FILES: &[&str] = &[{}];", texts.join("\n")))
+    Ok(fs::write(PathBuf::from(env::var("OUT_DIR")?).join("openapi.json"), document)?)
 }
 
 /// Which security schemes open a method, from `authority.auth.v1.access`.

@@ -6,7 +6,6 @@ pub mod app;
 pub mod directory;
 pub mod proof;
 pub mod receipts;
-pub mod registry;
 pub mod runtime;
 pub mod telemetry;
 pub mod transport;
@@ -15,3 +14,4 @@ pub mod transport;
 pub use authority_engine::{
     clock, config, decision, error, evidence, graph, identity, keys, spending, store,
 };
+pub use authority_registry as registry;

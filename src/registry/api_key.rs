@@ -20,7 +20,7 @@ use super::{
     once::{Done, Key},
     prelude::*,
 };
-use crate::{
+use authority_engine::{
     identity::{
         Caller, LastUsed, Secrets, allow_list,
         api_key::{Issued, issue, prefix, public_id, record_id},

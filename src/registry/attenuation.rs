@@ -8,7 +8,7 @@ use authority_model::{
 use serde_json::json;
 
 use super::Error;
-use crate::decision::{
+use authority_engine::decision::{
     Bounds,
     bounds::{MaxTotalAmount, MaxUses},
     delegation,

@@ -9,7 +9,7 @@ use authority_model::{
 };
 
 use super::{attenuation, delegation_moves as moves, prelude::*};
-use crate::identity::Standing;
+use authority_engine::identity::Standing;
 
 /// How many delegations may stand above one.
 const DEEPEST: i32 = 16;
@@ -35,7 +35,7 @@ impl Row for Delegation {
     }
 
     fn new_id(&self, slug: &str) -> String {
-        format!("svc:del:{slug}:{}", crate::store::new_id())
+        format!("svc:del:{slug}:{}", authority_engine::store::new_id())
     }
 
     async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use prost::Message;
 use serde_json::{Map, Value};
 
 use super::Error;
-use crate::{keys, store};
+use authority_engine::{keys, store};
 
 /// Of the message that `shape` names, without some of its members.
 pub(super) fn digest(

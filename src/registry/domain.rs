@@ -9,7 +9,8 @@ impl Row for Domain {
 
     async fn settle(&mut self, was: Option<&Self>, _act: &mut Act<'_>) -> Result<(), Error> {
         if was.is_none() {
-            self.verification_token = Some(format!("svc-verify={}", crate::store::new_id()));
+            self.verification_token =
+                Some(format!("svc-verify={}", authority_engine::store::new_id()));
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 
 use super::{Error, page::Window, tenant};
-use crate::{error::ErrorCode, identity::Caller, store::Db};
+use authority_engine::{error::ErrorCode, identity::Caller, store::Db};
 
 /// A record or relationship row, and its place in SQL.
 pub(super) trait Row: Record {
@@ -52,7 +52,7 @@ pub(super) trait Row: Record {
 
     /// The id of a new one.
     fn new_id(&self, slug: &str) -> String {
-        format!("svc:ent:{slug}:{}:{}", Self::KIND, crate::store::new_id())
+        format!("svc:ent:{slug}:{}:{}", Self::KIND, authority_engine::store::new_id())
     }
 
     /// The id that a request's `id` means.

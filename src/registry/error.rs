@@ -3,7 +3,7 @@
 use authority_model::validate::{Violation, Violations};
 use tonic::Status;
 
-use crate::{
+use authority_engine::{
     error::{ErrorCode, Refusal},
     evidence, graph, keys, store,
 };

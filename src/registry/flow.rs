@@ -18,7 +18,7 @@ use super::{
     page::Window,
     version::{IfMatch, tagged},
 };
-use crate::{
+use authority_engine::{
     clock::Clock,
     error::Refusal,
     identity::{Caller, admitted, caller},

@@ -72,7 +72,7 @@ mod prelude {
         references::{self, Known},
         rules,
     };
-    pub(super) use crate::{
+    pub(super) use authority_engine::{
         error::ErrorCode,
         identity::admitted,
         store::{Db, RunQueryDsl},

@@ -18,7 +18,7 @@ use prost::Message;
 use tonic::{Request, Response, metadata::MetadataValue};
 
 use super::{Error, Registry, version::tagged};
-use crate::{
+use authority_engine::{
     clock::Clock,
     error::{ErrorCode, Refusal},
     identity::{ANSWERS_KEPT, Caller, idempotency_key},

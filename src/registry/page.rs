@@ -5,7 +5,7 @@ use authority_model::{
     wire::Time,
 };
 
-use crate::{
+use authority_engine::{
     error::Refusal,
     keys::{Keys, page_token},
 };

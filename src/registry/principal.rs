@@ -40,7 +40,7 @@ impl Row for Principal {
     fn new_id(&self, slug: &str) -> String {
         match &self.name {
             Some(name) => format!("svc:agent:{slug}:{name}"),
-            None => format!("svc:ent:{slug}:principal:{}", crate::store::new_id()),
+            None => format!("svc:ent:{slug}:principal:{}", authority_engine::store::new_id()),
         }
     }
 

@@ -27,7 +27,7 @@ impl Row for Quarantine {
     }
 
     fn new_id(&self, _slug: &str) -> String {
-        format!("svc:quarantine:{}", crate::store::new_id())
+        format!("svc:quarantine:{}", authority_engine::store::new_id())
     }
 
     async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {

@@ -14,7 +14,7 @@ use authority_model::{
 use diesel::{PgArrayExpressionMethods, QueryResult, dsl::exists, prelude::*};
 
 use super::Error;
-use crate::store::{Db, RunQueryDsl};
+use authority_engine::store::{Db, RunQueryDsl};
 
 /// Collects the members of a record that refer to nothing in its tenant.
 pub(super) struct Known<'a> {

@@ -11,7 +11,7 @@ use super::{
     flow::{Reply, found},
     version::tagged,
 };
-use crate::{identity::Caller, store::Db};
+use authority_engine::{identity::Caller, store::Db};
 
 /// A relationship, and how its key finds a row.
 pub(super) trait Related: Row {

@@ -2,7 +2,9 @@
 
 use authority_model::{validate::Violations, wire::Time};
 
-use crate::decision::{Bounds, CompiledPolicy, Pattern, PolicyReference, Target, moment::Window};
+use authority_engine::decision::{
+    Bounds, CompiledPolicy, Pattern, PolicyReference, Target, moment::Window,
+};
 
 /// The members that a `uses` row may be bounded by.
 const CONSTRAINTS: [&str; 6] =

@@ -19,7 +19,7 @@ use super::{
     flow::Reply,
     once::{Done, Key},
 };
-use crate::{
+use authority_engine::{
     error::{ErrorCode, Refusal},
     identity::admitted,
     keys::{self, Algorithm, NewKey, NewRotation, Rotation},

@@ -17,7 +17,7 @@ impl Row for StopSignal {
     }
 
     fn new_id(&self, _slug: &str) -> String {
-        format!("svc:stop_signal:{}", crate::store::new_id())
+        format!("svc:stop_signal:{}", authority_engine::store::new_id())
     }
 
     async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {

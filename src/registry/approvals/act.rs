@@ -9,7 +9,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
 use super::super::prelude::*;
-use crate::{
+use authority_engine::{
     evidence::{self, Act as SignedTerms},
     identity::{Caller, Standing},
     keys::{Keys, Purpose},

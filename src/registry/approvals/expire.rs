@@ -5,7 +5,7 @@ use std::time::Duration;
 use authority_model::schema::approvals;
 
 use super::super::prelude::*;
-use crate::{
+use authority_engine::{
     clock::Clock,
     store::{self, Scope, Store},
 };

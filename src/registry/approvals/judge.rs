@@ -6,7 +6,7 @@ use authority_model::{proto::approval::Approval, schema::decisions, wire::Time};
 use chrono::{DateTime, Utc};
 
 use super::super::prelude::*;
-use crate::{
+use authority_engine::{
     decision::{
         self, Draft, Facts,
         facts::{Approval as Given, Signature},

@@ -29,7 +29,7 @@ use super::{
     prelude::*,
     version::IfMatch,
 };
-use crate::{decision::verdict::ApprovalsNeeded, graph::Graph, spending};
+use authority_engine::{decision::verdict::ApprovalsNeeded, graph::Graph, spending};
 use judge::Judgement;
 
 const PENDING: &str = "pending";

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tonic::Response;
 
 use super::super::{once::Key, prelude::*};
-use crate::store;
+use authority_engine::store;
 
 include!(concat!(env!("OUT_DIR"), "/state_library.rs"));
 

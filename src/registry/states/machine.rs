@@ -31,7 +31,7 @@ impl Row for StateMachine {
     }
 
     fn new_id(&self, _slug: &str) -> String {
-        format!("svc:state_machine:{}", crate::store::new_id())
+        format!("svc:state_machine:{}", authority_engine::store::new_id())
     }
 
     queries!(state_machines, row);

@@ -13,7 +13,7 @@ use super::{
     event::digest,
     step::{Asked, Step, missing, step},
 };
-use crate::{
+use authority_engine::{
     clock::Clock,
     identity::{Caller, Standing},
     store::new_id,
