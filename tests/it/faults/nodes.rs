@@ -65,11 +65,13 @@ async fn ask_a_late_node(fenced: bool, requests: usize) -> Arc<Counts> {
         .collect();
     let owner = prompt.owner();
     let path = format!("/api/v1/delegations/{}", demo.delegation_id);
+    // Mostly over before the late node hears of it; sometimes long enough that it does, and denies.
+    let mut suspended = [150, 150, 600].map(Duration::from_millis).into_iter().cycle();
     while callers.iter().any(|caller| !caller.is_finished()) {
         let (status, answer) = owner.post(&format!("{path}/suspend"), json!({})).await;
         assert_eq!(status, 200, "{answer}");
         epoch.fetch_add(1, Ordering::AcqRel);
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        tokio::time::sleep(suspended.next().unwrap_or_default()).await;
         epoch.fetch_add(1, Ordering::AcqRel);
         let (status, answer) = owner.post(&format!("{path}/reinstate"), json!({})).await;
         assert_eq!(status, 200, "{answer}");
