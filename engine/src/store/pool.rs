@@ -9,7 +9,10 @@ use ::deadpool::Runtime;
 use diesel::{ConnectionError, ConnectionResult};
 use diesel_async::{
     AsyncPgConnection, SimpleAsyncConnection,
-    pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool},
+    pooled_connection::{
+        AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
+        deadpool::{self, PoolError},
+    },
 };
 use futures_util::FutureExt;
 use parking_lot::Mutex;
@@ -81,7 +84,8 @@ impl Store {
         self.gate.returned.subscribe()
     }
 
-    /// From now on nobody is given a connection, and nothing listens: the service stops.
+    /// From now on nobody is given a connection, and nothing listens: the service stops. Who wants
+    /// one waits, and ends with the process; a fault would be told where there is none.
     pub fn close(&self) {
         for pool in [&self.tenant, &self.system, &self.recorder, &self.tail] {
             pool.close();
@@ -94,18 +98,26 @@ impl Store {
 
     /// A connection as `authority_recorder`, which writes decisions for many tenants at once.
     pub async fn recorder(&self) -> Result<Pooled, Error> {
-        Ok(self.recorder.get().await?)
+        take(&self.recorder).await
     }
 
     /// The connection of the graph's tail, as `authority_system`: while it cannot be had, the graph
     /// goes stale and nothing is decided.
     pub async fn tail(&self) -> Result<Pooled, Error> {
-        Ok(self.tail.get().await?)
+        take(&self.tail).await
     }
 
     /// A connection as `authority_system`, which sees every tenant: workers, the owner's lists.
     pub async fn system(&self) -> Result<Pooled, Error> {
-        Ok(self.system.get().await?)
+        take(&self.system).await
+    }
+}
+
+/// A connection of the pool; once it is closed, nothing for ever.
+pub(super) async fn take(pool: &Pool) -> Result<Pooled, Error> {
+    match pool.get().await {
+        Err(PoolError::Closed) => std::future::pending().await,
+        taken => Ok(taken?),
     }
 }
 

@@ -8,7 +8,10 @@ use diesel_async::{
 };
 use futures_util::future::BoxFuture;
 
-use super::{Error, Pooled, Store, pool::Pool};
+use super::{
+    Error, Pooled, Store,
+    pool::{Pool, take},
+};
 
 /// A connection inside a transaction; diesel-async's queries run on it.
 pub type Db = AsyncPgConnection;
@@ -117,7 +120,7 @@ fn crashed<T>(_: T) -> Error {
 }
 
 async fn begin(pool: Pool, opening: String) -> Result<Pooled, Error> {
-    let mut db = pool.get().await.map_err(Error::from)?;
+    let mut db = take(&pool).await?;
     if let Err(fault) = AnsiTransactionManager::begin_transaction_sql(&mut *db, &opening).await {
         // It may be half open: not for its next user.
         drop(Pooled::take(db));
