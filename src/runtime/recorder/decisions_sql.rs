@@ -79,7 +79,6 @@ impl<'a> Columns<'a> {
 }
 
 /// Stores decisions in a transaction that has taken the fence.
-#[derive(Default)]
 pub(super) struct InsertDecisions<'a>(Columns<'a>);
 
 impl<'a> InsertDecisions<'a> {
@@ -106,7 +105,6 @@ impl QueryFragment<Pg> for InsertDecisions<'_> {
 
 /// Takes the fence and stores the decisions that were made on present authority; answers each
 /// tenant's present revision. A transaction by itself: one round trip to the database, not four.
-#[derive(Default)]
 pub(super) struct StoreCurrent<'a> {
     tenants: &'a [&'a str],
     columns: Columns<'a>,
