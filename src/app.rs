@@ -40,9 +40,10 @@ use crate::{
         keep_last_used, services,
     },
     runtime::{Runtime, Settings as RuntimeSettings},
+    shutdown::Shutdown,
     spending,
     store::{self, Store},
-    transport::{Peer, Shutdown},
+    transport::Peer,
 };
 use directory::{DevTokenKey, GraphDirectory, KeySecrets};
 use host::RestHost;

@@ -6,12 +6,12 @@ pub mod app;
 pub mod directory;
 pub mod proof;
 pub mod receipts;
-pub mod runtime;
 pub mod telemetry;
 pub mod transport;
 
 // The rooms below the doors, under the same names as the doors': `crate::store`.
 pub use authority_engine::{
-    clock, config, decision, error, evidence, graph, identity, keys, spending, store,
+    clock, config, decision, error, evidence, graph, identity, keys, shutdown, spending, store,
 };
-pub use authority_registry as registry;
+// The doors that are crates where they stand.
+pub use {authority_registry as registry, authority_runtime as runtime};

@@ -11,5 +11,6 @@ pub mod evidence;
 pub mod graph;
 pub mod identity;
 pub mod keys;
+pub mod shutdown;
 pub mod spending;
 pub mod store;

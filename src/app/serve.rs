@@ -12,8 +12,9 @@ use super::{
 use crate::{
     config::Config,
     identity::dev_provider::Holder,
+    shutdown::Shutdown,
     telemetry::{self, Metrics},
-    transport::{self, Settings, Shutdown, Surfaces},
+    transport::{self, Settings, Surfaces},
 };
 
 /// How long a token of the development identity provider lasts.

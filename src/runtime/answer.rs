@@ -9,7 +9,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
 use super::decide::Decided;
-use crate::{
+use authority_engine::{
     decision::{
         Decision, Verdict,
         remedy::Remedy,

@@ -8,7 +8,7 @@ use authority_model::{
     validate::{Validate, Violation, Violations},
 };
 
-use crate::{
+use authority_engine::{
     decision::{
         Draft, Request,
         levels::{EffectClass, OversightMode, Reversibility, RiskTier},

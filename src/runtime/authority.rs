@@ -15,7 +15,7 @@ use serde_json::Value;
 use tonic::{Request, Response, Status};
 
 use super::{Runtime, ask, history::normal};
-use crate::{
+use authority_engine::{
     decision::{self, Facts, Reason},
     error::Refusal,
     identity::{admitted, caller},

@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{
+use authority_engine::{
     decision::{Draft, Request},
     evidence::{self, PreparedFacts},
     graph::TenantGraph,

@@ -13,7 +13,7 @@ use authority_model::{
 use diesel::prelude::*;
 
 use super::Runtime;
-use crate::{
+use authority_engine::{
     decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window},
     error::{ErrorCode, Refusal},
     identity::Caller,

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Number, Value};
 
 use super::ask;
-use crate::{
+use authority_engine::{
     decision::{
         Draft, Facts, Request,
         facts::{Approval, Signature},

@@ -10,7 +10,7 @@ use super::{
     repeat::KeyGiven,
     smallest::Denied,
 };
-use crate::{
+use authority_engine::{
     decision::{self, Decision, Facts, Gathered, Request, Verdict, remedy::Remedy},
     error::{ErrorCode, Refusal},
     evidence::{self, Asked, PreparedFacts, Recorded},

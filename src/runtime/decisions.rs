@@ -17,7 +17,7 @@ use serde_json::Value;
 use tonic::{Request, Response, Status};
 
 use super::{Runtime, answer, changes::below, report};
-use crate::{
+use authority_engine::{
     decision::{Decision, Reason},
     error::{ErrorCode, Refusal},
     identity::{Caller, admitted, caller, checked, idempotency_key},

@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use tonic::{Request, Response, Status};
 
 use super::Runtime;
-use crate::{
+use authority_engine::{
     error::Refusal,
     identity::{Caller, admitted, caller, idempotency_key},
 };

@@ -8,7 +8,7 @@ use authority_model::{
 use diesel::{pg::Pg, prelude::*};
 
 use super::{Runtime, answer};
-use crate::{
+use authority_engine::{
     decision::Decision, error::Refusal, identity::Caller, keys::page_token, store,
     store::RunQueryDsl,
 };

@@ -10,7 +10,7 @@ use diesel::prelude::*;
 use serde_json::{Map, Value};
 
 use super::Runtime;
-use crate::{
+use authority_engine::{
     decision::moment, error::Refusal, identity::Caller, keys::page_token, store, store::RunQueryDsl,
 };
 

@@ -17,7 +17,7 @@ use super::{
     Runtime, answer,
     find::{SHORT, first_id},
 };
-use crate::{
+use authority_engine::{
     decision::{CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide},
     error::{ErrorCode, Refusal},
     evidence::{

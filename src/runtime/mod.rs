@@ -26,7 +26,7 @@ mod standing;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{clock::Clock, graph::Graph, keys::Keys, store::Store, transport::Shutdown};
+use authority_engine::{clock::Clock, graph::Graph, keys::Keys, shutdown::Shutdown, store::Store};
 use cache::Cache;
 use live::News;
 use recorder::Recorder;

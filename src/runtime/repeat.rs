@@ -17,7 +17,7 @@ use super::{
     decide::{Decided, Reached},
     standing::permitted,
 };
-use crate::{
+use authority_engine::{
     decision::Request,
     error::{ErrorCode, Refusal},
     graph,

@@ -17,7 +17,7 @@ use super::{
     decisions::readable,
     repeat::{First, first, replayed},
 };
-use crate::{
+use authority_engine::{
     decision::Decision,
     error::{ErrorCode, Refusal},
     evidence::{self, OutcomeReport as Terms, SignedText},

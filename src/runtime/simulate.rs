@@ -16,7 +16,7 @@ use super::{
     changes::{Changes, below},
     smallest::Denied,
 };
-use crate::{
+use authority_engine::{
     decision::{Decision, Facts, Request, counters_needed, decide},
     error::{ErrorCode, Refusal},
     evidence::{

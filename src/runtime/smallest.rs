@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::Runtime;
-use crate::{
+use authority_engine::{
     decision::{
         Draft, Facts, PolicyChange, Request,
         facts::Spent,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Runtime;
-use crate::{
+use authority_engine::{
     decision::{Draft, Facts, Request, Standing},
     error::{ErrorCode, Refusal},
     graph::Cell,

@@ -15,7 +15,6 @@ mod refusal;
 mod request_id;
 mod service;
 mod settings;
-mod shutdown;
 mod socket;
 mod surfaces;
 
@@ -30,7 +29,6 @@ pub use client::Peer;
 pub use ops::ops;
 pub use request_id::RequestId;
 pub use settings::{Bounds, Settings};
-pub use shutdown::Shutdown;
 pub use surfaces::{Surfaces, plan};
 
 /// Serves `router` (dressed before) until `shutdown` resolves, then drains: at most

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const FLOOR: &[&str] = &["clock", "config", "error", "store", "telemetry", "transport"];
+const FLOOR: &[&str] = &["clock", "config", "error", "shutdown", "store", "telemetry", "transport"];
 const MIDDLE: &[&str] = &["events", "evidence", "graph", "identity", "keys", "spending"];
 
 /// Where rooms stand. The engine cannot name a door: it is a crate that the doors' crate uses.
@@ -48,6 +48,7 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
     ("error", &[]),
     ("config", &[]),
     ("clock", &[]),
+    ("shutdown", &[]),
     ("lib", &[]),
 ];
 

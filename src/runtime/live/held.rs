@@ -14,7 +14,7 @@ use super::{
     news::{Said, Topic, said},
     told,
 };
-use crate::{
+use authority_engine::{
     decision::{Decision, levels::ApprovalState},
     error::{ErrorCode, Refusal},
     identity::Caller,

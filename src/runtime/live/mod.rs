@@ -21,7 +21,7 @@ use tokio::{
 pub(super) use news::News;
 
 use super::Runtime;
-use crate::{
+use authority_engine::{
     error::{ErrorCode, Refusal},
     identity::Caller,
 };

@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
-use crate::store::{self, Db, Heard, RunQueryDsl, Scope, Store};
+use authority_engine::store::{self, Db, Heard, RunQueryDsl, Scope, Store};
 
 /// The channel that the triggers of approvals and reports notify on.
 const CHANNEL: &str = "decision_news";

@@ -12,7 +12,7 @@ use super::{
     super::{Runtime, decisions::readable, standing::permitted},
     Tells, Watching, told,
 };
-use crate::{
+use authority_engine::{
     decision::{Decision, Reason, Request, StopCondition},
     error::{ErrorCode, Refusal},
     evidence, graph,

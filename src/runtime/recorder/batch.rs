@@ -18,7 +18,7 @@ use super::{
         PendingApprovals,
     },
 };
-use crate::{
+use authority_engine::{
     clock::Clock,
     store::{Db, Error, RunQueryDsl, Store},
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use tokio::sync::oneshot;
 
-use crate::{decision::verdict::Claims, evidence::PreparedFacts};
+use authority_engine::{decision::verdict::Claims, evidence::PreparedFacts};
 
 /// Everything that is stored of one decision, and where to say what became of it.
 pub struct Entry {

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use entry::{Entry, Hold, Key, Outcome};
 
-use crate::{clock::Clock, store::Store};
+use authority_engine::{clock::Clock, store::Store};
 use batch::Batches;
 use entry::Queued;
 

@@ -12,7 +12,7 @@ use super::{
     entry::{Entry, Outcome},
     spend_sql::{AddToCounters, CounterHeld, LockApprovals, LockCounters, UseApprovals},
 };
-use crate::{
+use authority_engine::{
     decision::{
         facts::{CounterKey, Counts},
         verdict::Claims,

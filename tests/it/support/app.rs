@@ -9,7 +9,8 @@ use agent_authority::{
     graph,
     identity::dev_provider::Holder,
     keys::KeyRing,
-    transport::{self, Shutdown, Surfaces},
+    shutdown::Shutdown,
+    transport::{self, Surfaces},
 };
 use chrono::TimeDelta;
 use serde_json::{Value, json};

@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::transport::{self, Peer, RequestId, Settings, Shutdown};
+use agent_authority::{
+    shutdown::Shutdown,
+    transport::{self, Peer, RequestId, Settings},
+};
 use axum::{
     Extension, Router,
     body::{Body, Bytes},
