@@ -207,6 +207,24 @@ async fn partitions_are_made_ahead_once() {
 }
 
 #[tokio::test]
+async fn what_decisions_hold_is_never_analyzed() {
+    let database = Database::fresh().await;
+    let mut db = database.owner().await;
+    let targets = |column: &str, target: u8| {
+        format!(
+            "SELECT count(*) AS n FROM pg_partition_tree('decisions') JOIN pg_attribute
+             ON attrelid = relid WHERE attname = '{column}' AND attstattarget = {target}"
+        )
+    };
+    let before = number(&mut db, &targets("record", 0)).await;
+    let extend = "SELECT extend_partitions(now() + interval '1 year')::bigint AS n";
+    let made = number(&mut db, extend).await;
+    assert!(before > 2 && made > 2, "{before} {made}");
+    assert_eq!(number(&mut db, &targets("record", 0)).await, before + made);
+    assert_eq!(number(&mut db, &targets("tenant_id", 10)).await, before + made);
+}
+
+#[tokio::test]
 async fn errors_are_told_apart() {
     let database = Database::fresh().await;
     database
