@@ -2,6 +2,7 @@
 
 mod approvals;
 mod budgets;
+mod durability;
 mod idempotency;
 mod impact;
 mod proof;
