@@ -65,7 +65,8 @@ impl WriteOut {
         if self.growing.is_empty() { IDLE } else { BUSY }
     }
 
-    /// What is enough to be put on disk. A file that is gone is forgotten.
+    /// What files grew by since the last look, where it is enough to be put on disk. At a look at
+    /// all of them, files that are gone are forgotten.
     fn added(&mut self) -> Vec<Added> {
         if self.narrow > 0 {
             self.narrow -= 1;
