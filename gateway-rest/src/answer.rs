@@ -8,7 +8,7 @@ use tonic::Code;
 
 use crate::{
     fault::{Fault, reason},
-    host::Host,
+    host::{Document, Host},
     route::Route,
     shape::{Cardinality, Field, Kind, Shape},
     wire::{self, Value},
@@ -173,12 +173,28 @@ fn id<'a>(shape: &Shape, message: &'a [u8]) -> Option<&'a str> {
     std::str::from_utf8(id).ok().filter(|id| !id.is_empty())
 }
 
+/// A document that every answer shares, or that the client has already (RFC 9110 section 13.1.2).
+pub(crate) fn document(route: &Route, asked: &HeaderMap, document: Document) -> Response {
+    let known = asked.get_all(header::IF_NONE_MATCH).iter().any(|value| {
+        let tags = value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        let same = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag) == document.etag.as_bytes();
+        tags.into_iter().any(|tag| tag == b"*" || same(tag))
+    });
+    let mut response =
+        Response::new(if known { Body::empty() } else { Body::from(document.bytes) });
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, caching(route));
+    headers.insert(header::ETAG, document.etag);
+    if known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        headers.insert(header::CONTENT_TYPE, content_type(route));
+    }
+    response
+}
+
 /// A refusal in the host's form, with the headers that RFC 9110 asks of its status.
-pub(crate) fn refusal(
-    host: &impl Host,
-    fault: Fault,
-    request_id: Option<&HeaderValue>,
-) -> Response {
+pub fn refusal(host: &impl Host, fault: Fault, request_id: Option<&HeaderValue>) -> Response {
     let status = host.status(&fault);
     let id = request_id.and_then(|id| id.to_str().ok());
     let mut response = Response::new(Body::from(host.render(&fault, id)));

@@ -26,6 +26,9 @@ pub mod reason {
     pub const UNAVAILABLE: &str = "unavailable";
 }
 
+/// Problems that a message tells; all that are listed stand in the details.
+const SHOWN: usize = 3;
+
 /// A call that failed, here or in the service.
 #[derive(Clone, Debug)]
 pub struct Fault {
@@ -66,10 +69,11 @@ impl Fault {
         }
     }
 
-    /// 400 that names everything at fault.
-    pub fn invalid(problems: Vec<Problem>) -> Self {
+    /// 400 that names everything at fault; of the message's own, a few and how many there are.
+    /// `more` are not in the list.
+    pub fn invalid(mut problems: Vec<Problem>, more: usize) -> Self {
         let mut message = String::from("the request is invalid: ");
-        for (place, Problem { field, problem }) in problems.iter().enumerate() {
+        for (place, Problem { field, problem }) in problems.iter().take(SHOWN).enumerate() {
             if place > 0 {
                 message.push_str("; ");
             }
@@ -81,6 +85,14 @@ impl Fault {
                 message.push_str("` ");
                 message.push_str(problem);
             }
+        }
+        let unsaid = problems.len().saturating_sub(SHOWN) + more;
+        if unsaid > 0 {
+            let rest = format!("; and {unsaid} more");
+            message.push_str(&rest);
+        }
+        if more > 0 {
+            problems.push(Problem { field: String::new(), problem: format!("and {more} more") });
         }
         let fault = Self::new(Code::InvalidArgument, reason::INVALID_REQUEST, message);
         Self { problems, status: Some(StatusCode::BAD_REQUEST), ..fault }

@@ -28,6 +28,7 @@ use crate::{
     paths::Tree,
     request,
     route::{Body as BodyOf, Route},
+    shorten::shortened,
     stream,
 };
 
@@ -179,6 +180,13 @@ impl<H: Host> Inner<H> {
         let body = self.read(&parts.headers, route, body).await?;
         let query = parts.uri.query().unwrap_or_default();
         let message = request::assemble(route, parts.uri.path(), query, &body)?;
+        let limit = self.host.message_limit();
+        if message.len() > limit {
+            return Err(too_large_in_protobuf(body.len(), message.len(), limit));
+        }
+        if let Some(document) = self.host.document(route) {
+            return Ok(answer::document(route, &parts.headers, document));
+        }
         let codec = Raw { length: message.len() };
         let form = stream::Form::of(&parts.headers);
         let request =
@@ -209,6 +217,9 @@ impl<H: Host> Inner<H> {
         if body.is_end_stream() {
             return Ok(Bytes::new());
         }
+        if let Some(coding) = content_coding(headers) {
+            return Err(unread_coding(&coding));
+        }
         let limit = self.host.body_limit();
         if body.size_hint().lower() > limit as u64 {
             return Err(too_large(limit));
@@ -217,7 +228,7 @@ impl<H: Host> Inner<H> {
             if error.is::<LengthLimitError>() {
                 return too_large(limit);
             }
-            Fault::invalid(request::whole("the body ended early"))
+            Fault::invalid(request::whole("the body ended early"), 0)
         })?;
         let body = body.to_bytes();
         if !body.is_empty() && route.body != BodyOf::None && !is_json(headers) {
@@ -239,9 +250,44 @@ fn refused(route: &'static Route, status: Status) -> Fault {
 }
 
 fn too_large(limit: usize) -> Fault {
-    let message = format!("the body is larger than {limit} bytes");
+    refuse_large(format!("the body is larger than {limit} bytes"))
+}
+
+fn too_large_in_protobuf(body: usize, found: usize, limit: usize) -> Fault {
+    refuse_large(format!(
+        "the body of {body} bytes comes to {found} bytes of protobuf, and at most {limit} are read"
+    ))
+}
+
+fn refuse_large(message: String) -> Fault {
     let fault = Fault::new(Code::OutOfRange, reason::TOO_LARGE, message);
     Fault { status: Some(StatusCode::PAYLOAD_TOO_LARGE), ..fault }
+}
+
+/// The coding of a body that is not sent as it is (RFC 9110 section 8.4), shortened.
+pub fn content_coding(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all(header::CONTENT_ENCODING).iter();
+    let text = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let mut codings = text.flat_map(|list| {
+        list.split(',').map(|coding| coding.trim().to_owned()).collect::<Vec<_>>()
+    });
+    let coded = |coding: &String| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity");
+    codings.find(coded).map(|coding| shortened(&coding, 100).into_owned())
+}
+
+/// 415 to a body in a coding that nothing here reads.
+pub fn unread_coding(coding: &str) -> Fault {
+    let message = format!(
+        "`Content-Encoding: {coding}` is not read here; send the body as it is, without the header"
+    );
+    let fault = Fault::new(Code::InvalidArgument, reason::UNSUPPORTED_MEDIA_TYPE, message);
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    Fault {
+        status: Some(StatusCode::UNSUPPORTED_MEDIA_TYPE),
+        headers: Some(Box::new(headers)),
+        ..fault
+    }
 }
 
 /// `application/json` or `…+json`; JSON has no charset but UTF-8 (RFC 8259, section 8.1).

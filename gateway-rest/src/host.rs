@@ -1,5 +1,6 @@
 //! What the service around the gateway decides: who may call, and how a refusal looks.
 
+use bytes::Bytes;
 use http::{HeaderValue, StatusCode, request::Parts};
 use serde_json::json;
 use tonic::Status;
@@ -36,6 +37,26 @@ pub trait Host: Send + Sync + 'static {
     fn body_limit(&self) -> usize {
         256 << 10
     }
+
+    /// The largest message that a request may come to, in bytes of protobuf: what the service
+    /// takes over gRPC. A number of two bytes in JSON can take eleven there.
+    fn message_limit(&self) -> usize {
+        usize::MAX
+    }
+
+    /// The success body of a route whose answer is ready and the same to everybody: the method is
+    /// then not called, and every answer shares these bytes.
+    fn document(&self, _route: &'static Route) -> Option<Document> {
+        None
+    }
+}
+
+/// A body that is ready to be sent.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub bytes: Bytes,
+    /// RFC 9110 section 8.8.3: whoever has these bytes is told so, and is not sent them again.
+    pub etag: HeaderValue,
 }
 
 /// `google.rpc.Status` as JSON, with `ErrorInfo`, `BadRequest` and `RequestInfo`

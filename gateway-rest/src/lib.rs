@@ -15,6 +15,7 @@ mod read;
 mod request;
 mod route;
 mod shape;
+mod shorten;
 mod stream;
 mod time;
 mod wire;
@@ -24,14 +25,16 @@ use axum::Router;
 use bytes::Bytes;
 use tonic::client::GrpcService;
 
+pub use answer::refusal;
 pub use codec::Raw;
 pub use fault::{Fault, Problem, reason};
-pub use gateway::{Call, Gateway};
-pub use host::{Host, google_rpc_status};
+pub use gateway::{Call, Gateway, content_coding, unread_coding};
+pub use host::{Document, Host, google_rpc_status};
 use problems::Problems;
 use read::Reader;
 pub use route::{Body, Route, Segment, Variable};
 pub use shape::{Cardinality, Field, Kind, Shape};
+pub use shorten::{json_len, shortened};
 
 /// JSON text -> protobuf. Reports every fault of the text at once.
 pub fn to_proto(shape: &'static Shape, json: &[u8]) -> Result<Bytes, Fault> {
@@ -39,7 +42,7 @@ pub fn to_proto(shape: &'static Shape, json: &[u8]) -> Result<Bytes, Fault> {
     let (mut out, mut problems) = (Vec::with_capacity(json.len()), Problems::default());
     let read = Reader::new(text, &mut out, &mut problems).whole(shape);
     read::verdict(read, text, &mut problems)?;
-    if problems.is_empty() { Ok(out.into()) } else { Err(Fault::invalid(problems.into_list())) }
+    if problems.is_empty() { Ok(out.into()) } else { Err(problems.into_fault()) }
 }
 
 /// Protobuf -> JSON text, members in the proto's order, all of them. The fault is the caller's

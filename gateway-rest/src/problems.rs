@@ -2,10 +2,20 @@
 
 use std::fmt::{self, Display};
 
-use crate::fault::Problem;
+use crate::{
+    fault::{Fault, Problem},
+    shorten::{json_len, shortened},
+};
 
 /// More than this many help nobody.
 const MOST: usize = 50;
+/// What they take of a refusal's 16 KiB, in bytes.
+const BYTES: usize = 12 << 10;
+/// Names and punctuation of one of them, at least.
+const FRAME: usize = 32;
+/// Characters of a path, and of what is wrong there, which may quote the client.
+const FIELD: usize = 100;
+const PROBLEM: usize = 300;
 
 /// Where in the body we are: a list from the leaf up, on the stack.
 #[derive(Clone, Copy)]
@@ -26,28 +36,36 @@ impl Display for Path<'_> {
     }
 }
 
+/// What is listed, bounded in number and size; the rest is counted.
 #[derive(Default)]
 pub(crate) struct Problems {
     list: Vec<Problem>,
+    /// Of the list, as JSON.
+    bytes: usize,
+    more: usize,
 }
 
 impl Problems {
     pub(crate) fn add(&mut self, field: impl Display, problem: impl Into<String>) {
-        match self.list.len() {
-            MOST => self.list.push(Problem {
-                field: String::new(),
-                problem: "there is more wrong, not listed here".to_owned(),
-            }),
-            count if count > MOST => {}
-            _ => self.list.push(Problem { field: field.to_string(), problem: problem.into() }),
+        if self.more > 0 || self.list.len() == MOST {
+            self.more += 1;
+            return;
+        }
+        let field = shortened(&field.to_string(), FIELD).into_owned();
+        let problem = shortened(&problem.into(), PROBLEM).into_owned();
+        self.bytes += json_len(&field) + json_len(&problem) + FRAME;
+        if self.bytes > BYTES {
+            self.more += 1;
+        } else {
+            self.list.push(Problem { field, problem });
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.is_empty() && self.more == 0
     }
 
-    pub(crate) fn into_list(self) -> Vec<Problem> {
-        self.list
+    pub(crate) fn into_fault(self) -> Fault {
+        Fault::invalid(self.list, self.more)
     }
 }

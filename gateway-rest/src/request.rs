@@ -31,7 +31,7 @@ pub(crate) fn assemble(
     from_body(route, body, &mut out, &mut problems)?;
     from_query(route, query, &mut out, &mut problems);
     from_path(route, path, &mut out, &mut problems);
-    if problems.is_empty() { Ok(out.into()) } else { Err(Fault::invalid(problems.into_list())) }
+    if problems.is_empty() { Ok(out.into()) } else { Err(problems.into_fault()) }
 }
 
 fn from_body(
@@ -47,6 +47,10 @@ fn from_body(
         if !is_empty && text.trim_ascii() != "{}" {
             problems.add("", "there is a body, and this operation takes none");
         }
+        return Ok(());
+    }
+    if is_empty && route.mask.is_some() {
+        problems.add("", "there is no body: send an object of the members to change");
         return Ok(());
     }
     if is_empty {

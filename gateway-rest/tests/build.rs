@@ -2,7 +2,7 @@
 
 use std::{env, error::Error, fs, path::PathBuf};
 
-use gateway_rest_build::{Access, Info, Options, bearer};
+use gateway_rest_build::{Access, Info, Options, Requirement, bearer};
 use prost::Message as _;
 use prost_reflect::DescriptorPool;
 
@@ -44,12 +44,23 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn openapi(pool: &DescriptorPool, options: &Options) -> serde_json::Value {
-    let access = |method: &prost_reflect::MethodDescriptor| match method.name() {
+    let open = |scheme: &str, scopes: &[&str]| Requirement {
+        scheme: scheme.to_owned(),
+        scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+    };
+    let access = |method: &prost_reflect::MethodDescriptor, place: usize| match method.name() {
         "GetCover" => Access::default(),
-        _ => Access { schemes: vec!["reader".to_owned()], scopes: vec!["books".to_owned()] },
+        // Another rule at each binding.
+        "GetBook" if place > 0 => Access { alternatives: vec![open("librarian", &[])] },
+        _ => Access {
+            alternatives: vec![open("reader", &["books"]), open("reader", &["all", "most"])],
+        },
     };
     let info = Info {
-        security_schemes: vec![("reader".to_owned(), bearer("JWT", "A reader's card."))],
+        security_schemes: vec![
+            ("reader".to_owned(), bearer("JWT", "A reader's card.")),
+            ("librarian".to_owned(), bearer("JWT", "A librarian's card.")),
+        ],
         access: &access,
         ..Info::new("Library", "1.0.0")
     };

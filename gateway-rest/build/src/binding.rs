@@ -26,6 +26,7 @@ pub(crate) struct Rest {
     pub(crate) raw: String,
     pub(crate) content_type: String,
     pub(crate) max_age_seconds: u32,
+    pub(crate) documents: Vec<String>,
 }
 
 impl Rest {
@@ -53,6 +54,7 @@ impl Rest {
                 .map(|n| status(n).unwrap_or_else(|| panic!("{at}: status {n} in refusals")))
                 .collect(),
             raw: descriptor::text(rest, "raw"),
+            documents: descriptor::texts(rest, "documents"),
             content_type: descriptor::text(rest, "content_type"),
             max_age_seconds: descriptor::integer(rest, "max_age_seconds")
                 .try_into()

@@ -22,6 +22,12 @@ pub(crate) fn text(message: &DynamicMessage, field: &str) -> String {
     value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
+pub(crate) fn texts(message: &DynamicMessage, field: &str) -> Vec<String> {
+    let value = message.get_field_by_name(field);
+    let list = value.as_ref().and_then(|value| value.as_list()).unwrap_or_default();
+    list.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
 pub(crate) fn flag(message: &DynamicMessage, field: &str) -> bool {
     message.get_field_by_name(field).and_then(|value| value.as_bool()).unwrap_or_default()
 }
@@ -82,6 +88,8 @@ fn shouting(name: &str) -> String {
 pub(crate) const OUTPUT_ONLY: i32 = 3;
 pub(crate) const INPUT_ONLY: i32 = 4;
 pub(crate) const IMMUTABLE: i32 = 5;
+/// The server fills it when a client leaves it out: a response never lacks it.
+pub(crate) const NON_EMPTY_DEFAULT: i32 = 7;
 const REQUIRED: i32 = 2;
 
 /// Whether `google.api.field_behavior` names the behaviour.
@@ -106,7 +114,8 @@ pub(crate) fn is_required(field: &FieldDescriptor, options: &Options) -> bool {
 #[derive(Default)]
 pub(crate) struct Comment {
     pub(crate) text: String,
-    /// From a line `Example: …`.
+    /// What follows `Example:`, at the beginning of a line or within one, up to the line's end; JSON
+    /// goes on for as many lines as it needs.
     pub(crate) example: Option<String>,
 }
 
@@ -139,10 +148,23 @@ impl Comment {
             above => above,
         });
         let mut comment = Self::default();
-        for line in written.lines().map(str::trim) {
-            if let Some(example) = line.strip_prefix("Example:") {
-                comment.example = Some(example.trim().to_owned());
-            } else if !line.starts_with("buf:lint:") {
+        let mut lines = written.lines().map(str::trim);
+        while let Some(line) = lines.next() {
+            let (line, example) = match line.split_once("Example:") {
+                Some((before, example)) => (before.trim_end(), Some(example.trim())),
+                None => (line, None),
+            };
+            if let Some(example) = example {
+                let mut example = example.to_owned();
+                while example.is_empty() || is_open(&example) {
+                    let more = lines.next();
+                    let more = more.unwrap_or_else(|| panic!("no JSON: {example}"));
+                    format!("{example} {more}").trim_start().clone_into(&mut example);
+                }
+                comment.example = Some(example);
+            }
+            let told = example.is_none() || !line.is_empty();
+            if told && !line.starts_with("buf:lint:") {
                 let glue = match (comment.text.is_empty(), line.is_empty()) {
                     (true, _) => "",
                     (false, true) => "\n\n",
@@ -163,6 +185,11 @@ impl Comment {
         let sentence = end.and_then(|end| self.text.get(..end)).unwrap_or(&self.text);
         sentence.trim_end_matches('.')
     }
+}
+
+/// Whether this is the beginning of a JSON object or array.
+fn is_open(text: &str) -> bool {
+    text.starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(text).is_err()
 }
 
 /// The message that a field holds, unless JSON has a form of its own for it.

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 pub struct Options {
     /// Full name of the method option that says what `google.api.http` does not, for example
     /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `ok`,
-    /// `refusals`, `raw`, `content_type`, `max_age_seconds`. Empty: none.
+    /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`. Empty: none.
     pub rest: String,
     /// Full name of the field option with validation rules: `buf.validate.field`. Empty: none.
     pub validate: String,
@@ -60,6 +60,24 @@ pub fn routes(pool: &DescriptorPool, options: &Options) -> String {
     shapes(pool, options) + &routes::source(pool, options)
 }
 
+/// An HTTP method and path template of an RPC.
+#[derive(Clone, Debug)]
+pub struct HttpBinding {
+    /// In capitals.
+    pub method: String,
+    /// As the proto has it.
+    pub path: String,
+}
+
+/// The HTTP bindings of a method, in the order of its annotation; none where it has none.
+///
+/// # Panics
+/// Where [`routes`] does.
+pub fn http_bindings(method: &MethodDescriptor, options: &Options) -> Vec<HttpBinding> {
+    let bindings = binding::bindings(method, options).into_iter();
+    bindings.map(|binding| HttpBinding { method: binding.method, path: binding.path }).collect()
+}
+
 /// Rust source: `pub static SHAPE_<FULL_NAME_WITH_UNDERSCORES>: Shape` for every message of
 /// `options.packages` and all they reach, `pub static SHAPES: &[&Shape]` sorted by name, and
 /// `pub fn shape(name: &str) -> Option<&'static Shape>` by full protobuf name.
@@ -79,14 +97,17 @@ pub struct Info<'a> {
     pub servers: Vec<String>,
     /// Security schemes by name, as `OpenAPI` has them: see [`bearer`].
     pub security_schemes: Vec<(String, Value)>,
-    /// Who may call a method.
-    pub access: &'a dyn Fn(&MethodDescriptor) -> Access,
+    /// Who may call a method at one of its bindings, by its place among them.
+    pub access: &'a dyn Fn(&MethodDescriptor, usize) -> Access,
     /// JSON Schema of every refusal's body; it becomes `#/components/schemas/Error`.
     pub error: Value,
     /// Statuses that every operation may refuse with, beside those found from its form.
     pub refusals: Vec<u16>,
-    /// May change a finished operation: headers, vendor extensions.
-    pub amend: &'a dyn Fn(&MethodDescriptor, &mut Value),
+    /// Further schemas by name: of bodies that no message describes, which a method's option
+    /// `documents` names.
+    pub documents: Vec<(String, Value)>,
+    /// May change a finished operation of this HTTP method: headers, vendor extensions.
+    pub amend: &'a dyn Fn(&MethodDescriptor, &str, &mut Value),
 }
 
 impl Info<'_> {
@@ -98,7 +119,7 @@ impl Info<'_> {
             description: String::new(),
             servers: Vec::new(),
             security_schemes: Vec::new(),
-            access: &|_| Access::default(),
+            access: &|_, _| Access::default(),
             error: json!({
                 "type": "object",
                 "description": "google.rpc.Status.",
@@ -110,7 +131,8 @@ impl Info<'_> {
                 },
             }),
             refusals: vec![429, 500, 503],
-            amend: &|_, _| {},
+            documents: Vec::new(),
+            amend: &|_, _, _| {},
         }
     }
 }
@@ -125,9 +147,16 @@ pub fn bearer(format: &str, description: &str) -> Value {
 /// The security of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Names of security schemes, any one of which opens the operation; empty: no credential.
-    pub schemes: Vec<String>,
-    /// Scopes or roles, told in the operation's security requirement.
+    /// Any one of these opens the operation; none: no credential is needed.
+    pub alternatives: Vec<Requirement>,
+}
+
+/// A credential that opens an operation.
+#[derive(Clone, Debug)]
+pub struct Requirement {
+    /// The name of its security scheme.
+    pub scheme: String,
+    /// Scopes or roles, all of which it must have.
     pub scopes: Vec<String>,
 }
 

@@ -12,6 +12,10 @@ use crate::{
     wire::{self, Wire},
 };
 
+/// What is wrong with a number that no double can say. It advises no text: what wants a number
+/// refuses one.
+const ROUNDED: &str = "would be rounded: a number here keeps some 16 digits; write one with fewer";
+
 /// Field numbers of `google.protobuf.Value`.
 const NULL: u32 = 1;
 const NUMBER: u32 = 2;
@@ -24,8 +28,10 @@ const LIST: u32 = 6;
 const FEW: usize = 16;
 
 impl<'a> Reader<'a> {
-    /// A whole message of one of the three types, with its length.
+    /// A whole message of one of the three types, with its length. Its nesting is counted from
+    /// here, wherever in a body it stands, as the service counts what comes over gRPC.
     pub(super) fn free(&mut self, kind: &Kind, path: &Path<'_>) -> Result<(), Stop> {
+        let outside = std::mem::take(&mut self.depth);
         let start = wire::open(self.out);
         match kind {
             Kind::Struct => self.object(path)?,
@@ -33,6 +39,7 @@ impl<'a> Reader<'a> {
             _ => self.anything(path)?,
         }
         wire::close(self.out, start);
+        self.depth = outside;
         Ok(())
     }
 
@@ -74,7 +81,7 @@ impl<'a> Reader<'a> {
             _ => {
                 let literal = self.text.number()?;
                 let value = number::unrounded(literal).unwrap_or_else(|| {
-                    self.problems.add(path, "would be rounded: send it as a string");
+                    self.problems.add(path, ROUNDED);
                     0.0
                 });
                 wire::put_tag(self.out, NUMBER, Wire::Eight);

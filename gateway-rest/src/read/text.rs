@@ -11,7 +11,8 @@ pub(crate) enum Stop {
     Deep,
 }
 
-/// Arrays and objects that may stand within one another.
+/// Arrays and objects that may stand within one another: from the whole body down in what has
+/// named members, from the member down in what is free-form.
 pub(crate) const DEPTH: u8 = 32;
 
 pub(crate) struct Text<'a> {

@@ -1,4 +1,7 @@
-//! Example values: from a comment's `Example: …` line, else from type, rules and name.
+//! Example values: from a comment's `Example: …`, else from type, rules and name.
+//!
+//! What is sent is what its message's comment shows or, where that shows none, the members that are
+//! required and those that show an example of their own: others may exclude one another.
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Rule};
 use serde_json::{Map, Number, Value, json};
@@ -19,10 +22,12 @@ const DEPTH: usize = 4;
 /// What an `Example:` line says: JSON of the field's type, or else plain text.
 pub(super) fn parsed(written: &str, field: &FieldDescriptor) -> Value {
     let is_text = field.kind() == Kind::String && !field.is_list();
-    match serde_json::from_str::<Value>(written) {
+    let value = match serde_json::from_str::<Value>(written) {
         Ok(value) if !is_text || value.is_string() => value,
         _ => written.into(),
-    }
+    };
+    // One of a list stands for the list.
+    if field.is_list() && !value.is_array() { json!([value]) } else { value }
 }
 
 /// An example of the whole message, without some members.
@@ -49,8 +54,17 @@ struct Examples<'a> {
 impl Examples<'_> {
     fn message(&mut self, message: &MessageDescriptor, without: &[&str]) -> Value {
         let written = Comment::of_message(message).example;
-        if let Some(written) = written.and_then(|text| serde_json::from_str(&text).ok()) {
-            return written;
+        let written: Option<Map<String, Value>> =
+            written.and_then(|text| serde_json::from_str(&text).ok());
+        let output = self.used == Use::Output;
+        if let (Some(mut members), false) = (written.clone(), output) {
+            members.retain(|name, _| {
+                let field = message.get_field_by_name(name);
+                let field =
+                    field.unwrap_or_else(|| panic!("{}: no field `{name}`", message.full_name()));
+                is_given(&field, self.used) && !without.contains(&name.as_str())
+            });
+            return members.into();
         }
         self.within.push(message.full_name().to_owned());
         let mut members = Map::new();
@@ -61,8 +75,9 @@ impl Examples<'_> {
             // Of a oneof, the first member.
             let others = field.containing_oneof().filter(|oneof| !oneof.is_synthetic());
             let first = others.is_none_or(|oneof| oneof.fields().next().as_ref() == Some(&field));
-            let example = if first { self.field(&field) } else { None };
-            let output = self.used == Use::Output;
+            let shown = || Comment::of_field(&field).example.is_some();
+            let wanted = output || descriptor::is_required(&field, self.options) || shown();
+            let example = if first && wanted { self.field(&field) } else { None };
             match example {
                 Some(example) => {
                     members.insert(field.name().to_owned(), example);
@@ -78,6 +93,9 @@ impl Examples<'_> {
             }
         }
         self.within.pop();
+        for (name, value) in written.into_iter().flatten() {
+            members.entry(name).and_modify(|member| *member = value);
+        }
         members.into()
     }
 

@@ -23,6 +23,9 @@ pub(crate) fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>
     let services = descriptor::services(pool, options);
     let mut schemas = Schemas::new(&services, options);
     schemas.put("Error", info.error.clone());
+    for (name, schema) in &info.documents {
+        schemas.put(name, schema.clone());
+    }
     let mut paths = BTreeMap::<String, Path>::new();
     let (mut tags, mut statuses) = (Vec::new(), BTreeSet::new());
     for service in &services {

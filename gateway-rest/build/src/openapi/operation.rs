@@ -33,7 +33,7 @@ impl Operation<'_> {
         schemas: &mut Schemas<'_>,
     ) -> (Value, BTreeSet<u16>) {
         let rest = Rest::of(self.method, self.options);
-        let access = (self.info.access)(self.method);
+        let access = (self.info.access)(self.method, self.place);
         let service = self.method.parent_service();
         let mut id = format!("{}_{}", service.name(), self.method.name());
         if self.place > 0 {
@@ -65,9 +65,11 @@ impl Operation<'_> {
             responses.insert(status.to_string(), response);
         }
         operation["responses"] = responses.into();
-        let security = access.schemes.iter().map(|scheme| json!({scheme: access.scopes}));
+        // The scopes of one requirement are all needed; of the requirements, any one.
+        let security = access.alternatives.iter();
+        let security = security.map(|one| json!({one.scheme.as_str(): one.scopes}));
         operation["security"] = security.collect();
-        (self.info.amend)(self.method, &mut operation);
+        (self.info.amend)(self.method, &self.binding.method, &mut operation);
         (operation, refusals)
     }
 
@@ -75,7 +77,7 @@ impl Operation<'_> {
         let mut refusals: BTreeSet<u16> =
             self.info.refusals.iter().chain(&rest.refusals).copied().collect();
         refusals.insert(400);
-        if !access.schemes.is_empty() {
+        if !access.alternatives.is_empty() {
             refusals.extend([401, 403]);
         }
         if !self.binding.template.variables.is_empty() {
@@ -88,7 +90,10 @@ impl Operation<'_> {
     }
 
     fn request_body(&self, schemas: &mut Schemas<'_>) -> Option<Value> {
-        let used = if self.binding.method == "PATCH" { Use::Patch } else { Use::Input };
+        let rest = Rest::of(self.method, self.options);
+        // A mask makes the body a part of a record, whatever the method.
+        let part = self.binding.method == "PATCH" || !rest.mask.is_empty();
+        let used = if part { Use::Patch } else { Use::Input };
         let input = self.method.input();
         let (schema, example, required) = match self.binding.body.as_str() {
             "" => return None,
@@ -118,7 +123,9 @@ impl Operation<'_> {
             }
         };
         let mut content = json!({"schema": schema});
-        if let Some(example) = example {
+        // What is always refused is no example.
+        let refused = rest.refusals.contains(&405);
+        if let Some(example) = example.filter(|_| !refused) {
             content["example"] = example;
         }
         Some(json!({"required": required, "content": {"application/json": content}}))
@@ -138,7 +145,13 @@ impl Operation<'_> {
         let output = self.method.output();
         if !rest.raw.is_empty() {
             let raw = field(&output, &rest.raw, self.method.full_name(), "raw");
-            let schema = schemas.field(&raw, Use::Output);
+            let schema = match &rest.documents[..] {
+                [] => schemas.field(&raw, Use::Output),
+                [one] => self.document(one),
+                all => {
+                    json!({"oneOf": all.iter().map(|name| self.document(name)).collect::<Vec<_>>()})
+                }
+            };
             let kind = Some(rest.content_type.as_str()).filter(|kind| !kind.is_empty());
             response["content"] = json!({kind.unwrap_or("application/json"): {"schema": schema}});
             return response;
@@ -156,6 +169,12 @@ impl Operation<'_> {
         }
         response["content"] = json!({"application/json": content});
         response
+    }
+
+    fn document(&self, name: &str) -> Value {
+        let known = self.info.documents.iter().any(|(document, _)| document == name);
+        assert!(known, "{}: no document `{name}`", self.method.full_name());
+        json!({"$ref": format!("#/components/schemas/{name}")})
     }
 
     /// Schema and example of a success body that is JSON.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Options,
-    descriptor::{self, Comment, IMMUTABLE, INPUT_ONLY, OUTPUT_ONLY},
+    descriptor::{self, Comment, IMMUTABLE, INPUT_ONLY, NON_EMPTY_DEFAULT, OUTPUT_ONLY},
     shapes,
 };
 
@@ -127,15 +127,7 @@ impl<'a> Schemas<'a> {
     /// A member of an object: its type, rules, nullability and comment.
     fn member(&mut self, field: &FieldDescriptor, used: Use) -> Value {
         let mut schema = self.field(field, used);
-        let patched = used == Use::Patch && field.is_list();
-        // The number 0 of an enum that has no word for it.
-        let wordless = match field.kind() {
-            Kind::Enum(kind) if used == Use::Output && !field.is_list() => {
-                descriptor::words(&kind).iter().all(|(number, _)| *number != 0)
-            }
-            _ => false,
-        };
-        if descriptor::is_nullable(field) || patched || wordless {
+        if self.may_be_null(field, used) {
             nullable(&mut schema);
         }
         if used == Use::Output && descriptor::behaves(field, OUTPUT_ONLY) {
@@ -152,6 +144,26 @@ impl<'a> Schemas<'a> {
             schema["examples"] = json!([example::parsed(&example, field)]);
         }
         schema
+    }
+
+    /// Null is absence, in what is sent as in what comes back.
+    fn may_be_null(&self, field: &FieldDescriptor, used: Use) -> bool {
+        let filled = descriptor::behaves(field, NON_EMPTY_DEFAULT);
+        match used {
+            Use::Output => {
+                // The number 0 of an enum that has no word for it.
+                let wordless = match field.kind() {
+                    Kind::Enum(kind) if !field.is_list() => {
+                        descriptor::words(&kind).iter().all(|(number, _)| *number != 0)
+                    }
+                    _ => false,
+                };
+                (descriptor::is_nullable(field) && !filled) || wordless
+            }
+            Use::Input => !descriptor::is_required(field, self.options),
+            // Null clears what can be without a value.
+            Use::Patch => !descriptor::is_required(field, self.options) && !filled,
+        }
     }
 
     /// A field's type with its rules, whatever absence means.
