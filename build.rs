@@ -2,14 +2,33 @@
 
 use std::{env, fs, path::PathBuf};
 
-use gateway_rest_build::{Access, Info, Options, bearer, openapi};
-use prost_reflect::{DescriptorPool, MethodDescriptor, Value};
-use serde_json::json;
+use gateway_rest_build::{Access, Info, Options, Requirement, bearer, openapi};
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, Value};
+use serde_json::{Map, json};
 
 const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, says why, records it \
      so that anyone can verify and replay it, and lets people hold, approve and stop it.\n\n\
      Every error body is `{ok: false, error, message, details, request_id}`. Lists take `limit` \
-     (1 to 500) and `page_token`. Times are RFC 3339 in UTC.";
+     (1 to 500) and `page_token`. Times are RFC 3339 in UTC.\n\n\
+     A body is JSON without a content coding, of at most 256 KiB and 1 MiB as protobuf; a free-form \
+     member nests at most 32 levels, itself counted. An error names at most 50 members, and then how \
+     many more. What is no HTTP request (a malformed head, over 100 headers or 16 KiB of them) is \
+     answered 400 or 431 without a body.";
+
+/// The version of the API, as its paths have it.
+const API_VERSION: &str = "1.0.0";
+/// JSON Schemas of the bodies that no message describes.
+const DOCUMENTS: &str = "openapi/documents.json";
+
+/// POSTs that change nothing, or give the same answer each time by themselves.
+const UNKEYED: [&str; 6] = [
+    "AdmitPurpose",
+    "ImpactPolicies",
+    "MintReplayProof",
+    "SealDecision",
+    "SimulateDecision",
+    "ValidatePolicy",
+];
 
 #[expect(clippy::disallowed_methods, reason = "cargo speaks to a build script by the environment")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,9 +41,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         packages: vec!["authority".to_owned()],
         ..Options::default()
     };
+    println!("cargo::rerun-if-changed={DOCUMENTS}");
+    let documents: Map<String, serde_json::Value> =
+        serde_json::from_str(&fs::read_to_string(DOCUMENTS)?)?;
     let info = Info {
         description: DESCRIPTION.to_owned(),
-        servers: vec!["http://127.0.0.1:8080".to_owned()],
+        documents: documents.into_iter().collect(),
+        amend: &headers,
         security_schemes: vec![
             (
                 "owner".to_owned(),
@@ -41,47 +64,60 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ],
         access: &access,
         error: error(),
-        ..Info::new("Agent Authority", env!("CARGO_PKG_VERSION"))
+        ..Info::new("Agent Authority", API_VERSION)
     };
-    let document = serde_json::to_string(&openapi(&pool, &options, &info))?;
+    let mut document = openapi(&pool, &options, &info);
+    document["info"]["x-build-version"] = env!("CARGO_PKG_VERSION").into();
+    parts(&mut document["components"]);
+    // Evaluate folds an allow with constraints into `allow` (runtime/answer.rs).
+    document["components"]["schemas"]["EvaluateResponse"]["properties"]["decision"] = json!({
+        "type": "string", "enum": ["allow", "require_approval", "deny"],
+        "description": "allow, require_approval or deny.",
+    });
+    let document = serde_json::to_string(&document)?;
     Ok(fs::write(PathBuf::from(env::var("OUT_DIR")?).join("openapi.json"), document)?)
 }
 
-/// Which security schemes open a method, from `authority.auth.v1.access`.
-fn access(method: &MethodDescriptor) -> Access {
-    let pool = method.parent_pool();
-    let Some(extension) = pool.get_extension_by_name("authority.auth.v1.access") else {
-        return Access::default();
-    };
-    let options = method.options();
-    let value = options.get_extension(&extension);
-    let Some(rule) = value.as_message() else { return Access::default() };
+/// Which credentials open a method at one of its bindings, from `authority.auth.v1.access`.
+fn access(method: &MethodDescriptor, place: usize) -> Access {
+    let rule = rule(method, place);
+    // The model's build has counted them.
+    let rule = rule.unwrap_or_else(|| panic!("{}: no access rule", method.full_name()));
     let flag = |name| rule.get_field_by_name(name).and_then(|v| v.as_bool()).unwrap_or_default();
-    let scope = rule.get_field_by_name("scope");
-    let scope = scope.as_ref().and_then(|v| v.as_str()).unwrap_or_default();
+    let open = |scheme: &str, word: Option<&str>| Requirement {
+        scheme: scheme.to_owned(),
+        scopes: word.into_iter().map(str::to_owned).collect(),
+    };
+    let mut alternatives = Vec::new();
+    if flag("owner") {
+        alternatives.push(open("owner", None));
+    }
+    if flag("member") {
+        alternatives.push(open("member", None));
+    }
     let roles = rule.get_field_by_name("roles");
-    let roles: Vec<_> = roles
-        .iter()
-        .filter_map(|v| v.as_list())
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect();
-    let mut access = Access::default();
-    for (scheme, opens) in [
-        ("owner", flag("owner")),
-        ("member", flag("member") || !roles.is_empty()),
-        ("api_key", !scope.is_empty()),
-    ] {
-        if opens {
-            access.schemes.push(scheme.to_owned());
-        }
-    }
-    access.scopes.extend(roles);
-    if !scope.is_empty() {
-        access.scopes.push(scope.to_owned());
-    }
-    access
+    let roles = roles.iter().filter_map(|v| v.as_list()).flatten().filter_map(Value::as_str);
+    alternatives.extend(roles.map(|role| open("member", Some(role))));
+    let scope = rule.get_field_by_name("scope");
+    let scope = scope.as_ref().and_then(|v| v.as_str()).filter(|scope| !scope.is_empty());
+    alternatives.extend(scope.map(|scope| open("api_key", Some(scope))));
+    assert!(
+        flag("public") == alternatives.is_empty(),
+        "{}: a binding is public, or names who may call it",
+        method.full_name()
+    );
+    Access { alternatives }
+}
+
+/// The first binding's rule is the option itself, the others stand in it in their order.
+fn rule(method: &MethodDescriptor, place: usize) -> Option<DynamicMessage> {
+    let extension = method.parent_pool().get_extension_by_name("authority.auth.v1.access")?;
+    let options = method.options();
+    let first = options.has_extension(&extension).then(|| options.get_extension(&extension))?;
+    let first = first.as_message()?;
+    let Some(other) = place.checked_sub(1) else { return Some(first.clone()) };
+    let others = first.get_field_by_name("additional_bindings")?;
+    others.as_list()?.get(other)?.as_message().cloned()
 }
 
 /// JSON Schema of every refusal's body.
@@ -92,8 +128,7 @@ fn error() -> serde_json::Value {
         "required": ["ok", "error", "message", "details", "request_id"],
         "properties": {
             "ok": {"const": false},
-            "error": {"type": "string", "description": "One word a client can switch on.",
-                "examples": ["invalid_request"]},
+            "error": {"$ref": "#/components/schemas/ErrorWord"},
             "message": {"type": "string", "description": "For people."},
             "details": {"type": "array", "description": "Each member at fault.", "items": {
                 "type": "object",
@@ -103,4 +138,81 @@ fn error() -> serde_json::Value {
             "request_id": {"type": ["string", "null"], "description": "Finds it in the log."},
         },
     })
+}
+
+/// The headers that an operation takes and gives.
+fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Value) {
+    let part = |place: &str, name: &str| json!({"$ref": format!("#/components/{place}/{name}")});
+    let mut takes = vec![part("parameters", "RequestId")];
+    let mut gives = Map::from_iter([("X-Request-Id".to_owned(), part("headers", "RequestId"))]);
+    if matches!(verb, "POST" | "PATCH") && !UNKEYED.contains(&method.name()) {
+        takes.push(part("parameters", "IdempotencyKey"));
+        gives.insert("Idempotency-Replayed".to_owned(), part("headers", "IdempotencyReplayed"));
+        // Still running; or the key came with another body.
+        for status in ["409", "422"] {
+            operation["responses"][status] = part("responses", status);
+        }
+    }
+    // What is refused with 412 about one record looks at its version.
+    let of_one = operation["parameters"].as_array().is_some_and(|all| !all.is_empty());
+    if of_one && operation["responses"].get("412").is_some() {
+        takes.push(part("parameters", "IfMatch"));
+    }
+    let output = method.output();
+    if verb != "DELETE" && is_record(&output) {
+        gives.insert("ETag".to_owned(), part("headers", "ETag"));
+    }
+    if let Some(parameters) = operation["parameters"].as_array_mut() {
+        parameters.extend(takes);
+    } else {
+        operation["parameters"] = takes.into();
+    }
+    let responses = operation["responses"].as_object_mut().into_iter().flatten();
+    for (_, response) in responses.filter(|(status, _)| status.starts_with('2')) {
+        let headers = response.as_object_mut().map(|of| of.entry("headers").or_insert(json!({})));
+        if let Some(headers) = headers.and_then(serde_json::Value::as_object_mut) {
+            headers.extend(gives.clone());
+        }
+    }
+}
+
+/// Whether answers of this type carry the record's version.
+fn is_record(message: &MessageDescriptor) -> bool {
+    let pool = message.parent_pool();
+    let resource = pool.get_extension_by_name("google.api.resource");
+    resource.is_some_and(|resource| message.options().has_extension(&resource))
+}
+
+/// The headers themselves; every refusal gives the request's id, too.
+fn parts(components: &mut serde_json::Value) {
+    let text = |description: &str, name: &str| {
+        json!({"name": name, "in": "header", "required": false, "description": description,
+               "schema": {"type": "string", "minLength": 1, "maxLength": 255}})
+    };
+    components["parameters"] = json!({
+        "RequestId": text("Echoed in the answer and in the log; made where none is sent.",
+            "X-Request-Id"),
+        "IdempotencyKey": text("The same key with the same body gives the first answer again, for 24 \
+            hours; with another body it is a 422.", "Idempotency-Key"),
+        "IfMatch": text("The ETag of the version that is meant; another one is a 412.", "If-Match"),
+    });
+    let header =
+        |description: &str| json!({"description": description, "schema": {"type": "string"}});
+    components["headers"] = json!({
+        "RequestId": header("The request's id."),
+        "ETag": header("The record's version, for If-Match."),
+        "IdempotencyReplayed": {
+            "description": "`true`: this is the first answer to the Idempotency-Key, again.",
+            "schema": {"type": "string", "const": "true"},
+        },
+    });
+    for (_, response) in components["responses"].as_object_mut().into_iter().flatten() {
+        response["headers"]["X-Request-Id"] = json!({"$ref": "#/components/headers/RequestId"});
+    }
+    if components["responses"].get("422").is_none() {
+        components["responses"]["422"] = json!({
+            "description": "The Idempotency-Key came before with another body.",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+        });
+    }
 }

@@ -51,14 +51,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("areas.rs"), areas(&pool))?;
     let facts: String =
         ours(&pool).map(|m| rules::of(&m) + &shapes::of(&m) + &rows::sql(&m)).collect();
-    fs::write(out.join("facts.rs"), facts + &shapes::asked(&pool))?;
-    fs::write(out.join("access.rs"), access::rules(&pool))?;
+    fs::write(out.join("facts.rs"), facts + &shapes::asked(&pool) + &rows::computed(ours(&pool)))?;
     fs::write(out.join("services.rs"), services::of(&pool))?;
     let options = gateway_rest_build::Options {
         rest: "authority.rest.v1.rest".to_owned(),
         packages: packages(&pool).into_iter().collect(),
         ..gateway_rest_build::Options::default()
     };
+    fs::write(out.join("access.rs"), access::rules(&pool, &options))?;
     fs::write(out.join("routes.rs"), gateway_rest_build::routes(&pool, &options))?;
     let descriptors = out.join("descriptors.bin");
     fs::write(&descriptors, &encoded)?;

@@ -45,6 +45,23 @@ pub(crate) fn is_nullable(field: &FieldDescriptor) -> bool {
     field.field_descriptor_proto().proto3_optional()
 }
 
+/// Whether the server fills the field when a client leaves it out (AIP-203, `NON_EMPTY_DEFAULT`):
+/// absence is told apart from the empty text, and no record is without it.
+pub(crate) fn is_filled(field: &FieldDescriptor) -> bool {
+    const NON_EMPTY_DEFAULT: i32 = 7;
+    let value = extension(&field.options(), "google.api.field_behavior");
+    let list = value.as_ref().and_then(|value| value.as_list()).unwrap_or_default();
+    list.iter().any(|value| value.as_enum_number() == Some(NON_EMPTY_DEFAULT))
+}
+
+/// Whether the record's table has no column for the field.
+pub(crate) fn is_computed(field: &FieldDescriptor) -> bool {
+    let value = extension(&field.options(), "authority.rest.v1.field");
+    value
+        .and_then(|value| value.as_message().map(|field| flag(field, "computed")))
+        .unwrap_or_default()
+}
+
 /// A message of this service that is stored whole, as `jsonb`, in a column of some record: in
 /// `jsonb[]` where it is repeated.
 pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {
@@ -52,6 +69,7 @@ pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {
         && message.parent_pool().all_messages().filter(|m| resource(m).is_some()).any(|record| {
             record
                 .fields()
+                .filter(|field| !is_computed(field))
                 .any(|field| matches!(field.kind(), Kind::Message(kind) if kind == *message))
         })
 }

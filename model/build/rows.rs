@@ -1,5 +1,7 @@
 //! Makes a message with `google.api.resource` a row: diesel's derives on what prost writes.
 
+use std::collections::BTreeSet;
+
 use prost_reflect::{Kind, MessageDescriptor};
 use tonic_prost_build::Builder;
 
@@ -32,6 +34,19 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
     for field in message.fields() {
         let is_fixed = options::behaviour(&field).is_some();
         let mut attribute = String::new();
+        if options::is_computed(&field) {
+            let path = format!("{name}.{}", field.name());
+            if changes {
+                builder = builder.field_attribute(path.clone(), "#[diesel(skip_update)]");
+            }
+            builder = builder.field_attribute(
+                path,
+                "#[diesel(skip_insertion, deserialize_as = crate::wire::Computed)]\
+                 #[diesel(select_expression = crate::wire::computed())]\
+                 #[diesel(select_expression_type = crate::wire::ComputedSql)]",
+            );
+            continue;
+        }
         // prost wraps every message in Option; the column is nullable only where the proto says so.
         if let Kind::Message(kind) = field.kind()
             && !options::is_nullable(&field)
@@ -42,6 +57,13 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
             attribute.push_str(&path);
             attribute.push_str(")]");
             if !is_fixed {
+                attribute += "#[diesel(treat_none_as_null = false)]";
+            }
+        }
+        // So is a text that the server fills: the column has no null.
+        if options::is_filled(&field) {
+            attribute.push_str("#[diesel(deserialize_as = String)]");
+            if changes && !is_fixed {
                 attribute += "#[diesel(treat_none_as_null = false)]";
             }
         }
@@ -73,4 +95,25 @@ pub(crate) fn sql(message: &MessageDescriptor) -> String {
             }}
         }}\n"
     )
+}
+
+/// What a computed field holds as long as nobody has filled it: nothing, of each type that is null
+/// then. Texts and lists are empty, which needs no telling.
+pub(crate) fn computed(messages: impl Iterator<Item = MessageDescriptor>) -> String {
+    let fields = messages.flat_map(|message| message.fields().collect::<Vec<_>>());
+    let absent = fields.filter(|field| options::is_computed(field) && !field.is_list());
+    let types: BTreeSet<String> = absent
+        .filter_map(|field| match field.kind() {
+            Kind::Message(kind) => Some(names::path(&kind)),
+            _ => None,
+        })
+        .collect();
+    let absent = |path: &String| {
+        format!(
+            "impl From<crate::wire::Computed> for Option<{path}> {{
+                fn from(_: crate::wire::Computed) -> Self {{ None }}
+            }}\n"
+        )
+    };
+    types.iter().map(absent).collect()
 }

@@ -92,15 +92,20 @@ fn check(field: &FieldDescriptor) -> String {
     let required = rules.is_required();
     match field.kind() {
         Kind::String => {
+            let rule = rules.of("string");
             let value = if optional {
                 format!("self.{rust}.as_deref()")
             } else {
-                format!("Some(&self.{rust})")
+                assert!(
+                    required || is_output(field) || !rule.as_ref().is_some_and(refuses_empty),
+                    "{}: make it `optional`: its rule refuses the empty text, which must be told \
+                     apart from absence",
+                    field.full_name()
+                );
+                format!("Some(self.{rust}.as_str()).filter(|text| !text.is_empty())")
             };
-            format!(
-                "found.text({name:?}, {value}, &{});\n",
-                text_rule(required, rules.of("string").as_ref())
-            )
+            let rule = text_rule(required, rule.as_ref());
+            format!("found.text({name:?}, {value}, &{rule});\n")
         }
         Kind::Int32 | Kind::Int64 | Kind::Uint32 => {
             let rule = ["int32", "int64", "uint32"].into_iter().find_map(|kind| rules.of(kind));
@@ -178,6 +183,19 @@ fn inner(field: &FieldDescriptor, kind: &MessageDescriptor, required: bool) -> S
     code
 }
 
+/// Whether the empty text is none of what the rule allows. A pattern is taken to refuse it: of no
+/// member would it be a value.
+fn refuses_empty(rule: &DynamicMessage) -> bool {
+    options::number(rule, "min_len").is_some_and(|least| least != "0")
+        || options::flag(rule, "email")
+        || !options::text(rule, "pattern").is_empty()
+        || !options::texts(rule, "in").is_empty()
+}
+
+fn is_output(field: &FieldDescriptor) -> bool {
+    options::behaviour(field) == Some(options::Behaviour::OutputOnly)
+}
+
 fn is_patch(field: &FieldDescriptor) -> bool {
     field.parent_message().get_field_by_name("update_mask").is_some()
 }
@@ -189,23 +207,31 @@ fn list(field: &FieldDescriptor, rules: &Rules) -> String {
     if rules.is_required() {
         let _ = writeln!(code, "found.present({name:?}, !self.{rust}.is_empty());");
     }
-    code += &length(name, &format!("self.{rust}.len()"), rule.as_ref(), "items");
+    let length = length(name, &format!("self.{rust}.len()"), rule.as_ref(), "items");
+    let mut items = String::new();
     match field.kind() {
         Kind::String => {
-            let items = rule.as_ref().and_then(|rule| options::message(rule, "items"));
-            let text = text_rule(false, Rules(items).of("string").as_ref());
-            let _ = writeln!(code, "found.texts({name:?}, &self.{rust}, &{text});");
+            let each = rule.as_ref().and_then(|rule| options::message(rule, "items"));
+            let text = text_rule(false, Rules(each).of("string").as_ref());
+            let _ = writeln!(items, "found.texts({name:?}, &self.{rust}, &{text});");
             if rule.is_some_and(|rule| options::flag(&rule, "unique")) {
-                let _ = writeln!(code, "found.unique({name:?}, &self.{rust});");
+                let _ = writeln!(items, "found.unique({name:?}, &self.{rust});");
             }
         }
         Kind::Message(kind) if is_ours(kind.package_name()) => {
             let _ = writeln!(
-                code,
+                items,
                 "for (index, item) in self.{rust}.iter().enumerate() {{ found.within(&format!(\"{name}[{{index}}]\"), |found| item.validate(found)); }}"
             );
         }
         _ => {}
+    }
+    // The items of a list that is too long are not worth a look.
+    match length.strip_suffix(";\n") {
+        Some(fits) if !items.is_empty() => {
+            let _ = writeln!(code, "if {fits} {{ {items} }}");
+        }
+        _ => code += &(length + &items),
     }
     debug_assert_eq!(field.cardinality(), Cardinality::Repeated);
     code

@@ -13,7 +13,7 @@ pub(crate) fn of(pool: &DescriptorPool) -> String {
 fn service(service: &ServiceDescriptor) -> String {
     let name = service.name();
     let full = service.full_name();
-    let (mut methods, mut calls) = (String::new(), String::new());
+    let (mut methods, mut calls, mut all) = (String::new(), String::new(), Vec::new());
     for method in service.methods() {
         let call = names::snake(method.name());
         let input = names::path(&method.input());
@@ -28,6 +28,7 @@ fn service(service: &ServiceDescriptor) -> String {
             "{:?} => Box::pin(async move {{ {sent}(rpcs.{call}(read(call)?).await) }}),",
             method.name()
         );
+        all.push(method.name().to_owned());
     }
     format!(
         "/// What `{full}` does.
@@ -36,7 +37,7 @@ fn service(service: &ServiceDescriptor) -> String {
 
         /// Serves `{full}`.
         pub fn {}(rpcs: Arc<dyn {name}>) -> Service {{
-            Service::new({full:?}, move |method, call| {{
+            Service::new({full:?}, &{all:?}, move |method, call| {{
                 let rpcs = Arc::clone(&rpcs);
                 Some(match method {{ {calls} _ => return None }})
             }})

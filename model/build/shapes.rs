@@ -29,7 +29,9 @@ pub(crate) fn of(message: &MessageDescriptor) -> String {
     if message.name().ends_with("Request") {
         code += &request(message, &path);
     }
-    if message.name().ends_with("Response") {
+    if message.name().starts_with("Export") {
+        code += &export(message, &path);
+    } else if message.name().ends_with("Response") {
         code += &response(message, &path);
     }
     if let Some(resource) = options::resource(message) {
@@ -50,7 +52,7 @@ fn request(message: &MessageDescriptor, path: &str) -> String {
             "impl Named for {path} {{ fn id(&self) -> &str {{ &self.id }} {deleted} }}"
         );
     }
-    if is_text(message, "page_token") {
+    if is_text(message, "page_token") && message.get_field_by_name("limit").is_some() {
         code += &listing(message, path);
     }
     if let Some((field, record)) = carried(message) {
@@ -73,10 +75,42 @@ fn request(message: &MessageDescriptor, path: &str) -> String {
     code
 }
 
+/// An export is asked for as its list is, and answers the list's records.
+fn export(message: &MessageDescriptor, path: &str) -> String {
+    if let Some((field, record)) = carried(message) {
+        let (field, record) = (names::field(&field), names::path(&record));
+        return format!(
+            "impl Exported for {path} {{
+                type Record = {record};
+                fn of(record: Option<{record}>, page_token: String) -> Self {{
+                    Self {{ end: record.is_none(), {field}: record, page_token }}
+                }}
+            }}\n"
+        );
+    }
+    let list = message.full_name().replace(".Export", ".List");
+    let list = message.parent_pool().get_message_by_name(&list);
+    let Some(list) = list.filter(|list| list.name().ends_with("Request")) else {
+        return String::new();
+    };
+    let fields = message.fields().map(|field| {
+        let name = names::field(&field);
+        format!("{name}: from.{name},")
+    });
+    // What a list may be told besides, how many, is nothing to an export.
+    format!(
+        "impl From<{path}> for {list} {{
+            fn from(from: {path}) -> Self {{ Self {{ {} ..Self::default() }} }}
+        }}\n",
+        fields.collect::<String>(),
+        list = names::path(&list),
+    )
+}
+
 fn listing(message: &MessageDescriptor, path: &str) -> String {
     let text = |name: &str| match message.get_field_by_name(name) {
         Some(field) if options::is_nullable(&field) => {
-            format!("self.{name}.as_deref().filter(|text| !text.is_empty())")
+            format!("self.{name}.as_deref()")
         }
         Some(_) => format!("Some(self.{name}.as_str()).filter(|text| !text.is_empty())"),
         None => "None".to_owned(),
@@ -164,7 +198,13 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
         Some(_) => "&self.tenant_id",
         None => "&self.id",
     };
-    let state = if has("state") { "&self.state" } else { "\"\"" };
+    let state_field = message.get_field_by_name("state");
+    let is_filled = state_field.as_ref().is_some_and(options::is_filled);
+    let state = match &state_field {
+        Some(_) if is_filled => "self.state.as_deref().unwrap_or_default()",
+        Some(_) => "&self.state",
+        None => "\"\"",
+    };
     let time = |name: &str| if has(name) { format!("self.{name}") } else { "None".to_owned() };
     let mut begin = String::from("self.id = id;");
     let (mut by, mut first) = ("_", "_");
@@ -174,7 +214,11 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
     }
     if has("state") {
         first = "state";
-        begin += "if self.state.is_empty() { state.clone_into(&mut self.state); }";
+        begin += if is_filled {
+            "self.state.get_or_insert_with(|| state.to_owned());"
+        } else {
+            "if self.state.is_empty() { state.clone_into(&mut self.state); }"
+        };
     }
     let (fixed, unset, merge) = members(message);
     let merge = if merge.is_empty() {

@@ -1,6 +1,20 @@
-//! Who may call which method, from `authority.auth.v1.access`.
+//! Who may call which method, from `authority.auth.v1.access`, and on which surface it is served.
 
-/// Each member opens the method to one kind of caller; they add up.
+mod surfaces;
+
+pub use surfaces::Surfaces;
+
+/// One HTTP binding of a method, and who may call it there.
+#[derive(Debug)]
+pub struct Binding {
+    /// The HTTP method, in capitals; empty where the gRPC method has no binding.
+    pub verb: &'static str,
+    /// The path template, as the proto has it; empty where the gRPC method has no binding.
+    pub path: &'static str,
+    pub access: Access,
+}
+
+/// Each member opens the binding to one kind of caller; they add up.
 #[derive(Debug)]
 pub struct Access {
     /// No credential needed.
@@ -15,5 +29,5 @@ pub struct Access {
     pub scope: &'static str,
 }
 
-// `RULES`: `/package.Service/Method` and its access, a row a method. One without a row is refused.
+// `RULES`: `/package.Service/Method` and its bindings, a row a method. One without a row is refused.
 include!(concat!(env!("OUT_DIR"), "/access.rs"));

@@ -11,7 +11,7 @@ include!(concat!(env!("OUT_DIR"), "/areas.rs"));
 /// What their annotations say, as implementations of this crate's traits.
 mod facts {
     use crate::{
-        record::{Asks, Carries, Deleted, Listed, Listing, Named, Page, Record},
+        record::{Asks, Carries, Deleted, Exported, Listed, Listing, Named, Page, Record},
         validate::{Text, Validate, Violations},
         wire::{FieldMask, Time},
     };

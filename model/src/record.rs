@@ -55,6 +55,13 @@ pub trait Listed {
     fn of(records: Vec<Self::Record>, total: Option<i32>, next_page_token: Option<String>) -> Self;
 }
 
+/// A line of an export: a record and where to go on after it; or the last one, which says that
+/// nothing is missing.
+pub trait Exported: Send + 'static {
+    type Record: Record;
+    fn of(record: Option<Self::Record>, page_token: String) -> Self;
+}
+
 /// What a delete answers: the id, and the record as it now stands unless it is erased.
 pub trait Deleted {
     type Record: Record;

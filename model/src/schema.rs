@@ -145,7 +145,7 @@ diesel::table! {
 }
 
 diesel::table! {
-    decision_keys (tenant_id, scope, key) {
+    decision_keys (tenant_id, scope, key, caller) {
         tenant_id -> Text,
         scope -> Text,
         key -> Text,
@@ -153,6 +153,7 @@ diesel::table! {
         decision_id -> Text,
         answer -> Bytea,
         created_at -> Timestamptz,
+        caller -> Text,
     }
 }
 
@@ -738,6 +739,9 @@ diesel::table! {
         updated_at -> Timestamptz,
         deleted_at -> Nullable<Timestamptz>,
         auto_seal -> Bool,
+        receipts -> Text,
+        policy_validation -> Text,
+        context_schema -> Nullable<Jsonb>,
     }
 }
 
@@ -771,6 +775,7 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+        warnings -> Array<Text>,
     }
 }
 

@@ -17,11 +17,12 @@ use http::Uri;
 use prost::Message;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{
-    Request, Response, Status,
+    Code, Request, Response, Status,
     body::Body,
     codegen::{BoxFuture, Service as Tower, StdError, tokio_stream},
     server::{Grpc, ServerStreamingService},
 };
+use tonic_types::{ErrorDetails, StatusExt};
 
 include!(concat!(env!("OUT_DIR"), "/services.rs"));
 
@@ -41,10 +42,11 @@ type Call = dyn Fn(&str, Request<Bytes>) -> Option<Answers> + Send + Sync;
 /// What most answers fit in, in bytes; larger ones grow their buffer.
 const ANSWER: usize = 2 << 10;
 
-/// A gRPC service, to be routed under [`Service::path`].
+/// A gRPC service, to be routed under [`Service::paths`].
 #[derive(Clone)]
 pub struct Service {
     name: &'static str,
+    methods: &'static [&'static str],
     call: Arc<Call>,
     /// The largest request that is read, in bytes.
     limit: usize,
@@ -53,9 +55,10 @@ pub struct Service {
 impl Service {
     fn new(
         name: &'static str,
+        methods: &'static [&'static str],
         call: impl Fn(&str, Request<Bytes>) -> Option<Answers> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, call: Arc::new(call), limit: 4 << 20 }
+        Self { name, methods, call: Arc::new(call), limit: 4 << 20 }
     }
 
     /// Reads no request over `limit` bytes: `OUT_OF_RANGE`, as tonic has it. 4 MiB unless told.
@@ -64,9 +67,10 @@ impl Service {
         Self { limit, ..self }
     }
 
-    /// Where a router finds it: `/authority.registry.v1.ToolService/{*method}`.
-    pub fn path(&self) -> String {
-        format!("/{}/{{*method}}", self.name)
+    /// Where a router finds it: `/authority.registry.v1.ToolService/CreateTool`, each method.
+    pub fn paths(&self) -> impl Iterator<Item = String> + use<> {
+        let name = self.name;
+        self.methods.iter().map(move |method| format!("/{name}/{method}"))
     }
 }
 
@@ -117,10 +121,25 @@ fn read<T: Message + Default>(request: Request<Bytes>) -> Result<Request<T>, Sta
     let (metadata, extensions, bytes) = request.into_parts();
     match T::decode(bytes) {
         Ok(message) => Ok(Request::from_parts(metadata, extensions, message)),
-        Err(error) => {
-            Err(Status::invalid_argument(format!("failed to decode Protobuf message: {error}")))
-        }
+        Err(error) => Err(unreadable(&error.to_string())),
     }
+}
+
+/// Says which member it was where prost's bound on nesting was met: the members above it stand in
+/// the error's text, the innermost first, each behind its message.
+fn unreadable(error: &str) -> Status {
+    const FREE: [&str; 4] = ["Struct", "Value", "ListValue", "FieldsEntry"];
+    let mut details = ErrorDetails::with_error_info("invalid_request", "authority", []);
+    let Some(way) = error.strip_suffix(": recursion limit reached") else {
+        return Status::with_error_details(Code::InvalidArgument, error, details);
+    };
+    let members = way.rsplit(": ").filter_map(|step| step.split_once('.'));
+    let members = members.filter(|(message, _)| !FREE.contains(message));
+    let member = members.map(|(_, member)| member).collect::<Vec<_>>().join(".");
+    let problem = "is nested deeper than 32 levels";
+    details.add_bad_request_violation(&member, problem);
+    let message = format!("the request is invalid: `{member}` {problem}");
+    Status::with_error_details(Code::InvalidArgument, message, details)
 }
 
 fn one<T: Message>(reply: Reply<T>) -> Replies<Bytes> {

@@ -8,6 +8,7 @@ use std::{
     sync::{LazyLock, PoisonError, RwLock},
 };
 
+pub use gateway_rest::{json_len, shortened};
 use regex::Regex;
 use serde_json::Value;
 
@@ -26,7 +27,29 @@ pub struct Violation {
     pub problem: String,
 }
 
-/// Everything found wrong so far.
+/// Violations that are listed; what is found beyond them is counted.
+pub const MOST: usize = 50;
+/// Characters of a member's path and of a value that is quoted.
+const SHOWN: usize = 100;
+/// Characters of what is wrong with a member.
+const PROBLEM: usize = 300;
+/// The deepest nesting of a free-form value, itself counted.
+const DEEPEST: usize = 32;
+
+impl Violation {
+    /// Stands at the end of a list for those that are not in it.
+    pub fn more(count: usize) -> Self {
+        Self { field: String::new(), problem: format!("and {count} more") }
+    }
+
+    /// For how many others it stands.
+    pub fn as_more(&self) -> Option<usize> {
+        let count = self.problem.strip_prefix("and ")?.strip_suffix(" more")?;
+        count.parse().ok().filter(|_| self.field.is_empty())
+    }
+}
+
+/// Everything found wrong so far: at most [`MOST`], then how many more.
 #[derive(Debug, Default)]
 pub struct Violations {
     prefix: String,
@@ -51,6 +74,14 @@ impl Text {
     pub const ANY: Self =
         Self { required: false, min: 0, max: usize::MAX, pattern: "", email: false, of: &[] };
 
+    /// Whether the empty text is none of the values that the rule allows.
+    fn refuses_empty(&self) -> bool {
+        self.min > 0
+            || self.email
+            || (!self.of.is_empty() && !self.of.contains(&""))
+            || (!self.pattern.is_empty() && !matches(self.pattern, ""))
+    }
+
     /// What is wrong with `value`, which is not empty.
     fn problems(&self, value: &str, mut tell: impl FnMut(String)) {
         let length = value.chars().count();
@@ -64,13 +95,13 @@ impl Text {
             return tell("holds U+0000, which no text here may".to_owned());
         }
         if !self.of.is_empty() && !self.of.contains(&value) {
-            tell(format!("`{value}` is none of {}", self.of.join(", ")));
+            tell(format!("`{}` is none of {}", shortened(value, SHOWN), self.of.join(", ")));
         }
         if self.email && !is_email(value) {
-            tell(format!("`{value}` is no e-mail address"));
+            tell(format!("`{}` is no e-mail address", shortened(value, SHOWN)));
         }
         if !self.pattern.is_empty() && !matches(self.pattern, value) {
-            tell(format!("`{value}` does not match {}", self.pattern));
+            tell(format!("`{}` does not match {}", shortened(value, SHOWN), self.pattern));
         }
     }
 }
@@ -82,13 +113,44 @@ impl Violations {
 
     pub fn add(&mut self, field: &str, problem: impl Into<String>) {
         let field = format!("{}{field}", self.prefix);
-        self.list.push(Violation { field, problem: problem.into() });
+        self.put(&Violation { field, problem: problem.into() });
     }
 
-    /// `None` and the empty text are both absent.
+    /// Takes one over; a list that is full counts it.
+    pub fn put(&mut self, found: &Violation) {
+        let counted = self.list.last().and_then(Violation::as_more);
+        match (counted, found.as_more()) {
+            (None, None) if self.list.len() < MOST => self.list.push(Violation {
+                field: shortened(&found.field, SHOWN).into_owned(),
+                problem: shortened(&found.problem, PROBLEM).into_owned(),
+            }),
+            (None, many) => self.list.push(Violation::more(many.unwrap_or(1))),
+            (Some(before), many) => {
+                self.list.pop();
+                self.list.push(Violation::more(before + many.unwrap_or(1)));
+            }
+        }
+    }
+
+    /// Whether something was found wrong with a list or one of its items.
+    pub fn has_list(&self, field: &str) -> bool {
+        let of = |found: &Violation| {
+            let rest = found.field.strip_prefix(&self.prefix).and_then(|f| f.strip_prefix(field));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+        };
+        self.list.iter().any(of)
+    }
+
+    /// `None` is absence. The empty text is a value like any other, but that it is none where one is
+    /// required.
     pub fn text(&mut self, field: &str, value: Option<&str>, rule: &Text) {
-        match value.filter(|value| !value.is_empty()) {
+        match value {
             None => self.present(field, !rule.required),
+            Some("") if rule.required => self.present(field, false),
+            Some("") if rule.refuses_empty() => {
+                self.add(field, "is empty; for none, leave it out or give null");
+            }
+            Some("") => {}
             Some(value) => rule.problems(value, |problem| self.add(field, problem)),
         }
     }
@@ -108,7 +170,7 @@ impl Violations {
     pub fn unique(&mut self, field: &str, values: &[String]) {
         let mut seen = HashSet::new();
         if let Some(twice) = values.iter().find(|value| !seen.insert(value.as_str())) {
-            self.add(field, format!("names `{twice}` twice"));
+            self.add(field, format!("names `{}` twice", shortened(twice, SHOWN)));
         }
     }
 
@@ -126,14 +188,16 @@ impl Violations {
         }
     }
 
-    /// The length of a list, a map or bytes, both ends included.
-    pub fn length(&mut self, field: &str, length: usize, least: usize, most: usize) {
+    /// The length of a list, a map or bytes, both ends included. Whether it is short enough for
+    /// its items to be looked at.
+    pub fn length(&mut self, field: &str, length: usize, least: usize, most: usize) -> bool {
         if length < least {
             self.add(field, format!("has {length} entries and needs at least {least}"));
         }
         if length > most {
             self.add(field, format!("has {length} entries and may have {most}"));
         }
+        length <= most
     }
 
     pub fn time(&mut self, field: &str, value: Option<Time>) {
@@ -153,6 +217,10 @@ impl Violations {
                     "holds U+0000, which no text here may"
                 };
                 self.add(&member, problem);
+            }
+            if is_deeper(value, DEEPEST - 1) {
+                let problem = format!("is nested deeper than {DEEPEST} levels");
+                self.add(&format!("{field}.{key}"), problem);
             }
         }
     }
@@ -185,6 +253,15 @@ fn is_not_finite(value: &Value) -> bool {
         Value::String(text) => text == NOT_FINITE,
         Value::Array(items) => items.iter().any(is_not_finite),
         Value::Object(map) => map.values().any(is_not_finite),
+        _ => false,
+    }
+}
+
+/// Whether more arrays and objects stand within one another than `left`.
+fn is_deeper(value: &Value, left: usize) -> bool {
+    match value {
+        Value::Array(items) => left == 0 || items.iter().any(|v| is_deeper(v, left - 1)),
+        Value::Object(members) => left == 0 || members.values().any(|v| is_deeper(v, left - 1)),
         _ => false,
     }
 }
@@ -234,6 +311,46 @@ mod tests {
         found.text("nul", Some("a\0"), &Text::ANY);
         let fields: Vec<_> = found.list.iter().map(|v| v.field.as_str()).collect();
         assert_eq!(fields, ["none", "long", "outer.word", "tags[1]", "nul"]);
+    }
+
+    #[test]
+    fn the_empty_text_is_a_value() {
+        let asked = |rule: Text| {
+            let mut found = Violations::default();
+            found.text("member", Some(""), &rule);
+            found.text("member", None, &rule);
+            found.list.len()
+        };
+        for rule in [
+            Text { of: &["a"], ..Text::ANY },
+            Text { email: true, ..Text::ANY },
+            Text { min: 1, ..Text::ANY },
+            Text { pattern: "^[a-z]+$", ..Text::ANY },
+        ] {
+            assert_eq!(asked(rule), 1, "absence alone is none");
+        }
+        assert_eq!(asked(Text { required: true, ..Text::ANY }), 2);
+        assert_eq!(asked(Text { max: 3, ..Text::ANY }), 0, "free text may be empty");
+    }
+
+    #[test]
+    fn a_flood_of_faults_is_counted_and_long_values_are_shortened() {
+        let mut found = Violations::default();
+        let long = "x".repeat(100_000);
+        for place in 0..236 {
+            found.add(&format!("{long}[{place}]"), format!("`{long}` is wrong"));
+        }
+        assert_eq!(found.list.len(), MOST + 1);
+        assert_eq!(found.list.last().unwrap().problem, "and 186 more");
+        let sizes = found.list.iter().map(|v| v.field.chars().count() + v.problem.chars().count());
+        assert!(sizes.max().unwrap() <= SHOWN + PROBLEM);
+        // One that counts is counted as many.
+        let mut all = Violations::default();
+        for violation in &found.list {
+            all.put(violation);
+        }
+        all.add("one", "is wrong");
+        assert_eq!(all.list.last().unwrap().as_more(), Some(187));
     }
 
     #[test]

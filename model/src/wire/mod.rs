@@ -2,11 +2,13 @@
 //!
 //! The build script puts them where `prost` would put its own, so nothing converts anywhere else.
 
+mod computed;
 mod json;
 pub(crate) mod jsonb;
 mod mask;
 mod time;
 
+pub(crate) use computed::{Computed, ComputedSql, computed};
 pub use json::Json;
 pub(crate) use json::NOT_FINITE;
 pub use mask::FieldMask;

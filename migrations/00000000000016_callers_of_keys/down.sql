@@ -1,0 +1,5 @@
+-- Of one key only one answer can be kept again: all are forgotten.
+DELETE FROM decision_keys;
+ALTER TABLE decision_keys DROP CONSTRAINT decision_keys_pkey;
+ALTER TABLE decision_keys DROP COLUMN caller;
+ALTER TABLE decision_keys ADD PRIMARY KEY (tenant_id, scope, key);

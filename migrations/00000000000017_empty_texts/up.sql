@@ -1,0 +1,86 @@
+-- An empty text is a value like any other: where a member has a rule (a closed set, a pattern, an
+-- e-mail address, an identifier) it is refused. Before, it was taken for absence and yet stored.
+-- This mends what was stored so. Nothing is permitted by it that was not permitted before; where no
+-- value keeps that, the record is suspended. Each mend stands in the history and in the change log.
+SET LOCAL ROLE authority_system;
+SELECT set_config('authority.actor', 'agent-authority: migration 22', true);
+
+-- ## Tenants
+
+-- An empty organisation was everybody's whose token named an empty one.
+UPDATE tenants SET idp_org_id = NULL, updated_at = clock_timestamp() WHERE idp_org_id = '';
+UPDATE tenants SET owner_email = NULL, updated_at = clock_timestamp() WHERE owner_email = '';
+UPDATE tenants SET state = 'suspended', updated_at = clock_timestamp() WHERE state = '';
+-- A tightening with an empty member let nothing pass. Without the member it is for all there is, but
+-- may let pass what is approved: so its tenant is suspended until its owner has looked at it.
+UPDATE tenants SET
+    state = CASE state WHEN 'deleted' THEN state ELSE 'suspended' END,
+    gate = jsonb_set(gate, '{tightenings}', (
+        SELECT jsonb_agg(rule || jsonb_build_object(
+            'risk_tier', nullif(rule ->> 'risk_tier', ''),
+            'effect_class', nullif(rule ->> 'effect_class', ''),
+            'undoing', nullif(rule ->> 'undoing', '')) ORDER BY place)
+        FROM jsonb_array_elements(gate -> 'tightenings') WITH ORDINALITY AS each (rule, place))),
+    updated_at = clock_timestamp()
+WHERE EXISTS (
+    SELECT FROM jsonb_array_elements(gate -> 'tightenings') AS rule
+    WHERE '' IN (rule ->> 'risk_tier', rule ->> 'effect_class', rule ->> 'undoing'));
+
+-- ## Principals
+
+UPDATE principals SET email = NULL, updated_at = clock_timestamp() WHERE email = '';
+UPDATE principals SET external_subject = NULL, updated_at = clock_timestamp()
+WHERE external_subject = '';
+-- An agent without a name has an id that no request can name as its subject.
+UPDATE principals SET
+    name = NULL,
+    state = CASE state WHEN 'revoked' THEN state ELSE 'suspended' END,
+    updated_at = clock_timestamp()
+WHERE name = '';
+UPDATE principals SET state = 'suspended', updated_at = clock_timestamp() WHERE state = '';
+
+-- ## Delegations
+
+-- Nothing was within an empty bound, and null would be no bound: it stays as it is, out of force.
+UPDATE delegations SET state = 'suspended', updated_at = clock_timestamp()
+WHERE state = 'active' AND '' IN (max_amount, currency, max_risk_tier);
+
+-- ## Tools and models: the riskiest of what could be meant
+
+UPDATE models SET risk_tier = 'unacceptable', updated_at = clock_timestamp() WHERE risk_tier = '';
+UPDATE models SET endpoint = NULL, updated_at = clock_timestamp() WHERE endpoint = '';
+UPDATE tools SET access_level = 'owner', updated_at = clock_timestamp() WHERE access_level = '';
+-- A tool that could not be read was not live: nothing was permitted by its name.
+UPDATE tools SET
+    action_declaration = action_declaration
+        || CASE action_declaration ->> 'effect_class'
+            WHEN '' THEN '{"effect_class": "safety_critical"}'::jsonb ELSE '{}' END
+        || CASE action_declaration ->> 'reversibility'
+            WHEN '' THEN '{"reversibility": "irreversible"}'::jsonb ELSE '{}' END,
+    action_risk_classification = coalesce(action_risk_classification, '{}')
+        || '{"risk_tier": "unacceptable"}'
+        || CASE action_risk_classification ->> 'required_oversight_mode'
+            WHEN '' THEN '{"required_oversight_mode": "two_person_with_legal"}'::jsonb
+            ELSE '{}' END,
+    updated_at = clock_timestamp()
+WHERE '' IN (action_declaration ->> 'effect_class', action_declaration ->> 'reversibility',
+             action_risk_classification ->> 'risk_tier',
+             action_risk_classification ->> 'required_oversight_mode');
+
+-- ## Resources: policies read how sensitive one is
+
+UPDATE resources SET sensitivity = 'restricted', updated_at = clock_timestamp()
+WHERE sensitivity = '';
+
+-- ## What no decision reads
+
+UPDATE billing_accounts SET state = 'active', updated_at = clock_timestamp() WHERE state = '';
+UPDATE billing_accounts SET currency = NULL, updated_at = clock_timestamp() WHERE currency = '';
+UPDATE domains SET verification_method = NULL, updated_at = clock_timestamp()
+WHERE verification_method = '';
+UPDATE external_apps SET base_url = NULL, updated_at = clock_timestamp() WHERE base_url = '';
+UPDATE audit_streams SET state = 'active', updated_at = clock_timestamp() WHERE state = '';
+UPDATE audit_streams SET target = NULL, updated_at = clock_timestamp() WHERE target = '';
+UPDATE workspaces SET slug = NULL, updated_at = clock_timestamp() WHERE slug = '';
+
+RESET ROLE;

@@ -1,0 +1,1 @@
+ALTER TABLE tenants DROP COLUMN policy_validation, DROP COLUMN context_schema;

@@ -1,0 +1,1 @@
+DROP FUNCTION require_api_key(text);

@@ -1,0 +1,11 @@
+-- The first statement of a read by an API key, and of the read's own snapshot: from the moment that
+-- a revocation has committed, the key reads nothing, on no node.
+CREATE FUNCTION require_api_key(key text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = public, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM api_keys
+                   WHERE id = key AND status = 'active'
+                     AND (expires_at IS NULL OR expires_at > clock_timestamp())) THEN
+        RAISE 'the API key has ended' USING ERRCODE = 'invalid_authorization_specification';
+    END IF;
+END $$;

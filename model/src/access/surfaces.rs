@@ -1,0 +1,155 @@
+//! Which paths belong to which surface. A gRPC method belongs to the surfaces of its HTTP bindings.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use super::RULES;
+
+/// A set of surfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surfaces(u8);
+
+impl Surfaces {
+    pub const NONE: Self = Self(0);
+    pub const ADMIN: Self = Self(1);
+    pub const APP: Self = Self(2);
+    pub const GATEWAY: Self = Self(4);
+    pub const SITE: Self = Self(8);
+    pub const ALL: Self = Self(15);
+
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The surfaces that a path belongs to: of HTTP, of gRPC, or the template of a binding.
+    pub fn of(path: &str) -> Self {
+        if let Some(surfaces) = METHODS.get(path) {
+            return *surfaces;
+        }
+        Self::of_http(path)
+    }
+
+    /// Whether an address of these surfaces answers `path`.
+    pub fn serve(self, path: &str) -> bool {
+        self == Self::ALL || is_everywhere(path) || self.meets(Self::of(path))
+    }
+
+    fn of_http(path: &str) -> Self {
+        if is_everywhere(path) {
+            return Self::ALL;
+        }
+        let owner = OWNERS.iter().find(|(rule, _)| rule.covers(path));
+        owner.map_or(UNLISTED, |(_, surfaces)| *surfaces)
+    }
+}
+
+/// Each method of ours with the surfaces of its bindings together.
+static METHODS: LazyLock<HashMap<&'static str, Surfaces>> = LazyLock::new(|| {
+    let of = |(rpc, bindings): &(&'static str, &[super::Binding])| {
+        let surfaces = bindings.iter().map(|binding| Surfaces::of_http(binding.path));
+        (*rpc, surfaces.fold(Surfaces::NONE, Surfaces::and))
+    };
+    RULES.iter().map(of).collect()
+});
+
+enum Rule {
+    /// This path alone.
+    Path(&'static str),
+    /// This path and all under it.
+    Under(&'static str),
+    /// Every service of a gRPC package that is not ours.
+    Package(&'static str),
+}
+use Rule::{Package, Path, Under};
+
+impl Rule {
+    fn covers(&self, path: &str) -> bool {
+        match self {
+            Path(exact) => path == *exact,
+            Under(prefix) => path
+                .strip_prefix(prefix)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':'])),
+            Package(package) => path
+                .strip_prefix('/')
+                .and_then(|path| path.strip_prefix(package))
+                .is_some_and(|rest| rest.starts_with('.')),
+        }
+    }
+}
+
+/// A path that no rule names is kept where the fewest can reach it: so is a method without an HTTP
+/// binding.
+const UNLISTED: Surfaces = Surfaces::ADMIN;
+
+/// What any address answers, whatever it serves besides.
+const EVERYWHERE: &[Rule] =
+    &[Path("/"), Under("/health"), Package("grpc.health.v1"), Package("grpc.reflection")];
+
+fn is_everywhere(path: &str) -> bool {
+    EVERYWHERE.iter().any(|rule| rule.covers(path))
+}
+
+/// The first that covers a path counts: the narrow before the wide.
+const OWNERS: &[(Rule, Surfaces)] = &[
+    (Under("/api/v1/app"), Surfaces::APP),
+    (Under("/api/v1/runtime"), Surfaces::APP),
+    (Under("/api/v1/reality-anchors"), Surfaces::ADMIN.and(Surfaces::APP)),
+    (Under("/api/v1/reality-snapshots"), Surfaces::ADMIN.and(Surfaces::APP)),
+    (Under("/api/v1/reality-coupling-checks"), Surfaces::ADMIN.and(Surfaces::APP)),
+    (Under("/api/v1/stable-drift-events"), Surfaces::ADMIN.and(Surfaces::APP)),
+    (Under("/api/v1"), Surfaces::ADMIN),
+    (Under("/api/consultant-lead"), Surfaces::SITE),
+    (Under("/v1/directory"), Surfaces::GATEWAY.and(Surfaces::SITE)),
+    (Under("/v1"), Surfaces::GATEWAY),
+    (Under("/openapi"), Surfaces::GATEWAY),
+    (Path("/openapi.json"), Surfaces::GATEWAY),
+    (Under("/receipts"), Surfaces::GATEWAY),
+    (Under("/schemas"), Surfaces::GATEWAY),
+    (Under("/.well-known"), Surfaces::GATEWAY),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_served_by_its_surface_alone() {
+        let two = Surfaces::APP.and(Surfaces::GATEWAY);
+        let three = two.and(Surfaces::ADMIN);
+        for (path, surfaces) in [
+            ("/api/v1/tenants", Surfaces::ADMIN),
+            ("/api/v1/application", Surfaces::ADMIN),
+            ("/api/v1/app/consultants", Surfaces::APP),
+            ("/api/v1/runtime/evaluate", Surfaces::APP),
+            ("/v1/decisions:batchEvaluate", Surfaces::GATEWAY),
+            ("/v1beta", Surfaces::ADMIN),
+            ("/authority.registry.v1.TenantService/CreateTenant", Surfaces::ADMIN),
+            ("/authority.runtime.v1.RuntimeService/Evaluate", Surfaces::APP),
+            ("/authority.runtime.v1.RuntimeService/Authorize", Surfaces::GATEWAY),
+            ("/authority.runtime.v1.DecisionService/SimulateDecision", three),
+            ("/authority.runtime.v1.RuntimeService/NoSuch", Surfaces::ADMIN),
+            ("/authority.delegation.v1.DelegationService/CreateDelegation", Surfaces::ADMIN),
+            ("/authority.registry.v1.StopSignalService/CreateStopSignal", three),
+            ("/authority.directory.v1.DirectoryService/CheckHealth", Surfaces::ALL),
+            ("/never/heard/of", Surfaces::ADMIN),
+            ("/health/ready", Surfaces::ALL),
+            ("/", Surfaces::ALL),
+        ] {
+            for one in [Surfaces::ADMIN, Surfaces::APP, Surfaces::GATEWAY, Surfaces::SITE] {
+                assert_eq!(one.serve(path), surfaces.meets(one), "{path} on {one:?}");
+            }
+            assert!(Surfaces::ALL.serve(path));
+        }
+        assert!(Surfaces::NONE.serve("/health"));
+        assert!(!Surfaces::NONE.serve("/authority.registry.v1.TenantService/CreateTenant"));
+    }
+}

@@ -1,0 +1,39 @@
+//! What stands in a record's row for a field that its table has no column of.
+
+use diesel::{
+    IntoSql,
+    deserialize::{self, FromSql, FromSqlRow},
+    dsl::AsExprOf,
+    pg::{Pg, PgValue},
+    sql_types::Bool,
+};
+
+/// Read in the field's place; becomes the field's empty value.
+#[derive(Clone, Copy, Debug, FromSqlRow)]
+pub struct Computed;
+
+/// What is selected for it: a constant that is bound, so that the statement stays one that can be
+/// prepared.
+pub(crate) type ComputedSql = AsExprOf<bool, Bool>;
+
+pub(crate) fn computed() -> ComputedSql {
+    false.into_sql::<Bool>()
+}
+
+impl FromSql<Bool, Pg> for Computed {
+    fn from_sql(_: PgValue<'_>) -> deserialize::Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl From<Computed> for String {
+    fn from(_: Computed) -> Self {
+        Self::new()
+    }
+}
+
+impl<T> From<Computed> for Vec<T> {
+    fn from(_: Computed) -> Self {
+        Self::new()
+    }
+}
