@@ -4,6 +4,7 @@
 //! A crate of its own so that an edit of a door compiles the doors alone.
 
 pub mod clock;
+pub mod compute;
 pub mod config;
 pub mod decision;
 pub mod error;

@@ -18,7 +18,7 @@ use crate::{proof::golden, support::TestApp};
 use doors::{Answer, Doors, Outcome, Verdict};
 use records::{Names, Records};
 
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 10] = [
     ("authority", include_str!("../worlds/authority.yaml")),
     ("chains", include_str!("../worlds/chains.yaml")),
     ("bounds", include_str!("../worlds/bounds.yaml")),
@@ -26,6 +26,8 @@ const FILES: [(&str, &str); 8] = [
     ("purpose", include_str!("../worlds/purpose.yaml")),
     ("policies", include_str!("../worlds/policies.yaml")),
     ("gate", include_str!("../worlds/gate.yaml")),
+    ("tools", include_str!("../worlds/tools.yaml")),
+    ("places", include_str!("../worlds/places.yaml")),
     ("combined", include_str!("../worlds/combined.yaml")),
 ];
 

@@ -4,19 +4,21 @@
 //! purposes that it is bound to, is used; if none does, the refusal of the one that got furthest
 //! stands.
 
+use chrono::{DateTime, Utc};
+
 use super::{
     candidate::{Candidate, Source, candidates, is_denied_by},
     case::Case,
-    facts::{Delegation, Quarantine},
-    levels::{AccessLevel, DelegationState, EffectClass},
+    chain,
+    facts::{ActsIn, Grant, Quarantine, Resource},
+    jurisdiction,
+    levels::AccessLevel,
     limits,
     pattern::covered,
     purpose,
     reason::Reason,
+    verdict::AuthorityUsed,
 };
-
-/// The longest chain of delegations.
-pub(super) const LONGEST_CHAIN: usize = 16;
 
 type Check = fn(&Case<'_>, &Candidate<'_>) -> Result<(), Reason>;
 
@@ -42,9 +44,20 @@ const ROWS: [Check; 18] = [
     purpose::is_in_scope,
 ];
 
-/// How many of the rows, from the first, can end what was permitted. The others judge what was
-/// asked, and that was answered.
-const STANDING: usize = 6;
+/// What can end a permission that was given. The other rows judge what was asked, and that was
+/// answered.
+const STANDING: [Check; 9] = [
+    tenant_is_active,
+    subject_is_active,
+    nobody_is_stopped,
+    nothing_is_quarantined,
+    delegation_is_the_subjects,
+    chain_is_in_force,
+    // Before the cover: a row that now denies gives no authority either, and that it denies is why.
+    nothing_denies_it,
+    action_is_covered,
+    workspace_is_open,
+];
 
 /// Where a candidate failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,19 +75,10 @@ pub(super) struct Choice<'a> {
 }
 
 pub(super) fn choose<'a>(case: &Case<'a>) -> Choice<'a> {
-    choose_by(case, &ROWS)
-}
-
-/// The authority that still stands, whatever it would be found to permit now.
-pub(super) fn standing<'a>(case: &Case<'a>) -> Choice<'a> {
-    choose_by(case, &ROWS[..STANDING])
-}
-
-fn choose_by<'a>(case: &Case<'a>, rows: &[Check]) -> Choice<'a> {
     let mut tried: Vec<(Candidate<'a>, Option<Refusal>)> = Vec::new();
     let mut furthest: Option<(Candidate<'a>, Refusal)> = None;
     for candidate in candidates(case) {
-        let refusal = judge(case, &candidate, rows);
+        let refusal = judge(case, &candidate, &ROWS);
         tried.push((candidate, refusal));
         let Some(refusal) = refusal else {
             return Choice { candidate, refusal: None, tried };
@@ -87,6 +91,33 @@ fn choose_by<'a>(case: &Case<'a>, rows: &[Check]) -> Choice<'a> {
         || (Candidate::nothing(case), Refusal { row: 0, reason: Reason::PermissionMissing });
     let (candidate, refusal) = furthest.unwrap_or_else(nothing);
     Choice { candidate, refusal: Some(refusal), tried }
+}
+
+/// The authority that was used, and why it stands no longer; whatever it would be found to permit
+/// now. One that is gone, or about something else by now, is none.
+pub(super) fn standing<'a>(
+    case: &Case<'a>,
+    used: &AuthorityUsed,
+) -> (Candidate<'a>, Option<Refusal>) {
+    let is = |candidate: &Candidate<'_>| candidate.name() == Some((used.kind, &*used.id));
+    let found = candidates(case).into_iter().find(is);
+    let candidate = found.unwrap_or_else(|| Candidate::absent(case, used.kind));
+    (candidate, judge(case, &candidate, &STANDING))
+}
+
+/// When the subject's membership of the workspace named ends by itself.
+pub(super) fn membership_until(case: &Case<'_>) -> Option<DateTime<Utc>> {
+    let id = case.request.workspace_id.as_deref()?;
+    let ends = memberships(case, id).map(|row| row.window.until);
+    // One that never ends outlasts the others.
+    ends.max_by_key(|end| (end.is_none(), *end)).flatten()
+}
+
+/// When the next denial of the action begins by itself.
+pub(super) fn denied_from(case: &Case<'_>) -> Option<DateTime<Utc>> {
+    let denials = case.gathered.uses.iter().filter(|uses| !uses.row.allowed);
+    let ahead = denials.filter_map(|uses| uses.row.window.from).filter(|from| case.at < *from);
+    ahead.min()
 }
 
 fn judge(case: &Case<'_>, candidate: &Candidate<'_>, rows: &[Check]) -> Option<Refusal> {
@@ -112,19 +143,22 @@ fn subject_is_active(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
 }
 
 fn nobody_is_stopped(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
-    let concerned = |actor: &str| {
-        actor == case.request.subject || candidate.links().iter().any(|l| l.delegate_id == actor)
-    };
-    let stopped = case.gathered.stop_signals.iter().any(|signal| concerned(&signal.actor_id));
+    let mut signals = case.gathered.stop_signals.iter();
+    let stopped = signals.any(|signal| takes_part(case, candidate, &signal.actor_id));
     unless(!stopped, Reason::ActorStopped)
+}
+
+/// Whether it is the subject, or stands anywhere in the chain: a delegate, a delegator, the root.
+fn takes_part(case: &Case<'_>, candidate: &Candidate<'_>, id: &str) -> bool {
+    let mut links = candidate.links().iter();
+    id == case.request.subject || links.any(|l| l.delegate_id == id || l.delegator_id == id)
 }
 
 fn nothing_is_quarantined(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let concerned = |quarantine: &Quarantine| {
         let links = candidate.links();
-        let subject = quarantine.subject_id.as_ref().is_none_or(|id| {
-            *id == case.request.subject || links.iter().any(|link| link.delegate_id == *id)
-        });
+        let subject = quarantine.subject_id.as_ref();
+        let subject = subject.is_none_or(|id| takes_part(case, candidate, id));
         let action = quarantine.action.as_ref().is_none_or(|p| p.covers(&case.request.action));
         let delegation = quarantine.delegation_id.as_ref();
         let delegation = delegation.is_none_or(|id| links.iter().any(|link| link.id == *id));
@@ -150,43 +184,14 @@ fn chain_is_in_force(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
     let window = match candidate.source {
         Source::Uses(uses) => uses.row.window,
         Source::ActsIn(row) => row.window,
-        _ => return delegations_are_in_force(case, candidate.links()),
+        _ => {
+            let active = |id: &str| case.principal_is_active(id);
+            let found = chain::in_force(candidate.links(), active, case.at);
+            return found.map_err(|broken| broken.reason);
+        }
     };
     unless(window.begun(case.at), Reason::DelegationNotYetValid)?;
     unless(!window.over(case.at), Reason::DelegationExpired)
-}
-
-fn delegations_are_in_force(
-    case: &Case<'_>,
-    links: &[std::sync::Arc<Delegation>],
-) -> Result<(), Reason> {
-    for link in links {
-        unless(link.window.begun(case.at), Reason::DelegationNotYetValid)?;
-        unless(!link.window.over(case.at), Reason::DelegationExpired)?;
-        match link.state {
-            DelegationState::Active => {}
-            DelegationState::Suspended => return Err(Reason::DelegationSuspended),
-            DelegationState::Revoked => return Err(Reason::DelegationRevoked),
-        }
-    }
-    for link in links {
-        let active = |id: &str| case.principal_is_active(id);
-        let both = active(&link.delegator_id) && active(&link.delegate_id);
-        unless(both, Reason::DelegatorInactive)?;
-    }
-    reaches_a_root(links)
-}
-
-/// A chain with a gap, or longer than can be made, proves no authority.
-fn reaches_a_root(links: &[std::sync::Arc<Delegation>]) -> Result<(), Reason> {
-    let joined = links.windows(2).all(|pair| match pair {
-        [child, parent] => {
-            child.parent_id.as_ref() == Some(&parent.id) && child.delegator_id == parent.delegate_id
-        }
-        _ => false,
-    });
-    let rooted = links.last().is_none_or(|root| root.parent_id.is_none());
-    unless(joined && rooted && links.len() <= LONGEST_CHAIN, Reason::DelegationUnknown)
 }
 
 fn action_is_covered(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
@@ -204,22 +209,31 @@ fn nothing_denies_it(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
 }
 
 fn jurisdiction_is_supported(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
-    let here = case.request.jurisdiction();
-    let supports = |list: &[String]| {
-        list.is_empty() || here.is_some_and(|here| list.iter().any(|code| code == here))
-    };
     let bounds = candidate.bounds().ok_or(Reason::ConstraintExceeded)?;
-    let by_authority = bounds.iter().all(|(_, bounds)| supports(&bounds.jurisdictions));
-    let by_purpose = case.purpose().is_none_or(|purpose| supports(&purpose.jurisdictions));
+    let by_authority = bounds.iter().all(|(_, bounds)| supports(case, &bounds.jurisdictions));
+    let by_purpose = case.purpose().is_none_or(|purpose| supports(case, &purpose.jurisdictions));
     unless(by_authority && by_purpose, Reason::JurisdictionUnsupported)
+}
+
+/// Whether the request's jurisdiction is within one of these; an empty list supports all.
+pub(super) fn supports(case: &Case<'_>, list: &[String]) -> bool {
+    let here = case.request.jurisdiction();
+    let within = |here: &str| list.iter().any(|code| jurisdiction::covers(code, here));
+    list.is_empty() || here.is_some_and(within)
 }
 
 /// Whether the subject acts in the workspace now, and with this action.
 fn acts_in(case: &Case<'_>, workspace_id: &str) -> bool {
-    case.gathered.acts_in.iter().any(|row| {
+    memberships(case, workspace_id).next().is_some()
+}
+
+/// The rows by which the subject acts in the workspace now, and with this action.
+fn memberships<'a>(case: &Case<'a>, workspace_id: &str) -> impl Iterator<Item = &'a ActsIn> {
+    let (at, action) = (case.at, &case.request.action);
+    case.gathered.acts_in.iter().map(std::sync::Arc::as_ref).filter(move |row| {
         row.workspace_id == workspace_id
-            && row.window.holds(case.at)
-            && row.allowed_actions.as_ref().is_none_or(|own| covered(own, &case.request.action))
+            && row.window.holds(at)
+            && row.allowed_actions.as_ref().is_none_or(|own| covered(own, action))
     })
 }
 
@@ -232,31 +246,38 @@ fn workspace_is_open(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
 /// Whether a grant of sufficient level on the thing reaches the subject, a team that it is in, or
 /// a delegator that it acts for.
 fn is_granted(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> bool {
-    let needed = access_needed(candidate);
-    let grants = case.gathered.grants.iter();
-    let mut enough = grants.filter(|g| g.resource_id == thing_id && g.access_level >= needed);
-    enough.any(|grant| {
+    let needed = candidate.terms.access_needed(case.request);
+    access_granted(case, candidate, thing_id).is_some_and(|level| level >= needed)
+}
+
+/// The highest level that such a grant gives.
+pub(super) fn access_granted(
+    case: &Case<'_>,
+    candidate: &Candidate<'_>,
+    thing_id: &str,
+) -> Option<AccessLevel> {
+    let reaches = |grant: &&std::sync::Arc<Grant>| {
         let id = &grant.grantee_id;
         if grant.grantee_kind == "team" {
             return case.teams().any(|team| team == id);
         }
         *id == case.request.subject || candidate.links().iter().any(|link| link.delegator_id == *id)
-    })
+    };
+    let grants = case.gathered.grants.iter().filter(|grant| grant.resource_id == thing_id);
+    grants.filter(reaches).map(|grant| grant.access_level).max()
 }
 
-fn access_needed(candidate: &Candidate<'_>) -> AccessLevel {
-    let by_effect = match candidate.declared.effect_class {
-        Some(EffectClass::Informational) => AccessLevel::Read,
-        Some(EffectClass::DigitalStateChange) => AccessLevel::Write,
-        _ => AccessLevel::Execute,
-    };
-    candidate.tool.and_then(|tool| tool.access_level).unwrap_or(by_effect)
+/// Whether what belongs to this workspace, or to none, serves the workspace named.
+fn serves(case: &Case<'_>, workspace_id: Option<&String>) -> bool {
+    let named = case.request.workspace_id.as_ref();
+    workspace_id.is_none_or(|own| named.is_none_or(|named| named == own))
 }
 
 fn resource_is_open(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let Some(id) = &case.request.resource_id else { return Ok(()) };
-    let live = case.resource().is_some_and(|resource| resource.live);
-    unless(live && is_granted(case, candidate, id), Reason::ResourceAccessMissing)
+    let open = |resource: &Resource| resource.live && serves(case, resource.workspace_id.as_ref());
+    let open = case.resource().is_some_and(open);
+    unless(open && is_granted(case, candidate, id), Reason::ResourceAccessMissing)
 }
 
 fn project_is_open(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
@@ -270,22 +291,15 @@ fn project_is_open(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Rea
     unless(reached && is_granted(case, candidate, id), Reason::ProjectAccessMissing)
 }
 
-fn tool_performs_it(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
-    if case.request.tool_id.is_none() {
-        return Ok(());
-    }
-    let performs =
-        |tool: &super::facts::Tool| tool.live && covered(&tool.actions, &case.request.action);
-    unless(case.tool().is_some_and(performs), Reason::ToolMismatch)
+/// The tool named, or through which the authority is given, performs the action.
+fn tool_performs_it(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
+    let Some(tool) = candidate.terms.tool() else {
+        return unless(case.request.tool_id.is_none(), Reason::ToolMismatch);
+    };
+    let performs = tool.live && covered(&tool.actions, &case.request.action);
+    unless(performs && serves(case, tool.workspace_id.as_ref()), Reason::ToolMismatch)
 }
 
 fn context_is_complete(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
-    let request = case.request;
-    let present = |member: &String| match member.as_str() {
-        "resource_id" => request.resource_id.is_some(),
-        "workspace_id" => request.workspace_id.is_some(),
-        other => request.context.contains_key(other),
-    };
-    let complete = candidate.tool.is_none_or(|tool| tool.requires.iter().all(present));
-    unless(complete, Reason::ContextIncomplete)
+    unless(candidate.terms.are_met_by(case.request), Reason::ContextIncomplete)
 }

@@ -5,10 +5,10 @@ use chrono::{DateTime, Utc};
 use super::{
     bounds::Bounds,
     case::Case,
-    facts::{ActsIn, Chain, Constraints, Delegation, Tool, Used, Uses},
-    gate::Effective,
+    facts::{ActsIn, Chain, Constraints, Delegation, Used, Uses},
+    levels::RiskTier,
     pattern::{Pattern, Specificity, best_cover},
-    request::ActionRiskClassification,
+    terms::{Declared, Terms},
     verdict::{AuthorityKind, AuthorityUsed},
 };
 
@@ -28,37 +28,40 @@ pub(super) enum Source<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) source: Source<'a>,
-    /// The tool in question: the one named or, none named, the one through which the authority is
-    /// given. Its terms bind either way, so that not naming it is no way round them.
-    pub(super) tool: Option<&'a Tool>,
-    /// What request, tool and model declare together.
-    pub(super) declared: Effective,
+    /// Whose terms bind: the tool's that is named or, none named, the one's through which the
+    /// authority is given, else of all that perform the action. Not naming one is no way round.
+    pub(super) terms: Terms<'a>,
+    /// The risk tier of the model that acts.
+    pub(super) model: Option<RiskTier>,
+    /// What request, tools and model declare together.
+    pub(super) declared: Declared,
 }
 
 impl<'a> Candidate<'a> {
     fn new(case: &Case<'a>, source: Source<'a>) -> Self {
-        let mut declared = case.declared();
-        let mut tool = case.tool();
+        let (mut terms, mut model) = (case.terms(), case.model_tier());
         if let Source::Uses(uses) = source {
             match &uses.used {
-                Used::Tool(used) if case.request.tool_id.is_none() => {
-                    declared.take(used.action_declaration, used.action_risk_classification);
-                    tool = Some(used);
-                }
-                Used::Model(used) => {
-                    let risk_tier = used.risk_tier;
-                    let risk = ActionRiskClassification { risk_tier, ..<_>::default() };
-                    declared.take(None, Some(risk));
-                }
+                Used::Tool(used) if case.request.tool_id.is_none() => terms = Terms::Of(used),
+                Used::Model(used) => model = model.max(used.risk_tier),
                 _ => {}
             }
         }
-        Self { source, tool, declared }
+        let declared = Declared::of(case.request, model, terms);
+        Self { source, terms, model, declared }
     }
 
     /// No authority at all.
     pub(super) fn nothing(case: &Case<'a>) -> Self {
         Self::new(case, Source::Nothing)
+    }
+
+    /// An authority of this kind that is not there.
+    pub(super) fn absent(case: &Case<'a>, kind: AuthorityKind) -> Self {
+        match kind {
+            AuthorityKind::Delegation => Self::new(case, Source::Unresolved),
+            AuthorityKind::Uses | AuthorityKind::ActsIn => Self::nothing(case),
+        }
     }
 
     /// The delegation's links, itself first; none for other authorities.
@@ -96,6 +99,11 @@ impl<'a> Candidate<'a> {
             Source::ActsIn(row) => row.window.until,
             Source::Unresolved | Source::Nothing => None,
         }
+    }
+
+    /// The tool that a permit under this authority is for, where it is for one alone.
+    pub(super) fn tool_id(&self) -> Option<String> {
+        self.terms.tool().map(|tool| tool.id.clone())
     }
 
     pub(super) fn used(&self) -> Option<AuthorityUsed> {

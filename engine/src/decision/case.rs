@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 
 use super::{
     facts::{Facts, Gathered, Principal, Purpose, Resource, Tool},
-    gate::Effective,
-    request::{ActionRiskClassification, Request},
+    levels::RiskTier,
+    request::Request,
+    terms::Terms,
 };
 
 #[derive(Clone, Copy)]
@@ -54,18 +55,17 @@ impl<'a> Case<'a> {
         self.gathered.purpose.as_deref().filter(|purpose| purpose.slug == *slug)
     }
 
-    /// What request, named tool and the subject's model declare together.
-    pub(super) fn declared(&self) -> Effective {
-        let mut declared = Effective::default();
-        let request = self.request;
-        declared.take(request.action_declaration, request.action_risk_classification);
-        if let Some(tool) = self.tool() {
-            declared.take(tool.action_declaration, tool.action_risk_classification);
+    /// Whose terms bind, whatever the authority: the tool's that is named, or of all that perform
+    /// the action.
+    pub(super) fn terms(&self) -> Terms<'a> {
+        if self.request.tool_id.is_some() {
+            return self.tool().map_or(Terms::Nobody, Terms::Of);
         }
-        if let Some(model) = &self.gathered.model {
-            let risk_tier = model.risk_tier;
-            declared.take(None, Some(ActionRiskClassification { risk_tier, ..<_>::default() }));
-        }
-        declared
+        self.gathered.joined_terms.as_deref().map_or(Terms::Nobody, Terms::Joined)
+    }
+
+    /// The risk tier of the subject's model.
+    pub(super) fn model_tier(&self) -> Option<RiskTier> {
+        self.gathered.model.as_ref().and_then(|model| model.risk_tier)
     }
 }

@@ -3,7 +3,7 @@
 //! The registry asks before it creates a child or narrows a delegation; `decide` needs no such
 //! comparison, since it judges every link of the chain on its own.
 
-use super::{bounds::Bounds, facts::Delegation};
+use super::{bounds::Bounds, facts::Delegation, jurisdiction};
 
 /// A member in which the child is wider than the parent, and why.
 pub type Excess = (&'static str, String);
@@ -21,6 +21,9 @@ pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
     found
 }
 
+/// Whether the parent's value covers the child's.
+type Covers = fn(&str, &str) -> bool;
+
 /// Everything in which `new` grants more than `old`: what `/narrow` refuses.
 pub fn widens(old: &Delegation, new: &Delegation) -> Vec<Excess> {
     let mut found = Vec::new();
@@ -29,13 +32,20 @@ pub fn widens(old: &Delegation, new: &Delegation) -> Vec<Excess> {
             found.push(("actions", format!("`{action}` is not within the parent's")));
         }
     }
-    for (member, old, new) in [
-        ("purposes", &old.bounds.purposes, &new.bounds.purposes),
-        ("jurisdictions", &old.bounds.jurisdictions, &new.bounds.jurisdictions),
-        ("resource_ids", &old.bounds.resource_ids, &new.bounds.resource_ids),
-        ("workspace_ids", &old.bounds.workspace_ids, &new.bounds.workspace_ids),
-    ] {
-        found.extend(list_excess(member, old, new));
+    let same = |old: &str, new: &str| old == new;
+    let lists: [(_, _, _, Covers); 4] = [
+        ("purposes", &old.bounds.purposes, &new.bounds.purposes, same),
+        (
+            "jurisdictions",
+            &old.bounds.jurisdictions,
+            &new.bounds.jurisdictions,
+            jurisdiction::covers,
+        ),
+        ("resource_ids", &old.bounds.resource_ids, &new.bounds.resource_ids, same),
+        ("workspace_ids", &old.bounds.workspace_ids, &new.bounds.workspace_ids, same),
+    ];
+    for (member, old, new, covers) in lists {
+        found.extend(list_excess(member, old, new, covers));
     }
     found.extend(bound_excess(&old.bounds, &new.bounds));
     if !new.window.is_within(old.window) {
@@ -50,14 +60,19 @@ pub fn widens(old: &Delegation, new: &Delegation) -> Vec<Excess> {
     found
 }
 
-fn list_excess(member: &'static str, old: &[String], new: &[String]) -> Option<Excess> {
+fn list_excess(
+    member: &'static str,
+    old: &[String],
+    new: &[String],
+    covers: fn(&str, &str) -> bool,
+) -> Option<Excess> {
     if old.is_empty() {
         return None;
     }
     if new.is_empty() {
         return Some((member, "is unbounded where the parent's is a list".to_owned()));
     }
-    let extra = new.iter().find(|own| !old.contains(own))?;
+    let extra = new.iter().find(|own| !old.iter().any(|old| covers(old, own)))?;
     Some((member, format!("`{extra}` is not in the parent's")))
 }
 

@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+use super::joined_terms::JoinedTerms;
 use super::levels::words;
 use super::policy::{CompiledPolicy, PolicyError, PolicyReference};
 pub use super::records::{
@@ -63,6 +64,9 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub uses: Vec<Uses>,
     pub purpose: Option<Arc<Purpose>>,
     pub tool: Option<Arc<Tool>>,
+    /// No tool named: the strictest terms of all live tools that perform the action.
+    #[serde(default)]
+    pub joined_terms: Option<Arc<JoinedTerms>>,
     pub resource: Option<Arc<Resource>>,
     pub workspace: Option<Arc<Workspace>>,
     pub project: Option<Arc<Project>>,
@@ -93,6 +97,7 @@ impl<P> Default for Gathered<P> {
             uses: Vec::new(),
             purpose: None,
             tool: None,
+            joined_terms: None,
             resource: None,
             workspace: None,
             project: None,
@@ -216,6 +221,7 @@ impl<P> Gathered<P> {
             uses: self.uses,
             purpose: self.purpose,
             tool: self.tool,
+            joined_terms: self.joined_terms,
             resource: self.resource,
             workspace: self.workspace,
             project: self.project,

@@ -50,6 +50,9 @@ pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
             Used::Action(_) | Used::Resource(_) | Used::Missing(_) => {}
         }
     }
+    for tool_id in gathered.joined_terms.iter().flat_map(|terms| terms.tool_ids()) {
+        add("tool", tool_id);
+    }
     for row in &gathered.acts_in {
         add("acts_in", &row.id);
     }

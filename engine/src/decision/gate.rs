@@ -111,14 +111,25 @@ impl Effective {
     ) {
         let declared = declaration.unwrap_or_default();
         let classified = classification.unwrap_or_default();
-        self.effect_class = self.effect_class.max(declared.effect_class);
-        self.reversibility = self.reversibility.max(declared.reversibility);
-        self.rollback_available = match (self.rollback_available, declared.rollback_available) {
+        self.join(Self {
+            effect_class: declared.effect_class,
+            reversibility: declared.reversibility,
+            rollback_available: declared.rollback_available,
+            risk_tier: classified.risk_tier,
+            required: classified.required_oversight_mode,
+        });
+    }
+
+    /// Each member the riskier of both.
+    pub fn join(&mut self, other: Self) {
+        self.effect_class = self.effect_class.max(other.effect_class);
+        self.reversibility = self.reversibility.max(other.reversibility);
+        self.rollback_available = match (self.rollback_available, other.rollback_available) {
             (Some(one), Some(other)) => Some(one && other),
             (one, other) => one.or(other),
         };
-        self.risk_tier = self.risk_tier.max(classified.risk_tier);
-        self.required = self.required.max(classified.required_oversight_mode);
+        self.risk_tier = self.risk_tier.max(other.risk_tier);
+        self.required = self.required.max(other.required);
     }
 
     /// Whether anyone declared anything.

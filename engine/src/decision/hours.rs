@@ -1,5 +1,7 @@
 //! Hours of the week in which an authority may be used.
 
+use std::fmt;
+
 use chrono::{DateTime, Datelike, FixedOffset, Timelike, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +86,13 @@ impl Hours {
         let local = (i64::from(minute) + shift).rem_euclid(week);
         let local = u32::try_from(local).unwrap_or_default();
         self.holds_at((local / MINUTES_A_DAY) as usize, local % MINUTES_A_DAY)
+    }
+}
+
+impl fmt::Display for Hours {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Written { utc_offset, days, from, to: until } = &self.written;
+        write!(to, "{} {from} to {until} {utc_offset}", days.join(" "))
     }
 }
 

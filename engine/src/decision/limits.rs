@@ -12,22 +12,32 @@ use super::{
     case::Case,
     facts::{Constraints, CounterKey, Counts, Facts, Gathered},
     reason::Reason,
+    request::Request,
     verdict::CounterClaim,
 };
 
-/// One row of the table: every bound of every link and of the `uses` row holds.
+/// One row of the table: every bound of every link and of the `uses` row holds, and no amount is
+/// below zero, whatever the bounds.
 pub(super) fn hold(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let bounds = candidate.bounds().ok_or(Reason::ConstraintExceeded)?;
+    if case.request.amount().is_some_and(|amount| amount < Amount::ZERO) {
+        return Err(Reason::ConstraintExceeded);
+    }
     if !bounds.iter().all(|(holder, bounds)| within(case, holder, bounds)) {
         return Err(Reason::ConstraintExceeded);
     }
-    let tier = candidate.declared.risk_tier;
-    let below = |ceiling| tier.is_some_and(|tier| tier <= ceiling);
-    let risk = bounds.iter().all(|(_, bounds)| bounds.max_risk_tier.is_none_or(below));
+    let risk = bounds.iter().all(|(_, bounds)| risk_holds(candidate, bounds));
     if risk { Ok(()) } else { Err(Reason::RiskExceedsDelegation) }
 }
 
-fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
+/// Whether the action's risk tier is declared and not above the ceiling, where there is one.
+pub(super) fn risk_holds(candidate: &Candidate<'_>, bounds: &Bounds) -> bool {
+    let tier = candidate.declared.known_tier;
+    bounds.max_risk_tier.is_none_or(|ceiling| tier.is_some_and(|tier| tier <= ceiling))
+}
+
+/// Whether each of these bounds holds, but for those of risk and place.
+pub(super) fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
     let request = case.request;
     let listed = |list: &[String], own: Option<&String>| {
         list.is_empty() || own.is_some_and(|own| list.contains(own))
@@ -35,10 +45,16 @@ fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
     let currency = bounds.currency.as_deref();
     bounds.max_amount.is_none_or(|max| counted_amount(case).is_some_and(|own| own <= max))
         && currency.is_none_or(|bound| request.currency() == Some(bound))
-        && listed(&bounds.resource_ids, request.resource_id.as_ref())
+        && reaches(&bounds.resource_ids, request)
         && listed(&bounds.workspace_ids, request.workspace_id.as_ref())
         && bounds.hours.as_ref().is_none_or(|hours| hours.holds(case.at))
         && counters(case, holder, bounds).all(|claim| claim.is_some_and(|c| has_room(case, &c)))
+}
+
+/// Whether what the request names is on the list: a resource, a project, or both.
+fn reaches(list: &[String], request: &Request) -> bool {
+    let mut named = request.resource_id.iter().chain(&request.project_id).peekable();
+    list.is_empty() || (named.peek().is_some() && named.all(|id| list.contains(id)))
 }
 
 /// The amount, where it can be counted: a negative one would give back what was spent.
@@ -76,6 +92,17 @@ pub(super) fn claims(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<CounterC
     let each =
         |(holder, bounds): &(&str, &Bounds)| counters(case, holder, bounds).flatten().collect();
     bounds.iter().flat_map(|pair| -> Vec<CounterClaim> { each(pair) }).collect()
+}
+
+/// What counters of this holder stand at in their present windows, where they are known: uses, and
+/// the ten-thousandths of amounts.
+pub(super) fn spent(case: &Case<'_>, holder: &str, bounds: &Bounds) -> [Option<i64>; 2] {
+    let uses = bounds.max_uses.map(|max| (Counts::Uses, max.window_seconds));
+    let total = bounds.max_total_amount.map(|max| (Counts::Amount, max.window_seconds));
+    [uses, total].map(|counter| {
+        let (counts, window) = counter?;
+        case.facts.spent.0.get(&key(holder, counts, window, case.at)?).copied()
+    })
 }
 
 /// What is left of `max_total_amount` in the present window, in ten-thousandths, where its counter

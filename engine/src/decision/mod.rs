@@ -6,20 +6,31 @@
 mod authority;
 mod candidate;
 mod case;
+mod cost;
+mod exceeded;
 mod limits;
+mod own_reason;
 mod people;
+mod policy_tokens;
 mod reads;
 mod reality;
 mod rules;
+mod stack;
+mod terms;
+mod trace_terms;
 mod world;
 
 pub mod amount;
 pub mod bounds;
+pub mod chain;
 pub mod delegation;
 pub mod facts;
 pub mod facts_index;
 pub mod gate;
 pub mod hours;
+pub mod joined_terms;
+pub mod jurisdiction;
+pub mod jurisdiction_comparison;
 pub mod levels;
 pub mod moment;
 pub mod pattern;
@@ -33,8 +44,10 @@ pub mod remedy;
 pub mod request;
 pub mod standing;
 pub mod statement;
+pub mod stricter;
 pub mod target;
 pub mod trace;
+pub mod validation;
 pub mod verdict;
 pub mod what_if;
 
@@ -44,8 +57,10 @@ pub use self::{
     amount::Amount,
     bounds::Bounds,
     facts::{Facts, FactsDocument, Gathered},
+    joined_terms::JoinedTerms,
     levels::Decision,
     limits::counters_needed,
+    own_reason::OwnReason,
     pattern::Pattern,
     policy::{CompiledPolicy, PolicyError, PolicyReference},
     policy_index::{PolicyIndex, PolicyKeys},
@@ -98,6 +113,7 @@ fn denied(reasons: Vec<Reason>) -> Verdict {
         stop_conditions: Vec::new(),
         approvals_needed: None,
         authority: None,
+        tool_id: None,
         claims: Claims::default(),
         valid_until: None,
         advice: Vec::new(),
@@ -111,9 +127,14 @@ fn denied_by(rules: &Rules<'_>) -> Verdict {
 
 fn held(choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict {
     let approvals_needed: Option<ApprovalsNeeded> = rules.needed.said();
-    let (authority, advice) = (choice.candidate.used(), owned(&rules.advice));
-    let held = denied(rules.holds.clone());
-    Verdict { decision: Decision::RequireApproval, approvals_needed, authority, advice, ..held }
+    Verdict {
+        decision: Decision::RequireApproval,
+        approvals_needed,
+        authority: choice.candidate.used(),
+        tool_id: choice.candidate.tool_id(),
+        advice: owned(&rules.advice),
+        ..denied(rules.holds.clone())
+    }
 }
 
 fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict {
@@ -135,6 +156,7 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
         obligations: owned(&obligations),
         stop_conditions: owned(&stop_conditions),
         authority: candidate.used(),
+        tool_id: candidate.tool_id(),
         claims,
         valid_until: Some(valid_until(case, choice)),
         advice: owned(&rules.advice),

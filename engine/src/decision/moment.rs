@@ -68,6 +68,15 @@ impl Window {
         self.begun(at) && !self.over(at)
     }
 
+    /// For people: why it is not in force; none while it is.
+    pub fn problem(self, at: DateTime<Utc>) -> Option<String> {
+        match (self.from, self.until) {
+            (Some(from), _) if !self.begun(at) => Some(format!("begins at {}", text(from))),
+            (_, Some(until)) if self.over(at) => Some(format!("expired at {}", text(until))),
+            _ => None,
+        }
+    }
+
     /// Whether this span lies wholly inside `outer`.
     pub fn is_within(self, outer: Self) -> bool {
         let begins = outer.from.is_none_or(|from| self.from.is_some_and(|own| own >= from));

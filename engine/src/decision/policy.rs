@@ -3,15 +3,17 @@
 //! A record's text holds one statement or more; each becomes a [`Statement`] of its own, so that
 //! only those that can match an action are evaluated.
 
-use std::{str::FromStr, sync::Arc};
+use std::{ops::Range, str::FromStr, sync::Arc};
 
 use cedar_policy::{ParseErrors, PolicySet};
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{
+    cost::{LONGEST_RUN, MOST_MATCHING},
     moment::Window,
     policy_text::split,
+    stack,
     statement::{ActionScope, Statement},
     target::{Aspects, Target},
 };
@@ -39,11 +41,16 @@ pub struct PolicyError {
 
 impl PolicyError {
     pub(super) fn at(text: &str, offset: usize, problem: impl Into<String>) -> Self {
-        let before = text.get(..offset).unwrap_or(text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        let (line, column) = position(text, offset);
         Self { line, column, problem: problem.into() }
     }
+}
+
+/// The line and the column of a byte of the text, from 1; columns in characters.
+pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    (line, before.rsplit('\n').next().unwrap_or("").chars().count() + 1)
 }
 
 /// A policy record ready to be evaluated.
@@ -61,7 +68,31 @@ impl CompiledPolicy {
     /// place in the text.
     pub fn compile(reference: PolicyReference, text: &str) -> Result<Self, PolicyError> {
         let spans = split(text)?;
+        stack::for_parsing(|| Self::parse(reference, text, &spans))
+    }
+
+    /// Without a look at the stack; [`Self::compile`] takes care of it.
+    pub(super) fn parse(
+        reference: PolicyReference,
+        text: &str,
+        spans: &[Range<usize>],
+    ) -> Result<Self, PolicyError> {
         let set = PolicySet::from_str(text).map_err(|why| parse_error(text, &why))?;
+        Self::count(text, spans, &set)?;
+        let statements = spans.iter().enumerate().map(|(ordinal, span)| {
+            let compiled = Statement::compile(&reference.id, ordinal, text, span.clone());
+            compiled.map_err(|faults| faults.into_iter().next().unwrap_or_else(unexplained))
+        });
+        let statements = statements.collect::<Result<_, _>>()?;
+        Ok(Self { reference, statements })
+    }
+
+    /// Whether Cedar sees the statements that were told apart.
+    pub(super) fn count(
+        text: &str,
+        spans: &[Range<usize>],
+        set: &PolicySet,
+    ) -> Result<(), PolicyError> {
         let known = set.num_of_policies() + set.num_of_templates();
         if spans.is_empty() {
             return Err(PolicyError::at(text, 0, "the policy has no statement"));
@@ -69,12 +100,52 @@ impl CompiledPolicy {
         if spans.len() != known {
             return Err(PolicyError::at(text, 0, "the statements cannot be told apart"));
         }
-        let statements = spans
-            .iter()
-            .enumerate()
-            .map(|(ordinal, span)| Statement::compile(&reference.id, ordinal, text, span.clone()))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { reference, statements })
+        Ok(())
+    }
+
+    /// Checks and compiles a text that is to be stored, or judged with as if it were.
+    ///
+    /// # Errors
+    /// As [`Self::compile`], where its patterns would cost more than a decision may, and where it
+    /// can never mean what it says.
+    pub fn check(reference: PolicyReference, text: &str) -> Result<Self, PolicyError> {
+        let compiled = Self::compile(reference, text)?;
+        let spans = split(text)?;
+        if let Some(fault) = Self::refusals(text, &spans, compiled.statements.iter()).next() {
+            return Err(fault);
+        }
+        Ok(compiled)
+    }
+
+    /// The statements that can never mean what they say, by their place, and why.
+    pub fn faulty(&self) -> impl Iterator<Item = (usize, &str)> {
+        let faulty = |s: &'_ Statement| s.fault.is_some();
+        let statements = self.statements.iter().filter(move |statement| faulty(statement));
+        statements.map(|s| (s.ordinal, s.fault.as_deref().unwrap_or_default()))
+    }
+
+    /// What is refused on write alone: statements that can never mean what they say, and those whose
+    /// patterns would cost more than a decision may.
+    pub(super) fn refusals<'a>(
+        text: &'a str,
+        spans: &'a [Range<usize>],
+        statements: impl Iterator<Item = &'a Statement> + 'a,
+    ) -> impl Iterator<Item = PolicyError> + 'a {
+        let mut matching = 0;
+        statements.filter_map(move |statement| {
+            matching += statement.cost.matching;
+            let problem = if let Some(fault) = &statement.fault {
+                fault.clone()
+            } else if statement.cost.run > LONGEST_RUN {
+                format!("a pattern of `like` has over {LONGEST_RUN} characters on end behind a `*`")
+            } else if matching > MOST_MATCHING {
+                format!("the patterns of `like` have over {MOST_MATCHING} characters behind a `*`")
+            } else {
+                return None;
+            };
+            let start = spans.get(statement.ordinal).map_or(0, |span| span.start);
+            Some(PolicyError::at(text, start, problem))
+        })
     }
 
     /// The same record and text with other applies-to rows or times: nothing is compiled anew.
@@ -116,6 +187,10 @@ impl Serialize for CompiledPolicy {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.reference.serialize(to)
     }
+}
+
+fn unexplained() -> PolicyError {
+    PolicyError { line: 1, column: 1, problem: "the statement cannot be compiled".to_owned() }
 }
 
 fn parse_error(text: &str, errors: &ParseErrors) -> PolicyError {

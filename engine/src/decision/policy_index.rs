@@ -55,8 +55,19 @@ impl PolicyIndex {
         self.policies.len()
     }
 
+    /// All of them, in order of id.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<CompiledPolicy>> {
+        self.policies.iter()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.policies.is_empty()
+    }
+
+    /// The policy with this id.
+    pub fn get(&self, id: &str) -> Option<&Arc<CompiledPolicy>> {
+        let place = self.policies.binary_search_by(|one| one.reference.id.as_str().cmp(id));
+        place.ok().and_then(|place| self.policies.get(place))
     }
 
     fn enter(&mut self, entry: Entry, policy: &CompiledPolicy) {
@@ -127,8 +138,8 @@ impl PolicyIndex {
         found.dedup();
         let aspects = Aspects {
             action: keys.action,
-            effect_class: None,
-            risk_tier: None,
+            effect_classes: &[],
+            risk_tiers: &[],
             principal_class: keys.principal_class,
             resource_kind: keys.resource_kind,
             purpose: keys.purpose,

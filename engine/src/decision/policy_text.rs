@@ -1,33 +1,67 @@
 //! A policy's text, before Cedar's parser sees it: its statements' places, and how deep it nests.
 //!
-//! Cedar's parser tells no places of statements, and recurses: some forty brackets or a hundred
-//! and fifty `||` exhaust the stack of a worker thread and abort the process. So what is nested
-//! deeper than any sensible policy is refused here, by a measure that looks at tokens only.
+//! Cedar's parser tells no places of statements, and what it makes of a text is walked by recursion:
+//! some hundred brackets or a few hundred `||` exhaust the stack of a thread and abort the process.
+//! So the depth of the tree that Cedar will make is bounded here, from the tokens alone.
 
 use std::ops::Range;
 
-use super::policy::PolicyError;
+use super::{
+    policy::PolicyError,
+    policy_tokens::{Kind, token},
+};
 
 /// The longest text of one record, in bytes.
 pub const LONGEST_TEXT: usize = 64 * 1024;
-/// How deep a statement may nest: each open bracket counts four, each operator in a chain one.
-/// Two MiB of stack, without optimisation, bear more than twice as much.
-pub const DEEPEST: usize = 64;
+/// How deep a statement's tree may be: each open bracket counts four, for the layers that Cedar has
+/// between one and the next; each operator, member access and call counts one.
+pub const DEEPEST: usize = 96;
 const BRACKET: usize = 4;
 
-/// What nests at one level of brackets.
-#[derive(Clone, Copy, Default)]
+/// What nests at one level of brackets. Operators of one level make a tree that is at most as deep
+/// as they are many, with the deepest operand at its far end.
+#[derive(Default)]
 struct Level {
-    /// Operators that chain: `||`, `&&`, `+`, `-`, `*`, `if`.
-    chain: usize,
-    /// Member accesses, calls and negations of the present term.
+    /// The bracket that opened it; none: the statement itself.
+    open: Option<char>,
+    /// Operators since the last comma.
+    operators: usize,
+    /// The deepest operand since the last comma.
+    operand: usize,
+    /// Negations before the present operand.
+    prefix: usize,
+    /// The present operand: member accesses, calls, brackets.
     term: usize,
+    /// The deepest part between commas.
+    part: usize,
+}
+
+impl Level {
+    fn depth(&self) -> usize {
+        self.part.max(self.operators + self.operand.max(self.prefix + self.term))
+    }
+
+    fn end_operand(&mut self) {
+        self.operand = self.operand.max(self.prefix + self.term);
+        (self.prefix, self.term) = (0, 0);
+    }
+
+    fn operator(&mut self) {
+        self.operators += 1;
+        self.end_operand();
+    }
+
+    fn end_part(&mut self) {
+        *self = Self { open: self.open, part: self.depth(), ..Self::default() };
+    }
 }
 
 /// Reads tokens and measures.
 struct Reader {
     place: usize,
-    levels: Vec<Level>,
+    /// The statement's own level, and the brackets that are open.
+    outer: Level,
+    inner: Vec<Level>,
     /// Where the present statement began.
     start: Option<usize>,
     spans: Vec<Range<usize>>,
@@ -39,82 +73,93 @@ pub(super) fn split(text: &str) -> Result<Vec<Range<usize>>, PolicyError> {
     if text.len() > LONGEST_TEXT {
         return Err(PolicyError::at(text, 0, "the policy is longer than 64 KiB"));
     }
-    let levels = vec![Level::default()];
-    let mut reader = Reader { place: 0, levels, start: None, spans: Vec::new() };
+    let (outer, inner) = (Level::default(), Vec::new());
+    let mut reader = Reader { place: 0, outer, inner, start: None, spans: Vec::new() };
     while let Some(rest) = text.get(reader.place..).filter(|rest| !rest.is_empty()) {
         let place = reader.place;
-        reader.place += reader.token(rest);
-        let own: usize = reader.levels.iter().map(|level| level.chain + level.term).sum();
-        if own + BRACKET * (reader.levels.len() - 1) > DEEPEST {
-            let problem = "the statement nests too deep here; split it, or use a set";
-            return Err(PolicyError::at(text, place, problem));
+        let fault = |problem: String| PolicyError::at(text, place, problem);
+        let (kind, length) = token(rest).ok_or_else(|| fault(no_token(rest)))?;
+        if kind != Kind::Skipped {
+            reader.start.get_or_insert(place);
+            reader.take(kind, rest.get(..length).unwrap_or_default()).map_err(fault)?;
         }
+        if BRACKET * reader.inner.len() + reader.level().depth() > DEEPEST {
+            let problem = "the statement nests too deep here; split it, or use a set";
+            return Err(fault(problem.to_owned()));
+        }
+        reader.place += length;
+    }
+    if let Some(open) = reader.inner.last().and_then(|level| level.open) {
+        let problem = format!("the text ends before `{open}` is closed");
+        return Err(PolicyError::at(text, text.len(), problem));
     }
     Ok(reader.spans)
 }
 
+fn no_token(rest: &str) -> String {
+    if rest.starts_with('"') {
+        return "the quoted text that begins here has no end".to_owned();
+    }
+    let first = rest.chars().next().unwrap_or_default();
+    format!("`{}` has no meaning in Cedar here", first.escape_debug())
+}
+
 impl Reader {
-    /// Takes in the token that `rest` begins with; gives its length.
-    fn token(&mut self, rest: &str) -> usize {
-        let first = rest.chars().next().map_or(1, char::len_utf8);
-        if rest.starts_with("//") {
-            return rest.find('\n').unwrap_or(rest.len());
-        }
-        if rest.starts_with(char::is_whitespace) {
-            return first;
-        }
-        self.start.get_or_insert(self.place);
-        let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-        if word > 0 {
-            self.level().chain += usize::from(rest.get(..word) == Some("if"));
-            return word;
-        }
-        if rest.starts_with("||") || rest.starts_with("&&") {
-            self.level().chain += 1;
-            self.level().term = 0;
-            return 2;
-        }
-        match rest.as_bytes().first() {
-            Some(b'"') => return quoted(rest),
-            Some(b'(' | b'[' | b'{') => self.levels.push(Level::default()),
-            Some(b')' | b']' | b'}') => {
-                if self.levels.len() > 1 {
-                    self.levels.pop();
-                }
-                self.level().term += 1;
+    fn take(&mut self, kind: Kind, token: &str) -> Result<(), String> {
+        if kind == Kind::Word {
+            match token {
+                "if" => self.level().operators += 1,
+                "then" | "else" | "in" | "has" | "like" | "is" => self.level().end_operand(),
+                _ => {}
             }
-            Some(b'+' | b'-' | b'*') => self.level().chain += 1,
-            Some(b'.' | b'!') => self.level().term += 1,
-            Some(b',') => *self.level() = Level::default(),
-            Some(b';') => {
-                let start = self.start.take().unwrap_or(self.place);
-                self.spans.push(start..self.place + 1);
-                self.levels = vec![Level::default()];
+            return Ok(());
+        }
+        match token {
+            "||" | "&&" | "+" | "-" | "*" | "/" | "%" => self.level().operator(),
+            "==" | "!=" | "<" | "<=" | ">" | ">=" | "=" => self.level().end_operand(),
+            "!" => self.level().prefix += 1,
+            "." => self.level().term += 1,
+            "," => self.level().end_part(),
+            "(" | "[" | "{" => {
+                let open = token.chars().next();
+                self.inner.push(Level { open, ..Level::default() });
             }
+            ")" | "]" | "}" => self.close(token)?,
+            ";" => self.end_statement()?,
             _ => {}
         }
-        first
+        Ok(())
+    }
+
+    fn close(&mut self, token: &str) -> Result<(), String> {
+        let closed = self.inner.pop().ok_or_else(|| format!("`{token}` closes nothing"))?;
+        if !matches!((closed.open, token), (Some('('), ")") | (Some('['), "]") | (Some('{'), "}")) {
+            let open = closed.open.unwrap_or_default();
+            return Err(format!("`{token}` stands where `{open}` must be closed"));
+        }
+        let whole = self.inner.is_empty();
+        let level = self.level();
+        level.term = level.term.max(closed.depth() + BRACKET) + 1;
+        if whole && token == "}" {
+            // Cedar joins the conditions of a statement by `&&`.
+            level.operator();
+        }
+        Ok(())
+    }
+
+    fn end_statement(&mut self) -> Result<(), String> {
+        if let Some(open) = self.inner.last().and_then(|level| level.open) {
+            return Err(format!("the statement ends before `{open}` is closed"));
+        }
+        let start = self.start.take().unwrap_or(self.place);
+        self.spans.push(start..self.place + 1);
+        self.outer = Level::default();
+        Ok(())
     }
 
     fn level(&mut self) -> &mut Level {
-        if self.levels.is_empty() {
-            self.levels.push(Level::default());
-        }
-        let last = self.levels.len() - 1;
-        &mut self.levels[last]
+        self.inner.last_mut().unwrap_or(&mut self.outer)
     }
-}
-
-/// The length of the quoted text that `rest` begins with.
-fn quoted(rest: &str) -> usize {
-    let mut escaped = false;
-    for (place, c) in rest.char_indices().skip(1) {
-        match c {
-            '"' if !escaped => return place + 1,
-            _ => escaped = c == '\\' && !escaped,
-        }
-    }
-    rest.len()
 }
 
 #[cfg(test)]
@@ -127,19 +172,39 @@ mod tests {
 
     #[test]
     fn finds_statements_past_comments_and_quotes() {
-        let text = "// one; two\n permit(a, \";\\\"(\") ; /*x*/ b;\n// end";
-        assert_eq!(statements(text), ["permit(a, \";\\\"(\") ;", "/*x*/ b;"]);
+        let text = "// one; two\n permit(a, \";\\\"(\") ;// x\r b;\n// end";
+        assert_eq!(statements(text), ["permit(a, \";\\\"(\") ;", "b;"]);
         assert!(statements("  \n").is_empty());
     }
 
     #[test]
     fn measures_depth_and_not_length() {
-        assert!(split(&"a == 1 && context.input.b.c > 2 && ".repeat(30)).is_ok());
+        assert!(split(&"a == 1 && context.input.b.c > 2 && ".repeat(45)).is_ok());
         assert!(split(&format!("[{}]", "1, ".repeat(5_000))).is_ok());
         assert!(split(&"forbid(principal, action, resource);".repeat(1_000)).is_ok());
         for deep in ["(", "[", "{a:", "true || ", "1 + ", "if x then y else ", ".a", "[\"a\"]", "!"]
         {
-            assert!(split(&deep.repeat(65)).is_err(), "{deep}");
+            assert!(split(&deep.repeat(DEEPEST + 1)).is_err(), "{deep}");
+        }
+    }
+
+    #[test]
+    fn what_comes_after_a_deep_operand_counts_too() {
+        // Each bracket opens first and has its operators behind it: none was deep when it opened.
+        let level = |inner: String| format!("({inner}{})", " && x".repeat(20));
+        let nested = (0..5).fold("x".to_owned(), |inner, _| level(inner));
+        assert!(split(&nested).is_err());
+        assert!(split(&format!("x{} && y", ".a".repeat(60))).is_ok());
+        assert!(split(&format!("x{}{}", ".a".repeat(60), " && y".repeat(60))).is_err());
+    }
+
+    #[test]
+    fn refuses_brackets_that_do_not_match() {
+        for (text, column) in [("(]", 2), ("a)", 2), ("(a;)", 3), ("{(a}", 4), ("a[", 3)] {
+            assert_eq!(split(text).unwrap_err().column, column, "{text}");
+        }
+        for text in ["a // (\r (;", "é", "\"a", "a | b", "\"\\\n\""] {
+            assert!(split(text).is_err(), "{text}");
         }
     }
 }

@@ -7,6 +7,7 @@ use super::{
     candidate::Candidate,
     case::Case,
     facts::{Facts, Purpose},
+    jurisdiction::covers,
     pattern::covered,
     reason::Reason,
     request::Request,
@@ -35,7 +36,7 @@ fn admits_but_for_place(case: &Case<'_>, purpose: &Purpose) -> bool {
 
 fn admits_place(case: &Case<'_>, purpose: &Purpose) -> bool {
     let here = case.request.jurisdiction();
-    admits_one(&purpose.jurisdictions, |own| Some(own.as_str()) == here)
+    admits_one(&purpose.jurisdictions, |own| here.is_some_and(|here| covers(own, here)))
 }
 
 /// An empty list admits all.

@@ -14,34 +14,75 @@ words! {
     }
 }
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::own_reason::OwnReason;
+
+/// What a metric says of all tenants' own codes: as many labels as there are words would be too many.
+const OWN: &str = "x_";
 
 macro_rules! reasons {
     ($($name:ident $stage:ident $word:literal $sentence:literal;)*) => {
         /// Why it was decided so.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[derive(Serialize, Deserialize)]
-        pub enum Reason { $(#[serde(rename = $word)] $name),* }
+        pub enum Reason {
+            $($name,)*
+            /// What a policy of the tenant's own says in its `@reason`.
+            Own(OwnReason),
+        }
 
         impl Reason {
+            /// The canonical ones.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            pub const fn word(self) -> &'static str {
-                match self { $(Self::$name => $word),* }
+            pub fn word(&self) -> &str {
+                match self {
+                    $(Self::$name => $word,)*
+                    Self::Own(own) => own.word(),
+                }
+            }
+
+            /// The word, or one for all that are tenants' own.
+            pub const fn label(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                    Self::Own(_) => OWN,
+                }
             }
 
             /// The stage that gives this code.
             pub const fn stage(self) -> Stage {
-                match self { $(Self::$name => Stage::$stage),* }
+                match self {
+                    $(Self::$name => Stage::$stage,)*
+                    Self::Own(_) => Stage::Rules,
+                }
             }
 
             /// For people: what it means.
             pub const fn sentence(self) -> &'static str {
-                match self { $(Self::$name => $sentence),* }
+                match self {
+                    $(Self::$name => $sentence,)*
+                    Self::Own(_) => "a policy of the tenant gives this reason of its own",
+                }
             }
 
             pub fn from_word(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|known| known.word() == word)
+                let canonical = Self::ALL.iter().copied().find(|known| known.word() == word);
+                canonical.or_else(|| OwnReason::of(word).map(Self::Own))
+            }
+        }
+
+        impl Serialize for Reason {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.word())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for Reason {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let word = String::deserialize(from)?;
+                let unknown = || de::Error::custom(format_args!("`{word}` is no reason code"));
+                Self::from_word(&word).ok_or_else(unknown)
             }
         }
 
@@ -59,8 +100,8 @@ reasons! {
     SubjectNotPermitted Authority "subject_not_permitted" "the API key is bound to other principals than the subject";
     SubjectUnknown Authority "subject_unknown" "no principal of this tenant has the subject's id";
     SubjectSuspended Authority "subject_suspended" "the subject is not in state active";
-    ActorStopped Authority "actor_stopped" "a stop signal stands on the subject or on a delegate of its chain";
-    CapabilityQuarantined Authority "capability_quarantined" "the subject, its delegation or the action is in quarantine";
+    ActorStopped Authority "actor_stopped" "a stop signal stands on the subject or on somebody in its chain of delegations";
+    CapabilityQuarantined Authority "capability_quarantined" "the subject, somebody in its chain, its delegation or the action is in quarantine";
     DelegationUnknown Authority "delegation_unknown" "no delegation of this tenant has that id, or its chain does not reach a root";
     DelegationMismatch Authority "delegation_mismatch" "the delegation was given to another delegate";
     DelegationNotYetValid Authority "delegation_not_yet_valid" "the delegation or grant, or one above it, is not valid yet";
@@ -70,14 +111,14 @@ reasons! {
     DelegatorInactive Authority "delegator_inactive" "a delegator or delegate of the chain is not an active principal";
     PermissionMissing Authority "permission_missing" "nothing gives the subject authority for this action";
     CapabilityDenied Authority "capability_denied" "a uses row denies the subject this action or its tool";
-    ConstraintExceeded Authority "constraint_exceeded" "the request is outside a bound of the authority, or lacks the member that the bound needs";
+    ConstraintExceeded Authority "constraint_exceeded" "the request is outside a bound of the authority, lacks the member that the bound needs, or has an amount below zero";
     RiskExceedsDelegation Authority "risk_exceeds_delegation" "the action's risk tier is above the delegation's ceiling, or undeclared under one";
     JurisdictionUnsupported Authority "jurisdiction_unsupported" "the authority or the purpose does not support the jurisdiction, or none was given";
     WorkspaceAccessMissing Authority "workspace_access_missing" "the subject does not act in the workspace, or not with this action";
-    ResourceAccessMissing Authority "resource_access_missing" "no grant gives the access level needed on the resource";
-    ProjectAccessMissing Authority "project_access_missing" "reach, membership and grant on the project are not all there";
-    ToolMismatch Authority "tool_mismatch" "the tool is not live, or does not perform this action";
-    ContextIncomplete Authority "context_incomplete" "the request lacks a member that the tool requires";
+    ResourceAccessMissing Authority "resource_access_missing" "no grant gives the access level needed on the resource, or it belongs to another workspace; only a tool's record needs less than execute";
+    ProjectAccessMissing Authority "project_access_missing" "reach, membership and grant on the project are not all there; only a tool's record needs less than execute";
+    ToolMismatch Authority "tool_mismatch" "the tool is not live, does not perform this action, or serves another workspace";
+    ContextIncomplete Authority "context_incomplete" "the request lacks a member that the tool requires or, where none is named, one of those that perform the action";
     PurposeUnknown Purpose "purpose_unknown" "no purpose of this tenant has that slug";
     PurposeNotAdmitted Purpose "purpose_not_admitted" "the purpose does not admit this action, principal class, place or time";
     PurposeOutOfScope Purpose "purpose_out_of_scope" "the delegation is bound to other purposes";
@@ -94,7 +135,7 @@ reasons! {
 }
 
 impl Reason {
-    /// The decision that this code comes with.
+    /// The decision that this code comes with; a tenant's own comes with what its policy says.
     pub const fn decision(self) -> Decision {
         match self {
             Self::PermissionGranted => Decision::Allow,

@@ -15,6 +15,7 @@ use super::{
     moment::{self, Window},
     pattern::Pattern,
     request::{ActionDeclaration, ActionRiskClassification},
+    validation::ContextSchema,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct Tenant {
     /// Seconds within which an allowed action must begin.
     #[serde(default = "default_validity")]
     pub valid_for_seconds: u32,
+    /// The types that it declares for members of requests' context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_schema: Option<Arc<ContextSchema>>,
 }
 
 /// Seconds that an allow is good for where the tenant says nothing.
@@ -180,6 +184,9 @@ pub struct Tool {
     pub id: String,
     /// Neither deprecated nor retired.
     pub live: bool,
+    /// The workspace that it serves; none: all of them.
+    #[serde(default)]
+    pub workspace_id: Option<String>,
     pub actions: Vec<Pattern>,
     /// Context members, `resource_id`, `workspace_id` that a request must carry.
     pub requires: Vec<String>,
@@ -188,9 +195,21 @@ pub struct Tool {
     pub action_risk_classification: Option<ActionRiskClassification>,
 }
 
+impl Tool {
+    /// Whether it declares any member.
+    pub fn is_declared(&self) -> bool {
+        self.action_declaration.unwrap_or_default() != ActionDeclaration::default()
+            || self.action_risk_classification.unwrap_or_default()
+                != ActionRiskClassification::default()
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
     pub id: String,
+    /// The workspace that it belongs to; none: to no one of them.
+    #[serde(default)]
+    pub workspace_id: Option<String>,
     pub kind: String,
     pub name: String,
     pub sensitivity: Option<String>,

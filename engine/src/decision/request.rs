@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{
     amount::Amount,
+    jurisdiction,
     levels::{EffectClass, OversightMode, Reversibility, RiskTier},
     pattern::check_action,
 };
@@ -234,20 +235,19 @@ fn check_context(context: &Map<String, Value>, fault: &mut impl FnMut(&str, &str
         }
         Some(_) => fault("context.amount", "must be a number"),
     }
-    for (member, letters, standard) in
-        [("currency", 3..=3, "ISO 4217"), ("jurisdiction", 2..=6, "ISO 3166")]
-    {
-        let sound = |text: &str| {
-            let code =
-                text.bytes().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'-');
-            letters.contains(&text.len()) && code
-        };
+    let is_currency = |text: &str| text.len() == 3 && text.bytes().all(|c| c.is_ascii_uppercase());
+    let (currency, place) = (
+        "must be a code of ISO 4217, such as `EUR`",
+        "must be a code of ISO 3166: a country, `DE`, or a subdivision, `DE-BY`",
+    );
+    type IsCode = fn(&str) -> bool;
+    let codes: [(&str, IsCode, &str); 2] =
+        [("currency", is_currency, currency), ("jurisdiction", jurisdiction::is_code, place)];
+    for (member, is_code, problem) in codes {
         match context.get(member) {
             None | Some(Value::Null) => {}
-            Some(Value::String(text)) if sound(text) => {}
-            Some(Value::String(_)) => {
-                fault(&format!("context.{member}"), &format!("must be a code of {standard}"));
-            }
+            Some(Value::String(text)) if is_code(text) => {}
+            Some(Value::String(_)) => fault(&format!("context.{member}"), problem),
             Some(_) => fault(&format!("context.{member}"), "must be a string"),
         }
     }

@@ -5,15 +5,21 @@
 use super::{
     candidate::Candidate,
     case::Case,
+    cost,
     levels::{Oversight, RuntimeEffect},
     people::{self, Needed},
     reality,
     reason::Reason,
+    stack,
     statement::{Evaluated, Says, Statement},
     target::Aspects,
+    terms::Possible,
     trace::{Outcome, Step},
     world::World,
 };
+
+const TOO_COSTLY: &str = "the patterns and comparisons of the policies would take too long on a \
+    context of this size";
 
 /// What the rules come to.
 #[derive(Debug, Default)]
@@ -42,7 +48,9 @@ pub(super) fn hear<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> 
     needed.take(gate.needed);
     let approval = people::cited_approval(case);
     let advice = policies.advice();
-    let met = approval.is_some_and(|approval| needed.is_met_by(&approval.given));
+    // One that nothing needs is not spent.
+    let met =
+        !needed.is_nobody() && approval.is_some_and(|approval| needed.is_met_by(&approval.given));
     let mut rules = Rules {
         denials: first_nonempty([policies.denials, reality.denials, gate.denials]),
         approval: approval.filter(|_| met).map(|approval| approval.id.as_str()),
@@ -140,10 +148,14 @@ impl<'a> Policies<'a> {
 /// Evaluates every statement that can match.
 fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statement, Evaluated)> {
     let action = case.request.action.as_str();
+    if case.gathered.policies.is_empty() {
+        return Vec::new();
+    }
+    let possible = Possible::of(case.request, candidate.model, candidate.terms);
     let aspects = Aspects {
         action,
-        effect_class: candidate.declared.effect_class,
-        risk_tier: candidate.declared.risk_tier,
+        effect_classes: &possible.effect_classes,
+        risk_tiers: &possible.risk_tiers,
         principal_class: case.subject().map(|subject| subject.class),
         resource_kind: case.resource().map(|resource| resource.kind.as_str()),
         purpose: case.request.purpose.as_deref(),
@@ -158,6 +170,10 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
     if statements.is_empty() {
         return Vec::new();
     }
+    if cost::is_too_much(statements.iter().map(|one| one.cost), &case.request.context) {
+        let failed = || Evaluated::Failed(TOO_COSTLY.to_owned());
+        return statements.into_iter().map(|statement| (statement, failed())).collect();
+    }
     let reads = |member: &str| statements.iter().any(|statement| statement.reads(member));
     let world = World::of(case, candidate, reads);
     let cedar = world.as_ref().map(World::evaluator);
@@ -165,7 +181,9 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
         Some(cedar) => statement.evaluate(cedar),
         None => Evaluated::Failed("the request cannot be shown to policies".to_owned()),
     };
-    statements.into_iter().map(|statement| (statement, evaluated(statement))).collect()
+    stack::for_evaluating(|| {
+        statements.into_iter().map(|statement| (statement, evaluated(statement))).collect()
+    })
 }
 
 fn step(statement: &Statement, evaluated: &Evaluated) -> Step {
@@ -250,7 +268,7 @@ impl Gate {
         let declared = &candidate.declared;
         let tightening = tenant.map_or(&[][..], |tenant| &tenant.gate);
         let standing = people::standing_is_missing(candidate);
-        let mut oversight = declared.oversight(tightening);
+        let mut oversight = declared.counted.oversight(tightening);
         if standing {
             oversight = oversight.max(Oversight::SingleApprover);
         }
@@ -259,7 +277,7 @@ impl Gate {
         let (outcome, reason) = if oversight == Oversight::Prohibited {
             gate.denials.push(Reason::RiskProhibited);
             (Outcome::Refuse, Some(Reason::RiskProhibited))
-        } else if !declared.is_declared() && tenant.is_some_and(|t| t.require_declaration) {
+        } else if !declared.is_declared && tenant.is_some_and(|t| t.require_declaration) {
             gate.denials.push(Reason::DeclarationRequired);
             (Outcome::Refuse, Some(Reason::DeclarationRequired))
         } else if people::is_met_by_standing(candidate, needed) {

@@ -3,7 +3,15 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{authority, case::Case, facts::Facts, levels::words, reason::Reason, request::Request};
+use super::{
+    authority,
+    case::Case,
+    facts::Facts,
+    levels::words,
+    reason::Reason,
+    request::Request,
+    verdict::{AuthorityKind, AuthorityUsed},
+};
 
 words! {
     /// What ends a permission that was given. A policy may name others (`@stop_condition`); those
@@ -11,6 +19,7 @@ words! {
     StopCondition {
         ActorStopSignal "actor.stop_signal",
         ActorSuspended "actor.suspended",
+        AuthorityRevoked "authority.revoked",
         CapabilityQuarantined "capability.quarantined",
         DelegationRevoked "delegation.revoked",
         TenantSuspended "tenant.suspended",
@@ -27,26 +36,42 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Judges by the rows of stage 1 that can end an allow, and by no other: bounds, purposes and
-    /// rules judged the question, and what was answered stays answered. The request names the
-    /// delegation that it was permitted under.
-    pub fn judge(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Self {
-        let choice = authority::standing(&Case::new(request, facts, at));
-        let stopped = choice.refusal.map(|refusal| refusal.reason);
-        Self { stopped, until: choice.candidate.until().filter(|_| stopped.is_none()) }
+    /// Judges by the checks of stage 1 that can end an allow, and by no other: bounds, purposes and
+    /// rules judged the question, and what was answered stays answered. `used` is the authority that
+    /// it was permitted under, of whatever kind; a delegation is named by the request as well.
+    pub fn judge(
+        request: &Request,
+        used: &AuthorityUsed,
+        facts: &Facts,
+        at: DateTime<Utc>,
+    ) -> Self {
+        let case = Case::new(request, facts, at);
+        let (candidate, refusal) = authority::standing(&case, used);
+        let stopped = refusal.map(|refusal| refusal.reason);
+        let ends =
+            [candidate.until(), authority::membership_until(&case), authority::denied_from(&case)];
+        let until = ends.into_iter().flatten().min();
+        Self { stopped, until: until.filter(|_| stopped.is_none()) }
     }
 }
 
 impl StopCondition {
-    /// The condition that fired when a permission is found to stand no longer.
-    pub fn of(reason: Reason) -> Self {
-        match reason {
-            Reason::ActorStopped => Self::ActorStopSignal,
-            Reason::CapabilityQuarantined => Self::CapabilityQuarantined,
-            Reason::SubjectUnknown | Reason::SubjectSuspended => Self::ActorSuspended,
-            Reason::TenantInactive => Self::TenantSuspended,
+    /// The condition that fired when a permission under such an authority is found to stand no
+    /// longer.
+    pub fn of(reason: Reason, used: AuthorityKind) -> Self {
+        match (reason, used) {
+            (Reason::ActorStopped, _) => Self::ActorStopSignal,
+            (Reason::CapabilityQuarantined, _) => Self::CapabilityQuarantined,
+            (Reason::SubjectUnknown | Reason::SubjectSuspended, _) => Self::ActorSuspended,
+            (Reason::TenantInactive, _) => Self::TenantSuspended,
+            // What the subject was given besides the delegation, or was denied.
+            (Reason::CapabilityDenied | Reason::WorkspaceAccessMissing, _) => {
+                Self::AuthorityRevoked
+            }
             // Revoked, suspended or expired, here or anywhere above: the chain carries no more.
-            _ => Self::DelegationRevoked,
+            (_, AuthorityKind::Delegation) => Self::DelegationRevoked,
+            // The row is gone, or over, or about something else by now.
+            (_, AuthorityKind::Uses | AuthorityKind::ActsIn) => Self::AuthorityRevoked,
         }
     }
 }

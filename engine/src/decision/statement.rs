@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use cedar_policy::{ActionConstraint, Effect, Policy, PolicyId, Template};
-use cedar_policy_core::{ast, evaluator::Evaluator};
-use serde_json::Value;
+use cedar_policy_core::{ast, evaluator::Evaluator, parser::Loc};
 
 use super::{
+    cost::Cost,
+    jurisdiction_comparison,
     pattern::{check_action, prefixes},
     policy::PolicyError,
     reads::Reads,
@@ -78,6 +79,9 @@ pub struct Statement {
     /// What it says of principal, action, resource and context, as one expression.
     condition: ast::Expr,
     reads: Reads,
+    pub(super) cost: Cost,
+    /// Why it can never mean what it says: it is refused on write, and errs where it is stored.
+    pub fault: Option<String>,
 }
 
 impl Statement {
@@ -86,9 +90,12 @@ impl Statement {
         ordinal: usize,
         text: &str,
         span: Range<usize>,
-    ) -> Result<Self, PolicyError> {
+    ) -> Result<Self, Vec<PolicyError>> {
         let start = span.start;
-        let fault = |problem: String| PolicyError::at(text, start, problem);
+        let at = |place: Option<usize>, problem: String| {
+            PolicyError::at(text, start + place.unwrap_or_default(), problem)
+        };
+        let fault = |problem: String| vec![at(None, problem)];
         let own = text.get(span).unwrap_or_default();
         let name = Some(PolicyId::new(format!("{policy_id}#{ordinal}")));
         let policy = Policy::parse(name, own).map_err(|why| {
@@ -98,10 +105,14 @@ impl Statement {
             fault(problem)
         })?;
         let json = policy.to_json().map_err(|why| fault(why.to_string()))?;
-        check_entities(&json).map_err(fault)?;
-        let forbids = policy.effect() == Effect::Forbid;
-        let notes = Notes::read(&policy, forbids).map_err(fault)?;
-        let action = scope(&policy).map_err(fault)?;
+        let condition = AsRef::<ast::Policy>::as_ref(&policy).condition();
+        let mut faults = entity_faults(&condition);
+        let notes = Notes::read(&policy, policy.effect() == Effect::Forbid);
+        let notes = notes.map_err(|(key, problem)| faults.push((place_of(&policy, &key), problem)));
+        let action = scope(&policy).map_err(|problem| faults.push((None, problem)));
+        let (Ok(notes), Ok(action), true) = (notes, action, faults.is_empty()) else {
+            return Err(faults.into_iter().map(|(place, problem)| at(place, problem)).collect());
+        };
         Ok(Self {
             id: notes.id.unwrap_or_else(|| policy_id.to_owned()),
             policy_id: policy_id.to_owned(),
@@ -111,8 +122,10 @@ impl Statement {
             obligations: notes.obligations,
             stop_conditions: notes.stop_conditions,
             advice: notes.advice,
-            condition: AsRef::<ast::Policy>::as_ref(&policy).condition(),
+            cost: Cost::of(&condition),
+            condition,
             reads: Reads::of(&json),
+            fault: jurisdiction_comparison::fault(&json),
         })
     }
 
@@ -129,6 +142,9 @@ impl Statement {
     /// Cedar's authorizer skips a policy that errs; here that is told apart, since a skipped forbid
     /// would open the door.
     pub(super) fn evaluate(&self, cedar: &Evaluator<'_>) -> Evaluated {
+        if let Some(fault) = &self.fault {
+            return Evaluated::Failed(fault.clone());
+        }
         // A statement is no template, so there is no slot to fill.
         match cedar.interpret(&self.condition, &ast::SlotEnv::new()).map(|value| value.value) {
             Ok(ast::ValueKind::Lit(ast::Literal::Bool(true))) => Evaluated::Matches,
@@ -149,52 +165,76 @@ struct Notes {
 }
 
 impl Notes {
-    fn read(policy: &Policy, forbids: bool) -> Result<Self, String> {
+    /// Else the annotation at fault, and why.
+    fn read(policy: &Policy, forbids: bool) -> Result<Self, (String, String)> {
         for (key, _) in policy.annotations() {
             if !ANNOTATIONS.contains(&key) {
                 let known = ANNOTATIONS.map(|word| format!("@{word}")).join(", ");
-                return Err(format!("unknown annotation `@{key}`; the known ones are {known}"));
+                let problem = format!("unknown annotation `@{key}`; the known ones are {known}");
+                return Err((key.to_owned(), problem));
             }
         }
         let note = |key| policy.annotation(key);
         Ok(Self {
-            id: note("id").map(|id| label("id", id)).transpose()?,
+            id: note("id").map(|id| label("id", id)).transpose().map_err(of("id"))?,
             says: says(&note, forbids)?,
-            obligations: note("obligation").map_or(Ok(Vec::new()), |v| labels("obligation", v))?,
+            obligations: note("obligation")
+                .map_or(Ok(Vec::new()), |v| labels("obligation", v))
+                .map_err(of("obligation"))?,
             stop_conditions: note("stop_condition")
-                .map_or(Ok(Vec::new()), |v| labels("stop_condition", v))?,
+                .map_or(Ok(Vec::new()), |v| labels("stop_condition", v))
+                .map_err(of("stop_condition"))?,
             advice: note("advice").map(str::to_owned),
         })
     }
 }
 
+/// A problem as one of this annotation.
+fn of(key: &'static str) -> impl Fn(String) -> (String, String) {
+    move |problem| (key.to_owned(), problem)
+}
+
+/// Where the annotation stands in the statement, in bytes.
+fn place_of(policy: &Policy, key: &str) -> Option<usize> {
+    let mut notes = AsRef::<ast::Policy>::as_ref(policy).annotations();
+    let (_, note) = notes.find(|(name, _)| AsRef::<str>::as_ref(*name) == key)?;
+    note.loc.as_ref().map(Loc::start)
+}
+
 fn says<'a>(
     note: &impl Fn(&'static str) -> Option<&'a str>,
     forbids: bool,
-) -> Result<Says, String> {
+) -> Result<Says, (String, String)> {
     let holds = match note("decision") {
-        None => false,
-        Some(_) if !forbids => return Err("`@decision` belongs on a forbid".to_owned()),
-        Some("require_approval") => true,
-        Some(other) => return Err(format!("`@decision(\"{other}\")`: write \"require_approval\"")),
+        None => Ok(false),
+        Some(_) if !forbids => Err("`@decision` belongs on a forbid".to_owned()),
+        Some("require_approval") => Ok(true),
+        Some(other) => Err(format!("`@decision(\"{other}\")`: write \"require_approval\"")),
     };
+    let holds = holds.map_err(of("decision"))?;
     let approvals = match note("approvals") {
-        None => 1,
+        None => Ok(1),
         Some(_) if !holds => {
-            return Err("`@approvals` belongs beside `@decision(\"require_approval\")`".to_owned());
+            Err("`@approvals` belongs beside `@decision(\"require_approval\")`".to_owned())
         }
         Some(text) => text
             .parse()
             .ok()
             .filter(|count| (1..=MOST_APPROVALS).contains(count))
-            .ok_or_else(|| format!("`@approvals(\"{text}\")`: write a number from 1 to 16"))?,
+            .ok_or_else(|| format!("`@approvals(\"{text}\")`: write a number from 1 to 16")),
     };
+    let approvals = approvals.map_err(of("approvals"))?;
     let reason = note("reason").map(|word| {
         Reason::from_word(word)
             .filter(|reason| *reason != Reason::PermissionGranted)
-            .ok_or_else(|| format!("`@reason(\"{word}\")` is no reason code; see /v1/reason-codes"))
+            .ok_or_else(|| {
+                format!(
+                    "`@reason(\"{word}\")` is no reason code; write one of /v1/reason-codes, or one \
+                     of your own that begins with `x_`"
+                )
+            })
     });
-    let reason = reason.transpose()?;
+    let reason = reason.transpose().map_err(of("reason"))?;
     Ok(match (forbids, holds) {
         (false, _) => Says::Permit,
         (true, false) => Says::Deny(reason.unwrap_or(Reason::PolicyDenied)),
@@ -231,41 +271,34 @@ fn scope(policy: &Policy) -> Result<ActionScope, String> {
 }
 
 /// Every entity type that the statement names must be known, and every action must be one that can
-/// occur: a forbid on `Svc::Action::"payment.*"` would never match, and nobody would notice.
-fn check_entities(policy: &Value) -> Result<(), String> {
-    let mut fault = None;
-    walk(policy, &mut |type_name, id| {
-        let problem = if !ENTITY_TYPES.contains(&type_name) {
-            let known = ENTITY_TYPES.join(", ");
-            format!("unknown entity type `{type_name}`; the known ones are {known}")
-        } else if type_name == "Svc::Action" && id.is_some_and(|id| check_action(id).is_err()) {
-            let id = id.unwrap_or_default();
-            format!(
-                "`{id}` is no action; for all below a prefix write `action in \
-                 Svc::Action::\"<prefix>\"`"
-            )
-        } else {
-            return;
-        };
-        fault.get_or_insert(problem);
-    });
-    fault.map_or(Ok(()), Err)
-}
-
-/// Visits each entity type and literal in a policy's JSON form.
-fn walk(json: &Value, visit: &mut impl FnMut(&str, Option<&str>)) {
-    match json {
-        Value::Object(members) => {
-            let text = |key| members.get(key).and_then(Value::as_str);
-            if let Some(type_name) = text("entity_type") {
-                visit(type_name, None);
-            }
-            if let (Some(type_name), Some(id)) = (text("type"), text("id")) {
-                visit(type_name, Some(id));
-            }
-            members.values().for_each(|value| walk(value, visit));
+/// occur: a forbid on `Svc::Action::"payment.*"` would never match, and nobody would notice. Each
+/// fault with its place in the statement, in bytes.
+fn entity_faults(condition: &ast::Expr) -> Vec<(Option<usize>, String)> {
+    let unknown = |kind: &ast::EntityType| {
+        let name = kind.to_string();
+        let known = ENTITY_TYPES.join(", ");
+        let is_known = ENTITY_TYPES.contains(&name.as_str());
+        (!is_known).then(|| format!("unknown entity type `{name}`; the known ones are {known}"))
+    };
+    let start = |loc: Option<&Loc>| loc.map(Loc::start);
+    let faults = condition.subexpressions().filter_map(|expression| match expression.expr_kind() {
+        ast::ExprKind::Is { entity_type, .. } => {
+            let place = start(entity_type.loc()).or_else(|| start(expression.source_loc()));
+            Some((place, unknown(entity_type)?))
         }
-        Value::Array(items) => items.iter().for_each(|value| walk(value, visit)),
-        _ => {}
-    }
+        ast::ExprKind::Lit(ast::Literal::EntityUID(uid)) => {
+            let id: &str = uid.eid().as_ref();
+            let no_action =
+                uid.entity_type().to_string() == "Svc::Action" && check_action(id).is_err();
+            let impossible = no_action.then(|| {
+                format!(
+                    "`{id}` is no action; for all below a prefix write `action in \
+                     Svc::Action::\"<prefix>\"`"
+                )
+            });
+            Some((start(uid.loc()), unknown(uid.entity_type()).or(impossible)?))
+        }
+        _ => None,
+    });
+    faults.collect()
 }

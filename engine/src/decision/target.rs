@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    jurisdiction,
     levels::{EffectClass, PrincipalClass, RiskTier},
     pattern::Pattern,
 };
@@ -32,12 +33,13 @@ pub enum Target {
 )]
 pub struct TargetError(pub String);
 
-/// The members of a request that targets are about; absent: the request lacks it.
+/// The members of a request that targets are about; absent: the request lacks it. A declared
+/// member may have several values, where no tool is named and the tools differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Aspects<'a> {
     pub action: &'a str,
-    pub effect_class: Option<EffectClass>,
-    pub risk_tier: Option<RiskTier>,
+    pub effect_classes: &'a [EffectClass],
+    pub risk_tiers: &'a [RiskTier],
     pub principal_class: Option<PrincipalClass>,
     pub resource_kind: Option<&'a str>,
     pub purpose: Option<&'a str>,
@@ -45,19 +47,37 @@ pub struct Aspects<'a> {
 }
 
 impl Target {
+    /// What is wrong with a target that can be read, and that would match whatever the place is.
+    pub fn fault(&self) -> Option<&'static str> {
+        let Self::Jurisdiction(code) = self else { return None };
+        let fault = "names no jurisdiction of ISO 3166: write a country, `DE`, or a subdivision, \
+                     `DE-BY`";
+        (!jurisdiction::is_code(code)).then_some(fault)
+    }
+
     /// A target whose member the request lacks counts as matching: leaving it out is no way round.
     pub fn matches(&self, aspects: &Aspects<'_>) -> bool {
         match self {
             Self::Everywhere => true,
             Self::Action(pattern) => pattern.covers(aspects.action),
-            Self::EffectClass(class) => aspects.effect_class.is_none_or(|own| own == *class),
-            Self::RiskTier(tier) => aspects.risk_tier.is_none_or(|own| own == *tier),
+            Self::EffectClass(class) => is_among(*class, aspects.effect_classes),
+            Self::RiskTier(tier) => is_among(*tier, aspects.risk_tiers),
             Self::PrincipalClass(class) => aspects.principal_class.is_none_or(|own| own == *class),
             Self::ResourceKind(kind) => aspects.resource_kind.is_none_or(|own| own == kind),
             Self::Purpose(slug) => aspects.purpose.is_none_or(|own| own == slug),
-            Self::Jurisdiction(code) => aspects.jurisdiction.is_none_or(|own| own == code),
+            Self::Jurisdiction(code) => aspects.jurisdiction.is_none_or(|own| overlap(code, own)),
         }
     }
+}
+
+/// Whether either place covers the other. A code of no known form may mean any place.
+fn overlap(code: &str, place: &str) -> bool {
+    let covers = jurisdiction::covers;
+    !jurisdiction::is_code(code) || covers(code, place) || covers(place, code)
+}
+
+fn is_among<T: Copy + PartialEq>(value: T, possible: &[T]) -> bool {
+    possible.is_empty() || possible.contains(&value)
 }
 
 impl FromStr for Target {
@@ -144,8 +164,8 @@ mod tests {
     fn a_missing_member_matches() {
         let bare = Aspects {
             action: "payment.execute",
-            effect_class: None,
-            risk_tier: None,
+            effect_classes: &[],
+            risk_tiers: &[],
             principal_class: None,
             resource_kind: None,
             purpose: None,

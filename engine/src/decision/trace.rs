@@ -6,9 +6,10 @@ use super::{
     authority::{Choice, Refusal},
     candidate::Candidate,
     case::Case,
-    purpose,
+    exceeded, purpose,
     reason::{Reason, Stage},
     rules::Rules,
+    trace_terms,
     verdict::AuthorityKind,
     words,
 };
@@ -46,7 +47,7 @@ pub struct Step {
 
 /// The four stages of a case that was heard to the end.
 pub(super) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Vec<StageTrace> {
-    let authority = authority(choice);
+    let authority = authority(case, choice);
     let purpose = purpose(case, choice);
     let rules = heard(rules);
     let stages = [authority, purpose, rules];
@@ -61,7 +62,7 @@ pub(super) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) ->
     stages.into_iter().chain([decision]).collect()
 }
 
-fn authority(choice: &Choice<'_>) -> StageTrace {
+fn authority(case: &Case<'_>, choice: &Choice<'_>) -> StageTrace {
     let refusal = choice.refusal.filter(|refusal| refusal.reason.stage() == Stage::Authority);
     let tried = |(candidate, refusal): &(Candidate<'_>, Option<Refusal>)| {
         let (kind, id) = candidate.name()?;
@@ -70,9 +71,10 @@ fn authority(choice: &Choice<'_>) -> StageTrace {
             AuthorityKind::Uses => "uses",
             AuthorityKind::ActsIn => "acts_in",
         };
-        Some(step(kind, id, refusal.map(|refusal| refusal.reason)))
+        Some(judged(case, candidate, kind, id, refusal.map(|refusal| refusal.reason)))
     };
-    let steps = choice.tried.iter().filter_map(tried).collect();
+    let mut steps: Vec<Step> = choice.tried.iter().filter_map(tried).collect();
+    steps.extend(trace_terms::steps(case, &choice.candidate, choice.refusal));
     stage(Stage::Authority, refusal.map(|refusal| refusal.reason), steps)
 }
 
@@ -82,7 +84,8 @@ fn purpose(case: &Case<'_>, choice: &Choice<'_>) -> StageTrace {
         .and_then(|()| purpose::is_admitted(case, candidate))
         .and_then(|()| purpose::is_in_scope(case, candidate))
         .err();
-    let declared = case.request.purpose.iter().map(|slug| step("purpose", slug, refusal));
+    let declared = case.request.purpose.iter();
+    let declared = declared.map(|slug| judged(case, candidate, "purpose", slug, refusal));
     stage(Stage::Purpose, refusal, declared.collect())
 }
 
@@ -100,8 +103,17 @@ fn stage(stage: Stage, refusal: Option<Reason>, steps: Vec<Step>) -> StageTrace 
     StageTrace { stage, outcome, reason_code: refusal, steps }
 }
 
-fn step(kind: &str, id: &str, refusal: Option<Reason>) -> Step {
+/// A step about an authority: refused for its bounds, it tells which, with both values.
+fn judged(
+    case: &Case<'_>,
+    candidate: &Candidate<'_>,
+    kind: &str,
+    id: &str,
+    refusal: Option<Reason>,
+) -> Step {
     let outcome = refusal.map_or(Outcome::Pass, |_| Outcome::Refuse);
-    let detail = refusal.map_or("passes", Reason::sentence).to_owned();
+    let told = refusal.and_then(|reason| exceeded::told(case, candidate, reason));
+    let sentence = || refusal.map_or("passes", Reason::sentence).to_owned();
+    let detail = told.unwrap_or_else(sentence);
     Step { kind: kind.to_owned(), id: id.to_owned(), outcome, reason_code: refusal, detail }
 }

@@ -25,6 +25,8 @@ pub struct Verdict {
     pub approvals_needed: Option<ApprovalsNeeded>,
     /// The authority under which it is permitted or held.
     pub authority: Option<AuthorityUsed>,
+    /// The tool that it is permitted or held for, and no other; none: whichever performs the action.
+    pub tool_id: Option<String>,
     /// What an allow spends: committed in one transaction with its record.
     pub claims: Claims,
     /// Permitted: the action must begin before this.

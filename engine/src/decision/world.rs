@@ -22,8 +22,10 @@ use super::{
     amount::Amount,
     candidate::Candidate,
     case::Case,
+    jurisdiction,
     levels::{EffectClass, OversightMode, Reversibility, RiskTier},
     pattern::prefixes,
+    validation::{InputType, Members},
 };
 
 /// The Cedar view of one case.
@@ -137,14 +139,16 @@ fn context(
     candidate: &Candidate<'_>,
     reads: impl Fn(&str) -> bool,
 ) -> Option<Context> {
-    let (request, declared) = (case.request, &candidate.declared);
+    let (request, declared) = (case.request, &candidate.declared.said);
     let mut members = Attributes::new();
     if reads("now") {
         let now = case.at.to_rfc3339_opts(SecondsFormat::Millis, true);
         members.push(("now", DATETIME.of(&now)?));
     }
     if reads("input") {
-        members.push(("input", record(request.context.iter())?));
+        let declared = case.gathered.tenant.as_deref().and_then(|t| t.context_schema.as_deref());
+        let declared = declared.map(|declared| declared.input_of(&request.action));
+        members.push(("input", record(request.context.iter(), declared.as_ref())?));
     }
     if let Some(amount) = request.amount().filter(|_| reads("amount")) {
         members.push(("amount", decimal(amount)?));
@@ -154,7 +158,8 @@ fn context(
     }
     let words = [
         ("purpose", request.purpose.as_deref()),
-        ("jurisdiction", request.jurisdiction()),
+        ("jurisdiction", request.jurisdiction().map(jurisdiction::country)),
+        ("subdivision", request.jurisdiction().and_then(jurisdiction::subdivision)),
         ("currency", request.currency()),
         ("effect_class", declared.effect_class.map(EffectClass::word)),
         ("reversibility", declared.reversibility.map(Reversibility::word)),
@@ -174,24 +179,42 @@ fn decimal(amount: Amount) -> Option<Value> {
     DECIMAL.of(&if written.contains('.') { written } else { written + ".0" })
 }
 
-fn record<'v>(members: impl Iterator<Item = (&'v String, &'v Json)>) -> Option<Value> {
+/// `declared`: what the tenant says of their types.
+fn record<'v>(
+    members: impl Iterator<Item = (&'v String, &'v Json)>,
+    declared: Option<&Members>,
+) -> Option<Value> {
     let pairs = members.filter(|(_, value)| !value.is_null());
-    let pairs = pairs.map(|(name, json)| Some((name.as_str(), value(json)?)));
+    let kind = |name: &String| declared?.get(name).map(|member| &member.kind);
+    let pairs = pairs.map(|(name, json)| Some((name.as_str(), value(json, kind(name))?)));
     Some(Value::record(pairs.collect::<Option<Vec<_>>>()?, None))
 }
 
 /// A JSON value in Cedar; nulls are absent. None where Cedar refuses a value.
-fn value(json: &Json) -> Option<Value> {
+fn value(json: &Json, declared: Option<&InputType>) -> Option<Value> {
     Some(match json {
         Json::Null => return None,
         Json::Bool(value) => Value::from(*value),
+        Json::Number(number) if declared == Some(&InputType::Decimal) => {
+            return Amount::from_number(number).ok().map_or_else(|| self::number(number), decimal);
+        }
         Json::Number(number) => return self::number(number),
         Json::String(text) => Value::from(text.as_str()),
         Json::Array(items) => {
-            let items = items.iter().filter(|item| !item.is_null()).map(value);
+            let of = match declared {
+                Some(InputType::Set(of)) => Some(&**of),
+                _ => None,
+            };
+            let items = items.iter().filter(|item| !item.is_null()).map(|item| value(item, of));
             Value::set(items.collect::<Option<Vec<_>>>()?, None)
         }
-        Json::Object(members) => return record(members.iter()),
+        Json::Object(members) => {
+            let of = match declared {
+                Some(InputType::Record(of)) => Some(of),
+                _ => None,
+            };
+            return record(members.iter(), of);
+        }
     })
 }
 

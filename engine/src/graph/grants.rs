@@ -1,11 +1,15 @@
 //! What an entity may do and by whose leave, for people to look at.
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::tenant::TenantGraph;
 use crate::decision::{
+    chain,
+    moment::Window,
     pattern::Pattern,
-    records::{Constraints, Used},
+    reason::Reason,
+    records::{self, Constraints, Used},
 };
 
 /// One authority of an entity.
@@ -18,9 +22,14 @@ pub struct GrantView {
     pub chain: Vec<String>,
     pub actions: Vec<String>,
     pub bounds: Map<String, Value>,
-    /// `active`, or the state of the link that is not in force.
-    pub state: String,
+    /// `active`, or a word for why it is not in force.
+    pub state: &'static str,
+    /// Why, for people; none while it is active.
+    pub reason: Option<String>,
 }
+
+/// Why a grant is not in force: the word, and a sentence for people.
+type Problem = (&'static str, String);
 
 impl TenantGraph {
     /// Whether the tenant has a principal of this id.
@@ -28,23 +37,23 @@ impl TenantGraph {
         self.principals.get(id).is_some()
     }
 
-    /// Every authority of a principal, in the order of kind and id.
-    pub fn grants_of(&self, principal_id: &str) -> Vec<GrantView> {
+    /// Every authority of a principal as it stands at a moment, in the order of kind and id.
+    pub fn grants_of(&self, principal_id: &str, at: DateTime<Utc>) -> Vec<GrantView> {
+        // Whoever is not active uses none of their grants.
+        let inactive = (!self.is_active(principal_id))
+            .then(|| ("subject_suspended", format!("{principal_id} is not active")));
         let delegations = self.delegations.on(principal_id).iter().map(|leaf| {
-            let chain = self.chain(leaf).0;
-            let broken = chain.iter().find(|link| link.state.word() != "active");
-            GrantView {
-                kind: "delegation",
-                id: leaf.id.clone(),
-                actions: texts(&leaf.actions),
-                bounds: object(&leaf.bounds),
-                state: broken.map_or("active", |link| link.state.word()).to_owned(),
-                chain: chain.iter().map(|link| link.id.clone()).collect(),
-            }
+            let links = self.chain(leaf).0;
+            let view = GrantView {
+                chain: links.iter().map(|link| link.id.clone()).collect(),
+                ..view("delegation", &leaf.id, texts(&leaf.actions), object(&leaf.bounds))
+            };
+            (view, self.chain_problem(&links, at))
         });
         let uses = self.uses.on(principal_id).iter().map(|node| {
+            let row = &node.row;
             let used = self.used(node);
-            let (actions, found) = match &used {
+            let (actions, live) = match &used {
                 Used::Action(pattern) => (vec![pattern.to_string()], true),
                 Used::Tool(tool) => (texts(&tool.actions), tool.live),
                 Used::Model(model) => (texts(&model.actions), model.live),
@@ -52,37 +61,92 @@ impl TenantGraph {
                 Used::Resource(_) => (Vec::new(), true),
                 Used::Missing(_) => (Vec::new(), false),
             };
-            let state = match (node.row.allowed, found) {
-                (false, _) => "denied",
-                (true, true) => "active",
-                (true, false) => "unavailable",
-            };
-            let bounds = match &node.row.constraints {
+            let bounds = match &row.constraints {
                 Constraints::Bounds(bounds) => object(bounds.as_ref()),
                 Constraints::Malformed(_) => Map::new(),
             };
-            GrantView {
-                kind: "uses",
-                id: node.row.id.clone(),
-                chain: Vec::new(),
-                actions,
-                bounds,
-                state: state.to_owned(),
-            }
+            let of_row = row_problem(row, live, &node.used_id);
+            let problem = window_problem(&row.id, row.window, at).or(of_row);
+            (view("uses", &row.id, actions, bounds), problem)
         });
-        let acts_in = self.acts_in.on(principal_id).iter().map(|node| GrantView {
-            kind: "acts_in",
-            id: node.fact.id.clone(),
-            chain: Vec::new(),
-            actions: node.fact.allowed_actions.as_deref().map(texts).unwrap_or_default(),
-            bounds: Map::from_iter([(
-                "workspace_id".to_owned(),
-                node.fact.workspace_id.clone().into(),
-            )]),
-            state: "active".to_owned(),
+        let acts_in = self.acts_in.on(principal_id).iter().map(|node| {
+            let row = &node.fact;
+            let actions = row.allowed_actions.as_deref().map(texts).unwrap_or_default();
+            let workspace = ("workspace_id".to_owned(), row.workspace_id.clone().into());
+            let live = self.workspaces.get(&row.workspace_id).is_some_and(|place| place.live);
+            let gone = (!live).then(|| unavailable(&row.workspace_id));
+            let problem = window_problem(&row.id, row.window, at).or(gone);
+            (view("acts_in", &row.id, actions, Map::from_iter([workspace])), problem)
         });
-        delegations.chain(uses).chain(acts_in).collect()
+        let each = delegations.chain(uses).chain(acts_in);
+        each.map(|(view, problem)| told(view, inactive.clone().or(problem))).collect()
     }
+
+    fn is_active(&self, principal_id: &str) -> bool {
+        self.principals.get(principal_id).is_some_and(|principal| principal.fact.active)
+    }
+
+    fn chain_problem(
+        &self,
+        links: &[std::sync::Arc<records::Delegation>],
+        at: DateTime<Utc>,
+    ) -> Option<Problem> {
+        if let Err(broken) = chain::in_force(links, |id| self.is_active(id), at) {
+            let word = match broken.reason {
+                Reason::DelegationNotYetValid => "not_yet_valid",
+                Reason::DelegationExpired => "expired",
+                Reason::DelegationSuspended => "suspended",
+                Reason::DelegationRevoked => "revoked",
+                Reason::DelegatorInactive => "delegator_inactive",
+                _ => "incomplete",
+            };
+            return Some((word, broken.to_string()));
+        }
+        let parent = links.iter().skip(1).find(|parent| !parent.can_delegate)?;
+        Some(("not_delegable", format!("{} may not be delegated on", parent.id)))
+    }
+}
+
+fn view(
+    kind: &'static str,
+    id: &str,
+    actions: Vec<String>,
+    bounds: Map<String, Value>,
+) -> GrantView {
+    let (id, chain) = (id.to_owned(), Vec::new());
+    GrantView { kind, id, chain, actions, bounds, state: "active", reason: None }
+}
+
+fn told(view: GrantView, problem: Option<Problem>) -> GrantView {
+    match problem {
+        None => view,
+        Some((state, reason)) => GrantView { state, reason: Some(reason), ..view },
+    }
+}
+
+fn window_problem(id: &str, window: Window, at: DateTime<Utc>) -> Option<Problem> {
+    let word = if window.begun(at) { "expired" } else { "not_yet_valid" };
+    window.problem(at).map(|problem| (word, format!("{id} {problem}")))
+}
+
+/// What is wrong with a `uses` row within its window.
+fn row_problem(row: &records::UsesRow, live: bool, used_id: &str) -> Option<Problem> {
+    if !row.allowed {
+        return Some(("denied", format!("{} denies it", row.id)));
+    }
+    if !live {
+        return Some(unavailable(used_id));
+    }
+    match &row.constraints {
+        Constraints::Bounds(_) => None,
+        Constraints::Malformed(why) => {
+            Some(("unreadable", format!("the constraints of {} cannot be read: {why}", row.id)))
+        }
+    }
+}
+
+fn unavailable(id: &str) -> Problem {
+    ("unavailable", format!("{id} is gone, or not active"))
 }
 
 fn texts(patterns: &[Pattern]) -> Vec<String> {

@@ -155,6 +155,7 @@ impl Graph {
             settings,
             tenants: RwLock::default(),
             keys: RwLock::default(),
+            orgs: RwLock::default(),
             position: AtomicI64::new(0),
             started: begun,
             seen: AtomicU64::new(0),
@@ -192,8 +193,13 @@ async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
     for (tenant, revision) in revisions {
         graph.cell(&tenant).write().revision = revision;
     }
-    for cell in graph.tenants.read().values() {
-        cell.write().index_policies();
+    for (tenant_id, cell) in &*graph.tenants.read() {
+        let mut cell = cell.write();
+        cell.index_policies();
+        for fault in cell.faulty_policies() {
+            tracing::warn!(tenant = cell.profile.slug, "a stored policy is at fault: {fault}");
+        }
+        graph.move_org(tenant_id, None, cell.organisation());
     }
     graph.position.store(last, std::sync::atomic::Ordering::Release);
     Ok(())

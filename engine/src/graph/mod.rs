@@ -6,16 +6,21 @@
 
 mod api_key;
 mod delegation_row;
+mod faulty_policies;
 mod grants;
 mod load;
 mod log;
 mod node;
+mod orgs;
+mod people;
 mod present;
 mod rows;
 mod settings;
 mod shelf;
 mod tail;
 mod tenant;
+mod tool_index;
+mod tool_row;
 
 use std::{
     collections::HashMap,
@@ -26,7 +31,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
 pub use api_key::ApiKey;
@@ -35,6 +40,7 @@ pub use node::Profile;
 pub use present::revision;
 pub use settings::Settings;
 pub use tenant::TenantGraph;
+pub use tool_row::binding_tool;
 
 use crate::store::Store;
 
@@ -68,6 +74,8 @@ pub struct Graph {
     tenants: RwLock<HashMap<Arc<str>, Cell>>,
     /// API keys by their public id: they are looked up before the tenant is known.
     keys: RwLock<HashMap<String, Arc<ApiKey>>>,
+    /// Live tenants by organisation: the token names no tenant either.
+    orgs: RwLock<orgs::Orgs>,
     /// The last change that was applied.
     position: AtomicI64,
     started: Instant,
@@ -136,16 +144,6 @@ impl Graph {
     /// The API key with this public id, whatever its state.
     pub fn api_key(&self, public_id: &str) -> Option<Arc<ApiKey>> {
         self.keys.read().get(public_id).cloned()
-    }
-
-    /// The tenant whose `idp_org_id` this is.
-    pub fn tenant_of_org(&self, org: &str) -> Option<(Arc<str>, Cell)> {
-        let is = |graph: RwLockReadGuard<'_, TenantGraph>| {
-            graph.tenant.is_some() && graph.profile.idp_org_id.as_deref() == Some(org)
-        };
-        let tenants = self.tenants.read();
-        let found = tenants.iter().find(|(_, cell)| is(cell.read()));
-        found.map(|(id, cell)| (Arc::clone(id), Arc::clone(cell)))
     }
 
     /// How many tenants the graph holds.

@@ -10,6 +10,7 @@ use crate::decision::records;
 pub struct Profile {
     pub slug: String,
     pub idp_org_id: Option<String>,
+    pub deleted: bool,
     /// Decisions commit without waiting for the disk.
     pub relaxed: bool,
 }

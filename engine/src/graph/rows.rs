@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use authority_model::{
     proto::{delegation, registry},
+    record::Record,
     wire::Time,
 };
 use chrono::DateTime;
-use serde_json::json;
 
 use super::{
     delegation_row::delegation,
     node::{self, Profile},
     tenant::TenantGraph,
+    tool_row::{BoundTool, tool},
 };
 use crate::decision::{
     gate::{Tightening, Undoing},
@@ -21,7 +22,7 @@ use crate::decision::{
     moment::Window,
     pattern::Pattern,
     records,
-    request::{ActionDeclaration, ActionRiskClassification},
+    validation::ContextSchema,
 };
 use crate::keys;
 
@@ -33,10 +34,10 @@ pub(super) trait Authority: Send + 'static {
 }
 
 macro_rules! authority {
-    ($($message:ty, $tenant:ident, $row:ident, $graph:ident, $id:ident => $put:block, $remove:block;)*) => { $(
+    ($($message:ty, $row:ident, $graph:ident, $id:ident => $put:block, $remove:block;)*) => { $(
         impl Authority for $message {
             fn tenant_id(&self) -> &str {
-                &self.$tenant
+                Record::tenant_id(self)
             }
             fn put(self, $graph: &mut TenantGraph) {
                 let $row = self;
@@ -50,24 +51,31 @@ macro_rules! authority {
 }
 
 authority! {
-    registry::Tenant, id, row, graph, id => {
+    registry::Tenant, row, graph, id => {
         graph.tenant = Some(Arc::new(tenant(&row, graph.valid_for_seconds)));
         graph.profile = Profile {
-            relaxed: row.durability == "relaxed",
-            slug: row.slug,
-            idp_org_id: row.idp_org_id,
+            relaxed: row.durability.as_deref() == Some("relaxed"),
+            slug: row.slug.unwrap_or_default(),
+            // The empty text names no organisation, whoever stored it.
+            idp_org_id: row.idp_org_id.filter(|org| !org.is_empty()),
+            deleted: row.deleted_at.is_some(),
         };
     }, { graph.tenant.take_if(|tenant| tenant.id == id); };
 
-    registry::Principal, tenant_id, row, graph, id => {
+    registry::Principal, row, graph, id => {
+        let read = principal(&row);
+        graph.people.put(&row, &read);
         if row.deleted_at.is_some() {
             graph.principals.remove(&row.id);
         } else {
-            graph.principals.put(Arc::new(principal(row)));
+            graph.principals.put(Arc::new(read));
         }
-    }, { graph.principals.remove(id); };
+    }, {
+        graph.principals.remove(id);
+        graph.people.remove(id);
+    };
 
-    registry::MemberOf, tenant_id, row, graph, id => {
+    registry::MemberOf, row, graph, id => {
         let window = window(row.joined_at, row.left_at).unwrap_or(ENDED);
         let fact = records::Membership { team_id: row.team_id, window };
         graph.memberships.put(Arc::new(node::Membership {
@@ -77,19 +85,19 @@ authority! {
         }));
     }, { graph.memberships.remove(id); };
 
-    delegation::Delegation, tenant_id, row, graph, id => {
+    delegation::Delegation, row, graph, id => {
         graph.delegations.put(Arc::new(delegation(row)));
     }, { graph.delegations.remove(id); };
 
-    registry::Uses, tenant_id, row, graph, id => {
+    registry::Uses, row, graph, id => {
         graph.uses.put(Arc::new(uses(row)));
     }, { graph.uses.remove(id); };
 
-    registry::ActsIn, tenant_id, row, graph, id => {
+    registry::ActsIn, row, graph, id => {
         graph.acts_in.put(Arc::new(acts_in(row)));
     }, { graph.acts_in.remove(id); };
 
-    registry::GrantedAccessTo, tenant_id, row, graph, id => {
+    registry::GrantedAccessTo, row, graph, id => {
         // A level that cannot be read is the least there is.
         let access_level = AccessLevel::from_word(&row.access_level).unwrap_or(AccessLevel::Read);
         graph.grants.put(Arc::new(records::Grant {
@@ -101,7 +109,7 @@ authority! {
         }));
     }, { graph.grants.remove(id); };
 
-    registry::StopSignal, tenant_id, row, graph, id => {
+    registry::StopSignal, row, graph, id => {
         // Only what was lifted stops nobody.
         if row.state == "lifted" {
             graph.stop_signals.remove(&row.id);
@@ -111,7 +119,7 @@ authority! {
         }
     }, { graph.stop_signals.remove(id); };
 
-    registry::Quarantine, tenant_id, row, graph, id => {
+    registry::Quarantine, row, graph, id => {
         if row.state == "released" {
             graph.quarantines.remove(&row.id);
         } else {
@@ -125,15 +133,23 @@ authority! {
         }
     }, { graph.quarantines.remove(id); };
 
-    registry::Purpose, tenant_id, row, graph, id => {
+    registry::Purpose, row, graph, id => {
         graph.purposes.put(Arc::new(purpose(row)));
     }, { graph.purposes.remove(id); };
 
-    registry::Tool, tenant_id, row, graph, id => {
-        graph.tools.put(Arc::new(tool(row)));
-    }, { graph.tools.remove(id); };
+    registry::Tool, row, graph, id => {
+        let BoundTool { fact, binding } = tool(row);
+        match binding {
+            Some(binding) => graph.tool_index.put(binding),
+            None => graph.tool_index.remove(&fact.id),
+        }
+        graph.tools.put(fact);
+    }, {
+        graph.tools.remove(id);
+        graph.tool_index.remove(id);
+    };
 
-    registry::Model, tenant_id, row, graph, id => {
+    registry::Model, row, graph, id => {
         // A tier that cannot be read is the worst there is.
         let tier = |word: String| RiskTier::from_word(&word).unwrap_or(RiskTier::Prohibited);
         graph.models.put(Arc::new(records::Model {
@@ -144,7 +160,7 @@ authority! {
         }));
     }, { graph.models.remove(id); };
 
-    registry::ExternalApp, tenant_id, row, graph, id => {
+    registry::ExternalApp, row, graph, id => {
         graph.external_apps.put(Arc::new(records::ExternalApp {
             live: row.state == "active",
             actions: patterns(&row.actions),
@@ -152,9 +168,10 @@ authority! {
         }));
     }, { graph.external_apps.remove(id); };
 
-    registry::Resource, tenant_id, row, graph, id => {
+    registry::Resource, row, graph, id => {
         graph.resources.put(Arc::new(records::Resource {
             live: row.state == "active",
+            workspace_id: row.workspace_id,
             kind: row.kind,
             name: row.name,
             sensitivity: row.sensitivity,
@@ -162,12 +179,12 @@ authority! {
         }));
     }, { graph.resources.remove(id); };
 
-    registry::Workspace, tenant_id, row, graph, id => {
+    registry::Workspace, row, graph, id => {
         let live = row.state == "active";
         graph.workspaces.put(Arc::new(records::Workspace { id: row.id, live }));
     }, { graph.workspaces.remove(id); };
 
-    registry::Project, tenant_id, row, graph, id => {
+    registry::Project, row, graph, id => {
         graph.projects.put(Arc::new(records::Project {
             live: row.state == "active",
             workspace_id: row.workspace_id,
@@ -176,8 +193,8 @@ authority! {
         }));
     }, { graph.projects.remove(id); };
 
-    registry::Policy, tenant_id, row, graph, id => {
-        if let (Some(text), "active") = (row.cedar, row.state.as_str()) {
+    registry::Policy, row, graph, id => {
+        if let (Some(text), Some("active")) = (row.cedar, row.state.as_deref()) {
             graph.policies.put(Arc::new(node::Policy {
                 id: row.id,
                 version: row.version.into(),
@@ -191,7 +208,7 @@ authority! {
         }
     }, { graph.policies.remove(id); };
 
-    registry::AppliesTo, tenant_id, row, graph, id => {
+    registry::AppliesTo, row, graph, id => {
         graph.applies_to.put(Arc::new(node::AppliesTo {
             id: row.id,
             policy_id: row.policy_id,
@@ -205,10 +222,14 @@ fn tenant(row: &registry::Tenant, valid_for_seconds: u32) -> records::Tenant {
     let rules = row.gate.iter().flat_map(|gate| &gate.tightenings);
     records::Tenant {
         id: row.id.clone(),
-        active: row.state == "active" && row.deleted_at.is_none(),
+        active: row.state.as_deref() == Some("active") && row.deleted_at.is_none(),
         require_declaration: row.require_declaration,
         gate: rules.map(tightening).collect(),
         valid_for_seconds: own.unwrap_or(valid_for_seconds),
+        context_schema: row.context_schema.as_ref().and_then(|declared| {
+            // Checked on write. What cannot be read declares nothing: policies that rely on it err.
+            ContextSchema::of(serde_json::Value::Object(declared.0.clone())).ok().map(Arc::new)
+        }),
     }
 }
 
@@ -238,15 +259,15 @@ fn tightening(rule: &registry::Tightening) -> Tightening {
     }
 }
 
-fn principal(row: registry::Principal) -> node::Principal {
+fn principal(row: &registry::Principal) -> node::Principal {
     let class = PrincipalClass::from_word(&row.principal_class);
     let fact = records::Principal {
-        active: row.state == "active" && class.is_some(),
+        active: row.state.as_deref() == Some("active") && class.is_some(),
         class: class.unwrap_or(PrincipalClass::ExternalApp),
-        name: row.name.unwrap_or(row.display_name),
-        id: row.id,
+        name: row.name.as_ref().unwrap_or(&row.display_name).clone(),
+        id: row.id.clone(),
     };
-    node::Principal { fact: Arc::new(fact), model_id: row.model_id }
+    node::Principal { fact: Arc::new(fact), model_id: row.model_id.clone() }
 }
 
 fn uses(row: registry::Uses) -> node::Uses {
@@ -300,34 +321,6 @@ fn purpose(row: registry::Purpose) -> records::Purpose {
         allowed_actions: patterns(&row.allowed_actions),
         jurisdictions: row.jurisdictions,
         window: window(row.not_before, row.expires_at).unwrap_or(ENDED),
-        id: row.id,
-    }
-}
-
-fn tool(row: registry::Tool) -> records::Tool {
-    let declaration = row.action_declaration.map(|part| {
-        serde_json::from_value::<ActionDeclaration>(json!({
-            "effect_class": part.effect_class,
-            "reversibility": part.reversibility,
-            "rollback_available": part.rollback_available,
-        }))
-    });
-    let classification = row.action_risk_classification.map(|part| {
-        serde_json::from_value::<ActionRiskClassification>(json!({
-            "risk_tier": part.risk_tier,
-            "required_oversight_mode": part.required_oversight_mode,
-        }))
-    });
-    let readable = !matches!(declaration, Some(Err(_))) && !matches!(classification, Some(Err(_)));
-    records::Tool {
-        live: row.state == "active" && readable,
-        actions: patterns(&row.actions),
-        requires: row.requires,
-        access_level: row
-            .access_level
-            .map(|word| AccessLevel::from_word(&word).unwrap_or(AccessLevel::Owner)),
-        action_declaration: declaration.and_then(Result::ok),
-        action_risk_classification: classification.and_then(Result::ok),
         id: row.id,
     }
 }

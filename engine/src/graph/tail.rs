@@ -105,7 +105,9 @@ impl Graph {
             let cell = self.cell(&tenant_id);
             let mut graph = cell.write();
             let rows = rows.remove(&tenant_id).unwrap_or_default();
+            let org = graph.organisation().map(str::to_owned);
             graph.replace(&moved.changed, rows);
+            self.move_org(&tenant_id, org.as_deref(), graph.organisation());
             graph.revision = moved.revision;
             let watched = graph.watched();
             // Not under the lock: whoever is woken wants to read.

@@ -9,16 +9,16 @@ use tokio::sync::watch;
 
 use super::{
     node::{self, Profile},
+    people::People,
     shelf::{Branches, Shelf},
+    tool_index::ToolIndex,
 };
 use crate::decision::{
     CompiledPolicy, Draft, Gathered, PolicyError, PolicyIndex, PolicyKeys, PolicyReference, Target,
+    chain::LONGEST_CHAIN,
     pattern::covered,
     records::{self, Chain, Used, Uses},
 };
-
-/// The deepest chain of delegations (decision.md); a longer one does not reach its root.
-const DEEPEST_CHAIN: usize = 16;
 
 /// A tenant's authority at one revision.
 #[derive(Default)]
@@ -30,6 +30,8 @@ pub struct TenantGraph {
     pub(super) valid_for_seconds: u32,
     pub(super) tenant: Option<Arc<records::Tenant>>,
     pub(super) principals: Shelf<node::Principal>,
+    /// Principals by what tokens call them.
+    pub(super) people: People,
     pub(super) memberships: Branches<node::Membership>,
     pub(super) delegations: Branches<records::Delegation>,
     pub(super) uses: Branches<node::Uses>,
@@ -47,6 +49,8 @@ pub struct TenantGraph {
     pub(super) stop_signals: Branches<records::StopSignal>,
     pub(super) quarantines: Shelf<records::Quarantine>,
     pub(super) index: PolicyIndex,
+    /// The tools whose terms bind whoever names none.
+    pub(super) tool_index: ToolIndex,
     /// Some policy in force could not be compiled.
     unreadable: bool,
     /// Tells each new revision. Most tenants are watched by no one, and have none.
@@ -103,6 +107,13 @@ impl TenantGraph {
             applies_to: if read.len() == targets.len() { read } else { Vec::new() },
             effective: policy.effective,
         };
+        // Compiled once a text: another policy's change, or another target, parses nothing anew.
+        if let Some(known) = self.index.get(&policy.id)
+            && (known.reference.version, &known.reference.sha256)
+                == (reference.version, &reference.sha256)
+        {
+            return Ok(known.applied_to(reference.applies_to, reference.effective));
+        }
         CompiledPolicy::compile(reference, &policy.text)
     }
 
@@ -140,6 +151,10 @@ impl TenantGraph {
                 .max_by_key(|purpose| purpose.active)
                 .cloned(),
             tool: found(&self.tools, request.tool_id.as_deref()),
+            joined_terms: match request.tool_id {
+                Some(_) => None,
+                None => self.tool_index.joined(&request.action),
+            },
             workspace: found(&self.workspaces, request.workspace_id.as_deref()),
             acts_in: self.acts_in_for(request, project.as_deref()),
             grants: [&request.resource_id, &request.project_id]
@@ -174,13 +189,14 @@ impl TenantGraph {
         let above = std::iter::successors(Some(leaf), |link| {
             self.delegations.get(link.parent_id.as_deref()?)
         });
-        Chain(above.take(DEEPEST_CHAIN).cloned().collect())
+        Chain(above.take(LONGEST_CHAIN).cloned().collect())
     }
 
-    /// The signals on the subject and on every delegate of its chains, in order of whom and of id.
+    /// The signals on the subject and on everybody in its chains, in order of whom and of id.
     fn stops_of(&self, request: &Draft, chains: &[Chain]) -> Vec<Arc<records::StopSignal>> {
-        let delegates = chains.iter().flat_map(|chain| &chain.0).map(|link| &link.delegate_id);
-        let actors: BTreeSet<_> = delegates.chain([&request.subject]).collect();
+        let links = chains.iter().flat_map(|chain| &chain.0);
+        let people = links.flat_map(|link| [&link.delegate_id, &link.delegator_id]);
+        let actors: BTreeSet<_> = people.chain([&request.subject]).collect();
         actors.into_iter().flat_map(|actor| self.stop_signals.on(actor)).cloned().collect()
     }
 

@@ -44,7 +44,7 @@ fn the_core_and_the_naive_evaluator_agree() {
         let world = worlds::draw(&bytes);
         let verdict = decide(&world.request(), &world.facts, world.at);
         *seen.borrow_mut().entry(verdict.reason_code).or_default() += 1;
-        let naive = naive::answer(&world.draft, &world.facts, world.at);
+        let naive = naive::answer(&world.draft, &world.facts, world.at, &world.tools);
         if answer(&verdict) == naive {
             return Ok(());
         }

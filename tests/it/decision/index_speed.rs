@@ -73,6 +73,7 @@ fn gather(index: &PolicyIndex) -> Facts {
         require_declaration: false,
         gate: Vec::new(),
         valid_for_seconds: 60,
+        context_schema: None,
     };
     let purpose = Purpose {
         id: "purpose-1".to_owned(),

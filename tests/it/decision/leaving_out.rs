@@ -2,20 +2,45 @@
 //!
 //! Where decision.md itself makes a check depend on a member being there ("a named resource: …"),
 //! leaving it out takes that check away, and only that one: the refusals that may go are listed.
+//! What a caller declares of its action only raises, so leaving that out takes away what it raised:
+//! [`a_declaration_only_raises`] holds the other side.
 
 use std::sync::Arc;
 
 use agent_authority::decision::{
-    Draft, Facts, Gathered, Reason, Request, Verdict, decide, moment::Window,
+    Amount, Draft, Facts, Gathered, Reason, Request, Verdict, decide,
+    facts::{Constraints, Used},
+    moment::Window,
 };
 use proptest::{collection::vec, prelude::any};
 
-use super::{agree::runner, templates, worlds};
+use super::{
+    agree::runner,
+    templates,
+    worlds::{self, World},
+};
 
 type Without = fn(&mut Draft);
 
+/// What a declaration may raise above what records ask.
+const RAISED: [Reason; 5] = [
+    Reason::OversightRequired,
+    Reason::RiskProhibited,
+    Reason::RiskExceedsDelegation,
+    Reason::ResourceAccessMissing,
+    Reason::ProjectAccessMissing,
+];
+
 /// Each member, how to leave it out, and the refusals that its absence may take away.
-const MEMBERS: [(&str, Without, &[Reason]); 9] = [
+const MEMBERS: [(&str, Without, &[Reason]); 12] = [
+    (
+        "tool_id",
+        |draft| draft.tool_id = None,
+        // Missing: the only authority is a uses row on another tool than the one named.
+        &[Reason::ToolMismatch, Reason::PermissionMissing],
+    ),
+    ("action_declaration", |draft| draft.action_declaration = None, &RAISED),
+    ("action_risk_classification", |draft| draft.action_risk_classification = None, &RAISED),
     (
         "purpose",
         |draft| draft.purpose = None,
@@ -36,7 +61,13 @@ const MEMBERS: [(&str, Without, &[Reason]); 9] = [
     (
         "workspace_id",
         |draft| draft.workspace_id = None,
-        &[Reason::WorkspaceAccessMissing, Reason::ProjectAccessMissing],
+        &[
+            Reason::WorkspaceAccessMissing,
+            Reason::ProjectAccessMissing,
+            // A resource or a tool of another workspace than the one named.
+            Reason::ResourceAccessMissing,
+            Reason::ToolMismatch,
+        ],
     ),
     ("project_id", |draft| draft.project_id = None, &[Reason::ProjectAccessMissing]),
     ("context.amount", |draft| drop(draft.context.remove("amount")), &[]),
@@ -77,12 +108,46 @@ fn under_one_authority(facts: &Facts) -> Facts {
     Facts { gathered: gathered.into(), ..facts.clone() }
 }
 
+/// Refusals that what is named brings on itself, whatever else is amiss: a tool that does not perform
+/// the action, a thing that a bound does not list, an amount below zero.
+fn is_of_what_is_named(member: &str, world: &World, facts: &Facts, reason: Reason) -> bool {
+    let draft = &world.draft;
+    let unlisted = |id: Option<&String>| {
+        let links = facts.gathered.delegations.iter().flat_map(|chain| &chain.0);
+        let rows = facts.gathered.uses.iter().filter_map(|uses| match &uses.row.constraints {
+            Constraints::Bounds(bounds) => Some(bounds.as_ref()),
+            Constraints::Malformed(_) => None,
+        });
+        let bounds = links.map(|link| &link.bounds).chain(rows);
+        let mut lists = bounds.map(|own| &own.resource_ids).filter(|list| !list.is_empty());
+        id.is_some_and(|id| lists.any(|list| !list.contains(id)))
+    };
+    match member {
+        "tool_id" => draft.tool_id.as_ref().is_some_and(|id| {
+            let named = world.tools.iter().find(|tool| tool.id == *id);
+            !named.is_some_and(|tool| {
+                tool.live && tool.actions.iter().any(|own| own.covers(&draft.action))
+            })
+        }),
+        "resource_id" => {
+            reason == Reason::ConstraintExceeded && unlisted(draft.resource_id.as_ref())
+        }
+        "project_id" => reason == Reason::ConstraintExceeded && unlisted(draft.project_id.as_ref()),
+        "context.amount" => {
+            let amount = world.request().amount().unwrap_or_default();
+            reason == Reason::ConstraintExceeded && amount < Amount::ZERO
+        }
+        _ => false,
+    }
+}
+
 #[test]
 fn leaving_a_member_out_never_widens() {
-    let outcome = runner(4_000).run(&vec(any::<u8>(), 0..700), |bytes| {
+    let outcome = runner(8_000).run(&vec(any::<u8>(), 0..700), |bytes| {
         let world = worlds::draw(&bytes);
         let facts = under_one_authority(&world.facts);
         let ask = |draft: &Draft| -> Verdict {
+            let facts = world.facts_with_tools(&facts, draft);
             decide(&Request::new(draft.clone()).unwrap(), &facts, world.at)
         };
         let whole = ask(&world.draft);
@@ -93,8 +158,70 @@ fn leaving_a_member_out_never_widens() {
             let mut draft = world.draft.clone();
             without(&mut draft);
             let less = ask(&draft);
-            let explained = taken.contains(&whole.reason_code);
-            assert!(!less.decision.permits() || explained, "{member}: {}", whole.reason_code);
+            let reason = whole.reason_code;
+            let explained =
+                taken.contains(&reason) || is_of_what_is_named(member, &world, &facts, reason);
+            assert!(!less.decision.permits() || explained, "{member}: {reason}");
+        }
+        Ok(())
+    });
+    if let Err(why) = outcome {
+        panic!("{why}");
+    }
+}
+
+/// What records ask, nothing that a caller declares takes away.
+#[test]
+fn a_declaration_only_raises() {
+    let asked = [
+        Reason::OversightRequired,
+        Reason::RiskProhibited,
+        Reason::ResourceAccessMissing,
+        Reason::ProjectAccessMissing,
+    ];
+    let outcome = runner(8_000).run(&vec(any::<u8>(), 0..700), |bytes| {
+        let world = worlds::draw(&bytes);
+        let facts = under_one_authority(&world.facts);
+        let ask = |draft: &Draft| decide(&Request::new(draft.clone()).unwrap(), &facts, world.at);
+        let (action_declaration, action_risk_classification) = (None, None);
+        let silent =
+            Draft { action_declaration, action_risk_classification, ..world.draft.clone() };
+        let silent = ask(&silent);
+        if asked.contains(&silent.reason_code) {
+            assert!(!ask(&world.draft).decision.permits(), "{}", silent.reason_code);
+        }
+        Ok(())
+    });
+    if let Err(why) = outcome {
+        panic!("{why}");
+    }
+}
+
+/// Naming a tool narrows to it: whatever is refused or held when one of the tools is named is refused
+/// or held when none is.
+#[test]
+fn a_tool_that_is_not_named_binds_all_the_same() {
+    let outcome = runner(8_000).run(&vec(any::<u8>(), 0..700), |bytes| {
+        let mut world = worlds::draw(&bytes);
+        world.draft.tool_id = None;
+        let facts = under_one_authority(&world.facts);
+        let ask = |draft: &Draft| {
+            let facts = world.facts_with_tools(&facts, draft);
+            decide(&Request::new(draft.clone()).unwrap(), &facts, world.at)
+        };
+        let unnamed = ask(&world.draft);
+        if !unnamed.decision.permits() {
+            return Ok(());
+        }
+        for tool in &world.tools {
+            let named = ask(&Draft { tool_id: Some(tool.id.clone()), ..world.draft.clone() });
+            let own = matches!(
+                named.reason_code,
+                Reason::ToolMismatch | Reason::PermissionMissing | Reason::PermissionGranted
+            );
+            let performs = tool.live && tool.actions.iter().any(|p| p.covers(&world.draft.action));
+            let single = unnamed.tool_id.as_ref().is_some_and(|id| *id != tool.id);
+            assert!(own || !performs || single, "{}: {}", tool.id, named.reason_code);
         }
         Ok(())
     });
@@ -109,7 +236,12 @@ fn leaving_out_how_it_can_be_undone_never_widens() {
     let outcome = runner(4_000).run(&vec(any::<u8>(), 0..700), |bytes| {
         let mut world = worlds::draw(&bytes);
         world.draft.tool_id = None;
-        let facts = under_one_authority(&world.facts);
+        world.tools.clear();
+        let facts = under_one_authority(&world.facts_with_tools(&world.facts, &world.draft));
+        let mut gathered = Gathered::clone(&facts.gathered);
+        gathered.model = None;
+        gathered.uses.retain(|uses| !matches!(&uses.used, Used::Tool(_) | Used::Model(_)));
+        let facts = Facts { gathered: gathered.into(), ..facts };
         let ask = |draft: &Draft| decide(&Request::new(draft.clone()).unwrap(), &facts, world.at);
         let whole = ask(&world.draft);
         let classified =
@@ -120,12 +252,7 @@ fn leaving_out_how_it_can_be_undone_never_widens() {
         if let Some(declaration) = &mut world.draft.action_declaration {
             declaration.reversibility = None;
             declaration.rollback_available = None;
-            // A tool that gives the authority may declare a rollback, and the caller only raises.
-            let tool =
-                facts.gathered.uses.iter().any(|uses| {
-                    matches!(&uses.used, agent_authority::decision::facts::Used::Tool(_))
-                });
-            assert!(tool || !ask(&world.draft).decision.permits(), "{}", whole.reason_code);
+            assert!(!ask(&world.draft).decision.permits(), "{}", whole.reason_code);
         }
         Ok(())
     });

@@ -11,4 +11,5 @@ mod order;
 mod policies;
 mod remedy;
 mod templates;
+mod tool_speed;
 mod worlds;

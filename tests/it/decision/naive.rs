@@ -5,6 +5,8 @@ mod authority;
 mod gate;
 mod rules;
 
+use std::sync::Arc;
+
 use agent_authority::decision::{
     Draft, Facts, Pattern, bounds::Bounds, facts::*, levels::*, moment::Window,
 };
@@ -26,6 +28,8 @@ pub(super) struct World<'a> {
     graph: &'a Gathered,
     facts: &'a Facts,
     at: DateTime<Utc>,
+    /// Every tool of the tenant.
+    tools: &'a [Arc<Tool>],
 }
 
 /// An authority that may cover the action.
@@ -41,8 +45,8 @@ pub(super) struct Way<'a> {
     rank: usize,
 }
 
-pub(super) fn answer(ask: &Draft, facts: &Facts, at: DateTime<Utc>) -> Answer {
-    let world = World { ask, graph: &facts.gathered, facts, at };
+pub(super) fn answer(ask: &Draft, facts: &Facts, at: DateTime<Utc>, tools: &[Arc<Tool>]) -> Answer {
+    let world = World { ask, graph: &facts.gathered, facts, at, tools };
     let mut best: Option<(usize, String)> = None;
     for way in world.ways() {
         match world.walk(&way) {
@@ -214,8 +218,7 @@ impl<'a> World<'a> {
                 _ => None,
             },
             3 => {
-                let mut actors = vec![&self.ask.subject];
-                actors.extend(way.links.iter().map(|link| &link.delegate_id));
+                let actors = self.actors(way);
                 let signals = &self.graph.stop_signals;
                 let stopped = signals.iter().any(|signal| actors.contains(&&signal.actor_id));
                 stopped.then_some("actor_stopped")
@@ -244,7 +247,9 @@ impl<'a> World<'a> {
             }
             12 => {
                 let id = self.ask.resource_id.as_ref()?;
-                let live = self.graph.resource.as_ref().is_some_and(|resource| resource.live);
+                let live = self.graph.resource.as_ref().is_some_and(|resource| {
+                    resource.live && self.at_home(resource.workspace_id.as_ref())
+                });
                 (!live || !self.granted(id, way)).then_some("resource_access_missing")
             }
             13 => {
@@ -252,10 +257,12 @@ impl<'a> World<'a> {
                 (!self.reached() || !self.granted(id, way)).then_some("project_access_missing")
             }
             14 => {
-                self.ask.tool_id.as_ref()?;
-                let tool = self.graph.tool.as_ref();
-                let fits =
-                    tool.is_some_and(|t| t.live && any_matches(&t.actions, &self.ask.action));
+                let tool = self.one_tool(way)?;
+                let fits = tool.is_some_and(|t| {
+                    t.live
+                        && any_matches(&t.actions, &self.ask.action)
+                        && self.at_home(t.workspace_id.as_ref())
+                });
                 (!fits).then_some("tool_mismatch")
             }
             15 => {
@@ -264,7 +271,8 @@ impl<'a> World<'a> {
                     "workspace_id" => self.ask.workspace_id.is_none(),
                     member => !self.ask.context.contains_key(member),
                 };
-                self.tool(way)?.requires.iter().any(lacks).then_some("context_incomplete")
+                let mut binding = self.binding(way).into_iter();
+                binding.any(|t| t.requires.iter().any(lacks)).then_some("context_incomplete")
             }
             16 => {
                 let unknown = self.ask.purpose.is_some() && self.graph.purpose.is_none();
@@ -285,10 +293,27 @@ impl<'a> World<'a> {
         }
     }
 
+    /// The subject and everybody in the chain.
+    pub(super) fn actors(&self, way: &Way<'a>) -> Vec<&'a String> {
+        let mut actors = vec![&self.ask.subject];
+        for link in &way.links {
+            actors.push(&link.delegate_id);
+            actors.push(&link.delegator_id);
+        }
+        actors
+    }
+
+    /// A thing of another workspace than the one named is out of reach.
+    pub(super) fn at_home(&self, workspace: Option<&String>) -> bool {
+        match (workspace, &self.ask.workspace_id) {
+            (Some(own), Some(named)) => own == named,
+            _ => true,
+        }
+    }
+
     pub(super) fn quarantined(&self, q: &Quarantine, way: &Way<'a>) -> bool {
         if let Some(id) = &q.subject_id
-            && *id != self.ask.subject
-            && !way.links.iter().any(|link| link.delegate_id == *id)
+            && !self.actors(way).contains(&id)
         {
             return false;
         }

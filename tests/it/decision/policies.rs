@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agent_authority::decision::{
     CompiledPolicy, Decision, Draft, Facts, Gathered, Pattern, Reason, Request, Verdict, decide,
-    facts::*, levels::PrincipalClass, moment::Window,
+    facts::*, levels::PrincipalClass, moment::Window, validation::ContextSchema,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ fn facts(policies: Vec<Arc<CompiledPolicy>>) -> Facts {
             require_declaration: false,
             gate: Vec::new(),
             valid_for_seconds: 60,
+            context_schema: None,
         })),
         subject: Some(Arc::new(Principal {
             id: SUBJECT.to_owned(),
@@ -123,6 +124,38 @@ fn what_cedar_cannot_hold_errs_when_compared() {
 }
 
 #[test]
+fn what_the_tenant_declares_decimal_is_always_one() {
+    let text = r#"forbid(principal, action, resource)
+        when { context.input.rate.greaterThan(decimal("5.0")) };"#;
+    let declared = json!({"payment.*": {"rate": "decimal", "lines": "set<decimal>"}});
+    let declared = ContextSchema::of(declared).unwrap();
+    let judged = |declared: Option<&ContextSchema>, rate: Value| {
+        let mut facts = facts(vec![compile(text).unwrap()]);
+        let gathered = Arc::make_mut(&mut facts.gathered);
+        let tenant = Arc::make_mut(gathered.tenant.as_mut().unwrap());
+        tenant.context_schema = declared.cloned().map(Arc::new);
+        let draft = Draft {
+            tenant_id: TENANT.to_owned(),
+            subject: SUBJECT.to_owned(),
+            action: "payment.sepa.execute".to_owned(),
+            context: json!({"rate": rate}).as_object().unwrap().clone(),
+            ..Draft::default()
+        };
+        let verdict = decide(&Request::new(draft).unwrap(), &facts, noonish());
+        (verdict.decision, verdict.reason_code)
+    };
+    assert_eq!(judged(Some(&declared), json!(6)), FORBIDDEN);
+    assert_eq!(judged(Some(&declared), json!(5)), FREE);
+    assert_eq!(judged(Some(&declared), json!(5.5)), FORBIDDEN);
+    assert_eq!(judged(Some(&declared), json!(0.00001)), ERRED);
+    assert_eq!(judged(Some(&declared), json!("6")), ERRED);
+    assert_eq!(judged(None, json!(6)), ERRED);
+    // Sealed with the facts, so that a replay sees the same.
+    let sealed = serde_json::to_value(&declared).unwrap();
+    assert_eq!(serde_json::from_value::<ContextSchema>(sealed).unwrap(), declared);
+}
+
+#[test]
 fn deny_comes_before_hold_and_in_order_of_id() {
     let hold = r#"@id("a") @decision("require_approval") @approvals("3") @advice("ask finance")
         forbid(principal, action, resource);"#;
@@ -180,12 +213,12 @@ fn tells_where_a_text_is_wrong() {
         (format!("{good}@decision(\"require_approval\") permit(principal, action, resource);"), 2, 1, "on a forbid"),
         (format!("{good}@decision(\"deny\") forbid(principal, action, resource);"), 2, 1, "require_approval"),
         (format!("{good}@approvals(\"2\") forbid(principal, action, resource);"), 2, 1, "beside"),
-        ("@decision(\"require_approval\") @approvals(\"0\") forbid(principal, action, resource);".to_owned(), 1, 1, "from 1 to 16"),
+        ("@decision(\"require_approval\") @approvals(\"0\") forbid(principal, action, resource);".to_owned(), 1, 31, "from 1 to 16"),
         (format!("{good}permit(principal == ?principal, action, resource);"), 2, 1, "templates"),
-        ("forbid(principal == User::\"x\", action, resource);".to_owned(), 1, 1, "unknown entity type `User`"),
-        ("forbid(principal is Svc::Person, action, resource);".to_owned(), 1, 1, "unknown entity type"),
-        ("forbid(principal, action, resource) when { principal in Team::\"x\" };".to_owned(), 1, 1, "unknown entity type"),
-        ("forbid(principal, action == Svc::Action::\"payment.*\", resource);".to_owned(), 1, 1, "is no action"),
+        ("forbid(principal == User::\"x\", action, resource);".to_owned(), 1, 21, "unknown entity type `User`"),
+        ("forbid(principal is Svc::Person, action, resource);".to_owned(), 1, 21, "unknown entity type"),
+        ("forbid(principal, action, resource) when { principal in Team::\"x\" };".to_owned(), 1, 57, "unknown entity type"),
+        ("forbid(principal, action == Svc::Action::\"payment.*\", resource);".to_owned(), 1, 29, "is no action"),
         ("forbid(principal, action in Svc::Team::\"x\", resource);".to_owned(), 1, 29, "Action"),
         (String::new(), 1, 1, "no statement"),
         ("forbid(principal, action, resource)".to_owned(), 1, 36, ""),

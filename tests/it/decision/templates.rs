@@ -12,7 +12,7 @@ use agent_authority::decision::{
     CompiledPolicy, PolicyError, PolicyReference, Target, moment::Window,
 };
 
-pub(super) const TEXTS: [&str; 14] = [
+pub(super) const TEXTS: [&str; 16] = [
     r#"@id("m-0") forbid(principal, action, resource)
        when { context has amount && context.amount.greaterThan(decimal("1000.0")) };"#,
     r#"@id("c-1") @decision("require_approval") @reason("approval_threshold_breach") @approvals("2")
@@ -43,9 +43,14 @@ pub(super) const TEXTS: [&str; 14] = [
        when { context.now < datetime("2026-01-06T00:00:00Z") };"#,
     r#"@id("l-13") forbid(principal, action in [Svc::Action::"report", Svc::Action::"email.send"],
        resource == Svc::Resource::"res-1");"#,
+    // It can never be true, so it errs: the request's place is seen as country and subdivision.
+    r#"@id("j-14") forbid(principal, action == Svc::Action::"email.send", resource)
+       when { context has jurisdiction && context.jurisdiction == "DE-BY" };"#,
+    r#"@id("i-15") forbid(principal, action, resource)
+       when { context has subdivision && context.subdivision == "DE-BY" };"#,
 ];
 
-pub(super) const TARGETS: [&str; 14] = [
+pub(super) const TARGETS: [&str; 16] = [
     "*",
     "action:payment.*",
     "action:*",
@@ -60,6 +65,8 @@ pub(super) const TARGETS: [&str; 14] = [
     "purpose:payroll",
     "jurisdiction:DE",
     "jurisdiction:FR",
+    "jurisdiction:DE-BY",
+    "jurisdiction:DEU",
 ];
 
 /// The record of these statements and rows; its text is compiled once a process.

@@ -9,7 +9,7 @@ mod surroundings;
 use std::sync::Arc;
 
 use agent_authority::decision::{
-    Amount, Bounds, CompiledPolicy, Draft, Facts, Gathered, Pattern, Request,
+    Amount, Bounds, CompiledPolicy, Draft, Facts, Gathered, JoinedTerms, Pattern, Request,
     bounds::{MaxTotalAmount, MaxUses},
     counters_needed,
     facts::*,
@@ -52,12 +52,34 @@ pub(super) struct World {
     pub draft: Draft,
     pub facts: Facts,
     pub at: DateTime<Utc>,
+    /// Every tool of the tenant.
+    pub tools: Vec<Arc<Tool>>,
 }
 
 impl World {
     pub(super) fn request(&self) -> Request {
         Request::new(self.draft.clone()).unwrap()
     }
+
+    /// The facts as they are gathered for a request that may name another tool, or none.
+    pub(super) fn facts_with_tools(&self, facts: &Facts, draft: &Draft) -> Facts {
+        let mut gathered = Gathered::clone(&facts.gathered);
+        look_up_tools(&self.tools, draft, &mut gathered);
+        Facts { gathered: gathered.into(), ..facts.clone() }
+    }
+}
+
+/// The tool named; none named: the terms of all live ones that perform the action.
+fn look_up_tools(tools: &[Arc<Tool>], draft: &Draft, gathered: &mut Gathered) {
+    let performs = |tool: &&Arc<Tool>| {
+        tool.live && tool.actions.iter().any(|pattern| pattern.covers(&draft.action))
+    };
+    let named = |id: &String| tools.iter().find(|tool| tool.id == *id).cloned();
+    gathered.tool = draft.tool_id.as_ref().and_then(named);
+    gathered.joined_terms = match draft.tool_id {
+        Some(_) => None,
+        None => JoinedTerms::all(tools.iter().filter(performs).map(AsRef::as_ref)).map(Arc::new),
+    };
 }
 
 /// A world that the bytes describe.
@@ -80,7 +102,14 @@ pub(super) fn draw(bytes: &[u8]) -> World {
     // The last draws of a short text are all harmless, so what is met last is drawn first.
     rules(dice, at, &mut gathered);
     things(dice, at, &draft, &mut gathered);
-    authority(dice, at, &draft, &mut gathered);
+    let mut tools: Vec<Arc<Tool>> = Vec::new();
+    for id in ["tool-1", "tool-2", "tool-3"] {
+        if !dice.rarely(4) {
+            tools.push(tool(dice, id).into());
+        }
+    }
+    authority(dice, at, &tools, &mut gathered);
+    look_up_tools(&tools, &draft, &mut gathered);
     let mut facts = Facts::new(gathered.into());
     for key in counters_needed(&facts.gathered, at) {
         if !dice.rarely(30) {
@@ -104,7 +133,7 @@ pub(super) fn draw(bytes: &[u8]) -> World {
             expires_at: if dice.rarely(10) { at } else { at + TimeDelta::hours(5) },
         });
     }
-    World { draft, facts, at }
+    World { draft, facts, at, tools }
 }
 
 fn draft(dice: &mut Dice<'_>) -> Draft {
@@ -115,7 +144,7 @@ fn draft(dice: &mut Dice<'_>) -> Draft {
     };
     put("amount", dice.maybe(2, |d| d.of(&[99, 550, 1200, 3000, -5]).into()));
     put("currency", dice.maybe(2, |d| d.of(&["EUR", "EUR", "USD"]).into()));
-    put("jurisdiction", dice.maybe(2, |d| d.of(&["DE", "FR", "RU"]).into()));
+    put("jurisdiction", dice.maybe(2, |d| d.of(&["DE", "FR", "RU", "DE-BY"]).into()));
     let flags = [json!(false), json!(true), json!("x")];
     put("flagged", dice.maybe(5, |d| flags[d.below(3)].clone()));
     put("note", dice.maybe(3, |_| json!({"text": "hello", "parts": [1, 2.5, null]})));
@@ -155,6 +184,7 @@ fn tenant(dice: &mut Dice<'_>) -> Tenant {
             })
             .unwrap_or_default(),
         valid_for_seconds: 60,
+        context_schema: None,
     }
 }
 
@@ -194,6 +224,7 @@ fn tool(dice: &mut Dice<'_>, id: &str) -> Tool {
     Tool {
         id: id.to_owned(),
         live: !dice.rarely(15),
+        workspace_id: dice.maybe(10, |dice| dice.of(&["ws-1", "ws-2"]).to_owned()),
         actions: dice.patterns(),
         requires: dice.texts(8, &["amount", "resource_id", "workspace_id", "note"]),
         access_level: dice.maybe(3, |dice| dice.of(AccessLevel::ALL)),
@@ -238,12 +269,13 @@ fn chain(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Chain {
     Chain(links)
 }
 
-fn uses(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Uses {
+fn uses(dice: &mut Dice<'_>, at: DateTime<Utc>, tools: &[Arc<Tool>], number: usize) -> Uses {
     let used = match dice.below(8) {
         0..=2 => Used::Action(dice.of(&PATTERNS).parse().unwrap()),
         3 | 4 => {
             let id = dice.of(&["tool-1", "tool-2", "tool-3"]);
-            Used::Tool(tool(dice, id).into())
+            let known = tools.iter().find(|tool| tool.id == id);
+            known.map_or_else(|| Used::Missing(id.to_owned()), |tool| Used::Tool(tool.clone()))
         }
         5 => Used::Model(model(dice, "model-2").into()),
         6 => Used::ExternalApp(Arc::new(ExternalApp {
@@ -268,12 +300,12 @@ fn uses(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Uses {
     Uses { row: row.into(), used }
 }
 
-fn authority(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &mut Gathered) {
+fn authority(dice: &mut Dice<'_>, at: DateTime<Utc>, tools: &[Arc<Tool>], gathered: &mut Gathered) {
     // At least one authority in most worlds.
     let chains = if dice.rarely(5) { 0 } else { 1 + dice.below(3) };
     gathered.delegations = (0..chains).map(|number| chain(dice, at, number)).collect();
     let rows = dice.below(4);
-    gathered.uses = (0..rows).map(|number| uses(dice, at, number)).collect();
+    gathered.uses = (0..rows).map(|number| uses(dice, at, tools, number)).collect();
     let ids = ["ws-1", "ws-2"];
     for (number, id) in ids.iter().enumerate() {
         if !dice.rarely(5) {
@@ -297,10 +329,5 @@ fn authority(dice: &mut Dice<'_>, at: DateTime<Utc>, draft: &Draft, gathered: &m
             action: dice.maybe(2, |dice| dice.of(&PATTERNS).parse().unwrap()),
             delegation_id: dice.maybe(2, |dice| dice.of(&["del-0", "del-1", "del-0-1"]).to_owned()),
         }));
-    }
-    if let Some(id) = &draft.tool_id
-        && !dice.rarely(12)
-    {
-        gathered.tool = Some(tool(dice, id).into());
     }
 }

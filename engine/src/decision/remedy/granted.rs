@@ -2,213 +2,215 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Kind, Remedy, Search, distinct, remedy};
+use super::{Change, Kind, Search, State, change, distinct};
 use crate::decision::{
     facts::{ActsIn, Constraints, Delegation, Gathered, Grant, Used, Uses, UsesRow},
     levels::{AccessLevel, DelegationState},
-    moment::{self, Window},
+    moment::Window,
     pattern::{Pattern, covered},
     reason::Reason,
+    request::Request,
 };
 
-/// Access to what the request names, at the least level that is enough; or the action itself.
-pub(super) fn grant(search: &Search<'_>) -> Option<Remedy> {
-    let request = &search.request;
-    let on = |id: &Option<String>| id.as_deref().and_then(|id| access(search, id));
-    let reached = search
-        .gathered()
-        .project
-        .iter()
-        .flat_map(|project| project.workspace_id.iter().chain(&project.visible_in_workspaces));
-    let workspaces = distinct(request.workspace_id.iter().chain(reached), None);
-    on(&request.resource_id)
-        .or_else(|| workspaces.into_iter().find_map(|id| membership(search, id)))
-        .or_else(|| on(&request.project_id))
-        .or_else(|| action(search))
-}
+const ACCESS: &str = "granted_access_to";
+const ACTS_IN: &str = "acts_in";
+const USES: &str = "uses";
+const ACTION: &str = "action";
+const ACTIONS: &str = "actions";
 
-fn access(search: &Search<'_>, thing_id: &str) -> Option<Remedy> {
-    let subject = &search.request.subject;
-    AccessLevel::ALL.iter().find_map(|level| {
-        let verdict = search.find(|gathered| {
-            gathered.grants.push(Arc::new(Grant {
-                id: String::new(),
-                resource_id: thing_id.to_owned(),
-                grantee_id: subject.clone(),
-                grantee_kind: "principal".to_owned(),
-                access_level: *level,
-            }));
-        })?;
-        let sentence = format!("grant `{subject}` the access level {level} on `{thing_id}`");
-        let found = remedy(Kind::Grant, sentence, &verdict);
-        let member = Some("granted_access_to".to_owned());
-        let (value, id) = (Some(level.word().to_owned()), Some(thing_id.to_owned()));
-        Some(Remedy { member, value, id, ..found })
-    })
-}
-
-fn membership(search: &Search<'_>, workspace_id: &str) -> Option<Remedy> {
-    let subject = &search.request.subject;
-    let verdict = search.find(|gathered| {
-        gathered.acts_in.push(Arc::new(ActsIn {
-            id: String::new(),
-            workspace_id: workspace_id.to_owned(),
-            window: Window::default(),
-            allowed_actions: None,
-        }));
-    })?;
-    let sentence = format!("let `{subject}` act in the workspace `{workspace_id}`");
-    let found = remedy(Kind::Grant, sentence, &verdict);
-    let (member, id) = (Some("acts_in".to_owned()), Some(workspace_id.to_owned()));
-    Some(Remedy { member, id, ..found })
-}
-
-/// Only where nothing covers the action: a new grant would also outdo a delegation that has expired,
-/// and that one should then be named.
-fn action(search: &Search<'_>) -> Option<Remedy> {
-    if search.reason != Reason::PermissionMissing {
-        return None;
-    }
-    let (subject, action) = (&search.request.subject, &search.request.action);
-    let exact = Pattern::Exact(action.clone());
-    let constraints = Constraints::Bounds(Box::default());
-    let (id, window) = (String::new(), Window::default());
-    let row = Arc::new(UsesRow { id, allowed: true, window, constraints });
-    let used = Used::Action(exact.clone());
-    let found = |sentence: String, verdict: &_| Remedy {
-        value: Some(action.clone()),
-        ..remedy(Kind::Grant, sentence, verdict)
-    };
-    if let Some(verdict) = search.find(|gathered| gathered.uses.push(Uses { row, used })) {
-        let sentence =
-            format!("give `{subject}` the action `{action}`, by a delegation or a uses row");
-        return Some(Remedy { member: Some("action".to_owned()), ..found(sentence, &verdict) });
-    }
-    let lacking = links(search).into_iter().filter(|link| !covered(&link.actions, action));
-    lacking.into_iter().find_map(|link| {
-        let add = |link: &mut Delegation| link.actions.push(exact.clone());
-        let verdict = search.find(|gathered| edit(gathered, &link.id, add))?;
-        let sentence = format!("let the delegation `{}` cover the action `{action}`", link.id);
-        let (member, id) = (Some("actions".to_owned()), Some(link.id.clone()));
-        Some(Remedy { member, id, ..found(sentence, &verdict) })
-    })
-}
-
-/// A link of a chain, or a row, that is not in force.
-pub(super) fn link(search: &Search<'_>) -> Option<Remedy> {
-    let at = search.at;
-    let out = |window: Window, state| !window.holds(at) || state != DelegationState::Active;
-    let broken = links(search).into_iter().filter(|link| out(link.window, link.state));
-    let of_chains = broken.into_iter().find_map(|link| {
-        let verdict = search.find(|gathered| {
-            edit(gathered, &link.id, |link| {
-                link.state = DelegationState::Active;
-                link.window = Window::default();
-            });
-        })?;
-        let (member, problem) = problem(link.window, link.state, search);
-        let sentence = format!("bring the delegation `{}` into force: it {problem}", link.id);
-        let found = remedy(Kind::Link, sentence, &verdict);
-        Some(Remedy { member: Some(member.to_owned()), id: Some(link.id.clone()), ..found })
-    });
-    of_chains.or_else(|| row(search))
-}
-
-/// A `uses` or acts-in row whose window is not open.
-fn row(search: &Search<'_>) -> Option<Remedy> {
-    let gathered = search.gathered();
-    let closed = |window: &Window| !window.holds(search.at);
-    let uses = gathered.uses.iter().map(|uses| &uses.row).filter(|row| row.allowed);
-    let uses = uses.map(|row| ("uses", row.id.as_str(), row.window));
-    let acts_in = gathered.acts_in.iter().map(|row| ("acts_in", row.id.as_str(), row.window));
-    uses.chain(acts_in).filter(|(.., window)| closed(window)).find_map(|(kind, id, window)| {
-        let verdict = search.find(|gathered| {
-            for uses in gathered.uses.iter_mut().filter(|u| kind == "uses" && u.row.id == id) {
-                Arc::make_mut(&mut uses.row).window = Window::default();
+/// The records as they are once people did what the change says.
+pub(super) fn give(change: &Change, request: &Request, gathered: &mut Gathered) {
+    let id = change.id.as_deref().unwrap_or_default();
+    let value = change.value.clone().unwrap_or_default();
+    let (own, window) = (String::new(), Window::default());
+    match (change.kind, change.member.as_deref().unwrap_or_default()) {
+        (Kind::Grant, ACCESS) => gathered.grants.push(Arc::new(Grant {
+            id: own,
+            resource_id: id.to_owned(),
+            grantee_id: request.subject.clone(),
+            grantee_kind: "principal".to_owned(),
+            access_level: AccessLevel::from_word(&value).unwrap_or(AccessLevel::Read),
+        })),
+        (Kind::Grant, ACTS_IN) => {
+            let workspace_id = id.to_owned();
+            let row = ActsIn { id: own, workspace_id, window, allowed_actions: None };
+            gathered.acts_in.push(row.into());
+        }
+        (Kind::Grant, ACTION) => {
+            let constraints = Constraints::Bounds(Box::default());
+            let row = UsesRow { id: own, allowed: true, window, constraints };
+            let used = Used::Action(Pattern::Exact(value));
+            gathered.uses.push(Uses { row: row.into(), used });
+        }
+        (Kind::Grant, _) => {
+            edit(gathered, id, |link| link.actions.push(Pattern::Exact(value.clone())));
+        }
+        (Kind::Link, USES) => {
+            for uses in gathered.uses.iter_mut().filter(|uses| uses.row.id == id) {
+                Arc::make_mut(&mut uses.row).window = window;
             }
-            for row in gathered.acts_in.iter_mut().filter(|r| kind == "acts_in" && r.id == id) {
-                Arc::make_mut(row).window = Window::default();
+        }
+        (Kind::Link, ACTS_IN) => {
+            for row in gathered.acts_in.iter_mut().filter(|row| row.id == id) {
+                Arc::make_mut(row).window = window;
             }
-        })?;
-        let (_, problem) = problem(window, DelegationState::Active, search);
-        let sentence = format!("bring the {kind} row `{id}` into force: it {problem}");
-        let found = remedy(Kind::Link, sentence, &verdict);
-        Some(Remedy { member: Some(kind.to_owned()), id: Some(id.to_owned()), ..found })
-    })
-}
-
-/// The member that keeps a link out of force, and how.
-fn problem(window: Window, state: DelegationState, search: &Search<'_>) -> (&'static str, String) {
-    let at = |moment: Option<_>| moment.map(moment::text).unwrap_or_default();
-    if window.over(search.at) {
-        return ("expires_at", format!("expired at {}", at(window.until)));
-    }
-    if !window.begun(search.at) {
-        return ("not_before", format!("begins at {}", at(window.from)));
-    }
-    ("state", format!("is {state}"))
-}
-
-/// The subject, or somebody of a chain, made active.
-pub(super) fn principal(search: &Search<'_>) -> Option<Remedy> {
-    let gathered = search.gathered();
-    let known = gathered.subject.iter().chain(&gathered.principals);
-    let inactive = known.filter(|principal| !principal.active).map(|principal| &principal.id);
-    distinct(inactive, None).into_iter().find_map(|id| {
-        let verdict = search.find(|gathered| {
+        }
+        (Kind::Link, _) => edit(gathered, id, |link| {
+            (link.state, link.window) = (DelegationState::Active, window);
+        }),
+        (Kind::Principal, _) => {
             let known = gathered.subject.iter_mut().chain(&mut gathered.principals);
             for principal in known.filter(|principal| principal.id == id) {
                 Arc::make_mut(principal).active = true;
             }
-        })?;
-        let sentence = format!("activate the principal `{id}`");
-        let found = remedy(Kind::Principal, sentence, &verdict);
-        let (member, value) = (Some("state".to_owned()), Some("active".to_owned()));
-        Some(Remedy { member, value, id: Some(id.to_owned()), ..found })
-    })
-}
-
-pub(super) fn stop(search: &Search<'_>) -> Option<Remedy> {
-    search.gathered().stop_signals.iter().find_map(|signal| {
-        let other = |one: &Arc<_>| one != signal;
-        let verdict = search.find(|gathered| gathered.stop_signals.retain(other))?;
-        let sentence = format!("lift the stop signal `{}` on `{}`", signal.id, signal.actor_id);
-        Some(Remedy { id: Some(signal.id.clone()), ..remedy(Kind::Stop, sentence, &verdict) })
-    })
-}
-
-pub(super) fn quarantine(search: &Search<'_>) -> Option<Remedy> {
-    search.gathered().quarantines.iter().find_map(|quarantine| {
-        let other = |one: &Arc<_>| one != quarantine;
-        let verdict = search.find(|gathered| gathered.quarantines.retain(other))?;
-        let sentence = format!("release the quarantine `{}`", quarantine.id);
-        let found = remedy(Kind::Quarantine, sentence, &verdict);
-        Some(Remedy { id: Some(quarantine.id.clone()), ..found })
-    })
-}
-
-/// A `uses` row with allowed = 0.
-pub(super) fn denial(search: &Search<'_>) -> Option<Remedy> {
-    let denying = search.gathered().uses.iter().filter(|uses| !uses.row.allowed);
-    denying.into_iter().find_map(|denial| {
-        let other = |one: &Uses| one.row != denial.row;
-        let verdict = search.find(|gathered| gathered.uses.retain(other))?;
-        let sentence = format!("take back the denial `{}`", denial.row.id);
-        let found = remedy(Kind::Denial, sentence, &verdict);
-        let (member, id) = (Some("uses".to_owned()), Some(denial.row.id.clone()));
-        Some(Remedy { member, id, ..found })
-    })
-}
-
-/// Every link of every chain, once.
-fn links<'s>(search: &'s Search<'_>) -> Vec<&'s Delegation> {
-    let mut seen = BTreeSet::new();
-    let links = search.gathered().delegations.iter().flat_map(|chain| &chain.0);
-    links.filter(|link| seen.insert(link.id.as_str())).map(Arc::as_ref).collect()
+        }
+        (Kind::Stop, _) => gathered.stop_signals.retain(|signal| signal.id != id),
+        (Kind::Quarantine, _) => gathered.quarantines.retain(|one| one.id != id),
+        (Kind::Denial, _) => gathered.uses.retain(|uses| uses.row.allowed || uses.row.id != id),
+        // What the asker says changes no record.
+        _ => {}
+    }
 }
 
 /// Changes a link wherever it stands.
 fn edit(gathered: &mut Gathered, id: &str, change: impl Fn(&mut Delegation)) {
     let links = gathered.delegations.iter_mut().flat_map(|chain| &mut chain.0);
     links.filter(|link| link.id == id).for_each(|link| change(Arc::make_mut(link)));
+}
+
+/// Access to what the request names, at the least level that is enough; or the action itself.
+pub(super) fn grant(_: &Search<'_>, state: &State) -> Vec<Change> {
+    let request = &state.request;
+    let on = |id: &Option<String>| id.as_deref().map(|id| access(state, id)).unwrap_or_default();
+    let reached = state
+        .gathered()
+        .project
+        .iter()
+        .flat_map(|project| project.workspace_id.iter().chain(&project.visible_in_workspaces));
+    let workspaces = distinct(request.workspace_id.iter().chain(reached), None).into_iter();
+    let mut found = on(&request.resource_id);
+    found.extend(workspaces.map(|id| membership(state, id)));
+    found.extend(on(&request.project_id));
+    found.extend(action(state));
+    found
+}
+
+fn access(state: &State, thing_id: &str) -> Vec<Change> {
+    let subject = &state.request.subject;
+    let levels = AccessLevel::ALL.iter().map(|level| {
+        let sentence = format!("grant `{subject}` the access level {level} on `{thing_id}`");
+        let (value, id) = (Some(level.word().to_owned()), Some(thing_id.to_owned()));
+        Change { member: Some(ACCESS.to_owned()), value, id, ..change(Kind::Grant, sentence) }
+    });
+    levels.collect()
+}
+
+fn membership(state: &State, workspace_id: &str) -> Change {
+    let subject = &state.request.subject;
+    let sentence = format!("let `{subject}` act in the workspace `{workspace_id}`");
+    let (member, id) = (Some(ACTS_IN.to_owned()), Some(workspace_id.to_owned()));
+    Change { member, id, ..change(Kind::Grant, sentence) }
+}
+
+/// Only where nothing covers the action: a new grant would also outdo a delegation that has expired,
+/// and that one should then be named.
+fn action(state: &State) -> Vec<Change> {
+    if state.reason != Reason::PermissionMissing {
+        return Vec::new();
+    }
+    let (subject, action) = (&state.request.subject, &state.request.action);
+    let value = || Some(action.clone());
+    let sentence = format!("give `{subject}` the action `{action}`, by a delegation or a uses row");
+    let named = change(Kind::Grant, sentence);
+    let mut found = vec![Change { member: Some(ACTION.to_owned()), value: value(), ..named }];
+    let lacking = links(state).into_iter().filter(|link| !covered(&link.actions, action));
+    found.extend(lacking.map(|link| {
+        let sentence = format!("let the delegation `{}` cover the action `{action}`", link.id);
+        let (member, id) = (Some(ACTIONS.to_owned()), Some(link.id.clone()));
+        Change { member, value: value(), id, ..change(Kind::Grant, sentence) }
+    }));
+    found
+}
+
+/// A link of a chain, or a row, that is not in force.
+pub(super) fn link(search: &Search<'_>, state: &State) -> Vec<Change> {
+    let at = search.at;
+    let out = |link: &&Delegation| !link.window.holds(at) || link.state != DelegationState::Active;
+    let broken = links(state).into_iter().filter(out).map(|link| {
+        let (member, problem) = problem(link.window, link.state, search);
+        let sentence = format!("bring the delegation `{}` into force: it {problem}", link.id);
+        let (member, id) = (Some(member.to_owned()), Some(link.id.clone()));
+        Change { member, id, ..change(Kind::Link, sentence) }
+    });
+    broken.chain(rows(search, state)).collect()
+}
+
+/// The `uses` and acts-in rows whose windows are not open.
+fn rows(search: &Search<'_>, state: &State) -> Vec<Change> {
+    let gathered = state.gathered();
+    let uses = gathered.uses.iter().map(|uses| &uses.row).filter(|row| row.allowed);
+    let uses = uses.map(|row| (USES, row.id.as_str(), row.window));
+    let acts_in = gathered.acts_in.iter().map(|row| (ACTS_IN, row.id.as_str(), row.window));
+    let closed = uses.chain(acts_in).filter(|(.., window)| !window.holds(search.at));
+    let opened = closed.map(|(kind, id, window)| {
+        let (_, problem) = problem(window, DelegationState::Active, search);
+        let sentence = format!("bring the {kind} row `{id}` into force: it {problem}");
+        let (member, id) = (Some(kind.to_owned()), Some(id.to_owned()));
+        Change { member, id, ..change(Kind::Link, sentence) }
+    });
+    opened.collect()
+}
+
+/// The member that keeps a link out of force, and how.
+fn problem(window: Window, state: DelegationState, search: &Search<'_>) -> (&'static str, String) {
+    let member = if window.begun(search.at) { "expires_at" } else { "not_before" };
+    let state = || ("state", format!("is {state}"));
+    window.problem(search.at).map_or_else(state, |problem| (member, problem))
+}
+
+/// The subject, or somebody of a chain, made active.
+pub(super) fn principal(_: &Search<'_>, state: &State) -> Vec<Change> {
+    let gathered = state.gathered();
+    let known = gathered.subject.iter().chain(&gathered.principals);
+    let inactive = known.filter(|principal| !principal.active).map(|principal| &principal.id);
+    let activated = distinct(inactive, None).into_iter().map(|id| {
+        let named = change(Kind::Principal, format!("activate the principal `{id}`"));
+        let (member, value) = (Some("state".to_owned()), Some("active".to_owned()));
+        Change { member, value, id: Some(id.to_owned()), ..named }
+    });
+    activated.collect()
+}
+
+pub(super) fn stop(_: &Search<'_>, state: &State) -> Vec<Change> {
+    let lifted = state.gathered().stop_signals.iter().map(|signal| {
+        let sentence = format!("lift the stop signal `{}` on `{}`", signal.id, signal.actor_id);
+        Change { id: Some(signal.id.clone()), ..change(Kind::Stop, sentence) }
+    });
+    lifted.collect()
+}
+
+pub(super) fn quarantine(_: &Search<'_>, state: &State) -> Vec<Change> {
+    let released = state.gathered().quarantines.iter().map(|quarantine| {
+        let named = change(Kind::Quarantine, format!("release the quarantine `{}`", quarantine.id));
+        Change { id: Some(quarantine.id.clone()), ..named }
+    });
+    released.collect()
+}
+
+/// The `uses` rows with allowed = 0.
+pub(super) fn denial(_: &Search<'_>, state: &State) -> Vec<Change> {
+    let denying = state.gathered().uses.iter().filter(|uses| !uses.row.allowed);
+    let taken_back = denying.map(|denial| {
+        let named = change(Kind::Denial, format!("take back the denial `{}`", denial.row.id));
+        let (member, id) = (Some(USES.to_owned()), Some(denial.row.id.clone()));
+        Change { member, id, ..named }
+    });
+    taken_back.collect()
+}
+
+/// Every link of every chain, once.
+fn links(state: &State) -> Vec<&Delegation> {
+    let mut seen = BTreeSet::new();
+    let links = state.gathered().delegations.iter().flat_map(|chain| &chain.0);
+    links.filter(|link| seen.insert(link.id.as_str())).map(Arc::as_ref).collect()
 }

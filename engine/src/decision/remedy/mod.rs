@@ -1,4 +1,5 @@
-//! The smallest single change that would turn a denial into a permit or a hold.
+//! The smallest change that would turn a denial into a permit or a hold: mostly one thing, and where
+//! two or three are wrong, these.
 //!
 //! An explanation and nothing else: no decision looks at it. It tries one change after the other,
 //! in the order of [`STEPS`], and has [`decide`] judge each; the first that helps is answered. The
@@ -16,24 +17,29 @@
 //! 9. `declaration`: a risk tier where none is declared, the riskiest that passes
 //! 10. `stop`, `quarantine`, `denial`: a signal, a quarantine or a denying row lifted
 //!
-//! Where two changes are needed there is no answer. Policies and reality are never changed: what
-//! they say is meant, and the trace names them.
+//! Where no single change helps, sets of two and then of three are tried (`sets.rs`). The work is
+//! bounded: [`MOST_TRIES`] decisions for each step, [`MOST_FOR_SETS`] for each size of set. So there
+//! may be a change where none is answered. Policies and reality are never changed: what they say is
+//! meant, and the trace names them.
 
+mod amount;
 mod granted;
 mod said;
+mod sets;
 
 use std::{cell::Cell, collections::BTreeSet};
 
 use chrono::{DateTime, Utc};
 
 use super::{
+    authority,
     bounds::Bounds,
+    case::Case,
     decide,
     facts::{Constraints, Facts, Gathered},
     levels::{Decision, words},
     reason::Reason,
     request::{Draft, Request},
-    verdict::Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,9 +61,24 @@ words! {
     }
 }
 
-/// One change, and what the decision would be with it.
+impl Kind {
+    /// Whether the asker makes it, by asking otherwise; else people do, in the records.
+    const fn is_said(self) -> bool {
+        matches!(
+            self,
+            Self::Purpose
+                | Self::Amount
+                | Self::Jurisdiction
+                | Self::Delegation
+                | Self::Context
+                | Self::Declaration
+        )
+    }
+}
+
+/// One change to the request or to the records about it. All but the sentence says it for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remedy {
+pub struct Change {
     pub kind: Kind,
     /// The member of the request or of the record that changes.
     pub member: Option<String>,
@@ -67,6 +88,12 @@ pub struct Remedy {
     pub id: Option<String>,
     /// For people.
     pub sentence: String,
+}
+
+/// Changes that help together, one to three, and what the decision would be with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    pub changes: Vec<Change>,
     pub decision: Decision,
     pub reason_code: Reason,
 }
@@ -75,89 +102,156 @@ pub struct Remedy {
 /// purpose or its delegation may not have been looked up.
 pub type Around<'a> = dyn Fn(&Request) -> Option<Facts> + 'a;
 
-type Step = fn(&Search<'_>) -> Option<Remedy>;
+enum Step {
+    /// Each of these changes in turn.
+    Propose(fn(&Search<'_>, &State) -> Vec<Change>),
+    /// The largest amount that passes.
+    LargestAmount,
+}
 
 const STEPS: [Step; 12] = [
-    said::purpose,
-    said::amount,
-    said::jurisdiction,
-    said::delegation,
-    granted::grant,
-    granted::link,
-    granted::principal,
-    said::context,
-    said::declaration,
-    granted::stop,
-    granted::quarantine,
-    granted::denial,
+    Step::Propose(said::purpose),
+    Step::LargestAmount,
+    Step::Propose(said::jurisdiction),
+    Step::Propose(said::delegation),
+    Step::Propose(granted::grant),
+    Step::Propose(granted::link),
+    Step::Propose(granted::principal),
+    Step::Propose(said::context),
+    Step::Propose(said::declaration),
+    Step::Propose(granted::stop),
+    Step::Propose(granted::quarantine),
+    Step::Propose(granted::denial),
 ];
 
 /// Changes that each step tries at most. A subject with very many delegations gets an answer or
 /// none, but never holds a core for long.
 const MOST_TRIES: u32 = 128;
+/// Changes that are tried at most for sets of two, and once more for sets of three.
+const MOST_FOR_SETS: u32 = 768;
 
-/// The first change that helps; none where the request is not denied, or no single change does.
+/// The first change that helps, else the first set of them; none where the request is not denied,
+/// nothing was found, or `wanted` says that nobody waits for the answer any more.
 pub fn smallest(
     request: &Request,
     facts: &Facts,
     at: DateTime<Utc>,
     around: &Around<'_>,
+    wanted: &dyn Fn() -> bool,
 ) -> Option<Remedy> {
     // A trace costs, and nobody reads these.
     let plain = Draft { explain: false, ..request.clone().into_draft() };
     let request = Request::new(plain).ok()?;
-    let verdict = decide(&request, facts, at);
-    if verdict.decision != Decision::Deny {
+    let (step, left) = (Cell::new(1), Cell::new(u32::MAX));
+    let search = Search { at, around, wanted, step, left };
+    let asked = search.judged(request, facts.clone(), Vec::new())?;
+    if asked.decision != Decision::Deny {
         return None;
     }
-    let reason = verdict.reason_code;
-    let search = Search { request, facts, at, around, reason, left: Cell::default() };
-    STEPS.iter().find_map(|step| {
-        search.left.set(MOST_TRIES);
-        step(&search)
-    })
+    search.one_more(&asked).or_else(|| sets::smallest(&search, &asked))
 }
 
-/// One denied case.
+/// What bounds and feeds one search.
 struct Search<'a> {
-    request: Request,
-    facts: &'a Facts,
     at: DateTime<Utc>,
     around: &'a Around<'a>,
-    /// Why it was denied.
-    reason: Reason,
+    wanted: &'a dyn Fn() -> bool,
+    /// Tries that the step has left, and all steps together.
+    step: Cell<u32>,
     left: Cell<u32>,
 }
 
+/// The question after some changes, and how it is decided.
+struct State {
+    request: Request,
+    facts: Facts,
+    changes: Vec<Change>,
+    decision: Decision,
+    reason: Reason,
+}
+
 impl Search<'_> {
-    /// The verdict where the asker says something else, unless it is a denial too.
-    fn say(&self, change: impl FnOnce(&mut Draft)) -> Option<Verdict> {
-        let mut draft = self.request.clone().into_draft();
-        change(&mut draft);
-        let request = Request::new(draft).ok()?;
-        let same = request.keys() == self.request.keys();
-        let looked_up = if same { None } else { (self.around)(&request) };
-        let facts = looked_up.unwrap_or_else(|| self.facts.clone());
-        // What people approved was another question.
-        self.judge(&request, &Facts { approval: None, ..facts })
-    }
-
-    /// The verdict where the facts are otherwise, unless it is a denial too.
-    fn find(&self, change: impl FnOnce(&mut Gathered)) -> Option<Verdict> {
-        let mut gathered = Gathered::clone(&self.facts.gathered);
-        change(&mut gathered);
-        let facts = Facts { gathered: gathered.into(), ..self.facts.clone() };
-        self.judge(&self.request, &facts)
-    }
-
-    fn judge(&self, request: &Request, facts: &Facts) -> Option<Verdict> {
+    /// The question decided; none when all tries are used up, or nobody waits.
+    fn judged(&self, request: Request, facts: Facts, changes: Vec<Change>) -> Option<State> {
+        self.step.set(self.step.get().checked_sub(1)?);
         self.left.set(self.left.get().checked_sub(1)?);
-        let verdict = decide(request, facts, self.at);
-        (verdict.decision != Decision::Deny).then_some(verdict)
+        if !(self.wanted)() {
+            return None;
+        }
+        let verdict = decide(&request, &facts, self.at);
+        let (decision, reason) = (verdict.decision, verdict.reason_code);
+        Some(State { request, facts, changes, decision, reason })
+    }
+
+    /// The question after one change more; none too where that makes no question.
+    fn after(&self, state: &State, change: &Change) -> Option<State> {
+        if self.step.get().min(self.left.get()) == 0 {
+            return None;
+        }
+        let changes = || [state.changes.as_slice(), std::slice::from_ref(change)].concat();
+        if !change.kind.is_said() {
+            let mut facts = state.facts.clone();
+            let mut gathered = Gathered::clone(&facts.gathered);
+            granted::give(change, &state.request, &mut gathered);
+            facts.gathered = gathered.into();
+            return self.judged(state.request.clone(), facts, changes());
+        }
+        let mut draft = state.request.clone().into_draft();
+        said::say(change, &mut draft);
+        let request = Request::new(draft).ok()?;
+        let same = request.keys() == state.request.keys();
+        let looked_up = if same { None } else { (self.around)(&request) };
+        let mut facts = match looked_up {
+            None => state.facts.clone(),
+            Some(mut facts) => {
+                // What people were to do before is not in what was looked up anew.
+                let mut gathered = Gathered::clone(&facts.gathered);
+                for given in state.changes.iter().filter(|change| !change.kind.is_said()) {
+                    granted::give(given, &request, &mut gathered);
+                }
+                facts.gathered = gathered.into();
+                facts
+            }
+        };
+        // What people approved was another question.
+        facts.approval = None;
+        self.judged(request, facts, changes())
+    }
+
+    /// The first single change that helps besides those that were made.
+    fn one_more(&self, state: &State) -> Option<Remedy> {
+        let found = STEPS.iter().find_map(|step| {
+            self.step.set(MOST_TRIES);
+            match step {
+                Step::LargestAmount => amount::largest(self, state),
+                Step::Propose(propose) => {
+                    let proposed = propose(self, state).into_iter();
+                    let tried = proposed.take(MOST_TRIES as usize);
+                    tried.filter_map(|change| self.after(state, &change)).find(State::helps)
+                }
+            }
+        });
+        found.map(State::remedy)
+    }
+}
+
+impl State {
+    fn helps(&self) -> bool {
+        self.decision != Decision::Deny
+    }
+
+    fn remedy(self) -> Remedy {
+        Remedy { changes: self.changes, decision: self.decision, reason_code: self.reason }
     }
 
     fn gathered(&self) -> &Gathered {
         &self.facts.gathered
+    }
+
+    /// How far the best authority gets, by the rows of the table; all of them where rules deny.
+    fn row(&self, at: DateTime<Utc>) -> usize {
+        let choice = authority::choose(&Case::new(&self.request, &self.facts, at));
+        choice.refusal.map_or(usize::MAX, |refusal| refusal.row)
     }
 
     /// Every bound that an authority of the subject has, with the id of its holder.
@@ -173,17 +267,9 @@ impl Search<'_> {
     }
 }
 
-/// A change and what comes of it.
-fn remedy(kind: Kind, sentence: String, verdict: &Verdict) -> Remedy {
-    Remedy {
-        kind,
-        member: None,
-        value: None,
-        id: None,
-        sentence,
-        decision: verdict.decision,
-        reason_code: verdict.reason_code,
-    }
+/// A change of this kind that names nothing yet.
+fn change(kind: Kind, sentence: String) -> Change {
+    Change { kind, member: None, value: None, id: None, sentence }
 }
 
 /// Each text once, in the order in which they come, without `but`.

@@ -81,6 +81,16 @@ fn an_allow_claims_the_approval_that_it_cites() {
 }
 
 #[test]
+fn an_approval_that_nothing_needs_is_not_spent() {
+    let mut world = World::sound();
+    world.draft.approval_id = Some("approval-1".to_owned());
+    world.approval = Some(approval(&[("ann", "legal"), ("bob", "approver")]));
+    let verdict = world.decide();
+    assert!(verdict.decision.permits());
+    assert_eq!(verdict.claims.approval_id, None);
+}
+
+#[test]
 fn a_standing_approval_is_the_delegations_own() {
     let mut world = risky(RiskTier::High, Some(OversightMode::Delegated));
     world.link(1).standing = signed(&[("ann", "legal"), ("bob", "approver")]);

@@ -4,7 +4,7 @@ use super::*;
 use crate::decision::{
     Amount,
     bounds::{MaxTotalAmount, MaxUses},
-    levels::{EffectClass, RiskTier},
+    levels::RiskTier,
     request::{ActionDeclaration, ActionRiskClassification},
     verdict::AuthorityKind,
 };
@@ -39,7 +39,8 @@ fn stop_signals() {
     };
     assert_eq!(stop(SUBJECT), Reason::ActorStopped);
     assert_eq!(stop(PARENT_AGENT), Reason::ActorStopped);
-    assert_eq!(stop(HUMAN), Reason::PermissionGranted);
+    assert_eq!(stop(HUMAN), Reason::ActorStopped);
+    assert_eq!(stop("svc:agent:t:x"), Reason::PermissionGranted);
 }
 
 #[test]
@@ -205,7 +206,10 @@ fn bounds_of_every_link() {
         let currency = |text: &str| code(|w| w.link(place).bounds.currency = Some(text.to_owned()));
         assert_eq!(currency("EUR"), Reason::PermissionGranted);
         assert_eq!(currency("USD"), Reason::ConstraintExceeded);
-        let resource = |id: &str| code(|w| w.link(place).bounds.resource_ids = vec![id.to_owned()]);
+        let resource = |id: &str| {
+            let list = vec![id.to_owned(), "proj-1".to_owned()];
+            code(|w| w.link(place).bounds.resource_ids = list)
+        };
         assert_eq!(resource("res-1"), Reason::PermissionGranted);
         assert_eq!(resource("res-2"), Reason::ConstraintExceeded);
         let workspace =
@@ -344,31 +348,6 @@ fn a_teams_grant_counts_while_the_subject_is_in_it() {
     };
     assert_eq!(team(None), Reason::PermissionGranted);
     assert_eq!(team(Some(now())), Reason::ResourceAccessMissing);
-}
-
-#[test]
-fn the_access_level_needed() {
-    let needed = |effect: Option<EffectClass>, of_tool: Option<AccessLevel>, level: AccessLevel| {
-        code(|w| {
-            let rollback_available = Some(true);
-            w.draft.action_declaration = effect.map(|effect_class| ActionDeclaration {
-                effect_class: Some(effect_class),
-                rollback_available,
-                ..<_>::default()
-            });
-            edit(&mut w.gathered.tool, |tool| tool.access_level = of_tool);
-            for grant in &mut w.gathered.grants {
-                Arc::make_mut(grant).access_level = level;
-            }
-        }) == Reason::PermissionGranted
-    };
-    use AccessLevel::{Admin, Execute, Read, Write};
-    assert!(needed(Some(EffectClass::Informational), None, Read));
-    assert!(needed(Some(EffectClass::DigitalStateChange), None, Write));
-    assert!(!needed(Some(EffectClass::DigitalStateChange), None, Read));
-    assert!(!needed(Some(EffectClass::Financial), None, Write));
-    assert!(needed(None, None, Execute) && !needed(None, None, Write));
-    assert!(needed(None, Some(Read), Read) && !needed(None, Some(Admin), Execute));
 }
 
 #[test]

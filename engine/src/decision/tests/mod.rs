@@ -1,8 +1,13 @@
 //! One world in which all is well, and what each single change to it comes to.
 
+mod access_level;
 mod approvals;
 mod attenuation;
 mod authority_rows;
+mod exceeded;
+mod joined_terms;
+mod nesting;
+mod places;
 mod purposes;
 mod reality_rows;
 mod remedies;
@@ -105,6 +110,7 @@ fn sound_facts() -> Gathered {
         require_declaration: false,
         gate: Vec::new(),
         valid_for_seconds: 60,
+        context_schema: None,
     };
     Gathered {
         revision: 1,
@@ -148,6 +154,7 @@ fn places() -> Gathered {
             name: "giro".to_owned(),
             sensitivity: None,
             live: true,
+            workspace_id: None,
         })),
         workspace: Some(Arc::new(Workspace { id: "ws-1".to_owned(), live: true })),
         project: Some(Arc::new(Project {
@@ -188,6 +195,7 @@ fn tool(id: &str) -> Tool {
     Tool {
         id: id.to_owned(),
         live: true,
+        workspace_id: None,
         actions: patterns(&["payment.execute"]),
         requires: Vec::new(),
         access_level: None,

@@ -7,7 +7,7 @@ use crate::decision::{
     CompiledPolicy, PolicyReference,
     bounds::MaxTotalAmount,
     levels::RiskTier,
-    remedy::{Kind, Remedy, smallest},
+    remedy::{Change, Kind, Remedy, smallest},
 };
 
 fn remedy(world: &World) -> Option<Remedy> {
@@ -21,27 +21,42 @@ fn remedy(world: &World) -> Option<Remedy> {
         });
         Some(Facts { gathered: gathered.into(), ..facts.clone() })
     };
-    smallest(&Request::new(world.draft.clone()).unwrap(), &facts, now(), &around)
+    smallest(&Request::new(world.draft.clone()).unwrap(), &facts, now(), &around, &|| true)
 }
 
 /// Kind, member, value and id of what would turn the world's denial after it was spoilt so.
-fn told(spoil: impl FnOnce(&mut World)) -> (Kind, String, Option<String>, Option<String>) {
+fn told(spoil: impl FnOnce(&mut World)) -> Named {
     let mut world = World::sound();
     spoil(&mut world);
     let denied = world.decide();
     assert_eq!(denied.decision, Decision::Deny, "{denied:#?}");
     let found = remedy(&world).unwrap_or_else(|| panic!("nothing turns {denied:#?}"));
     assert_ne!(found.decision, Decision::Deny);
-    assert!(found.sentence.len() > 10, "{found:#?}");
-    (found.kind, found.member.unwrap_or_default(), found.value, found.id)
+    let [only] = found.changes.as_slice() else { panic!("one change helps: {found:#?}") };
+    assert!(only.sentence.len() > 10, "{found:#?}");
+    named(only)
 }
 
-fn is(
-    kind: Kind,
-    member: &str,
-    value: Option<&str>,
-    id: Option<&str>,
-) -> (Kind, String, Option<String>, Option<String>) {
+type Named = (Kind, String, Option<String>, Option<String>);
+
+fn named(change: &Change) -> Named {
+    let Change { kind, member, value, id, .. } = change.clone();
+    (kind, member.unwrap_or_default(), value, id)
+}
+
+/// The same of all the changes that it takes, in the order of their kinds.
+fn all(spoil: impl FnOnce(&mut World)) -> Vec<Named> {
+    let mut world = World::sound();
+    spoil(&mut world);
+    assert_eq!(world.decide().decision, Decision::Deny);
+    let found = remedy(&world).unwrap_or_else(|| panic!("nothing turns {:#?}", world.decide()));
+    assert_ne!(found.decision, Decision::Deny);
+    let mut changes: Vec<_> = found.changes.iter().map(named).collect();
+    changes.sort();
+    changes
+}
+
+fn is(kind: Kind, member: &str, value: Option<&str>, id: Option<&str>) -> Named {
     (kind, member.to_owned(), value.map(str::to_owned), id.map(str::to_owned))
 }
 
@@ -246,10 +261,91 @@ fn what_people_have_forbidden() {
         w.uses("uses-1", Used::Action(Pattern::All)).allowed = false;
     };
     assert_eq!(told(denied), is(Kind::Denial, "uses", None, Some("uses-1")));
-    // Two that each stop it: no single change does.
+}
+
+#[test]
+fn two_things_that_are_wrong() {
+    let at_most = |text| is(Kind::Amount, "context.amount", Some(text), None);
+    let france = is(Kind::Jurisdiction, "context.jurisdiction", Some("FR"), None);
+    let place = |w: &mut World| w.link(1).bounds.jurisdictions = vec!["FR".to_owned()];
+    let amount_and_place = |w: &mut World| {
+        place(w);
+        w.link(0).bounds.max_amount = Some(amount("50"));
+    };
+    assert_eq!(all(amount_and_place), [at_most("50"), france.clone()]);
+    // What a policy draws the line at counts too.
+    let policy_and_place = |w: &mut World| {
+        place(w);
+        forbid(w, "context.amount.greaterThan(decimal(\"42.5\"))");
+    };
+    assert_eq!(all(policy_and_place), [at_most("42.5"), france]);
+    // One that the asker does and one that people do, whichever is refused first.
+    let early = moment("2026-01-01T00:00:00Z");
+    let purpose = is(Kind::Purpose, "purpose", Some("refunds"), None);
+    let expired = is(Kind::Link, "expires_at", None, Some("del-0"));
+    let bound = |w: &mut World| w.link(0).bounds.purposes = vec!["refunds".to_owned()];
+    let both = |w: &mut World| {
+        bound(w);
+        w.link(1).window.until = Some(early);
+    };
+    assert_eq!(all(both), [purpose.clone(), expired]);
+    let without = |w: &mut World| {
+        bound(w);
+        w.gathered.grants.retain(|grant| grant.resource_id != "res-1");
+    };
+    let access = is(Kind::Grant, "granted_access_to", Some("execute"), Some("res-1"));
+    assert_eq!(all(without), [purpose, access]);
+    // Two of one kind.
+    let currency = |w: &mut World| {
+        w.link(0).bounds.currency = Some("USD".to_owned());
+        w.link(0).bounds.workspace_ids = vec!["ws-2".to_owned()];
+        w.draft.workspace_id = None;
+        w.gathered.workspace = Some(Arc::new(Workspace { id: "ws-2".to_owned(), live: true }));
+        w.draft.project_id = None;
+        let row = ActsIn::clone(&w.gathered.acts_in[0]);
+        w.gathered.acts_in[0] = ActsIn { workspace_id: "ws-2".to_owned(), ..row }.into();
+    };
+    let said = |member, value| is(Kind::Context, member, Some(value), None);
+    assert_eq!(all(currency), [said("context.currency", "USD"), said("workspace_id", "ws-2")]);
+    let signal = |id: &str| {
+        let (id, actor_id) = (id.to_owned(), SUBJECT.to_owned());
+        Arc::new(StopSignal { id, actor_id })
+    };
+    let stopped =
+        |w: &mut World| w.gathered.stop_signals = vec![signal("stop-1"), signal("stop-2")];
+    let lifted = |id| is(Kind::Stop, "", None, Some(id));
+    assert_eq!(all(stopped), [lifted("stop-1"), lifted("stop-2")]);
+}
+
+#[test]
+fn three_things_that_are_wrong_and_no_more() {
+    let early = moment("2026-01-01T00:00:00Z");
+    let three = |w: &mut World| {
+        w.link(1).bounds.purposes = vec!["refunds".to_owned()];
+        w.link(1).bounds.jurisdictions = vec!["FR".to_owned()];
+        w.link(0).bounds.max_amount = Some(amount("50"));
+    };
+    let wanted = [
+        is(Kind::Purpose, "purpose", Some("refunds"), None),
+        is(Kind::Amount, "context.amount", Some("50"), None),
+        is(Kind::Jurisdiction, "context.jurisdiction", Some("FR"), None),
+    ];
+    assert_eq!(all(three), wanted);
+    let people = |w: &mut World| {
+        w.link(0).state = DelegationState::Suspended;
+        w.link(1).window.until = Some(early);
+        Arc::make_mut(&mut w.gathered.principals[0]).active = false;
+    };
+    let wanted = [
+        is(Kind::Link, "expires_at", None, Some("del-0")),
+        is(Kind::Link, "state", None, Some("del-1")),
+        is(Kind::Principal, "state", Some("active"), Some(HUMAN)),
+    ];
+    assert_eq!(all(people), wanted);
     let mut world = World::sound();
-    world.gathered.stop_signals = vec![signal("stop-1"), signal("stop-2")];
-    assert_eq!(remedy(&world), None);
+    three(&mut world);
+    world.link(0).window.until = Some(early);
+    assert_eq!(remedy(&world), None, "four are too many");
 }
 
 #[test]

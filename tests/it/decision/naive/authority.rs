@@ -1,5 +1,7 @@
 //! The naive evaluator's reading of the authority stage.
 
+use agent_authority::decision::request;
+
 use super::{gate::tier_number, *};
 
 impl<'a> World<'a> {
@@ -96,6 +98,9 @@ impl<'a> World<'a> {
         let number =
             |amount: agent_authority::decision::Amount| amount.to_string().parse::<f64>().unwrap();
         let amount = self.amount().filter(|amount| *amount >= 0.0);
+        if self.amount().is_some_and(|amount| amount < 0.0) {
+            return Some("constraint_exceeded");
+        }
         for (holder, bounds) in &all {
             let mut fine = hours_hold(bounds, self.at);
             if let Some(max) = bounds.max_amount {
@@ -105,11 +110,11 @@ impl<'a> World<'a> {
                 fine &= self.text("currency") == Some(currency);
             }
             if !bounds.resource_ids.is_empty() {
-                fine &= self
-                    .ask
-                    .resource_id
-                    .as_ref()
-                    .is_some_and(|id| bounds.resource_ids.contains(id));
+                let (thing, project) = (&self.ask.resource_id, &self.ask.project_id);
+                fine &= thing.is_some() || project.is_some();
+                for id in [thing, project].into_iter().flatten() {
+                    fine &= bounds.resource_ids.contains(id);
+                }
             }
             if !bounds.workspace_ids.is_empty() {
                 fine &= self
@@ -134,9 +139,9 @@ impl<'a> World<'a> {
                 return Some("constraint_exceeded");
             }
         }
-        let tier = self.declared(way).tier;
         for ceiling in all.iter().filter_map(|(_, bounds)| bounds.max_risk_tier) {
-            if tier.is_none_or(|tier| tier > tier_number(ceiling.word())) {
+            let above = |tier: Option<usize>| tier.is_none_or(|t| t > tier_number(ceiling.word()));
+            if self.each(way).iter().any(|declared| above(declared.tier)) {
                 return Some("risk_exceeds_delegation");
             }
         }
@@ -162,7 +167,7 @@ impl<'a> World<'a> {
         lists.extend(self.graph.purpose.iter().map(|purpose| purpose.jurisdictions.clone()));
         for list in lists.iter().filter(|list| !list.is_empty()) {
             let here = self.text("jurisdiction").unwrap_or("nowhere");
-            if !list.iter().any(|code| code == here) {
+            if !list.iter().any(|code| here == code || here.starts_with(&format!("{code}-"))) {
                 return Some("jurisdiction_unsupported");
             }
         }
@@ -194,14 +199,24 @@ impl<'a> World<'a> {
         let level = |word: &str| {
             ["read", "write", "execute", "admin", "owner"].iter().position(|w| *w == word).unwrap()
         };
-        let needed = match self.tool(way).and_then(|tool| tool.access_level) {
-            Some(access) => level(access.word()),
-            None => match self.declared(way).effect {
-                Some(0) => level("read"),
-                Some(1) => level("write"),
-                _ => level("execute"),
-            },
+        let for_effect = |effect: Option<EffectClass>| match effect.map(EffectClass::word) {
+            Some("informational") => level("read"),
+            Some("digital_state_change") => level("write"),
+            _ => level("execute"),
         };
+        let effect = |own: Option<request::ActionDeclaration>| own.and_then(|d| d.effect_class);
+        let mut needs = vec![];
+        for tool in self.binding(way) {
+            let own = tool.access_level.map(|access| level(access.word()));
+            needs.push(own.unwrap_or_else(|| for_effect(effect(tool.action_declaration))));
+        }
+        if needs.is_empty() {
+            needs.push(level("execute"));
+        }
+        if let Some(own) = effect(self.ask.action_declaration) {
+            needs.push(for_effect(Some(own)));
+        }
+        let needed = needs.into_iter().max().unwrap();
         let mut principals = vec![self.ask.subject.clone()];
         principals.extend(way.links.iter().map(|link| link.delegator_id.clone()));
         let memberships = self.graph.memberships.iter().filter(|m| in_window(m.window, self.at));
@@ -214,15 +229,26 @@ impl<'a> World<'a> {
         })
     }
 
-    /// The tool named, or else the one that gives the authority.
-    pub(super) fn tool(&self, way: &Way<'a>) -> Option<&'a Tool> {
-        if self.ask.tool_id.is_some() {
-            return self.graph.tool.as_deref();
+    /// The one tool that it is about, where it is about one: the tool named (which may not be
+    /// there), or else the one that gives the authority.
+    #[expect(clippy::option_option, reason = "no one tool, and one that is not there, differ")]
+    pub(super) fn one_tool(&self, way: &Way<'a>) -> Option<Option<&'a Tool>> {
+        if let Some(id) = &self.ask.tool_id {
+            return Some(self.tools.iter().find(|tool| tool.id == *id).map(|tool| &**tool));
         }
         match &way.uses?.used {
-            Used::Tool(tool) => Some(tool),
+            Used::Tool(tool) => Some(Some(tool)),
             _ => None,
         }
+    }
+
+    /// The tools whose terms bind: that one, or all live ones that perform the action.
+    pub(super) fn binding(&self, way: &Way<'a>) -> Vec<&'a Tool> {
+        if let Some(one) = self.one_tool(way) {
+            return one.into_iter().collect();
+        }
+        let all = self.tools.iter().map(|tool| &**tool);
+        all.filter(|tool| tool.live && any_matches(&tool.actions, &self.ask.action)).collect()
     }
 
     pub(super) fn purpose_refused(&self) -> bool {

@@ -1,9 +1,11 @@
 //! The naive evaluator's reading of the gate.
 
+use agent_authority::decision::request::{ActionDeclaration, ActionRiskClassification};
+
 use super::*;
 
 /// What is declared, as numbers that rise with the risk.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Declared {
     pub(super) any: bool,
     pub(super) effect: Option<usize>,
@@ -42,57 +44,120 @@ pub(super) fn mode_number(word: &str) -> usize {
     }
 }
 
+/// The members of one declaration.
+fn numbers(
+    declaration: Option<ActionDeclaration>,
+    classification: Option<ActionRiskClassification>,
+) -> Declared {
+    let declaration = declaration.unwrap_or_default();
+    let classification = classification.unwrap_or_default();
+    let words = ["reversible", "compensatable", "irreversible"];
+    let place = |word: &str| words.iter().position(|own| *own == word).unwrap();
+    let mut numbers = Declared {
+        any: false,
+        effect: declaration.effect_class.map(|v| effect_number(v.word())),
+        reversibility: declaration.reversibility.map(|v| place(v.word())),
+        rollback: declaration.rollback_available,
+        tier: classification.risk_tier.map(|v| tier_number(v.word())),
+        mode: classification.required_oversight_mode.map(OversightMode::word),
+    };
+    numbers.any = numbers.effect.is_some()
+        || numbers.reversibility.is_some()
+        || numbers.rollback.is_some()
+        || numbers.tier.is_some()
+        || numbers.mode.is_some();
+    numbers
+}
+
+/// The worse of both, member by member.
+fn worse(one: &Declared, other: &Declared) -> Declared {
+    let rollback = match (one.rollback, other.rollback) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        _ => None,
+    };
+    let rank = |mode: Option<&str>| {
+        let words = ["auto", "none", "delegated", "single_approver", "two_person"];
+        mode.map(|mode| words.iter().position(|word| *word == mode).unwrap_or(5))
+    };
+    Declared {
+        any: one.any || other.any,
+        effect: one.effect.max(other.effect),
+        reversibility: one.reversibility.max(other.reversibility),
+        rollback,
+        tier: one.tier.max(other.tier),
+        mode: if rank(other.mode) > rank(one.mode) { other.mode } else { one.mode },
+    }
+}
+
+/// What is left out counts as the worst, once anything is declared.
+fn completed(declared: &Declared) -> Declared {
+    if !declared.any {
+        return declared.clone();
+    }
+    Declared {
+        any: true,
+        effect: declared.effect.or(Some(1)),
+        reversibility: declared.reversibility.or(Some(2)),
+        rollback: declared.rollback.or(Some(false)),
+        tier: declared.tier.or(Some(1)),
+        mode: declared.mode,
+    }
+}
+
 impl<'a> World<'a> {
-    pub(super) fn declared(&self, way: &Way<'a>) -> Declared {
-        let tool = self.tool(way);
-        let mut all = Declared::default();
-        let declarations = [self.ask.action_declaration, tool.and_then(|t| t.action_declaration)];
-        for declaration in declarations.into_iter().flatten() {
-            let effect = declaration.effect_class.map(|v| effect_number(v.word()));
-            let words = ["reversible", "compensatable", "irreversible"];
-            let reversibility = declaration.reversibility;
-            let reversibility =
-                reversibility.map(|v| words.iter().position(|w| *w == v.word()).unwrap());
-            all.effect = all.effect.max(effect);
-            all.reversibility = all.reversibility.max(reversibility);
-            if let Some(rollback) = declaration.rollback_available {
-                all.rollback = Some(rollback && all.rollback != Some(false));
-            }
-        }
-        let classified =
-            [self.ask.action_risk_classification, tool.and_then(|t| t.action_risk_classification)];
-        for classification in classified.into_iter().flatten() {
-            let tier = classification.risk_tier.map(|v| tier_number(v.word()));
-            all.tier = all.tier.max(tier);
-            if let Some(mode) = classification.required_oversight_mode.map(OversightMode::word) {
-                let above = all.mode.is_none_or(|known| mode_number(mode) > mode_number(known));
-                all.mode = if above { Some(mode) } else { all.mode };
-            }
-        }
+    fn asked(&self) -> Declared {
+        numbers(self.ask.action_declaration, self.ask.action_risk_classification)
+    }
+
+    /// What the records say, for each tool that it could be done with; at least one item.
+    fn records(&self, way: &Way<'a>) -> Vec<Declared> {
         let mut models: Vec<&Model> = self.graph.model.iter().map(|model| &**model).collect();
         if let Some(Used::Model(model)) = way.uses.map(|uses| &uses.used) {
             models.push(model);
         }
-        for tier in models.iter().filter_map(|model| model.risk_tier) {
-            all.tier = all.tier.max(Some(tier_number(tier.word())));
+        let mut by_models = Declared::default();
+        for risk_tier in models.iter().map(|model| model.risk_tier) {
+            let classification = ActionRiskClassification { risk_tier, ..<_>::default() };
+            by_models = worse(&by_models, &numbers(None, Some(classification)));
         }
-        all.any = all.effect.is_some()
-            || all.reversibility.is_some()
-            || all.rollback.is_some()
-            || all.tier.is_some()
-            || all.mode.is_some();
-        all
+        let tools = self.binding(way);
+        if tools.is_empty() {
+            return vec![by_models];
+        }
+        let own = |tool: &&Tool| {
+            let own = numbers(tool.action_declaration, tool.action_risk_classification);
+            worse(&own, &by_models)
+        };
+        tools.iter().map(own).collect()
+    }
+
+    /// What is declared with each tool that it could be done with.
+    pub(super) fn each(&self, way: &Way<'a>) -> Vec<Declared> {
+        let asked = self.asked();
+        self.records(way).iter().map(|own| worse(own, &asked)).collect()
+    }
+
+    /// What policies see: the worst of all.
+    pub(super) fn declared(&self, way: &Way<'a>) -> Declared {
+        self.each(way).iter().fold(Declared::default(), |all, own| worse(&all, own))
     }
 
     pub(super) fn least_oversight(&self, way: &Way<'a>) -> usize {
-        let declared = self.declared(way);
+        let asked = self.asked();
+        let mut all = Declared::default();
+        for records in self.records(way) {
+            // Where records declare something, the caller adds to it and fills no gap of theirs.
+            let counted =
+                if records.any { worse(&completed(&records), &asked) } else { completed(&asked) };
+            all = worse(&all, &counted);
+        }
         let mut least = 0;
-        if declared.any {
-            let tier = declared.tier.unwrap_or(1);
-            let effect = declared.effect.unwrap_or(1);
-            let column = match (declared.rollback, declared.reversibility) {
-                (Some(true), _) | (_, Some(0)) => 0,
-                (_, Some(1)) => 1,
+        if all.any {
+            let (tier, effect) = (all.tier.unwrap(), all.effect.unwrap());
+            let column = match (all.rollback, all.reversibility.unwrap()) {
+                (Some(true), _) | (_, 0) => 0,
+                (_, 1) => 1,
                 _ => 2,
             };
             let money = effect >= 2;
@@ -105,7 +170,7 @@ impl<'a> World<'a> {
                 (_, 1) => 1 + usize::from(money),
                 _ => 2 + usize::from(effect == 4),
             };
-            least = least.max(declared.mode.map_or(0, mode_number));
+            least = least.max(all.mode.map_or(0, mode_number));
             let undoing = |json: Value| match json.as_str() {
                 Some("undone") => 0,
                 Some("compensated") => 1,

@@ -49,7 +49,7 @@ impl<'a> World<'a> {
             _ => 0,
         });
         let least = self.least_oversight(way);
-        let undeclared = !self.declared(way).any;
+        let undeclared = self.each(way).iter().any(|declared| !declared.any);
         if least == 4 {
             denials.push("risk_prohibited".to_owned());
         } else if undeclared && self.graph.tenant.as_ref().unwrap().require_declaration {
@@ -188,17 +188,25 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn target(&self, target: &str, way: &Way<'a>) -> bool {
-        let declared = self.declared(way);
+        let each = self.each(way);
         let Some((class, value)) = target.split_once(':') else { return true };
         let same = |own: Option<&str>| own.is_none_or(|own| own == value);
         match class {
             "action" => matches(&value.parse().unwrap(), &self.ask.action),
-            "effect_class" => declared.effect.is_none_or(|own| own == effect_number(value)),
-            "risk_tier" => declared.tier.is_none_or(|own| own == tier_number(value)),
+            "effect_class" => {
+                each.iter().any(|d| d.effect.is_none_or(|own| own == effect_number(value)))
+            }
+            "risk_tier" => each.iter().any(|d| d.tier.is_none_or(|own| own == tier_number(value))),
             "principal_class" => same(self.graph.subject.as_ref().map(|s| s.class.word())),
             "resource_kind" => same(self.graph.resource.as_ref().map(|r| r.kind.as_str())),
             "purpose" => same(self.ask.purpose.as_deref()),
-            "jurisdiction" => same(self.text("jurisdiction")),
+            // `DEU` is the code of no place: it may be any.
+            "jurisdiction" if value == "DEU" => true,
+            "jurisdiction" => self.text("jurisdiction").is_none_or(|own| {
+                own == value
+                    || own.starts_with(&format!("{value}-"))
+                    || value.starts_with(&format!("{own}-"))
+            }),
             _ => unreachable!(),
         }
     }
@@ -230,7 +238,7 @@ impl<'a> World<'a> {
                 Some(_) => return None,
             },
             8 => declared.tier == Some(2),
-            9 => self.text("jurisdiction")? == "RU",
+            9 => self.text("jurisdiction")?.starts_with("RU"),
             10 => way.links.is_empty(),
             11 => declared.rollback == Some(false) && declared.effect == Some(2),
             12 => true,
@@ -238,6 +246,9 @@ impl<'a> World<'a> {
                 let scoped = action.starts_with("report.") || action == "email.send";
                 scoped && self.ask.resource_id.as_deref() == Some("res-1")
             }
+            14 if action == "email.send" => return None,
+            14 => false,
+            15 => self.text("jurisdiction") == Some("DE-BY"),
             _ => unreachable!(),
         })
     }
@@ -292,6 +303,8 @@ pub(super) fn says(number: usize) -> Said {
         11 => Said { id: "f-11", code: "risk_prohibited", ..plain },
         12 => Said { id: "g-12", effect: "permit", obligations: &["log.full"], ..plain },
         13 => Said { id: "l-13", ..plain },
+        14 => Said { id: "j-14", ..plain },
+        15 => Said { id: "i-15", ..plain },
         _ => unreachable!(),
     }
 }

@@ -94,12 +94,12 @@ impl<'a> Dice<'a> {
                 let window_seconds = dice.of(&[3600, 86400]);
                 MaxTotalAmount { amount: amount(dice), window_seconds }
             }),
-            jurisdictions: self.texts(6, &["DE", "FR"]),
+            jurisdictions: self.texts(6, &["DE", "FR", "DE-BY"]),
             hours: self.bound(8, |dice| {
                 let index = dice.below(hours.len());
                 serde_json::from_value(hours[index].clone()).unwrap()
             }),
-            resource_ids: self.texts(10, &["res-1", "res-2"]),
+            resource_ids: self.texts(10, &["res-1", "res-2", "proj-1"]),
             workspace_ids: self.texts(10, &["ws-1", "ws-2"]),
             purposes: if purposes { self.texts(5, &["payroll", "refunds"]) } else { Vec::new() },
             max_risk_tier: self

@@ -17,6 +17,7 @@ pub(super) fn things(
             name: "thing".to_owned(),
             sensitivity: None,
             live: !dice.rarely(20),
+            workspace_id: dice.maybe(10, |dice| dice.of(&["ws-1", "ws-2"]).to_owned()),
         }));
     }
     if let Some(id) = &draft.workspace_id
@@ -69,7 +70,7 @@ pub(super) fn things(
             principal_classes: dice
                 .maybe(6, |dice| vec![dice.of(&[PrincipalClass::Agent, PrincipalClass::Human])])
                 .unwrap_or_default(),
-            jurisdictions: dice.texts(6, &["DE", "FR"]),
+            jurisdictions: dice.texts(6, &["DE", "FR", "DE-BY"]),
             window: dice.window(at),
         }));
     }

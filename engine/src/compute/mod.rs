@@ -1,0 +1,243 @@
+//! Threads for work that computes for long: simulations, dry runs, validation, explanations, replays.
+//!
+//! Such work is asked for by callers and costs what they make it cost. It runs on a few threads of
+//! its own at a lower priority, so that decisions do not wait for it; tenants take turns; what waits
+//! is bounded, for a tenant and in all; and whoever works looks at its [`Turn`] now and then, so that
+//! nothing goes on for a caller who has left.
+
+mod queue;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::oneshot;
+
+use crate::error::{ErrorCode, Refusal};
+use queue::{Job, Next, Queue};
+
+/// Enough for what `decision/stack.rs` asks for, so that it asks for no more.
+const STACK: usize = 32 * 1024 * 1024;
+/// A tenth of what a thread at the usual priority gets where both want the processor.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+/// After so long whoever has more to do lets others go first.
+const SLICE: Duration = Duration::from_millis(200);
+
+/// How much runs, and how much may wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub threads: usize,
+    /// Of one tenant, at a time.
+    pub running: usize,
+    /// Of one tenant.
+    pub waiting: usize,
+    /// Of all tenants.
+    pub waiting_in_all: usize,
+    /// From the asking to the answer.
+    pub longest: Duration,
+}
+
+impl Default for Limits {
+    /// Half of the processors, and at least two threads, of which one tenant never has all.
+    fn default() -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let threads = (processors / 2).max(2);
+        Self {
+            threads,
+            running: threads - 1,
+            waiting: 16,
+            waiting_in_all: 128,
+            longest: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why there is no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("too much of this kind is waiting already, of this tenant or in all")]
+    Full,
+    #[error("it takes longer than an answer may; ask for less at a time")]
+    TooLong,
+    #[error("the work failed")]
+    Failed,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Full => {
+                Self::new(ErrorCode::RateLimited, error.to_string()).with("retry_after", "1")
+            }
+            Error::TooLong => Self::new(ErrorCode::Unavailable, error.to_string()),
+            Error::Failed => Self::plain(ErrorCode::Internal),
+        }
+    }
+}
+
+/// What whoever works may look at.
+pub struct Turn {
+    wanted: Wanted,
+    begun: Instant,
+}
+
+impl Turn {
+    /// Whether anybody still waits for the result. Where not, stop.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.holds()
+    }
+
+    /// Whether the time has come to let others go first: return what is left, and ask again.
+    pub fn is_over(&self) -> bool {
+        self.begun.elapsed() >= SLICE
+    }
+}
+
+/// Falls with the future that waits for the result, and at its deadline.
+#[derive(Clone)]
+struct Wanted {
+    left: Arc<AtomicBool>,
+    until: Instant,
+}
+
+impl Wanted {
+    fn holds(&self) -> bool {
+        !self.left.load(Ordering::Relaxed) && Instant::now() < self.until
+    }
+}
+
+/// Marks the work as unwanted when the one who waits is gone.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The threads. Cheap to clone; they end with the last handle.
+#[derive(Clone)]
+pub struct ComputePool(Arc<Handle>);
+
+struct Handle {
+    shared: Arc<Shared>,
+    limits: Limits,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.queue.lock().close();
+        self.shared.changed.notify_all();
+    }
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+impl ComputePool {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(limits: Limits) -> std::io::Result<Self> {
+        let queue = Mutex::new(Queue::new(limits));
+        let shared = Arc::new(Shared { queue, changed: Condvar::new() });
+        for number in 0..limits.threads {
+            let shared = Arc::clone(&shared);
+            let thread = thread::Builder::new().name(format!("compute-{number}")).stack_size(STACK);
+            thread.spawn(move || work(&shared))?;
+        }
+        Ok(Self(Arc::new(Handle { shared, limits })))
+    }
+
+    /// Has `job` done for the tenant, in its turn, and answers what it returns.
+    ///
+    /// # Errors
+    /// When too much waits, when it takes too long, and when the job panics.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        tenant_id: &str,
+        job: impl FnOnce(&Turn) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        self.run_within(tenant_id, self.0.limits.longest, job).await
+    }
+
+    /// The same with another deadline.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn run_within<T: Send + 'static>(
+        &self,
+        tenant_id: &str,
+        longest: Duration,
+        job: impl FnOnce(&Turn) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let (to, result) = oneshot::channel();
+        let waiting = Waiting(Arc::default());
+        let until = Instant::now() + longest;
+        let wanted = Wanted { left: Arc::clone(&waiting.0), until };
+        let own = wanted.clone();
+        let work = Box::new(move || {
+            // Who has left meanwhile costs nothing.
+            if own.holds() {
+                let _ = to.send(job(&Turn { wanted: own, begun: Instant::now() }));
+            }
+        });
+        if !self.0.shared.queue.lock().add(tenant_id, Job { wanted, work }) {
+            metrics::counter!("authority_compute_refused_total").increment(1);
+            return Err(Error::Full);
+        }
+        self.0.shared.changed.notify_one();
+        match tokio::time::timeout(longest, result).await {
+            // What is answered later was cut short: the job saw that nobody waited.
+            Ok(Ok(result)) if Instant::now() < until => Ok(result),
+            // The job ended without a result: it panicked, or came to its turn too late.
+            Ok(Err(_)) if Instant::now() < until => Err(Error::Failed),
+            _ => Err(Error::TooLong),
+        }
+    }
+}
+
+fn work(shared: &Shared) {
+    give_way();
+    loop {
+        let mut queue = shared.queue.lock();
+        let (tenant_id, job) = loop {
+            match queue.next() {
+                Next::Job(tenant_id, job) => break (tenant_id, job),
+                Next::Nothing => shared.changed.wait(&mut queue),
+                Next::Closed => return,
+            }
+        };
+        drop(queue);
+        if catch_unwind(AssertUnwindSafe(job.work)).is_err() {
+            tracing::error!(tenant_id = &*tenant_id, "a computation panicked");
+        }
+        shared.queue.lock().done(&tenant_id);
+        // The tenant's next may be for a thread that found nothing it might take.
+        shared.changed.notify_all();
+    }
+}
+
+/// Lowers this thread's priority, so that decisions come first.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) =
+        rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS)
+    {
+        tracing::warn!(%error, "cannot lower the priority of a thread");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! What waits for a thread: each tenant's in order, and tenants in turn.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use super::{Limits, Wanted};
+
+pub(super) struct Job {
+    pub(super) wanted: Wanted,
+    pub(super) work: Box<dyn FnOnce() + Send>,
+}
+
+#[derive(Default)]
+struct Tenant {
+    jobs: VecDeque<Job>,
+    running: usize,
+}
+
+pub(super) struct Queue {
+    limits: Limits,
+    /// Those that have something waiting, the next first.
+    turns: VecDeque<Arc<str>>,
+    tenants: HashMap<Arc<str>, Tenant>,
+    waiting: usize,
+    closed: bool,
+}
+
+/// What a thread finds.
+pub(super) enum Next {
+    Job(Arc<str>, Job),
+    Nothing,
+    Closed,
+}
+
+impl Queue {
+    pub(super) fn new(limits: Limits) -> Self {
+        let (turns, tenants) = (VecDeque::new(), HashMap::new());
+        Self { limits, turns, tenants, waiting: 0, closed: false }
+    }
+
+    /// False where too much waits.
+    pub(super) fn add(&mut self, tenant_id: &str, job: Job) -> bool {
+        let own = |queue: &Self| queue.tenants.get(tenant_id).map_or(0, |own| own.jobs.len());
+        let full = |queue: &Self| {
+            queue.waiting >= queue.limits.waiting_in_all || own(queue) >= queue.limits.waiting
+        };
+        if full(self) {
+            self.forget_unwanted();
+        }
+        if self.closed || full(self) {
+            return false;
+        }
+        let id = self.tenants.get_key_value(tenant_id).map(|(id, _)| Arc::clone(id));
+        let id = id.unwrap_or_else(|| tenant_id.into());
+        let own = self.tenants.entry(Arc::clone(&id)).or_default();
+        if own.jobs.is_empty() {
+            self.turns.push_back(id);
+        }
+        own.jobs.push_back(job);
+        self.waiting += 1;
+        true
+    }
+
+    /// The next job of the first tenant in turn that does not have all its threads.
+    pub(super) fn next(&mut self) -> Next {
+        if self.closed {
+            return Next::Closed;
+        }
+        let most = self.limits.running;
+        let free = |id: &Arc<str>| self.tenants.get(id).is_some_and(|own| own.running < most);
+        let Some(id) = self.turns.iter().position(free).and_then(|at| self.turns.remove(at)) else {
+            return Next::Nothing;
+        };
+        let Some(own) = self.tenants.get_mut(&id) else { return Next::Nothing };
+        let Some(job) = own.jobs.pop_front() else { return Next::Nothing };
+        own.running += 1;
+        self.waiting -= 1;
+        if !own.jobs.is_empty() {
+            self.turns.push_back(Arc::clone(&id));
+        }
+        Next::Job(id, job)
+    }
+
+    pub(super) fn done(&mut self, tenant_id: &Arc<str>) {
+        if let Some(own) = self.tenants.get_mut(tenant_id) {
+            own.running -= 1;
+            if own.running == 0 && own.jobs.is_empty() {
+                self.tenants.remove(tenant_id);
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.turns.clear();
+        self.tenants.values_mut().for_each(|own| own.jobs.clear());
+    }
+
+    /// Drops what nobody waits for any more: it must not keep others out.
+    fn forget_unwanted(&mut self) {
+        self.tenants.values_mut().for_each(|own| own.jobs.retain(|job| job.wanted.holds()));
+        let tenants = &self.tenants;
+        self.turns.retain(|id| tenants.get(id).is_some_and(|own| !own.jobs.is_empty()));
+        self.tenants.retain(|_, own| own.running > 0 || !own.jobs.is_empty());
+        self.waiting = self.tenants.values().map(|own| own.jobs.len()).sum();
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether a chain of delegations is in force, and what in it is not.
+
+use std::{fmt, sync::Arc};
+
+use chrono::{DateTime, Utc};
+
+use super::{facts::Delegation, levels::DelegationState, reason::Reason};
+
+/// The longest chain of delegations.
+pub const LONGEST_CHAIN: usize = 16;
+
+/// The first thing that keeps a chain from being in force.
+#[derive(Clone, Copy, Debug)]
+pub struct Broken<'a> {
+    pub reason: Reason,
+    /// The link that it is about.
+    pub link: &'a Delegation,
+    /// The delegator or delegate who is not active, where that is it.
+    pub principal: Option<&'a str>,
+    at: DateTime<Utc>,
+}
+
+/// Every link stands within its window, in state active, between active principals; and the chain
+/// reaches a root. No links: nothing is broken.
+///
+/// # Errors
+/// What is broken first, in this order, from the delegation itself upwards.
+pub fn in_force(
+    links: &[Arc<Delegation>],
+    is_active: impl Fn(&str) -> bool,
+    at: DateTime<Utc>,
+) -> Result<(), Broken<'_>> {
+    let broken = |link, reason| Err(Broken { reason, link, principal: None, at });
+    for link in links {
+        if !link.window.begun(at) {
+            return broken(link, Reason::DelegationNotYetValid);
+        }
+        if link.window.over(at) {
+            return broken(link, Reason::DelegationExpired);
+        }
+        match link.state {
+            DelegationState::Active => {}
+            DelegationState::Suspended => return broken(link, Reason::DelegationSuspended),
+            DelegationState::Revoked => return broken(link, Reason::DelegationRevoked),
+        }
+    }
+    for link in links {
+        let both = [link.delegator_id.as_str(), link.delegate_id.as_str()];
+        if let Some(principal) = both.into_iter().find(|id| !is_active(id)) {
+            let reason = Reason::DelegatorInactive;
+            return Err(Broken { reason, link, principal: Some(principal), at });
+        }
+    }
+    match links.last() {
+        Some(last) if !reaches_a_root(links) => broken(last, Reason::DelegationUnknown),
+        _ => Ok(()),
+    }
+}
+
+/// A chain with a gap, or longer than can be made, proves no authority.
+fn reaches_a_root(links: &[Arc<Delegation>]) -> bool {
+    let joined = links.windows(2).all(|pair| match pair {
+        [child, parent] => {
+            child.parent_id.as_ref() == Some(&parent.id) && child.delegator_id == parent.delegate_id
+        }
+        _ => false,
+    });
+    let rooted = links.last().is_none_or(|root| root.parent_id.is_none());
+    joined && rooted && links.len() <= LONGEST_CHAIN
+}
+
+/// For people: which link, and what of it.
+impl fmt::Display for Broken<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Delegation { id, window, state, .. } = self.link;
+        match (self.reason, self.principal, window.problem(self.at)) {
+            (_, Some(principal), _) => write!(to, "{principal} of {id} is not active"),
+            (Reason::DelegationUnknown, ..) => write!(to, "the chain of {id} reaches no root"),
+            (Reason::DelegationNotYetValid | Reason::DelegationExpired, _, Some(problem)) => {
+                write!(to, "{id} {problem}")
+            }
+            _ => write!(to, "{id} is {state}"),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What evaluating a statement may cost, bounded before it is evaluated.
+//!
+//! Almost everything that Cedar does takes time by the length of a policy's text, which is bounded.
+//! Three things also take time by what the request holds: `like` compares each character of a text
+//! with as many of its pattern as stand between two `*`; two members that are compared are walked
+//! whole; and a set that is made of members compares them with one another.
+
+use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Pattern, PatternElem};
+use serde_json::{Map, Value};
+
+/// The longest run of characters after a `*` in a pattern, up to the next.
+pub(super) const LONGEST_RUN: u64 = 512;
+/// The sum over a record's patterns.
+pub(super) const MOST_MATCHING: u64 = 4096;
+/// The steps that evaluating a decision's policies may take: some 20 ms. What might take more is
+/// not evaluated, and denies.
+const MOST_STEPS: u64 = 16_000_000;
+/// Names and other texts of records are no longer than this.
+const RECORDS_TEXT: u64 = 1024;
+/// Steps for one value that is compared.
+const VALUE: u64 = 8;
+/// Bytes of text that are compared in the time of one value.
+const BYTES: u64 = 64;
+
+/// Of one statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// Steps for each character of the longest text.
+    pub(super) matching: u64,
+    /// The longest run of all its patterns.
+    pub(super) run: u64,
+    /// How often all values of the request may be walked.
+    walking: u64,
+    /// The longest text that the statement itself holds.
+    literal: u64,
+}
+
+impl Cost {
+    pub(super) fn of(condition: &Expr) -> Self {
+        let mut cost = Self::default();
+        for expression in condition.subexpressions() {
+            match expression.expr_kind() {
+                ExprKind::Like { pattern, .. } => {
+                    let run = run(pattern);
+                    cost.matching += 1 + run;
+                    cost.run = cost.run.max(run);
+                }
+                ExprKind::BinaryApp { op, arg1, arg2 } if compares(*op) => {
+                    let walks = !is_constant(arg1) && !is_constant(arg2);
+                    cost.walking += u64::from(walks);
+                }
+                ExprKind::Set(items) => {
+                    let made = items.iter().filter(|item| !is_constant(item)).count();
+                    let each = u64::from(made.max(1).ilog2()) + 1;
+                    cost.walking += made as u64 * each;
+                }
+                // Constructors read a text once.
+                ExprKind::ExtensionFunctionApp { args, .. } => {
+                    cost.matching += args.iter().filter(|arg| !is_constant(arg)).count() as u64;
+                }
+                ExprKind::Lit(Literal::String(text)) => {
+                    cost.literal = cost.literal.max(text.len() as u64);
+                }
+                _ => {}
+            }
+        }
+        cost
+    }
+}
+
+/// The most characters between two `*`, or after the last: those that a match may begin with anew
+/// at each character of the text.
+fn run(pattern: &Pattern) -> u64 {
+    let wildcard = |element: &PatternElem| matches!(element, PatternElem::Wildcard);
+    let after_first = pattern.get_elems().split(wildcard).skip(1);
+    after_first.map(<[PatternElem]>::len).max().unwrap_or_default() as u64
+}
+
+fn compares(op: BinaryOp) -> bool {
+    use BinaryOp::{Contains, ContainsAll, ContainsAny, Eq, In};
+    matches!(op, Eq | In | Contains | ContainsAll | ContainsAny)
+}
+
+/// A literal, or a set of such: as long as the policy's text, whatever the request holds.
+fn is_constant(expression: &Expr) -> bool {
+    match expression.expr_kind() {
+        ExprKind::Lit(_) | ExprKind::Var(_) => true,
+        ExprKind::Set(items) => items.iter().all(is_constant),
+        ExprKind::ExtensionFunctionApp { args, .. } => args.iter().all(is_constant),
+        _ => false,
+    }
+}
+
+/// Whether evaluating these might take more than a decision may. The request is looked at only
+/// where one of them costs by what it holds.
+pub(super) fn is_too_much(
+    costs: impl Iterator<Item = Cost> + Clone,
+    context: &Map<String, Value>,
+) -> bool {
+    if costs.clone().all(|cost| cost.matching == 0 && cost.walking == 0) {
+        return false;
+    }
+    let mut sizes = Sizes { longest: RECORDS_TEXT, values: 1 };
+    context.iter().for_each(|(name, value)| sizes.member(name, value));
+    let steps = |cost: Cost| {
+        let matching = cost.matching.saturating_mul(sizes.longest.max(cost.literal));
+        matching.saturating_add(cost.walking.saturating_mul(VALUE).saturating_mul(sizes.values))
+    };
+    costs.map(steps).fold(0, u64::saturating_add) > MOST_STEPS
+}
+
+struct Sizes {
+    /// The longest text, in bytes.
+    longest: u64,
+    /// All values, long texts counted for more than one.
+    values: u64,
+}
+
+impl Sizes {
+    fn member(&mut self, name: &str, value: &Value) {
+        self.values += 1 + name.len() as u64 / BYTES;
+        self.value(value);
+    }
+
+    fn value(&mut self, value: &Value) {
+        self.values += 1;
+        match value {
+            Value::String(text) => {
+                let length = text.len() as u64;
+                self.longest = self.longest.max(length);
+                self.values += length / BYTES;
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.value(item)),
+            Value::Object(members) => members.iter().for_each(|(name, one)| self.member(name, one)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cedar_policy::Policy;
+    use cedar_policy_core::ast;
+    use serde_json::json;
+
+    use super::*;
+
+    fn cost(condition: &str) -> Cost {
+        let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
+        let policy = Policy::parse(None, text).unwrap();
+        Cost::of(&AsRef::<ast::Policy>::as_ref(&policy).condition())
+    }
+
+    #[test]
+    fn a_pattern_costs_what_may_be_begun_anew() {
+        for (pattern, run) in
+            [("abc", 0), ("abc*", 0), ("*abc", 3), ("a*bc*d", 2), ("*", 0), ("*\\**", 1)]
+        {
+            let found = cost(&format!("context.purpose like \"{pattern}\""));
+            assert_eq!((found.matching, found.run), (1 + run, run), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn comparing_with_a_constant_costs_by_the_text_alone() {
+        for condition in [
+            "context.purpose == \"x\" && [\"a\", \"b\"].contains(context.currency)",
+            "context.input.tags.containsAny([\"a\", \"b\"])",
+            "context.amount.greaterThan(decimal(\"1.0\"))",
+            "principal in [Svc::Team::\"a\", Svc::Team::\"b\"]",
+        ] {
+            let found = cost(condition);
+            assert_eq!((found.walking, found.run), (0, 0), "{condition}");
+        }
+        assert_eq!(cost("context.input.a == context.input.b").walking, 1);
+        assert_eq!(cost("context.input.a.containsAll(context.input.b)").walking, 1);
+        assert_eq!(cost("[context.input.a, context.input.b] == context.input.c").walking, 1 + 4);
+    }
+
+    #[test]
+    fn what_might_take_long_is_too_much() {
+        let with = |length: usize| {
+            json!({"a": "a".repeat(length), "b": vec![1; length]}).as_object().cloned().unwrap()
+        };
+        let long = cost(&format!("context.input.a like \"*{}b\"", "a".repeat(500)));
+        assert!(!is_too_much([long].into_iter(), &with(20_000)));
+        assert!(is_too_much([long].into_iter(), &with(40_000)));
+        let short = cost("context.input.a like \"*@example.org\"");
+        assert!(!is_too_much([short; 4].into_iter(), &with(250_000)));
+        let same = cost("context.input.b == context.input.a");
+        assert!(!is_too_much([same; 50].into_iter(), &with(20_000)));
+        assert!(is_too_much([same; 500].into_iter(), &with(20_000)));
+        assert!(!is_too_much([cost("context.input.b == 1"); 500].into_iter(), &with(200_000)));
+    }
+}

@@ -1,0 +1,184 @@
+//! The terms that every tool performing an action sets, joined: the strictest of each.
+//!
+//! A request that names no tool could be carried out with any of them, so it is bound by all of
+//! them. Joining is associative, commutative and idempotent: the graph joins once for each action
+//! pattern, and a decision joins the few patterns that cover its action.
+
+use std::{collections::BTreeMap, fmt::Display};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    levels::{AccessLevel, EffectClass, OversightMode, Reversibility, RiskTier},
+    records::Tool,
+    terms::own_access_level,
+};
+
+/// One member of the tools' declarations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Term<T> {
+    /// Every value that some tool gives, each once, the strictest last.
+    pub values: Vec<T>,
+    /// The first by id of the tools that give the strictest.
+    pub tool_id: Option<String>,
+    /// The first by id of the tools that declare another member and not this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted_by: Option<String>,
+}
+
+impl<T> Default for Term<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), tool_id: None, omitted_by: None }
+    }
+}
+
+impl<T: Copy + PartialEq> Term<T> {
+    pub fn strictest(&self) -> Option<T> {
+        self.values.last().copied()
+    }
+
+    /// Whether a tool that declares another member leaves this one out.
+    pub fn is_omitted(&self) -> bool {
+        self.omitted_by.is_some()
+    }
+
+    /// Takes in the values of some tools, the strictest of them given by `tool_id`.
+    fn take<K: Ord>(&mut self, values: &[T], tool_id: Option<&str>, strictness: fn(T) -> K) {
+        let before = self.strictest();
+        for value in values {
+            let place = self.values.partition_point(|own| strictness(*own) < strictness(*value));
+            if self.values.get(place) != Some(value) {
+                self.values.insert(place, *value);
+            }
+        }
+        if self.strictest() != before {
+            self.tool_id = tool_id.map(str::to_owned);
+        } else if values.last() == before.as_ref() {
+            first(&mut self.tool_id, tool_id);
+        }
+    }
+
+    /// Who says what of it, for people: the strictest value, and a tool that leaves it out.
+    fn said(&self, name: &str) -> Vec<(&str, String)>
+    where
+        T: Display,
+    {
+        let strictest = self.tool_id.as_deref().zip(self.strictest());
+        let strictest = strictest.map(|(tool_id, value)| (tool_id, format!("{name} {value}")));
+        let omitted = self.omitted_by.as_deref();
+        let omitted = omitted.map(|id| (id, format!("{name} left out, which counts as the worst")));
+        strictest.into_iter().chain(omitted).collect()
+    }
+
+    fn join<K: Ord>(&mut self, other: &Self, strictness: fn(T) -> K) {
+        self.take(&other.values, other.tool_id.as_deref(), strictness);
+        first(&mut self.omitted_by, other.omitted_by.as_deref());
+    }
+}
+
+/// Keeps the first by id.
+fn first(kept: &mut Option<String>, other: Option<&str>) {
+    if let Some(other) = other
+        && kept.as_deref().is_none_or(|kept| other < kept)
+    {
+        *kept = Some(other.to_owned());
+    }
+}
+
+/// The joined terms of all tools that perform an action; there is at least one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinedTerms {
+    pub effect_class: Term<EffectClass>,
+    pub reversibility: Term<Reversibility>,
+    /// Not available is the stricter.
+    pub rollback_available: Term<bool>,
+    pub risk_tier: Term<RiskTier>,
+    pub required_oversight_mode: Term<OversightMode>,
+    /// The access that each tool needs on its own; every tool gives one.
+    pub access_level: Term<AccessLevel>,
+    /// What any of them requires of a request, with the first by id of those that do.
+    pub requires: BTreeMap<String, String>,
+    /// The first by id of the tools that declare nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undeclared_by: Option<String>,
+}
+
+impl JoinedTerms {
+    /// The terms of one tool.
+    pub fn of(tool: &Tool) -> Self {
+        let declaration = tool.action_declaration.unwrap_or_default();
+        let classification = tool.action_risk_classification.unwrap_or_default();
+        let declared = tool.is_declared();
+        let id = tool.id.as_str();
+        Self {
+            effect_class: term(declaration.effect_class, id, declared),
+            reversibility: term(declaration.reversibility, id, declared),
+            rollback_available: term(declaration.rollback_available, id, declared),
+            risk_tier: term(classification.risk_tier, id, declared),
+            // None asked for is none asked for: it counts as nothing worse.
+            required_oversight_mode: term(classification.required_oversight_mode, id, false),
+            access_level: term(Some(own_access_level(tool)), id, declared),
+            requires: tool.requires.iter().map(|m| (m.clone(), tool.id.clone())).collect(),
+            undeclared_by: (!declared).then(|| tool.id.clone()),
+        }
+    }
+
+    /// Takes in the terms of other tools, or of the same again.
+    pub fn join(&mut self, other: &Self) {
+        self.effect_class.join(&other.effect_class, |own| own);
+        self.reversibility.join(&other.reversibility, |own| own);
+        self.rollback_available.join(&other.rollback_available, |available| !available);
+        self.risk_tier.join(&other.risk_tier, |own| own);
+        self.required_oversight_mode.join(&other.required_oversight_mode, |own| own);
+        self.access_level.join(&other.access_level, |own| own);
+        for (member, tool_id) in &other.requires {
+            let kept = self.requires.entry(member.clone()).or_insert_with(|| tool_id.clone());
+            if *tool_id < *kept {
+                kept.clone_from(tool_id);
+            }
+        }
+        first(&mut self.undeclared_by, other.undeclared_by.as_deref());
+    }
+
+    /// The joined terms of some tools; none where there is no tool.
+    pub fn all<'t>(tools: impl IntoIterator<Item = &'t Tool>) -> Option<Self> {
+        tools.into_iter().map(Self::of).reduce(|mut joined, own| {
+            joined.join(&own);
+            joined
+        })
+    }
+
+    /// The tools that set a term, each with what it sets, for people; in order of id.
+    pub fn set_by(&self) -> BTreeMap<&str, Vec<String>> {
+        let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let members = [
+            self.effect_class.said("effect_class"),
+            self.reversibility.said("reversibility"),
+            self.rollback_available.said("rollback_available"),
+            self.risk_tier.said("risk_tier"),
+            self.required_oversight_mode.said("required_oversight_mode"),
+            self.access_level.said("access_level"),
+        ];
+        for (tool_id, text) in members.into_iter().flatten() {
+            by.entry(tool_id).or_default().push(text);
+        }
+        for (name, tool_id) in &self.requires {
+            by.entry(tool_id).or_default().push(format!("requires `{name}`"));
+        }
+        by
+    }
+
+    /// The ids of the tools that set a term.
+    pub fn tool_ids(&self) -> impl Iterator<Item = &str> {
+        self.set_by().into_keys()
+    }
+}
+
+fn term<T>(value: Option<T>, tool_id: &str, declared: bool) -> Term<T> {
+    let omitted = declared && value.is_none();
+    Term {
+        tool_id: value.is_some().then(|| tool_id.to_owned()),
+        values: value.into_iter().collect(),
+        omitted_by: omitted.then(|| tool_id.to_owned()),
+    }
+}

@@ -1,0 +1,116 @@
+//! Comparing `context.jurisdiction` with a text that has a hyphen: what a policy must not do.
+//!
+//! Policies see the country as `jurisdiction` and a subdivision as `subdivision`, so that such a
+//! comparison can never be true: a forbid for `DE-BY` would forbid nothing. Found in the policy's
+//! JSON form (Cedar's documented policy format).
+
+use serde_json::Value;
+
+/// What compares two values, in the JSON form.
+const COMPARISONS: [&str; 6] = ["==", "!=", "contains", "containsAll", "containsAny", "like"];
+
+/// What is wrong with a policy, in its JSON form, that compares `context.jurisdiction` so.
+pub fn fault(policy: &Value) -> Option<String> {
+    match policy {
+        Value::Object(members) => members.iter().find_map(|(operator, operands)| {
+            let compares = COMPARISONS.contains(&operator.as_str());
+            let own = if compares { compared(operands) } else { None };
+            own.or_else(|| fault(operands))
+        }),
+        Value::Array(items) => items.iter().find_map(fault),
+        _ => None,
+    }
+}
+
+/// The fault of one comparison: one side reads the jurisdiction, the other holds such a text.
+fn compared(operands: &Value) -> Option<String> {
+    let side = |name| operands.get(name).unwrap_or(&Value::Null);
+    let (left, right) = (side("left"), side("right"));
+    // The right side of `like` is a pattern.
+    let right = if right.is_null() { side("pattern") } else { right };
+    let text = if reads_jurisdiction(left) {
+        hyphenated(right)?
+    } else if reads_jurisdiction(right) {
+        hyphenated(left)?
+    } else {
+        return None;
+    };
+    Some(format!(
+        "`context.jurisdiction` is a country and never `{text}`; compare `context.subdivision`, \
+         which is there where the request names one"
+    ))
+}
+
+/// Whether it is `context.jurisdiction`, or holds it: a set, a branch of an `if`.
+fn reads_jurisdiction(json: &Value) -> bool {
+    let is_read = |members: &Value| {
+        members.get("attr").and_then(Value::as_str) == Some("jurisdiction")
+            && members.get("left").and_then(|left| left.get("Var")?.as_str()) == Some("context")
+    };
+    match json {
+        Value::Object(members) => {
+            members.get(".").is_some_and(is_read) || members.values().any(reads_jurisdiction)
+        }
+        Value::Array(items) => items.iter().any(reads_jurisdiction),
+        _ => false,
+    }
+}
+
+/// A literal text with a hyphen in it.
+fn hyphenated(json: &Value) -> Option<&str> {
+    match json {
+        Value::Object(members) => {
+            let literal = members.get("Value").or_else(|| members.get("Literal"));
+            let text = literal.and_then(Value::as_str).filter(|text| text.contains('-'));
+            text.or_else(|| members.values().find_map(hyphenated))
+        }
+        Value::Array(items) => items.iter().find_map(hyphenated),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cedar_policy::Policy;
+
+    use super::*;
+
+    fn is_faulty(condition: &str) -> bool {
+        let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
+        fault(&Policy::parse(None, text).unwrap().to_json().unwrap()).is_some()
+    }
+
+    #[test]
+    fn every_way_to_compare_it_with_a_hyphen_is_found() {
+        for condition in [
+            "context.jurisdiction == \"DE-BY\"",
+            "\"DE-BY\" == context.jurisdiction",
+            "context has jurisdiction && context.jurisdiction != \"DE-BY\"",
+            "context[\"jurisdiction\"] == \"DE-BY\"",
+            "[\"FR\", \"DE-BY\"].contains(context.jurisdiction)",
+            "[context.jurisdiction].containsAny([\"DE-BY\"])",
+            "[\"DE-BY\"].containsAll([context.jurisdiction])",
+            "[context.jurisdiction] == [\"DE-BY\"]",
+            "context.jurisdiction like \"DE-*\"",
+            "!(context.purpose == \"x\" || context.jurisdiction == \"DE\\u{2d}BY\")",
+            "(if context has jurisdiction then context.jurisdiction else \"\") == \"DE-BY\"",
+        ] {
+            assert!(is_faulty(condition), "{condition}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_true_is_no_fault() {
+        for condition in [
+            "context.jurisdiction == \"DE\"",
+            "[\"FR\", \"DE\"].contains(context.jurisdiction)",
+            "context.jurisdiction like \"D*\"",
+            "context has subdivision && context.subdivision == \"DE-BY\"",
+            "context.jurisdiction == \"DE\" && context.purpose == \"invoice-settlement\"",
+            "context.input.jurisdiction == \"DE-BY\"",
+            "principal.jurisdiction == \"DE-BY\"",
+        ] {
+            assert!(!is_faulty(condition), "{condition}");
+        }
+    }
+}

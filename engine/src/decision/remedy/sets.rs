@@ -1,0 +1,138 @@
+//! Two or three changes that help together, where none does alone.
+//!
+//! Each change that might belong to such a set is made, the question judged, and one change more
+//! looked for. The likely ones come first: those after which the question gets further down the
+//! table, then those of the kind that the refusal is about. Only the [`KEPT`] most likely are
+//! followed.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use super::{Change, Kind, MOST_FOR_SETS, MOST_TRIES, Remedy, STEPS, Search, State, Step};
+use crate::decision::reason::Reason;
+
+/// How many beginnings of a set are followed, of each size.
+const KEPT: usize = 24;
+/// The largest set that is looked for.
+const LARGEST: usize = 3;
+
+pub(super) fn smallest(search: &Search<'_>, asked: &State) -> Option<Remedy> {
+    let mut beginnings = Vec::new();
+    for size in 1..LARGEST {
+        search.left.set(MOST_FOR_SETS);
+        let from: &[State] = if size == 1 { std::slice::from_ref(asked) } else { &beginnings };
+        beginnings = longer(search, from);
+        if let Some(found) = beginnings.iter().find_map(|state| search.one_more(state)) {
+            return Some(without_idle(search, asked, found));
+        }
+    }
+    None
+}
+
+/// The set without what it can do without: a step may propose more once another change was made.
+fn without_idle(search: &Search<'_>, asked: &State, found: Remedy) -> Remedy {
+    search.left.set(MOST_FOR_SETS);
+    search.step.set(MOST_FOR_SETS);
+    let fewer = (0..found.changes.len()).find_map(|place| {
+        let mut changes = found.changes.clone();
+        changes.remove(place);
+        let mut changes = changes.into_iter();
+        let first = search.after(asked, &changes.next()?)?;
+        let last = changes.try_fold(first, |state, change| search.after(&state, &change))?;
+        last.helps().then(|| last.remedy())
+    });
+    match fewer {
+        Some(fewer) => without_idle(search, asked, fewer),
+        None => found,
+    }
+}
+
+/// Each beginning with one change more, the most likely first.
+fn longer(search: &Search<'_>, beginnings: &[State]) -> Vec<State> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for state in beginnings {
+        for change in proposed(search, state) {
+            let is_new = !state.changes.iter().any(|made| is_undone(made, &change));
+            let relevant = is_relevant(state.reason, change.kind);
+            let mut names: Vec<String> = state.changes.iter().map(name).collect();
+            names.push(name(&change));
+            names.sort_unstable();
+            if !is_new || !seen.insert(names) {
+                continue;
+            }
+            // Half of the tries are for the last change of each set.
+            if search.left.get() <= MOST_FOR_SETS / 2 {
+                break;
+            }
+            search.step.set(1);
+            if let Some(next) = search.after(state, &change) {
+                let row = next.row(search.at);
+                found.push(((Reverse(row), Reverse(relevant)), next));
+            }
+        }
+    }
+    found.sort_by_key(|(likely, _)| *likely);
+    found.into_iter().take(KEPT).map(|(_, state)| state).collect()
+}
+
+/// What might belong to a set. The largest amount depends on all the rest, and comes last.
+fn proposed(search: &Search<'_>, state: &State) -> Vec<Change> {
+    let each = STEPS.iter().filter_map(|step| match step {
+        Step::Propose(propose) => Some(propose(search, state)),
+        Step::LargestAmount => None,
+    });
+    each.flat_map(|changes| changes.into_iter().take(MOST_TRIES as usize)).collect()
+}
+
+/// Whether a change would only put something else in the place of one that was made.
+fn is_undone(made: &Change, change: &Change) -> bool {
+    let same = made.kind == change.kind && made.member == change.member;
+    same && (change.kind.is_said() || made.id == change.id)
+}
+
+fn name(change: &Change) -> String {
+    let text = |part: &Option<String>| part.clone().unwrap_or_default();
+    let (member, value, id) = (text(&change.member), text(&change.value), text(&change.id));
+    format!("{}\n{member}\n{value}\n{id}", change.kind)
+}
+
+/// Whether changes of this kind are about what was refused so.
+fn is_relevant(reason: Reason, kind: Kind) -> bool {
+    match kind {
+        Kind::Purpose => matches!(
+            reason,
+            Reason::PurposeUnknown
+                | Reason::PurposeNotAdmitted
+                | Reason::PurposeOutOfScope
+                | Reason::PurposeRequired
+        ),
+        Kind::Jurisdiction => {
+            matches!(reason, Reason::JurisdictionUnsupported | Reason::PurposeNotAdmitted)
+        }
+        Kind::Delegation => {
+            matches!(reason, Reason::DelegationUnknown | Reason::DelegationMismatch)
+        }
+        Kind::Grant => matches!(
+            reason,
+            Reason::PermissionMissing
+                | Reason::WorkspaceAccessMissing
+                | Reason::ResourceAccessMissing
+                | Reason::ProjectAccessMissing
+        ),
+        Kind::Link => matches!(
+            reason,
+            Reason::DelegationExpired
+                | Reason::DelegationNotYetValid
+                | Reason::DelegationRevoked
+                | Reason::DelegationSuspended
+        ),
+        Kind::Principal => matches!(reason, Reason::SubjectSuspended | Reason::DelegatorInactive),
+        Kind::Amount | Kind::Context => {
+            matches!(reason, Reason::ConstraintExceeded | Reason::ContextIncomplete)
+        }
+        Kind::Declaration => reason == Reason::RiskExceedsDelegation,
+        Kind::Stop => reason == Reason::ActorStopped,
+        Kind::Quarantine => reason == Reason::CapabilityQuarantined,
+        Kind::Denial => reason == Reason::CapabilityDenied,
+    }
+}

@@ -1,0 +1,218 @@
+//! The terms that bind a request, by the tool that carries it out: the one named, the one through
+//! which the authority is given, or every tool that performs the action.
+
+use super::{
+    gate::Effective,
+    joined_terms::JoinedTerms,
+    levels::{AccessLevel, EffectClass, Reversibility, RiskTier},
+    records::Tool,
+    request::{ActionRiskClassification, Draft},
+};
+
+/// Whose terms bind.
+#[derive(Clone, Copy)]
+pub(super) enum Terms<'a> {
+    /// No tool performs the action, or the one named does not resolve.
+    Nobody,
+    /// One tool: the permit is for it alone.
+    Of(&'a Tool),
+    /// No tool is named, and these are the strictest of all that perform the action.
+    Joined(&'a JoinedTerms),
+}
+
+/// What one tool on its own needs: its access level, else what its declared effect needs.
+pub(super) fn own_access_level(tool: &Tool) -> AccessLevel {
+    let declared = tool.action_declaration.and_then(|declaration| declaration.effect_class);
+    tool.access_level.unwrap_or_else(|| access_for(declared))
+}
+
+/// What an effect needs; undeclared: execute.
+fn access_for(effect_class: Option<EffectClass>) -> AccessLevel {
+    match effect_class {
+        Some(EffectClass::Informational) => AccessLevel::Read,
+        Some(EffectClass::DigitalStateChange) => AccessLevel::Write,
+        _ => AccessLevel::Execute,
+    }
+}
+
+impl<'a> Terms<'a> {
+    /// The one tool that the permit is for.
+    pub(super) fn tool(self) -> Option<&'a Tool> {
+        match self {
+            Self::Of(tool) => Some(tool),
+            Self::Joined(_) | Self::Nobody => None,
+        }
+    }
+
+    /// The access needed. Only a tool's record gives less than execute; what the caller declares
+    /// can raise it and never lower it.
+    pub(super) fn access_needed(self, request: &Draft) -> AccessLevel {
+        let by_tools = match self {
+            Self::Nobody => AccessLevel::Execute,
+            Self::Of(tool) => own_access_level(tool),
+            Self::Joined(terms) => terms.access_level.strictest().unwrap_or(AccessLevel::Owner),
+        };
+        let declared = request.action_declaration.and_then(|own| own.effect_class);
+        declared.map_or(by_tools, |class| by_tools.max(access_for(Some(class))))
+    }
+
+    /// Whether the request has all that is required of it.
+    pub(super) fn are_met_by(self, request: &Draft) -> bool {
+        let present = |member: &str| is_present(request, member);
+        match self {
+            Self::Nobody => true,
+            Self::Of(tool) => tool.requires.iter().all(|member| present(member)),
+            Self::Joined(terms) => terms.requires.keys().all(|member| present(member)),
+        }
+    }
+
+    /// What the tools declare, and what they leave out.
+    fn record(self) -> Record {
+        match self {
+            Self::Nobody => {
+                let (said, left_out) = (Effective::default(), Effective::default());
+                Record { said, left_out, silent: true }
+            }
+            Self::Of(tool) => {
+                let mut said = Effective::default();
+                said.take(tool.action_declaration, tool.action_risk_classification);
+                let silent = !said.is_declared();
+                let left_out = if silent { Effective::default() } else { gaps(said) };
+                Record { said, left_out, silent }
+            }
+            Self::Joined(terms) => {
+                let said = Effective {
+                    effect_class: terms.effect_class.strictest(),
+                    reversibility: terms.reversibility.strictest(),
+                    rollback_available: terms.rollback_available.strictest(),
+                    risk_tier: terms.risk_tier.strictest(),
+                    required: terms.required_oversight_mode.strictest(),
+                };
+                let all = gaps(Effective::default());
+                let left_out = Effective {
+                    effect_class: all.effect_class.filter(|_| terms.effect_class.is_omitted()),
+                    reversibility: all.reversibility.filter(|_| terms.reversibility.is_omitted()),
+                    rollback_available: all
+                        .rollback_available
+                        .filter(|_| terms.rollback_available.is_omitted()),
+                    risk_tier: all.risk_tier.filter(|_| terms.risk_tier.is_omitted()),
+                    required: None,
+                };
+                Record { said, left_out, silent: terms.undeclared_by.is_some() }
+            }
+        }
+    }
+}
+
+/// Whether the request has the member that a tool requires.
+pub(super) fn is_present(request: &Draft, member: &str) -> bool {
+    match member {
+        "resource_id" => request.resource_id.is_some(),
+        "workspace_id" => request.workspace_id.is_some(),
+        other => request.context.contains_key(other),
+    }
+}
+
+/// What tool records say.
+struct Record {
+    /// The strictest that any of them says.
+    said: Effective,
+    /// What a tool leaves out that declares another member, as what it counts as: the worst.
+    left_out: Effective,
+    /// There is no tool, or one that declares nothing.
+    silent: bool,
+}
+
+/// The members that are not declared, each as what it counts as: the worst.
+fn gaps(declared: Effective) -> Effective {
+    let class = declared.effect_class.is_none();
+    Effective {
+        effect_class: class.then_some(EffectClass::DigitalStateChange),
+        reversibility: declared.reversibility.is_none().then_some(Reversibility::Irreversible),
+        rollback_available: declared.rollback_available.is_none().then_some(false),
+        risk_tier: declared.risk_tier.is_none().then_some(RiskTier::Limited),
+        required: None,
+    }
+}
+
+/// What request, tools and model declare together.
+#[derive(Clone, Copy)]
+pub(super) struct Declared {
+    /// Each member the riskiest that any of them says: what policies see.
+    pub(super) said: Effective,
+    /// The same where what a record leaves out counts as the worst: what the gate judges. A
+    /// request only adds to it, so that nothing that a caller declares lowers what records ask.
+    pub(super) counted: Effective,
+    /// The risk tier, where it is known of whichever tool is used.
+    pub(super) known_tier: Option<RiskTier>,
+    /// Whether anything is declared, whichever tool is used.
+    pub(super) is_declared: bool,
+}
+
+impl Declared {
+    pub(super) fn of(request: &Draft, model: Option<RiskTier>, terms: Terms<'_>) -> Self {
+        let mut own = Effective::default();
+        own.take(request.action_declaration, request.action_risk_classification);
+        let Record { said: by_tools, left_out, silent } = terms.record();
+        let classified = ActionRiskClassification { risk_tier: model, ..<_>::default() };
+        let mut said = own;
+        said.take(None, Some(classified));
+        let is_tiered = said.risk_tier.is_some();
+        said.join(by_tools);
+        let mut counted = said;
+        // The model's tier stands in for one that a tool leaves out: both are records.
+        counted.join(Effective {
+            risk_tier: left_out.risk_tier.filter(|_| model.is_none()),
+            ..left_out
+        });
+        if silent && model.is_some() {
+            counted.join(gaps(Effective { risk_tier: model, ..Effective::default() }));
+        } else if silent && own.is_declared() {
+            counted.join(gaps(own));
+        }
+        let unknown = !is_tiered && (left_out.risk_tier.is_some() || silent);
+        let known_tier = said.risk_tier.filter(|_| !unknown);
+        let is_declared = own.is_declared() || model.is_some() || !silent;
+        Self { said, counted, known_tier, is_declared }
+    }
+}
+
+/// The values that a declared member may have, whichever of the tools is used; none: it may be
+/// missing, which counts as any.
+pub(super) struct Possible {
+    pub(super) effect_classes: Vec<EffectClass>,
+    pub(super) risk_tiers: Vec<RiskTier>,
+}
+
+impl Possible {
+    pub(super) fn of(request: &Draft, model: Option<RiskTier>, terms: Terms<'_>) -> Self {
+        let class = request.action_declaration.and_then(|own| own.effect_class);
+        let tier = request.action_risk_classification.and_then(|own| own.risk_tier).max(model);
+        let Terms::Joined(joined) = terms else {
+            let tool = terms.tool();
+            let declared = tool.and_then(|tool| tool.action_declaration);
+            let classified = tool.and_then(|tool| tool.action_risk_classification);
+            let class = class.max(declared.and_then(|own| own.effect_class));
+            let tier = tier.max(classified.and_then(|own| own.risk_tier));
+            let (effect_classes, risk_tiers) =
+                (class.into_iter().collect(), tier.into_iter().collect());
+            return Self { effect_classes, risk_tiers };
+        };
+        let silent = joined.undeclared_by.is_some();
+        let (classes, tiers) = (&joined.effect_class, &joined.risk_tier);
+        Self {
+            effect_classes: raised(&classes.values, class, silent || classes.is_omitted()),
+            risk_tiers: raised(&tiers.values, tier, silent || tiers.is_omitted()),
+        }
+    }
+}
+
+/// Each value raised to what request and model say at least.
+fn raised<T: Copy + Ord>(values: &[T], least: Option<T>, is_omitted: bool) -> Vec<T> {
+    if is_omitted && least.is_none() {
+        return Vec::new();
+    }
+    let omitted = least.filter(|_| is_omitted);
+    let each = values.iter().map(|value| least.map_or(*value, |least| least.max(*value)));
+    each.chain(omitted).collect()
+}

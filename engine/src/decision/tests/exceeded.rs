@@ -1,0 +1,156 @@
+//! A refusal under `explain` names the bound with both values.
+
+use super::*;
+use crate::decision::{
+    bounds::{MaxTotalAmount, MaxUses},
+    levels::RiskTier,
+    request::ActionRiskClassification,
+    trace::Outcome,
+};
+
+/// What the trace says of all that refuses, after the world was spoilt so.
+fn details(spoil: impl FnOnce(&mut World)) -> Vec<String> {
+    let mut world = World::sound();
+    spoil(&mut world);
+    world.draft.explain = true;
+    let verdict = world.decide();
+    assert_eq!(verdict.decision, Decision::Deny);
+    let steps = verdict.trace.unwrap().into_iter().flat_map(|stage| stage.steps);
+    steps.filter(|step| step.outcome == Outcome::Refuse).map(|step| step.detail).collect()
+}
+
+fn detail(spoil: impl FnOnce(&mut World)) -> String {
+    let mut found = details(spoil);
+    found.dedup();
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.remove(0)
+}
+
+fn amount(text: &str) -> super::super::Amount {
+    text.parse().unwrap()
+}
+
+fn say(world: &mut World, member: &str, value: serde_json::Value) {
+    world.draft.context.insert(member.to_owned(), value);
+}
+
+#[test]
+fn an_amount() {
+    let bound = |w: &mut World| {
+        w.link(0).bounds.max_amount = Some(amount("5000"));
+        w.link(0).bounds.currency = Some("EUR".to_owned());
+    };
+    let asked = |value: serde_json::Value| {
+        detail(|w| {
+            bound(w);
+            say(w, "amount", value);
+        })
+    };
+    assert_eq!(asked(json!(7000)), "max_amount 5000.00 EUR of del-1; asked 7000.00");
+    assert_eq!(asked(json!(7000.5)), "max_amount 5000.00 EUR of del-1; asked 7000.50");
+    assert_eq!(asked(json!(5000.0001)), "max_amount 5000.00 EUR of del-1; asked 5000.0001");
+    let none = detail(|w| {
+        bound(w);
+        w.draft.context.remove("amount");
+    });
+    assert_eq!(none, "max_amount 5000.00 EUR of del-1; asked none");
+    // Every bound that is passed, of every link.
+    let both = detail(|w| {
+        bound(w);
+        say(w, "amount", json!(7000));
+        say(w, "currency", json!("USD"));
+        w.link(1).bounds.max_amount = Some(amount("6000"));
+    });
+    let wanted = "max_amount 5000.00 EUR of del-1; asked 7000.00. \
+                  currency EUR of del-1; asked USD. max_amount 6000.00 of del-0; asked 7000.00";
+    assert_eq!(both, wanted);
+}
+
+#[test]
+fn a_counter() {
+    let uses = |w: &mut World| {
+        w.link(1).bounds.max_uses = Some(MaxUses { count: 20, window_seconds: 3600 });
+        w.spent = Some(20);
+    };
+    assert_eq!(detail(uses), "max_uses 20 in 3600 s of del-0; asked 1 after 20");
+    let total = |w: &mut World| {
+        let max = MaxTotalAmount { amount: amount("450.5"), window_seconds: 86_400 };
+        w.link(0).bounds.max_total_amount = Some(max);
+        w.link(0).bounds.currency = Some("EUR".to_owned());
+        w.spent = Some(4_000_000);
+    };
+    let wanted = "max_total_amount 450.50 EUR in 86400 s of del-1; asked 100.00 after 400.00";
+    assert_eq!(detail(total), wanted);
+    let unknown = |w: &mut World| {
+        uses(w);
+        w.spent = None;
+    };
+    let wanted = "max_uses 20 in 3600 s of del-0; asked 1 after an unknown sum";
+    assert_eq!(detail(unknown), wanted);
+}
+
+#[test]
+fn places_and_things_and_hours() {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let currency = |w: &mut World| w.link(0).bounds.currency = Some("USD".to_owned());
+    assert_eq!(detail(currency), "currency USD of del-1; asked EUR");
+    let workspaces = |w: &mut World| w.link(0).bounds.workspace_ids = texts(&["ws-2", "ws-3"]);
+    assert_eq!(detail(workspaces), "workspace_ids ws-2, ws-3 of del-1; asked ws-1");
+    let resources = detail(|w| {
+        w.link(0).bounds.resource_ids = (0..10).map(|place| format!("r{place}")).collect();
+    });
+    let named = "resource_ids r0, r1, r2, r3, r4, r5, r6, r7 and 2 more of del-1; asked res-1";
+    assert!(resources.starts_with(named), "{resources}");
+    let jurisdictions = |w: &mut World| {
+        w.link(1).bounds.jurisdictions = texts(&["GB", "FR"]);
+        let purpose = Arc::make_mut(w.gathered.purpose.as_mut().unwrap());
+        purpose.jurisdictions = texts(&["FR"]);
+    };
+    let wanted = "jurisdictions GB, FR of del-0; asked DE. jurisdictions FR of purpose-1; asked DE";
+    assert_eq!(details(jurisdictions)[0], wanted);
+    let nowhere = detail(|w| {
+        w.link(1).bounds.jurisdictions = texts(&["GB"]);
+        w.draft.context.remove("jurisdiction");
+    });
+    assert_eq!(nowhere, "jurisdictions GB of del-0; asked none");
+    // It is half past ten on a Monday.
+    let hours = detail(|w| {
+        let hours =
+            json!({"utc_offset": "+02:00", "days": ["mon"], "from": "08:00", "to": "12:30"});
+        w.link(0).bounds.hours = serde_json::from_value(hours).unwrap();
+    });
+    let wanted = "hours mon 08:00 to 12:30 +02:00 of del-1; asked at 2026-01-05T10:30:00Z";
+    assert_eq!(hours, wanted);
+}
+
+#[test]
+fn risk_and_purpose() {
+    let ceiling = |w: &mut World| w.link(1).bounds.max_risk_tier = Some(RiskTier::Limited);
+    assert_eq!(detail(ceiling), "max_risk_tier limited of del-0; asked none");
+    let high = |w: &mut World| {
+        ceiling(w);
+        let risk_tier = Some(RiskTier::High);
+        let classified = ActionRiskClassification { risk_tier, ..<_>::default() };
+        w.draft.action_risk_classification = Some(classified);
+    };
+    assert_eq!(detail(high), "max_risk_tier limited of del-0; asked high");
+    let purposes = |w: &mut World| {
+        w.link(1).bounds.purposes = vec!["refunds".to_owned(), "travel".to_owned()];
+    };
+    let told = detail(purposes);
+    assert_eq!(told, "purposes refunds, travel of del-0; asked payroll");
+}
+
+#[test]
+fn a_link_that_is_not_in_force() {
+    let (early, late) = (moment("2026-01-01T00:00:00Z"), moment("2027-01-01T00:00:00Z"));
+    let told = |spoil: fn(&mut World, DateTime<Utc>), at| detail(|w| spoil(w, at));
+    let expired = told(|w, at| w.link(1).window.until = Some(at), early);
+    assert_eq!(expired, "del-0 expired at 2026-01-01T00:00:00Z");
+    let begins = told(|w, at| w.link(1).window.from = Some(at), late);
+    assert_eq!(begins, "del-0 begins at 2027-01-01T00:00:00Z");
+    let suspended = detail(|w| w.link(0).state = DelegationState::Suspended);
+    assert_eq!(suspended, "del-1 is suspended");
+    let left = detail(|w| Arc::make_mut(&mut w.gathered.principals[0]).active = false);
+    assert_eq!(left, format!("{HUMAN} of del-0 is not active"));
+}

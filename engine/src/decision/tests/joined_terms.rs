@@ -1,0 +1,235 @@
+//! A tool that is not named binds all the same.
+
+use super::*;
+use crate::decision::{
+    JoinedTerms,
+    bounds::Bounds,
+    levels::{EffectClass, OversightMode, Reversibility, RiskTier},
+    request::{ActionDeclaration, ActionRiskClassification},
+    trace::Step,
+};
+
+/// A tool that says all there is to say, and asks for nothing.
+fn tame(id: &str) -> Tool {
+    Tool {
+        access_level: Some(AccessLevel::Read),
+        action_declaration: Some(ActionDeclaration {
+            effect_class: Some(EffectClass::Informational),
+            reversibility: Some(Reversibility::Reversible),
+            rollback_available: Some(true),
+        }),
+        action_risk_classification: Some(tier(RiskTier::Minimal)),
+        ..tool(id)
+    }
+}
+
+fn tier(risk_tier: RiskTier) -> ActionRiskClassification {
+    ActionRiskClassification { risk_tier: Some(risk_tier), required_oversight_mode: None }
+}
+
+fn held(mode: OversightMode) -> ActionRiskClassification {
+    let (risk_tier, required_oversight_mode) = (Some(RiskTier::Minimal), Some(mode));
+    ActionRiskClassification { risk_tier, required_oversight_mode }
+}
+
+/// The sound world, in which these tools perform the action and none is named.
+fn unnamed(tools: &[Tool]) -> World {
+    let mut world = World::sound();
+    world.draft.tool_id = None;
+    world.gathered.tool = None;
+    world.gathered.joined_terms = JoinedTerms::all(tools).map(Arc::new);
+    world
+}
+
+fn found(tools: &[Tool]) -> Reason {
+    unnamed(tools).decide().reason_code
+}
+
+#[test]
+fn the_strictest_of_each_term_binds() {
+    let base = tame("tool-1");
+    assert_eq!(found(&[]), Reason::PermissionGranted);
+    assert_eq!(found(std::slice::from_ref(&base)), Reason::PermissionGranted);
+    let beside = |other: Tool| {
+        let (one, two) = (found(&[base.clone(), other.clone()]), found(&[other, base.clone()]));
+        assert_eq!(one, two, "in any order");
+        one
+    };
+    let other = tame("tool-2");
+    let prohibited =
+        Tool { action_risk_classification: Some(tier(RiskTier::Prohibited)), ..other.clone() };
+    assert_eq!(beside(prohibited), Reason::RiskProhibited);
+    let two =
+        Tool { action_risk_classification: Some(held(OversightMode::TwoPerson)), ..other.clone() };
+    assert_eq!(beside(two), Reason::OversightRequired);
+    let requires = Tool { requires: vec!["iban".to_owned()], ..other.clone() };
+    assert_eq!(beside(requires), Reason::ContextIncomplete);
+    let admin = Tool { access_level: Some(AccessLevel::Admin), ..other.clone() };
+    assert_eq!(beside(admin), Reason::ResourceAccessMissing);
+    let undeclared = Tool { action_declaration: None, access_level: None, ..other };
+    assert_eq!(beside(undeclared), Reason::PermissionGranted, "minimal and no money: none");
+}
+
+#[test]
+fn what_one_tool_leaves_out_no_other_tool_says_for_it() {
+    // On its own: irreversible, limited, so one approver.
+    let partial = Tool {
+        action_declaration: Some(ActionDeclaration {
+            effect_class: Some(EffectClass::Financial),
+            ..<_>::default()
+        }),
+        ..tool("tool-2")
+    };
+    assert_eq!(found(std::slice::from_ref(&partial)), Reason::OversightRequired);
+    assert_eq!(found(&[tame("tool-1"), partial]), Reason::OversightRequired);
+    let mut world = unnamed(&[tame("tool-1"), tool("tool-2")]);
+    let risk = |world: &mut World| {
+        let bounds = Bounds { max_risk_tier: Some(RiskTier::Limited), ..Bounds::default() };
+        world.link(0).bounds = bounds;
+    };
+    risk(&mut world);
+    assert_eq!(world.decide().reason_code, Reason::RiskExceedsDelegation, "one has no tier");
+    world.draft.action_risk_classification = Some(tier(RiskTier::Limited));
+    world.draft.action_declaration =
+        Some(ActionDeclaration { rollback_available: Some(true), ..<_>::default() });
+    assert_eq!(world.decide().reason_code, Reason::PermissionGranted);
+    let mut world = unnamed(&[tame("tool-1"), tool("tool-2")]);
+    Arc::make_mut(world.gathered.tenant.as_mut().unwrap()).require_declaration = true;
+    assert_eq!(world.decide().reason_code, Reason::DeclarationRequired, "one declares nothing");
+}
+
+/// What a record leaves out counts as the worst, whatever the caller says.
+#[test]
+fn a_caller_fills_no_gap_of_a_record() {
+    let kind = ActionDeclaration {
+        effect_class: Some(EffectClass::Informational),
+        reversibility: Some(Reversibility::Reversible),
+        rollback_available: Some(true),
+    };
+    let partial =
+        Tool { action_risk_classification: Some(tier(RiskTier::Limited)), ..tool("tool-1") };
+    let decided = |mut world: World| {
+        world.draft.action_declaration = Some(kind);
+        world.draft.action_risk_classification = Some(tier(RiskTier::Minimal));
+        world.decide().reason_code
+    };
+    assert_eq!(decided(unnamed(std::slice::from_ref(&partial))), Reason::OversightRequired);
+    let mut named = World::sound();
+    named.gathered.tool = Some(partial.into());
+    assert_eq!(decided(named), Reason::OversightRequired);
+    let mut by_model = unnamed(&[]);
+    by_model.gathered.model = Some(Arc::new(Model {
+        id: "model-1".to_owned(),
+        live: true,
+        risk_tier: Some(RiskTier::Limited),
+        actions: Vec::new(),
+    }));
+    assert_eq!(decided(by_model), Reason::OversightRequired);
+    assert_eq!(decided(unnamed(&[tool("tool-1")])), Reason::PermissionGranted, "no record says");
+}
+
+#[test]
+fn a_uses_row_on_a_tool_narrows_to_it() {
+    let wild =
+        Tool { action_risk_classification: Some(tier(RiskTier::Prohibited)), ..tool("tool-2") };
+    let mut world = unnamed(&[tame("tool-1"), wild]);
+    world.draft.delegation_id = None;
+    world.draft.resource_id = None;
+    world.gathered.delegations.clear();
+    world.uses("uses-1", Used::Tool(tame("tool-1").into()));
+    let verdict = world.decide();
+    assert_eq!(verdict.reason_code, Reason::PermissionGranted);
+    assert_eq!(verdict.tool_id.as_deref(), Some("tool-1"));
+    // On the action itself it narrows to none.
+    world.gathered.uses.clear();
+    world.uses("uses-1", Used::Action(Pattern::All));
+    assert_eq!(world.decide().reason_code, Reason::RiskProhibited);
+}
+
+#[test]
+fn a_verdict_names_the_tool_that_it_is_for() {
+    assert_eq!(World::sound().decide().tool_id.as_deref(), Some("tool-1"));
+    assert_eq!(unnamed(&[tame("tool-1")]).decide().tool_id, None);
+    let mut held = World::sound();
+    held.draft.action_risk_classification = Some(tier(RiskTier::High));
+    assert_eq!(held.decide().tool_id.as_deref(), Some("tool-1"));
+    held.draft.action_risk_classification = Some(tier(RiskTier::Prohibited));
+    assert_eq!(held.decide().tool_id, None, "a denial is for none");
+}
+
+#[test]
+fn a_target_matches_whichever_tool_is_used() {
+    let text = "forbid(principal, action, resource);";
+    let denied = |target: &str, tools: &[Tool], asked: Option<EffectClass>| {
+        let reference = super::super::PolicyReference {
+            id: "pol-1".to_owned(),
+            version: 1,
+            sha256: String::new(),
+            applies_to: vec![target.parse().unwrap()],
+            effective: Window::default(),
+        };
+        let mut world = unnamed(tools);
+        let policy = super::super::CompiledPolicy::compile(reference, text).unwrap();
+        world.gathered.policies = vec![policy.into()];
+        let full = |effect_class| ActionDeclaration {
+            effect_class: Some(effect_class),
+            reversibility: Some(Reversibility::Reversible),
+            rollback_available: Some(true),
+        };
+        world.draft.action_declaration = asked.map(full);
+        world.decide().reason_code == Reason::PolicyDenied
+    };
+    let safety = |id| {
+        let mut tool = tame(id);
+        tool.action_declaration.as_mut().unwrap().effect_class = Some(EffectClass::SafetyCritical);
+        tool
+    };
+    let both = [tame("tool-1"), safety("tool-2")];
+    assert!(denied("effect_class:informational", &both, None));
+    assert!(denied("effect_class:safety_critical", &both, None));
+    assert!(!denied("effect_class:financial", &both, None));
+    assert!(denied("effect_class:financial", &both, Some(EffectClass::Financial)));
+    assert!(!denied("effect_class:informational", &both, Some(EffectClass::Financial)));
+    assert!(denied("risk_tier:minimal", &both, None) && !denied("risk_tier:high", &both, None));
+    let silent = [tame("tool-1"), tool("tool-2")];
+    assert!(denied("effect_class:financial", &silent, None), "one does not say");
+}
+
+#[test]
+fn the_trace_names_the_tool_that_sets_each_term() {
+    let risky = Tool {
+        action_risk_classification: Some(held(OversightMode::TwoPerson)),
+        requires: vec!["amount".to_owned()],
+        ..tame("tool-2")
+    };
+    let mut world = unnamed(&[tame("tool-1"), risky]);
+    world.draft.explain = true;
+    let trace = world.decide().trace.unwrap();
+    let step = |id: &str| -> Step {
+        let mut steps = trace[0].steps.iter().filter(|step| step.kind == "tool");
+        steps.find(|step| step.id == id).cloned().unwrap()
+    };
+    let second = step("tool-2").detail;
+    assert!(second.contains("required_oversight_mode two_person"), "{second}");
+    assert!(second.contains("requires `amount`") && second.contains("narrows"), "{second}");
+    assert!(step("tool-1").detail.contains("effect_class informational"));
+}
+
+#[test]
+fn the_refusal_of_a_reader_says_what_gives_less_than_execute() {
+    let mut world = unnamed(&[]);
+    world.draft.explain = true;
+    world.draft.action_declaration = Some(ActionDeclaration {
+        effect_class: Some(EffectClass::Informational),
+        ..<_>::default()
+    });
+    for grant in &mut world.gathered.grants {
+        Arc::make_mut(grant).access_level = AccessLevel::Read;
+    }
+    let verdict = world.decide();
+    assert_eq!(verdict.reason_code, Reason::ResourceAccessMissing);
+    let steps = &verdict.trace.unwrap()[0].steps;
+    let step = steps.iter().find(|step| step.kind == "resource").unwrap();
+    assert!(step.detail.starts_with("execute is needed and read is granted; only a tool's record"));
+    assert!(Reason::ResourceAccessMissing.sentence().contains("only a tool's record"));
+}

@@ -1,0 +1,70 @@
+//! What the trace says of the terms that tools set: which tool set each, and what access is needed.
+
+use super::{
+    authority::Refusal,
+    candidate::Candidate,
+    case::Case,
+    levels::AccessLevel,
+    reason::Reason,
+    terms::{Terms, is_present},
+    trace::{Outcome, Step},
+};
+
+/// A step for each tool whose terms bind a request that names none, and one for the access that a
+/// grant lacks.
+pub(super) fn steps(
+    case: &Case<'_>,
+    candidate: &Candidate<'_>,
+    refusal: Option<Refusal>,
+) -> Vec<Step> {
+    let reason = refusal.map(|refusal| refusal.reason);
+    let mut steps = joined(case, candidate, reason);
+    let (request, access) = (case.request, Reason::ResourceAccessMissing);
+    let missing = [
+        ("resource", &request.resource_id, access),
+        ("project", &request.project_id, Reason::ProjectAccessMissing),
+    ];
+    let missing = missing.into_iter().filter(|(.., own)| reason == Some(*own));
+    steps.extend(missing.filter_map(|(kind, id, own)| {
+        let detail = lacking(case, candidate, id.as_deref()?);
+        Some(refused(kind, id.as_deref()?, own, detail))
+    }));
+    steps
+}
+
+fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) -> Vec<Step> {
+    let Terms::Joined(terms) = candidate.terms else { return Vec::new() };
+    let lacks = |tool_id: &str| {
+        reason == Some(Reason::ContextIncomplete)
+            && terms.requires.iter().any(|(m, own)| own == tool_id && !is_present(case.request, m))
+    };
+    let step = |(tool_id, set): (&str, Vec<String>)| {
+        let detail = format!(
+            "no tool is named, so the strictest terms of all that perform the action bind; this one \
+             sets {}; naming a tool in `tool_id` narrows to its own terms",
+            set.join(", ")
+        );
+        if lacks(tool_id) {
+            return refused("tool", tool_id, Reason::ContextIncomplete, detail);
+        }
+        let (kind, id, outcome) = ("tool".to_owned(), tool_id.to_owned(), Outcome::Pass);
+        Step { kind, id, outcome, reason_code: None, detail }
+    };
+    terms.set_by().into_iter().map(step).collect()
+}
+
+/// The access needed beside the most that the grants give.
+fn lacking(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> String {
+    let needed = candidate.terms.access_needed(case.request);
+    let granted = super::authority::access_granted(case, candidate, thing_id);
+    let granted = granted.map_or("none", AccessLevel::word);
+    format!(
+        "{needed} is needed and {granted} is granted; only a tool's record asks for less than \
+         execute, and what a request declares never does"
+    )
+}
+
+fn refused(kind: &str, id: &str, reason: Reason, detail: String) -> Step {
+    let (kind, id, reason_code) = (kind.to_owned(), id.to_owned(), Some(reason));
+    Step { kind, id, outcome: Outcome::Refuse, reason_code, detail }
+}

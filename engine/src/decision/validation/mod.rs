@@ -1,0 +1,347 @@
+//! Checks a policy's text as strictly as can be: by Cedar's own validator, against what the tenant's
+//! records say of actions and their input.
+//!
+//! Everything that is wrong is found at once, each with its place. What may be meant all the same is
+//! a warning: a member of `context.input` that nothing declares and that the text reads unasked, or
+//! uses in two ways.
+
+mod input_type;
+mod schema;
+mod uses;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    str::FromStr,
+};
+
+use cedar_policy::{PolicySet, Schema, ValidationError, ValidationMode, Validator};
+use cedar_policy_core::ast::{self, Expr, ExprKind, Literal};
+use miette::Diagnostic;
+
+pub use self::input_type::{ContextSchema, InputType, Member, Members, Surroundings, ToolInput};
+use self::{
+    schema::Actions,
+    uses::{Path, Span, Uses},
+};
+use super::{
+    pattern::check_action,
+    policy::{CompiledPolicy, PolicyError, position},
+    policy_text::split,
+    stack,
+    statement::Statement,
+};
+
+/// Findings that are told at most.
+const MOST: usize = 50;
+/// The longest text of one, in characters.
+const LONGEST: usize = 400;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The text is refused.
+    Error,
+    /// It may be meant so.
+    Warning,
+}
+
+/// One thing that is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    pub severity: Severity,
+    /// Whether only what the tenant's records say makes it wrong.
+    pub by_schema: bool,
+    pub problem: String,
+    /// What to write instead, where that is known.
+    pub suggestion: Option<String>,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "line {}, column {}: {}", self.line, self.column, self.problem)?;
+        self.suggestion.as_ref().map_or(Ok(()), |suggestion| write!(to, "; {suggestion}"))
+    }
+}
+
+impl From<PolicyError> for Finding {
+    fn from(error: PolicyError) -> Self {
+        let PolicyError { line, column, problem } = error;
+        let severity = Severity::Error;
+        Self { line, column, severity, by_schema: false, problem, suggestion: None }
+    }
+}
+
+/// Everything that is wrong with the text, in the order of its places.
+pub fn validate(text: &str, surroundings: &Surroundings) -> Vec<Finding> {
+    let spans = match split(text) {
+        Ok(spans) => spans,
+        Err(error) => return vec![error.into()],
+    };
+    let mut found = stack::for_parsing(|| Check::of(text, spans, surroundings));
+    found.sort_by(|one, other| {
+        let order = |one: &Finding| (one.line, one.column, one.severity);
+        order(one).cmp(&order(other)).then_with(|| one.problem.cmp(&other.problem))
+    });
+    found.dedup();
+    found.truncate(MOST);
+    found
+}
+
+/// One text, parsed.
+struct Check<'a> {
+    text: &'a str,
+    spans: Vec<Range<usize>>,
+    statements: Vec<Option<Statement>>,
+    actions: Actions,
+    uses: Uses,
+}
+
+/// Something wrong at a place.
+struct Fault {
+    span: Span,
+    severity: Severity,
+    problem: String,
+    suggestion: Option<String>,
+}
+
+impl<'a> Check<'a> {
+    fn of(text: &'a str, spans: Vec<Range<usize>>, surroundings: &Surroundings) -> Vec<Finding> {
+        let set = match PolicySet::from_str(text) {
+            Ok(set) => set,
+            Err(errors) => return parse_errors(text, &errors),
+        };
+        let mut found = Vec::new();
+        if let Err(error) = CompiledPolicy::count(text, &spans, &set) {
+            return vec![error.into()];
+        }
+        let compiled = spans.iter().enumerate().map(|(ordinal, span)| {
+            let statement = Statement::compile("policy", ordinal, text, span.clone());
+            statement.map_err(|faults| found.extend(faults.into_iter().map(Finding::from))).ok()
+        });
+        let statements: Vec<_> = compiled.collect();
+        found.extend(
+            CompiledPolicy::refusals(text, &spans, statements.iter().flatten()).map(Finding::from),
+        );
+        let conditions = conditions(&set);
+        let actions = schema::actions(&named_actions(&conditions), surroundings);
+        let uses = Uses::of(conditions.iter());
+        let check = Self { text, spans, statements, actions, uses };
+        let faults = check.faults(&set);
+        // What Cedar says of entity types has a better place than what the statement's own check says.
+        if faults.iter().any(|fault| fault.problem.starts_with("unrecognized entity type")) {
+            found.retain(|one| !one.problem.starts_with("unknown entity type"));
+        }
+        let unknown = unknown_actions(&conditions, surroundings);
+        let all = faults.into_iter().chain(check.disagreements()).chain(unknown);
+        found.extend(all.map(|fault| check.finding(fault)));
+        found
+    }
+
+    fn finding(&self, fault: Fault) -> Finding {
+        let (line, column) = position(self.text, fault.span.0);
+        let Fault { severity, problem, suggestion, .. } = fault;
+        let problem = shortened(problem);
+        Finding { line, column, severity, by_schema: true, problem, suggestion }
+    }
+
+    /// What Cedar's validator finds, whichever way the members that are used in two are typed.
+    fn faults(&self, set: &PolicySet) -> Vec<Fault> {
+        let mut kept: Option<BTreeMap<(Span, String), Fault>> = None;
+        for way in 0..self.uses.ways() {
+            let found = self.validated(set, way);
+            let places: BTreeSet<Span> = found.iter().map(|fault| fault.span).collect();
+            kept = Some(match kept {
+                None => {
+                    found.into_iter().map(|one| ((one.span, one.problem.clone()), one)).collect()
+                }
+                Some(mut kept) => {
+                    kept.retain(|(span, _), _| places.contains(span));
+                    kept
+                }
+            });
+        }
+        kept.unwrap_or_default().into_values().collect()
+    }
+
+    fn validated(&self, set: &PolicySet, way: usize) -> Vec<Fault> {
+        let json = schema::schema(&self.actions, &self.uses.members(way));
+        let schema = match Schema::from_json_value(json) {
+            Ok(schema) => schema,
+            Err(error) => {
+                let problem = format!("what is declared of the input is no Cedar schema: {error}");
+                let severity = Severity::Error;
+                return vec![Fault { span: (0, 0), severity, problem, suggestion: None }];
+            }
+        };
+        let result = Validator::new(schema).validate(set, ValidationMode::Strict);
+        let errors = result.validation_errors().map(|error| {
+            let fault = fault(error, Severity::Error);
+            let optional = matches!(error, ValidationError::UnsafeOptionalAttributeAccess(_));
+            match self.undeclared_at(fault.span).filter(|_| optional) {
+                Some(path) => unguarded(fault, path),
+                None => fault,
+            }
+        });
+        let mut found: Vec<_> = errors.collect();
+        let wrong: BTreeSet<_> = found.iter().map(|one| self.statement_at(one.span)).collect();
+        // Of a statement that is wrong, Cedar also says that it can never match.
+        let warnings = result.validation_warnings().map(|one| fault(one, Severity::Warning));
+        found.extend(warnings.filter(|one| !wrong.contains(&self.statement_at(one.span))));
+        found
+    }
+
+    fn statement_at(&self, span: Span) -> Option<usize> {
+        self.spans.iter().position(|one| one.contains(&span.0))
+    }
+
+    /// The member of the input that is read here, where nothing that the statement is for declares it.
+    fn undeclared_at(&self, span: Span) -> Option<&Path> {
+        let (path, _) = self.uses.0.iter().find(|(_, one)| one.reads.contains(&span))?;
+        let statement = self.statements.get(self.statement_at(span)?)?.as_ref()?;
+        let admitted = self.actions.iter().filter(|(name, _)| statement.action.admits(name));
+        let mut declared = admitted.map(|(_, input)| is_declared(input, path));
+        declared.all(|declared| !declared).then_some(path)
+    }
+
+    fn disagreements(&self) -> impl Iterator<Item = Fault> {
+        let undeclared = |path: &Path| self.actions.values().any(|input| !is_declared(input, path));
+        let several =
+            self.uses.0.iter().filter(move |(path, one)| one.types.len() > 1 && undeclared(path));
+        several.map(|(path, one)| {
+            let places = one.types.iter().map(|(kind, span)| {
+                let (line, column) = position(self.text, span.0);
+                format!("as {} at line {line}, column {column}", described(kind))
+            });
+            let places: Vec<_> = places.collect();
+            let name = format!("context.input.{}", path.join("."));
+            Fault {
+                span: one.types.get(1).map_or((0, 0), |(_, span)| *span),
+                severity: Severity::Warning,
+                problem: format!(
+                    "`{name}` is used {}; one of them cannot be evaluated and denies as rule_error",
+                    places.join(", and ")
+                ),
+                suggestion: Some("declare it in the tenant's `context_schema`".to_owned()),
+            }
+        })
+    }
+}
+
+/// Names that nothing performs and that look much like one that is.
+fn unknown_actions(conditions: &[Expr], surroundings: &Surroundings) -> Vec<Fault> {
+    let mut known: BTreeSet<&str> = surroundings.actions().collect();
+    let prefixes: Vec<_> = known.iter().flat_map(|name| super::pattern::prefixes(name)).collect();
+    known.extend(prefixes);
+    let is_unknown = |name: &str| !known.contains(name) && check_action(name).is_ok();
+    let unknown = action_literals(conditions).filter(|(name, _)| is_unknown(name));
+    let near = unknown.filter_map(|(name, span)| {
+        let near = known.iter().map(|one| (strsim::osa_distance(one, &name), one)).min()?;
+        (near.0 <= 2).then(|| Fault {
+            span,
+            severity: Severity::Warning,
+            problem: format!("no tool performs `{name}`"),
+            suggestion: Some(format!("did you mean `{}`?", near.1)),
+        })
+    });
+    near.collect()
+}
+
+/// Whether a type is declared for the member at this path.
+fn is_declared(input: &Members, path: &[String]) -> bool {
+    let Some((name, rest)) = path.split_first() else { return true };
+    match input.get(name).map(|member| &member.kind) {
+        None => false,
+        Some(InputType::Record(inner)) => is_declared(inner, rest),
+        Some(_) => true,
+    }
+}
+
+fn described(kind: &InputType) -> String {
+    match kind {
+        InputType::Boolean => "a boolean".to_owned(),
+        InputType::Integer => "a whole number".to_owned(),
+        InputType::Decimal => "a decimal".to_owned(),
+        InputType::String => "a text".to_owned(),
+        InputType::Set(_) => "a set".to_owned(),
+        InputType::Record(_) => "a record".to_owned(),
+    }
+}
+
+fn unguarded(mut fault: Fault, path: &Path) -> Fault {
+    let (name, of) = path.split_last().map_or((String::new(), &[][..]), |(n, of)| (n.clone(), of));
+    let of = of.iter().fold(String::new(), |of, part| of + "." + part);
+    fault.severity = Severity::Warning;
+    fault.problem = format!(
+        "`context.input{of}.{name}` is declared nowhere and may be absent: without it this \
+         cannot be evaluated and denies as rule_error"
+    );
+    fault.suggestion = Some(format!("ask `context.input{of} has {name}` first"));
+    fault
+}
+
+fn fault(error: &impl Diagnostic, severity: Severity) -> Fault {
+    let label = error.labels().and_then(|mut labels| labels.next());
+    let span = label.map_or((0, 0), |label| (label.offset(), label.len()));
+    let text = error.to_string();
+    // Cedar's own number of the statement says nothing beside line and column.
+    let problem = match text.strip_prefix("for policy `").and_then(|rest| rest.split_once("`, ")) {
+        Some((_, rest)) => rest.to_owned(),
+        None => text,
+    };
+    let compares = problem.starts_with("unexpected type") && problem.contains("saw decimal");
+    let decimals = "compare decimals by `.greaterThan(decimal(\"1.0\"))`, `.lessThan(…)`, \
+                    `.greaterThanOrEqual(…)` or `.lessThanOrEqual(…)`";
+    let help = error.help().map(|help| help.to_string());
+    let suggestion = if compares { Some(decimals.to_owned()) } else { help };
+    Fault { span, severity, problem, suggestion }
+}
+
+fn parse_errors(text: &str, errors: &cedar_policy::ParseErrors) -> Vec<Finding> {
+    let found = errors.iter().map(|error| {
+        let Fault { span, problem, suggestion, .. } = fault(error, Severity::Error);
+        let (line, column) = position(text, span.0);
+        let (severity, problem) = (Severity::Error, shortened(problem));
+        Finding { line, column, severity, by_schema: false, problem, suggestion }
+    });
+    found.collect()
+}
+
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// The statements' conditions, scopes among them, in order.
+fn conditions(set: &PolicySet) -> Vec<Expr> {
+    let number = |policy: &cedar_policy::Policy| {
+        let id: &str = policy.id().as_ref();
+        id.trim_start_matches("policy").parse::<usize>().unwrap_or(usize::MAX)
+    };
+    let mut policies: Vec<_> = set.policies().collect();
+    policies.sort_by_key(|policy| number(policy));
+    policies.iter().map(|policy| AsRef::<ast::Policy>::as_ref(*policy).condition()).collect()
+}
+
+fn action_literals(conditions: &[Expr]) -> impl Iterator<Item = (String, Span)> {
+    conditions.iter().flat_map(Expr::subexpressions).filter_map(|expression| {
+        let ExprKind::Lit(Literal::EntityUID(uid)) = expression.expr_kind() else { return None };
+        let name: &str = uid.eid().as_ref();
+        let is_action = uid.entity_type().to_string() == "Svc::Action";
+        let span = uid.loc().map_or((0, 0), |loc| (loc.start(), loc.end() - loc.start()));
+        is_action.then(|| (name.to_owned(), span))
+    })
+}
+
+fn named_actions(conditions: &[Expr]) -> BTreeSet<String> {
+    action_literals(conditions).map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests;

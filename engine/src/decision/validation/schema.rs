@@ -1,0 +1,146 @@
+//! The Cedar schema of a tenant: what policies can name, and of what types.
+//!
+//! Its entities and context are those that `world.rs` makes. An action's context differs by its
+//! `input` alone, so of the actions that are alike in it one stands for all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::pattern::{is_below, prefixes},
+    input_type::{InputType, Member, Members, Surroundings},
+};
+
+/// Stands for every action that nothing names.
+pub(super) const ANY: &str = "any";
+
+/// Kinds of actions that a text is checked for, beside those that it names: a check is to end.
+const MOST_KINDS: usize = 64;
+
+/// An action that the schema has, and its input.
+pub(super) type Actions = BTreeMap<String, Members>;
+
+/// The actions that a text must be checked for: those that it names, and of all others one of each
+/// kind. `named` may hold prefixes.
+pub(super) fn actions(named: &BTreeSet<String>, surroundings: &Surroundings) -> Actions {
+    let mut actions = Actions::new();
+    let mut kinds = BTreeSet::new();
+    let own = named.iter().cloned();
+    for action in own.chain([ANY.to_owned()]).chain(surroundings.examples()) {
+        let input = surroundings.input_of(&action);
+        let within = |prefix: &&String| **prefix == action || is_below(&action, prefix);
+        let places: Vec<&String> = named.iter().filter(within).collect();
+        let is_new = kinds.len() < MOST_KINDS && kinds.insert((places, input.clone()));
+        if named.contains(&action) || is_new {
+            actions.insert(action, input);
+        }
+    }
+    actions
+}
+
+/// The schema in Cedar's JSON form, with the members that the text's own use types.
+pub(super) fn schema(actions: &Actions, by_use: &Members) -> Value {
+    let mut all: Map<String, Value> = Map::new();
+    for (name, input) in actions {
+        let mut input = input.clone();
+        merge(&mut input, by_use);
+        let mut action = member_of(name);
+        action["appliesTo"] = json!({
+            "principalTypes": ["Principal"],
+            "resourceTypes": ["Resource", "Tenant"],
+            "context": context(&input),
+        });
+        all.insert(name.clone(), action);
+    }
+    for prefix in actions.keys().flat_map(|name| prefixes(name)) {
+        all.entry(prefix).or_insert_with(|| member_of(prefix));
+    }
+    let text = |required: bool| json!({"type": "String", "required": required});
+    let record = |attributes: Value| json!({"type": "Record", "attributes": attributes});
+    json!({"Svc": {
+        "entityTypes": {
+            "Team": {},
+            "Tenant": {},
+            "Principal": {
+                "memberOfTypes": ["Team"],
+                "shape": record(json!({"class": text(true), "name": text(true)})),
+            },
+            "Resource": {
+                "memberOfTypes": ["Tenant"],
+                "shape": record(json!({
+                    "kind": text(true), "name": text(true), "sensitivity": text(false),
+                })),
+            },
+        },
+        "actions": all,
+    }})
+}
+
+fn member_of(action: &str) -> Value {
+    let parents: Vec<_> = prefixes(action).map(|prefix| json!({"id": prefix})).collect();
+    json!({"memberOf": parents})
+}
+
+/// Adds what nothing declares.
+fn merge(input: &mut Members, by_use: &Members) {
+    for (name, used) in by_use {
+        match (input.get_mut(name).map(|known| &mut known.kind), &used.kind) {
+            (None, _) => {
+                input.insert(name.clone(), used.clone());
+            }
+            (Some(InputType::Record(known)), InputType::Record(more)) => merge(known, more),
+            _ => {}
+        }
+    }
+}
+
+/// The context, as `world.rs` makes it: what a request may leave out may be absent.
+fn context(input: &Members) -> Value {
+    let optional = |kind: Value| {
+        let mut kind = kind;
+        kind["required"] = false.into();
+        kind
+    };
+    let mut attributes = Map::new();
+    for name in [
+        "purpose",
+        "jurisdiction",
+        "subdivision",
+        "currency",
+        "effect_class",
+        "reversibility",
+        "risk_tier",
+        "oversight",
+        "delegation",
+    ] {
+        attributes.insert(name.to_owned(), optional(json!({"type": "String"})));
+    }
+    let more = [
+        ("rollback_available", optional(json!({"type": "Boolean"}))),
+        ("amount", optional(json!({"type": "Extension", "name": "decimal"}))),
+        ("now", json!({"type": "Extension", "name": "datetime"})),
+        ("input", of_type(&InputType::Record(input.clone()))),
+    ];
+    attributes.extend(more.map(|(name, kind)| (name.to_owned(), kind)));
+    json!({"type": "Record", "attributes": attributes})
+}
+
+fn of_type(kind: &InputType) -> Value {
+    match kind {
+        InputType::Boolean => json!({"type": "Boolean"}),
+        InputType::Integer => json!({"type": "Long"}),
+        InputType::Decimal => json!({"type": "Extension", "name": "decimal"}),
+        InputType::String => json!({"type": "String"}),
+        InputType::Set(of) => json!({"type": "Set", "element": of_type(of)}),
+        InputType::Record(members) => {
+            let attribute = |(name, member): (&String, &Member)| {
+                let mut kind = of_type(&member.kind);
+                kind["required"] = member.required.into();
+                (name.clone(), kind)
+            };
+            let attributes: Map<_, _> = members.iter().map(attribute).collect();
+            json!({"type": "Record", "attributes": attributes})
+        }
+    }
+}

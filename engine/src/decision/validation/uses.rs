@@ -1,0 +1,249 @@
+//! How a text uses the members of `context.input`: what types they must have for it to make sense.
+//!
+//! A member that nothing declares is typed by this, so that the rest of the text can be checked.
+
+use std::collections::BTreeMap;
+
+use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp, Var};
+
+use super::input_type::{InputType, Member, Members};
+
+/// A place in the text: its first byte and its length.
+pub(super) type Span = (usize, usize);
+
+/// One member of `context.input`, by its path.
+#[derive(Debug, Default)]
+pub(super) struct Use {
+    /// Each type that it is used as, and where first.
+    pub(super) types: Vec<(InputType, Span)>,
+    /// Everywhere it is read.
+    pub(super) reads: Vec<Span>,
+}
+
+pub(super) type Path = Vec<String>;
+
+#[derive(Debug, Default)]
+pub(super) struct Uses(pub(super) BTreeMap<Path, Use>);
+
+impl Uses {
+    pub(super) fn of<'a>(conditions: impl Iterator<Item = &'a Expr>) -> Self {
+        let mut uses = Self::default();
+        conditions.for_each(|condition| uses.visit(condition, Some(&InputType::Boolean)));
+        uses
+    }
+
+    /// How many ways there are to type all members: as many as the one that is used most
+    /// differently is used.
+    pub(super) fn ways(&self) -> usize {
+        self.0.values().map(|one| one.types.len()).max().unwrap_or(1).clamp(1, 4)
+    }
+
+    /// The members by their use, in one of the ways. None of them needs to be there.
+    pub(super) fn members(&self, way: usize) -> Members {
+        let mut members = Members::new();
+        for (path, one) in &self.0 {
+            let kind = one.types.get(way).or_else(|| one.types.last()).map(|(kind, _)| kind);
+            place(&mut members, path, kind.cloned().unwrap_or(InputType::String));
+        }
+        members
+    }
+
+    fn visit(&mut self, expression: &Expr, wanted: Option<&InputType>) {
+        if let Some(path) = path(expression) {
+            self.read(path, wanted, span(expression));
+            // On the way there the members that hold it are read too.
+            let mut outer = expression;
+            while let ExprKind::GetAttr { expr, .. } = outer.expr_kind()
+                && let Some(path) = self::path(expr)
+            {
+                self.read(path, None, span(expr));
+                outer = expr;
+            }
+            return;
+        }
+        let boolean = Some(&InputType::Boolean);
+        match expression.expr_kind() {
+            ExprKind::And { left, right } | ExprKind::Or { left, right } => {
+                self.visit(left, boolean);
+                self.visit(right, boolean);
+            }
+            ExprKind::If { test_expr, then_expr, else_expr } => {
+                self.visit(test_expr, boolean);
+                let other = self.type_of(then_expr).or_else(|| self.type_of(else_expr));
+                let wanted = wanted.cloned().or(other);
+                self.visit(then_expr, wanted.as_ref());
+                self.visit(else_expr, wanted.as_ref());
+            }
+            ExprKind::UnaryApp { op, arg } => match op {
+                UnaryOp::Not => self.visit(arg, boolean),
+                UnaryOp::Neg => self.visit(arg, Some(&InputType::Integer)),
+                UnaryOp::IsEmpty => self.visit(arg, Some(&set(InputType::String))),
+            },
+            ExprKind::BinaryApp { op, arg1, arg2 } => self.binary(*op, arg1, arg2),
+            ExprKind::ExtensionFunctionApp { fn_name, args } => {
+                let name = fn_name.to_string();
+                let of_decimals = name.starts_with("lessThan") || name.starts_with("greaterThan");
+                let kind = if of_decimals { InputType::Decimal } else { InputType::String };
+                args.iter().for_each(|arg| self.visit(arg, Some(&kind)));
+            }
+            ExprKind::Like { expr, .. } => self.visit(expr, Some(&InputType::String)),
+            ExprKind::HasAttr { expr, attr } => {
+                self.asked(expr, &[attr.as_str()]);
+            }
+            ExprKind::ExtHasAttr { expr, attrs } => {
+                let names: Vec<_> =
+                    attrs.iter().map(cedar_policy_core::pst::SmolStr::as_str).collect();
+                self.asked(expr, &names);
+            }
+            ExprKind::GetAttr { expr, .. } | ExprKind::Is { expr, .. } => self.visit(expr, None),
+            ExprKind::Set(items) => {
+                let of = match wanted {
+                    Some(InputType::Set(of)) => Some((**of).clone()),
+                    _ => items.iter().find_map(|item| self.type_of(item)),
+                };
+                items.iter().for_each(|item| self.visit(item, of.as_ref()));
+            }
+            ExprKind::Record(members) => members.values().for_each(|one| self.visit(one, None)),
+            _ => {}
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, one: &Expr, other: &Expr) {
+        let (kind, of) = (self.type_of(one), self.type_of(other));
+        let (left, right) = match op {
+            BinaryOp::Eq => (of, kind),
+            BinaryOp::Less | BinaryOp::LessEq => {
+                let both = of.or(kind).unwrap_or(InputType::Integer);
+                (Some(both.clone()), Some(both))
+            }
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => {
+                (Some(InputType::Integer), Some(InputType::Integer))
+            }
+            BinaryOp::Contains => {
+                let item = match kind {
+                    Some(InputType::Set(item)) => Some(*item),
+                    _ => None,
+                };
+                (Some(set(of.unwrap_or(InputType::String))), item)
+            }
+            BinaryOp::ContainsAll | BinaryOp::ContainsAny => {
+                let both = of.or(kind).unwrap_or_else(|| set(InputType::String));
+                (Some(both.clone()), Some(both))
+            }
+            _ => (None, None),
+        };
+        self.visit(one, left.as_ref());
+        self.visit(other, right.as_ref());
+    }
+
+    /// A member that is asked for by `has` is known, whatever its type.
+    fn asked(&mut self, of: &Expr, names: &[&str]) {
+        let (mut path, names) = match (place_of(of, Path::new()), names.split_first()) {
+            (Some(path), _) => (path, names),
+            // The first of `context has input.a` is the input itself.
+            (None, Some((&INPUT, rest))) if is_context(of) => (Path::new(), rest),
+            _ => return self.visit(of, None),
+        };
+        for name in names {
+            path.push((*name).to_owned());
+            self.0.entry(path.clone()).or_default();
+        }
+    }
+
+    fn read(&mut self, path: Path, wanted: Option<&InputType>, span: Span) {
+        let one = self.0.entry(path).or_default();
+        one.reads.push(span);
+        if let Some(wanted) = wanted
+            && one.types.iter().all(|(known, _)| known != wanted)
+        {
+            one.types.push((wanted.clone(), span));
+        }
+    }
+
+    /// The type of an expression, as far as its form and the uses before it tell.
+    fn type_of(&self, expression: &Expr) -> Option<InputType> {
+        if let Some(path) = path(expression) {
+            return self.0.get(&path)?.types.first().map(|(kind, _)| kind.clone());
+        }
+        match expression.expr_kind() {
+            ExprKind::Lit(Literal::Long(_)) => Some(InputType::Integer),
+            ExprKind::Lit(Literal::String(_)) => Some(InputType::String),
+            ExprKind::GetAttr { attr, .. } => match attr.as_str() {
+                "amount" => Some(InputType::Decimal),
+                "rollback_available" => Some(InputType::Boolean),
+                "now" | "input" => None,
+                _ => Some(InputType::String),
+            },
+            ExprKind::ExtensionFunctionApp { fn_name, .. } => {
+                (fn_name.to_string() == "decimal").then_some(InputType::Decimal)
+            }
+            ExprKind::UnaryApp { op: UnaryOp::Neg, .. }
+            | ExprKind::BinaryApp { op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, .. } => {
+                Some(InputType::Integer)
+            }
+            ExprKind::Set(items) => items.iter().find_map(|item| self.type_of(item)).map(set),
+            ExprKind::Lit(Literal::Bool(_))
+            | ExprKind::And { .. }
+            | ExprKind::Or { .. }
+            | ExprKind::UnaryApp { .. }
+            | ExprKind::BinaryApp { .. }
+            | ExprKind::HasAttr { .. }
+            | ExprKind::ExtHasAttr { .. }
+            | ExprKind::Like { .. }
+            | ExprKind::Is { .. } => Some(InputType::Boolean),
+            _ => None,
+        }
+    }
+}
+
+const INPUT: &str = "input";
+
+fn set(of: InputType) -> InputType {
+    InputType::Set(Box::new(of))
+}
+
+fn is_context(expression: &Expr) -> bool {
+    matches!(expression.expr_kind(), ExprKind::Var(Var::Context))
+}
+
+pub(super) fn span(expression: &Expr) -> Span {
+    expression.source_loc().map_or((0, 0), |loc| (loc.start(), loc.end() - loc.start()))
+}
+
+/// The path below `context.input` that an expression reads; none where it reads no member of it.
+fn path(expression: &Expr) -> Option<Path> {
+    place_of(expression, Vec::new()).filter(|path| !path.is_empty())
+}
+
+/// The path that an expression stands at: empty for `context.input` itself.
+fn place_of(expression: &Expr, mut below: Path) -> Option<Path> {
+    match expression.expr_kind() {
+        ExprKind::GetAttr { expr, attr } if is_context(expr) && attr == INPUT => {
+            below.reverse();
+            Some(below)
+        }
+        ExprKind::GetAttr { expr, attr } => {
+            below.push(attr.to_string());
+            place_of(expr, below)
+        }
+        _ => None,
+    }
+}
+
+/// Puts a type at its path; what lies below another member makes that one a record.
+fn place(members: &mut Members, path: &[String], kind: InputType) {
+    let Some((name, rest)) = path.split_first() else { return };
+    let optional = |kind| Member { kind, required: false };
+    if rest.is_empty() {
+        members.entry(name.clone()).or_insert_with(|| optional(kind));
+        return;
+    }
+    let member = members.entry(name.clone());
+    let member = member.or_insert_with(|| optional(InputType::Record(Members::new())));
+    if !matches!(member.kind, InputType::Record(_)) {
+        member.kind = InputType::Record(Members::new());
+    }
+    if let InputType::Record(inner) = &mut member.kind {
+        place(inner, rest, kind);
+    }
+}

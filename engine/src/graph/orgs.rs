@@ -1,0 +1,46 @@
+//! Tenants by the organisation that their people sign in with.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{Graph, tenant::TenantGraph};
+
+/// The live tenant of each organisation.
+pub(super) type Orgs = HashMap<Box<str>, Arc<str>>;
+
+impl TenantGraph {
+    /// The organisation whose people are this tenant's, while it is not deleted. An empty one is
+    /// nobody's.
+    pub(super) fn organisation(&self) -> Option<&str> {
+        let live = self.tenant().is_some() && !self.profile.deleted;
+        self.profile.idp_org_id.as_deref().filter(|org| live && !org.is_empty())
+    }
+}
+
+impl Graph {
+    /// The tenant, not deleted, whose `idp_org_id` this is. A suspended one is found too: its people
+    /// are refused, and not taken for another tenant's.
+    pub fn tenant_of_org(&self, org: &str) -> Option<Arc<str>> {
+        let tenant_id = self.orgs.read().get(org).cloned()?;
+        // The lock of the one is never held while the other's is waited for.
+        let cell = self.tenants.read().get(&tenant_id).cloned()?;
+        let is = cell.read().organisation() == Some(org);
+        is.then_some(tenant_id)
+    }
+
+    /// Moves a tenant from one organisation to another. What one has left may have become another
+    /// tenant's meanwhile, and then stays so.
+    pub(super) fn move_org(&self, tenant_id: &str, from: Option<&str>, to: Option<&str>) {
+        if from == to {
+            return;
+        }
+        let mut orgs = self.orgs.write();
+        if let Some(from) = from
+            && orgs.get(from).is_some_and(|known| **known == *tenant_id)
+        {
+            orgs.remove(from);
+        }
+        if let Some(to) = to {
+            orgs.insert(to.into(), tenant_id.into());
+        }
+    }
+}

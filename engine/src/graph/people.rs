@@ -1,0 +1,213 @@
+//! People: what a tenant's principals say of somebody who holds a token.
+//!
+//! Principals are found by `external_subject` and by e-mail address, deleted ones too: a person who
+//! was deleted must not be taken for one whom the tenant never registered.
+
+use authority_model::proto::registry;
+
+use super::{
+    node,
+    shelf::{Branches, Hangs, Row},
+    tenant::TenantGraph,
+};
+use crate::decision::levels::PrincipalClass;
+
+/// What has become of a principal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Active,
+    /// Pending, suspended or revoked.
+    Inactive,
+    Deleted,
+}
+
+/// A principal under one of the names that a token may give.
+struct Named {
+    id: String,
+    /// The `external_subject`, or the normalised e-mail address.
+    name: String,
+    state: State,
+}
+
+impl Row for Named {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Hangs for Named {
+    fn on(&self) -> &str {
+        &self.name
+    }
+}
+
+/// Principals by what tokens call them. Most agents have no such name and are not here.
+#[derive(Default)]
+pub(super) struct People {
+    by_subject: Branches<Named>,
+    by_email: Branches<Named>,
+}
+
+impl People {
+    /// Puts a principal in the place of what it was called before.
+    pub(super) fn put(&mut self, row: &registry::Principal, principal: &node::Principal) {
+        self.remove(&row.id);
+        let state = match (row.deleted_at.is_some(), principal.fact.active) {
+            (true, _) => State::Deleted,
+            (false, true) => State::Active,
+            (false, false) => State::Inactive,
+        };
+        let named = |name: String| Named { id: row.id.clone(), name, state }.into();
+        // An empty name is nobody's.
+        let present = |name: &String| !name.is_empty();
+        if let Some(subject) = row.external_subject.clone().filter(present) {
+            self.by_subject.put(named(subject));
+        }
+        // Where an agent can be written to is mostly its owner's address: that is no one's name.
+        let human = principal.fact.class == PrincipalClass::Human;
+        let email = row.email.as_deref().filter(|_| human).map(normal_email);
+        if let Some(email) = email.filter(present) {
+            self.by_email.put(named(email));
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: &str) {
+        self.by_subject.remove(id);
+        self.by_email.remove(id);
+    }
+
+    fn exclude(&self, subject: &str, email: Option<&str>) -> bool {
+        let own = self.by_subject.on(subject);
+        let mut live = own.iter().filter(|own| own.state != State::Deleted).peekable();
+        if live.peek().is_some() {
+            return live.any(|own| own.state != State::Active);
+        }
+        let email = email.map(normal_email).unwrap_or_default();
+        own.iter().chain(self.by_email.on(&email)).any(|own| own.state != State::Active)
+    }
+}
+
+impl TenantGraph {
+    /// Whether this tenant's records shut a person out: their own principals are not active. Asked
+    /// of everyone who shows a token of the tenant, while their streams go on, and of who approves.
+    ///
+    /// A person's own principals are those whose `external_subject` is the token's `sub`, whatever
+    /// their class. While one of these lives, it alone answers: a deleted principal of the same
+    /// subject or e-mail address shuts nobody out then. Where none lives, the deleted ones of the
+    /// subject answer, and every human principal of the e-mail address, deleted ones too. Each of
+    /// them must be in state `active`; pending, suspended, revoked and deleted are not.
+    ///
+    /// A person of whom the tenant has no principal at all is not shut out. The address need not be
+    /// verified: it can only exclude. Addresses are compared without regard to case or to space
+    /// around them, subjects exactly.
+    pub fn excludes(&self, subject: &str, email: Option<&str>) -> bool {
+        self.people.exclude(subject, email)
+    }
+}
+
+fn normal_email(email: &str) -> String {
+    email.trim().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::rows::Authority, *};
+
+    struct Told<'a> {
+        id: &'a str,
+        class: &'a str,
+        subject: Option<&'a str>,
+        email: Option<&'a str>,
+        state: &'a str,
+        deleted: bool,
+    }
+
+    const ANN: Told<'_> = Told {
+        id: "p-1",
+        class: "human",
+        subject: Some("sub-1"),
+        email: Some("Ann@Acme.example"),
+        state: "active",
+        deleted: false,
+    };
+
+    fn graph(told: &[Told<'_>]) -> TenantGraph {
+        let mut graph = TenantGraph::default();
+        for one in told {
+            let row = registry::Principal {
+                id: one.id.to_owned(),
+                tenant_id: "svc:tenant:acme".to_owned(),
+                principal_class: one.class.to_owned(),
+                state: Some(one.state.to_owned()),
+                external_subject: one.subject.map(str::to_owned),
+                email: one.email.map(str::to_owned),
+                deleted_at: one.deleted.then(|| chrono::DateTime::UNIX_EPOCH.into()),
+                ..Default::default()
+            };
+            row.put(&mut graph);
+        }
+        graph
+    }
+
+    #[test]
+    fn only_an_active_person_is_let_in_and_a_stranger() {
+        for (state, deleted, excluded) in [
+            ("active", false, false),
+            ("pending", false, true),
+            ("suspended", false, true),
+            ("revoked", false, true),
+            ("", false, true),
+            ("revoked", true, true),
+        ] {
+            let told = || Told { state, deleted, ..ANN };
+            let graph = graph(&[told(), Told { id: "p-2", subject: None, email: None, ..told() }]);
+            assert_eq!(graph.excludes("sub-1", None), excluded, "{state}, by subject");
+            let email = Some(" ann@acme.EXAMPLE ");
+            assert_eq!(graph.excludes("sub-9", email), excluded, "{state}, by e-mail");
+            assert!(!graph.excludes("sub-9", Some("bob@acme.example")));
+            assert!(!graph.excludes("", Some("")), "an empty name is nobody's");
+            assert!(!graph.excludes("SUB-1", None), "subjects are compared exactly");
+        }
+    }
+
+    #[test]
+    fn a_live_principal_of_the_subject_answers_alone() {
+        let gone = || Told { deleted: true, state: "revoked", ..ANN };
+        let again = || Told { id: "p-2", ..ANN };
+        let email = ANN.email;
+        // Whom the address was before is no matter to who is there by subject.
+        let other = || Told { subject: Some("sub-0"), ..gone() };
+        assert!(!graph(&[other(), again()]).excludes("sub-1", email));
+        assert!(!graph(&[gone(), again()]).excludes("sub-1", email));
+        let suspended = || Told { id: "p-3", subject: None, state: "suspended", ..ANN };
+        assert!(!graph(&[suspended(), again()]).excludes("sub-1", email));
+        // Without one, any that is not active shuts out.
+        assert!(graph(&[other(), again()]).excludes("sub-9", email));
+        assert!(graph(&[gone(), Told { subject: None, ..again() }]).excludes("sub-1", email));
+        assert!(graph(&[other(), Told { state: "suspended", ..again() }]).excludes("sub-1", email));
+    }
+
+    #[test]
+    fn an_agents_address_names_nobody() {
+        let agent = || Told { class: "agent", state: "suspended", ..ANN };
+        assert!(!graph(&[agent()]).excludes("sub-9", ANN.email));
+        assert!(graph(&[agent()]).excludes("sub-1", None), "its subject does");
+    }
+
+    #[test]
+    fn a_principal_that_changes_is_known_by_what_it_is_now() {
+        let mut graph = graph(&[Told { state: "suspended", ..ANN }]);
+        let row = registry::Principal {
+            id: ANN.id.to_owned(),
+            principal_class: "human".to_owned(),
+            state: Some("suspended".to_owned()),
+            email: Some("bob@acme.example".to_owned()),
+            ..Default::default()
+        };
+        row.put(&mut graph);
+        assert!(!graph.excludes("sub-1", ANN.email));
+        assert!(graph.excludes("sub-1", Some("bob@acme.example")));
+        <registry::Principal as Authority>::remove(&mut graph, ANN.id);
+        assert!(!graph.excludes("sub-1", Some("bob@acme.example")));
+    }
+}

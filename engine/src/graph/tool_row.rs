@@ -1,0 +1,82 @@
+//! A stored tool as a fact, and as terms. What of it cannot be read makes the tool itself useless,
+//! and binds those who name no tool as the worst that it could say.
+
+use std::sync::Arc;
+
+use authority_model::proto::registry;
+use serde_json::json;
+
+use super::rows::patterns;
+use crate::decision::{
+    levels::{AccessLevel, RiskTier},
+    pattern::Pattern,
+    records,
+    request::{ActionDeclaration, ActionRiskClassification},
+};
+
+/// A tool as a request may name it, and as its terms bind a request that names none.
+pub(super) struct BoundTool {
+    pub(super) fact: Arc<records::Tool>,
+    /// None: the tool is deprecated or retired.
+    pub(super) binding: Option<Arc<records::Tool>>,
+}
+
+pub(super) fn tool(row: registry::Tool) -> BoundTool {
+    let ended = matches!(row.state.as_str(), "deprecated" | "retired");
+    let (all, read) = (row.actions.len(), patterns(&row.actions));
+    let (mut fact, readable) = tool_fact(row, read);
+    if fact.actions.len() < all {
+        // It may perform any action: whom it is denied to is denied all, and nobody may name it.
+        fact.actions = vec![Pattern::All];
+        fact.live = false;
+    }
+    if ended {
+        return BoundTool { fact: Arc::new(fact), binding: None };
+    }
+    let mut binding = fact.clone();
+    if !readable {
+        binding.action_risk_classification = Some(ActionRiskClassification {
+            risk_tier: Some(RiskTier::Prohibited),
+            required_oversight_mode: None,
+        });
+    }
+    let fact = Arc::new(fact);
+    let binding = if binding == *fact { Arc::clone(&fact) } else { Arc::new(binding) };
+    BoundTool { fact, binding: Some(binding) }
+}
+
+/// The fact, and whether its declarations can be read.
+fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool) {
+    let declaration = row.action_declaration.map(|part| {
+        serde_json::from_value::<ActionDeclaration>(json!({
+            "effect_class": part.effect_class,
+            "reversibility": part.reversibility,
+            "rollback_available": part.rollback_available,
+        }))
+    });
+    let classification = row.action_risk_classification.map(|part| {
+        serde_json::from_value::<ActionRiskClassification>(json!({
+            "risk_tier": part.risk_tier,
+            "required_oversight_mode": part.required_oversight_mode,
+        }))
+    });
+    let readable = !matches!(declaration, Some(Err(_))) && !matches!(classification, Some(Err(_)));
+    let fact = records::Tool {
+        live: row.state == "active" && readable,
+        workspace_id: row.workspace_id,
+        actions,
+        requires: row.requires,
+        access_level: row
+            .access_level
+            .map(|word| AccessLevel::from_word(&word).unwrap_or(AccessLevel::Owner)),
+        action_declaration: declaration.and_then(Result::ok),
+        action_risk_classification: classification.and_then(Result::ok),
+        id: row.id,
+    };
+    (fact, readable)
+}
+
+/// The tool whose terms bind requests that name none; none: it is deprecated or retired.
+pub fn binding_tool(row: registry::Tool) -> Option<Arc<records::Tool>> {
+    tool(row).binding
+}
