@@ -2,12 +2,16 @@
 //!
 //! A room has an `Error` of its own and says here, by `From`, what its failures look like outside.
 
-use std::collections::HashMap;
+mod withheld;
 
-use authority_model::validate::{Violation, Violations};
+use std::{borrow::Cow, collections::HashMap};
+
+use authority_model::validate::{Violation, Violations, json_len, shortened};
 use http::StatusCode;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
+
+pub use withheld::without_secrets;
 
 /// `domain` of every `google.rpc.ErrorInfo`.
 pub const DOMAIN: &str = "authority";
@@ -41,6 +45,26 @@ macro_rules! codes {
             }
         }
     };
+}
+
+impl ErrorCode {
+    /// Of a status that a library made and that has no reason.
+    pub fn of(code: Code) -> Self {
+        match code {
+            Code::InvalidArgument | Code::FailedPrecondition => Self::InvalidRequest,
+            Code::OutOfRange => Self::TooLarge,
+            Code::Unauthenticated => Self::Unauthenticated,
+            Code::PermissionDenied => Self::Forbidden,
+            Code::NotFound => Self::NotFound,
+            Code::AlreadyExists => Self::AlreadyExists,
+            Code::Unimplemented => Self::MethodNotAllowed,
+            Code::ResourceExhausted => Self::RateLimited,
+            Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => Self::Unavailable,
+            Code::Ok | Code::Aborted | Code::Internal | Code::Unknown | Code::DataLoss => {
+                Self::Internal
+            }
+        }
+    }
 }
 
 codes! {
@@ -100,10 +124,17 @@ impl Refusal {
         Self::new(code, code.sentence())
     }
 
-    /// 400 that names every member at fault.
+    /// 400 that names every member at fault: a few in its text, the others in its details.
     pub fn invalid(violations: Vec<Violation>) -> Self {
-        let texts: Vec<_> =
-            violations.iter().map(|v| format!("`{}` {}", v.field, v.problem)).collect();
+        let (listed, counted): (Vec<_>, Vec<_>) =
+            violations.iter().partition(|violation| violation.as_more().is_none());
+        let shown = listed.iter().take(SHOWN).map(|v| format!("`{}` {}", v.field, v.problem));
+        let mut texts: Vec<_> = shown.collect();
+        let counted: usize = counted.into_iter().filter_map(Violation::as_more).sum();
+        let unsaid = listed.len().saturating_sub(SHOWN) + counted;
+        if unsaid > 0 {
+            texts.push(format!("and {unsaid} more"));
+        }
         let message = format!("the request is invalid: {}", texts.join("; "));
         Self { violations, ..Self::new(ErrorCode::InvalidRequest, message) }
     }
@@ -131,12 +162,106 @@ impl Refusal {
 
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
-        let about: HashMap<_, _> =
-            refusal.about.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let about = refusal.about.into_iter();
+        let told = |value| shortened(&without_secrets(value), 200).into_owned();
+        let about = about.map(|(key, value)| (key.to_owned(), told(value)));
+        let about: HashMap<_, _> = about.collect();
         let mut details = ErrorDetails::with_error_info(refusal.code.word(), DOMAIN, about);
-        for violation in refusal.violations {
+        let withheld = refusal.violations.into_iter().map(|Violation { field, problem }| {
+            Violation { field: without_secrets(field), problem: without_secrets(problem) }
+        });
+        for violation in bounded(withheld.collect()) {
             details.add_bad_request_violation(violation.field, violation.problem);
         }
-        Self::with_error_details(refusal.code.grpc(), refusal.message, details)
+        let message = without_secrets(refusal.message);
+        let message = fitted(&message);
+        Self::with_error_details(refusal.code.grpc(), message, details)
+    }
+}
+
+/// Violations that a refusal's text tells.
+const SHOWN: usize = 3;
+/// A status goes out twice in a block of headers, of which clients take 8 KiB in all: as a text,
+/// percent-encoded, and as details in base64. The rest is for the other headers. In bytes.
+const MESSAGE: usize = 1200;
+const DETAILS: usize = 2800;
+/// Of each violation, tags and lengths or names and quotes; at least.
+const FRAME: usize = 32;
+
+/// As many as there is room for, then how many more.
+fn bounded(violations: Vec<Violation>) -> Vec<Violation> {
+    let mut told = Violations::default();
+    let mut bytes = 0;
+    for violation in violations {
+        bytes += json_len(&violation.field) + json_len(&violation.problem) + FRAME;
+        let is_too_much = bytes > DETAILS && !told.list.is_empty();
+        if is_too_much && violation.as_more().is_none() {
+            told.put(&Violation::more(1));
+        } else {
+            told.put(&violation);
+        }
+    }
+    told.list
+}
+
+/// A message that fits its room when it is percent-encoded, as grpc-message is.
+fn fitted(text: &str) -> Cow<'_, str> {
+    let encoded = |text: &str| -> usize {
+        text.bytes()
+            .map(|byte| if matches!(byte, b' '..=b'~') && byte != b'%' { 1 } else { 3 })
+            .sum()
+    };
+    let mut most = MESSAGE;
+    loop {
+        let short = shortened(text, most);
+        if encoded(&short) <= MESSAGE {
+            return short;
+        }
+        most = most * 3 / 4;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a status takes in a block of headers, as HTTP/2 counts it (RFC 9113, section 6.5.2).
+    fn size(status: Status) -> usize {
+        let headers = status.into_http::<()>().into_parts().0.headers;
+        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum()
+    }
+
+    #[test]
+    fn a_refusal_leaves_room_in_a_block_of_8_kib() {
+        for (field, problem, count) in [
+            ("actions", "`!` does not match ^([*]|[a-z0-9_-]+([.][a-z0-9_-]+)*([.][*])?)$", 256),
+            ("é", "ß", 20_000),
+            ("\u{1}\u{2}", "\u{1f600}", 50),
+            (&"x".repeat(100_000), &"\u{1f600}".repeat(100_000), 3),
+        ] {
+            let violation = Violation { field: field.to_owned(), problem: problem.to_owned() };
+            let refusal = Refusal::invalid(vec![violation; count]);
+            assert!(refusal.message.starts_with("the request is invalid: `"));
+            assert!(size(refusal.into()) < 6500, "{count} of {field:.10}");
+        }
+        assert!(size(Refusal::not_found("tool", &"%".repeat(1 << 20)).into()) < 6500);
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let fault = |n| Violation { field: format!("a[{n}]"), problem: "is wrong".to_owned() };
+        let refusal = Refusal::invalid((0..256).map(fault).collect());
+        assert!(refusal.message.ends_with("`a[2]` is wrong; and 253 more"), "{}", refusal.message);
+        let details = Status::from(refusal).get_error_details();
+        let listed = &details.bad_request().unwrap().field_violations;
+        let last = listed.last().unwrap();
+        let unsaid = 256 - (listed.len() - 1);
+        assert_eq!(
+            (last.field.as_str(), last.description.clone()),
+            ("", format!("and {unsaid} more"))
+        );
+        assert!(listed.len() > 20);
+        let few = Refusal::invalid(vec![fault(1), fault(2)]);
+        assert!(!few.message.contains("more"), "{}", few.message);
     }
 }

@@ -1,5 +1,6 @@
 //! What an operator may set, each with its default; `load.rs` says where the values come from.
 
+mod folder;
 mod load;
 mod production;
 mod secret;
@@ -10,6 +11,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+pub use folder::{data_folder, private_folder};
 pub use load::{Error, Sources};
 pub use secret::Secret;
 
@@ -133,6 +135,9 @@ pub struct Limits {
     pub header_bytes: u32,
     /// The most that is read of any body; REST and gRPC have smaller limits of their own.
     pub body_bytes: u64,
+    /// Answers that an HTTP/2 connection's peer has not taken: at this much its next requests wait,
+    /// and an answer that makes it twice as much is given up.
+    pub unsent_bytes: u64,
     /// From accept to the protocol being known.
     pub first_byte_seconds: u64,
     pub header_seconds: u64,
@@ -248,6 +253,7 @@ impl Default for Limits {
             streams: 200,
             header_bytes: 16 * 1024,
             body_bytes: 2 * 1024 * 1024,
+            unsent_bytes: 16 * 1024 * 1024,
             first_byte_seconds: 5,
             header_seconds: 10,
             body_seconds: 30,

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Error, digest_text};
+use super::{Error, digest_text, log::tree};
 use crate::{decision::moment, keys};
 
 /// `kind` of a pack.
@@ -71,6 +71,21 @@ pub struct LogPlace {
     pub proof: String,
 }
 
+/// A record's signature as a document of its own, RFC 8785.
+///
+/// # Errors
+/// None that can be met: its members are texts.
+pub fn signature(kid: &str, signature: &[u8]) -> Result<String, Error> {
+    Ok(serde_json::to_string(&Signature::of(kid, signature))?)
+}
+
+impl<'a> Signature<'a> {
+    fn of(kid: &'a str, signature: &[u8]) -> Self {
+        let value = STANDARD.encode(signature);
+        Self { alg: "Ed25519", canonicalization: "RFC8785", kid, value }
+    }
+}
+
 /// The pack without its place in a log: the leaf.
 ///
 /// # Errors
@@ -85,14 +100,19 @@ pub fn leaf(sealing: &Sealing<'_>) -> Result<Vec<u8>, Error> {
         record: serde_json::from_slice(sealing.record)?,
         record_digest: digest_text(&keys::sha256(sealing.record)),
         sealed_at: moment::text(sealing.sealed_at),
-        signature: Signature {
-            alg: "Ed25519",
-            canonicalization: "RFC8785",
-            kid: sealing.kid,
-            value: STANDARD.encode(sealing.signature),
-        },
+        signature: Signature::of(sealing.kid, sealing.signature),
     };
     Ok(serde_json::to_vec(&pack)?)
+}
+
+/// The whole pack as a row holds it: its leaf, and where in which log that is.
+///
+/// # Errors
+/// When the leaf is none that [`leaf`] made.
+pub fn stored(leaf: &[u8], origin: String, index: i64, proof: String) -> Result<String, Error> {
+    let index = u64::try_from(index).unwrap_or_default();
+    let leaf_hash = digest_text(&tree::leaf_hash(leaf));
+    whole(leaf, LogPlace { index, leaf_hash, origin, proof })
 }
 
 /// The whole pack, RFC 8785.

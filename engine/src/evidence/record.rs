@@ -96,6 +96,7 @@ struct RecordedVerdict<'a> {
     reason_code: &'a str,
     reasons: Vec<&'a str>,
     stop_conditions: &'a [String],
+    tool_id: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -243,7 +244,8 @@ fn recorded_verdict(verdict: &Verdict) -> RecordedVerdict<'_> {
         decision: verdict.decision.word(),
         obligations: &verdict.obligations,
         reason_code: verdict.reason_code.word(),
-        reasons: verdict.reasons.iter().map(|reason| reason.word()).collect(),
+        reasons: verdict.reasons.iter().map(super::super::decision::reason::Reason::word).collect(),
         stop_conditions: &verdict.stop_conditions,
+        tool_id: verdict.tool_id.as_deref(),
     }
 }

@@ -16,7 +16,7 @@ use crate::{
         Verdict,
         facts::{RebuildError, Spent},
         records::Approval,
-        verdict::ApprovalsNeeded,
+        verdict::{ApprovalsNeeded, AuthorityUsed},
     },
     keys,
 };
@@ -36,6 +36,23 @@ pub fn request(record: &[u8], context: &[u8]) -> Result<Request, Error> {
     let tenant_id = record.remove("tenant_id").ok_or(Error::Unreadable("its tenant"))?;
     request.insert("tenant_id".to_owned(), tenant_id);
     Ok(serde_json::from_value(Value::Object(request))?)
+}
+
+/// The authority under which a record permits or holds.
+///
+/// # Errors
+/// When it names none, or cannot be read as what this service wrote.
+pub fn authority(record: &[u8]) -> Result<AuthorityUsed, Error> {
+    #[derive(Deserialize)]
+    struct Record {
+        verdict: Permitting,
+    }
+    #[derive(Deserialize)]
+    struct Permitting {
+        authority: AuthorityUsed,
+    }
+    let record: Record = serde_json::from_slice(record)?;
+    Ok(record.verdict.authority)
 }
 
 /// What the core saw beside the request, as it is stored with a decision.

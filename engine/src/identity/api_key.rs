@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 
-use super::{ApiKeyFacts, Caller, Error, Secrets, Standing};
+use super::{ApiKeyFacts, Caller, Error, SecretCode, Secrets, Standing};
 
 const DOMAIN: &str = "api-key";
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -141,7 +141,9 @@ pub(super) fn check(
             key_id: facts.id.clone(),
             scopes: facts.scopes.clone(),
             principal_ids: facts.principal_ids.clone(),
+            secret: SecretCode(code),
         },
+        until: None,
     })
 }
 

@@ -5,13 +5,14 @@ use std::{net::IpAddr, sync::Arc};
 use http::HeaderMap;
 
 use super::{
-    Caller, Claims, Directory, Error, Issuer, LastUsed, Rules, Secrets, Standing, TenantFacts,
-    api_key, bearer::bearer, jwt::Verifier, permit,
+    Caller, Claims, Directory, Error, Issuer, LastUsed, PERSON_INACTIVE, Rules, Secrets, Standing,
+    TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
+    jwt::Verifier, newcomers::Newcomers, permit,
 };
 use crate::clock::Clock;
 
 /// The role that makes a token the installation's owner's.
-const OWNER: &str = "owner";
+pub(super) const OWNER: &str = "owner";
 
 /// What [`Identity`] is made of.
 pub struct Settings {
@@ -33,6 +34,7 @@ struct Inner {
     secrets: Arc<dyn Secrets>,
     clock: Clock,
     used: Arc<LastUsed>,
+    newcomers: Newcomers,
 }
 
 impl Identity {
@@ -40,7 +42,8 @@ impl Identity {
         let Settings { issuers, rules, directory, secrets, clock } = settings;
         let verifier = Verifier::new(issuers, clock.clone());
         let used = Arc::default();
-        Self(Arc::new(Inner { verifier, rules, directory, secrets, clock, used }))
+        let newcomers = Newcomers::default();
+        Self(Arc::new(Inner { verifier, rules, directory, secrets, clock, used, newcomers }))
     }
 
     /// When API keys were last used, to be drained now and then.
@@ -48,22 +51,28 @@ impl Identity {
         Arc::clone(&self.0.used)
     }
 
-    /// Who calls `rpc_path` (`/package.Service/Method`), if they may. Waits only when an issuer's
-    /// keys must be fetched.
+    /// Who calls `rpc_path` (`/package.Service/Method`), if they may, by the way that the call came.
+    /// Waits only when an issuer's keys must be fetched, and for a key that may have been made a
+    /// moment ago.
     pub async fn authenticate(
         &self,
         rpc_path: &str,
+        via: Via<'_>,
         headers: &HeaderMap,
         peer: Option<IpAddr>,
     ) -> Result<Caller, Error> {
-        let rule = self.0.rules.of(rpc_path);
+        let rules = self.0.rules.of(rpc_path, via);
         let caller = match self.identify(headers, peer).await {
             Ok(caller) => caller,
             // Where nobody needs a credential, a bad one grants nothing and costs nothing.
-            Err(_) if rule.is_some_and(|rule| rule.public) => Caller::anonymous(),
+            Err(_) if rules.clone().any(|rule| rule.public) => Caller::anonymous(),
             Err(error) => return Err(error),
         };
-        permit(rule, &caller)?;
+        permit(&rules, &caller)?;
+        // Which of two counts is nothing to guess at. Not before the caller may call.
+        if headers.get_all(IDEMPOTENCY_KEY).iter().nth(1).is_some() {
+            return Err(Error::Repeated(IDEMPOTENCY_KEY));
+        }
         Ok(caller)
     }
 
@@ -76,7 +85,7 @@ impl Identity {
         match bearer(headers)? {
             None => Ok(Caller::anonymous()),
             Some(_) if !self.0.directory.is_fresh() => Err(Error::Unavailable),
-            Some(key) if api_key::is_meant(key) => self.key(key, peer),
+            Some(key) if api_key::is_meant(key) => self.key(key, peer).await,
             Some(token) => {
                 let digest = self.0.secrets.digest(token.as_bytes());
                 let claims = self.0.verifier.verify(token, digest).await?;
@@ -85,10 +94,14 @@ impl Identity {
         }
     }
 
-    fn key(&self, text: &str, peer: Option<IpAddr>) -> Result<Caller, Error> {
+    async fn key(&self, text: &str, peer: Option<IpAddr>) -> Result<Caller, Error> {
         let inner = &self.0;
         let presented = api_key::parse(text)?;
-        let facts = inner.directory.api_key(presented.public_id);
+        let mut facts = inner.directory.api_key(presented.public_id);
+        if facts.is_none() && Newcomers::is_young(presented.public_id, inner.clock.now()) {
+            inner.newcomers.wait(&inner.directory).await;
+            facts = inner.directory.api_key(presented.public_id);
+        }
         let facts = facts.ok_or(Error::Key("it is unknown"))?;
         let now = inner.clock.now();
         let caller = api_key::check(&*inner.secrets, &presented, &facts, peer, now)?;
@@ -98,33 +111,35 @@ impl Identity {
     }
 
     fn person(&self, claims: &Claims) -> Result<Caller, Error> {
-        let actor = claims.actor().to_owned();
+        let (issuer, subject) = (claims.iss.clone(), claims.sub.clone());
+        let email = claims.email.clone().filter(|email| !email.is_empty());
         let role = claims.public_metadata.role.as_deref().unwrap_or_default();
-        if role == OWNER {
-            let standing =
-                Standing::Owner { issuer: claims.iss.clone(), subject: claims.sub.clone() };
-            return Ok(Caller { actor, standing });
-        }
-        let directory = &self.0.directory;
-        let by_org = claims.org_id.as_deref().and_then(|org| directory.tenant_of_org(org));
-        let tenant = by_org.or_else(|| {
-            claims.public_metadata.tenant_id.as_deref().and_then(|id| directory.tenant(id))
-        });
-        let tenant = active(tenant)?;
-        let standing = Standing::Member {
-            tenant_id: tenant.id.to_string(),
-            role: role.to_owned(),
-            issuer: claims.iss.clone(),
-            subject: claims.sub.clone(),
+        let standing = if role == OWNER {
+            Standing::Owner { issuer, subject, email }
+        } else {
+            let tenant = active(self.tenant_of(claims))?;
+            if self.0.directory.excludes(&tenant.id, &subject, email.as_deref()) {
+                return Err(PERSON_INACTIVE);
+            }
+            let (tenant_id, role) = (tenant.id.to_string(), role.to_owned());
+            Standing::Member { tenant_id, role, issuer, subject, email }
         };
-        Ok(Caller { actor, standing })
+        Ok(Caller { actor: claims.actor().to_owned(), standing, until: Some(claims.until()) })
+    }
+
+    /// The tenant of the token's organisation; where that is none's, the one that it names.
+    fn tenant_of(&self, claims: &Claims) -> Option<TenantFacts> {
+        let directory = &self.0.directory;
+        let org = claims.org_id.as_deref().filter(|org| !org.is_empty());
+        let by_org = org.and_then(|org| directory.tenant_of_org(org));
+        by_org.or_else(|| directory.tenant(claims.public_metadata.tenant_id.as_deref()?))
     }
 }
 
 fn active(tenant: Option<TenantFacts>) -> Result<TenantFacts, Error> {
     match tenant {
         Some(tenant) if tenant.active => Ok(tenant),
-        Some(_) => Err(Error::Forbidden("the credential's tenant is suspended or deleted")),
+        Some(_) => Err(TENANT_INACTIVE),
         None => Err(Error::Forbidden("the credential belongs to no tenant of this service")),
     }
 }

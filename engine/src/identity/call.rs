@@ -9,6 +9,8 @@ use crate::error::{ErrorCode, Refusal};
 
 /// How long an answer is kept under its idempotency key.
 pub const ANSWERS_KEPT: TimeDelta = TimeDelta::hours(24);
+/// The header of REST and the metadata of gRPC.
+pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const LONGEST_KEY: usize = 255;
 
 /// Who calls. The layer in front put it there, and has checked what they may.
@@ -45,11 +47,11 @@ pub fn checked<T: Validate>(request: &T) -> Result<(), Refusal> {
 /// # Errors
 /// It is none that a header field can hold, or too long.
 pub fn idempotency_key(metadata: &MetadataMap) -> Result<Option<String>, Refusal> {
-    let Some(value) = metadata.get("idempotency-key") else { return Ok(None) };
+    let Some(value) = metadata.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
     if text.is_empty() || text.len() > LONGEST_KEY {
         let problem = "must be 1 to 255 visible ASCII characters";
-        return Err(Refusal::field("idempotency-key", problem));
+        return Err(Refusal::field(IDEMPOTENCY_KEY, problem));
     }
     Ok(Some(text.to_owned()))
 }

@@ -1,6 +1,8 @@
 //! Who calls: what every handler finds in the request's extensions.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
+
+use chrono::{DateTime, Utc};
 
 use crate::store::Scope;
 
@@ -11,6 +13,9 @@ pub struct Caller {
     /// id, `anonymous`.
     pub actor: String,
     pub standing: Standing,
+    /// When the token that was shown is refused from; none: it is no token. What goes on for longer
+    /// than a call ends then.
+    pub until: Option<DateTime<Utc>>,
 }
 
 /// In which capacity they call.
@@ -19,21 +24,39 @@ pub enum Standing {
     /// No credential.
     Anonymous,
     /// The installation's owner: issuer and subject are the person.
-    Owner { issuer: String, subject: String },
+    Owner { issuer: String, subject: String, email: Option<String> },
     /// A person of one tenant. Issuer and subject together are the person; an address may change.
-    Member { tenant_id: String, role: String, issuer: String, subject: String },
+    Member {
+        tenant_id: String,
+        role: String,
+        issuer: String,
+        subject: String,
+        email: Option<String>,
+    },
     /// An API key of one tenant. With `principal_ids` it acts for these alone.
     Key {
         tenant_id: Arc<str>,
         key_id: Arc<str>,
         scopes: Arc<[String]>,
         principal_ids: Arc<[String]>,
+        secret: SecretCode,
     },
+}
+
+/// The stored code of the secret that was shown: what was begun with a secret ends with it, though
+/// the key lives on under a new one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretCode(pub [u8; 32]);
+
+impl fmt::Debug for SecretCode {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("SecretCode")
+    }
 }
 
 impl Caller {
     pub fn anonymous() -> Self {
-        Self { actor: "anonymous".to_owned(), standing: Standing::Anonymous }
+        Self { actor: "anonymous".to_owned(), standing: Standing::Anonymous, until: None }
     }
 
     /// The tenant they are confined to; `None` for the owner and for nobody.
@@ -54,7 +77,7 @@ impl Caller {
     pub fn identity(&self) -> String {
         match &self.standing {
             Standing::Anonymous => String::new(),
-            Standing::Owner { issuer, subject } | Standing::Member { issuer, subject, .. } => {
+            Standing::Owner { issuer, subject, .. } | Standing::Member { issuer, subject, .. } => {
                 format!("{issuer}|{subject}")
             }
             Standing::Key { key_id, .. } => key_id.to_string(),
@@ -65,14 +88,18 @@ impl Caller {
         matches!(self.standing, Standing::Owner { .. })
     }
 
+    /// The principals that they are confined to: of those of others they see nothing. Only an API
+    /// key can be.
+    pub fn bound_to(&self) -> Option<&[String]> {
+        match &self.standing {
+            Standing::Key { principal_ids, .. } if !principal_ids.is_empty() => Some(principal_ids),
+            _ => None,
+        }
+    }
+
     /// Whether they may act for `principal`: only a bound API key is confined.
     pub fn acts_for(&self, principal: &str) -> bool {
-        match &self.standing {
-            Standing::Key { principal_ids, .. } => {
-                principal_ids.is_empty() || principal_ids.iter().any(|id| id == principal)
-            }
-            Standing::Anonymous => false,
-            Standing::Owner { .. } | Standing::Member { .. } => true,
-        }
+        let mine = |own: &[String]| own.iter().any(|id| id == principal);
+        self.standing != Standing::Anonymous && self.bound_to().is_none_or(mine)
     }
 }

@@ -7,6 +7,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
+use super::authenticate::OWNER;
 use crate::clock::Clock;
 
 /// `iss` of its tokens.
@@ -39,10 +40,14 @@ impl DevProvider {
         Self { key, clock }
     }
 
-    /// A token for `holder`, or `None` when there is no signing.
+    /// A token for `holder`, or `None` when there is no signing. A tenant's member never gets the
+    /// owner's role.
     pub fn issue(&self, holder: &Holder, lifetime: TimeDelta) -> Option<String> {
+        if matches!(holder, Holder::Member { role, .. } if role == OWNER) {
+            return None;
+        }
         let (email, metadata) = match holder {
-            Holder::Owner { email } => (email, json!({"role": "owner"})),
+            Holder::Owner { email } => (email, json!({"role": OWNER})),
             Holder::Member { tenant_id, role, email } => {
                 (email, json!({"role": role, "tenant_id": tenant_id}))
             }

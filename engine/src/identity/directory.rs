@@ -3,6 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use chrono::{DateTime, Utc};
+use futures_util::future::BoxFuture;
 use ipnet::IpNet;
 
 /// A tenant, as far as a credential is concerned.
@@ -64,8 +65,12 @@ pub trait Directory: Send + Sync + 'static {
     fn api_key(&self, public_id: &str) -> Option<Arc<ApiKeyFacts>>;
     /// By id.
     fn tenant(&self, id: &str) -> Option<TenantFacts>;
-    /// By `idp_org_id`.
+    /// By `idp_org_id`; never a deleted one, nor by an empty organisation.
     fn tenant_of_org(&self, org: &str) -> Option<TenantFacts>;
+    /// Whether the tenant's own records shut this person out: a token's `sub` and e-mail address.
+    fn excludes(&self, tenant_id: &str, subject: &str, email: Option<&str>) -> bool;
+    /// Ends when all is known here that was committed before the call.
+    fn catch_up(&self) -> BoxFuture<'static, ()>;
 }
 
 /// The installation's cryptography, as far as credentials need it.

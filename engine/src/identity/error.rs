@@ -5,6 +5,13 @@
 
 use crate::error::{ErrorCode, Refusal};
 
+/// The credential is good, and its tenant is not.
+pub const TENANT_INACTIVE: Error =
+    Error::Forbidden("the credential's tenant is suspended or deleted");
+/// The token is good, and the tenant has put away the person whose it is.
+pub const PERSON_INACTIVE: Error =
+    Error::Forbidden("the token's person is no active principal of the tenant");
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("send `Authorization: Bearer` with a token or an API key")]
@@ -23,6 +30,9 @@ pub enum Error {
     Scope(&'static str),
     #[error("no credential can be judged now; retry")]
     Unavailable,
+    /// A header that may stand once only.
+    #[error("the header `{0}` is given more than once")]
+    Repeated(&'static str),
 }
 
 impl Error {
@@ -36,6 +46,7 @@ impl Error {
             Self::Forbidden(_) => ErrorCode::Forbidden,
             Self::Scope(_) => ErrorCode::PermissionScopeExceeded,
             Self::Unavailable => ErrorCode::Unavailable,
+            Self::Repeated(_) => ErrorCode::InvalidRequest,
         }
     }
 
@@ -51,13 +62,16 @@ impl Error {
             Self::Scope(scope) => {
                 Some(format!("{REALM}, error=\"insufficient_scope\", scope=\"{scope}\""))
             }
-            Self::Forbidden(_) | Self::Unavailable => None,
+            Self::Forbidden(_) | Self::Unavailable | Self::Repeated(_) => None,
         }
     }
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
+        if let Error::Repeated(header) = error {
+            return Self::field(header, "is given more than once; send it once");
+        }
         let refusal = Self::new(error.code(), error.to_string());
         match error.challenge() {
             Some(challenge) => refusal.with("www_authenticate", challenge),

@@ -54,6 +54,15 @@ impl Claims {
         self.email.as_deref().filter(|email| !email.is_empty()).unwrap_or(&self.sub)
     }
 
+    /// From when on the token is refused. An `exp` beyond what a date can say is the last that can be
+    /// said.
+    #[expect(clippy::cast_possible_truncation, reason = "it saturates, and is held within dates")]
+    pub fn until(&self) -> DateTime<Utc> {
+        let latest = DateTime::<Utc>::MAX_UTC.timestamp();
+        let expired = (self.exp.ceil() as i64).clamp(0, latest).saturating_add(LEEWAY);
+        DateTime::from_timestamp(expired, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+
     /// Texts of a decent length without control characters: they are stored, logged and compared.
     fn are_sound(&self) -> bool {
         let metadata = &self.public_metadata;
@@ -180,10 +189,10 @@ fn verified(token: &str, issuer: &Issuer, key: &DecodingKey) -> Result<Claims, E
 
 #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^53")]
 fn within_time(claims: &Claims, now: DateTime<Utc>) -> Result<(), Error> {
-    let (earliest, latest) = (now.timestamp() - LEEWAY, now.timestamp() + LEEWAY);
-    if claims.exp <= earliest as f64 {
+    if claims.until() <= now {
         return Err(Error::Token("it has expired"));
     }
+    let latest = now.timestamp() + LEEWAY;
     if claims.nbf.is_some_and(|start| start > latest as f64) {
         return Err(Error::Token("it is not valid yet"));
     }

@@ -5,19 +5,21 @@ use std::{
     task::{Context, Poll},
 };
 
+use authority_model::access::Surfaces;
 use futures_util::future::BoxFuture;
 use http::{Extensions, Request, Response};
 use tonic::Status;
 use tower::{Layer, Service};
 
-use super::{Caller, Identity};
+use super::{Caller, Identity, Via};
 use crate::error::Refusal;
 
 /// Where a request came from, as the transport left it in the extensions.
 type Peer = fn(&Extensions) -> Option<IpAddr>;
 
 /// Authenticates every request that does not carry a [`Caller`] yet (the REST side checks its own
-/// before it reads a body), and puts the caller into its extensions.
+/// before it reads a body), and puts the caller into its extensions. The transport has put the
+/// [`Surfaces`] of the address there; a call without them came to no address, and reaches none.
 #[derive(Clone)]
 pub struct AuthenticateLayer {
     identity: Identity,
@@ -70,11 +72,12 @@ where
         }
         let identity = self.identity.clone();
         let peer = (self.peer)(request.extensions());
+        let surfaces = request.extensions().get().copied().unwrap_or(Surfaces::NONE);
         Box::pin(async move {
             let path = request.uri().path().to_owned();
             // The body need not be Sync, so what is borrowed while waiting is the headers alone.
             let headers = std::mem::take(request.headers_mut());
-            let found = identity.authenticate(&path, &headers, peer).await;
+            let found = identity.authenticate(&path, Via::Grpc(surfaces), &headers, peer).await;
             *request.headers_mut() = headers;
             match found {
                 Ok(caller) => {

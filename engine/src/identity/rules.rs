@@ -1,14 +1,33 @@
-//! Who may call which method: the rules that stand in the `.proto` files.
+//! Who may call which method: the rules that stand in the `.proto` files, one a binding.
 
 use std::collections::HashMap;
 
-use authority_model::access::{Access, RULES};
+use authority_model::access::{Access, Binding, RULES, Surfaces};
 
 use super::{Caller, Error, Standing};
 
+/// How a call came.
+#[derive(Clone, Copy, Debug)]
+pub enum Via<'a> {
+    /// Over REST, by this binding: HTTP method and path template.
+    Rest { verb: &'a str, path: &'a str },
+    /// Over gRPC, at an address that serves these surfaces.
+    Grpc(Surfaces),
+}
+
+impl Via<'_> {
+    /// Whether the binding's rule is about a call that came like this.
+    fn meets(self, binding: &Binding) -> bool {
+        match self {
+            Self::Rest { verb, path } => binding.verb == verb && binding.path == path,
+            Self::Grpc(surfaces) => surfaces.serve(binding.path),
+        }
+    }
+}
+
 /// Rules by gRPC path. A path that has none is refused to everyone.
 pub struct Rules {
-    by_path: HashMap<&'static str, &'static Access>,
+    by_path: HashMap<&'static str, &'static [Binding]>,
     open: Vec<String>,
 }
 
@@ -19,46 +38,76 @@ impl Rules {
         Self::new(RULES, open)
     }
 
-    pub fn new(rules: &'static [(&'static str, Access)], open: Vec<String>) -> Self {
-        Self { by_path: rules.iter().map(|(path, access)| (*path, access)).collect(), open }
+    pub fn new(rules: &'static [(&'static str, &'static [Binding])], open: Vec<String>) -> Self {
+        Self { by_path: rules.iter().copied().collect(), open }
     }
 
-    /// `None`: nobody may.
-    pub(super) fn of(&self, path: &str) -> Option<&'static Access> {
-        const OPEN: Access =
-            Access { public: true, owner: false, member: false, roles: &[], scope: "" };
-        let known = self.by_path.get(path).copied();
-        known.or_else(|| self.open.iter().any(|prefix| path.starts_with(prefix)).then_some(&OPEN))
+    /// What opens `rpc_path` to a call that came like this; any one of them suffices. None: nobody
+    /// may.
+    pub(super) fn of<'a>(
+        &self,
+        rpc_path: &str,
+        via: Via<'a>,
+    ) -> impl Iterator<Item = &'static Access> + Clone + use<'a> {
+        const OPEN: &[Binding] = &[Binding {
+            verb: "",
+            path: "/",
+            access: Access { public: true, owner: false, member: false, roles: &[], scope: "" },
+        }];
+        let known = self.by_path.get(rpc_path).copied();
+        let is_open = || self.open.iter().any(|prefix| rpc_path.starts_with(prefix));
+        let bindings = known.unwrap_or_else(|| if is_open() { OPEN } else { &[] });
+        let reached = bindings.iter().filter(move |binding| via.meets(binding));
+        reached.map(|binding| &binding.access)
     }
 }
 
-/// Whether `caller` may call a method with `rule`.
-pub fn permit(rule: Option<&'static Access>, caller: &Caller) -> Result<(), Error> {
-    let closed = Error::Forbidden("no rule opens this operation to anyone");
-    match (&caller.standing, rule) {
-        (_, Some(rule)) if rule.public => Ok(()),
-        (Standing::Anonymous, _) => Err(Error::NoCredential),
-        (_, None) => Err(closed),
-        (Standing::Owner { .. }, Some(rule)) if rule.owner => Ok(()),
-        (Standing::Owner { .. }, _) => Err(Error::Forbidden(
+/// Whether `caller` may call what any of `rules` opens.
+pub fn permit(
+    rules: &(impl Iterator<Item = &'static Access> + Clone),
+    caller: &Caller,
+) -> Result<(), Error> {
+    if rules.clone().any(|rule| opens(rule, &caller.standing)) {
+        return Ok(());
+    }
+    let scope = rules.clone().map(|rule| rule.scope).find(|scope| !scope.is_empty());
+    let by_role = rules.clone().any(|rule| !rule.roles.is_empty());
+    match &caller.standing {
+        Standing::Anonymous => Err(Error::NoCredential),
+        _ if rules.clone().next().is_none() => {
+            Err(Error::Forbidden("no rule opens this operation to anyone"))
+        }
+        _ if rules.clone().all(is_owners) => Err(Error::Forbidden(
+            "this operation is the installation owner's alone; a tenant's own operations are \
+             under /api/v1/app and /v1",
+        )),
+        Standing::Owner { .. } => Err(Error::Forbidden(
             "this operation acts on the caller's own tenant; use a tenant's token",
         )),
-        (Standing::Member { .. }, Some(rule)) if rule.member => Ok(()),
-        (Standing::Member { role, .. }, Some(rule)) if rule.roles.contains(&role.as_str()) => {
-            Ok(())
-        }
-        (Standing::Member { .. }, Some(rule)) if rule.roles.is_empty() => {
-            Err(Error::Forbidden("this operation is not open to a tenant's members"))
-        }
-        (Standing::Member { .. }, _) => {
+        Standing::Member { .. } if by_role => {
             Err(Error::Forbidden("this operation is not open to the token's role"))
         }
-        (Standing::Key { .. }, Some(rule)) if rule.scope.is_empty() => {
-            Err(Error::Forbidden("this operation takes no API key"))
+        Standing::Member { .. } => {
+            Err(Error::Forbidden("this operation is not open to a tenant's members"))
         }
-        (Standing::Key { scopes, .. }, Some(rule)) if scopes.iter().any(|s| s == rule.scope) => {
-            Ok(())
+        Standing::Key { .. } => {
+            Err(scope.map_or(Error::Forbidden("this operation takes no API key"), Error::Scope))
         }
-        (Standing::Key { .. }, Some(rule)) => Err(Error::Scope(rule.scope)),
     }
+}
+
+fn opens(rule: &Access, standing: &Standing) -> bool {
+    rule.public
+        || match standing {
+            Standing::Anonymous => false,
+            Standing::Owner { .. } => rule.owner,
+            Standing::Member { role, .. } => rule.member || rule.roles.contains(&role.as_str()),
+            Standing::Key { scopes, .. } => {
+                !rule.scope.is_empty() && scopes.iter().any(|scope| scope == rule.scope)
+            }
+        }
+}
+
+fn is_owners(rule: &Access) -> bool {
+    rule.owner && !rule.member && rule.roles.is_empty() && rule.scope.is_empty()
 }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::store::{self, Db, RunQueryDsl, SERVICE};
 
-/// A managed key wants a successor after this.
+/// A key wants a successor so long after it became active.
 pub(super) const ROTATION: TimeDelta = TimeDelta::days(90);
 /// The name of the root of all codes of authentication.
 const MAC: &str = "mac";
@@ -121,7 +121,6 @@ async fn make_managed(
     let (algorithm, pair) = managed_pair(purpose)?;
     let mut row = row(&own(algorithm, purpose), &pair, now)?;
     row.managed = true;
-    row.rotation_due_at = Some(now + ROTATION);
     insert(db, ring, &row, &pair).await?;
     Ok(row)
 }
@@ -154,7 +153,7 @@ pub(super) async fn make_successor(
     };
     let mut row = row(&own(algorithm, &old.purpose), &pair, now)?;
     row.managed = old.managed;
-    row.activated_at = None;
+    (row.activated_at, row.rotation_due_at) = (None, None);
     insert(db, ring, &row, &pair).await?;
     Ok(row)
 }
@@ -184,7 +183,7 @@ fn row(new: &NewKey, pair: &Pair, now: DateTime<Utc>) -> Result<SigningKey, Erro
         created_at: now,
         created_by: new.created_by.clone(),
         activated_at: Some(now),
-        rotation_due_at: None,
+        rotation_due_at: Some(now + ROTATION),
         rotated_at: None,
         retired_at: None,
         revoked_at: None,

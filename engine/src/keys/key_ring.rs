@@ -14,6 +14,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 
 use super::{Error, random};
+use crate::config::data_folder;
 
 const LONGEST_FILE: u64 = 64 * 1024;
 const LONGEST_ID: usize = 32;
@@ -126,7 +127,9 @@ fn refuse_shared(_: &fs::Metadata) -> Result<(), String> {
 /// end with one ring, and nobody reads half of it.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    if !folder.exists() {
+        data_folder(folder, None)?;
+    }
     let own = random::<8>().map_err(io::Error::other)?;
     let draft = folder.join(format!(".ring-{}", hex::encode(own)));
     let mut options = fs::OpenOptions::new();

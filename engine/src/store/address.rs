@@ -36,8 +36,9 @@ impl Address {
             } else {
                 split_pairs(text)?
             };
+        // What could not be read may be a piece of the password: nothing of it is told.
         let mut config: Config = plain.parse().map_err(|fault: tokio_postgres::Error| {
-            Error::Address(format!("the database URL is malformed: {}", with_source(&fault)))
+            Error::Address(format!("the database URL is malformed{}", about(&with_source(&fault))))
         })?;
         let mode = match wishes.mode.as_deref() {
             Some(word) => Mode::of(word)?,
@@ -149,7 +150,7 @@ fn split_url(text: &str) -> Result<(String, Wishes), Error> {
     let mut kept = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if !wishes.take(key, &decode(value)?) {
+        if !wishes.take(key, &decode(key, value)?) {
             kept.push(pair);
         }
     }
@@ -157,8 +158,46 @@ fn split_url(text: &str) -> Result<(String, Wishes), Error> {
     Ok((format!("{front}{mark}{}", kept.join("&")), wishes))
 }
 
-fn decode(text: &str) -> Result<Cow<'_, str>, Error> {
-    let malformed = || Error::Address(format!("`{text}` in the database URL is malformed"));
+/// The options of a connection that are known here or to tokio-postgres.
+const OPTIONS: [&str; 22] = [
+    "user",
+    "password",
+    "dbname",
+    "options",
+    "application_name",
+    "sslmode",
+    "sslrootcert",
+    "sslnegotiation",
+    "host",
+    "hostaddr",
+    "port",
+    "connect_timeout",
+    "tcp_user_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "target_session_attrs",
+    "channel_binding",
+    "load_balance_hosts",
+    "replication",
+    "require_auth",
+];
+
+/// What is told of a fault: the known option that it names, if any, and how it should look.
+fn about(fault: &str) -> String {
+    let named = OPTIONS.iter().find(|option| fault.contains(&format!("`{option}`")));
+    let named = named.map(|option| format!(" at `{option}`")).unwrap_or_default();
+    format!(
+        "{named}: write postgres://user:password@host/database?option=value with special characters \
+         percent-encoded, or key=value pairs; the options are {}",
+        OPTIONS.join(", ")
+    )
+}
+
+fn decode<'t>(key: &str, text: &'t str) -> Result<Cow<'t, str>, Error> {
+    let malformed =
+        || Error::Address(format!("the database URL is malformed{}", about(&format!("`{key}`"))));
     if !text.contains('%') {
         return Ok(text.into());
     }
@@ -273,11 +312,34 @@ mod tests {
             ("postgres://u@db/x?sslmode=full", "`full`"),
             ("postgres://u@db/x?sslmode=verify-ca&sslrootcert=/no/such.pem", "`/no/such.pem`"),
             ("nonsense", "key=value"),
-            ("postgres://u@db/x?sslmode=%zz", "`%zz`"),
-            ("host=db wrong=1", "wrong"),
+            ("postgres://u@db/x?sslmode=%zz", "`sslmode`"),
+            ("host=db port=x", "`port`"),
+            ("host=db wrong=1", "the options are user,"),
         ] {
             let fault = Address::parse(text).err().map(|fault| fault.to_string());
             assert!(fault.as_ref().is_some_and(|fault| fault.contains(word)), "{text}: {fault:?}");
         }
+    }
+
+    #[test]
+    fn a_fault_tells_nothing_of_the_password() {
+        for text in [
+            "postgres://u@db/x?password=hunter2secret%zz",
+            "postgres://u:hunter2%zzsecret@db/x",
+            "postgres://u:hunter2?secret&hunter2=secret@db/x",
+            "postgres://u:hunter2secret@db:hunter2/x",
+            "postgres://u:hunter2 secret",
+            "postgres:/u:hunter2secret@db/x",
+            "host=db password=hunter2 secret%zz",
+            "host=db password=hunter2 secret=1",
+            "host=db password='hunter2secret",
+            "host=db hunter2secret='",
+        ] {
+            let Err(fault) = Address::parse(text) else { continue };
+            let fault = fault.to_string();
+            let told = ["hunter2", "secret"].iter().any(|part| fault.contains(part));
+            assert!(!told, "{text}: {fault}");
+        }
+        assert!(Address::parse("postgres://u@db/x?password=hunter2secret%zz").is_err());
     }
 }

@@ -25,6 +25,9 @@ pub enum Error {
     /// A rule of the table forbids it (append-only, a check): the constraint's name or the reason.
     #[error("refused by the database: {0}")]
     Refused(String),
+    /// The API key for which a read runs was revoked, or has expired.
+    #[error("the API key is refused: it has ended")]
+    KeyEnded,
     /// No row where one was expected.
     #[error("no such row")]
     Missing,
@@ -35,6 +38,9 @@ pub enum Error {
     #[error("the database call failed: {0}")]
     Internal(String),
 }
+
+/// What `require_api_key` raises.
+const KEY_ENDED: &str = "the API key has ended";
 
 impl From<Sql> for Error {
     fn from(error: Sql) -> Self {
@@ -50,6 +56,7 @@ impl From<Sql> for Error {
                 Kind::SerializationFailure | Kind::ClosedConnection | Kind::UnableToSendCommand => {
                     Self::Unavailable(about.message().to_owned())
                 }
+                _ if about.message() == KEY_ENDED => Self::KeyEnded,
                 _ if is_passing(about.message()) => Self::Unavailable(about.message().to_owned()),
                 _ => Self::Internal(described(&*about)),
             },
@@ -86,6 +93,7 @@ impl From<Error> for Refusal {
             Error::Reference(constraint) => (ErrorCode::InvalidRequest, constraint),
             Error::InUse(constraint) => (ErrorCode::InUse, constraint),
             Error::Missing => return Self::plain(ErrorCode::NotFound),
+            Error::KeyEnded => return Self::new(ErrorCode::Unauthenticated, error.to_string()),
             Error::Refused(reason) | Error::Address(reason) | Error::Internal(reason) => {
                 tracing::error!(%reason, "database call failed");
                 return Self::plain(ErrorCode::Internal);

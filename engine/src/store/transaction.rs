@@ -29,6 +29,11 @@ pub struct Scope {
 pub const SERVICE: &str = "agent-authority";
 
 impl Scope {
+    /// The API key for which it runs: keys are named by their ids.
+    pub fn api_key(&self) -> Option<&str> {
+        Some(self.actor.as_str()).filter(|actor| actor.starts_with("svc:api_key:"))
+    }
+
     /// The service's own work, for every tenant.
     pub fn service() -> Self {
         Self { tenant: None, actor: SERVICE.to_owned() }
@@ -63,7 +68,31 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        run(self.transaction("BEGIN READ ONLY", scope), work)
+        run(self.reading(scope), work)
+    }
+
+    /// For what is read from memory: whether the scope's API key may still read.
+    ///
+    /// # Errors
+    /// [`Error::KeyEnded`], or the database is away.
+    pub async fn confirm(&self, scope: &Scope) -> Result<(), Error> {
+        match scope.api_key() {
+            Some(_) => self.read(scope, async |_: &mut Db| Ok::<_, Error>(())).await,
+            None => Ok(()),
+        }
+    }
+
+    /// A key's row is looked at in the snapshot of what it reads: whoever has revoked it knows that
+    /// it reads nothing from then on, on any node.
+    fn reading(&self, scope: &Scope) -> Result<Transaction, Error> {
+        let Some(key) = scope.api_key() else {
+            return self.transaction("BEGIN READ ONLY", scope);
+        };
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        let mut transaction = self.transaction(begin, scope)?;
+        let check = format!("; SELECT require_api_key({})", literal(key)?);
+        transaction.opening.push_str(&check);
+        Ok(transaction)
     }
 
     fn transaction(&self, begin: &str, scope: &Scope) -> Result<Transaction, Error> {

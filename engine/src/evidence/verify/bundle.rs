@@ -9,29 +9,41 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{
-    Fault, KeySet, Trust, canonical, canonical_without, digest, need, pack,
+    Fault, KeySet, LogTrust, canonical, canonical_without, digest, need, pack,
     shape::{DIGEST, GATHERED, Shape, fit},
 };
 use crate::evidence::{Salts, Sealed, log::note::LogKey, replay::differences};
 
-pub(super) fn check(bundle: &Value, trust: &Trust) -> Result<(), Fault> {
+pub(super) fn check(
+    bundle: &Value,
+    pinned: Option<&KeySet>,
+    log: LogTrust<'_>,
+) -> Result<(), Fault> {
     let pack = &bundle["pack"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let one = bundle["keys"].as_array().is_some_and(|keys| keys.len() == 1);
     need(one, "keys", "must hold one key")?;
     let (kid, x) = (text(&bundle["keys"][0]["kid"]), text(&bundle["keys"][0]["x"]));
     need(pack["signature"]["kid"] == kid.as_str(), "keys[0].kid", "is not the signature's")?;
-    if let Some(pinned) = &trust.keys {
+    if let Some(pinned) = pinned {
         let known = pinned.get(&kid);
         need(known.is_some(), "pack.signature.kid", &format!("no key for {kid}"))?;
         need(known == Some(&x), "keys[0].x", "is not the pinned key")?;
     }
-    let log_key = LogKey::parse(&text(&bundle["log_key"])).ok();
-    need(log_key.is_some(), "log_key", "its id does not fit its key")?;
-    let log_key = log_key.as_ref();
-    let same = trust.log_key.is_none() || trust.log_key.as_ref() == log_key;
-    need(same, "log_key", "is not the pinned key")?;
-    pack::check(pack, &KeySet::from([(kid, x)]), log_key, "pack.")?;
+    let misfit = |_| Fault::Invalid {
+        path: "log_key".to_owned(),
+        what: "its id does not fit its key".into(),
+    };
+    let log_key = LogKey::parse(&text(&bundle["log_key"])).map_err(misfit)?;
+    match log {
+        LogTrust::Unknown => {}
+        LogTrust::Key(key) => need(*key == log_key, "log_key", "is not the pinned key")?,
+        LogTrust::AnyOf(keys) => {
+            let known = keys.contains(&log_key.public_key);
+            need(known, "log_key", "is no log key of the JWK set")?;
+        }
+    }
+    pack::check(pack, &KeySet::from([(kid, x)]), LogTrust::Key(&log_key), "pack.")?;
     let record = &pack["record"];
     let parts =
         [("context", &record["request"]["context_digest"]), ("facts", &record["facts_digest"])];

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Fault, canonical_without, need};
+use super::{Fault, LogTrust, canonical_without, need};
 use crate::{
     evidence::{
         digest_text,
         log::{
-            note::{LogKey, SignedCheckpoint, signed},
+            note::{SignedCheckpoint, key_id, signed},
             proof::InclusionProof,
             tree,
             verify::verify_inclusion,
@@ -18,7 +18,7 @@ use crate::{
 
 /// # Errors
 /// When the leaf is not the pack's, or the proof does not lead to a root that the log signed.
-pub(super) fn check(pack: &Value, key: Option<&LogKey>, path: &str) -> Result<(), Fault> {
+pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(), Fault> {
     let at = |member: &str| format!("{path}.{member}");
     let log = &pack["log"];
     let text = |member: &str| log[member].as_str().unwrap_or_default();
@@ -41,10 +41,22 @@ pub(super) fn check(pack: &Value, key: Option<&LogKey>, path: &str) -> Result<()
     let leads =
         verify_inclusion(&leaf, proof.index, checkpoint.size, &proof.path, &checkpoint.root);
     need(leads, &at("proof"), "does not lead to the checkpoint's root")?;
-    let Some(key) = key else { return Ok(()) };
-    need(key.origin == checkpoint.origin, &at("origin"), "is not the log of the checkpoint key")?;
-    let ours = note.key_id == key.id();
-    need(ours, &at("proof"), "the checkpoint is signed with another key")?;
-    let holds = keys::verify_ed25519(&key.public_key, note.body.as_bytes(), &note.signature);
+    let public_key = match trusted {
+        LogTrust::Unknown => return Ok(()),
+        LogTrust::Key(key) => {
+            let same = key.origin == checkpoint.origin;
+            need(same, &at("origin"), "is not the log of the checkpoint key")?;
+            let ours = note.key_id == key.id();
+            need(ours, &at("proof"), "the checkpoint is signed with another key")?;
+            key.public_key
+        }
+        LogTrust::AnyOf(keys) => {
+            let signs = |key: &&[u8; 32]| note.key_id == key_id(&checkpoint.origin, key);
+            let found = keys.iter().find(signs);
+            let what = "the checkpoint is signed with no log key of the JWK set";
+            *found.ok_or_else(|| broken(what.to_owned()))?
+        }
+    };
+    let holds = keys::verify_ed25519(&public_key, note.body.as_bytes(), &note.signature);
     need(holds, &at("proof"), "the checkpoint's signature does not hold")
 }

@@ -25,8 +25,28 @@ pub type KeySet = HashMap<String, String>;
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     pub keys: Option<KeySet>,
-    /// The log's key.
+    /// The log's key. Without it, the keys of purpose `log` among `keys` are the log's.
     pub log_key: Option<LogKey>,
+}
+
+/// What a checkpoint's signature is held against.
+#[derive(Clone, Copy)]
+enum LogTrust<'a> {
+    /// Nothing is known of the log.
+    Unknown,
+    Key(&'a LogKey),
+    /// One of these signs, whatever the log is called.
+    AnyOf(&'a [[u8; 32]]),
+}
+
+impl Trust {
+    fn log<'a>(&'a self, published: &'a [[u8; 32]]) -> LogTrust<'a> {
+        match (&self.log_key, published) {
+            (Some(key), _) => LogTrust::Key(key),
+            (None, []) => LogTrust::Unknown,
+            (None, keys) => LogTrust::AnyOf(keys),
+        }
+    }
 }
 
 /// A file in which nothing is wrong.
@@ -79,22 +99,27 @@ fn need(holds: bool, path: &str, what: &str) -> Result<(), Fault> {
 /// The first member that is wrong; or that the bytes are none of the files known here.
 pub fn verify(file: &[u8], trust: &Trust) -> Result<Valid, Fault> {
     let document = read::strict(file)?;
+    let published = trust.keys.as_ref().map(signed::log_keys).unwrap_or_default();
+    let log = trust.log(&published);
     match document["kind"].as_str() {
         Some(PACK_KIND) => {
             shape::fit(&document, &PACK, "")?;
             let none = KeySet::new();
             let keys = trust.keys.as_ref().unwrap_or(&none);
-            pack::check(&document, keys, trust.log_key.as_ref(), "")?;
-            Ok(if trust.log_key.is_some() { Valid::Trusted } else { Valid::CheckpointUnchecked })
+            pack::check(&document, keys, log, "")?;
+            Ok(match log {
+                LogTrust::Unknown => Valid::CheckpointUnchecked,
+                LogTrust::Key(_) | LogTrust::AnyOf(_) => Valid::Trusted,
+            })
         }
         Some(BUNDLE_KIND) => {
             shape::fit(&document, &BUNDLE, "")?;
-            bundle::check(&document, trust)?;
+            bundle::check(&document, trust.keys.as_ref(), log)?;
             let x = document["keys"][0]["x"].as_str().unwrap_or_default();
-            Ok(match (&trust.keys, &trust.log_key) {
+            Ok(match (&trust.keys, log) {
                 (None, _) => Valid::IssuerNotPinned(signed::thumbprint_text(x)),
-                (Some(_), None) => Valid::LogNotPinned,
-                (Some(_), Some(_)) => Valid::Trusted,
+                (Some(_), LogTrust::Unknown) => Valid::LogNotPinned,
+                (Some(_), LogTrust::Key(_) | LogTrust::AnyOf(_)) => Valid::Trusted,
             })
         }
         Some(REPLAY_KIND) => {

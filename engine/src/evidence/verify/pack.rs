@@ -3,14 +3,14 @@
 use chrono::DateTime;
 use serde_json::Value;
 
-use super::{Fault, KeySet, canonical, digest, log, need, signed};
-use crate::{evidence::log::note::LogKey, keys};
+use super::{Fault, KeySet, LogTrust, canonical, digest, log, need, signed};
+use crate::keys;
 
 /// `at` is the pack's own path with a dot, or nothing.
 pub(super) fn check(
     pack: &Value,
     keys: &KeySet,
-    log_key: Option<&LogKey>,
+    trusted: LogTrust<'_>,
     at: &str,
 ) -> Result<(), Fault> {
     let record = canonical(&pack["record"])?;
@@ -27,7 +27,7 @@ pub(super) fn check(
     is("decision_id", format!("svc:decision:{name}"))?;
     is("id", format!("svc:evidence:{name}"))?;
     signed::check(&pack["signature"], "evidence", &record, keys, &format!("{at}signature"))?;
-    log::check(pack, log_key, &format!("{at}log"))
+    log::check(pack, trusted, &format!("{at}log"))
 }
 
 /// Whole milliseconds since 1970.

@@ -18,6 +18,15 @@ pub(super) fn thumbprint_text(x: &str) -> String {
     URL_SAFE_NO_PAD.encode(thumbprint(x))
 }
 
+/// The keys of purpose `log` in a JWK set: those whose kid says so and fits them.
+pub(super) fn log_keys(known: &KeySet) -> Vec<[u8; 32]> {
+    let fits = |kid: &str, x: &str| {
+        print_of(kid, "log").is_some_and(|print| hex::encode(thumbprint(x)).starts_with(print))
+    };
+    let keys = known.iter().filter(|(kid, x)| fits(kid, x));
+    keys.filter_map(|(_, x)| URL_SAFE_NO_PAD.decode(x).ok()?.try_into().ok()).collect()
+}
+
 /// # Errors
 /// When the key is not for this purpose, is not known, or did not sign the bytes.
 pub(super) fn check(

@@ -10,6 +10,7 @@ use std::{
 use nix::unistd::{User, geteuid};
 
 use super::Error;
+use crate::config::data_folder;
 
 /// The longest folder whose socket path fits `sun_path` everywhere (104 bytes on macOS).
 const LONGEST_SOCKET_FOLDER: usize = 103 - "/.s.PGSQL.5432.lock".len();
@@ -36,9 +37,18 @@ pub(super) struct Place {
 impl Place {
     /// Makes the folders: `data_dir/postgres`, private to the user who runs the server.
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(data_dir).map_err(Error::io("make", data_dir))?;
+        let before = fs::metadata(data_dir).ok();
+        if before.is_none() {
+            data_folder(data_dir, None).map_err(Error::io("make", data_dir))?;
+        }
         let wanted = data_dir.canonicalize().map_err(Error::io("find", data_dir))?.join("postgres");
         let user = other_user(&wanted)?;
+        // Root's own folder: the database's user passes through, and does no more.
+        let group = user.filter(|user| owner(data_dir) != Some(user.uid)).map(|user| user.gid);
+        // What is closed stays closed.
+        if before.is_none_or(|found| found.mode() & 0o077 != 0) {
+            data_folder(data_dir, group).map_err(Error::io("make", data_dir))?;
+        }
         let (home, is_elsewhere) = home(&wanted, user)?;
         let sockets = if home.as_os_str().len() > LONGEST_SOCKET_FOLDER {
             PathBuf::from(format!("/tmp/agent-authority-{:016x}", fingerprint(&home)))
@@ -78,6 +88,10 @@ impl Place {
         }
         format!("postgres://{user}@{host}/{database}")
     }
+}
+
+fn owner(folder: &Path) -> Option<u32> {
+    fs::metadata(folder).ok().map(|found| found.uid())
 }
 
 fn version_in(home: &Path) -> Option<u32> {

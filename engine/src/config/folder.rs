@@ -1,0 +1,95 @@
+//! Folders that nobody else may enter: the data folder holds keys, sockets and tenants' logs.
+
+use std::{fs, io, path::Path};
+
+/// Makes a folder of this service's own, and those above it that are missing, for this user alone
+/// (mode 0700). One that is there is closed to others.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn private_folder(folder: &Path) -> io::Result<()> {
+    make(folder)?;
+    close(folder, true, None);
+    Ok(())
+}
+
+/// Makes the data folder likewise. One that was there is closed where it holds nothing or the
+/// service's own files; of another, that may be anybody's, the log warns. `group` may pass through,
+/// where the database runs as a user that is not this one (mode 0710).
+///
+/// # Errors
+/// When it cannot be made.
+pub fn data_folder(folder: &Path, group: Option<u32>) -> io::Result<()> {
+    make(folder)?;
+    let ours = folder.join("keys.ring").exists()
+        || folder.join("postgres").exists()
+        || fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+    close(folder, ours, group);
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn make(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+#[cfg(unix)]
+fn close(folder: &Path, ours: bool, group: Option<u32>) {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    /// Such as /tmp: everybody's on purpose.
+    const SHARED: u32 = 0o1000;
+    let Ok(found) = fs::metadata(folder) else { return };
+    let wanted = if group.is_some() { 0o710 } else { 0o700 };
+    let passes = group.is_none_or(|group| group == found.gid() && found.mode() & 0o010 != 0);
+    if found.mode() & 0o777 & !wanted == 0 && passes {
+        return;
+    }
+    let closed = || {
+        chown(folder, None, group)?;
+        fs::set_permissions(folder, fs::Permissions::from_mode(wanted))
+    };
+    if !ours || found.mode() & SHARED != 0 || closed().is_err() {
+        let (path, mode) = (folder.display(), found.mode() & 0o7777);
+        tracing::warn!("others may enter the folder {path} (mode {mode:o}); run `chmod 700` on it");
+    }
+}
+
+#[cfg(not(unix))]
+fn close(_: &Path, _: bool, _: Option<u32>) {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_is_ours_is_closed_and_what_may_be_anybodys_is_left() -> io::Result<()> {
+        let base = std::env::temp_dir().join(format!("authority-folder-{}", std::process::id()));
+        let (fresh, old, theirs) = (base.join("a/b"), base.join("old"), base.join("theirs"));
+        data_folder(&fresh, None)?;
+        assert_eq!((mode(&base), mode(&base.join("a")), mode(&fresh)), (0o700, 0o700, 0o700));
+        for folder in [&old, &theirs] {
+            fs::create_dir(folder)?;
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+        }
+        fs::write(old.join("keys.ring"), "")?;
+        fs::write(theirs.join("index.html"), "")?;
+        data_folder(&old, None)?;
+        data_folder(&theirs, None)?;
+        assert_eq!((mode(&old), mode(&theirs)), (0o700, 0o755));
+        private_folder(&theirs)?;
+        assert_eq!(mode(&theirs), 0o700);
+        fs::remove_dir_all(base)
+    }
+}

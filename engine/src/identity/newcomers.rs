@@ -1,0 +1,105 @@
+//! API keys made a moment ago on another node: who shows one before this node has heard of it waits
+//! for a look at the change log, one that all such callers share.
+//!
+//! A forged id costs a place in that wait and no more: nothing of what the caller sent is looked
+//! up, the looks are few however many ask, and past the places the answer is 401 at once.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, Shared},
+};
+use parking_lot::Mutex;
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::Directory;
+
+/// A key is young for so long. Nodes' clocks differ, so that it may also come from ahead.
+const YOUNG: TimeDelta = TimeDelta::seconds(10);
+/// From one look at the log to the next.
+const APART: Duration = Duration::from_millis(250);
+/// How long a caller waits.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// Callers that wait at a time.
+const PLACES: usize = 100;
+
+pub(super) struct Newcomers {
+    places: Semaphore,
+    planned: Mutex<Option<Planned>>,
+}
+
+/// The last look that was planned, begun or not.
+struct Planned {
+    begins: Instant,
+    done: Shared<BoxFuture<'static, ()>>,
+}
+
+impl Default for Newcomers {
+    fn default() -> Self {
+        Self { places: Semaphore::new(PLACES), planned: Mutex::default() }
+    }
+}
+
+impl Newcomers {
+    /// Whether a key of this public id may have been made too lately to be known: the id begins
+    /// with its time (RFC 9562, version 7).
+    pub(super) fn is_young(public_id: &str, now: DateTime<Utc>) -> bool {
+        let millis = public_id.get(..12).and_then(|time| i64::from_str_radix(time, 16).ok());
+        let made = millis.and_then(DateTime::from_timestamp_millis);
+        made.is_some_and(|made| (now - made).abs() < YOUNG)
+    }
+
+    /// Waits for a look at the log that begins from now on, if there is a place to wait.
+    pub(super) async fn wait(&self, directory: &Arc<dyn Directory>) {
+        let Ok(_place) = self.places.try_acquire() else { return };
+        // Late is no fault: the caller looks the key up again in any case.
+        let _ = timeout(PATIENCE, self.join(directory)).await;
+    }
+
+    fn join(&self, directory: &Arc<dyn Directory>) -> Shared<BoxFuture<'static, ()>> {
+        let mut planned = self.planned.lock();
+        let now = Instant::now();
+        if let Some(next) = planned.as_ref().filter(|next| next.begins > now) {
+            return next.done.clone();
+        }
+        let begins = planned.as_ref().map_or(now, |last| now.max(last.begins + APART));
+        let directory = Arc::clone(directory);
+        let done = async move {
+            sleep_until(begins).await;
+            directory.catch_up().await;
+        };
+        let done = done.boxed().shared();
+        *planned = Some(Planned { begins, done: done.clone() });
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_its_age() {
+        let now = DateTime::from_timestamp_millis(1_700_000_000_000).unwrap_or_default();
+        let id = |millis: i64| format!("{millis:012x}70008000000000000000");
+        let at = now.timestamp_millis();
+        for (made, is_young) in [
+            (at, true),
+            (at - 9_999, true),
+            (at + 9_999, true),
+            (at - 10_000, false),
+            (at + 10_000, false),
+            (0, false),
+        ] {
+            assert_eq!(Newcomers::is_young(&id(made), now), is_young, "{made}");
+        }
+        for id in ["", "01890a5d", "ffffffffffff", "zzzzzzzzzzzz70008000000000000000"] {
+            assert!(!Newcomers::is_young(id, now), "{id}");
+        }
+    }
+}
