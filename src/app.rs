@@ -2,11 +2,14 @@
 
 mod database;
 pub mod demo;
+mod descriptors;
 mod directory;
+mod document;
+mod grpc;
 mod host;
 mod serve;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use authority_model::{
     DESCRIPTORS,
@@ -20,15 +23,16 @@ use tonic::service::Routes;
 pub use database::{Database, Error as DatabaseError};
 pub use serve::{Failure, serve, with_app};
 
-pub use crate::directory::OPENAPI;
+pub use crate::directory::{OPENAPI, contract};
 
 use crate::{
     clock::Clock,
+    compute::{self, ComputePool},
     config::{Config, Durability},
     directory::{Check, Directory},
     graph::{self, Graph},
     identity::{
-        AuthenticateLayer, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
+        AuthenticateLayer, Exports, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
         Settings as IdentitySettings,
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
@@ -46,6 +50,8 @@ use crate::{
     transport::Peer,
 };
 use directory::{DevTokenKey, GraphDirectory, KeySecrets};
+use document::{GET_OPEN_API, OpenApi};
+use grpc::{GrpcAlone, NoMethod};
 use host::RestHost;
 
 /// The largest gRPC message that is read, in bytes.
@@ -69,6 +75,8 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error("the identity provider cannot be used: {0}")]
     Identity(String),
+    #[error("the threads for computations cannot be started: {0}")]
+    Threads(#[from] std::io::Error),
     #[error("the reflection service cannot be built: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
 }
@@ -139,6 +147,7 @@ impl App {
         let keys = Keys::start(store.clone(), ring, clock.clone(), dev).await?;
         let graph = Graph::load(store.clone(), freshness).await?;
         let identity = identity(&config, &keys, &graph, &clock)?;
+        let pool = ComputePool::start(compute::Limits::default())?;
         let provider =
             dev.then(|| DevProvider::new(Arc::new(DevTokenKey(keys.clone())), clock.clone()));
         let runtime = Runtime::new(
@@ -153,10 +162,12 @@ impl App {
             store.clone(),
             keys.clone(),
             Arc::clone(&graph),
+            pool.clone(),
             shutdown,
         );
         let (health, health_service) = tonic_health::server::health_reporter();
-        let registry = registry(&store, &graph, &keys, &clock);
+        let url = config.public_url();
+        let registry = registry(&store, &graph, &keys, &clock, &pool, runtime.exports());
         let proof = Proof::start(ProofParts {
             public_url: config.public_url(),
             folder: config.data_dir.join("logs"),
@@ -164,22 +175,25 @@ impl App {
             store: store.clone(),
             keys: keys.clone(),
             graph: Arc::clone(&graph),
+            pool,
         });
         let mut ours = registry_services(&registry, &keys, &graph);
         ours.extend([
             service::runtime_service(Arc::new(runtime.clone())),
             service::decision_service(Arc::new(runtime.clone())),
             service::authority_service(Arc::new(runtime.clone())),
-            service::directory_service(Arc::new(directory(&store, &graph, &keys, &runtime))),
+            service::directory_service(Arc::new(directory(&store, &graph, &keys, &runtime, &url))),
             service::evidence_service(Arc::new(proof.clone())),
         ]);
         let mut grpc = Routes::new(health_service);
         if !config.production() {
             grpc = reflected(grpc)?;
         }
-        let grpc = routed(grpc, ours).prepare();
-        let receipts = Receipts::new(store.clone(), &config.public_url());
-        let router = router(grpc, &identity, receipts);
+        let open_api = OpenApi::new(&contract(&url));
+        let grpc = routed(grpc, ours, &open_api).prepare();
+        let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of);
+        let host = RestHost { identity: identity.clone(), open_api: open_api.rest };
+        let router = router(grpc, host, receipts);
         work(&keys, &identity, &store, &clock);
         tokio::spawn(runtime.forget_keys());
         tokio::spawn(follow_logs(proof.clone()));
@@ -188,21 +202,25 @@ impl App {
     }
 }
 
+/// Where a request came from, as the transport tells it.
+fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
+    extensions.get::<Peer>().map(|peer| peer.client)
+}
+
 /// gRPC, gRPC-Web and REST of the same services, and the receipt page.
-fn router(grpc: Routes, identity: &Identity, receipts: Receipts) -> Router {
-    let peer = |extensions: &http::Extensions| extensions.get::<Peer>().map(|peer| peer.client);
-    let authenticated = AuthenticateLayer::new(identity.clone(), peer);
-    let rest = gateway_rest::router(
-        ROUTES,
-        tower::Layer::layer(&authenticated, grpc.clone()),
-        RestHost { identity: identity.clone() },
-    );
+fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
+    let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
+    let only_grpc = GrpcAlone(Arc::new(host.clone()));
+    let rest =
+        gateway_rest::router(ROUTES, tower::Layer::layer(&authenticated, grpc.clone()), host)
+            .layer(NoMethod);
     // tonic-web answers 400 to any other HTTP/1.1: it wraps gRPC paths alone.
     let web = grpc
         .into_axum_router()
         .reset_fallback()
         .layer(tonic_web::GrpcWebLayer::new())
-        .layer(authenticated);
+        .layer(authenticated)
+        .layer(only_grpc);
     web.merge(receipts.router()).fallback_service(rest)
 }
 
@@ -219,10 +237,16 @@ fn registry_services(registry: &Registry, keys: &Keys, graph: &Arc<Graph>) -> Ve
     all
 }
 
-fn routed(routes: Routes, services: Vec<Service>) -> Routes {
+fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes {
     let services = services.into_iter().map(|service| service.limited_to(GRPC_LIMIT));
     let router = routes.into_axum_router();
-    let add = |router: Router, service: Service| router.route_service(&service.path(), service);
+    // Each method by its whole path: what is no method is no path either.
+    let add = |router: Router, service: Service| {
+        service.paths().fold(router, |router, path| match path.as_str() {
+            GET_OPEN_API => router.route_service(&path, open_api.clone()),
+            _ => router.route_service(&path, service.clone()),
+        })
+    };
     services.fold(router, add).into()
 }
 
@@ -263,20 +287,35 @@ fn identity(
     }))
 }
 
-fn registry(store: &Store, graph: &Arc<Graph>, keys: &Keys, clock: &Clock) -> Registry {
+fn registry(
+    store: &Store,
+    graph: &Arc<Graph>,
+    keys: &Keys,
+    clock: &Clock,
+    pool: &ComputePool,
+    exports: Exports,
+) -> Registry {
     let graph = Arc::clone(graph);
     Registry {
         store: store.clone(),
         clock: clock.clone(),
         keys: keys.clone(),
+        pool: pool.clone(),
         after_commit: Arc::new(move || {
             let graph = Arc::clone(&graph);
             async move { graph.catch_up().await }.boxed()
         }),
+        exports,
     }
 }
 
-fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys, runtime: &Runtime) -> Directory {
+fn directory(
+    store: &Store,
+    graph: &Arc<Graph>,
+    keys: &Keys,
+    runtime: &Runtime,
+    public_url: &str,
+) -> Directory {
     let (database, migrated) = (store.clone(), store.clone());
     let (graph, keys, runtime) = (Arc::clone(graph), keys.clone(), runtime.clone());
     let checks = vec![
@@ -317,7 +356,7 @@ fn directory(store: &Store, graph: &Arc<Graph>, keys: &Keys, runtime: &Runtime) 
             }),
         },
     ];
-    Directory::new(checks, move || keys.jwks())
+    Directory::new(checks, public_url, move || keys.jwks())
 }
 
 fn reflected(routes: Routes) -> Result<Routes, Error> {

@@ -71,8 +71,8 @@ impl cli::Actions for Service {
         .await
     }
 
-    fn openapi(&self) -> &'static str {
-        app::OPENAPI
+    fn openapi(&self) -> String {
+        app::contract(&Config::default().public_url())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    config::Config,
+    config::{Config, data_folder},
     store::{
         Address, Error as StoreError, Limits, Store,
         embedded::{self, Embedded},
@@ -34,6 +34,10 @@ impl Database {
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let (owner, login, embedded) = if let Some(url) = &config.database.url {
             let address = Address::parse(url.reveal())?;
+            // Nothing of the database is there; keys and the logs' last checkpoints are.
+            if let Err(error) = data_folder(&config.data_dir, None) {
+                tracing::warn!(%error, "the data folder cannot be made");
+            }
             (address.clone(), address, None)
         } else {
             let options =

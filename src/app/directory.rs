@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::{FutureExt, future::BoxFuture};
+
 use crate::{
     graph::Graph,
     identity::{ApiKeyFacts, Directory, Secrets, TenantFacts, dev_provider::TokenKey},
@@ -44,9 +46,20 @@ impl Directory for GraphDirectory {
         })
     }
 
+    fn catch_up(&self) -> BoxFuture<'static, ()> {
+        let graph = Arc::clone(&self.0);
+        async move { graph.catch_up().await }.boxed()
+    }
+
     fn tenant_of_org(&self, org: &str) -> Option<TenantFacts> {
-        let (id, _) = self.0.tenant_of_org(org)?;
-        self.tenant(&id)
+        self.tenant(&self.0.tenant_of_org(org)?)
+    }
+
+    fn excludes(&self, tenant_id: &str, subject: &str, email: Option<&str>) -> bool {
+        // Who cannot be judged is shut out.
+        let Ok(Some(cell)) = self.0.tenant(tenant_id) else { return true };
+        let graph = cell.read();
+        graph.excludes(subject, email)
     }
 }
 

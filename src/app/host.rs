@@ -1,48 +1,50 @@
 //! What the REST gateway asks of this service: who may call, and how a refusal looks.
 
-use gateway_rest::{Fault, Host, Route};
+use gateway_rest::{Document, Fault, Host, Route};
 use http::{HeaderValue, StatusCode, request::Parts};
 use serde_json::json;
 use tonic::Status;
 
+use super::{GRPC_LIMIT, document::GET_OPEN_API};
 use crate::{
-    error::{ErrorCode, Refusal},
-    identity::Identity,
+    error::{ErrorCode, Refusal, without_secrets},
+    identity::{Identity, Via},
     transport::{Peer, RequestId},
 };
 
+#[derive(Clone)]
 pub(super) struct RestHost {
     pub(super) identity: Identity,
+    pub(super) open_api: Document,
 }
 
 impl Host for RestHost {
     async fn admit(&self, route: &'static Route, parts: &mut Parts) -> Result<(), Status> {
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.client);
-        let caller = self
-            .identity
-            .authenticate(route.rpc, &parts.headers, peer)
-            .await
-            .map_err(Refusal::from)?;
+        let via = Via::Rest { verb: route.method, path: route.path };
+        let caller = self.identity.authenticate(route.rpc, via, &parts.headers, peer).await;
+        let caller = caller.map_err(Refusal::from)?;
         parts.extensions.insert(caller);
         Ok(())
     }
 
     fn status(&self, fault: &Fault) -> StatusCode {
-        let known = ErrorCode::ALL.iter().find(|code| code.word() == fault.reason);
-        known.map_or_else(|| fault.default_status(), |code| code.http())
+        fault.status.unwrap_or_else(|| code(fault).http())
     }
 
     fn render(&self, fault: &Fault, request_id: Option<&str>) -> Vec<u8> {
         let details: Vec<_> = fault
             .problems
             .iter()
-            .map(|problem| json!({"field": problem.field, "problem": problem.problem}))
+            .map(|found| {
+                let (field, problem) = (found.field.clone(), found.problem.clone());
+                json!({"field": without_secrets(field), "problem": without_secrets(problem)})
+            })
             .collect();
-        let code = if fault.reason.is_empty() { "internal" } else { &fault.reason };
         json!({
             "ok": false,
-            "error": code,
-            "message": fault.message,
+            "error": code(fault).word(),
+            "message": without_secrets(fault.message.clone().into_owned()),
             "details": details,
             "request_id": request_id,
         })
@@ -50,7 +52,21 @@ impl Host for RestHost {
         .into_bytes()
     }
 
+    fn document(&self, route: &'static Route) -> Option<Document> {
+        (route.rpc == GET_OPEN_API).then(|| self.open_api.clone())
+    }
+
+    fn message_limit(&self) -> usize {
+        GRPC_LIMIT
+    }
+
     fn request_id(&self, parts: &Parts) -> Option<HeaderValue> {
         parts.extensions.get().map(RequestId::header)
     }
+}
+
+/// By its reason; a library's status has none, and is told by its gRPC code.
+fn code(fault: &Fault) -> ErrorCode {
+    let known = ErrorCode::ALL.iter().find(|code| code.word() == fault.reason);
+    known.copied().unwrap_or_else(|| ErrorCode::of(fault.code))
 }

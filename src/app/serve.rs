@@ -3,11 +3,15 @@
 use std::{io, net::SocketAddr};
 
 use chrono::TimeDelta;
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    task::JoinSet,
+};
 
 use super::{
     App, Database, DatabaseError, Error, Parts,
     demo::{self, Demo},
+    descriptors,
 };
 use crate::{
     config::Config,
@@ -58,7 +62,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     let parts = Parts::new(config.clone(), database.store.clone())?;
     let app = App::build(Parts { shutdown: shutdown.clone(), ..parts }).await?;
     // Before anything is announced: a port that is taken is told at once.
-    let bound = Bound::new(config).await?;
+    let bound = Bound::new(config)?;
     if app.provider.is_some() {
         let key_file = config.data_dir.join("demo-api-key");
         ready(&demo::seed(&app.router, &app.owner_token()?, Some(&key_file)).await?);
@@ -112,12 +116,12 @@ struct Bound {
 }
 
 impl Bound {
-    async fn new(config: &Config) -> Result<Self, Failure> {
+    fn new(config: &Config) -> Result<Self, Failure> {
         let mut surfaces = Vec::new();
         for (address, served) in transport::plan(&config.listen) {
-            surfaces.push((bind(address).await?, served));
+            surfaces.push((bind(address)?, served));
         }
-        Ok(Self { surfaces, ops: bind(config.listen.ops).await? })
+        Ok(Self { surfaces, ops: bind(config.listen.ops)? })
     }
 
     async fn serve(
@@ -128,15 +132,18 @@ impl Bound {
         shutdown: &Shutdown,
     ) -> Result<(), Failure> {
         let mut serving = JoinSet::new();
+        let connections = descriptors::connections(config, self.surfaces.len());
         for (listener, surfaces) in self.surfaces {
-            let settings = Settings::new(config, surfaces);
+            let mut settings = Settings::new(config, surfaces);
+            settings.bounds.connections = connections;
             let router = transport::dress(app.router.clone(), &settings);
             serving.spawn(transport::serve(listener, router, shutdown.wait(), settings));
         }
         let rendered = metrics.clone();
         tokio::spawn(metrics.keep());
         let ops = transport::ops(move || rendered.render());
-        let settings = Settings::new(config, Surfaces::ALL);
+        let mut settings = Settings::new(config, Surfaces::ALL);
+        settings.bounds.connections = connections.min(descriptors::OPS_CONNECTIONS);
         serving.spawn(transport::serve(self.ops, ops, shutdown.wait(), settings));
         while let Some(ended) = serving.join_next().await {
             ended??;
@@ -145,6 +152,40 @@ impl Bound {
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|error| Failure::Listen(address, error))
+fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    listen(address).map_err(|error| Failure::Listen(address, error))
+}
+
+/// Connections that wait to be accepted. Past them the kernel drops a newcomer's first packet, and
+/// it tries again a second later.
+const BACKLOG: u32 = 1024;
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // As `TcpListener::bind` has it: a restart need not wait for old connections to be forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::{net::TcpStream, time::timeout};
+
+    use super::*;
+
+    /// More than the 128 that `TcpListener::bind` asks for wait without a second packet.
+    #[tokio::test]
+    async fn many_may_wait_to_be_accepted() {
+        let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut waiting = Vec::new();
+        for _ in 0..300 {
+            let connected = timeout(Duration::from_millis(900), TcpStream::connect(address)).await;
+            waiting.push(connected.expect("the kernel takes it").unwrap());
+        }
+        assert_eq!(waiting.len(), 300);
+    }
 }

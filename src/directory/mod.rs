@@ -1,19 +1,24 @@
-//! What the service says of itself to anyone: description, health, contract, keys.
+//! What the service says of itself to anyone: description, health, contract, error codes, keys.
 
 use std::sync::Arc;
 
 use authority_model::proto::directory::{
     CheckHealthRequest, CheckHealthResponse, CheckReadinessRequest, CheckReadinessResponse,
-    DescribeServiceRequest, DescribeServiceResponse, GetJwksRequest, GetJwksResponse,
-    GetOpenApiRequest, GetOpenApiResponse, Link, ReadinessCheck, Surface,
+    DescribeServiceRequest, DescribeServiceResponse, ErrorCode as ListedCode, GetJwksRequest,
+    GetJwksResponse, GetOpenApiRequest, GetOpenApiResponse, Link, ListErrorCodesRequest,
+    ListErrorCodesResponse, ReadinessCheck, Surface,
 };
 use authority_model::service::DirectoryService;
 use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
 use tonic::{Request, Response, Status};
 
 use crate::error::{ErrorCode, Refusal};
 
-/// The OpenAPI 3.1 document, made by build.rs from the protos.
+/// The version of the API, as its paths have it.
+const API_VERSION: &str = "1.0.0";
+
+/// The OpenAPI 3.1 document, made by build.rs from the protos. [`contract`] is what is served.
 pub const OPENAPI: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 
 const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, says why, records it \
@@ -26,13 +31,25 @@ const SURFACES: [(&str, &[&str]); 4] = [
     ("site", &["/api/consultant-lead", "/receipts/"]),
 ];
 
-const LINKS: [(&str, &str); 5] = [
+const LINKS: [(&str, &str); 6] = [
     ("service-desc", "/openapi"),
     ("health", "/health"),
     ("ready", "/health/ready"),
     ("jwks", "/.well-known/jwks.json"),
     ("reason-codes", "/v1/reason-codes"),
+    ("error-codes", "/v1/error-codes"),
 ];
+
+/// The OpenAPI document of the service at this address: with its server, and every error code.
+pub fn contract(public_url: &str) -> String {
+    let Ok(mut document) = serde_json::from_str::<Value>(OPENAPI) else {
+        return OPENAPI.to_owned();
+    };
+    document["servers"] = json!([{"url": public_url}]);
+    let words: Vec<_> = ErrorCode::ALL.iter().map(|code| code.word()).collect();
+    document["components"]["schemas"]["ErrorWord"]["enum"] = words.into();
+    document.to_string()
+}
 
 /// Something that must hold before the service decides: its name, and how to ask it.
 pub struct Check {
@@ -45,12 +62,18 @@ pub struct Check {
 #[derive(Clone)]
 pub struct Directory {
     checks: Arc<[Check]>,
+    contract: Arc<str>,
     jwks: Arc<dyn Fn() -> Arc<str> + Send + Sync>,
 }
 
 impl Directory {
-    pub fn new(checks: Vec<Check>, jwks: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
-        Self { checks: checks.into(), jwks: Arc::new(jwks) }
+    pub fn new(
+        checks: Vec<Check>,
+        public_url: &str,
+        jwks: impl Fn() -> Arc<str> + Send + Sync + 'static,
+    ) -> Self {
+        let contract = contract(public_url).into();
+        Self { checks: checks.into(), contract, jwks: Arc::new(jwks) }
     }
 
     /// Each check with what it found.
@@ -73,7 +96,8 @@ impl DirectoryService for Directory {
         let links = LINKS.map(|(rel, href)| Link { rel: rel.to_owned(), href: href.to_owned() });
         Ok(Response::new(DescribeServiceResponse {
             service: "agent-authority".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: API_VERSION.to_owned(),
+            build_version: env!("CARGO_PKG_VERSION").to_owned(),
             description: DESCRIPTION.to_owned(),
             surfaces: surfaces.into(),
             links: links.into(),
@@ -111,7 +135,20 @@ impl DirectoryService for Directory {
         &self,
         _: Request<GetOpenApiRequest>,
     ) -> Result<Response<GetOpenApiResponse>, Status> {
-        Ok(Response::new(GetOpenApiResponse { document: OPENAPI.to_owned() }))
+        Ok(Response::new(GetOpenApiResponse { document: self.contract.to_string() }))
+    }
+
+    async fn list_error_codes(
+        &self,
+        _: Request<ListErrorCodesRequest>,
+    ) -> Result<Response<ListErrorCodesResponse>, Status> {
+        let codes = ErrorCode::ALL.iter().map(|code| ListedCode {
+            code: code.word().to_owned(),
+            status: code.http().as_u16().into(),
+            grpc: format!("{:?}", code.grpc()),
+            sentence: code.sentence().to_owned(),
+        });
+        Ok(Response::new(ListErrorCodesResponse { error_codes: codes.collect() }))
     }
 
     async fn get_jwks(

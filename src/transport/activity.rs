@@ -2,18 +2,14 @@
 //! of ours.
 
 use std::{
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
-    task::{Context, Poll},
     time::Duration,
 };
 
-use axum::body::{Body, Bytes, HttpBody};
-use http_body::{Frame, SizeHint};
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 /// Counters of one connection. Its tasks take turns, so a relaxed order is enough.
 pub(super) struct Activity {
@@ -24,6 +20,12 @@ pub(super) struct Activity {
     running: AtomicUsize,
     /// Answers of which the peer has yet to take what is there.
     untaken: AtomicUsize,
+    /// What those answers hold, in bytes.
+    unsent: AtomicU64,
+    /// At this much of it new requests wait; twice as much is not held.
+    room: u64,
+    /// Told when there is room again.
+    freed: Notify,
 }
 
 pub(super) enum Verdict {
@@ -34,13 +36,17 @@ pub(super) enum Verdict {
 }
 
 impl Activity {
-    pub(super) fn new() -> Arc<Self> {
+    /// `room`: the bytes of answers not yet taken at which new requests wait.
+    pub(super) fn new(room: u64) -> Arc<Self> {
         Arc::new(Self {
             since: Instant::now(),
             moved: AtomicU64::new(0),
             started: AtomicU64::new(0),
             running: AtomicUsize::new(0),
             untaken: AtomicUsize::new(0),
+            unsent: AtomicU64::new(0),
+            room,
+            freed: Notify::new(),
         })
     }
 
@@ -60,15 +66,33 @@ impl Activity {
         Running(Arc::clone(self))
     }
 
-    pub(super) fn verdict(&self, idle: Duration, stalled: Duration) -> Verdict {
+    /// Whether another request may begin.
+    pub(super) fn has_room(&self) -> bool {
+        self.unsent.load(Relaxed) < self.room
+    }
+
+    /// Waits until the peer has taken enough of its answers.
+    pub(super) async fn wait_for_room(&self) {
+        loop {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            freed.as_mut().enable();
+            if self.has_room() {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// `stalled`: the bound on a connection whose peer takes nothing, where it has one.
+    pub(super) fn verdict(&self, idle: Duration, stalled: Option<Duration>) -> Verdict {
         let still =
             self.since.elapsed().saturating_sub(Duration::from_millis(self.moved.load(Relaxed)));
         let (bound, verdict) = if !self.running() {
             (idle, Verdict::Idle)
-        } else if self.untaken.load(Relaxed) > 0 {
+        } else if let Some(stalled) = stalled.filter(|_| self.untaken.load(Relaxed) > 0) {
             (stalled, Verdict::Stalled)
         } else {
-            return Verdict::Fine(idle.min(stalled));
+            return Verdict::Fine(stalled.map_or(idle, |stalled| idle.min(stalled)));
         };
         match bound.checked_sub(still).filter(|left| !left.is_zero()) {
             Some(left) => Verdict::Fine(left),
@@ -76,75 +100,58 @@ impl Activity {
         }
     }
 
-    fn moved(&self) {
-        let millis = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.moved.store(millis, Relaxed);
+    /// Notes that something moved, and when.
+    fn moved(&self) -> Instant {
+        let now = Instant::now();
+        let millis = now.saturating_duration_since(self.since).as_millis();
+        self.moved.store(u64::try_from(millis).unwrap_or(u64::MAX), Relaxed);
+        now
     }
 }
 
 /// A request under way, from its head to the last of its answer.
 pub(super) struct Running(Arc<Activity>);
 
+impl Running {
+    /// The answer's head is there: from now on the peer is to take it.
+    pub(super) fn begin_answer(&self) {
+        self.0.untaken.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn mark_untaken(&self, untaken: bool) {
+        if untaken {
+            self.0.untaken.fetch_add(1, Relaxed);
+        } else {
+            self.0.untaken.fetch_sub(1, Relaxed);
+        }
+    }
+
+    pub(super) fn moved(&self) -> Instant {
+        self.0.moved()
+    }
+
+    /// Whether `bytes` more, which are counted, are not too much; the first answer never is.
+    pub(super) fn has_room_for(&self, bytes: u64) -> bool {
+        let unsent = self.0.unsent.load(Relaxed);
+        unsent <= bytes || unsent <= 2 * self.0.room
+    }
+
+    /// An answer held `before` bytes and holds `now`.
+    pub(super) fn recount(&self, before: u64, now: u64) {
+        if now > before {
+            self.0.unsent.fetch_add(now - before, Relaxed);
+        } else if now < before {
+            let all = self.0.unsent.fetch_sub(before - now, Relaxed);
+            if all >= self.0.room && all - (before - now) < self.0.room {
+                self.0.freed.notify_waiters();
+            }
+        }
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Relaxed);
         self.0.moved();
-    }
-}
-
-/// An answer's body. Hyper asks for a part only when the peer has room, so the time between a part
-/// given and the next asked for is the peer's, and the time until a part is there is ours.
-pub(super) struct Answer {
-    body: Body,
-    running: Running,
-    untaken: bool,
-}
-
-impl Answer {
-    pub(super) fn new(body: Body, running: Running) -> Self {
-        running.0.untaken.fetch_add(1, Relaxed);
-        running.0.moved();
-        Self { body, running, untaken: true }
-    }
-
-    fn set_untaken(&mut self, untaken: bool) {
-        if self.untaken != untaken {
-            self.untaken = untaken;
-            let count = &self.running.0.untaken;
-            if untaken {
-                count.fetch_add(1, Relaxed)
-            } else {
-                count.fetch_sub(1, Relaxed)
-            };
-        }
-        self.running.0.moved();
-    }
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(context);
-        self.set_untaken(polled.is_ready());
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for Answer {
-    fn drop(&mut self) {
-        self.set_untaken(false);
     }
 }

@@ -22,13 +22,13 @@ use tower::{Layer, Service};
 use tracing::{Instrument, instrument::Instrumented};
 
 use super::{
-    headers,
+    headers, host,
     refusal::Asker,
     request_id::{self, RequestId},
     settings::Settings,
     surfaces::Surfaces,
 };
-use crate::error::ErrorCode;
+use crate::error::{ErrorCode, Refusal};
 
 #[derive(Clone, Copy)]
 pub(super) struct Dress {
@@ -47,11 +47,13 @@ impl Dress {
     }
 
     /// What is refused before the router's own work.
-    fn refusal(self, request: &Request<Body>) -> Option<ErrorCode> {
-        if !self.surfaces.serve(request.uri().path()) {
-            Some(ErrorCode::NotFound)
+    fn refusal(self, request: &Request<Body>) -> Option<Refusal> {
+        if let Some(problem) = host::problem(request) {
+            Some(Refusal::field("host", problem))
+        } else if !self.surfaces.serve(request.uri().path()) {
+            Some(Refusal::plain(ErrorCode::NotFound))
         } else if declared(request.headers()) > self.body_bytes {
-            Some(ErrorCode::TooLarge)
+            Some(Refusal::plain(ErrorCode::TooLarge))
         } else {
             None
         }
@@ -93,9 +95,11 @@ where
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let id = RequestId::settle(request.headers_mut());
         request.extensions_mut().insert(id.clone());
+        // Who may call a gRPC method depends on the address that it was called at.
+        request.extensions_mut().insert(self.dress.surfaces);
         let asker = Asker::of(request.headers());
         let answer = match self.dress.refusal(&request) {
-            Some(code) => Stage::Refused { code },
+            Some(refusal) => Stage::Refused { refusal: Some(refusal) },
             None => self.route(request, &id),
         };
         Dressing { answer, asker, id, https: self.dress.https }
@@ -113,7 +117,7 @@ impl<S: Service<Request<Body>>> Dressed<S> {
             }
             Err(panic) => {
                 report(&*panic, id);
-                Stage::Refused { code: ErrorCode::Internal }
+                Stage::Refused { refusal: Some(Refusal::plain(ErrorCode::Internal)) }
             }
         }
     }
@@ -125,7 +129,7 @@ pin_project! {
     #[project = StageProjection]
     enum Stage<F> {
         Routed { #[pin] answer: Guarded<F> },
-        Refused { code: ErrorCode },
+        Refused { refusal: Option<Refusal> },
     }
 }
 
@@ -150,13 +154,16 @@ where
         let this = self.project();
         let (asker, id) = (&*this.asker, &*this.id);
         let mut response = match this.answer.project() {
-            StageProjection::Refused { code } => asker.refuse(*code, id),
+            StageProjection::Refused { refusal } => match refusal.take() {
+                Some(refusal) => asker.refuse(refusal, id),
+                None => return Poll::Pending, // polled again after the end, which no one does
+            },
             StageProjection::Routed { answer } => match ready!(answer.poll(context)) {
                 Ok(Ok(response)) => asker.complete(response, id),
                 Ok(Err(never)) => match never {},
                 Err(panic) => {
                     report(&*panic, id);
-                    asker.refuse(ErrorCode::Internal, id)
+                    asker.refuse(Refusal::plain(ErrorCode::Internal), id)
                 }
             },
         };

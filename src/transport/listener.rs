@@ -5,7 +5,7 @@ use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Durati
 
 use axum::Router;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
 use tokio::{
@@ -21,6 +21,7 @@ use super::{
     service::Door,
     settings::{Bounds, Settings},
     socket::Socket,
+    stall::Streams,
 };
 
 /// After the drain's bound: for tasks to notice that they are cut off.
@@ -91,8 +92,8 @@ fn left_before_accept(error: &io::Error) -> bool {
 struct Server {
     router: Router,
     settings: Arc<Settings>,
-    http1: Builder<TokioExecutor>,
-    http2: Builder<TokioExecutor>,
+    http1: Builder<Streams>,
+    http2: Builder<Streams>,
 }
 
 impl Server {
@@ -119,8 +120,11 @@ impl Server {
         };
         let Some(protocol) = protocol else { return };
 
-        let activity = Activity::new();
-        let header = (protocol == Protocol::Http1).then_some(bounds.header);
+        let activity = Activity::new(bounds.unsent_bytes);
+        let is_http1 = protocol == Protocol::Http1;
+        let header = is_http1.then_some(bounds.header);
+        // The streams of HTTP/2 are bounded one by one, and its silence by the socket and by pings.
+        let stalled = is_http1.then_some(bounds.stalled);
         let socket = Socket::new(stream, Arc::clone(&activity), header, bounds.stalled);
         let door = Door::new(
             self.router.clone(),
@@ -149,7 +153,7 @@ impl Server {
                     }
                     connection.as_mut().graceful_shutdown();
                 }
-                () = look.as_mut() => match activity.verdict(bounds.idle, bounds.stalled) {
+                () = look.as_mut() => match activity.verdict(bounds.idle, stalled) {
                     Verdict::Fine(left) => look.as_mut().reset(Instant::now() + left),
                     Verdict::Idle if !ending => {
                         ending = true;
@@ -163,8 +167,12 @@ impl Server {
     }
 }
 
-fn http1(bounds: &Bounds) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
+fn streams(bounds: &Bounds) -> Streams {
+    Streams { stalled: bounds.stalled }
+}
+
+fn http1(bounds: &Bounds) -> Builder<Streams> {
+    let mut builder = Builder::new(streams(bounds)).http1_only();
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -175,8 +183,8 @@ fn http1(bounds: &Bounds) -> Builder<TokioExecutor> {
     builder
 }
 
-fn http2(bounds: &Bounds) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new()).http2_only();
+fn http2(bounds: &Bounds) -> Builder<Streams> {
+    let mut builder = Builder::new(streams(bounds)).http2_only();
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -2,12 +2,14 @@
 //! wears. Nothing here knows what the service does.
 
 mod activity;
+mod answer;
 mod body;
 mod client;
 mod cors;
 mod dress;
 mod full;
 mod headers;
+mod host;
 mod listener;
 mod ops;
 mod protocol;
@@ -16,6 +18,7 @@ mod request_id;
 mod service;
 mod settings;
 mod socket;
+mod stall;
 mod surfaces;
 
 use std::{future::Future, io};
@@ -27,6 +30,7 @@ use tower::ServiceBuilder;
 pub use body::BodyTooSlow;
 pub use client::Peer;
 pub use ops::ops;
+pub use refusal::is_grpc;
 pub use request_id::RequestId;
 pub use settings::{Bounds, Settings};
 pub use surfaces::{Surfaces, plan};

@@ -6,6 +6,7 @@ use axum::{
 };
 use serde::Serialize;
 use tonic::{Code, Status};
+use tonic_types::StatusExt;
 
 use super::request_id::RequestId;
 use crate::error::{ErrorCode, Refusal};
@@ -21,20 +22,26 @@ struct Shape<'a> {
     ok: bool,
     error: &'a str,
     message: &'a str,
-    details: [(); 0],
+    details: Vec<Detail<'a>>,
     request_id: &'a str,
+}
+
+#[derive(Serialize)]
+struct Detail<'a> {
+    field: &'a str,
+    problem: &'a str,
 }
 
 impl Asker {
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let grpc = headers.get(header::CONTENT_TYPE).filter(|kind| is_grpc(kind)).cloned();
-        Self { grpc }
+        let kind = headers.get(header::CONTENT_TYPE);
+        Self { grpc: kind.filter(|_| is_grpc(headers)).cloned() }
     }
 
-    pub(super) fn refuse(&self, code: ErrorCode, id: &RequestId) -> Response<Body> {
+    pub(super) fn refuse(&self, refusal: Refusal, id: &RequestId) -> Response<Body> {
         match &self.grpc {
-            Some(kind) => status(code, kind),
-            None => json(code, code.http(), id),
+            Some(kind) => status(refusal, kind),
+            None => json(&refusal, refusal.code.http(), id),
         }
     }
 
@@ -49,10 +56,10 @@ impl Asker {
         if said {
             return response;
         }
-        let code = code(status);
+        let refusal = Refusal::plain(code(status));
         let bare = match &self.grpc {
-            Some(kind) => self::status(code, kind),
-            None => json(code, status, id),
+            Some(kind) => self::status(refusal, kind),
+            None => json(&refusal, status, id),
         };
         let (head, body) = bare.into_parts();
         let (mut kept, _) = response.into_parts();
@@ -65,27 +72,38 @@ impl Asker {
     }
 }
 
-fn is_grpc(kind: &HeaderValue) -> bool {
-    kind.as_bytes().starts_with(b"application/grpc")
+/// Whether a request is gRPC or gRPC-Web, by its content type: `application/grpc`, alone, with a
+/// subtype (`+proto`) or with parameters, or one of gRPC-Web's four.
+pub fn is_grpc(headers: &HeaderMap) -> bool {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else { return false };
+    match kind.as_bytes().strip_prefix(b"application/grpc") {
+        Some([] | [b'+' | b';' | b' ', ..]) => true,
+        Some(web) => matches!(web, b"-web" | b"-web+proto" | b"-web-text" | b"-web-text+proto"),
+        None => false,
+    }
 }
 
-fn status(code: ErrorCode, kind: &HeaderValue) -> Response<Body> {
-    // To gRPC, a path without a method is an unimplemented one.
-    let status = match code {
-        ErrorCode::NotFound => Status::new(Code::Unimplemented, "there is no such method here"),
-        code => Refusal::plain(code).into(),
-    };
+fn status(refusal: Refusal, kind: &HeaderValue) -> Response<Body> {
+    let is_unknown = refusal.code == ErrorCode::NotFound;
+    let mut status = Status::from(refusal);
+    if is_unknown {
+        // To gRPC, a path without a method is an unimplemented one.
+        let details = status.get_error_details();
+        let text = "there is no such method here";
+        status = Status::with_error_details(Code::Unimplemented, text, details);
+    }
     let mut response = status.into_http();
     response.headers_mut().insert(header::CONTENT_TYPE, kind.clone());
     response
 }
 
-fn json(code: ErrorCode, status: StatusCode, id: &RequestId) -> Response<Body> {
+fn json(refusal: &Refusal, status: StatusCode, id: &RequestId) -> Response<Body> {
+    let details = refusal.violations.iter();
     let shape = Shape {
         ok: false,
-        error: code.word(),
-        message: code.sentence(),
-        details: [],
+        error: refusal.code.word(),
+        message: &refusal.message,
+        details: details.map(|v| Detail { field: &v.field, problem: &v.problem }).collect(),
         request_id: id.as_str(),
     };
     let body = serde_json::to_vec(&shape).unwrap_or_default();
@@ -109,5 +127,29 @@ fn code(status: StatusCode) -> ErrorCode {
         StatusCode::SERVICE_UNAVAILABLE => ErrorCode::Unavailable,
         status if status.is_client_error() => ErrorCode::InvalidRequest,
         _ => ErrorCode::Internal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grpc_is_known_by_its_content_type() {
+        for (kind, is) in [
+            ("application/grpc", true),
+            ("application/grpc+proto", true),
+            ("application/grpc;charset=utf-8", true),
+            ("application/grpc-web-text+proto", true),
+            ("application/grpcfoo", false),
+            ("application/grpc-webfoo", false),
+            ("application/json", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            assert_eq!(is_grpc(&headers), is, "{kind}");
+        }
+        assert!(!is_grpc(&HeaderMap::new()));
     }
 }

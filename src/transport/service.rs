@@ -14,12 +14,14 @@ use axum::{
     http::{Request, Response},
     routing::future::RouteFuture,
 };
+use futures_util::future::{BoxFuture, Either};
 use hyper::{body::Incoming, service::Service};
 use pin_project_lite::pin_project;
 use tower::Service as _;
 
 use super::{
-    activity::{Activity, Answer, Running},
+    activity::{Activity, Running},
+    answer::Answer,
     body::BoundedBody,
     client::Peer,
     settings::Settings,
@@ -60,15 +62,28 @@ impl Service<Request<Incoming>> for Door {
         ));
         let body = BoundedBody::new(body, bounds.body_bytes, bounds.body);
         let request = Request::from_parts(head, Body::new(body));
-        Answering { answer: self.router.clone().call(request), running: Some(running) }
+        let mut router = self.router.clone();
+        let answer = if self.activity.has_room() {
+            Either::Left(router.call(request))
+        } else {
+            let activity = Arc::clone(&self.activity);
+            Either::Right(Box::pin(async move {
+                activity.wait_for_room().await;
+                router.call(request).await
+            }) as BoxFuture<'static, _>)
+        };
+        Answering { answer, running: Some(running) }
     }
 }
+
+/// An answer to a request that waits until its connection has room.
+type Late = BoxFuture<'static, Result<axum::response::Response, Infallible>>;
 
 pin_project! {
     /// The router's answer, on its way.
     pub(super) struct Answering {
         #[pin]
-        answer: RouteFuture<Infallible>,
+        answer: Either<RouteFuture<Infallible>, Late>,
         running: Option<Running>,
     }
 }
@@ -83,7 +98,9 @@ impl Future for Answering {
             Err(never) => match never {},
         };
         match this.running.take() {
-            Some(running) => Poll::Ready(Ok(answer.map(|body| Answer::new(body, running)))),
+            Some(running) => {
+                Poll::Ready(Ok(answer.map(|body| Answer::new(body, running, context))))
+            }
             None => Poll::Pending, // polled again after the end, which no one does
         }
     }

@@ -29,6 +29,9 @@ pub struct Bounds {
     pub streams: u32,
     pub header_bytes: u32,
     pub body_bytes: u64,
+    /// Of answers that an HTTP/2 peer has not taken: at this much its next requests wait, and twice
+    /// as much is not held.
+    pub unsent_bytes: u64,
     /// From accept to the protocol being known.
     pub first_byte: Duration,
     /// From the first byte of a request's head to its last.
@@ -66,6 +69,7 @@ impl Bounds {
             streams: limits.streams,
             header_bytes: limits.header_bytes,
             body_bytes: limits.body_bytes,
+            unsent_bytes: limits.unsent_bytes,
             first_byte: Duration::from_secs(limits.first_byte_seconds),
             header: Duration::from_secs(limits.header_seconds),
             body: Duration::from_secs(limits.body_seconds),

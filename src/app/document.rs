@@ -1,0 +1,101 @@
+//! The OpenAPI document, which anybody may ask for: all answers share its bytes, over REST and over
+//! gRPC. A copy for each would be half a megabyte, held for as long as a caller does not read.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    task::{Context, Poll},
+};
+
+use authority_model::proto::directory::GetOpenApiResponse;
+use axum::body::Body;
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
+use gateway_rest::Document;
+use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http_body::Frame;
+use http_body_util::StreamBody;
+use prost::Message;
+use tower::Service;
+
+use crate::keys;
+
+/// The method whose answer it is.
+pub(super) const GET_OPEN_API: &str = "/authority.directory.v1.DirectoryService/GetOpenApi";
+
+/// What a gRPC answer hands out at a time; gRPC-Web's text form, base64, needs a multiple of three.
+const PIECE: usize = 15 << 10;
+
+/// The document, ready for both; as a service it is [`GET_OPEN_API`] over gRPC.
+#[derive(Clone)]
+pub(super) struct OpenApi {
+    pub(super) rest: Document,
+    /// The answer's message in its frame (gRPC over HTTP/2, "Length-Prefixed-Message").
+    framed: Bytes,
+}
+
+impl OpenApi {
+    pub(super) fn new(document: &str) -> Self {
+        let tag = format!("\"{}\"", hex::encode(keys::sha256(document.as_bytes())));
+        let etag = HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\""));
+        let message = GetOpenApiResponse { document: document.to_owned() };
+        let mut framed = BytesMut::with_capacity(message.encoded_len() + 5);
+        framed.put_u8(0); // not compressed
+        framed.put_u32(u32::try_from(message.encoded_len()).unwrap_or(u32::MAX));
+        framed.put(message.encode_to_vec().as_slice());
+        let framed = framed.freeze();
+        // The document is the only member, and so the message's end.
+        let bytes = framed.slice(framed.len() - document.len()..);
+        Self { rest: Document { bytes, etag }, framed }
+    }
+}
+
+impl<B> Service<Request<B>> for OpenApi {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<B>) -> Self::Future {
+        let mut rest = self.framed.clone();
+        let pieces = std::iter::from_fn(move || {
+            let piece = rest.split_to(rest.len().min(PIECE));
+            (!piece.is_empty()).then(|| Frame::data(piece))
+        });
+        let status = HeaderMap::from_iter([(
+            http::HeaderName::from_static("grpc-status"),
+            HeaderValue::from_static("0"),
+        )]);
+        let frames = pieces.chain([Frame::trailers(status)]).map(Ok::<_, Infallible>);
+        let mut answer = Response::new(Body::new(StreamBody::new(stream::iter(frames).boxed())));
+        let kind = HeaderValue::from_static("application/grpc");
+        answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+        ready(Ok(answer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    /// What an answer holds is a view of the same bytes, whoever asks and over what.
+    #[tokio::test]
+    async fn answers_share_the_documents_bytes() {
+        const TEXT: &str = "0123456789abcdef";
+        let open_api = OpenApi::new(TEXT);
+        assert_eq!(open_api.rest.bytes, TEXT);
+        assert_eq!(open_api.rest.bytes.as_ptr(), open_api.framed[7..].as_ptr());
+        let first = async || {
+            let answer = open_api.clone().call(Request::new(())).await.unwrap();
+            let frame = answer.into_body().frame().await.unwrap().unwrap();
+            frame.into_data().unwrap().as_ptr()
+        };
+        assert_eq!(first().await, open_api.framed.as_ptr());
+        assert_eq!(first().await, open_api.framed.as_ptr());
+    }
+}

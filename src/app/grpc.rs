@@ -1,0 +1,133 @@
+//! What stands before the gRPC services: a call that is not gRPC is refused as REST refuses, and a
+//! call to a path that is no method as gRPC does.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{body::Body, response::Response};
+use futures_util::future::{BoxFuture, Either};
+use gateway_rest::{Fault, Host as _};
+use http::{Method, Request, StatusCode};
+use tonic::Status;
+use tower::{Layer, Service};
+
+use super::host::RestHost;
+use crate::{
+    error::{ErrorCode, Refusal},
+    identity::Via,
+    transport::{Peer, Surfaces, is_grpc},
+};
+
+/// Around the gRPC methods: lets gRPC through. Else it answers what REST would: after the
+/// credential, 405 to another HTTP method and 415 to a body that is not gRPC.
+#[derive(Clone)]
+pub(super) struct GrpcAlone(pub(super) Arc<RestHost>);
+
+impl<S> Layer<S> for GrpcAlone {
+    type Service = Methods<S>;
+
+    fn layer(&self, inner: S) -> Methods<S> {
+        Methods { inner, host: Arc::clone(&self.0) }
+    }
+}
+
+/// The gRPC methods behind [`GrpcAlone`].
+#[derive(Clone)]
+pub(super) struct Methods<S> {
+    inner: S,
+    host: Arc<RestHost>,
+}
+
+impl<S> Service<Request<Body>> for Methods<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<S::Future, BoxFuture<'static, Result<Response, Infallible>>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        if request.method() == Method::POST
+            && is_grpc(request.headers())
+            && gateway_rest::content_coding(request.headers()).is_none()
+        {
+            return Either::Left(self.inner.call(request));
+        }
+        let host = Arc::clone(&self.host);
+        Either::Right(Box::pin(async move { Ok(refused(&host, request).await) }))
+    }
+}
+
+async fn refused(host: &RestHost, request: Request<Body>) -> Response {
+    // Dropped before the waiting: a body need not be Sync.
+    let (parts, _) = request.into_parts();
+    let peer = parts.extensions.get::<Peer>().map(|peer| peer.client);
+    let surfaces = parts.extensions.get().copied().unwrap_or(Surfaces::NONE);
+    let via = Via::Grpc(surfaces);
+    let admitted = host.identity.authenticate(parts.uri.path(), via, &parts.headers, peer).await;
+    let fault = match (admitted, gateway_rest::content_coding(&parts.headers)) {
+        (Err(error), _) => Fault::from(Status::from(Refusal::from(error))),
+        (Ok(_), _) if parts.method != Method::POST => {
+            let message =
+                format!("this path is a gRPC method: it takes POST, not {}", parts.method);
+            let refusal = Refusal::new(ErrorCode::MethodNotAllowed, message);
+            Fault::from(Status::from(refusal.with("allow", "POST")))
+        }
+        (Ok(_), Some(coding)) => gateway_rest::unread_coding(&coding),
+        (Ok(_), None) => {
+            let message = "this path is a gRPC method: \
+                 send its message as `Content-Type: application/grpc`";
+            Fault::from(Status::from(Refusal::new(ErrorCode::UnsupportedMediaType, message)))
+        }
+    };
+    gateway_rest::refusal(host, fault, host.request_id(&parts).as_ref())
+}
+
+/// Around all that is no gRPC method: a gRPC call has no business there. Its 404 becomes
+/// UNIMPLEMENTED as it is dressed.
+#[derive(Clone)]
+pub(super) struct NoMethod;
+
+impl<S> Layer<S> for NoMethod {
+    type Service = Elsewhere<S>;
+
+    fn layer(&self, inner: S) -> Elsewhere<S> {
+        Elsewhere { inner }
+    }
+}
+
+/// What is no gRPC method, behind [`NoMethod`].
+#[derive(Clone)]
+pub(super) struct Elsewhere<S> {
+    inner: S,
+}
+
+impl<S> Service<Request<Body>> for Elsewhere<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<S::Future, Ready<Result<Response, Infallible>>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        if request.method() != Method::POST || !is_grpc(request.headers()) {
+            return Either::Left(self.inner.call(request));
+        }
+        let mut unknown = Response::new(Body::empty());
+        *unknown.status_mut() = StatusCode::NOT_FOUND;
+        Either::Right(ready(Ok(unknown)))
+    }
+}

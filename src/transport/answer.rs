@@ -1,0 +1,165 @@
+//! An answer's body on its way out: in pieces, counted for as long as the peer has not taken them.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use axum::body::{Body, Bytes, HttpBody};
+use http_body::{Frame, SizeHint};
+
+use super::{
+    activity::Running,
+    stall::{self, Progress},
+};
+
+/// What HTTP/2 is handed at a time: of an answer that the peer leaves, no more is out of our hands.
+const PIECE: usize = 16 << 10;
+/// The most that is handed over together with the end. After it the stream is out of sight, and
+/// what of it is not taken stays until the connection ends.
+const LAST: usize = 1 << 10;
+
+/// An answer's body. Hyper asks for a part only when the peer has room, so the time between a part
+/// given and the next asked for is the peer's, and the time until a part is there is ours.
+pub(super) struct Answer {
+    body: Body,
+    /// Taken from the body, not yet asked for.
+    next: VecDeque<Result<Frame<Bytes>, axum::Error>>,
+    /// The body has ended, and is not to be asked again.
+    ended: bool,
+    running: Running,
+    /// Of the stream that it goes out on; none over HTTP/1.1.
+    progress: Option<Arc<Progress>>,
+    untaken: bool,
+    /// What is counted of it as not taken, in bytes.
+    counted: u64,
+}
+
+/// The connection holds as much that its peer has not taken as it may.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection's answers are not read")]
+struct Unread;
+
+impl Answer {
+    /// Takes the first of the body at once, so that what it holds is known. Where its connection
+    /// then holds too much, the answer is given up and its stream reset.
+    pub(super) fn new(body: Body, running: Running, context: &mut Context<'_>) -> Self {
+        running.begin_answer();
+        let next = VecDeque::new();
+        let progress = stall::current();
+        let mut answer =
+            Self { body, next, ended: false, running, progress, untaken: true, counted: 0 };
+        answer.mark(true);
+        if answer.progress.is_some() && !answer.body.is_end_stream() {
+            let _ = answer.take_in(context);
+            answer.count();
+            if !answer.running.has_room_for(answer.counted) {
+                metrics::counter!("transport_answers_unread_total").increment(1);
+                answer.next.clear();
+                answer.body = Body::empty();
+                answer.next.push_back(Err(axum::Error::new(Unread)));
+                answer.count();
+            }
+        }
+        answer
+    }
+
+    /// Puts what the body gives next in line, cut into pieces where a stream takes it.
+    fn take_in(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+            Some(Ok(frame)) => frame,
+            Some(Err(error)) => {
+                self.next.push_back(Err(error));
+                return Poll::Ready(());
+            }
+            None => {
+                self.ended = true;
+                return Poll::Ready(());
+            }
+        };
+        let mut data = match frame.into_data() {
+            // HTTP/1.1 writes what it is given as it is, and waits for the socket.
+            Ok(data) if self.progress.is_none() => return self.put(Frame::data(data)),
+            Ok(data) => data,
+            Err(trailers) => return self.put(trailers),
+        };
+        let ends = self.body.is_end_stream();
+        while data.len() > PIECE {
+            let _ = self.put(Frame::data(data.split_to(PIECE)));
+        }
+        if ends && data.len() > LAST {
+            let _ = self.put(Frame::data(data.split_to(data.len() - LAST)));
+        }
+        self.put(Frame::data(data))
+    }
+
+    fn put(&mut self, frame: Frame<Bytes>) -> Poll<()> {
+        self.next.push_back(Ok(frame));
+        Poll::Ready(())
+    }
+
+    fn waiting(&self) -> u64 {
+        let frames = self.next.iter().filter_map(|next| next.as_ref().ok()?.data_ref());
+        frames.map(|data| data.len() as u64).sum()
+    }
+
+    fn count(&mut self) {
+        let now = self.waiting() + self.body.size_hint().lower();
+        self.running.recount(self.counted, now);
+        self.counted = now;
+    }
+
+    fn mark(&mut self, untaken: bool) {
+        if self.untaken != untaken {
+            self.untaken = untaken;
+            self.running.mark_untaken(untaken);
+        }
+        let at = self.running.moved();
+        if let Some(progress) = &self.progress {
+            progress.mark(untaken.then_some(at));
+        }
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = &mut *self;
+        if this.next.is_empty() && !this.ended && this.take_in(context).is_pending() {
+            this.mark(false);
+            return Poll::Pending;
+        }
+        let next = this.next.pop_front();
+        this.count();
+        this.mark(true);
+        Poll::Ready(next)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.next.is_empty() && (self.ended || self.body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (waiting, inner) = (self.waiting(), self.body.size_hint());
+        let mut hint = SizeHint::new();
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper + waiting);
+        }
+        hint.set_lower(inner.lower() + waiting);
+        hint
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.mark(false);
+        self.running.recount(self.counted, 0);
+    }
+}
