@@ -32,7 +32,8 @@ use authority_engine::{
 const USES_EVERY: Duration = Duration::from_secs(30);
 const ACTIVE: &str = "active";
 const REVOKED: &str = "revoked";
-/// The scope that only a key of certain agents may hold.
+/// A scope that no operation takes yet: keys that hold it keep it, and none is given it. Whoever
+/// holds it is bound to certain agents.
 const BOUND: &str = "delegations:write";
 
 /// The service of API keys.
@@ -50,9 +51,6 @@ impl Row for ApiKey {
         if let Err(entry) = allow_list(self.ip_allowlist.iter().map(String::as_str)) {
             found.add("ip_allowlist", format!("`{entry}` is neither address nor network (CIDR)"));
         }
-        if self.principal_ids.is_empty() && self.scopes.iter().any(|scope| scope == BOUND) {
-            found.add("principal_ids", format!("is required with the scope `{BOUND}`"));
-        }
     }
 
     async fn locate(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
@@ -65,7 +63,17 @@ impl Row for ApiKey {
         if self.expires_at != before && self.expires_at.is_some_and(|end| end <= act.now.into()) {
             return Err(Error::field("api_key.expires_at", "is past"));
         }
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        if holds(self, BOUND) {
+            if !was.is_some_and(|was| holds(was, BOUND)) {
+                let problem = format!("`{BOUND}` opens no operation yet; leave it out");
+                return Err(Error::field("api_key.scopes", problem));
+            }
+            if self.principal_ids.is_empty() {
+                let problem = format!("is required with the scope `{BOUND}`");
+                return Err(Error::field("api_key.principal_ids", problem));
+            }
+        }
+        let mut known = Known::of(self.tenant_id(), Self::KIND);
         for (index, id) in self.principal_ids.iter().enumerate() {
             known.principal(act.db, &format!("principal_ids[{index}]"), Some(id)).await?;
         }
@@ -86,7 +94,7 @@ impl Entity for ApiKey {
 
     async fn end(db: &mut Db, row: &Self, state: &'static str, _hide: bool) -> QueryResult<Self> {
         diesel::update(api_keys::table.find(&row.id))
-            .filter(api_keys::tenant_id.eq(&row.tenant_id))
+            .filter(api_keys::tenant_id.eq(row.tenant_id()))
             .set((
                 api_keys::status.eq(state),
                 api_keys::revoked_at.eq(clock_timestamp().nullable()),
@@ -99,6 +107,10 @@ impl Entity for ApiKey {
             .get_result(db)
             .await
     }
+}
+
+fn holds(key: &ApiKey, scope: &str) -> bool {
+    key.scopes.iter().any(|held| held == scope)
 }
 
 fn live(key: &ApiKey) -> Result<(), Error> {
@@ -131,14 +143,14 @@ impl ApiKeys {
             new.check(faults);
         });
         Error::unless_clean(faults)?;
-        let key = key.map(|key| key.within(&new.tenant_id).sealed(self.registry.keys.clone()));
+        let key = key.map(|key| key.within(new.tenant_id()).sealed(self.registry.keys.clone()));
         let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
         let (now, by) = (self.registry.clock.now(), caller.clone());
         let made = self.registry.once(caller, key, async move |db| {
             new.locate(db, by.tenant()).await?;
             new.home(db, by.tenant()).await?;
             let env: String =
-                tenants::table.find(&new.tenant_id).select(tenants::env).first(db).await?;
+                tenants::table.find(new.tenant_id()).select(tenants::env).first(db).await?;
             let public = store::new_id();
             new.begin(record_id(&public), by.actor.clone(), "");
             ACTIVE.clone_into(&mut new.status);
@@ -180,7 +192,7 @@ impl ApiKeys {
             let before: Vec<u8> = row.select(api_keys::secret_code).first(db).await?;
             let previous = (overlap > TimeDelta::zero()).then(|| (before, now + overlap));
             let (before, until) = previous.unzip();
-            let key = diesel::update(row.filter(api_keys::tenant_id.eq(&was.tenant_id)))
+            let key = diesel::update(row.filter(api_keys::tenant_id.eq(was.tenant_id())))
                 .set((
                     api_keys::secret_code.eq(code.to_vec()),
                     api_keys::previous_code.eq(before),

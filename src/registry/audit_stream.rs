@@ -13,8 +13,9 @@ impl Row for AuditStream {
     }
 
     fn check(&self, found: &mut Violations) {
-        if self.sink != "stdout" && self.target.is_none() {
-            found.add("target", format!("is required for the sink `{}`", self.sink));
+        let sink = self.sink.as_deref().unwrap_or_default();
+        if sink != "stdout" && self.target.is_none() {
+            found.add("target", format!("is required for the sink `{sink}`"));
         }
     }
 

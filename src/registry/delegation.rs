@@ -8,6 +8,8 @@ use authority_model::{
     wire::Time,
 };
 
+use chrono::{DateTime, Utc};
+
 use super::{attenuation, delegation_moves as moves, prelude::*};
 use authority_engine::identity::Standing;
 
@@ -50,7 +52,7 @@ impl Row for Delegation {
         known.workspaces(act.db, "workspace_ids", &self.workspace_ids).await?;
         known.all()?;
         match was {
-            None => self.take_place(act.db).await,
+            None => self.take_place(act).await,
             Some(was) => attenuation::check_narrower(self, was),
         }
     }
@@ -67,7 +69,7 @@ impl Entity for Delegation {
 /// What only this record's rules do.
 trait Lending {
     fn may_lend(&self, act: &Act<'_>) -> Result<(), Error>;
-    fn take_place(&mut self, db: &mut Db) -> impl Future<Output = Result<(), Error>> + Send;
+    fn take_place(&mut self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 impl Lending for Delegation {
@@ -83,24 +85,21 @@ impl Lending for Delegation {
         Ok(())
     }
 
-    /// At the root of a chain, or below a parent that it does not exceed.
-    async fn take_place(&mut self, db: &mut Db) -> Result<(), Error> {
+    /// At the root of a chain, or below a parent that it does not exceed and that all above still
+    /// support.
+    async fn take_place(&mut self, act: &mut Act<'_>) -> Result<(), Error> {
         let Some(parent_id) = &self.parent_id else {
             self.root_id.clone_from(&self.id);
             return Ok(());
         };
-        // Shared: the parent can be neither narrowed nor revoked before this one stands.
-        let parent = delegations::table
-            .filter(delegations::id.eq(parent_id))
-            .filter(delegations::tenant_id.eq(&self.tenant_id))
-            .for_share()
-            .select(Self::as_select())
-            .first(db)
-            .await
-            .optional()?;
+        let parent = ancestor(act.db, &self.tenant_id, parent_id).await?;
         let parent = parent.ok_or_else(|| Error::unknown("delegation.parent_id", parent_id))?;
-        if parent.state != "active" {
-            return Err(Error::NotAllowed(format!("the parent is {}", parent.state)));
+        lends_on(&parent, "parent", act.now)?;
+        let mut above = parent.parent_id.clone();
+        while let Some(id) = above {
+            let Some(link) = ancestor(act.db, &self.tenant_id, &id).await? else { break };
+            lends_on(&link, "ancestor", act.now)?;
+            above = link.parent_id;
         }
         // A root is at depth 0; a chain of more links than this does not resolve.
         if parent.depth + 1 >= DEEPEST {
@@ -113,6 +112,31 @@ impl Lending for Delegation {
         self.root_id = parent.root_id;
         Ok(())
     }
+}
+
+/// A delegation above another. It is locked so that it can be neither narrowed nor ended before the
+/// one below it stands.
+async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<Delegation>> {
+    delegations::table
+        .filter(delegations::id.eq(id))
+        .filter(delegations::tenant_id.eq(tenant_id))
+        .for_share()
+        .select(Delegation::as_select())
+        .first(db)
+        .await
+        .optional()
+}
+
+/// Refuses what hangs on a delegation that was taken back or is over: it could never act.
+fn lends_on(above: &Delegation, which: &str, now: DateTime<Utc>) -> Result<(), Error> {
+    let (id, state) = (&above.id, above.state.as_str());
+    if state != "active" {
+        return Err(Error::NotAllowed(format!("the {which} `{id}` is {state}")));
+    }
+    if above.expires_at.is_some_and(|end| end <= now.into()) {
+        return Err(Error::NotAllowed(format!("the {which} `{id}` has expired")));
+    }
+    Ok(())
 }
 
 fn filtered(by: &ListDelegationsRequest) -> delegations::BoxedQuery<'_, Pg> {
@@ -139,6 +163,13 @@ impl DelegationService for Registry {
         call: Request<ListDelegationsRequest>,
     ) -> Reply<ListDelegationsResponse> {
         self.list(call).await
+    }
+
+    async fn export_delegations(
+        &self,
+        call: Request<ExportDelegationsRequest>,
+    ) -> Replies<ExportDelegationsResponse> {
+        self.export(call).await
     }
 
     async fn create_delegation(&self, call: Request<CreateDelegationRequest>) -> Reply<Delegation> {
@@ -171,7 +202,7 @@ impl DelegationService for Registry {
     }
 
     async fn narrow_delegation(&self, call: Request<NarrowDelegationRequest>) -> Reply<Delegation> {
-        moves::narrow(self, call).await
+        self.update(call).await
     }
 
     async fn approve_delegation(

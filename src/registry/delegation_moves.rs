@@ -3,10 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use authority_model::{
-    proto::delegation::{
-        ApproveDelegationRequest, BlastRadius, Delegation, GetBlastRadiusRequest,
-        NarrowDelegationRequest,
-    },
+    proto::delegation::{ApproveDelegationRequest, BlastRadius, Delegation, GetBlastRadiusRequest},
     record::{Asks, Named},
     schema::delegations,
     validate::Validate,
@@ -26,8 +23,6 @@ use super::{
 const SHAPE: &str = "authority.delegation.v1.Delegation";
 /// What signing itself changes: everybody signs the same.
 const SIGNING: [&str; 2] = ["standing", "updated_at"];
-/// Members that say whose and of whom it is: no narrowing moves them.
-const FIXED: [&str; 4] = ["tenant_id", "delegator_id", "delegate_id", "parent_id"];
 
 /// Moves it from one of some states to another; `reason`: why it is not in force from then on.
 pub(super) async fn to<Q: Asks + Named + Validate>(
@@ -48,6 +43,9 @@ pub(super) async fn to<Q: Asks + Named + Validate>(
         if !from.contains(&was.state.as_str()) {
             return Err(Error::NotAllowed(format!("the delegation is {}", was.state)));
         }
+        if state == "active" {
+            bounded(&was)?;
+        }
         let moved = diesel::update(delegations::table.find(&was.id))
             .filter(delegations::tenant_id.eq(&was.tenant_id))
             .set((
@@ -64,6 +62,21 @@ pub(super) async fn to<Q: Asks + Named + Validate>(
     let moved = moved.await?;
     registry.settle_graph::<Delegation>().await;
     Ok(moved.tagged())
+}
+
+/// Refuses a bound that an older version stored empty: what it was meant to be, nobody can tell.
+fn bounded(delegation: &Delegation) -> Result<(), Error> {
+    let bounds = [
+        ("max_amount", &delegation.max_amount),
+        ("currency", &delegation.currency),
+        ("max_risk_tier", &delegation.max_risk_tier),
+    ];
+    match bounds.iter().find(|(_, bound)| bound.as_deref() == Some("")) {
+        None => Ok(()),
+        Some((member, _)) => Err(Error::NotAllowed(format!(
+            "`{member}` is empty, and nothing is within it; revoke the delegation and make another"
+        ))),
+    }
 }
 
 /// One person's signature under it, for the actions that it stands for.
@@ -102,20 +115,6 @@ pub(super) async fn approve(
     let approved = approved.await?;
     registry.settle_graph::<Delegation>().await;
     Ok(approved.tagged())
-}
-
-/// Replaces bounds by tighter ones.
-pub(super) async fn narrow(
-    registry: &Registry,
-    call: Request<NarrowDelegationRequest>,
-) -> Reply<Delegation> {
-    if let Some(mask) = &call.get_ref().update_mask {
-        let mut faults = Violations::default();
-        let fixed = mask.paths.iter().filter(|path| FIXED.contains(&path.as_str()));
-        fixed.for_each(|path| faults.add(&format!("delegation.{path}"), "cannot change"));
-        Error::unless_clean(faults)?;
-    }
-    registry.update(call).await
 }
 
 /// It and all below it that is not revoked, nearest first.

@@ -10,7 +10,7 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 
-use super::{Error, page::Window, tenant};
+use super::{Error, Registry, page::Window, tenant};
 use authority_engine::{error::ErrorCode, identity::Caller, store::Db};
 
 /// A record or relationship row, and its place in SQL.
@@ -29,6 +29,18 @@ pub(super) trait Row: Record {
     /// Rules that span fields.
     fn check(&self, found: &mut Violations) {
         let _ = found;
+    }
+
+    /// Rules that take long to check, or the store to know: before the transaction, on what a new
+    /// record or a patch of `patched` says. The faults are by the record's own names.
+    fn examine(
+        &self,
+        registry: &Registry,
+        caller: &Caller,
+        patched: Option<&str>,
+    ) -> impl Future<Output = Result<Violations, Error>> + Send {
+        let _ = (registry, caller, patched);
+        async { Ok(Violations::default()) }
     }
 
     /// Finds the tenant of a row whose body does not name it.
@@ -70,9 +82,29 @@ pub(super) trait Row: Record {
         async { Ok(()) }
     }
 
+    /// Just after a new one was written: what is written beside it.
+    fn attach(
+        &self,
+        made: &mut Self,
+        act: &mut Act<'_>,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (made, act);
+        async { Ok(()) }
+    }
+
     /// Just before deleting, on the locked row: refuses while others need it, ends what hangs on it.
     fn release(&self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = act;
+        async { Ok(()) }
+    }
+
+    /// Fills what is shown of rows and is not in them.
+    fn complete(
+        registry: &Registry,
+        caller: &Caller,
+        rows: &mut [Self],
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (registry, caller, rows);
         async { Ok(()) }
     }
 
@@ -251,11 +283,14 @@ macro_rules! queries {
 }
 pub(super) use queries;
 
-/// The writes of an [`Entity`] on the given table; `hidden` where rows are soft-deleted.
+/// The writes of an [`Entity`] on the given table; `hidden` where rows are soft-deleted, `warnings`
+/// where each write says what it made stricter.
 macro_rules! changes {
     ($table:ident) => {
         changes!(@save $table);
-
+        changes!(@end $table);
+    };
+    (@end $table:ident) => {
         async fn end(
             db: &mut Db,
             row: &Self,
@@ -269,6 +304,11 @@ macro_rules! changes {
                 .get_result(db)
                 .await
         }
+    };
+    // With a member that the server writes anew at each change.
+    ($table:ident, warnings) => {
+        changes!(@save $table warnings);
+        changes!(@end $table);
     };
     ($table:ident, hidden) => {
         changes!(@save $table);
@@ -292,11 +332,11 @@ macro_rules! changes {
                 .await
         }
     };
-    (@save $table:ident) => {
+    (@save $table:ident $($own:ident)?) => {
         async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
             diesel::update($table::table.find(&row.id))
                 .filter($table::tenant_id.eq(Record::tenant_id(row)))
-                .set((row, $table::updated_at.eq(clock_timestamp())))
+                .set((row, $($table::$own.eq(&row.$own),)? $table::updated_at.eq(clock_timestamp())))
                 .returning(Self::as_returning())
                 .get_result(db)
                 .await

@@ -4,6 +4,7 @@ use authority_model::validate::{Violation, Violations};
 use tonic::Status;
 
 use authority_engine::{
+    compute,
     error::{ErrorCode, Refusal},
     evidence, graph, keys, store,
 };
@@ -49,6 +50,8 @@ pub enum Error {
     Keys(keys::Error),
     #[error(transparent)]
     Evidence(#[from] evidence::Error),
+    #[error(transparent)]
+    Compute(#[from] compute::Error),
     #[error(transparent)]
     Graph(#[from] graph::Error),
     #[error(transparent)]
@@ -114,6 +117,7 @@ impl From<Error> for Refusal {
             Error::SecondApprover(_) => Self::new(ErrorCode::SecondApproverMissing, text),
             Error::Keys(error) => error.into(),
             Error::Evidence(error) => error.into(),
+            Error::Compute(error) => error.into(),
             Error::Graph(error) => error.into(),
             Error::Store(store::Error::Conflict(constraint)) => {
                 let member = member(&constraint);

@@ -20,8 +20,9 @@ use super::{
 };
 use authority_engine::{
     clock::Clock,
+    compute::ComputePool,
     error::Refusal,
-    identity::{Caller, admitted, caller},
+    identity::{Caller, Exports, admitted, caller},
     keys::Keys,
     store::Store,
 };
@@ -38,7 +39,11 @@ pub struct Registry {
     pub clock: Clock,
     /// Authenticate page tokens, seal what is kept secret, sign what people do.
     pub keys: Keys,
+    /// Where texts are parsed and checked.
+    pub pool: ComputePool,
     pub after_commit: AfterCommit,
+    /// The exports under way.
+    pub exports: Exports,
 }
 
 impl Registry {
@@ -77,14 +82,17 @@ impl Registry {
             row.defaults();
             row.check(found);
         });
-        Error::unless_clean(found)?;
+        let examined = examined::<C>(row.examine(self, &caller, None).await, found)?;
         let (now, by) = (self.clock.now(), caller.clone());
         let made = self.once(&caller, key, async move |db| {
+            examined?;
             row.locate(db, by.tenant()).await?;
             let slug = row.home(db, by.tenant()).await?;
             row.begin(row.new_id(&slug), by.actor.clone(), C::Record::FIRST_STATE);
             row.settle(None, &mut Act { db, caller: &by, now }).await?;
-            Ok::<_, Error>(C::Record::insert(db, &row).await?)
+            let mut made = C::Record::insert(db, &row).await?;
+            row.attach(&mut made, &mut Act { db, caller: &by, now }).await?;
+            Ok::<_, Error>(made)
         });
         let made = made.await?;
         self.settle_graph::<C::Record>().await;
@@ -111,22 +119,29 @@ impl Registry {
         let (patch, mask) = request.open();
         faults.within(C::FIELD, |faults| C::Record::fixed(&mask, faults));
         named_faults::<C>(&patch, &mask, &mut faults);
-        Error::unless_clean(faults)?;
+        let examined = examined::<C>(patch.examine(self, &caller, Some(&id)).await, faults)?;
         let (now, by) = (self.clock.now(), caller.clone());
         let changed = self.once(&caller, key, async move |db| {
             let was = found(C::Record::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
             changeable(&was)?;
+            examined?;
             if mask.paths.is_empty() {
                 return Ok::<_, Error>(was);
             }
             let mut row = was.clone();
             row.merge(patch, &mask);
+            // Cleared, it would become what a new record's is: perhaps active again.
+            let named = mask.paths.iter().any(|path| path == "state");
+            let stateless = named && row.state().is_empty();
             row.defaults();
             let mut faults = Violations::default();
             faults.within(C::FIELD, |faults| {
                 row.validate(faults);
                 row.check(faults);
+                if stateless {
+                    faults.add("state", "cannot be cleared: name a state");
+                }
             });
             Error::unless_clean(faults)?;
             row.settle(Some(&was), &mut Act { db, caller: &by, now }).await?;
@@ -194,13 +209,39 @@ impl Registry {
     }
 }
 
+/// What the body's own rules find is refused at once, with what was examined beside it. What that
+/// alone finds depends on other records too: it is for a first call, not for its repetition.
+fn examined<C: Carries>(
+    examined: Result<Violations, Error>,
+    mut found: Violations,
+) -> Result<Result<(), Error>, Error> {
+    let add = |faults: Violations, found: &mut Violations| {
+        found.within(C::FIELD, |found| {
+            faults.list.into_iter().for_each(|fault| found.add(&fault.field, fault.problem));
+        });
+    };
+    if found.is_empty() {
+        return Ok(examined.and_then(|faults| {
+            add(faults, &mut found);
+            Error::unless_clean(found)
+        }));
+    }
+    if let Ok(faults) = examined {
+        add(faults, &mut found);
+    }
+    Error::unless_clean(found).map(Ok)
+}
+
 /// The faults of the members that a patch names; the rest of it was never given.
 fn named_faults<C: Carries>(patch: &C::Record, mask: &FieldMask, faults: &mut Violations) {
     let mut all = Violations::default();
     patch.validate(&mut all);
     for fault in all.list {
         let member = fault.field.split(['.', '[']).next().unwrap_or_default();
-        if mask.paths.iter().any(|path| path == member) {
+        if fault.as_more().is_some() {
+            // Any of the members named may be among those that are only counted.
+            faults.put(&fault);
+        } else if mask.paths.iter().any(|path| path == member) {
             faults.add(&format!("{}.{}", C::FIELD, fault.field), fault.problem);
         }
     }

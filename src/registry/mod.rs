@@ -16,6 +16,7 @@ mod digest;
 mod domain;
 mod entity;
 mod error;
+mod export;
 mod external_app;
 mod flow;
 mod granted_access_to;
@@ -26,6 +27,7 @@ mod names;
 mod once;
 mod page;
 mod policy;
+mod policy_check;
 mod policy_versions;
 mod principal;
 mod project;
@@ -42,6 +44,7 @@ mod stop_signal;
 mod team;
 mod tenant;
 mod tool;
+mod tool_warnings;
 mod uses;
 mod version;
 mod workspace;
@@ -58,6 +61,7 @@ pub use signing_key::SigningKeys;
 mod prelude {
     pub(super) use authority_model::{
         record::{Listing, Record},
+        service::Replies,
         validate::Violations,
     };
     pub(super) use diesel::{QueryResult, pg::Pg, prelude::*, sql_types::Bool};
@@ -74,7 +78,7 @@ mod prelude {
     };
     pub(super) use authority_engine::{
         error::ErrorCode,
-        identity::admitted,
+        identity::{Caller, admitted},
         store::{Db, RunQueryDsl},
     };
 }

@@ -17,11 +17,9 @@ pub(super) fn slug(name: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// Fills an empty text.
-pub(super) fn or(text: &mut String, default: &str) {
-    if text.is_empty() {
-        default.clone_into(text);
-    }
+/// Fills what was left out.
+pub(super) fn or(text: &mut Option<String>, default: &str) {
+    text.get_or_insert_with(|| default.to_owned());
 }
 
 #[cfg(test)]

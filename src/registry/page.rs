@@ -40,8 +40,13 @@ impl Window {
         }
         rows.truncate(self.size);
         let last = rows.last()?;
-        Some(page_token::write(keys, R::KIND, &place(last.created_at()?, last.id())))
+        place_of(last, keys)
     }
+}
+
+/// The token that goes on after the record.
+pub(super) fn place_of<R: Record>(record: &R, keys: &Keys) -> Option<String> {
+    Some(page_token::write(keys, R::KIND, &place(record.created_at()?, record.id())))
 }
 
 fn place(at: Time, id: &str) -> Vec<u8> {

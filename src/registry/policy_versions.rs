@@ -13,9 +13,11 @@ use tonic::Response;
 use super::{
     flow::{changeable, found},
     once::Key,
+    policy_check::{Ground, told},
     prelude::*,
     version::IfMatch,
 };
+use authority_engine::decision::validation::Severity;
 
 /// Numbers the first text of a new policy.
 pub(super) async fn begin(policy: &mut Policy, act: &mut Act<'_>) -> Result<(), Error> {
@@ -32,11 +34,12 @@ pub(super) async fn change(
     was: &Policy,
     act: &mut Act<'_>,
 ) -> Result<(), Error> {
-    if policy.state != was.state && policy.state != "retired" {
+    if policy.state != was.state && policy.state() != "retired" {
         return Err(Error::NotAllowed(format!(
             "a policy does not become {} from {} by PATCH; an active one is made by POST \
              /policies/{{id}}/activate",
-            policy.state, was.state
+            policy.state(),
+            was.state()
         )));
     }
     if policy.cedar == was.cedar {
@@ -48,7 +51,7 @@ pub(super) async fn change(
     let version = was.version.max(was.draft_version.unwrap_or_default()).saturating_add(1);
     keep(policy, version, &cedar, act).await?;
     let row = diesel::update(policies::table.find(&policy.id));
-    if was.version == 0 || was.state == "draft" {
+    if was.version == 0 || was.state() == "draft" {
         row.set(policies::version.eq(version)).execute(act.db).await?;
     } else {
         policy.cedar.clone_from(&was.cedar);
@@ -81,15 +84,14 @@ pub(super) async fn activate(
     let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
     let (caller, request) = admitted(call)?;
     let within = caller.tenant().map(str::to_owned);
+    let checked = checked(registry, &caller, &request).await;
     let active = registry.once(&caller, key, async move |db| {
         let was = found(Policy::lock(db, within.as_deref(), &request.id).await, &request.id)?;
         if_match.check(&was)?;
         changeable(&was)?;
-        let newest = was.draft_version.unwrap_or(was.version);
-        let version = request.version.unwrap_or(newest);
-        let cedar = text(db, &was, version).await?;
-        if let Some(problem) = rules::cedar(&cedar) {
-            return Err(Error::NotAllowed(format!("version {version}: {problem}")));
+        let (version, cedar) = wanted(db, &was, &request).await?;
+        if version != checked? {
+            return Err(Error::Changed);
         }
         // A newer text than the one activated goes on waiting.
         let waits = was.draft_version.filter(|draft| *draft != version);
@@ -111,6 +113,41 @@ pub(super) async fn activate(
     let active = active.await?;
     registry.settle_graph::<Policy>().await;
     Ok(active.tagged())
+}
+
+/// Checks the text to be activated, and says which version it is: texts of versions never change.
+async fn checked(
+    registry: &Registry,
+    caller: &Caller,
+    request: &ActivatePolicyRequest,
+) -> Result<i32, Error> {
+    let (within, asked) = (caller.tenant().map(str::to_owned), request.clone());
+    let read = registry.store.read(&caller.scope(), async move |db| {
+        let found = Policy::find(db, within.as_deref(), &asked.id, false).await;
+        let policy = super::flow::found(found, &asked.id)?;
+        changeable(&policy)?;
+        let (version, cedar) = wanted(db, &policy, &asked).await?;
+        Ok::<_, Error>((policy.tenant_id, version, cedar))
+    });
+    let (tenant_id, version, cedar) = read.await?;
+    let ground = Ground::of(registry, caller, &tenant_id).await?;
+    let faults = ground.errors(registry, &tenant_id, &cedar).await?;
+    if faults.is_empty() {
+        return Ok(version);
+    }
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    Err(Error::NotAllowed(format!("version {version}: {}", faults.join("; "))))
+}
+
+/// The version that is asked for, the newest where none is named, and its text.
+async fn wanted(
+    db: &mut Db,
+    policy: &Policy,
+    request: &ActivatePolicyRequest,
+) -> Result<(i32, String), Error> {
+    let newest = policy.draft_version.unwrap_or(policy.version);
+    let version = request.version.unwrap_or(newest);
+    Ok((version, text(db, policy, version).await?))
 }
 
 async fn text(db: &mut Db, policy: &Policy, version: i32) -> Result<String, Error> {
@@ -162,18 +199,29 @@ pub(super) async fn list(
     Ok(Response::new(ListPolicyVersionsResponse { versions: versions.collect() }))
 }
 
-pub(super) fn validate(call: Request<ValidatePolicyRequest>) -> Reply<ValidatePolicyResponse> {
-    let (_, request) = admitted(call)?;
+pub(super) async fn validate(
+    registry: &Registry,
+    call: Request<ValidatePolicyRequest>,
+) -> Reply<ValidatePolicyResponse> {
+    let (caller, request) = admitted(call)?;
     if request.cedar.is_none() && request.target_class.is_none() {
         return Err(Error::field("cedar", "is required, or `target_class`").into());
     }
-    let cedar = request.cedar.as_deref().and_then(rules::cedar);
+    let tenant_id = caller.tenant().map(str::to_owned).or(request.tenant_id).unwrap_or_default();
+    let ground = Ground::of(registry, &caller, &tenant_id).await?;
+    let findings = match &request.cedar {
+        Some(text) => ground.findings(registry, &tenant_id, text).await?,
+        None => Vec::new(),
+    };
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        findings.iter().partition(|one| one.severity == Severity::Error);
     let target = request.target_class.as_deref().and_then(rules::target);
-    let problems: Vec<_> = [("cedar", cedar), ("target_class", target)]
-        .into_iter()
-        .filter_map(|(field, problem)| {
-            Some(PolicyProblem { field: field.to_owned(), problem: problem? })
-        })
-        .collect();
-    Ok(Response::new(ValidatePolicyResponse { valid: problems.is_empty(), problems }))
+    let target = target.map(|problem| PolicyProblem {
+        field: "target_class".to_owned(),
+        problem,
+        ..PolicyProblem::default()
+    });
+    let problems: Vec<_> = errors.into_iter().map(told).chain(target).collect();
+    let warnings = warnings.into_iter().map(told).collect();
+    Ok(Response::new(ValidatePolicyResponse { valid: problems.is_empty(), problems, warnings }))
 }

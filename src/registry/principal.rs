@@ -111,6 +111,13 @@ impl PrincipalService for Registry {
         self.list(call).await
     }
 
+    async fn export_principals(
+        &self,
+        call: Request<ExportPrincipalsRequest>,
+    ) -> Replies<ExportPrincipalsResponse> {
+        self.export(call).await
+    }
+
     async fn create_principal(&self, call: Request<CreatePrincipalRequest>) -> Reply<Principal> {
         self.create(call).await
     }

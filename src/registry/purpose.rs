@@ -40,6 +40,13 @@ impl PurposeService for Registry {
         self.list(call).await
     }
 
+    async fn export_purposes(
+        &self,
+        call: Request<ExportPurposesRequest>,
+    ) -> Replies<ExportPurposesResponse> {
+        self.export(call).await
+    }
+
     async fn create_purpose(&self, call: Request<CreatePurposeRequest>) -> Reply<Purpose> {
         self.create(call).await
     }

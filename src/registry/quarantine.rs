@@ -35,12 +35,12 @@ impl Row for Quarantine {
         if !act.caller.acts_for(self.subject_id.as_deref().unwrap_or_default()) {
             return Err(Error::NotSubject);
         }
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(self.tenant_id(), Self::KIND);
         known.principal(act.db, "subject_id", self.subject_id.as_deref()).await?;
         known.all()?;
         let Some(id) = &self.delegation_id else { return Ok(()) };
         let delegation = delegations::table
-            .filter(delegations::tenant_id.eq(&self.tenant_id).and(delegations::id.eq(id)))
+            .filter(delegations::tenant_id.eq(self.tenant_id()).and(delegations::id.eq(id)))
             .select(delegations::id);
         let found: Option<String> = delegation.first(act.db).await.optional()?;
         found.map(drop).ok_or_else(|| Error::unknown("quarantine.delegation_id", id))
@@ -52,7 +52,7 @@ impl Row for Quarantine {
 impl Stops for Quarantine {
     async fn lift(db: &mut Db, row: &Self, by: &str) -> QueryResult<Self> {
         diesel::update(quarantines::table.find(&row.id))
-            .filter(quarantines::tenant_id.eq(&row.tenant_id))
+            .filter(quarantines::tenant_id.eq(row.tenant_id()))
             .set((
                 quarantines::state.eq(RELEASED),
                 quarantines::released_by.eq(by),
@@ -75,6 +75,13 @@ impl QuarantineService for Registry {
         call: Request<ListQuarantinesRequest>,
     ) -> Reply<ListQuarantinesResponse> {
         self.list(call).await
+    }
+
+    async fn export_quarantines(
+        &self,
+        call: Request<ExportQuarantinesRequest>,
+    ) -> Replies<ExportQuarantinesResponse> {
+        self.export(call).await
     }
 
     async fn create_quarantine(&self, call: Request<CreateQuarantineRequest>) -> Reply<Quarantine> {

@@ -164,14 +164,14 @@ impl<'a> Known<'a> {
 
 /// A tenant's own callers need not name it.
 pub(super) fn own_tenant(
-    tenant_id: &mut String,
+    tenant_id: &mut Option<String>,
     kind: &str,
     within: Option<&str>,
 ) -> Result<(), Error> {
-    if tenant_id.is_empty() {
+    if tenant_id.is_none() {
         let own =
             within.ok_or_else(|| Error::field(&format!("{kind}.tenant_id"), "is required"))?;
-        own.clone_into(tenant_id);
+        *tenant_id = Some(own.to_owned());
     }
     Ok(())
 }

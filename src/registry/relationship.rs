@@ -78,10 +78,10 @@ async fn known<R: Related>(
 pub(super) fn pair(
     segment: &str,
     names: (&str, &str),
-    first: String,
-    second: String,
+    first: Option<String>,
+    second: Option<String>,
 ) -> Result<(String, String), Error> {
-    if !first.is_empty() && !second.is_empty() {
+    if let (Some(first), Some(second)) = (first, second) {
         return Ok((first, second));
     }
     let decoded = URL_SAFE_NO_PAD.decode(segment.trim_end_matches('=')).ok();
@@ -125,16 +125,16 @@ mod tests {
 
     #[test]
     fn a_pair_is_read_from_the_query_or_the_segment() {
-        let given = |segment: &str, first: &str, second: &str| {
-            pair(segment, NAMES, first.to_owned(), second.to_owned()).ok()
+        let given = |segment: &str, first: Option<&str>, second: Option<&str>| {
+            pair(segment, NAMES, first.map(str::to_owned), second.map(str::to_owned)).ok()
         };
         let both = Some(("a".to_owned(), "b|c".to_owned()));
-        assert_eq!(given("item", "a", "b|c"), both);
+        assert_eq!(given("item", Some("a"), Some("b|c")), both);
         let segment = URL_SAFE_NO_PAD.encode("a|b|c");
-        assert_eq!(given(&segment, "", ""), both);
-        assert_eq!(given(&segment, "a", ""), both);
+        assert_eq!(given(&segment, None, None), both);
+        assert_eq!(given(&segment, Some("a"), None), both);
         for broken in ["", "!!", "item", "YQ", &URL_SAFE_NO_PAD.encode("|b")] {
-            assert_eq!(given(broken, "", ""), None, "{broken}");
+            assert_eq!(given(broken, None, None), None, "{broken}");
         }
     }
 }

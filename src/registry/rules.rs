@@ -2,29 +2,18 @@
 
 use authority_model::{validate::Violations, wire::Time};
 
-use authority_engine::decision::{
-    Bounds, CompiledPolicy, Pattern, PolicyReference, Target, moment::Window,
-};
+use authority_engine::decision::{Amount, Bounds, Pattern, Target, jurisdiction};
 
 /// The members that a `uses` row may be bounded by.
 const CONSTRAINTS: [&str; 6] =
     ["max_amount", "currency", "max_uses", "max_total_amount", "jurisdictions", "hours"];
 
-/// What is wrong with a Cedar text, with line and column.
-pub(super) fn cedar(text: &str) -> Option<String> {
-    let reference = PolicyReference {
-        id: "svc:ent:check:policy:0".to_owned(),
-        version: 1,
-        sha256: String::new(),
-        applies_to: Vec::new(),
-        effective: Window::default(),
-    };
-    CompiledPolicy::compile(reference, text).err().map(|problem| problem.to_string())
-}
-
 /// What is wrong with an applies-to target.
 pub(super) fn target(text: &str) -> Option<String> {
-    text.parse::<Target>().err().map(|problem| problem.to_string())
+    match text.parse::<Target>() {
+        Ok(target) => target.fault().map(str::to_owned),
+        Err(problem) => Some(problem.to_string()),
+    }
 }
 
 /// What is wrong with an action pattern.
@@ -32,8 +21,11 @@ pub(super) fn pattern(text: &str) -> Option<String> {
     text.parse::<Pattern>().err().map(|problem| format!("`{text}` {problem}"))
 }
 
-/// Faults what is no action pattern.
+/// Faults what is no action pattern, unless the proto's rule, which says the same, did.
 pub(super) fn patterns(field: &str, patterns: &[String], found: &mut Violations) {
+    if found.has_list(field) {
+        return;
+    }
     for (index, text) in patterns.iter().enumerate() {
         if let Some(problem) = pattern(text) {
             found.add(&format!("{field}[{index}]"), problem);
@@ -64,6 +56,18 @@ pub(super) fn constraints(json: &str) -> Option<String> {
         Ok(bounds) => bounds,
         Err(problem) => return Some(format!("is malformed: {problem}")),
     };
+    if let Some(code) = bounds.jurisdictions.iter().find(|code| !jurisdiction::is_code(code)) {
+        return Some(format!(
+            "holds the jurisdiction `{code}`; write a country of ISO 3166, `DE`, or a subdivision, \
+             `DE-BY`"
+        ));
+    }
+    let total = bounds.max_total_amount.map(|limit| limit.amount);
+    for (member, amount) in [("max_amount", bounds.max_amount), ("max_total_amount", total)] {
+        if amount.is_some_and(|amount| amount < Amount::ZERO) {
+            return Some(format!("holds a `{member}` below zero"));
+        }
+    }
     let windows = [
         bounds.max_uses.map(|limit| limit.window_seconds),
         bounds.max_total_amount.map(|limit| limit.window_seconds),
@@ -97,6 +101,7 @@ mod tests {
     fn constraints_are_the_known_bounds() {
         assert_eq!(constraints(r#"{"max_amount":"500","currency":"EUR"}"#), None);
         assert_eq!(constraints(r#"{"max_amount":500,"currency":"EUR"}"#), None);
+        assert_eq!(constraints(r#"{"jurisdictions":["DE","FR-75"]}"#), None);
         assert_eq!(constraints("{}"), None);
         for bad in [
             "",
@@ -107,6 +112,9 @@ mod tests {
             r#"{"max_uses":{"count":1,"window_seconds":0}}"#,
             r#"{"purposes":["x"]}"#,
             r#"{"max_uses":{"count":1}}"#,
+            r#"{"max_amount":-1,"currency":"EUR"}"#,
+            r#"{"max_total_amount":{"amount":"-0.5","window_seconds":60},"currency":"EUR"}"#,
+            r#"{"jurisdictions":["DEU"]}"#,
         ] {
             assert!(constraints(bad).is_some(), "{bad}");
         }

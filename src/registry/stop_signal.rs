@@ -24,7 +24,7 @@ impl Row for StopSignal {
         if !act.caller.acts_for(&self.actor_id) {
             return Err(Error::NotSubject);
         }
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(self.tenant_id(), Self::KIND);
         known.principal(act.db, "actor_id", Some(&self.actor_id)).await?;
         known.all()
     }
@@ -35,7 +35,7 @@ impl Row for StopSignal {
 impl Stops for StopSignal {
     async fn lift(db: &mut Db, row: &Self, by: &str) -> QueryResult<Self> {
         diesel::update(stop_signals::table.find(&row.id))
-            .filter(stop_signals::tenant_id.eq(&row.tenant_id))
+            .filter(stop_signals::tenant_id.eq(row.tenant_id()))
             .set((
                 stop_signals::state.eq(LIFTED),
                 stop_signals::lifted_by.eq(by),
@@ -58,6 +58,13 @@ impl StopSignalService for Registry {
         call: Request<ListStopSignalsRequest>,
     ) -> Reply<ListStopSignalsResponse> {
         self.list(call).await
+    }
+
+    async fn export_stop_signals(
+        &self,
+        call: Request<ExportStopSignalsRequest>,
+    ) -> Replies<ExportStopSignalsResponse> {
+        self.export(call).await
     }
 
     async fn create_stop_signal(

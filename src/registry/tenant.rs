@@ -2,7 +2,10 @@
 
 use authority_model::{proto::registry::*, schema::tenants, service::TenantService};
 
+use serde_json::Value;
+
 use super::prelude::*;
+use authority_engine::decision::validation::ContextSchema;
 
 impl Row for Tenant {
     type List = ListTenantsRequest;
@@ -10,27 +13,35 @@ impl Row for Tenant {
     const AUTHORITY: bool = true;
 
     fn defaults(&mut self) {
-        if self.slug.is_empty() {
-            self.slug = names::slug(&self.name);
+        if self.slug.is_none() {
+            self.slug = Some(names::slug(&self.name)).filter(|slug| !slug.is_empty());
         }
         names::or(&mut self.env, "sandbox");
         names::or(&mut self.contract_status, "lead");
         names::or(&mut self.sla_tier, "standard");
         names::or(&mut self.region, "eu-west");
         names::or(&mut self.durability, "strict");
+        names::or(&mut self.receipts, "public");
+        names::or(&mut self.policy_validation, "enforce");
     }
 
     fn check(&self, found: &mut Violations) {
-        if self.slug.is_empty() {
+        if self.slug.is_none() {
             found.add("slug", "is required: `name` holds no letter or digit to make it from");
         }
-        if self.state == "deleted" {
+        if self.state() == "deleted" {
             found.add("state", "`deleted` is what DELETE makes of it");
+        }
+        if let Some(declared) = &self.context_schema
+            && let Err((path, problem)) = ContextSchema::of(Value::Object(declared.0.clone()))
+        {
+            let path = if path.is_empty() { path } else { format!(".{path}") };
+            found.add(&format!("context_schema{path}"), problem);
         }
     }
 
     async fn home(&self, _db: &mut Db, _within: Option<&str>) -> Result<String, Error> {
-        Ok(self.slug.clone())
+        Ok(self.slug.clone().unwrap_or_default())
     }
 
     fn new_id(&self, slug: &str) -> String {
@@ -42,7 +53,7 @@ impl Row for Tenant {
     }
 
     async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
-        if self.state != "active" || self.activated_at.is_some() {
+        if self.state() != "active" || self.activated_at.is_some() {
             return Ok(());
         }
         self.activated_at = Some(act.now.into());

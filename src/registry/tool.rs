@@ -2,12 +2,17 @@
 
 use authority_model::{proto::registry::*, schema::tools, service::ToolService};
 
-use super::prelude::*;
+use super::{prelude::*, tool_warnings};
 
 impl Row for Tool {
     type List = ListToolsRequest;
     const FINAL: &'static [&'static str] = &["deprecated"];
     const AUTHORITY: bool = true;
+
+    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        self.warnings = tool_warnings::of(self, was, act.db).await?;
+        Ok(())
+    }
 
     async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
         references::used_is_free(act.db, &self.tenant_id, &self.id).await
@@ -19,7 +24,7 @@ impl Row for Tool {
 impl Entity for Tool {
     const ON_DELETE: OnDelete = OnDelete::End("deprecated");
 
-    changes!(tools);
+    changes!(tools, warnings);
 }
 
 fn filtered(by: &ListToolsRequest) -> tools::BoxedQuery<'_, Pg> {
@@ -34,6 +39,13 @@ fn filtered(by: &ListToolsRequest) -> tools::BoxedQuery<'_, Pg> {
 impl ToolService for Registry {
     async fn list_tools(&self, call: Request<ListToolsRequest>) -> Reply<ListToolsResponse> {
         self.list(call).await
+    }
+
+    async fn export_tools(
+        &self,
+        call: Request<ExportToolsRequest>,
+    ) -> Replies<ExportToolsResponse> {
+        self.export(call).await
     }
 
     async fn create_tool(&self, call: Request<CreateToolRequest>) -> Reply<Tool> {

@@ -66,6 +66,13 @@ impl ApprovalService for Approvals {
         self.registry.list(call).await
     }
 
+    async fn export_approvals(
+        &self,
+        call: Request<ExportApprovalsRequest>,
+    ) -> Replies<ExportApprovalsResponse> {
+        self.registry.export(call).await
+    }
+
     async fn get_approval(&self, call: Request<GetApprovalRequest>) -> Reply<Approval> {
         self.registry.get(call).await
     }

@@ -114,7 +114,7 @@ pub(super) fn machine(of: LibraryMachine) -> StateMachine {
     StateMachine {
         title: Some(of.title.clone()),
         description: Some(of.description.clone()),
-        initial_state: named("initial").next().unwrap_or_default(),
+        initial_state: named("initial").next(),
         final_states: named("final").collect(),
         states: of.states.iter().map(|state| state.name.clone()).collect(),
         state_descriptions: Some(Json(of.states.iter().map(described).collect())),

@@ -12,8 +12,8 @@ impl Row for StateMachine {
     type List = ListStateMachinesRequest;
 
     fn defaults(&mut self) {
-        if self.initial_state.is_empty() {
-            self.initial_state = self.states.as_slice().first().cloned().unwrap_or_default();
+        if self.initial_state.is_none() {
+            self.initial_state = self.states.as_slice().first().cloned();
         }
         self.state_descriptions.get_or_insert_default();
         self.metadata.get_or_insert_default();

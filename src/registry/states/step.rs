@@ -41,16 +41,22 @@ pub(super) struct Asked<'a> {
     pub to: Option<&'a str>,
 }
 
+/// Where a record of the machine begins; a stored machine always says.
+pub(super) fn initial(machine: &StateMachine) -> &str {
+    machine.initial_state.as_deref().unwrap_or_default()
+}
+
 /// Finds the move out of `at` (None: the record has no event yet), or says why there is none.
 pub(super) fn step<'m>(
     machine: &'m StateMachine,
     at: Option<&str>,
     asked: Asked<'_>,
 ) -> Result<Step<'m>, String> {
-    if at.is_none() && asked.trigger.is_none() && asked.to == Some(&machine.initial_state) {
-        return Ok(Step::Begin(&machine.initial_state));
+    let first = initial(machine);
+    if at.is_none() && asked.trigger.is_none() && asked.to == Some(first) {
+        return Ok(Step::Begin(first));
     }
-    let here = at.unwrap_or(&machine.initial_state);
+    let here = at.unwrap_or(first);
     if machine.transitions.is_empty() {
         return free(machine, here, asked);
     }
@@ -106,7 +112,7 @@ pub(super) fn missing<'m>(rule: &'m StateRule, given: &[String]) -> Vec<&'m str>
 /// Faults what in a machine does not fit together.
 pub(super) fn check(machine: &StateMachine, found: &mut Violations) {
     let known = |state: &String| machine.states.contains(state);
-    if !machine.initial_state.is_empty() && !known(&machine.initial_state) {
+    if machine.initial_state.as_ref().is_some_and(|state| !known(state)) {
         found.add("initial_state", "is none of `states`");
     }
     for (index, state) in machine.final_states.iter().enumerate() {
@@ -152,7 +158,7 @@ mod tests {
     fn machine(rules: Vec<StateRule>) -> StateMachine {
         StateMachine {
             states: ["draft", "sent", "paid", "void"].map(str::to_owned).to_vec(),
-            initial_state: "draft".to_owned(),
+            initial_state: Some("draft".to_owned()),
             final_states: vec!["void".to_owned()],
             transitions: rules,
             ..StateMachine::default()
@@ -211,7 +217,7 @@ mod tests {
     fn a_machine_must_fit_together() {
         let mut found = Violations::default();
         let bad = StateMachine {
-            initial_state: "gone".to_owned(),
+            initial_state: Some("gone".to_owned()),
             transitions: vec![
                 rule("send", &["draft"], "nowhere"),
                 rule("send", &["draft"], "sent"),

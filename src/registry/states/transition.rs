@@ -3,24 +3,54 @@
 
 use authority_model::{
     proto::states::{CreateStateTransitionRequest, StateEvent, StateMachine, StateRule},
-    schema::{state_events, state_heads, state_proposals},
+    schema::{
+        approvals, decisions, record_versions, state_events, state_heads, state_machines,
+        state_proposals,
+    },
     wire::Time,
 };
 use chrono::{DateTime, TimeDelta, Utc};
+use diesel::dsl::exists;
 
 use super::{
     super::{once::Key, prelude::*},
     event::digest,
-    step::{Asked, Step, missing, step},
+    step::{Asked, Step, initial, missing, step},
 };
 use authority_engine::{
     clock::Clock,
+    evidence::pack::decision_of,
     identity::{Caller, Standing},
     store::new_id,
 };
 
 /// How long a first person's asking waits for a second's.
 const WAITS: TimeDelta = TimeDelta::hours(24);
+
+/// Whether `id` is the tenant's, or no id of this service at all: a record of another system.
+async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
+    let Some((kind, rest)) = id.strip_prefix("svc:").and_then(|id| id.split_once(':')) else {
+        return Ok(true);
+    };
+    if let "tenant" | "ent" | "agent" | "del" = kind {
+        return Ok(rest.split(':').next() == tenant_id.strip_prefix("svc:tenant:"));
+    }
+    // The others do not name their tenant.
+    let decision = decision_of(id).unwrap_or_default();
+    let decided = decisions::table.filter(decisions::id.eq(decision));
+    let held = approvals::table.filter(approvals::id.eq(id));
+    let machine = state_machines::table.filter(state_machines::id.eq(id));
+    let event = state_events::table.filter(state_events::id.eq(id));
+    let kept = record_versions::table.filter(record_versions::entity_id.eq(id));
+    let found = diesel::select(
+        exists(decided.filter(decisions::tenant_id.eq(tenant_id)))
+            .or(exists(held.filter(approvals::tenant_id.eq(tenant_id))))
+            .or(exists(machine.filter(state_machines::tenant_id.eq(tenant_id))))
+            .or(exists(event.filter(state_events::tenant_id.eq(tenant_id))))
+            .or(exists(kept.filter(record_versions::tenant_id.eq(tenant_id)))),
+    );
+    found.get_result(db).await
+}
 
 /// Where a record stands.
 #[derive(Queryable, Selectable)]
@@ -62,7 +92,7 @@ pub(super) async fn make(
     if moved.message.id.is_empty() {
         return Err(Error::SecondApprover(moved.message.reason.unwrap_or_default()).into());
     }
-    Ok(moved.reply())
+    Ok(moved.tagged())
 }
 
 fn waiting(rule: &StateRule, actor: &str) -> String {
@@ -92,6 +122,7 @@ impl Move<'_> {
         let machine = machine.await.optional()?;
         let machine =
             machine.ok_or_else(|| Error::unknown("machine_id", &self.asked.machine_id))?;
+        self.names_its_own(&machine).await?;
         if let Some(state) = self.asked.to_state.as_ref().filter(|s| !machine.states.contains(*s)) {
             let problem = format!("`{state}` is none of the machine's states");
             return Err(Error::field("to_state", problem));
@@ -99,9 +130,9 @@ impl Move<'_> {
         let head = self.head(&machine).await?;
         let here = head.state.as_deref();
         if let Some(believed) = &self.asked.from_state
-            && Some(believed.as_str()) != Some(here.unwrap_or(&machine.initial_state))
+            && Some(believed.as_str()) != Some(here.unwrap_or(initial(&machine)))
         {
-            let here = here.unwrap_or(&machine.initial_state);
+            let here = here.unwrap_or(initial(&machine));
             return Err(Error::NotAllowed(format!("the record is `{here}`, not `{believed}`")));
         }
         let (trigger, to) = (self.asked.trigger.as_deref(), self.asked.to_state.as_deref());
@@ -130,6 +161,24 @@ impl Move<'_> {
         }
         let compensates = self.compensated(&machine, step).await?;
         self.write(&machine, &head, step, first_actor, compensates).await
+    }
+
+    /// What the event names of this service is of the machine's tenant; another's answers as unknown.
+    async fn names_its_own(&mut self, machine: &StateMachine) -> Result<(), Error> {
+        // A machine of the installation is its owner's, who names whom they like.
+        let Some(tenant_id) = machine.tenant_id.as_deref() else { return Ok(()) };
+        let references = self.asked.evidence_refs.iter().enumerate();
+        let references = references.map(|(place, reference)| {
+            let id = reference.find("svc:").and_then(|at| reference.get(at..));
+            (format!("evidence_refs[{place}]"), id.unwrap_or_default())
+        });
+        let named = [("entity_id".to_owned(), self.asked.entity_id.as_str())];
+        for (member, id) in named.into_iter().chain(references) {
+            if !is_of(self.db, tenant_id, id).await? {
+                return Err(Error::unknown(&member, id));
+            }
+        }
+        Ok(())
     }
 
     /// The record's head, locked; made where the record is new.
@@ -264,7 +313,7 @@ impl Move<'_> {
         let from = match step {
             Step::Begin(_) => None,
             Step::Ruled(_) | Step::Free(_) => {
-                Some(head.state.clone().unwrap_or_else(|| machine.initial_state.clone()))
+                Some(head.state.clone().unwrap_or_else(|| initial(machine).to_owned()))
             }
         };
         let mut event = StateEvent {
