@@ -2,7 +2,7 @@
 
 use authority_model::proto::runtime::{
     ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Decision as Word, EvaluateDecisionResponse,
-    EvaluateResponse, EvidencePack, EvidenceReference, Finding, Outcome, Signature,
+    EvaluateResponse, EvidencePack, EvidenceReference, Finding, FurtherChange, Outcome, Signature,
     SimulateDecisionResponse, SmallestChange, Stage,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -47,7 +47,8 @@ impl From<&Decided> for EvaluateResponse {
             authority_revision: decided.revision,
             valid_until: decided.verdict.valid_until.map(Into::into),
             trace: stages(&decided.verdict),
-            smallest_change: decided.smallest_change.as_ref().map(smallest),
+            smallest_change: decided.smallest_change.as_ref().and_then(smallest),
+            tool_id: decided.verdict.tool_id.clone(),
         }
     }
 }
@@ -67,7 +68,8 @@ impl From<&Decided> for AuthorizeResponse {
             authority_revision: decided.revision,
             valid_until: decided.verdict.valid_until.map(Into::into),
             trace: stages(&decided.verdict),
-            smallest_change: decided.smallest_change.as_ref().map(smallest),
+            smallest_change: decided.smallest_change.as_ref().and_then(smallest),
+            tool_id: decided.verdict.tool_id.clone(),
         }
     }
 }
@@ -89,7 +91,8 @@ impl From<&Decided> for EvaluateDecisionResponse {
             evaluated_at: Some(decided.evaluated_at.into()),
             valid_until: decided.verdict.valid_until.map(Into::into),
             stages: stages(&decided.verdict),
-            smallest_change: decided.smallest_change.as_ref().map(smallest),
+            smallest_change: decided.smallest_change.as_ref().and_then(smallest),
+            tool_id: decided.verdict.tool_id.clone(),
         }
     }
 }
@@ -169,6 +172,7 @@ pub(super) fn simulated(
         before: Some(outcome(before)),
         evaluated_at: Some(at.into()),
         valid_until: verdict.valid_until.map(Into::into),
+        tool_id: verdict.tool_id.clone(),
         ..SimulateDecisionResponse::default()
     }
 }
@@ -187,14 +191,24 @@ fn needed(needed: &verdict::ApprovalsNeeded) -> ApprovalsNeeded {
     ApprovalsNeeded { count: needed.count, roles: needed.roles.clone() }
 }
 
-pub(super) fn smallest(remedy: &Remedy) -> SmallestChange {
-    SmallestChange {
-        kind: remedy.kind.word().to_owned(),
-        member: remedy.member.clone(),
-        value: remedy.value.clone(),
-        id: remedy.id.clone(),
-        sentence: remedy.sentence.clone(),
+/// The first change with what would come of all, and the others beside it.
+pub(super) fn smallest(remedy: &Remedy) -> Option<SmallestChange> {
+    let (first, further) = remedy.changes.split_first()?;
+    let also = further.iter().map(|change| FurtherChange {
+        kind: change.kind.word().to_owned(),
+        member: change.member.clone(),
+        value: change.value.clone(),
+        id: change.id.clone(),
+        sentence: change.sentence.clone(),
+    });
+    Some(SmallestChange {
+        kind: first.kind.word().to_owned(),
+        member: first.member.clone(),
+        value: first.value.clone(),
+        id: first.id.clone(),
+        sentence: first.sentence.clone(),
         decision: word(remedy.decision),
         reason_code: remedy.reason_code.word().to_owned(),
-    }
+        further: also.collect(),
+    })
 }

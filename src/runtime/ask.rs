@@ -50,6 +50,11 @@ pub(super) fn normal<A: Ask>(caller: &Caller, asked: A) -> Result<Request, Refus
     })
 }
 
+/// What a door calls a member of the normal form.
+pub(super) fn named<A: Ask>(member: &'static str) -> &'static str {
+    A::RENAMED.iter().find(|(normal, _)| *normal == member).map_or(member, |(_, own)| *own)
+}
+
 fn renamed(names: &[(&str, &str)], member: String) -> String {
     let found = names.iter().find(|(normal, _)| *normal == member);
     found.map_or(member, |(_, own)| (*own).to_owned())

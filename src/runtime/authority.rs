@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use authority_model::{
     proto::runtime::{
-        AdmitPurposeRequest, AdmitPurposeResponse, DecisionRequest, GetAuthorityRequest,
-        GetAuthorityResponse, GetEntityRequest, GetEntityResponse, Grant, ListEntityHistoryRequest,
-        ListEntityHistoryResponse,
+        AdmitPurposeRequest, AdmitPurposeResponse, DecisionRequest, ExportEntityHistoryRequest,
+        ExportEntityHistoryResponse, GetAuthorityRequest, GetAuthorityResponse, GetEntityRequest,
+        GetEntityResponse, Grant, ListEntityHistoryRequest, ListEntityHistoryResponse,
     },
-    service::AuthorityService,
+    service::{AuthorityService, Replies},
     wire::Json,
 };
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
-use super::{Runtime, ask, history::normal};
+use super::{Runtime, ask, history::normal, view};
 use authority_engine::{
     decision::{self, Facts, Reason},
     error::Refusal,
@@ -37,6 +37,8 @@ impl AuthorityService for Runtime {
         if at.is_none() && record.get("deleted_at").is_some_and(|at| !at.is_null()) {
             return Err(missing.into());
         }
+        let record = view::of(&version.table_name, record, &caller);
+        let Some(record) = record else { return Err(missing.into()) };
         Ok(Response::new(GetEntityResponse {
             entity_type: entity_type(&version.entity_id),
             entity_id: version.entity_id,
@@ -55,12 +57,24 @@ impl AuthorityService for Runtime {
         Ok(Response::new(self.history(&caller, asked).await?))
     }
 
+    async fn export_entity_history(
+        &self,
+        call: Request<ExportEntityHistoryRequest>,
+    ) -> Replies<ExportEntityHistoryResponse> {
+        let (caller, asked) = admitted(call)?;
+        Ok(Response::new(self.export_history(caller, asked).await?))
+    }
+
     async fn get_authority(
         &self,
         call: Request<GetAuthorityRequest>,
     ) -> Result<Response<GetAuthorityResponse>, Status> {
         let (caller, asked) = admitted(call)?;
+        self.0.store.confirm(&caller.scope()).await.map_err(Refusal::from)?;
         let missing = Refusal::not_found("entity", &asked.entity_id);
+        if !caller.acts_for(&asked.entity_id) {
+            return Err(missing.into());
+        }
         let tenant_id =
             caller.tenant().map_or_else(|| ask::tenant_of(&asked.entity_id), str::to_owned);
         let cell = self.0.graph.tenant(&tenant_id).map_err(Refusal::from)?;
@@ -69,14 +83,16 @@ impl AuthorityService for Runtime {
         if !graph.has_principal(&asked.entity_id) {
             return Err(missing.into());
         }
-        let grants = graph.grants_of(&asked.entity_id).into_iter().map(|grant| Grant {
-            kind: grant.kind.to_owned(),
-            id: grant.id,
-            chain: grant.chain,
-            actions: grant.actions,
-            bounds: Some(Json(grant.bounds)),
-            state: grant.state,
-        });
+        let grants =
+            graph.grants_of(&asked.entity_id, self.0.clock.now()).into_iter().map(|grant| Grant {
+                kind: grant.kind.to_owned(),
+                id: grant.id,
+                chain: grant.chain,
+                actions: grant.actions,
+                bounds: Some(Json(grant.bounds)),
+                state: grant.state.to_owned(),
+                reason: grant.reason,
+            });
         Ok(Response::new(GetAuthorityResponse {
             entity_id: asked.entity_id,
             grants: grants.collect(),
@@ -89,6 +105,7 @@ impl AuthorityService for Runtime {
         call: Request<AdmitPurposeRequest>,
     ) -> Result<Response<AdmitPurposeResponse>, Status> {
         let caller = caller(&call)?;
+        self.0.store.confirm(&caller.scope()).await.map_err(Refusal::from)?;
         let request = ask::normal(&caller, call.into_inner())?;
         let cell = self.0.graph.tenant(&request.tenant_id).map_err(Refusal::from)?;
         let (facts, _) = self.gather(cell.as_ref(), &request)?;

@@ -15,7 +15,7 @@ use diesel::prelude::*;
 use super::Runtime;
 use authority_engine::{
     decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window},
-    error::{ErrorCode, Refusal},
+    error::Refusal,
     identity::Caller,
     keys, store,
     store::RunQueryDsl,
@@ -57,12 +57,12 @@ impl Runtime {
             }
         }
         // Texts may be long, and Cedar's parser is not quick.
-        let compiling = tokio::task::spawn_blocking(move || {
-            let each = candidates.iter().enumerate();
+        let compiling = self.0.pool.run(tenant_id, move |turn| {
+            let each = candidates.iter().enumerate().take_while(|_| turn.is_wanted());
             let added = each.filter_map(|(place, one)| compile(place, one, &known, &mut found));
             (added.collect::<Vec<_>>(), found)
         });
-        let (added, found) = compiling.await.map_err(|_| Refusal::plain(ErrorCode::Internal))?;
+        let (added, found) = compiling.await?;
         Refusal::unless_clean(found)?;
         Ok(Arc::new(PolicyChange::new(added, without)))
     }
@@ -117,7 +117,12 @@ fn compile(
     let mut applies_to = Vec::new();
     for (row, text) in candidate.applies_to.iter().enumerate() {
         match text.parse::<Target>() {
-            Ok(target) => applies_to.push(target),
+            Ok(target) => {
+                if let Some(fault) = target.fault() {
+                    found.add(&member(&format!("applies_to[{row}]")), fault);
+                }
+                applies_to.push(target);
+            }
             Err(problem) => found.add(&member(&format!("applies_to[{row}]")), problem.to_string()),
         }
     }
@@ -135,7 +140,7 @@ fn compile(
         applies_to,
         effective: Window::default(),
     };
-    match CompiledPolicy::compile(reference, &candidate.cedar) {
+    match CompiledPolicy::check(reference, &candidate.cedar) {
         Ok(compiled) => Some(Arc::new(compiled)),
         Err(problem) => {
             found.add(&member("cedar"), problem.to_string());

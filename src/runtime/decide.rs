@@ -14,8 +14,8 @@ use authority_engine::{
     decision::{self, Decision, Facts, Gathered, Request, Verdict, remedy::Remedy},
     error::{ErrorCode, Refusal},
     evidence::{self, Asked, PreparedFacts, Recorded},
-    graph::Cell,
-    identity::{Caller, Standing},
+    graph::{self, Cell},
+    identity::Caller,
     keys::{self, Purpose},
     spending::{self, Wanted},
     store::{self, Db, SERVICE, Scope, new_id},
@@ -68,7 +68,7 @@ impl Runtime {
         let signer = self.0.keys.signer(Purpose::Evidence);
         let mut revision = request.at_least_revision.unwrap_or_default();
         for _ in 0..ROUNDS {
-            let cell = self.0.graph.tenant_at(&request.tenant_id, revision).await?;
+            let cell = self.cell_at(request, revision).await?;
             let at = self.0.clock.now();
             let (facts, relaxed) = self.gather(cell.as_ref(), request)?;
             self.credential_holds(caller, SCOPE, Some(&request.subject), at)?;
@@ -110,28 +110,28 @@ impl Runtime {
         Err(Refusal::plain(ErrorCode::Unavailable))
     }
 
-    /// Whether the caller's API key is still what it was when the call began: its body may have been
-    /// long in coming, or its answer goes on, and authority may have moved meanwhile. Asked after
-    /// the facts were gathered, so that a decision at a revision has seen that revision's keys.
-    pub(super) fn credential_holds(
+    /// The tenant's graph at this revision or later. A revision that the caller asks for and that the
+    /// database does not have either is the caller's fault; one that only this node lacks is not.
+    pub(super) async fn cell_at(
         &self,
-        caller: &Caller,
-        scope: &str,
-        subject: Option<&str>,
-        at: DateTime<Utc>,
-    ) -> Result<(), Refusal> {
-        let Standing::Key { tenant_id, key_id, .. } = &caller.standing else { return Ok(()) };
-        let key = self.0.graph.api_key(key_id.rsplit(':').next().unwrap_or_default());
-        let holds = key.is_some_and(|key| {
-            key.active
-                && key.tenant_id == *tenant_id
-                && key.expires_at.is_none_or(|end| at < end)
-                && key.scopes.iter().any(|held| held == scope)
-                && subject.is_none_or(|subject| {
-                    key.principal_ids.is_empty() || key.principal_ids.iter().any(|id| id == subject)
-                })
-        });
-        if holds { Ok(()) } else { Err(Refusal::plain(ErrorCode::Unauthenticated)) }
+        request: &Request,
+        wanted: i64,
+    ) -> Result<Option<Cell>, Refusal> {
+        let found = self.0.graph.tenant_at(&request.tenant_id, wanted).await;
+        let asked = request.at_least_revision.unwrap_or_default();
+        if asked > 0 && matches!(found, Err(graph::Error::Behind { .. })) {
+            let (scope, tenant_id) = (Scope::service(), request.tenant_id.clone());
+            let read = self.0.store.read(&scope, async move |db| {
+                Ok::<_, store::Error>(graph::revision(db, &tenant_id).await?)
+            });
+            let present = read.await?;
+            if present < asked {
+                let problem =
+                    format!("is beyond the revision that the tenant's authority has: {present}");
+                return Err(Refusal::field("at_least_revision", problem));
+            }
+        }
+        Ok(found?)
     }
 
     /// What the tenant's authority says of the request, and whether its decisions may commit
@@ -212,7 +212,7 @@ impl Runtime {
             subject: request.subject.clone(),
             action: request.action.clone(),
             decision: decided.verdict.decision.word(),
-            reason_code: decided.verdict.reason_code.word(),
+            reason_code: decided.verdict.reason_code,
             evaluated_at: decided.evaluated_at,
             record: recorded.record,
             kid: recorded.kid,
@@ -251,6 +251,7 @@ fn kept(given: &KeyGiven, decided: &Decided) -> Key {
     Key {
         scope: given.scope,
         key: given.key.clone(),
+        caller: given.caller.clone(),
         request_sha256: given.request_sha256,
         answer: Box::new(move |approval_id| {
             let approval_id = approval_id.map(str::to_owned);
@@ -263,7 +264,7 @@ fn count(verdict: &Verdict) {
     metrics::counter!(
         "authority_decisions_total",
         "decision" => verdict.decision.word(),
-        "reason" => verdict.reason_code.word()
+        "reason" => verdict.reason_code.label()
     )
     .increment(1);
 }

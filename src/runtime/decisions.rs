@@ -2,14 +2,15 @@
 
 use authority_model::{
     proto::runtime::{
-        EvaluateDecisionRequest, EvaluateDecisionResponse, GetDecisionRequest, GetDecisionResponse,
-        ImpactPoliciesRequest, ImpactPoliciesResponse, ListDecisionsRequest, ListDecisionsResponse,
+        EvaluateDecisionRequest, EvaluateDecisionResponse, ExportDecisionsRequest,
+        ExportDecisionsResponse, GetDecisionRequest, GetDecisionResponse, ImpactPoliciesRequest,
+        ImpactPoliciesResponse, ListDecisionsRequest, ListDecisionsResponse,
         ListReasonCodesRequest, ListReasonCodesResponse, OutcomeReport, ReasonCode,
         ReportDecisionRequest, ReportDecisionResponse, SimulateDecisionRequest,
         SimulateDecisionResponse,
     },
     schema::{approvals, decisions},
-    service::DecisionService,
+    service::{DecisionService, Replies},
     wire::Json,
 };
 use diesel::{pg::Pg, prelude::*};
@@ -18,7 +19,7 @@ use tonic::{Request, Response, Status};
 
 use super::{Runtime, answer, changes::below, report};
 use authority_engine::{
-    decision::{Decision, Reason},
+    decision::{Decision, OwnReason, Reason},
     error::{ErrorCode, Refusal},
     identity::{Caller, admitted, caller, checked, idempotency_key},
     keys, store,
@@ -78,6 +79,14 @@ impl DecisionService for Runtime {
         Ok(Response::new(self.find(&caller, by).await?))
     }
 
+    async fn export_decisions(
+        &self,
+        call: Request<ExportDecisionsRequest>,
+    ) -> Replies<ExportDecisionsResponse> {
+        let (caller, asked) = admitted(call)?;
+        Ok(Response::new(self.export_found(caller, asked).await?))
+    }
+
     async fn simulate_decision(
         &self,
         call: Request<SimulateDecisionRequest>,
@@ -104,7 +113,10 @@ impl DecisionService for Runtime {
             decision: reason.decision().word().to_owned(),
             meaning: reason.sentence().to_owned(),
         });
-        Ok(Response::new(ListReasonCodesResponse { reason_codes: codes.collect() }))
+        Ok(Response::new(ListReasonCodesResponse {
+            reason_codes: codes.collect(),
+            own_pattern: OwnReason::PATTERN.to_owned(),
+        }))
     }
 }
 
@@ -115,22 +127,25 @@ struct Since {
     report: Option<OutcomeReport>,
 }
 
-/// The decision, where it is of the caller's tenant; the owner reads every tenant's.
-pub(super) fn readable<'q>(id: &'q str, tenant: Option<&'q str>) -> decisions::BoxedQuery<'q, Pg> {
-    let query = decisions::table.filter(decisions::id.eq(id)).into_boxed();
-    match tenant {
-        Some(tenant) => query.filter(decisions::tenant_id.eq(tenant)),
-        None => query,
+/// The decision, where it is of the caller's tenant and, for a bound API key, of its principals; the
+/// owner reads every tenant's.
+pub(super) fn readable<'q>(id: &'q str, caller: &'q Caller) -> decisions::BoxedQuery<'q, Pg> {
+    let mut query = decisions::table.filter(decisions::id.eq(id)).into_boxed();
+    if let Some(tenant) = caller.tenant() {
+        query = query.filter(decisions::tenant_id.eq(tenant));
     }
+    if let Some(own) = caller.bound_to() {
+        query = query.filter(decisions::subject.eq_any(own));
+    }
+    query
 }
 
 impl Runtime {
     async fn stored(&self, caller: &Caller, id: String) -> Result<(Stored, Since), Refusal> {
-        let tenant = caller.tenant().map(str::to_owned);
-        let scope = caller.scope();
+        let (scope, by) = (caller.scope(), caller.clone());
         let missing = Refusal::not_found("decision", &id);
         let found = self.0.store.read(&scope, async move |db| {
-            let query = readable(&id, tenant.as_deref()).select(Stored::as_select());
+            let query = readable(&id, &by).select(Stored::as_select());
             let stored: Option<Stored> = query.first(db).await.optional()?;
             let Some(stored) = stored else { return Ok(None) };
             let mut since = Since::default();

@@ -18,10 +18,13 @@ const PAGE: i32 = 100;
 pub(super) const SHORT: &str = "SET LOCAL statement_timeout = '3s'";
 const PREFIX: &str = "svc:decision:";
 
+/// What page tokens of the list are for.
+pub(super) const LIST: &str = "decisions";
+
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(Pg))]
-struct Found {
-    id: String,
+pub(super) struct Found {
+    pub(super) id: String,
     tenant_id: String,
     subject: String,
     action: String,
@@ -39,16 +42,9 @@ impl Runtime {
         caller: &Caller,
         by: ListDecisionsRequest,
     ) -> Result<ListDecisionsResponse, Refusal> {
-        let narrows = [&by.subject, &by.action, &by.decision, &by.reason_code];
-        if narrows.iter().any(|filter| filter.is_some())
-            && by.tenant_id.is_none()
-            && by.since.is_none()
-        {
-            // It might read every decision that there ever was.
-            return Err(Refusal::field("tenant_id", "is required with this filter, or `since`"));
-        }
+        bounded(caller, &by)?;
         let keys = &self.0.keys;
-        let before = page_token::read(keys, "decisions", &by.page_token)?;
+        let before = page_token::read(keys, LIST, &by.page_token)?;
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         let scope = caller.scope();
         let within = scope.tenant.clone();
@@ -67,13 +63,12 @@ impl Runtime {
         let more = found.len() > size;
         found.truncate(size);
         let last = found.last().map(|last| last.id.as_bytes());
-        let next_page_token =
-            last.filter(|_| more).map(|id| page_token::write(keys, "decisions", id));
+        let next_page_token = last.filter(|_| more).map(|id| page_token::write(keys, LIST, id));
         let decisions = found.into_iter().map(|found| self.summary(found)).collect();
         Ok(ListDecisionsResponse { decisions, next_page_token })
     }
 
-    fn summary(&self, found: Found) -> DecisionSummary {
+    pub(super) fn summary(&self, found: Found) -> DecisionSummary {
         DecisionSummary {
             verify_url: self.receipt_url(&found.id),
             decision_id: found.id,
@@ -88,7 +83,22 @@ impl Runtime {
     }
 }
 
-fn matching<'q>(by: &ListDecisionsRequest, within: Option<&str>) -> decisions::BoxedQuery<'q, Pg> {
+/// Whether a filter is looked for within a tenant or a span of time.
+pub(super) fn bounded(caller: &Caller, by: &ListDecisionsRequest) -> Result<(), Refusal> {
+    let narrows = [&by.subject, &by.action, &by.decision, &by.reason_code];
+    let narrowed = narrows.iter().any(|filter| filter.is_some());
+    let within = caller.tenant().is_some() || by.tenant_id.is_some() || by.since.is_some();
+    if narrowed && !within {
+        // It might read every decision that there ever was.
+        return Err(Refusal::field("tenant_id", "is required with this filter, or `since`"));
+    }
+    Ok(())
+}
+
+pub(super) fn matching<'q>(
+    by: &ListDecisionsRequest,
+    within: Option<&str>,
+) -> decisions::BoxedQuery<'q, Pg> {
     let mut query = decisions::table.into_boxed();
     for tenant in [by.tenant_id.as_deref(), within].into_iter().flatten() {
         query = query.filter(decisions::tenant_id.eq(tenant.to_owned()));

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use serde_json::{Map, Value};
 
-use super::Runtime;
+use super::{Runtime, view};
 use authority_engine::{
     decision::moment, error::Refusal, identity::Caller, keys::page_token, store, store::RunQueryDsl,
 };
@@ -21,6 +21,7 @@ const PAGE: i32 = 100;
 #[diesel(table_name = record_versions, check_for_backend(diesel::pg::Pg))]
 pub(super) struct Version {
     pub(super) version: i64,
+    pub(super) table_name: String,
     pub(super) entity_id: String,
     pub(super) tenant_id: Option<String>,
     pub(super) actor: String,
@@ -76,7 +77,7 @@ impl Runtime {
         caller: &Caller,
         asked: ListEntityHistoryRequest,
     ) -> Result<ListEntityHistoryResponse, Refusal> {
-        let list = format!("history {}", asked.entity_id);
+        let list = list_of(&asked.entity_id);
         let before = page_token::read(&self.0.keys, &list, &asked.page_token)?;
         let version = |place: Vec<u8>| Some(i64::from_be_bytes(place.try_into().ok()?));
         let before = before.map_or(i64::MAX, |place| version(place).unwrap_or_default());
@@ -106,24 +107,33 @@ impl Runtime {
         let next_page_token =
             last.map(|last| page_token::write(&self.0.keys, &list, &last.version.to_be_bytes()));
         let older = found.iter().skip(1).map(Some).chain([None]);
-        let versions = found.iter().zip(older).take(size).map(|(version, older)| EntityVersion {
-            version: version.version.to_string(),
-            actor: version.actor.clone(),
-            valid_from: Some(version.valid_from.into()),
-            valid_to: version.valid_to.map(Into::into),
-            changed: changed(older.and_then(|older| older.body.as_ref()), version.body.as_ref()),
-            record: match &version.body {
-                Some(Value::Object(record)) => Some(Json(normal(record.clone()))),
-                _ => None,
-            },
+        let shown = |version: &Version| match &version.body {
+            Some(Value::Object(record)) => view::of(&version.table_name, record.clone(), caller),
+            _ => None,
+        };
+        let versions = found.iter().zip(older).take(size).map(|(version, older)| {
+            let record = shown(version);
+            EntityVersion {
+                version: version.version.to_string(),
+                actor: version.actor.clone(),
+                valid_from: Some(version.valid_from.into()),
+                valid_to: version.valid_to.map(Into::into),
+                changed: changed(older.and_then(shown).as_ref(), record.as_ref()),
+                record: record.map(|record| Json(normal(record))),
+            }
         });
         Ok(ListEntityHistoryResponse { versions: versions.collect(), next_page_token })
     }
 }
 
+/// What page tokens of an entity's history are for.
+pub(super) fn list_of(entity_id: &str) -> String {
+    format!("history {entity_id}")
+}
+
 /// The members that differ.
-fn changed(before: Option<&Value>, after: Option<&Value>) -> Vec<String> {
-    let (Some(Value::Object(before)), Some(Value::Object(after))) = (before, after) else {
+fn changed(before: Option<&Map<String, Value>>, after: Option<&Map<String, Value>>) -> Vec<String> {
+    let (Some(before), Some(after)) = (before, after) else {
         return Vec::new();
     };
     let mut names: Vec<_> = after

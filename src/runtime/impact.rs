@@ -11,7 +11,6 @@ use authority_model::{
     wire::Time,
 };
 use diesel::prelude::*;
-use tokio::sync::Semaphore;
 
 use super::{
     Runtime, answer,
@@ -19,7 +18,7 @@ use super::{
 };
 use authority_engine::{
     decision::{CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide},
-    error::{ErrorCode, Refusal},
+    error::Refusal,
     evidence::{
         self,
         sealed::Outcome,
@@ -35,8 +34,6 @@ const LAST: i32 = 100;
 const PAGE: usize = 100;
 /// Changed decisions that are shown.
 const MOST_SHOWN: usize = 100;
-/// Dry runs at a time: they take a core each.
-static TURNS: Semaphore = Semaphore::const_new(2);
 
 impl Runtime {
     pub(super) async fn impact(
@@ -50,8 +47,6 @@ impl Runtime {
         }
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
         let policies = self.candidates(caller, &tenant_id, candidates, without).await?;
-        let internal = || Refusal::plain(ErrorCode::Internal);
-        let _turn = TURNS.acquire().await.map_err(|_| internal())?;
         let mut run = Run::new(policies);
         let mut left = usize::try_from(asked.last.unwrap_or(LAST)).unwrap_or_default();
         let mut before = None;
@@ -60,16 +55,30 @@ impl Runtime {
             let page = self.page(caller, &tenant_id, asked.since, before, size).await?;
             left = if page.len() < size { 0 } else { left - size };
             before = page.last().map(|oldest| oldest.id.clone());
-            let judging = tokio::task::spawn_blocking(move || {
-                page.iter().for_each(|decision| run.take(decision));
-                run
-            });
-            run = judging.await.map_err(|error| {
-                tracing::error!(%error, "a dry run failed");
-                internal()
-            })?;
+            run = self.judge_page(&tenant_id, run, page).await?;
         }
         Ok(run.report)
+    }
+
+    /// In turns: between two, others are let first.
+    async fn judge_page(
+        &self,
+        tenant_id: &str,
+        mut run: Run,
+        page: Vec<Stored>,
+    ) -> Result<Run, Refusal> {
+        let mut page = page.into_iter();
+        while page.len() > 0 {
+            let judging = self.0.pool.run(tenant_id, move |turn| {
+                while turn.is_wanted() && !turn.is_over() {
+                    let Some(decision) = page.next() else { break };
+                    run.take(&decision);
+                }
+                (run, page)
+            });
+            (run, page) = judging.await?;
+        }
+        Ok(run)
     }
 
     /// The tenant that a caller asks about: its own, or the one that the owner names.

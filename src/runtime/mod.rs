@@ -10,9 +10,11 @@ mod authority;
 mod cache;
 mod candidates;
 mod changes;
+mod credential;
 mod decide;
 mod decisions;
 mod doors;
+mod export;
 mod find;
 mod history;
 mod impact;
@@ -23,10 +25,14 @@ mod report;
 mod simulate;
 mod smallest;
 mod standing;
+mod view;
 
 use std::{sync::Arc, time::Duration};
 
-use authority_engine::{clock::Clock, graph::Graph, keys::Keys, shutdown::Shutdown, store::Store};
+use authority_engine::{
+    clock::Clock, compute::ComputePool, graph::Graph, identity::Exports, keys::Keys,
+    shutdown::Shutdown, store::Store,
+};
 use cache::Cache;
 use live::News;
 use recorder::Recorder;
@@ -58,9 +64,12 @@ struct Inner {
     store: Store,
     keys: Keys,
     graph: Arc<Graph>,
+    /// For simulations, dry runs and explanations.
+    pool: ComputePool,
     recorder: Recorder,
     cache: Cache,
     news: News,
+    exports: Exports,
     /// Ends the streams: none would end by itself, and the drain would wait for them.
     shutdown: Shutdown,
 }
@@ -72,22 +81,31 @@ impl Runtime {
         store: Store,
         keys: Keys,
         graph: Arc<Graph>,
+        pool: ComputePool,
         shutdown: Shutdown,
     ) -> Self {
         let recorder = Recorder::start(store.clone(), clock.clone(), settings.fenced);
         let news = News::start(&store);
         let cache = Cache::default();
+        let exports = Exports::new(credential::of_people(&graph, &clock, &shutdown));
         Self(Arc::new(Inner {
             settings,
             clock,
             store,
             keys,
             graph,
+            pool,
             recorder,
             cache,
             news,
+            exports,
             shutdown,
         }))
+    }
+
+    /// The exports under way, of whatever.
+    pub fn exports(&self) -> Exports {
+        self.0.exports.clone()
     }
 
     /// Whether decisions can still be recorded.

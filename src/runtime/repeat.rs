@@ -33,6 +33,8 @@ pub(super) struct KeyGiven {
     /// The door: the same key at another door is another key.
     pub(super) scope: &'static str,
     pub(super) key: String,
+    /// Whose it is: the same key of another caller is another key.
+    pub(super) caller: String,
     pub(super) request_sha256: [u8; 32],
     /// Writes the door's answer.
     pub(super) answer: fn(&Decided) -> Vec<u8>,
@@ -64,6 +66,9 @@ impl Runtime {
         asked: A,
     ) -> Result<Response<R>, Refusal> {
         let request = ask::normal(caller, asked)?;
+        if caller.is_owner() {
+            self.of_a_tenant::<A>(&request).await?;
+        }
         let Some(key) = key else {
             return match self.decide(door, caller, &request, None).await? {
                 Reached::Decided(decided) => Ok(Response::new(R::from(&decided))),
@@ -74,6 +79,7 @@ impl Runtime {
         let key = KeyGiven {
             scope: door,
             key,
+            caller: caller.identity(),
             request_sha256: keys::sha256(&asked),
             answer: |decided| R::from(decided).encode_to_vec(),
         };
@@ -89,18 +95,36 @@ impl Runtime {
         }
     }
 
+    /// The owner is of no tenant: the subject says whose authority is asked, and there must be one.
+    async fn of_a_tenant<A: Ask>(&self, request: &Request) -> Result<(), Refusal> {
+        // Whatever tenant there is has a revision: its own record made the first.
+        match self.0.graph.tenant_at(&request.tenant_id, 1).await {
+            Ok(_) => Ok(()),
+            Err(graph::Error::Behind { .. }) => {
+                let problem = format!("is of `{}`, which is no tenant here", request.tenant_id);
+                Err(Refusal::field(ask::named::<A>("subject"), problem))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     async fn first_answer<R: Reply>(
         &self,
         request: &Request,
         key: &KeyGiven,
     ) -> Result<Option<Response<R>>, Refusal> {
-        let place = (request.tenant_id.clone(), key.scope, key.key.clone());
+        let place = Place {
+            tenant_id: request.tenant_id.clone(),
+            scope: key.scope,
+            key: key.key.clone(),
+            caller: key.caller.clone(),
+        };
         let scope = Scope::service();
         let since = self.0.clock.now() - ANSWERS_KEPT;
         // In a task of its own: a caller that leaves must not leave a busy connection behind.
         let first = self.0.store.act(&scope, async move |db| first(db, place, since).await).await?;
         let Some(first) = first else { return Ok(None) };
-        if first.request_sha256 != key.request_sha256 {
+        if !first.answers(&key.request_sha256) {
             return Err(Refusal::plain(ErrorCode::IdempotencyKeyReused));
         }
         let answer = R::decode(first.answer.as_slice()).map_err(|error| {
@@ -120,8 +144,10 @@ impl Runtime {
         let permitted = permitted(request.clone(), &first.record)?;
         let (_, standing) = self.standing(cell.as_ref(), &permitted);
         let Some(reason) = standing.stopped else { return Ok(()) };
-        let message = format!("`{reason}` ended what this key was answered; ask anew");
-        Err(Refusal::new(ErrorCode::DecisionStopped, message).with("stop_condition", reason.word()))
+        let fired = permitted.condition(reason);
+        let message = format!("{fired} ended what this key was answered ({reason}); ask anew");
+        let refusal = Refusal::new(ErrorCode::DecisionStopped, message);
+        Err(refusal.with("stop_condition", fired.word()).with("reason_code", reason.word()))
     }
 
     /// Forgets the answers of long ago, now and every hour. Never returns.
@@ -141,32 +167,61 @@ impl Runtime {
     }
 }
 
+/// Where the answer to a key is kept.
+pub(super) struct Place {
+    pub(super) tenant_id: String,
+    pub(super) scope: &'static str,
+    pub(super) key: String,
+    pub(super) caller: String,
+}
+
+/// The caller of answers that were kept before it was kept whose they are: nobody is answered those.
+const NOBODY: &str = "";
+
 /// What was answered first under a key.
 pub(super) struct First {
-    pub(super) request_sha256: Vec<u8>,
+    caller: String,
+    request_sha256: Vec<u8>,
     pub(super) answer: Vec<u8>,
     record: Vec<u8>,
     /// The tenant's present revision.
     revision: i64,
 }
 
-/// The first answer under a key of a tenant at a door, given since then.
+impl First {
+    /// Whether it may be repeated to a caller whose request has this digest.
+    pub(super) fn answers(&self, request_sha256: &[u8; 32]) -> bool {
+        self.caller != NOBODY && self.request_sha256 == request_sha256
+    }
+}
+
+/// The first answer under a key of a caller at a door, given since then.
 pub(super) async fn first(
     db: &mut Db,
-    place: (String, &'static str, String),
+    place: Place,
     since: DateTime<Utc>,
 ) -> Result<Option<First>, store::Error> {
-    let (tenant_id, scope, key) = place;
-    let kept = decision_keys::table.find((&tenant_id, scope, &key));
-    diesel::delete(kept.filter(decision_keys::created_at.le(since))).execute(db).await?;
-    let columns =
-        (decision_keys::request_sha256, decision_keys::answer, decision_keys::decision_id);
-    let found: Option<(Vec<u8>, Vec<u8>, String)> =
-        kept.select(columns).first(db).await.optional()?;
-    let Some((request_sha256, answer, decision_id)) = found else { return Ok(None) };
+    let kept = || {
+        decision_keys::table
+            .filter(decision_keys::tenant_id.eq(&place.tenant_id))
+            .filter(decision_keys::scope.eq(place.scope))
+            .filter(decision_keys::key.eq(&place.key))
+            .filter(decision_keys::caller.eq_any([NOBODY, place.caller.as_str()]))
+    };
+    diesel::delete(kept().filter(decision_keys::created_at.le(since))).execute(db).await?;
+    let columns = (
+        decision_keys::caller,
+        decision_keys::request_sha256,
+        decision_keys::answer,
+        decision_keys::decision_id,
+    );
+    let own_first = decision_keys::caller.desc();
+    let found: Option<(String, Vec<u8>, Vec<u8>, String)> =
+        kept().select(columns).order(own_first).first(db).await.optional()?;
+    let Some((caller, request_sha256, answer, decision_id)) = found else { return Ok(None) };
     let record = decisions::table.find(decision_id).select(decisions::record).first(db).await?;
-    let revision = graph::revision(db, &tenant_id).await?;
-    Ok(Some(First { request_sha256, answer, record, revision }))
+    let revision = graph::revision(db, &place.tenant_id).await?;
+    Ok(Some(First { caller, request_sha256, answer, record, revision }))
 }
 
 /// Marked as the first answer, told again.

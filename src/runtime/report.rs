@@ -15,7 +15,7 @@ use tonic::Response;
 use super::{
     Runtime, answer,
     decisions::readable,
-    repeat::{First, first, replayed},
+    repeat::{Place, first, replayed},
 };
 use authority_engine::{
     decision::Decision,
@@ -33,7 +33,6 @@ const DOOR: &str = "report";
 #[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
 struct Reported {
     tenant_id: String,
-    subject: String,
     decision: String,
     evaluated_at: DateTime<Utc>,
     record: Vec<u8>,
@@ -56,12 +55,11 @@ impl Runtime {
         key: Option<String>,
         asked: ReportDecisionRequest,
     ) -> Result<Response<ReportDecisionResponse>, Refusal> {
-        // A key is its caller's own: nobody is answered what another was.
-        let given = [caller.identity().as_bytes(), b"\0", &asked.encode_to_vec()].concat();
+        let sha256 = keys::sha256(&asked.encode_to_vec());
         let report = Report {
             caller: caller.clone(),
             asked,
-            key: key.map(|key| (key, keys::sha256(&given))),
+            key: key.map(|key| (key, sha256)),
             signer: self.0.keys.signer(Purpose::Evidence),
             now: self.0.clock.now(),
         };
@@ -75,16 +73,13 @@ impl Runtime {
 impl Report {
     async fn make(&self, db: &mut Db) -> Result<Response<ReportDecisionResponse>, Refusal> {
         let id = &self.asked.decision_id;
-        let found: Option<Reported> = readable(id, self.caller.tenant())
+        let found: Option<Reported> = readable(id, &self.caller)
             .select(Reported::as_select())
             .first(db)
             .await
             .optional()
             .map_err(store::Error::from)?;
         let found = found.ok_or_else(|| Refusal::not_found("decision", id))?;
-        if !self.caller.acts_for(&found.subject) {
-            return Err(Refusal::plain(ErrorCode::SubjectNotPermitted));
-        }
         if let Some(first) = self.first_answer(db, &found.tenant_id).await? {
             return Ok(first);
         }
@@ -170,13 +165,18 @@ impl Report {
         tenant_id: &str,
     ) -> Result<Option<Response<ReportDecisionResponse>>, Refusal> {
         let Some((key, sha256)) = &self.key else { return Ok(None) };
-        let place = (tenant_id.to_owned(), DOOR, key.clone());
+        let place = Place {
+            tenant_id: tenant_id.to_owned(),
+            scope: DOOR,
+            key: key.clone(),
+            caller: self.caller.identity(),
+        };
         let first = first(db, place, self.now - ANSWERS_KEPT).await?;
-        let Some(First { request_sha256, answer, .. }) = first else { return Ok(None) };
-        if request_sha256 != sha256 {
+        let Some(first) = first else { return Ok(None) };
+        if !first.answers(sha256) {
             return Err(Refusal::plain(ErrorCode::IdempotencyKeyReused));
         }
-        let answer = ReportDecisionResponse::decode(answer.as_slice());
+        let answer = ReportDecisionResponse::decode(first.answer.as_slice());
         let unreadable = |_| store::Error::Internal("a kept answer cannot be read".to_owned());
         Ok(Some(replayed(answer.map_err(unreadable)?)))
     }
@@ -193,6 +193,7 @@ impl Report {
                 decision_keys::tenant_id.eq(tenant_id),
                 decision_keys::scope.eq(DOOR),
                 decision_keys::key.eq(key),
+                decision_keys::caller.eq(self.caller.identity()),
                 decision_keys::request_sha256.eq(&sha256[..]),
                 decision_keys::decision_id.eq(&answer.decision_id),
                 decision_keys::answer.eq(answer.encode_to_vec()),

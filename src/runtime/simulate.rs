@@ -63,16 +63,24 @@ impl Runtime {
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
         let policies = self.candidates(caller, &request.tenant_id, candidates, without).await?;
         let (ground, at) = self.ground(&request, stored.as_ref(), asked.at).await?;
-        let before = if let Some(Stored { said, .. }) = stored {
-            said.outcome
-        } else {
-            let facts = self.judged_on(&ground, &request, at).await?;
-            Outcome::from(&decide(&request, &facts, at))
+        let present = match &stored {
+            Some(_) => None,
+            None => Some(self.judged_on(&ground, &request, at).await?),
         };
         let facts = self.judged_on(&ground, &changes.request, at).await?;
         let gathered = policies.applied(&changes.request, &facts.gathered);
         let facts = changes.approve(&request, Facts { gathered, ..facts }, at);
-        let verdict = decide(&changes.request, &facts, at);
+        let (changed, tenant_id) = (changes.request.clone(), request.tenant_id.clone());
+        // What candidates cost is their author's to say: not on a thread that others wait for.
+        let judging = self.0.pool.run(&tenant_id, move |_| {
+            let before = present.map(|present| Outcome::from(&decide(&request, &present, at)));
+            let verdict = decide(&changed, &facts, at);
+            (before, verdict, facts)
+        });
+        let (before, verdict, facts) = judging.await?;
+        let Some(before) = before.or_else(|| stored.map(|stored| stored.said.outcome)) else {
+            return Err(Refusal::plain(ErrorCode::Internal));
+        };
         let mut answer = answer::simulated(&verdict, &before, at);
         answer.authority_revision = u32::try_from(facts.gathered.revision).unwrap_or(u32::MAX);
         if verdict.decision == Decision::Deny {
@@ -82,7 +90,7 @@ impl Runtime {
             };
             let denied = Denied { request: changes.request, facts, at, cell, policies };
             let smallest = self.smallest_change(denied).await;
-            answer.smallest_change = smallest.as_ref().map(answer::smallest);
+            answer.smallest_change = smallest.as_ref().and_then(answer::smallest);
         }
         Ok(answer)
     }
@@ -101,6 +109,7 @@ impl Runtime {
                 "`recorded` needs `decision_id`: a new question has no recorded facts",
             )),
             (None, Some(request)) => {
+                self.0.store.confirm(&caller.scope()).await?;
                 let request = ask::normal(caller, request);
                 let request = request.map_err(|refusal| below("request", refusal))?;
                 Ok(Question { request, stored: None })
@@ -124,7 +133,7 @@ impl Runtime {
         let found = self.0.store.read(&scope, async move |db| {
             Ok::<_, store::Error>(stored::one(db, tenant.as_deref(), &id).await?)
         });
-        let stored = found.await?.ok_or(missing)?;
+        let Some(stored) = found.await? else { return Err(missing) };
         let sealed = &stored.sealed;
         let unreadable = |error: evidence::Error| {
             tracing::warn!(%error, id = stored.id, "a stored decision cannot be read back");
@@ -132,9 +141,9 @@ impl Runtime {
             Refusal::field("decision_id", problem)
         };
         let request = sealed.request().map_err(unreadable)?;
-        // A key that speaks for some principals learns nothing about what others may do.
+        // A key that speaks for some principals learns nothing about what others asked.
         if !caller.acts_for(&request.subject) {
-            return Err(Refusal::plain(ErrorCode::SubjectNotPermitted));
+            return Err(missing);
         }
         let said = sealed.said().map_err(unreadable)?;
         let facts = recorded.then(|| sealed.facts()).transpose().map_err(unreadable)?;
@@ -153,7 +162,7 @@ impl Runtime {
         let Some((stored, mut facts)) = recorded else {
             // A stored question asked for authority as recent as it was then.
             let wanted = request.at_least_revision.filter(|_| stored.is_none());
-            let cell = self.0.graph.tenant_at(&request.tenant_id, wanted.unwrap_or_default());
+            let cell = self.cell_at(request, wanted.unwrap_or_default());
             return Ok((Ground::Present(cell.await?), at.unwrap_or_else(|| self.0.clock.now())));
         };
         let said = &stored.said;

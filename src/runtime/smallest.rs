@@ -1,6 +1,6 @@
 //! The smallest change that would alter a denial, with what the graph knows of other questions.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 
@@ -14,6 +14,9 @@ use authority_engine::{
     error::Refusal,
     graph::Cell,
 };
+
+/// An explanation is no reason to keep an answer back for long.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// A denied question and what it was judged on.
 pub(super) struct Denied {
@@ -35,18 +38,19 @@ impl Runtime {
                 return None;
             }
         };
+        let tenant_id = denied.request.tenant_id.clone();
         // Some hundred decisions may be taken: not on a thread that others wait for.
-        let searching = tokio::task::spawn_blocking(move || {
+        let searching = self.0.pool.run_within(&tenant_id, LONGEST, move |turn| {
             let Denied { request, facts, at, cell, policies } = denied;
             let around = |other: &Request| {
                 let gathered = Arc::new(cell.as_ref()?.read().gather(other));
                 let gathered = policies.applied(other, &gathered);
                 Some(Facts { gathered, spent: spent.clone(), approval: None })
             };
-            remedy::smallest(&request, &facts, at, &around)
+            remedy::smallest(&request, &facts, at, &around, &|| turn.is_wanted())
         });
         searching.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "looking for the smallest change failed");
+            tracing::info!(%error, "a denial goes without its smallest change");
             None
         })
     }

@@ -31,11 +31,11 @@ impl Runtime {
     ) -> Result<Messages<DecisionUpdate>, Refusal> {
         let id = asked.decision_id;
         let missing = Refusal::not_found("decision", &id);
-        let tenant = caller.tenant().map(str::to_owned);
-        let scope = caller.scope();
-        let found = self.0.store.read(&scope, async move |db| {
-            Ok::<_, store::Error>(present(db, id, tenant.as_deref()).await?)
-        });
+        let (scope, by) = (caller.scope(), caller.clone());
+        let found = self
+            .0
+            .store
+            .read(&scope, async move |db| Ok::<_, store::Error>(present(db, id, &by).await?));
         let (tenant_id, update) = found.await?.ok_or(missing)?;
         self.0.graph.fresh()?;
         let watching = Watching::new(self.clone(), caller, &tenant_id);
@@ -52,11 +52,11 @@ impl Runtime {
 async fn present(
     db: &mut Db,
     id: String,
-    tenant: Option<&str>,
+    caller: &Caller,
 ) -> QueryResult<Option<(String, DecisionUpdate)>> {
     let columns = (decisions::tenant_id, decisions::decision, decisions::approval_id);
     let found: Option<(String, String, Option<String>)> =
-        readable(&id, tenant).select(columns).first(db).await.optional()?;
+        readable(&id, caller).select(columns).first(db).await.optional()?;
     let Some((tenant_id, decision, approval_id)) = found else { return Ok(None) };
     let approval = match &approval_id {
         Some(approval_id) => one(db, approval_id).await?,

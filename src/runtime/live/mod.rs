@@ -12,6 +12,7 @@ mod stop;
 use std::time::Duration;
 
 use authority_model::service::Messages;
+use chrono::{DateTime, Utc};
 use futures_util::stream;
 use tokio::{
     sync::watch,
@@ -50,7 +51,8 @@ fn told<T: Tells>(teller: T) -> Messages<T::Message> {
     Box::pin(stream::unfold(Some(teller), next))
 }
 
-/// What ends any stream, whatever it tells: its caller's key, the graph's age, the service's stop.
+/// What ends any stream, whatever it tells: the end of its caller's credential, person or tenant, the
+/// graph's age, the service's stop.
 struct Watching {
     runtime: Runtime,
     caller: Caller,
@@ -70,9 +72,18 @@ impl Watching {
         self.runtime.credential_holds(&self.caller, SCOPE, None, now)
     }
 
-    /// Waits until the tenant's authority moves or may have grown too old, `by` then at the latest.
+    /// When it will be that time by this clock; none: beyond what an instant can say.
+    fn when(&self, at: DateTime<Utc>) -> Option<Instant> {
+        let left = (at - self.runtime.0.clock.now()).to_std().unwrap_or_default();
+        Instant::now().checked_add(left)
+    }
+
+    /// Waits until the tenant's authority moves or may have grown too old, or the caller's credential
+    /// ends; `by` then at the latest.
     async fn moves(&mut self, by: Instant) -> Result<(), Refusal> {
         let stale = Instant::from_std(self.runtime.0.graph.fresh_until()) + PAST;
+        let ends = self.runtime.credential_until(&self.caller);
+        let by = ends.and_then(|end| self.when(end)).map_or(by, |end| end.min(by));
         tokio::select! {
             biased;
             () = self.runtime.0.shutdown.wait() => {

@@ -9,11 +9,15 @@ use diesel::prelude::*;
 use tokio::time::Instant;
 
 use super::{
-    super::{Runtime, decisions::readable, standing::permitted},
+    super::{
+        Runtime,
+        decisions::readable,
+        standing::{Permitted, permitted},
+    },
     Tells, Watching, told,
 };
 use authority_engine::{
-    decision::{Decision, Reason, Request, StopCondition},
+    decision::{Decision, Reason},
     error::{ErrorCode, Refusal},
     evidence, graph,
     identity::Caller,
@@ -41,11 +45,11 @@ impl Runtime {
     ) -> Result<Messages<StopConditionEvent>, Refusal> {
         let id = asked.decision_id;
         let missing = Refusal::not_found("decision", &id);
-        let tenant = caller.tenant().map(str::to_owned);
-        let scope = caller.scope();
-        let found = self.0.store.read(&scope, async move |db| {
-            Ok::<_, store::Error>(find(db, &id, tenant.as_deref()).await?)
-        });
+        let (scope, by) = (caller.scope(), caller.clone());
+        let found = self
+            .0
+            .store
+            .read(&scope, async move |db| Ok::<_, store::Error>(find(db, &id, &by).await?));
         let found = found.await?.ok_or(missing)?;
         if !Decision::from_word(&found.decision).is_some_and(Decision::permits) {
             let message = format!(
@@ -64,10 +68,10 @@ impl Runtime {
     }
 }
 
-async fn find(db: &mut Db, id: &str, tenant: Option<&str>) -> QueryResult<Option<Found>> {
+async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<Found>> {
     let columns = (decisions::tenant_id, decisions::decision, decisions::record);
     let found: Option<(String, String, Vec<u8>)> =
-        readable(id, tenant).select(columns).first(db).await.optional()?;
+        readable(id, caller).select(columns).first(db).await.optional()?;
     let Some((tenant_id, decision, record)) = found else { return Ok(None) };
     let revision = graph::revision(db, &tenant_id).await?;
     Ok(Some(Found { tenant_id, decision, record, revision }))
@@ -76,8 +80,8 @@ async fn find(db: &mut Db, id: &str, tenant: Option<&str>) -> QueryResult<Option
 /// One stream.
 struct Watch {
     watching: Watching,
-    /// What was permitted, under the authority that permitted it.
-    permitted: Request,
+    /// What was permitted, and the authority that permitted it.
+    permitted: Permitted,
     /// When the next heartbeat is.
     due: Instant,
     ended: bool,
@@ -92,27 +96,28 @@ impl Tells for Watch {
         }
         loop {
             let runtime = &self.watching.runtime;
-            let Ok(cell) = runtime.0.graph.tenant(&self.permitted.tenant_id) else {
+            let Ok(cell) = runtime.0.graph.tenant(self.permitted.tenant_id()) else {
                 self.ended = true;
                 let revision = *self.watching.moved.borrow();
                 return Some(Ok(self.event(revision, Some((UNAVAILABLE, None)))));
             };
-            if let Err(refusal) = self.watching.may_go_on() {
-                return Some(Err(refusal));
-            }
             let (revision, standing) = runtime.standing(cell.as_ref(), &self.permitted);
+            // First what has become of the permission: where it ended, its holder must know, also
+            // when the same change ends the credential that it is watched with.
             if let Some(reason) = standing.stopped {
                 self.ended = true;
-                let fired = (StopCondition::of(reason).word(), Some(reason));
+                let fired = (self.permitted.condition(reason).word(), Some(reason));
                 return Some(Ok(self.event(revision, Some(fired))));
+            }
+            if let Err(refusal) = self.watching.may_go_on() {
+                return Some(Err(refusal));
             }
             let now = Instant::now();
             if self.due <= now {
                 self.due = now + runtime.0.settings.heartbeat;
                 return Some(Ok(self.event(revision, None)));
             }
-            let left = standing.until.map(|until| until - runtime.0.clock.now());
-            let ends = left.and_then(|left| now.checked_add(left.to_std().ok()?));
+            let ends = standing.until.and_then(|until| self.watching.when(until));
             let by = ends.map_or(self.due, |ends| ends.min(self.due));
             if let Err(refusal) = self.watching.moves(by).await {
                 return Some(Err(refusal));

@@ -194,6 +194,7 @@ async fn claim_keys(
         claim.tenant.push(&entry.tenant_id);
         claim.scope.push(key.scope);
         claim.key.push(&key.key);
+        claim.caller.push(&key.caller);
         claim.request.push(&key.request_sha256);
         claim.decision.push(&entry.decision_id);
         claim.at.push(entry.evaluated_at);
@@ -235,7 +236,7 @@ async fn open_approvals(
         insert.decision.push(&entry.decision_id);
         insert.subject.push(&entry.subject);
         insert.action.push(&entry.action);
-        insert.reason.push(entry.reason_code);
+        insert.reason.push(entry.reason_code.word());
         insert.digest.push(&hold.request_digest);
         insert.needed.push(hold.needed);
         insert.roles.push(hold.roles.join(","));
@@ -275,6 +276,7 @@ async fn keep_answers(
         keep.tenant.push(&entry.tenant_id);
         keep.scope.push(key.scope);
         keep.key.push(&key.key);
+        keep.caller.push(&key.caller);
         keep.answer.push((key.answer)(approval));
     }
     if keep.key.is_empty() {

@@ -42,7 +42,7 @@ impl<'a> Columns<'a> {
         self.subject.push(&entry.subject);
         self.action.push(&entry.action);
         self.decision.push(entry.decision);
-        self.reason.push(entry.reason_code);
+        self.reason.push(entry.reason_code.word());
         self.at.push(entry.evaluated_at);
         self.record.push(&entry.record);
         self.kid.push(&entry.kid);

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use authority_engine::{decision::verdict::Claims, evidence::PreparedFacts};
+use authority_engine::{
+    decision::{Reason, verdict::Claims},
+    evidence::PreparedFacts,
+};
 
 /// Everything that is stored of one decision, and where to say what became of it.
 pub struct Entry {
@@ -16,7 +19,7 @@ pub struct Entry {
     pub subject: String,
     pub action: String,
     pub decision: &'static str,
-    pub reason_code: &'static str,
+    pub reason_code: Reason,
     pub evaluated_at: DateTime<Utc>,
     /// The signed bytes (RFC 8785).
     pub record: Vec<u8>,
@@ -38,6 +41,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// What it holds of its own, in bytes: context, facts and record grow with the request.
+    pub(super) fn size(&self) -> usize {
+        self.context.len() + self.facts.len() + self.record.len()
+    }
+
     /// Nothing is stored with the decision but its facts.
     pub(super) fn is_alone(&self) -> bool {
         self.hold.is_none() && self.key.is_none() && self.claims.is_empty()
@@ -57,6 +65,8 @@ pub struct Hold {
 pub struct Key {
     pub scope: &'static str,
     pub key: String,
+    /// Whose it is.
+    pub caller: String,
     pub request_sha256: [u8; 32],
     /// The answer's bytes, given the approval request that the decision waits for.
     pub answer: Answer,
@@ -83,5 +93,18 @@ pub enum Outcome {
 /// An entry in the queue.
 pub(super) struct Queued {
     pub(super) entry: Entry,
-    pub(super) done: oneshot::Sender<Outcome>,
+    pub(super) done: Done,
+}
+
+/// Where to say what became of an entry, and its room in the queue until then.
+pub(super) struct Done {
+    pub(super) told: oneshot::Sender<Outcome>,
+    pub(super) _room: OwnedSemaphorePermit,
+}
+
+impl Done {
+    /// The outcome comes back where the caller has gone.
+    pub(super) fn send(self, outcome: Outcome) -> Result<(), Outcome> {
+        self.told.send(outcome)
+    }
 }

@@ -12,23 +12,27 @@ mod sql;
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 pub use entry::{Entry, Hold, Key, Outcome};
 
 use authority_engine::{clock::Clock, store::Store};
 use batch::Batches;
-use entry::Queued;
+use entry::{Done, Queued};
 
 /// How many decisions one transaction holds at most (facts: 64 to 256 is best).
 const MOST: usize = 256;
 /// How many may wait: beyond it the service says that it cannot keep up.
 const QUEUE: usize = 8192;
+/// And how much of what callers sent may wait with them, in bytes: 8 KiB each, were they all alike.
+const QUEUED_BYTES: usize = QUEUE << 13;
 
 /// Hands entries to the writer. Cheap to clone.
 #[derive(Clone)]
 pub struct Recorder {
     queue: mpsc::Sender<Queued>,
+    /// A permit a byte, held until the entry is done with, whether or not its caller is still there.
+    bytes: Arc<Semaphore>,
 }
 
 impl Recorder {
@@ -36,7 +40,7 @@ impl Recorder {
     pub fn start(store: Store, clock: Clock, fenced: bool) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         tokio::spawn(write(waiting, Batches::new(store, clock, fenced)));
-        Self { queue }
+        Self { queue, bytes: Arc::new(Semaphore::new(QUEUED_BYTES)) }
     }
 
     /// Whether the writer is there to take entries.
@@ -47,6 +51,10 @@ impl Recorder {
     /// Stores one entry; answers after its commit.
     pub async fn record(&self, entry: Entry) -> Outcome {
         let (done, answer) = oneshot::channel();
+        let size = u32::try_from(entry.size()).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.bytes).try_acquire_many_owned(size);
+        let Ok(room) = room else { return Outcome::Failed };
+        let done = Done { told: done, _room: room };
         // A full queue is refused rather than awaited: the caller's time is running.
         if self.queue.try_send(Queued { entry, done }).is_err() {
             return Outcome::Failed;
@@ -73,4 +81,22 @@ async fn write(mut waiting: mpsc::Receiver<Queued>, batches: Batches) {
 #[expect(clippy::cast_precision_loss, reason = "a batch is far below 2^52")]
 fn count(size: usize) -> f64 {
     size as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a caller left behind still takes its room: it is in the queue.
+    #[tokio::test]
+    async fn room_is_kept_until_the_entry_is_done_with() {
+        let bytes = Arc::new(Semaphore::new(10));
+        let (told, answer) = oneshot::channel();
+        let room = Arc::clone(&bytes).try_acquire_many_owned(8).unwrap();
+        let done = Done { told, _room: room };
+        drop(answer);
+        assert!(Arc::clone(&bytes).try_acquire_many_owned(3).is_err());
+        assert_eq!(done.send(Outcome::Failed), Err(Outcome::Failed));
+        assert!(bytes.try_acquire_many_owned(10).is_ok());
+    }
 }

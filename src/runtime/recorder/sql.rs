@@ -33,6 +33,7 @@ pub(super) struct ClaimKeys<'a> {
     pub(super) tenant: Vec<&'a str>,
     pub(super) scope: Vec<&'a str>,
     pub(super) key: Vec<&'a str>,
+    pub(super) caller: Vec<&'a str>,
     pub(super) request: Vec<&'a [u8]>,
     pub(super) decision: Vec<&'a str>,
     pub(super) at: Vec<DateTime<Utc>>,
@@ -46,15 +47,13 @@ impl QueryFragment<Pg> for ClaimKeys<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "INSERT INTO decision_keys \
-             (tenant_id, scope, key, request_sha256, decision_id, answer, created_at) \
-             SELECT t, s, k, r, d, ''::bytea, a FROM UNNEST(",
+             (tenant_id, scope, key, caller, request_sha256, decision_id, answer, created_at) \
+             SELECT t, s, k, c, r, d, ''::bytea, a FROM UNNEST(",
         );
-        out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.scope)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.key)?;
-        out.push_sql(", ");
+        for column in [&self.tenant, &self.scope, &self.key, &self.caller] {
+            out.push_bind_param::<Array<Text>, _>(column)?;
+            out.push_sql(", ");
+        }
         out.push_bind_param::<Array<Bytea>, _>(&self.request)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Text>, _>(&self.decision)?;
@@ -62,7 +61,7 @@ impl QueryFragment<Pg> for ClaimKeys<'_> {
         out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
         // Sorted, so that two nodes that claim the same keys cannot lock each other out.
         out.push_sql(
-            ") AS claim (t, s, k, r, d, a) ORDER BY t, s, k ON CONFLICT DO NOTHING \
+            ") AS claim (t, s, k, c, r, d, a) ORDER BY t, s, k, c ON CONFLICT DO NOTHING \
              RETURNING decision_id",
         );
         Ok(())
@@ -75,21 +74,21 @@ pub(super) struct KeepAnswers<'a> {
     pub(super) tenant: Vec<&'a str>,
     pub(super) scope: Vec<&'a str>,
     pub(super) key: Vec<&'a str>,
+    pub(super) caller: Vec<&'a str>,
     pub(super) answer: Vec<Vec<u8>>,
 }
 
 impl QueryFragment<Pg> for KeepAnswers<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("UPDATE decision_keys SET answer = kept.a FROM UNNEST(");
-        out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.scope)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.key)?;
-        out.push_sql(", ");
+        for column in [&self.tenant, &self.scope, &self.key, &self.caller] {
+            out.push_bind_param::<Array<Text>, _>(column)?;
+            out.push_sql(", ");
+        }
         out.push_bind_param::<Array<Bytea>, _>(&self.answer)?;
         out.push_sql(
-            ") AS kept (t, s, k, a) WHERE tenant_id = kept.t AND scope = kept.s AND key = kept.k",
+            ") AS kept (t, s, k, c, a) WHERE tenant_id = kept.t AND scope = kept.s \
+             AND key = kept.k AND caller = kept.c",
         );
         Ok(())
     }
