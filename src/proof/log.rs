@@ -101,6 +101,8 @@ pub(super) struct Log<'a> {
     nodes: HashMap<NodeId, Hash>,
     /// At each level, those that are new: they stand side by side.
     new: BTreeMap<u8, Run>,
+    /// Where this transaction begins an epoch: the last checkpoint known of the one before.
+    follows: Option<Checkpoint>,
 }
 
 /// Subtrees of one level that stand side by side: one row.
@@ -166,6 +168,7 @@ impl<'a> Log<'a> {
             frontier,
             nodes,
             new: BTreeMap::new(),
+            follows: None,
         };
         if log.frontier.root().as_slice() != head.root {
             return Err(broken(tenant_id, &"its tree does not make its root"));
@@ -173,12 +176,6 @@ impl<'a> Log<'a> {
         let last = sealer.witness.last(slug(tenant_id)).map_err(|why| broken(tenant_id, &why))?;
         match last {
             Some(last) if !continues(db, tenant_id, &head, &last).await? => {
-                tracing::error!(
-                    tenant = tenant_id,
-                    origin = last.origin,
-                    size = last.size,
-                    "the log lies behind what was signed of it: a new epoch begins"
-                );
                 Self::begin(db, sealer, tenant_id, log.epoch + 1, Some(last), now).await
             }
             _ => Ok(log),
@@ -208,8 +205,10 @@ impl<'a> Log<'a> {
             frontier: Frontier::default(),
             nodes: HashMap::new(),
             new: BTreeMap::new(),
+            follows: None,
         };
         let named = follows.as_ref().map(Checkpoint::body);
+        log.follows = follows;
         diesel::insert_into(log_heads::table)
             .values((
                 log_heads::tenant_id.eq(tenant_id),
@@ -267,7 +266,8 @@ impl<'a> Log<'a> {
             ))
             .execute(db)
             .await?;
-        Ok(Signed { slug: slug(self.tenant_id).to_owned(), checkpoint, note })
+        let follows = self.follows.take();
+        Ok(Signed { slug: slug(self.tenant_id).to_owned(), checkpoint, note, follows })
     }
 
     /// The proof of a leaf that was added, as the tree is now.
@@ -285,6 +285,23 @@ pub(super) struct Signed {
     pub(super) slug: String,
     pub(super) checkpoint: Checkpoint,
     pub(super) note: String,
+    /// The last checkpoint known of the epoch before, where this one begins with it.
+    pub(super) follows: Option<Checkpoint>,
+}
+
+impl Signed {
+    /// Tells operators that the log could not be continued. Once the new epoch is committed.
+    pub(super) fn tell_of_epoch(&self) {
+        let Some(last) = &self.follows else { return };
+        metrics::counter!("authority_log_epochs_total").increment(1);
+        tracing::warn!(
+            log = self.slug,
+            origin = self.checkpoint.origin,
+            follows = last.origin,
+            follows_size = last.size,
+            "the log does not continue what was signed of it: a new epoch has begun"
+        );
+    }
 }
 
 async fn insert(

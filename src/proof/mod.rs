@@ -17,13 +17,14 @@ mod witness;
 
 use std::{path::PathBuf, sync::Arc};
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 pub use auto::seal_by_themselves;
 pub use follow::follow_logs;
 
 use crate::{
     clock::Clock,
+    compute::{self, ComputePool},
     error::{ErrorCode, Refusal},
     evidence,
     graph::{self, Graph},
@@ -32,8 +33,6 @@ use crate::{
 };
 use seal::Sealer;
 use witness::Witness;
-
-const REPLAYS: usize = 2;
 
 /// What the evidence service is built of.
 pub struct Parts {
@@ -45,6 +44,8 @@ pub struct Parts {
     pub store: Store,
     pub keys: Keys,
     pub graph: Arc<Graph>,
+    /// Where replays compile policies and decide.
+    pub pool: ComputePool,
 }
 
 /// The evidence service. Cheap to clone.
@@ -59,14 +60,13 @@ struct Inner {
     graph: Arc<Graph>,
     sealer: mpsc::Sender<seal::Asked>,
     logs: Arc<Sealer>,
-    /// Replays at a time: each compiles policies and decides.
-    replays: Semaphore,
+    pool: ComputePool,
 }
 
 impl Proof {
     /// Starts the sealer; it ends with the last handle.
     pub fn start(parts: Parts) -> Self {
-        let Parts { public_url, folder, clock, store, keys, graph } = parts;
+        let Parts { public_url, folder, clock, store, keys, graph, pool } = parts;
         let logs = Arc::new(Sealer {
             public_url: public_url.clone(),
             clock: clock.clone(),
@@ -75,8 +75,7 @@ impl Proof {
             witness: Witness::new(folder),
         });
         let sealer = Sealer::start(Arc::clone(&logs));
-        let replays = Semaphore::new(REPLAYS);
-        Self(Arc::new(Inner { public_url, clock, store, keys, graph, sealer, logs, replays }))
+        Self(Arc::new(Inner { public_url, clock, store, keys, graph, sealer, logs, pool }))
     }
 }
 
@@ -97,6 +96,8 @@ pub enum Error {
     Evidence(#[from] evidence::Error),
     #[error(transparent)]
     Keys(#[from] keys::Error),
+    #[error(transparent)]
+    Compute(#[from] compute::Error),
     #[error(transparent)]
     Graph(#[from] graph::Error),
     #[error(transparent)]
@@ -123,6 +124,7 @@ impl From<Error> for Refusal {
             Error::Field(field, problem) => Self::field(field, problem),
             Error::Evidence(error) => error.into(),
             Error::Keys(error) => error.into(),
+            Error::Compute(error) => error.into(),
             Error::Graph(error) => error.into(),
             Error::Store(error) => error.into(),
             Error::Unreadable(_) | Error::Log(..) => {

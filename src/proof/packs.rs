@@ -12,10 +12,7 @@ use diesel::{
 
 use super::{Error, log::Log};
 use crate::{
-    evidence::{
-        digest_text, log,
-        pack::{self, LogPlace},
-    },
+    evidence::pack,
     store::{Db, RunQueryDsl},
 };
 
@@ -33,10 +30,7 @@ pub(super) struct Row {
 impl Row {
     /// The pack, exactly as it was given out first.
     pub(super) fn pack(self) -> Result<String, Error> {
-        let index = u64::try_from(self.log_index).unwrap_or_default();
-        let leaf_hash = digest_text(&log::tree::leaf_hash(&self.body));
-        let place = LogPlace { index, leaf_hash, origin: self.origin, proof: self.proof };
-        Ok(pack::whole(&self.body, place)?)
+        Ok(pack::stored(&self.body, self.origin, self.log_index, self.proof)?)
     }
 }
 

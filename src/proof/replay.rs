@@ -24,9 +24,10 @@ use crate::{
         verify::{Trust, key_set, verify},
     },
     graph::Graph,
+    identity::Caller,
     keys::{self, Purpose},
     spending::Wanted,
-    store::{self, Db, RunQueryDsl, Scope, new_id},
+    store::{Db, RunQueryDsl, new_id},
 };
 
 /// What deciding again came to.
@@ -38,38 +39,63 @@ struct Found {
     policy: Option<PinnedPolicy>,
 }
 
+/// What it is decided on again.
+enum Ground {
+    /// What is stored is not what was sealed: which member.
+    Altered(String),
+    Sealed,
+    /// Present authority, and the approval that this decision used.
+    Present(Box<Facts>, Option<String>),
+    /// The sealed facts with this version's text.
+    Pinned(PinnedPolicy, String),
+}
+
 impl Proof {
     pub(super) async fn replay(
         &self,
-        scope: &Scope,
+        caller: &Caller,
         asked: MintReplayProofRequest,
     ) -> Result<String, Error> {
         let (mode, decision_id) = (mode(&asked)?, decision(&asked)?);
+        if !self.is_shown(caller, &decision_id).await? {
+            return Err(Error::NotFound("decision", decision_id));
+        }
+        let scope = caller.scope();
         let within = scope.tenant.clone();
+        let (this, id) = (self.clone(), decision_id.clone());
+        let now = self.0.clock.now();
+        let read = self.0.store.read(&scope, async move |db| {
+            let stored = stored(db, within.as_deref(), &id).await?;
+            let pack = packs::one(db, within.as_deref(), &id)
+                .await?
+                .ok_or_else(|| Error::NotSealed(id.clone()))?
+                .pack()?;
+            let ground = match (mode, this.altered(&pack, &stored)?) {
+                (_, Some(why)) => Ground::Altered(why),
+                (Mode::HistoricalStateSnapshot, None) => Ground::Sealed,
+                (Mode::CurrentState, None) => present(db, &this.0.graph, &stored, &id, now).await?,
+                (Mode::PolicyPin, None) => pinned_text(db, &stored, &asked).await?,
+            };
+            Ok::<_, Error>((stored, ground))
+        });
+        let (stored, ground) = read.await?;
+        let (tenant_id, id) = (stored.tenant_id.clone(), decision_id.clone());
+        // Compiling and deciding take a while, and no connection meanwhile.
+        let deciding = self.0.pool.run(&tenant_id, move |_| {
+            let found = match ground {
+                Ground::Altered(why) => Ok(altered_found(&why)),
+                Ground::Sealed => snapshot(&id, &stored),
+                Ground::Present(facts, used) => current(&stored, *facts, used.as_deref(), now),
+                Ground::Pinned(policy, text) => pinned(&stored, policy, &text),
+            };
+            found.map(|found| (stored, found))
+        });
+        let (stored, found) = deciding.await??;
         let this = self.clone();
-        let away = |_| Error::Store(store::Error::Unavailable("replays have ended".into()));
-        let _turn = self.0.replays.acquire().await.map_err(away)?;
-        self.0
-            .store
-            .act(scope, async move |db| {
-                let stored = stored(db, within.as_deref(), &decision_id).await?;
-                let now = this.0.clock.now();
-                let pack = packs::one(db, within.as_deref(), &decision_id)
-                    .await?
-                    .ok_or_else(|| Error::NotSealed(decision_id.clone()))?
-                    .pack()?;
-                let altered = this.altered(&pack, &stored)?;
-                let found = match (mode, altered) {
-                    (Mode::HistoricalStateSnapshot, None) => snapshot(&decision_id, &stored)?,
-                    (Mode::CurrentState, None) => {
-                        current(db, &this.0.graph, &stored, &decision_id, now).await?
-                    }
-                    (Mode::PolicyPin, None) => pinned(db, &stored, &asked).await?,
-                    (_, Some(why)) => altered_found(&why),
-                };
-                this.keep(db, &stored, &decision_id, mode, &found, now).await
-            })
-            .await
+        let kept = self.0.store.act(&scope, async move |db| {
+            this.keep(db, &stored, &decision_id, mode, &found, now).await
+        });
+        kept.await
     }
 
     /// What of a sealed decision is no longer what was sealed, if anything: its pack, with signature
@@ -140,13 +166,13 @@ impl Proof {
 }
 
 fn mode(asked: &MintReplayProofRequest) -> Result<Mode, Error> {
-    match asked.mode.as_str() {
-        "" | "historical_state_snapshot" => Ok(Mode::HistoricalStateSnapshot),
-        "current_state" => Ok(Mode::CurrentState),
-        "policy_pin" if asked.policy_id.is_none() => {
+    match asked.mode.as_deref() {
+        None | Some("historical_state_snapshot") => Ok(Mode::HistoricalStateSnapshot),
+        Some("current_state") => Ok(Mode::CurrentState),
+        Some("policy_pin") if asked.policy_id.is_none() => {
             Err(Error::Field("policy_id", "is required with `policy_pin`".to_owned()))
         }
-        "policy_pin" if asked.policy_version.is_none() => {
+        Some("policy_pin") if asked.policy_version.is_none() => {
             Err(Error::Field("policy_version", "is required with `policy_pin`".to_owned()))
         }
         _ => Ok(Mode::PolicyPin),
@@ -210,38 +236,48 @@ fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
     })
 }
 
-/// The sealed request on today's authority.
-async fn current(
+/// Today's authority for the sealed request.
+async fn present(
     db: &mut Db,
     graph: &Graph,
     stored: &Stored,
     decision_id: &str,
     now: DateTime<Utc>,
-) -> Result<Found, Error> {
+) -> Result<Ground, Error> {
     let request = stored.sealed.request()?;
     let mut facts = Facts::new(Arc::new(graph.present(db, &request).await?));
+    let mut used = None;
     if let Some(wanted) = Wanted::of(&request, &facts.gathered, now)? {
         (facts.spent, facts.approval) = wanted.read(db).await?;
-        unspend(db, stored, decision_id, &mut facts).await?;
+        used = approvals::table
+            .filter(approvals::used_by.eq(decision_id))
+            .select(approvals::id)
+            .first(db)
+            .await
+            .optional()?;
     }
+    Ok(Ground::Present(Box::new(facts), used))
+}
+
+/// The sealed request on today's authority.
+fn current(
+    stored: &Stored,
+    mut facts: Facts,
+    used: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<Found, Error> {
+    let request = stored.sealed.request()?;
+    unspend(stored, used, &mut facts);
     compared(stored, &decision::decide(&request, &facts, now), None)
 }
 
 /// As if this decision had not been made yet: what it spent is not held against it.
-async fn unspend(
-    db: &mut Db,
-    stored: &Stored,
-    decision_id: &str,
-    facts: &mut Facts,
-) -> Result<(), Error> {
-    let used: Option<String> = approvals::table
-        .filter(approvals::used_by.eq(decision_id))
-        .select(approvals::id)
-        .first(db)
-        .await
-        .optional()?;
-    if let Some(approval) = facts.approval.as_mut().filter(|one| Some(&one.id) == used.as_ref()) {
+fn unspend(stored: &Stored, used: Option<&str>, facts: &mut Facts) {
+    if let Some(approval) = facts.approval.as_mut().filter(|one| Some(one.id.as_str()) == used) {
         approval.state = ApprovalState::Approved;
+    }
+    if facts.spent.0.is_empty() {
+        return;
     }
     if let Ok(again) = stored.sealed.decide_again() {
         for claim in again.verdict.claims.counters {
@@ -250,15 +286,14 @@ async fn unspend(
             }
         }
     }
-    Ok(())
 }
 
-/// The sealed facts with another version of a policy.
-async fn pinned(
+/// The text of another version of a policy.
+async fn pinned_text(
     db: &mut Db,
     stored: &Stored,
     asked: &MintReplayProofRequest,
-) -> Result<Found, Error> {
+) -> Result<Ground, Error> {
     let id = asked.policy_id.clone().unwrap_or_default();
     let version = asked.policy_version.unwrap_or_default();
     let text: Option<String> = policy_versions::table
@@ -270,20 +305,27 @@ async fn pinned(
         .optional()?;
     let text = text
         .ok_or_else(|| Error::Field("policy_version", format!("{version} of `{id}` is unknown")))?;
+    let sha256 = format!("sha256:{}", hex::encode(keys::sha256(text.as_bytes())));
+    Ok(Ground::Pinned(PinnedPolicy { id, version, sha256 }, text))
+}
+
+/// The sealed facts with another version of a policy.
+fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<Found, Error> {
     let facts = match stored.sealed.facts() {
         Ok(facts) => facts,
         Err(why) => return Ok(indeterminate(why.to_string())),
     };
-    let sha256 = hex::encode(keys::sha256(text.as_bytes()));
-    let policy = PinnedPolicy { id: id.clone(), version, sha256: format!("sha256:{sha256}") };
+    let id = &policy.id;
     let mut gathered = (*facts.gathered).clone();
-    let place = gathered.policies.iter_mut().find(|policy| policy.reference.id == id);
+    let place = gathered.policies.iter_mut().find(|policy| policy.reference.id == *id);
     let Some(place) = place else {
         let why = format!("the sealed facts were read without `{id}`: it could not apply then");
         return Ok(Found { policy: Some(policy), ..indeterminate(why) });
     };
-    let reference = PolicyReference { sha256, version: version.into(), ..place.reference.clone() };
-    match CompiledPolicy::compile(reference, &text) {
+    let sha256 = policy.sha256.trim_start_matches("sha256:").to_owned();
+    let version = policy.version.into();
+    let reference = PolicyReference { sha256, version, ..place.reference.clone() };
+    match CompiledPolicy::compile(reference, text) {
         Ok(compiled) => *place = Arc::new(compiled),
         Err(why) => return Ok(Found { policy: Some(policy), ..indeterminate(why.to_string()) }),
     }

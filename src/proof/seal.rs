@@ -143,6 +143,7 @@ impl Sealer {
             self.store.act(&scope, async move |db| sealer.transact(db, &tenant_id, leaves).await);
         let (packs, signed) = done.await?;
         if let Some(signed) = signed {
+            signed.tell_of_epoch();
             // After the commit, and before anybody who asked is answered.
             let kept = self.witness.keep(&signed.slug, &signed.checkpoint, &signed.note);
             kept.map_err(|why| broken(&signed.slug, &why))?;

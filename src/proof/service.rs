@@ -2,11 +2,12 @@
 
 use authority_model::proto::evidence::{
     ConsistencyProof, EvidenceDocument, GetCheckpointRequest, GetConsistencyProofRequest,
-    GetEvidenceRequest, GetInclusionProofRequest, LogText, MintReplayProofRequest,
-    SealDecisionRequest,
+    GetEvidenceRequest, GetInclusionProofRequest, GetLogKeyRequest, LogText,
+    MintReplayProofRequest, SealDecisionRequest,
 };
-use authority_model::service::EvidenceService;
+use authority_model::{schema::decisions, service::EvidenceService};
 use base64::{Engine, engine::general_purpose::STANDARD};
+use diesel::prelude::*;
 use tonic::{Request, Response, Status};
 
 use super::{
@@ -28,7 +29,7 @@ use crate::{
     },
     identity::{Caller, Standing, admitted},
     keys::{Keys, Purpose},
-    store::{Db, Scope},
+    store::{Db, RunQueryDsl, Scope},
 };
 
 type Reply<T> = Result<Response<T>, Status>;
@@ -51,6 +52,9 @@ fn document(document: String) -> Response<EvidenceDocument> {
 impl EvidenceService for Proof {
     async fn seal_decision(&self, call: Request<SealDecisionRequest>) -> Reply<EvidenceDocument> {
         let (caller, asked) = admitted(call)?;
+        if !self.is_shown(&caller, &asked.decision_id).await.map_err(Refusal::from)? {
+            return Err(Refusal::not_found("decision", &asked.decision_id).into());
+        }
         let pack =
             self.seal(asked.decision_id, caller.scope().tenant).await.map_err(Refusal::from)?;
         Ok(document(pack))
@@ -63,7 +67,7 @@ impl EvidenceService for Proof {
                         `admin` and `auditor`, and API keys bound to no principals";
             return Err(Refusal::new(ErrorCode::Forbidden, text).into());
         }
-        Ok(document(self.evidence(&caller.scope(), asked).await.map_err(Refusal::from)?))
+        Ok(document(self.evidence(&caller, asked).await.map_err(Refusal::from)?))
     }
 
     async fn mint_replay_proof(
@@ -71,7 +75,7 @@ impl EvidenceService for Proof {
         call: Request<MintReplayProofRequest>,
     ) -> Reply<EvidenceDocument> {
         let (caller, asked) = admitted(call)?;
-        Ok(document(self.replay(&caller.scope(), asked).await.map_err(Refusal::from)?))
+        Ok(document(self.replay(&caller, asked).await.map_err(Refusal::from)?))
     }
 
     async fn get_checkpoint(&self, call: Request<GetCheckpointRequest>) -> Reply<LogText> {
@@ -79,6 +83,13 @@ impl EvidenceService for Proof {
         let (_, head) =
             self.head(&caller.scope(), asked.tenant_slug).await.map_err(Refusal::from)?;
         Ok(Response::new(LogText { text: head.checkpoint }))
+    }
+
+    async fn get_log_key(&self, call: Request<GetLogKeyRequest>) -> Reply<LogText> {
+        let (caller, asked) = admitted(call)?;
+        let head = self.head(&caller.scope(), asked.tenant_slug).await.map_err(Refusal::from)?.1;
+        let text = signer(&self.0.keys, &head.checkpoint, &head.origin).map_err(Refusal::from)?;
+        Ok(Response::new(LogText { text }))
     }
 
     async fn get_inclusion_proof(&self, call: Request<GetInclusionProofRequest>) -> Reply<LogText> {
@@ -97,11 +108,33 @@ impl EvidenceService for Proof {
 }
 
 impl Proof {
-    async fn evidence(&self, scope: &Scope, asked: GetEvidenceRequest) -> Result<String, Error> {
+    /// Whether a decision is one of those that the caller is shown: a bound API key sees its own
+    /// principals' alone, and the others do not exist for it.
+    pub(super) async fn is_shown(&self, caller: &Caller, decision_id: &str) -> Result<bool, Error> {
+        let Some(own) = caller.bound_to().map(<[String]>::to_vec) else { return Ok(true) };
+        let (id, tenant) = (decision_id.to_owned(), caller.tenant().map(str::to_owned));
+        let read = self.0.store.read(&caller.scope(), async move |db| {
+            let found: Option<String> = decisions::table
+                .filter(decisions::id.eq(id))
+                .filter(decisions::tenant_id.eq(tenant.unwrap_or_default()))
+                .select(decisions::subject)
+                .first(db)
+                .await
+                .optional()?;
+            Ok::<_, Error>(found)
+        });
+        Ok(read.await?.is_some_and(|subject| own.contains(&subject)))
+    }
+
+    async fn evidence(&self, caller: &Caller, asked: GetEvidenceRequest) -> Result<String, Error> {
         let missing = || Error::NotFound("evidence", asked.entity_id.clone());
         let decision_id = decision_of(&asked.entity_id).ok_or_else(missing)?;
+        if !self.is_shown(caller, &decision_id).await? {
+            return Err(missing());
+        }
+        let scope = caller.scope();
         let within = scope.tenant.clone();
-        let read = self.0.store.read(scope, async move |db| {
+        let read = self.0.store.read(&scope, async move |db| {
             let Some(row) = packs::one(db, within.as_deref(), &decision_id).await? else {
                 return Ok(None);
             };
@@ -194,8 +227,13 @@ fn log_key(keys: &Keys, pack: &str, origin: &str) -> Result<String, Error> {
     let pack: serde_json::Value = serde_json::from_str(pack)?;
     let proof = pack["log"]["proof"].as_str().unwrap_or_default();
     let proof = InclusionProof::parse(proof).map_err(|why| broken(why.to_string()))?;
-    let note = SignedCheckpoint::parse(&proof.checkpoint_note);
-    let note = note.map_err(|why| broken(why.to_string()))?;
+    signer(keys, &proof.checkpoint_note, origin)
+}
+
+/// The verifier key of a checkpoint.
+fn signer(keys: &Keys, note: &str, origin: &str) -> Result<String, Error> {
+    let broken = |why: String| Error::Unreadable(format!("the checkpoint: {why}"));
+    let note = SignedCheckpoint::parse(note).map_err(|why| broken(why.to_string()))?;
     let candidates = keys.ed25519_of(Purpose::Log).into_iter();
     let mut keys = candidates.map(|public_key| LogKey { origin: origin.to_owned(), public_key });
     let key = keys.find(|key| key.id() == note.key_id);

@@ -15,6 +15,7 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
+    config::private_folder,
     evidence::log::note::{Checkpoint, SignedCheckpoint},
     store::new_id,
 };
@@ -27,6 +28,7 @@ pub(super) struct Witness {
 
 impl Witness {
     pub(super) fn new(folder: PathBuf) -> Self {
+        close_to_others(&folder);
         Self { folder, writing: Mutex::default() }
     }
 
@@ -54,13 +56,38 @@ impl Witness {
         if known.is_some_and(is_behind) {
             return Ok(());
         }
-        fs::create_dir_all(&self.folder)?;
+        private_folder(&self.folder)?;
         let new = self.folder.join(format!("{slug}.{}", new_id()));
-        let mut file = File::create(&new)?;
+        let mut file = private_file(&new)?;
         file.write_all(note.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, self.folder.join(slug))?;
         sync(&self.folder)
+    }
+}
+
+/// A file that only this user reads: how many decisions a tenant has is nobody else's business.
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Closes what was written before files were made for this user alone.
+fn close_to_others(folder: &Path) {
+    let Ok(files) = fs::read_dir(folder) else { return };
+    #[cfg(unix)]
+    for file in files.flatten() {
+        use std::os::unix::fs::PermissionsExt;
+        let closed = fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600));
+        if let Err(error) = closed {
+            tracing::warn!(%error, file = %file.path().display(), "others may read the file");
+        }
+    }
+    if let Err(error) = private_folder(folder) {
+        tracing::warn!(%error, "the folder of logs cannot be closed to others");
     }
 }
 

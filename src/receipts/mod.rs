@@ -2,30 +2,34 @@
 //!
 //! Public by its id, which nobody can guess. It shows the record itself, in which the request's
 //! context is a digest, and no person's name. The facts need no script; a script verifies the
-//! signature in the browser.
+//! signature in the browser. Below it lie the files that its reader needs to verify (`files.rs`), as
+//! public as the page. A tenant may keep both to its own credentials.
 
+mod files;
 mod page;
 mod read;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use askama::Template;
 use axum::{
     Router,
     extract::{Path, State},
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{Extensions, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{Html, IntoResponse, Response},
     routing::get,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     error::{ErrorCode, Refusal},
     evidence::is_hex,
+    identity::{Error as IdentityError, Identity, Standing},
     store::Store,
 };
 use page::{NotFound, Receipt};
+use read::Read;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("verify.js");
@@ -48,12 +52,18 @@ struct Inner {
     /// The service's public URL, with no `/` at its end.
     issuer: String,
     turns: Semaphore,
+    identity: Identity,
+    peer: Peer,
 }
 
+/// Where a request came from, as the transport left it in the extensions.
+type Peer = fn(&Extensions) -> Option<IpAddr>;
+
 impl Receipts {
-    pub fn new(store: Store, public_url: &str) -> Self {
+    pub fn new(store: Store, public_url: &str, identity: Identity, peer: Peer) -> Self {
         let issuer = public_url.trim_end_matches('/').to_owned();
-        Self(Arc::new(Inner { store, issuer, turns: Semaphore::new(AT_ONCE) }))
+        let turns = Semaphore::new(AT_ONCE);
+        Self(Arc::new(Inner { store, issuer, turns, identity, peer }))
     }
 
     /// The page and what it loads.
@@ -65,6 +75,7 @@ impl Receipts {
                 get(async || asset(SCRIPT, "text/javascript; charset=utf-8")),
             )
             .route("/receipts/{decision_id}", get(receipt))
+            .route("/receipts/{decision_id}/{file}", get(files::file))
             .with_state(self)
     }
 }
@@ -92,31 +103,74 @@ fn missing() -> Response {
     }
 }
 
-async fn receipt(State(this): State<Receipts>, Path(decision_id): Path<String>) -> Response {
-    if !is_id(&decision_id) {
-        return missing();
-    }
-    let turn = tokio::time::timeout(PATIENCE, this.0.turns.acquire()).await;
-    let Ok(Ok(_turn)) = turn else {
-        let busy = ErrorCode::Unavailable;
-        return (busy.http(), [POLICY], busy.sentence()).into_response();
-    };
-    let read = match read::decision(&this.0.store, decision_id).await {
-        Ok(read) => read,
-        Err(error) => {
-            let refusal = Refusal::from(error);
-            return (refusal.code.http(), [POLICY], refusal.message).into_response();
+impl Receipts {
+    /// The decision, for whom it may be shown to, and the turn that it takes to show it.
+    async fn read(
+        &self,
+        decision_id: String,
+        parts: &Parts,
+    ) -> Result<(Read, SemaphorePermit<'_>), Box<Response>> {
+        if !is_id(&decision_id) {
+            return Err(missing().into());
         }
+        let turn = self.turn().await?;
+        let read = read::decision(&self.0.store, decision_id)
+            .await
+            .map_err(|error| Box::new(refused(error)))?;
+        let read = read.ok_or_else(|| Box::new(missing()))?;
+        if !read.members_only {
+            return Ok((read, turn));
+        }
+        // An identity provider may be slow: nobody else's receipt waits for it.
+        drop(turn);
+        let caller = self.0.identity.identify(&parts.headers, (self.0.peer)(&parts.extensions));
+        let caller = caller.await.map_err(|error| Box::new(refused(error)))?;
+        if caller.standing == Standing::Anonymous {
+            return Err(refused(IdentityError::NoCredential).into());
+        }
+        // To anybody else it is as if there were none.
+        let own = caller.tenant() == Some(&read.decision.tenant_id);
+        if !(caller.is_owner() || own && caller.acts_for(&read.decision.subject)) {
+            return Err(missing().into());
+        }
+        let turn = self.turn().await?;
+        Ok((read, turn))
+    }
+
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, Box<Response>> {
+        let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
+        turn.ok().and_then(Result::ok).ok_or_else(|| {
+            let busy = ErrorCode::Unavailable;
+            (busy.http(), [POLICY], busy.sentence()).into_response().into()
+        })
+    }
+}
+
+fn refused(error: impl Into<Refusal>) -> Response {
+    let refusal = error.into();
+    let challenge = refusal.about.into_iter().find(|(name, _)| *name == "www_authenticate");
+    let challenge = challenge.and_then(|(_, text)| HeaderValue::from_str(&text).ok());
+    let mut response = (refusal.code.http(), [POLICY], refusal.message).into_response();
+    if let Some(challenge) = challenge {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+async fn receipt(
+    State(this): State<Receipts>,
+    Path(decision_id): Path<String>,
+    parts: Parts,
+) -> Response {
+    let (read, _turn) = match this.read(decision_id, &parts).await {
+        Ok(read) => read,
+        Err(response) => return *response,
     };
-    let shown = match read {
-        None => return missing(),
-        Some(read) => match Receipt::of(read, &this.0.issuer) {
-            Some(receipt) => receipt.render().map(|page| (StatusCode::OK, page)),
-            None => return ErrorCode::Internal.http().into_response(),
-        },
+    let Some(receipt) = Receipt::of(read, &this.0.issuer) else {
+        return ErrorCode::Internal.http().into_response();
     };
-    match shown {
-        Ok((status, page)) => (status, [POLICY], Html(page)).into_response(),
+    match receipt.render() {
+        Ok(page) => (StatusCode::OK, [POLICY], Html(page)).into_response(),
         Err(error) => {
             tracing::error!(%error, "a receipt cannot be written");
             ErrorCode::Internal.http().into_response()

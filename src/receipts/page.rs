@@ -1,5 +1,7 @@
 //! A decision in a reader's words.
 
+use std::fmt::Write as _;
+
 use askama::Template;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
@@ -36,8 +38,11 @@ pub(super) struct Receipt {
     kid: String,
     signature: String,
     seal: Option<Seal>,
-    /// The record's text in pieces that a line may end after.
+    /// The record's text in pieces that a line may end after; what would turn the direction of
+    /// reading is shown as its JSON escape.
     record_pieces: Vec<String>,
+    /// The record's exact text, where it is not what is shown.
+    exact_record: Option<String>,
     issuer: String,
 }
 
@@ -118,7 +123,7 @@ const ASKED: [(&str, &str); 9] = [
 impl Receipt {
     /// None where the record cannot be read.
     pub(super) fn of(read: Read, issuer: &str) -> Option<Self> {
-        let Read { decision, approval, report, pack } = read;
+        let Read { decision, approval, report, pack, members_only: _ } = read;
         let text = String::from_utf8(decision.record).ok()?;
         let record: Value = serde_json::from_str(&text).ok()?;
         let (request, verdict) = (&record["request"], &record["verdict"]);
@@ -166,7 +171,8 @@ impl Receipt {
             record_digest: digest_text(&keys::sha256(text.as_bytes())),
             kid: decision.kid,
             signature: STANDARD.encode(&decision.signature),
-            record_pieces: text.split_inclusive(',').map(str::to_owned).collect(),
+            record_pieces: visible(&text).split_inclusive(',').map(str::to_owned).collect(),
+            exact_record: turns(&text).then_some(text),
             issuer: issuer.to_owned(),
         })
     }
@@ -195,9 +201,35 @@ fn texts(list: &Value) -> Vec<String> {
     items.map(str::to_owned).collect()
 }
 
+/// Whether a letter turns the direction in which text is read, without being seen: a name could be
+/// made to read as another one.
+fn is_turn(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+fn turns(text: &str) -> bool {
+    text.contains(is_turn)
+}
+
+/// The text with such letters as JSON writes them in ASCII.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_turn(letter) {
+            let _ = write!(shown, "\\u{:04x}", u32::from(letter)); // a String takes all
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
 fn asked(request: &Value) -> Vec<Fact> {
     let plain = ASKED.iter().filter_map(|(member, label)| {
-        let value = request[*member].as_str()?.to_owned();
+        let value = visible(request[*member].as_str()?);
         Some(Fact { label, value })
     });
     let declared = [
@@ -207,8 +239,8 @@ fn asked(request: &Value) -> Vec<Fact> {
     let declared = declared.into_iter().filter_map(|(label, members)| {
         let members = members.as_object()?.iter();
         let told = members.map(|(name, value)| match value.as_str() {
-            Some(text) => format!("{name}: {text}"),
-            None => format!("{name}: {value}"),
+            Some(text) => visible(&format!("{name}: {text}")),
+            None => visible(&format!("{name}: {value}")),
         });
         Some(Fact { label, value: told.collect::<Vec<_>>().join(", ") })
     });

@@ -2,7 +2,7 @@
 
 use authority_model::{
     proto::approval::ApprovalAct,
-    schema::{approvals, decision_reports, decisions, evidence_packs},
+    schema::{approvals, decision_reports, decisions, evidence_packs, tenants},
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -15,12 +15,16 @@ pub(super) struct Read {
     pub(super) approval: Option<Approval>,
     pub(super) report: Option<Report>,
     pub(super) pack: Option<Pack>,
+    /// Only for the tenant's own credentials.
+    pub(super) members_only: bool,
 }
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
 pub(super) struct Decision {
     pub(super) id: String,
+    pub(super) tenant_id: String,
+    pub(super) subject: String,
     pub(super) record: Vec<u8>,
     pub(super) kid: String,
     pub(super) signature: Vec<u8>,
@@ -59,6 +63,8 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
         let decision: Option<Decision> =
             decisions::table.find(&id).select(Decision::as_select()).first(db).await.optional()?;
         let Some(decision) = decision else { return Ok(None) };
+        let tenant = tenants::table.find(&decision.tenant_id).select(tenants::receipts);
+        let shown_to: Option<String> = tenant.first(db).await.optional()?;
         // The request that a held decision opened, or the one that an allow was spent on.
         let about = approvals::table.filter(
             approvals::used_by.eq(&id).or(approvals::id.nullable().eq(&decision.approval_id)),
@@ -72,7 +78,32 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
             .first(db)
             .await
             .optional()?;
-        Ok::<_, Error>(Some(Read { decision, approval, report, pack }))
+        // What cannot be told is not public.
+        let members_only = shown_to.as_deref() != Some("public");
+        Ok::<_, Error>(Some(Read { decision, approval, report, pack, members_only }))
     });
     read.await
+}
+
+/// The sealed pack and its proof, each exactly as sealing gave it out; None where it is not sealed.
+pub(super) async fn sealed(store: &Store, id: String) -> Result<Option<Sealed>, Error> {
+    let scope = Scope { tenant: None, actor: "receipt".to_owned() };
+    let row = store.read(&scope, async move |db| {
+        let row = evidence_packs::table
+            .filter(evidence_packs::decision_id.eq(&id))
+            .select(Sealed::as_select())
+            .first(db)
+            .await;
+        Ok::<_, Error>(row.optional()?)
+    });
+    row.await
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = evidence_packs, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Sealed {
+    pub(super) origin: String,
+    pub(super) log_index: i64,
+    pub(super) body: Vec<u8>,
+    pub(super) proof: String,
 }

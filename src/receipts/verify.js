@@ -12,7 +12,8 @@ class Unchecked extends Error {}
 
 const element = document.getElementById("record");
 // textContent undoes the HTML escapes and sees no <wbr>: what is left is what was signed.
-const record = element.textContent;
+// What turns the direction of reading is shown escaped; the exact text stands beside it then.
+const record = element.dataset.exact ?? element.textContent;
 
 function check(holds, otherwise) {
   if (!holds) throw new Error(otherwise);

@@ -1,0 +1,58 @@
+//! What a receipt's reader needs to verify it: record, signature, pack, proof. Never a bundle or a
+//! context.
+
+use axum::{
+    extract::{Path, State},
+    http::{HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+
+use super::{POLICY, Receipts, missing, read, refused};
+use crate::{
+    error::{ErrorCode, Refusal},
+    evidence::pack,
+};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+pub(super) async fn file(
+    State(this): State<Receipts>,
+    Path((decision_id, file)): Path<(String, String)>,
+    parts: Parts,
+) -> Response {
+    let (read, _turn) = match this.read(decision_id, &parts).await {
+        Ok(read) => read,
+        Err(response) => return *response,
+    };
+    let decision = read.decision;
+    match file.as_str() {
+        "record.json" => document(JSON, decision.record),
+        "signature.json" => match pack::signature(&decision.kid, &decision.signature) {
+            Ok(text) => document(JSON, text),
+            Err(error) => refused(error),
+        },
+        "pack.json" | "proof" => match read::sealed(&this.0.store, decision.id).await {
+            Err(error) => refused(error),
+            Ok(None) => {
+                let text = "the decision is not sealed: there is no pack and no proof yet";
+                refused(Refusal::new(ErrorCode::NotFound, text))
+            }
+            Ok(Some(sealed)) if file == "proof" => document(TEXT, sealed.proof),
+            Ok(Some(sealed)) => {
+                let read::Sealed { origin, log_index, body, proof } = sealed;
+                match pack::stored(&body, origin, log_index, proof) {
+                    Ok(text) => document(JSON, text),
+                    Err(error) => refused(error),
+                }
+            }
+        },
+        _ => missing(),
+    }
+}
+
+fn document(kind: HeaderValue, body: impl IntoResponse) -> Response {
+    let mut response = (StatusCode::OK, [POLICY], body).into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
