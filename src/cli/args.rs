@@ -88,8 +88,8 @@ pub(crate) enum TokenRequest {
         /// The tenant's slug
         #[arg(long)]
         tenant: String,
-        /// admin, approver, legal, member, viewer or auditor
-        #[arg(long)]
+        /// What they may do
+        #[arg(long, value_parser = ["admin", "approver", "legal", "member", "viewer", "auditor"])]
         role: String,
         #[arg(long)]
         email: Option<String>,
@@ -201,6 +201,13 @@ mod tests {
         assert_eq!(request.scopes, ["a", "b", "c"]);
         assert!(parse("x token tenant --tenant acme --role approver --listen 127.0.0.1:1").is_ok());
         assert!(parse("x token tenant --tenant acme").is_err());
+        // A tenant's member is never the owner, and a role that nobody knows is a slip.
+        for role in ["owner", "Owner", "admn", ""] {
+            assert!(
+                parse(&format!("x token tenant --tenant acme --role={role}")).is_err(),
+                "{role}"
+            );
+        }
         assert!(parse("x api-key create --tenant acme").is_err());
     }
 }

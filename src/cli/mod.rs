@@ -37,7 +37,7 @@ pub(crate) trait Actions {
     /// The demo tenant; for people, how to try it.
     async fn seed_demo(&self, config: Config) -> Result<String, Failure>;
     /// The `OpenAPI` 3.1 document.
-    fn openapi(&self) -> &str;
+    fn openapi(&self) -> String;
 }
 
 /// Does what `typed` says; 0, 1 for a failure, 2 for a wrong use or a wrong setting.
@@ -90,7 +90,10 @@ fn perform(actions: &impl Actions, args: Args) -> Result<Said, Failure> {
 }
 
 fn runtime() -> Result<Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::new)
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    // Address space, not memory: decisions never ask for a stack of their own.
+    runtime.thread_stack_size(16 * 1024 * 1024);
+    runtime.enable_all().build().map_err(Failure::new)
 }
 
 async fn act(actions: &impl Actions, command: Command, config: Config) -> Result<Said, Failure> {

@@ -24,15 +24,15 @@ pub(super) struct Operation {
     parameters: Vec<Parameter>,
 }
 
-#[derive(Deserialize)]
+/// A parameter of the path or the query; a header's, which is a mere reference, has no place.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct Parameter {
     /// As the query has it: `page_token`.
     pub(super) name: String,
     #[serde(rename = "in")]
     place: String,
-    #[serde(default)]
     pub(super) required: bool,
-    #[serde(default)]
     description: String,
     schema: Value,
 }
