@@ -169,6 +169,13 @@ TEXTS = {"": "no name", "1": "a digit", "__proto__": {"constructor": None}, "a.b
 MANY = [
     {"kid": "svc-general-2026-00000000", "kty": "EC", "crv": "P-256", "x": "AA", "y": "AA", "use": "sig"},
     EVIDENCE[1] | {"revoked_at": "2026-06-01T00:00:00Z"}, REPLAY[1]]
+def log_jwk(log: Log, kid: str | None = None) -> dict:
+    """As the service publishes the key that signs checkpoints."""
+    jwk = {"crv": "Ed25519", "kty": "OKP", "x": b64url(log.key.public_key().public_bytes_raw())}
+    print_ = sha256(rfc8785.dumps(jwk)).hex()[:8]
+    return jwk | {"alg": "EdDSA", "kid": kid or f"svc-log-{YEAR}-{print_}", "use": "sig"}
+
+
 MISNAMED = f"svc-evidence-{YEAR}-00000000"
 PINNED = {"jwks": "jwks.json", "checkpoint_key": ACME.vkey}
 UNPINNED = "consistent; issuer not pinned: "
@@ -190,6 +197,12 @@ def good():
     unchecked, unpinned = "valid; checkpoint signature not checked", "valid; log key not pinned"
     jwks = {"jwks": "jwks.json"}
     of_key = UNPINNED + thumbprint(EVIDENCE[1])
+    log = {"jwks": "jwks-log.json", "require_trust": True}
+    yield "pack-jwks-with-log-keys", plain(pack()), log, "valid"
+    yield "bundle-jwks-with-log-keys", plain(bundle()), log, "valid"
+    misnamed = {"jwks": "jwks-log-misnamed.json"}
+    yield "pack-jwks-with-misnamed-log-key", plain(pack()), misnamed, unchecked
+    yield "bundle-jwks-with-misnamed-log-key", plain(bundle()), misnamed, unpinned
     yield "pack", plain(pack()), PINNED, "valid"
     yield "pack-checkpoint-key-not-given", plain(pack()), jwks, unchecked
     for index, size in ((0, 1), (0, 2), (1, 2), (6, 7), (4, 5), (7, 8), (8, 9), (777, 1000)):
@@ -288,6 +301,9 @@ def bad():
 def faulty():
     """What is signed with good keys and still wrong, and good files verified with wrong keys."""
     yield "pack no key given", pack(), "signature.kid", {"jwks": "jwks-empty.json"}
+    other = {"jwks": "jwks-log-other.json", "checkpoint_key": None}
+    yield "pack of a log key that the JWK set lacks", pack(), "log.proof", other
+    yield "bundle of a log key that the JWK set lacks", bundle(), "log_key", other
     yield "pack of the replay key", pack(signer=REPLAY), "signature.kid", {}
     misnamed = (EVIDENCE[0], EVIDENCE[1] | {"kid": MISNAMED})
     yield "pack kid that does not fit its key", pack(signer=misnamed), "signature.kid", {"jwks": "jwks-misnamed.json"}
@@ -328,7 +344,10 @@ def beyond(pack: dict) -> dict:
 def main(folder: Path):
     folder.mkdir(exist_ok=True)
     for name, keys in {"jwks": [EVIDENCE[1], REPLAY[1]], "jwks-empty": [], "jwks-many": MANY,
-                       "jwks-misnamed": [EVIDENCE[1] | {"kid": MISNAMED}]}.items():
+                       "jwks-misnamed": [EVIDENCE[1] | {"kid": MISNAMED}],
+                       "jwks-log": [EVIDENCE[1], log_jwk(OTHER), log_jwk(ACME)],
+                       "jwks-log-other": [EVIDENCE[1], log_jwk(OTHER)],
+                       "jwks-log-misnamed": [EVIDENCE[1], log_jwk(ACME, f"svc-log-{YEAR}-00000000")]}.items():
         (folder / f"{name}.json").write_text(json.dumps({"keys": keys}, indent=2))
     cases = []
 

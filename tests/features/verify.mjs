@@ -190,6 +190,24 @@ function readVkey(text) {
   return fits ? { text, origin: found[1], id, key: typed.subarray(1) } : undefined;
 }
 
+/** The keys of purpose `log` in a JWK set. */
+async function logKeys(jwks) {
+  const found = [];
+  for (const [kid, x] of jwks ?? []) {
+    const named = matched(kid, 'svc-log-[0-9]{4}-([0-9a-f]{8})');
+    const print = named && Buffer.from(await thumbprint(x), 'base64url').toString('hex');
+    if (named && print.slice(0, 8) === named[1]) found.push(Buffer.from(x, 'base64url'));
+  }
+  return found;
+}
+
+/** Of the log's keys the one that has the id under this origin, as `readVkey` gives it. */
+function logKeyOf(origin, keys, id) {
+  const of = (key) => sha256(Buffer.from(`${origin}\n`), Buffer.of(1), key).subarray(0, 4);
+  const key = keys.find((key) => of(key).equals(id));
+  return key && { origin, id, key };
+}
+
 /** The root that the siblings lead to (RFC 9162, 2.1.3.2); null where they are too few or too many. */
 function rootOver(leaf, index, size, siblings) {
   const half = (number) => Math.floor(number / 2); // shifts would cut at 32 bits
@@ -207,7 +225,7 @@ function rootOver(leaf, index, size, siblings) {
   return last === 0 ? node : null;
 }
 
-function checkLog(pack, logKey, path) {
+function checkLog(pack, trusted, path) {
   const { log } = pack;
   const leaf = sha256(Buffer.of(0), without(pack, 'log'));
   need(log.leaf_hash === `sha256:${leaf.toString('hex')}`, `${path}.leaf_hash`, "is not the pack's");
@@ -222,8 +240,11 @@ function checkLog(pack, logKey, path) {
   const lines = siblings.split('\n').slice(0, -1).map(bytes);
   const reached = rootOver(leaf, Number(index), Number(size), lines);
   need(reached?.equals(bytes(root)), `${path}.proof`, "does not lead to the checkpoint's root");
+  const signature = bytes(sealed);
+  const any = Array.isArray(trusted); // of the JWK set's
+  const logKey = any ? logKeyOf(origin, trusted, signature.subarray(0, 4)) : trusted;
+  need(logKey || !any, `${path}.proof`, 'the checkpoint is signed with no log key of the JWK set');
   if (logKey) {
-    const signature = bytes(sealed);
     need(logKey.origin === origin, `${path}.origin`, 'is not the log of the checkpoint key');
     need(signature.subarray(0, 4).equals(logKey.id), `${path}.proof`, 'the checkpoint is signed with another key');
     const sound = holds(logKey.key, signature.subarray(4), Buffer.from(signed));
@@ -251,7 +272,11 @@ async function checkBundle(bundle, pinned, pinnedLog) {
   need(!pinned || pinned.has(kid), 'pack.signature.kid', `no key for ${escaped(kid).slice(1, -1)}`);
   need(!pinned || pinned.get(kid) === x, 'keys[0].x', 'is not the pinned key');
   need(logKey, 'log_key', 'its id does not fit its key');
-  need(!pinnedLog || pinnedLog.text === logKey.text, 'log_key', 'is not the pinned key');
+  if (Array.isArray(pinnedLog)) {
+    need(pinnedLog.some((key) => key.equals(logKey.key)), 'log_key', 'is no log key of the JWK set');
+  } else {
+    need(!pinnedLog || pinnedLog.text === logKey.text, 'log_key', 'is not the pinned key');
+  }
   await checkPack(pack, new Map([[kid, x]]), logKey, 'pack.');
   const salted = (part) => digest(bytes(part.salt), dumps(part.value));
   need(salted(context) === pack.record.request.context_digest, 'context', "does not have the record's digest");
@@ -310,8 +335,10 @@ function readJwks(file) {
 /** What is printed of a file in which nothing is wrong. */
 async function verify(file, jwks, checkpointKey) {
   const pinned = jwks === undefined ? undefined : readJwks(jwks);
-  const logKey = checkpointKey === undefined ? undefined : readVkey(checkpointKey);
-  if (checkpointKey !== undefined && !logKey) throw new Unreadable('--checkpoint-key is no vkey');
+  const given = checkpointKey === undefined ? undefined : readVkey(checkpointKey);
+  if (checkpointKey !== undefined && !given) throw new Unreadable('--checkpoint-key is no vkey');
+  const published = await logKeys(pinned);
+  const logKey = given ?? (published.length ? published : undefined);
   const document = read(file);
   const kind = isObject(document) ? document.kind : undefined;
   if (kind === 'svc.evidence.pack.v1') {

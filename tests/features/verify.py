@@ -145,6 +145,17 @@ def read_vkey(text):
         key_id = sha256(found[1].encode() + b"\n" + typed)[:4]
         return (found[1], key_id, typed[1:]) if typed[0] == 1 and key_id.hex() == found[2] else None
 
+def log_keys(jwks):
+    """The keys of purpose `log` in a JWK set."""
+    named = ((re.fullmatch("svc-log-[0-9]{4}-([0-9a-f]{8})", kid), x) for kid, x in (jwks or {}).items())
+    fitting = (x for kid, x in named if kid and thumbprint(x).hex()[:8] == kid[1])
+    return [base64.urlsafe_b64decode(x + "=") for x in fitting]
+
+def log_key_of(origin, keys, key_id):
+    """Of the log's keys the one that has the id under this origin, as `read_vkey` gives it."""
+    ids = ((sha256(origin.encode() + b"\n\1" + key)[:4], key) for key in keys)
+    return next(((origin, found, key) for found, key in ids if found == key_id), None)
+
 def root_over(leaf, index, size, siblings):
     """The root that the siblings lead to (RFC 9162, 2.1.3.2); None where they are too few or too many."""
     last = size - 1
@@ -173,9 +184,12 @@ def check_log(pack, log_key, path):
     need(int(index) < int(size) < 2**53, f"{path}.proof", "the index is not within the checkpoint's size")
     reached = root_over(leaf, int(index), int(size), map(base64.b64decode, siblings.split()))
     need(reached == base64.b64decode(root), f"{path}.proof", "does not lead to the checkpoint's root")
+    signature = base64.b64decode(signature)
+    if isinstance(log_key, list):  # any of the JWK set's
+        log_key = log_key_of(origin, log_key, signature[:4])
+        need(log_key, f"{path}.proof", "the checkpoint is signed with no log key of the JWK set")
     if log_key:
         name, key_id, key = log_key
-        signature = base64.b64decode(signature)
         need(name == origin, f"{path}.origin", "is not the log of the checkpoint key")
         need(signature[:4] == key_id, f"{path}.proof", "the checkpoint is signed with another key")
         need(holds(key, signature[4:], signed.encode()), f"{path}.proof", "the checkpoint's signature does not hold")
@@ -198,7 +212,10 @@ def check_bundle(bundle, pinned, pinned_log):
     need(pinned is None or kid in pinned, "pack.signature.kid", f"no key for {json.dumps(kid)[1:-1]}")
     need(pinned is None or key["x"] == pinned[kid], "keys[0].x", "is not the pinned key")
     need(log_key, "log_key", "its id does not fit its key")
-    need(pinned_log in (None, log_key), "log_key", "is not the pinned key")
+    if isinstance(pinned_log, list):
+        need(log_key[2] in pinned_log, "log_key", "is no log key of the JWK set")
+    else:
+        need(pinned_log in (None, log_key), "log_key", "is not the pinned key")
     check_pack(pack, {kid: key["x"]}, log_key, "pack.")
     record = pack["record"]
     for part, named in (("context", record["request"]["context_digest"]), ("facts", record["facts_digest"])):
@@ -254,6 +271,7 @@ def verify(file, jwks, checkpoint_key):
     log_key = None if checkpoint_key is None else read_vkey(checkpoint_key)
     if checkpoint_key is not None and not log_key:
         raise Unreadable("--checkpoint-key is no vkey")
+    log_key = log_key or log_keys(pinned) or None
     document = read(file)
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind == "svc.evidence.pack.v1":

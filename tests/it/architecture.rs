@@ -9,7 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const FLOOR: &[&str] = &["clock", "config", "error", "shutdown", "store", "telemetry", "transport"];
+const FLOOR: &[&str] =
+    &["clock", "compute", "config", "error", "shutdown", "store", "telemetry", "transport"];
 const MIDDLE: &[&str] = &["events", "evidence", "graph", "identity", "keys", "spending"];
 
 /// Where rooms stand. The engine cannot name a door: it is a crate that the doors' crate uses.
@@ -45,6 +46,7 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
     ("store", &[&["clock", "config", "error"]]),
     ("transport", &[&["config", "error"]]),
     ("telemetry", &[&["config"]]),
+    ("compute", &[&["error"]]),
     ("error", &[]),
     ("config", &[]),
     ("clock", &[]),

@@ -4,17 +4,19 @@
 //! member of each request is left out, mistyped, misshapen, overlong and so on; the answer must
 //! be a refusal that names the member, and nothing may have changed.
 
+mod access;
 mod ground;
 mod grpc;
 mod pages;
 mod rest;
 mod routes;
+mod trail;
 mod values;
 mod wire;
 
 use std::collections::BTreeMap;
 
-use authority_model::access::{Access, RULES};
+use authority_model::access::{Access, Binding, RULES};
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 use tonic::Code;
@@ -44,9 +46,15 @@ async fn bad_input_is_refused_by_name_and_changes_nothing() {
     let cases: Vec<_> = routes.iter().flat_map(|route| rest_cases(route, &ground)).collect();
     assert!(cases.len() > 1000, "only {} cases", cases.len());
     let mut failures = try_all(cases, |case| try_rest(&owner, case)).await;
-    let calls: Vec<_> =
-        methods(&pool).iter().flat_map(|method| grpc_cases(&pool, method)).collect();
-    failures.extend(try_all(calls, |call| try_grpc(&owner, call)).await);
+    // What acts on the caller's own tenant takes no owner.
+    let admin = owner.with(Some(&app.member_token(&ground.tenants[0], "admin")));
+    let mut calls = Vec::new();
+    for method in methods(&pool) {
+        let mut rules = bindings(&rpc(&method)).iter().map(|binding| &binding.access);
+        let caller = if rules.any(|rule| rule.owner || rule.public) { &owner } else { &admin };
+        calls.extend(grpc_cases(&pool, &method).into_iter().map(|call| (caller, call)));
+    }
+    failures.extend(try_all(calls, |(caller, call)| try_grpc(caller, call)).await);
 
     let after = snapshot(&owner, &routes).await;
     for (path, records) in &before {
@@ -73,35 +81,38 @@ async fn strangers_are_refused_everywhere() {
     let mut calls = Vec::new();
     for method in methods(&pool) {
         let rpc = rpc(&method);
-        let Some((_, access)) = RULES.iter().find(|(name, _)| *name == rpc) else {
-            panic!("{rpc} does not say who may call it");
+        let bindings = bindings(&rpc);
+        let strange = |rules: Vec<&Access>, route: Option<Route>| {
+            if rules.iter().any(|rule| rule.public) {
+                return Vec::new();
+            }
+            let taken = rules.iter().any(|rule| rule.scope == "events:read");
+            let scope = if taken { "webhooks:write" } else { "events:read" };
+            let scoped = rules.iter().any(|rule| !rule.scope.is_empty());
+            let code = if scoped { "permission_scope_exceeded" } else { "forbidden" };
+            let mut strangers = vec![
+                ("nobody", owner.with(None), 401, "unauthenticated"),
+                ("rubbish", owner.with(Some("rubbish")), 401, "unauthenticated"),
+                ("a key without the scope", keys[scope].clone(), 403, code),
+            ];
+            if !rules.iter().any(|rule| rule.member || rule.roles.contains(&"viewer")) {
+                strangers.push(("a member", member.clone(), 403, "forbidden"));
+            }
+            if !rules.iter().any(|rule| rule.owner) {
+                strangers.push(("the owner", owner.clone(), 403, "forbidden"));
+            }
+            let call = |(who, caller, status, code)| {
+                let (rpc, route) = (rpc.clone(), route.clone());
+                Strange { who, caller, status, code, rpc, route }
+            };
+            strangers.into_iter().map(call).collect()
         };
-        let scope = if access.scope == "events:read" { "webhooks:write" } else { "events:read" };
-        let mut strangers = vec![("nobody", owner.with(None), 401, "unauthenticated")];
-        strangers.push(("rubbish", owner.with(Some("rubbish")), 401, "unauthenticated"));
-        let code = if access.scope.is_empty() { "forbidden" } else { "permission_scope_exceeded" };
-        strangers.push(("a key without the scope", keys[scope].clone(), 403, code));
-        if !access.member && !access.roles.contains(&"viewer") {
-            strangers.push(("a member", member.clone(), 403, "forbidden"));
-        }
-        if !access.owner {
-            strangers.push(("the owner", owner.clone(), 403, "forbidden"));
-        }
-        if access.public {
-            continue;
-        }
-        for (who, caller, status, code) in strangers {
-            calls.push(Strange { who, caller, status, code, route: None, rpc: rpc.clone() });
+        // Over gRPC any binding admits; over REST its own alone.
+        calls.extend(strange(bindings.iter().map(|binding| &binding.access).collect(), None));
+        for route in routes.iter().filter(|route| route.rpc == rpc) {
+            calls.extend(strange(vec![access(route)], Some(route.clone())));
         }
     }
-    let bound: Vec<_> = calls
-        .iter()
-        .flat_map(|call| {
-            let routes = routes.iter().filter(|route| route.rpc == call.rpc);
-            routes.map(|route| Strange { route: Some(route.clone()), ..call.clone() })
-        })
-        .collect();
-    calls.extend(bound);
     report(try_all(calls, |call| refuses(call, &ground)).await);
 }
 
@@ -124,7 +135,7 @@ async fn a_tenant_does_not_see_or_name_what_is_anothers() {
         readers.push((scope, owner.with(Some(&make_key(&owner, &ground.tenants[0], scope).await))));
     }
     for route in routes.iter().filter(|route| route.verb == "GET") {
-        let scope = access(&route.rpc).map_or("", |access| access.scope);
+        let scope = access(route).scope;
         let Some((_, reader)) = readers.iter().find(|(known, _)| *known == scope) else { continue };
         for id in ground.ids_of(1) {
             if route.variables().is_empty() {
@@ -172,8 +183,17 @@ async fn try_all<C, F: Future<Output = Option<String>>>(
     attempts.buffer_unordered(AT_ONCE).filter_map(async |found| found).collect().await
 }
 
-fn access(rpc: &str) -> Option<&'static Access> {
-    RULES.iter().find(|(name, _)| *name == rpc).map(|(_, access)| access)
+/// The bindings of an RPC, each with its rule.
+fn bindings(rpc: &str) -> &'static [Binding] {
+    let found = RULES.iter().find(|(name, _)| *name == rpc);
+    found.unwrap_or_else(|| panic!("{rpc} does not say who may call it")).1
+}
+
+/// Who may call the RPC by this binding.
+fn access(route: &Route) -> &'static Access {
+    let own = |binding: &&Binding| binding.verb == route.verb && binding.path == route.path;
+    let found = bindings(&route.rpc).iter().find(own);
+    &found.unwrap_or_else(|| panic!("{} {} has no rule", route.verb, route.path)).access
 }
 
 /// The tenant application's twins act on the caller's own tenant, which an owner has not.
@@ -210,7 +230,6 @@ async fn refuses(call: Strange, ground: &Ground) -> Option<String> {
         let right = status.code() == code && reason(&status) == word;
         return (!right).then(|| format!("{rpc} to {who}: {status:?}"));
     };
-    // An owner may call what has a twin outside the tenant application.
     let path = fill(&route, |name| ground.item(&route, name));
     let body = (!route.body.is_empty()).then(|| b"{}".to_vec());
     let (status, body) = caller.rest(&route.verb, &path, body).await;

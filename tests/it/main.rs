@@ -3,8 +3,10 @@
 
 mod architecture;
 mod command_line;
+mod contract;
 mod decision;
 mod faults;
+mod frontend;
 mod fuzz;
 mod identity;
 mod keys;

@@ -1,6 +1,7 @@
 //! What happens when things go wrong: the service is killed, the database goes away, nodes differ.
 
 mod database;
+mod keys;
 mod killed;
 mod nodes;
 pub(crate) mod process;

@@ -157,6 +157,12 @@ impl Ground {
         self.made[side].iter().map(|(_, id)| id.clone()).filter(|id| id != "-").collect()
     }
 
+    /// The ids of one tenant's records of a kind.
+    pub(super) fn of_kind(&self, side: usize, kind: &str) -> Vec<String> {
+        let of = self.made[side].iter().filter(|(made, _)| made == kind);
+        of.map(|(_, id)| id.clone()).collect()
+    }
+
     /// An id that the route's path is about, of the first tenant.
     pub(super) fn item(&self, route: &Route, variable: &str) -> String {
         let collection = route.collection();

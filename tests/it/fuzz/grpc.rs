@@ -116,6 +116,9 @@ pub(super) fn bad_values(field: &FieldDescriptor, rules: &Rules) -> Vec<(String,
             if !rules.one_of.is_empty() {
                 bad("no such word", Reflected::String("no_such_word".to_owned()));
             }
+            if rules.refuse_empty(field) {
+                bad("empty", Reflected::String(String::new()));
+            }
             if rules.pattern.is_some() || rules.email {
                 bad("wrong shape", Reflected::String("!! no".to_owned()));
             }

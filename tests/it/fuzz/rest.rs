@@ -181,6 +181,9 @@ pub(super) fn query_cases(route: &Route, ground: &Ground) -> Vec<Case> {
                 if !rules.one_of.is_empty() {
                     values.push("no_such_word".to_owned());
                 }
+                if rules.refuse_empty(&field) {
+                    values.push(String::new());
+                }
                 if name == "page_token" {
                     values.extend(["x", "AAAA", "!!", "eyJhIjoxfQ"].map(str::to_owned));
                 }

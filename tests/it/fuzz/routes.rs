@@ -172,6 +172,15 @@ impl Rules {
         rules
     }
 
+    /// Whether the empty text is none of the member's values: it is one of a closed set, has a shape,
+    /// is required, or identifies something. Free text may be empty.
+    pub(crate) fn refuse_empty(&self, field: &FieldDescriptor) -> bool {
+        let identifies = ["external_subject", "subject", "purpose"].contains(&field.name())
+            || field.name().ends_with("_id");
+        let ruled = self.required || self.email || self.pattern.is_some();
+        (ruled || identifies || !self.one_of.is_empty()) && !self.output_only
+    }
+
     fn read(found: &DynamicMessage) -> Self {
         let mut rules = Self { required: flag(found, "required"), ..Self::default() };
         if let Some(string) = part(found, "string") {

@@ -137,7 +137,13 @@ pub(crate) fn bads(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) 
 
 fn singles(field: &FieldDescriptor, rules: &Rules) -> Vec<Bad> {
     match field.kind() {
-        Kind::String => strings(rules),
+        Kind::String => {
+            let mut found = strings(rules);
+            if rules.refuse_empty(field) {
+                found.push(bad("empty", r#""""#));
+            }
+            found
+        }
         Kind::Bool => vec![bad("no bool", r#""yes""#), bad("no bool", "1"), bad("no bool", "{}")],
         Kind::Int32 | Kind::Uint32 => numbers(rules),
         Kind::Float | Kind::Double => vec![bad("no number", r#""x""#), bad("no number", "{}")],

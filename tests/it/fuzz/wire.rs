@@ -32,6 +32,12 @@ impl Caller {
         }
     }
 
+    /// The same at another address of the service.
+    pub(crate) fn at(&self, base: &str) -> Self {
+        let channel = Channel::from_shared(base.to_owned()).unwrap().connect_lazy();
+        Self { channel, base: base.to_owned(), ..self.clone() }
+    }
+
     pub(crate) fn with(&self, token: Option<&str>) -> Self {
         Self { token: token.map(str::to_owned), ..self.clone() }
     }

@@ -14,7 +14,7 @@ use super::{Crypto, OWNER, WRITE, World};
 const ID: &str = "0193a1b2c3d47e8f9a0b1c2d3e4f5a6b";
 
 /// A live key of acme's, and its text.
-fn make(world: &World, change: impl FnOnce(&mut ApiKeyFacts)) -> String {
+pub(super) fn make(world: &World, change: impl FnOnce(&mut ApiKeyFacts)) -> String {
     let issued = issue(&Crypto(world.keys.clone()), "dev", ID, [7; 32]).unwrap();
     let mut facts = ApiKeyFacts {
         id: record_id(ID).as_str().into(),

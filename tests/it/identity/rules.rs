@@ -2,24 +2,29 @@
 
 use agent_authority::{
     error::Refusal,
-    identity::{AuthenticateLayer, Caller, Error, Standing},
+    identity::{AuthenticateLayer, Caller, Error, Standing, Via},
 };
+use authority_model::access::Surfaces;
 use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
 use tower::{Layer, ServiceExt, service_fn};
 
-use super::{ADMIN, MEMBER, OWNER, PUBLIC, WRITE, World, member};
+use super::{
+    ADMIN, APP_TWIN, CLOSED, EVERYWHERE, KEYS_TWIN, MEMBER, OWNER, PUBLIC, TWIN, TWINS, WRITE,
+    World, member,
+};
 
 #[tokio::test]
 async fn a_method_without_a_rule_is_refused_to_everyone() {
     let world = World::new();
-    for path in ["/t.Service/New", "/t.Service/owner", "/t.Service/Owner/", "", "/"] {
+    for path in ["/t.Service/New", "/t.Service/owner", "/t.Service/Owner/", CLOSED, "", "/"] {
         let answer = world.call(path, &world.token(|_| {})).await;
         assert!(matches!(answer, Err(Error::Forbidden(_))), "{path}");
-        let anonymous = world.identity.authenticate(path, &HeaderMap::new(), None).await;
+        let anonymous =
+            world.identity.authenticate(path, EVERYWHERE, &HeaderMap::new(), None).await;
         assert_eq!(anonymous, Err(Error::NoCredential), "{path}");
     }
     let open = "/grpc.health.v1.Health/Check";
-    world.identity.authenticate(open, &HeaderMap::new(), None).await.unwrap();
+    world.identity.authenticate(open, EVERYWHERE, &HeaderMap::new(), None).await.unwrap();
 }
 
 #[tokio::test]
@@ -45,10 +50,40 @@ async fn roles_open_what_they_name() {
 }
 
 #[tokio::test]
+async fn a_rule_is_its_bindings_alone() {
+    let world = World::new();
+    let rest = |path| Via::Rest { verb: "GET", path };
+    let owner = world.token(|_| {});
+    let admin = world.dev_token(&member("acme", "admin"));
+    let key = super::api_keys::make(&world, |_| {});
+    let who = [("owner", &owner), ("admin", &admin), ("key", &key)];
+    for (via, may) in [
+        (rest(TWIN), "owner"),
+        (rest(APP_TWIN), "admin"),
+        (rest(KEYS_TWIN), "key"),
+        // No binding of the method: nobody's.
+        (rest("/v1/member"), ""),
+        (Via::Rest { verb: "POST", path: TWIN }, ""),
+        (Via::Grpc(Surfaces::ADMIN), "owner"),
+        (Via::Grpc(Surfaces::APP), "admin"),
+        (Via::Grpc(Surfaces::GATEWAY), "key"),
+        (Via::Grpc(Surfaces::APP.and(Surfaces::GATEWAY)), "admin key"),
+        (Via::Grpc(Surfaces::SITE), ""),
+        (Via::Grpc(Surfaces::NONE), ""),
+        (EVERYWHERE, "owner admin key"),
+    ] {
+        for (name, credential) in who {
+            let answer = world.call_via(TWINS, via, credential).await;
+            assert_eq!(answer.is_ok(), may.contains(name), "{name} {via:?}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_public_asks_for_nothing() {
     let world = World::new();
     for headers in [HeaderMap::new(), super::bearer("rubbish"), super::bearer("svc_rubbish")] {
-        let caller = world.identity.authenticate(PUBLIC, &headers, None).await.unwrap();
+        let caller = world.identity.authenticate(PUBLIC, EVERYWHERE, &headers, None).await.unwrap();
         assert_eq!(caller, Caller::anonymous());
     }
     assert!(world.call(PUBLIC, &world.token(|_| {})).await.unwrap().is_owner());
@@ -67,16 +102,16 @@ async fn a_header_that_is_not_one_bearer_token_is_refused() {
         format!("Bearer {}", "x".repeat(20_000)),
     ] {
         let headers = HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
-        let answer = world.identity.authenticate(OWNER, &headers, None).await;
+        let answer = world.identity.authenticate(OWNER, EVERYWHERE, &headers, None).await;
         assert_eq!(answer, Err(Error::Unreadable), "{value:.30}");
     }
     let mut two = super::bearer(&token);
     two.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
-    let answer = world.identity.authenticate(OWNER, &two, None).await;
+    let answer = world.identity.authenticate(OWNER, EVERYWHERE, &two, None).await;
     assert_eq!(answer, Err(Error::Unreadable));
     let headers =
         HeaderMap::from_iter([(AUTHORIZATION, format!("bearer {token}").parse().unwrap())]);
-    world.identity.authenticate(OWNER, &headers, None).await.unwrap();
+    world.identity.authenticate(OWNER, EVERYWHERE, &headers, None).await.unwrap();
 }
 
 #[test]
@@ -119,8 +154,14 @@ async fn the_layer_refuses_or_hands_the_caller_on() {
     }));
     let request = |path: &str, token: &str| {
         let request = Request::post(path);
+        let request = request.extension(Surfaces::ALL);
         request.header(AUTHORIZATION, format!("Bearer {token}")).body(String::new()).unwrap()
     };
+    // One that came to no address reaches no surface.
+    let mut nowhere = request(OWNER, &world.token(|_| {}));
+    nowhere.extensions_mut().remove::<Surfaces>();
+    let refused = service.clone().oneshot(nowhere).await.unwrap();
+    assert_eq!(refused.headers()["grpc-status"], "7");
     let good = service.clone().oneshot(request(OWNER, &world.token(|_| {}))).await.unwrap();
     assert_eq!(good.body(), "owner@example.com");
     let bad = service.clone().oneshot(request(OWNER, "rubbish")).await.unwrap();
@@ -129,10 +170,11 @@ async fn the_layer_refuses_or_hands_the_caller_on() {
     assert_eq!(refused.unwrap().headers()["grpc-status"], "7");
     // One whose caller was checked before is not checked again.
     let mut checked = Request::post("/t.Service/New").body(String::new()).unwrap();
-    checked.extensions_mut().insert(Caller { actor: "rest".to_owned(), standing: owner() });
+    let rest = Caller { actor: "rest".to_owned(), standing: owner(), until: None };
+    checked.extensions_mut().insert(rest);
     assert_eq!(service.oneshot(checked).await.unwrap().body(), "rest");
 }
 
 fn owner() -> Standing {
-    Standing::Owner { issuer: "https://idp".to_owned(), subject: "o".to_owned() }
+    Standing::Owner { issuer: "https://idp".to_owned(), subject: "o".to_owned(), email: None }
 }

@@ -1,6 +1,6 @@
 //! Access tokens: what is taken, and all that is not.
 
-use agent_authority::identity::{Caller, Error, Standing, dev_provider::Holder};
+use agent_authority::identity::{Caller, Error, PERSON_INACTIVE, Standing, dev_provider::Holder};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -151,6 +151,37 @@ async fn a_remembered_token_still_expires_and_its_tenant_still_counts() {
     assert!(matches!(world.call(MEMBER, &token).await, Err(Error::Forbidden(_))));
 }
 
+/// What a token began ends in the moment from which the token is refused.
+#[tokio::test]
+async fn a_caller_carries_the_end_of_its_token() {
+    let world = World::new();
+    let now = world.clock.now();
+    for (exp, lasts) in [(json!(now.timestamp() + 5), 35), (json!(now.timestamp() - 29), 1)] {
+        let token = world.token(|claims| claims["exp"] = exp);
+        let until = world.call(OWNER, &token).await.unwrap().until.unwrap();
+        assert_eq!(until - now, TimeDelta::seconds(lasts));
+        world.clock.advance(TimeDelta::seconds(lasts) - TimeDelta::microseconds(1));
+        world.call(OWNER, &token).await.unwrap();
+        world.clock.advance(TimeDelta::microseconds(1));
+        assert!(is_refused(&world.call(OWNER, &token).await));
+        world.clock.advance(-TimeDelta::seconds(lasts));
+    }
+    let far = world.token(|claims| claims["exp"] = json!(4_102_444_800.5));
+    assert!(world.call(OWNER, &far).await.unwrap().until.unwrap() > now);
+}
+
+#[tokio::test]
+async fn whom_the_tenants_records_shut_out_is_refused() {
+    let world = World::new();
+    let token = world.dev_token(&member("acme", "viewer"));
+    world.call(MEMBER, &token).await.unwrap();
+    let (tenant, email) = ("svc:tenant:acme".to_owned(), "viewer@acme.example".to_owned());
+    let excluded = (tenant, format!("dev|{email}"), Some(email));
+    *world.book.excluded.lock() = Some(excluded);
+    assert_eq!(world.call(MEMBER, &token).await, Err(PERSON_INACTIVE));
+    world.call(MEMBER, &world.dev_token(&member("acme", "admin"))).await.unwrap();
+}
+
 #[tokio::test]
 async fn every_altered_character_is_noticed() {
     let world = World::new();
@@ -181,12 +212,14 @@ async fn the_tenant_comes_from_the_organisation_or_the_metadata() {
         (json!("org_unknown"), json!("svc:tenant:acme")),
         (json!("org_acme"), json!("svc:tenant:asleep")),
         (Value::Null, json!("svc:tenant:acme")),
+        (json!(""), json!("svc:tenant:acme")),
     ] {
         let caller = world.call(MEMBER, &token(org, tenant)).await.unwrap();
         assert_eq!(caller.tenant(), Some("svc:tenant:acme"));
     }
     for (org, tenant) in [
         (json!("org_unknown"), Value::Null),
+        (json!(""), Value::Null),
         (json!("org_asleep"), Value::Null),
         (json!("org_asleep"), json!("svc:tenant:acme")),
         (Value::Null, json!("svc:tenant:unknown")),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use agent_authority::{
     clock::Clock,
-    identity::{ApiKeyFacts, Caller, Secrets, Standing, allow_list, api_key},
+    compute::{ComputePool, Limits},
+    identity::{ApiKeyFacts, Caller, Exports, Secrets, Standing, allow_list, api_key},
     keys::{Keys, equal, sha256},
     registry::{ApiKeys, Registry, SigningKeys, note_uses},
 };
@@ -68,6 +69,8 @@ impl Door {
             store: place.store.clone(),
             clock: Clock::default(),
             keys,
+            pool: ComputePool::start(Limits::default()).unwrap(),
+            exports: Exports::new(Arc::new(|_| Ok(()))),
             after_commit: Arc::new(|| Box::pin(async {})),
         };
         let signing_keys = SigningKeys(registry.clone());
@@ -120,7 +123,8 @@ struct Codes {
 fn owner() -> Caller {
     Caller {
         actor: "o@example.com".to_owned(),
-        standing: Standing::Owner { issuer: "i".to_owned(), subject: "o".to_owned() },
+        standing: Standing::Owner { issuer: "i".to_owned(), subject: "o".to_owned(), email: None },
+        until: None,
     }
 }
 
@@ -130,8 +134,9 @@ fn admin(tenant: &str) -> Caller {
         role: "admin".to_owned(),
         issuer: "i".to_owned(),
         subject: "s".to_owned(),
+        email: None,
     };
-    Caller { actor: format!("admin@{tenant}.example"), standing }
+    Caller { actor: format!("admin@{tenant}.example"), standing, until: None }
 }
 
 fn by<T>(caller: &Caller, request: T) -> Request<T> {
@@ -142,7 +147,7 @@ fn by<T>(caller: &Caller, request: T) -> Request<T> {
 
 fn key(tenant: &str) -> ApiKey {
     ApiKey {
-        tenant_id: tenant.to_owned(),
+        tenant_id: Some(tenant.to_owned()).filter(|tenant| !tenant.is_empty()),
         label: "a label".to_owned(),
         scopes: vec!["runtime:write".to_owned()],
         ..ApiKey::default()
@@ -202,7 +207,7 @@ async fn a_key_is_made_shown_once_rotated_and_revoked() {
 async fn an_admin_keeps_the_own_tenants_keys_alone() {
     let door = Door::open().await;
     let (own, _) = door.make(&admin("a"), key("")).await.unwrap();
-    assert_eq!(own.tenant_id, "svc:tenant:a");
+    assert_eq!(own.tenant_id.as_deref(), Some("svc:tenant:a"));
     let foreign = door.make(&admin("a"), key("svc:tenant:b")).await.unwrap_err();
     assert_eq!(foreign.code(), Code::InvalidArgument);
     let nowhere = door.make(&owner(), key("")).await.unwrap_err();
@@ -224,7 +229,7 @@ async fn faults_are_named() {
         ("api_key.label", |key| key.label.clear()),
         ("api_key.scopes", |key| key.scopes.clear()),
         ("api_key.ip_allowlist", |key| key.ip_allowlist = vec!["here".to_owned()]),
-        ("api_key.principal_ids", |key| key.scopes = vec!["delegations:write".to_owned()]),
+        ("api_key.scopes", |key| key.scopes = vec!["delegations:write".to_owned()]),
         ("api_key.principal_ids[0]", |key| {
             key.principal_ids = vec!["svc:agent:a:unknown".to_owned()];
         }),
@@ -243,6 +248,50 @@ async fn faults_are_named() {
     let mut unknown = key("svc:tenant:a");
     unknown.scopes = vec!["everything".to_owned()];
     assert!(door.make(&owner(), unknown).await.is_err());
+}
+
+/// No operation takes it yet: who has it keeps it, and nobody is given it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scope_that_opens_nothing_cannot_be_had() {
+    let door = Door::open().await;
+    let scopes = || vec!["runtime:write".to_owned(), "delegations:write".to_owned()];
+    let (made, text) = door.make(&owner(), key("svc:tenant:a")).await.unwrap();
+    let update = async |path: &str, api_key: ApiKey| {
+        let mask = FieldMask { paths: vec![path.to_owned()] };
+        let (id, api_key) = (made.id.clone(), Some(api_key));
+        let request = UpdateApiKeyRequest { id, api_key, update_mask: Some(mask) };
+        door.api_keys.update_api_key(by(&owner(), request)).await.map(drop)
+    };
+    let wider = ApiKey { scopes: scopes(), ..ApiKey::default() };
+    let new = ApiKey { scopes: scopes(), ..key("svc:tenant:a") };
+    for refused in [update("scopes", wider.clone()).await, door.make(&owner(), new).await.map(drop)]
+    {
+        let refused = refused.unwrap_err();
+        assert_eq!(fields(&refused), ["api_key.scopes"]);
+        let problem = &refused.get_details_bad_request().unwrap().field_violations[0].description;
+        assert!(problem.contains("delegations:write"), "{problem}");
+    }
+
+    let principal = "svc:agent:a:bot";
+    let sql = format!(
+        "BEGIN; SET LOCAL ROLE authority_system; SET LOCAL authority.actor = 'o';
+         INSERT INTO principals (id, tenant_id, state, principal_class, display_name, name,
+                                 created_by)
+         VALUES ('{principal}', 'svc:tenant:a', 'active', 'agent', 'Bot', 'bot', 'o');
+         UPDATE api_keys SET scopes = scopes || '{{delegations:write}}',
+                             principal_ids = '{{{principal}}}'; COMMIT"
+    );
+    door.place.run(&sql).await.unwrap();
+    update("label", ApiKey { label: "kept".to_owned(), ..ApiKey::default() }).await.unwrap();
+    update("scopes", wider).await.unwrap();
+    assert!(door.counts(&text).await);
+    let unbound = update("principal_ids", ApiKey::default()).await.unwrap_err();
+    assert_eq!(fields(&unbound), ["api_key.principal_ids"]);
+    update("scopes", ApiKey { scopes: vec!["runtime:write".to_owned()], ..ApiKey::default() })
+        .await
+        .unwrap();
+    let back = ApiKey { scopes: scopes(), ..ApiKey::default() };
+    assert_eq!(fields(&update("scopes", back).await.unwrap_err()), ["api_key.scopes"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -314,7 +363,7 @@ fn a_record_tells_the_facts() {
     let record = ApiKey { ip_allowlist: vec!["10.0.0.0/8".to_owned()], ..key("svc:tenant:a") };
     let facts = ApiKeyFacts {
         id: record.id.as_str().into(),
-        tenant_id: record.tenant_id.as_str().into(),
+        tenant_id: record.tenant_id.as_deref().unwrap().into(),
         active: record.status == "active",
         code: [0; 32],
         previous: None,

@@ -179,6 +179,8 @@ async fn keys_of_the_inventory_never_sign() {
         let made = place.create(&keys, new(algorithm)).await;
         assert_eq!((made.alg.as_str(), made.notes.as_deref()), (algorithm.name(), Some("a note")));
         assert_eq!(made.created_by, "o@example.com");
+        assert_eq!(made.activated_at, Some(place.clock.now()));
+        assert_eq!(made.rotation_due_at, Some(place.clock.now() + TimeDelta::days(90)));
     }
     let shown = published(&keys);
     assert_eq!(shown.len(), Purpose::ALL.len() + 5);

@@ -49,6 +49,36 @@ async fn a_key_whose_day_has_come_is_succeeded_in_two_steps() {
     assert_eq!(at(150, 0).await.rotate().await.unwrap(), 0);
 }
 
+/// It is nobody's but the one's who asked for it, so it is counted and never rotated unasked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_a_request_made_falls_due_like_any_other() {
+    let app = TestApp::start().await;
+    let owner = app.owner();
+    let asked = json!({"alg": "EdDSA", "purpose": "partners"});
+    let (status, made) = owner.post("/api/v1/keys", asked).await;
+    assert_eq!(status, 201, "{made:#}");
+    let moment = |value: &Value| DateTime::parse_from_rfc3339(value.as_str().unwrap()).unwrap();
+    let path = "/api/v1/key-rotation?scope=partners";
+    let (_, listed) = owner.get(path).await;
+    let dates = &listed["keys"][0];
+    let due = moment(&dates["rotation_due_at"]);
+    assert_eq!(due - moment(&dates["activated_at"]), TimeDelta::days(90), "{listed:#}");
+    assert_eq!(listed["summary"], json!({"active": 1, "due_30d": 0, "overdue": 0}));
+    for (days, summary) in [
+        (61, json!({"active": 1, "due_30d": 1, "overdue": 0})),
+        (91, json!({"active": 1, "due_30d": 0, "overdue": 1})),
+    ] {
+        let sql = format!(
+            "UPDATE signing_keys SET rotation_due_at = activated_at + interval '90 days'
+                                                     - interval '{days} days'
+             WHERE purpose = 'partners'"
+        );
+        app.database.run(&sql).await;
+        assert_eq!(owner.get(path).await.1["summary"], summary);
+    }
+    assert_eq!(app.app.keys.rotate().await.unwrap(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_is_planned_completed_and_called_off_over_rest() {
     let app = TestApp::start().await;

@@ -1,5 +1,5 @@
 //! Three verifiers that share no code (this program's, one in Python, one in JavaScript) agree on 40
-//! good files of a live service and on 40 that were tampered with.
+//! good files of a live service and on 40 that were tampered with, by the log's key and by the JWKS alone.
 
 use std::{
     fs,
@@ -26,15 +26,14 @@ fn python(arguments: &[&str]) -> Output {
 }
 
 /// This program's own exit code, as a user gets it.
-fn own(file: &Path, jwks: &Path, log_key: &str) -> i32 {
-    let run = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
-        .arg("verify")
-        .arg(file)
-        .arg("--jwks")
-        .arg(jwks)
-        .args(["--checkpoint-key", log_key])
-        .output();
-    run.unwrap().status.code().unwrap()
+fn own(file: &Path, jwks: &Path, log_key: Option<&str>) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agent-authority"));
+    command.arg("verify").arg(file).arg("--jwks").arg(jwks);
+    if let Some(log_key) = log_key {
+        command.args(["--checkpoint-key", log_key]);
+    }
+    let run = command.output().unwrap();
+    (run.status.code().unwrap(), String::from_utf8(run.stdout).unwrap().trim().to_owned())
 }
 
 async fn good(client: &Client, folder: &Path) -> (Vec<String>, String) {
@@ -76,9 +75,13 @@ async fn three_verifiers_agree() {
     let case = |file: &str, exit: i32| json!({"file": file, "exit": exit, "jwks": "jwks.json", "checkpoint_key": log_key});
     let mut cases = Vec::new();
     for file in &good {
-        let code = own(&folder.join(file), &jwks, &log_key);
-        assert_eq!(code, 0, "{file}");
+        let valid = (0, "valid".to_owned());
+        assert_eq!(own(&folder.join(file), &jwks, Some(&log_key)), valid, "{file}");
         cases.push(case(file, 0));
+        // The published keys alone pin the log's, too.
+        assert_eq!(own(&folder.join(file), &jwks, None), valid, "{file}");
+        cases.push(json!({"file": file, "exit": 0, "jwks": "jwks.json", "output": "valid",
+                          "require_trust": true}));
     }
     for (from, count) in [("pack-03.json", "14"), ("bundle-02.json", "14"), ("proof-01.json", "12")]
     {
@@ -90,14 +93,17 @@ async fn three_verifiers_agree() {
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         for line in names.lines() {
             let (file, what) = line.split_once('\t').unwrap();
-            let code = own(&folder.join(file), &jwks, &log_key);
+            let code = own(&folder.join(file), &jwks, Some(&log_key)).0;
+            let by_jwks = own(&folder.join(file), &jwks, None).0;
+            assert_eq!(by_jwks, code, "{what}");
+            cases.push(json!({"file": file, "exit": code, "jwks": "jwks.json"}));
             assert!(code == 1 || code == 2, "{what}: {code}");
             cases.push(case(file, code));
         }
     }
-    assert_eq!(cases.len(), 80);
+    assert_eq!(cases.len(), 160);
     fs::write(folder.join("manifest.json"), Value::from(cases).to_string()).unwrap();
     let checked = python(&["check.py", folder.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&checked.stdout);
-    assert!(checked.status.success() && said.contains("80 files, 0 wrong"), "{said}");
+    assert!(checked.status.success() && said.contains("160 files, 0 wrong"), "{said}");
 }

@@ -80,7 +80,9 @@ async fn after_a_restore_a_new_epoch_begins() {
     let first = checkpoint(&client).await;
     let later = sealed(&client, &ids[1]).await;
     restore(&app, &first).await;
+    let before = epochs();
     let again = sealed(&client, &ids[1]).await;
+    assert!(epochs() > before, "operators can see it");
     let (then, now): (Value, Value) =
         (serde_json::from_str(&later).unwrap(), serde_json::from_str(&again).unwrap());
     let origin = then["log"]["origin"].as_str().unwrap();
@@ -99,6 +101,39 @@ async fn after_a_restore_a_new_epoch_begins() {
     );
 }
 
+/// How many epochs this process has begun after another.
+fn epochs() -> u64 {
+    let metrics = agent_authority::telemetry::Metrics::install().unwrap().render();
+    let line = metrics.lines().find(|line| line.starts_with("authority_log_epochs_total"));
+    line.map_or(0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
+}
+
+/// The published verifier key is the one that pins the log of a pack.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_logs_key_is_published() {
+    use agent_authority::evidence::{
+        log::note::LogKey,
+        verify::{Trust, Valid, verify},
+    };
+    let (app, client) = sealing().await;
+    let path = "/v1/log/acme/key";
+    assert_eq!(client.text("GET", path, None).await.0, 404, "nothing is signed yet");
+    let pack = sealed(&client, &decided(&client, asking(1.0, "DE")).await).await;
+    let (status, vkey) = client.text("GET", path, None).await;
+    assert_eq!(status, 200, "{vkey}");
+    let keys = published(&client).await.into_iter().filter(|(kid, _)| !kid.contains("-log-"));
+    let log_key = Some(LogKey::parse(&vkey).unwrap());
+    let trust = Trust { keys: Some(keys.collect()), log_key };
+    assert_eq!(verify(pack.as_bytes(), &trust).unwrap(), Valid::Trusted);
+    let alone = Trust { log_key: None, ..trust };
+    assert_eq!(verify(pack.as_bytes(), &alone).unwrap(), Valid::CheckpointUnchecked);
+    let other = serde_json::json!({"name": "Other", "slug": "other"});
+    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let stranger = app.client(&app.member_token("svc:tenant:other", "admin"));
+    assert_eq!(stranger.text("GET", path, None).await.0, 404);
+    assert_eq!(app.client("").text("GET", path, None).await.0, 401);
+}
+
 /// A node that sealed nothing since knows of what others sealed, and notices the restore as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_node_does_not_sign_another_past() {
@@ -114,6 +149,24 @@ async fn an_idle_node_does_not_sign_another_past() {
     restore(&app, &first).await;
     let again: Value = serde_json::from_str(&sealed(&there, &ids[1]).await).unwrap();
     assert!(again["log"]["origin"].as_str().unwrap().ends_with("/log/acme/2"), "{again:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_node_remembers_is_its_own_users_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(1.0, "DE")).await;
+    sealed(&client, &id).await;
+    let folder = app.database.folder().join("logs");
+    let mode =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder), mode(&folder.join("acme"))), (0o700, 0o600));
+    // Files and folders of before are closed at the next start.
+    for (path, wide) in [(folder.join("acme"), 0o644), (folder.clone(), 0o755)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(wide)).unwrap();
+    }
+    let _again = app.beside(crate::support::Wishes::default()).await;
+    assert_eq!((mode(&folder), mode(&folder.join("acme"))), (0o700, 0o600));
 }
 
 /// One tenant's log that cannot go on stops no other's.

@@ -12,6 +12,32 @@ async fn page(client: &Client, id: &str) -> (u16, String) {
     client.text("GET", &format!("/receipts/{id}"), None).await
 }
 
+/// U+202E and its like would have a name read as another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_turns_the_direction_of_reading_is_shown_escaped() {
+    let (app, client) = sealing().await;
+    let anybody = app.client("");
+    let turns: Vec<char> = ['\u{61c}', '\u{200e}', '\u{200f}']
+        .into_iter()
+        .chain('\u{202a}'..='\u{202e}')
+        .chain('\u{2066}'..='\u{2069}')
+        .collect();
+    let mut ask = asking(1.0, "DE");
+    ask["resource_id"] = json!(format!("svc:{}fdp.exe", turns.iter().collect::<String>()));
+    let id = decided(&client, ask).await;
+    let (status, shown) = page(&anybody, &id).await;
+    assert_eq!(status, 200);
+    let (seen, exact) = shown.split_once("data-exact=\"").expect("the exact record");
+    let (exact, rest) = exact.split_once('"').unwrap();
+    for turn in turns {
+        assert!(!seen.contains(turn) && !rest.contains(turn), "{turn:?}");
+        let escaped = format!("\\u{:04x}", u32::from(turn));
+        assert!(seen.contains(&escaped) && rest.contains(&escaped), "{turn:?}");
+        // What is verified is what was signed.
+        assert!(exact.contains(turn), "{turn:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_facts_are_there_for_anybody_without_script() {
     let (app, client) = sealing().await;
@@ -56,6 +82,90 @@ async fn the_facts_are_there_for_anybody_without_script() {
     for file in ["style.css", "verify.js"] {
         assert_eq!(anybody.text("GET", &format!("/receipts/{file}"), None).await.0, 200);
     }
+}
+
+/// Each link of a page is a file that its reader gets without a credential, and the saved pack and
+/// keys alone make `verify` say `valid`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_receipt_links_is_there_for_its_reader() {
+    let (app, client) = sealing().await;
+    let anybody = app.client("");
+    let mut ask = asking(1234.0, "DE");
+    ask["context"]["note"] = json!("hush");
+    let id = decided(&client, ask).await;
+    let get = async |file: &str| anybody.text("GET", &format!("/receipts/{id}/{file}"), None).await;
+    for file in ["pack.json", "proof"] {
+        let (status, answer) = get(file).await;
+        assert_eq!(status, 404, "{answer}");
+        assert!(answer.contains(r#""error":"not_found""#), "{answer}");
+    }
+    let pack = sealed(&client, &id).await;
+    let (_, shown) = page(&anybody, &id).await;
+    let links: Vec<_> = shown
+        .split("href=\"")
+        .filter_map(|rest| rest.split('"').next())
+        .filter(|link| link.starts_with('/'))
+        .collect();
+    assert!(links.len() >= 6, "{links:?}");
+    for link in links {
+        let (status, text) = anybody.text("GET", link, None).await;
+        assert_eq!(status, 200, "{link}: {text}");
+        assert!(!text.contains("hush") && !text.contains("1234"), "{link}: {text}");
+    }
+    assert_eq!(get("pack.json").await.1, pack);
+    let whole: serde_json::Value = serde_json::from_str(&pack).unwrap();
+    let record = serde_json_canonicalizer::to_string(&whole["record"]).unwrap();
+    assert_eq!(get("record.json").await.1, record);
+    let signature: serde_json::Value =
+        serde_json::from_str(&get("signature.json").await.1).unwrap();
+    assert_eq!(signature, whole["signature"]);
+    assert_eq!(get("proof").await.1, whole["log"]["proof"].as_str().unwrap());
+    for other in ["bundle.json", "context.json", "facts.json", "record", ".."] {
+        assert_eq!(get(other).await.0, 404, "{other}");
+    }
+    assert_eq!(anybody.text("GET", &format!("/v1/evidence/{id}"), None).await.0, 401);
+    let keys = super::published(&anybody).await;
+    assert_eq!(super::check(&pack, Some(&keys)).unwrap().to_string(), "valid");
+}
+
+/// A tenant keeps its receipts to its own credentials, page and files alike.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receipts_of_members_need_a_credential_of_the_tenant() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(1.0, "DE")).await;
+    sealed(&client, &id).await;
+    let other = json!({"name": "Other", "slug": "other"});
+    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let body = json!({"receipts": "members"});
+    let (status, tenant) = app.owner().patch("/api/v1/tenants/acme", body).await;
+    assert_eq!((status, &tenant["tenant"]["receipts"]), (200, &json!("members")));
+    let bound = json!({
+        "tenant_id": super::TENANT, "label": "bound", "scopes": ["evidence:read"],
+        "principal_ids": ["svc:agent:acme:report-bot"],
+    });
+    let agent = json!({
+        "tenant_id": super::TENANT, "principal_class": "agent", "display_name": "report bot",
+        "name": "report-bot",
+    });
+    assert_eq!(app.owner().post("/api/v1/principals", agent).await.0, 201);
+    let (status, made) = app.owner().post("/api/v1/api-keys", bound).await;
+    assert_eq!(status, 201, "{made:#}");
+    let bound = app.client(made["secret"].as_str().unwrap());
+    let stranger = app.client(&app.member_token("svc:tenant:other", "admin"));
+    let member = app.client(&app.member_token(super::TENANT, "viewer"));
+    for file in ["", "/record.json", "/signature.json", "/pack.json", "/proof"] {
+        let path = format!("/receipts/{id}{file}");
+        let of = async |client: &Client| client.text("GET", &path, None).await.0;
+        let forged = app.client("svc_sandbox_forged");
+        assert_eq!((of(&app.client("")).await, of(&forged).await), (401, 401), "{path}");
+        assert_eq!((of(&stranger).await, of(&bound).await), (404, 404), "{path}");
+        for own in [&member, &client, &app.owner()] {
+            assert_eq!(of(own).await, 200, "{path}");
+        }
+    }
+    let refused = app.client("").http.get(format!("{}/receipts/{id}", app.base_url()));
+    let refused = refused.send().await.unwrap();
+    assert!(refused.headers()["www-authenticate"].to_str().unwrap().starts_with("Bearer"));
 }
 
 /// What the browser makes of a page once its script ran, and what it logged.

@@ -16,25 +16,36 @@ async fn a_sealed_decision_verifies_offline() {
     for (amount, place) in [(1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US"), (0.5, "DE")] {
         let id = decided(&client, asking(amount, place)).await;
         let pack = sealed(&client, &id).await;
-        assert_eq!(check(&pack, Some(&keys)), Ok(Valid::CheckpointUnchecked), "{pack}");
+        assert_eq!(check(&pack, Some(&keys)), Ok(Valid::Trusted), "{pack}");
         assert!(check(&pack, None).is_err(), "no key");
         let bundle = bundle(&client, &id).await;
-        assert_eq!(check(&bundle, Some(&keys)), Ok(Valid::LogNotPinned), "{bundle}");
+        assert_eq!(check(&bundle, Some(&keys)), Ok(Valid::Trusted), "{bundle}");
         assert!(matches!(check(&bundle, None), Ok(Valid::IssuerNotPinned(_))));
+        // A JWK set without the log's keys pins the issuer alone.
+        let mut issuer = keys.clone();
+        issuer.retain(|kid, _| !kid.starts_with("svc-log-"));
+        assert_eq!(check(&pack, Some(&issuer)), Ok(Valid::CheckpointUnchecked));
+        assert_eq!(check(&bundle, Some(&issuer)), Ok(Valid::LogNotPinned));
+        // One with another log's keys knows that this log is none of them.
+        let (kid, x) = keys.iter().find(|(kid, _)| kid.starts_with("svc-evidence-")).unwrap();
+        let other = kid.replace("svc-evidence-", "svc-log-");
+        issuer.insert(other, x.clone());
+        for (file, member) in [(&pack, "log.proof"), (&bundle, "log_key")] {
+            let refused = check(file, Some(&issuer)).unwrap_err().to_string();
+            assert!(refused.starts_with(&format!("invalid: {member}: ")), "{refused}");
+        }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_decision_about_a_tenant_that_does_not_exist_is_sealed_too() {
-    let (app, client) = sealing().await;
-    let owner = app.owner();
+async fn nothing_is_decided_about_a_tenant_that_does_not_exist() {
+    let (app, _) = sealing().await;
     let mut ask = asking(1.0, "DE");
     ask["subject"] = json!("svc:agent:nowhere:bot");
-    let id = decided(&owner, ask).await;
-    let pack = sealed(&owner, &id).await;
-    assert_eq!(check(&pack, Some(&published(&owner).await)), Ok(Valid::CheckpointUnchecked));
-    let path = format!("/v1/evidence/{id}");
-    assert_eq!(client.get(&path).await.0, 404, "it is no other tenant's");
+    let (status, refused) = app.owner().post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("subject")), "{refused:#}");
+    let (_, found) = app.owner().get("/api/v1/decisions?tenant_id=svc:tenant:nowhere").await;
+    assert_eq!(found["decisions"], json!([]), "{found:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

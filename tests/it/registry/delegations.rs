@@ -1,5 +1,6 @@
 //! Delegations: chains that only narrow.
 
+use agent_authority::clock::Clock;
 use serde_json::{Value, json};
 
 use super::rest::{App, id};
@@ -99,6 +100,41 @@ async fn it_is_halted_narrowed_and_ended() {
     assert_eq!(below["delegation"]["state"], "active");
     let late = chain.body(1, 2, json!({"parent_id": id(&root)}));
     app.call("POST", "/delegations", late).await.is(409);
+}
+
+/// What hangs on something that was taken back, or is over, could never act.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_made_below_an_ended_ancestor() {
+    let chain = Chain::start().await;
+    let root = chain.lend(0, 1, json!({})).await;
+    let middle = chain.lend(1, 2, json!({"parent_id": id(&root)})).await;
+    // Below the root itself, and below what stands below it.
+    let below = [(1, 0, id(&root)), (2, 0, id(&middle))];
+    let end = Clock::default().now() + chrono::TimeDelta::seconds(2);
+    let refused = async |word: &str| {
+        for (from, to, parent) in &below {
+            let body = json!({"parent_id": parent, "expires_at": end.to_rfc3339()});
+            let body = chain.body(*from, *to, body);
+            let refused = chain.app.call("POST", "/delegations", body).await.is(409);
+            let message = refused.body["message"].as_str().unwrap();
+            assert!(message.contains(&id(&root)) && message.contains(word), "{message}");
+        }
+    };
+    let act = async |verb: &str, body: Value| {
+        let path = format!("/delegations/{}/{verb}", id(&root));
+        chain.app.call("POST", &path, body).await.is(200);
+    };
+    act("suspend", json!({})).await;
+    refused("is suspended").await;
+    act("reinstate", json!({})).await;
+    chain.lend(2, 0, json!({"parent_id": id(&middle)})).await;
+    // What is below was lent for longer, and has no longer.
+    act("narrow", json!({"expires_at": end.to_rfc3339()})).await;
+    let left = end - Clock::default().now();
+    tokio::time::sleep(left.to_std().unwrap_or_default()).await;
+    refused("has expired").await;
+    act("revoke", json!({})).await;
+    refused("is revoked").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@ mod delegations;
 mod flow;
 mod once;
 mod policies;
+mod policy_validation;
 mod records;
 mod relationships;
 mod rest;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::rest::{App, id};
 
-const FORBID: &str =
-    r#"@id("a") forbid(principal, action, resource) when { context.amount > decimal("5.0") };"#;
+const FORBID: &str = r#"@id("a") forbid(principal, action, resource)
+       when { context has amount && context.amount.greaterThan(decimal("5.0")) };"#;
 const OTHER: &str = r#"@id("b") forbid(principal, action, resource);"#;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,7 +50,7 @@ async fn a_text_is_checked_without_being_stored() {
     let app = App::start().await;
     let good = json!({"cedar": FORBID, "target_class": "action:payment.*"});
     let answer = app.call("POST", "/policies:validate", good).await.is(200).body;
-    assert_eq!(answer, json!({"ok": true, "valid": true, "problems": []}));
+    assert_eq!(answer, json!({"ok": true, "valid": true, "problems": [], "warnings": []}));
     let bad = json!({"cedar": "permit(", "target_class": "moon"});
     let answer = app.call("POST", "/policies:validate", bad).await.is(200).body;
     assert_eq!(

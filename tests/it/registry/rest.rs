@@ -7,8 +7,9 @@ use std::sync::{
 
 use agent_authority::{
     clock::Clock,
+    compute::{ComputePool, Limits},
     error::ErrorCode,
-    identity::{Caller, Standing},
+    identity::{Caller, Exports, Standing},
     keys::Keys,
     registry::{Registry, services},
 };
@@ -57,14 +58,19 @@ impl App {
             store: database.store(),
             clock: Clock::default(),
             keys: Keys::ephemeral(Clock::default()).unwrap(),
+            pool: ComputePool::start(Limits::default()).unwrap(),
+            exports: Exports::new(Arc::new(|_| Ok(()))),
             after_commit: Arc::new(move || {
                 counted.fetch_add(1, Ordering::Relaxed);
                 Box::pin(async {})
             }),
         };
         let services = services(registry).into_iter();
-        let grpc = services
-            .fold(Router::new(), |router, service| router.route_service(&service.path(), service));
+        let grpc = services.fold(Router::new(), |router, service| {
+            service
+                .paths()
+                .fold(router, |router, path| router.route_service(&path, service.clone()))
+        });
         let router = gateway_rest::router(ROUTES, Routes::from(grpc).prepare(), TestHost);
         Self { database, caught_up, router }
     }
@@ -140,17 +146,19 @@ impl Host for TestHost {
         let actor = said("x-actor").unwrap_or("ada@example.com").to_owned();
         let subject = said("x-subject").unwrap_or(&actor).to_owned();
         let issuer = "test".to_owned();
+        let email = Some(actor.clone());
         let standing = match who {
-            Some("owner") => Standing::Owner { issuer, subject },
+            Some("owner") => Standing::Owner { issuer, subject, email },
             Some(tenant) => Standing::Member {
                 tenant_id: tenant.to_owned(),
                 role: role.to_owned(),
                 issuer,
                 subject,
+                email,
             },
             None => Standing::Anonymous,
         };
-        parts.extensions.insert(Caller { actor, standing });
+        parts.extensions.insert(Caller { actor, standing, until: None });
         Ok(())
     }
 

@@ -35,6 +35,38 @@ async fn moved_by(app: &App, actor: &str, machine: &str, entity: &str, more: Val
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_event_names_no_record_of_another_tenant() {
+    let app = App::start().await;
+    let (ours, theirs) = (app.tenant("acme").await, app.tenant("other").await);
+    let tool = async |tenant: &str| {
+        let body = json!({"tenant_id": tenant, "name": "t", "function_signature": "f()"});
+        id(&app.make("/tools", body).await)
+    };
+    let machine = async |tenant: &str| {
+        let body =
+            json!({"tenant_id": tenant, "entity_class": "order", "states": ["open", "closed"]});
+        id(&app.make("/state-machines", body).await)
+    };
+    let (own, foreign) = (tool(&ours).await, tool(&theirs).await);
+    let (by, their_machine) = (machine(&ours).await, machine(&theirs).await);
+    let headers = [("x-actor", "bo@example.com"), ("x-role", "admin")];
+    let closed = json!({"to_state": "closed"});
+    let unknown = "svc:decision:0000".to_owned();
+    for named in [&theirs, &foreign, &their_machine, &unknown, &"svc:agent:other:b".to_owned()] {
+        moved(&app, &by, named, closed.clone()).await.is(400);
+        let body = json!({"machine_id": by, "entity_id": named, "to_state": "closed"});
+        let answer = app.call_as(&ours, "POST", "/app/state-transitions", body, &headers).await;
+        assert_eq!(answer.is(400).fields(), ["entity_id"], "{named}");
+        let refs = json!({"to_state": "closed", "evidence_refs": [format!("note:{named}")]});
+        let answer = moved(&app, &by, "order-1", refs).await.is(400);
+        assert_eq!(answer.fields(), ["evidence_refs[0]"], "{named}");
+    }
+    for named in [&ours, &own, &by, &"order-1".to_owned()] {
+        moved(&app, &by, named, closed.clone()).await.is(201);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn plain_states_make_a_machine_that_allows_every_move() {
     let app = App::start().await;
     let tenant = app.tenant("acme").await;

@@ -69,3 +69,87 @@ async fn an_allow_is_not_repeated_once_it_is_stopped() {
     assert_eq!((status, &answer["error"]), (409, &"decision_stopped".into()), "{answer:#}");
     assert!(answer["message"].as_str().unwrap().contains("delegation_revoked"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_is_its_callers_own() {
+    let (app, client, delegation) = demo().await;
+    let stranger = app.client(&app.api_key("svc:tenant:acme", &["runtime:write"]).await);
+    let owner = app.owner();
+    let bare = |amount: f64| asking(amount, "DE");
+    let authorizing = |amount: f64| {
+        let mut body = authorizing(&delegation);
+        body["context"]["amount"] = json!(amount);
+        body
+    };
+    let batch = |amount: f64| json!({"requests": [asking(amount, "DE")]});
+    for (path, body, other) in [
+        ("/api/v1/runtime/evaluate", bare(5.0), bare(6.0)),
+        ("/v1/runtime/authorize", authorizing(5.0), authorizing(6.0)),
+        ("/v1/decisions/evaluate", bare(5.0), bare(6.0)),
+        ("/v1/decisions:batchEvaluate", batch(5.0), batch(6.0)),
+    ] {
+        let ask = async |who: &Client, body: &Value, key: &str| {
+            let headers = [("idempotency-key", key)];
+            let (status, answer) = who.call("POST", path, Some(body.clone()), &headers).await;
+            assert_eq!(status, 200, "{path}: {answer:#}");
+            let one = if answer["results"].is_array() { &answer["results"][0] } else { &answer };
+            let id = one["decision_id"].as_str().or(one["answer"]["decision_id"].as_str());
+            id.unwrap_or_else(|| panic!("{path}: {answer:#}")).to_owned()
+        };
+        // Two callers that number their calls alike do not stop one another, and neither is told
+        // what the other was.
+        let first = [ask(&client, &body, "1").await, ask(&client, &body, "2").await];
+        for who in [&stranger, &owner] {
+            let theirs = ask(who, &other, "1").await;
+            assert!(!first.contains(&theirs), "{path}");
+            assert_eq!(ask(who, &other, "1").await, theirs, "{path}");
+            assert!(!first.contains(&ask(who, &body, "2").await), "{path}");
+        }
+        assert_eq!(ask(&client, &body, "1").await, first[0], "{path}");
+    }
+    // Reports, each about a decision of its own.
+    for (who, amount) in [(&client, 7.0), (&stranger, 8.0)] {
+        let (_, made) = who.post("/api/v1/runtime/evaluate", bare(amount)).await;
+        let path = format!("/v1/decisions/{}:report", made["decision_id"].as_str().unwrap());
+        let headers = [("idempotency-key", "1")];
+        let told = Some(json!({"outcome": "executed"}));
+        let (status, answer) = who.call("POST", &path, told, &headers).await;
+        assert_eq!(status, 200, "{answer:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rotated_key_stays_the_same_caller() {
+    let (app, _, delegation) = demo().await;
+    let body = json!({"tenant_id": "svc:tenant:acme", "label": "r", "scopes": ["runtime:write"]});
+    let (_, made) = app.owner().post("/api/v1/api-keys", body).await;
+    let before = app.client(made["secret"].as_str().unwrap());
+    let (status, first) = authorize(&before, authorizing(&delegation), "pay-5").await;
+    assert_eq!(status, 200, "{first:#}");
+    let path = format!("/api/v1/api-keys/{}/rotate", made["api_key"]["id"].as_str().unwrap());
+    let (status, rotated) = app.owner().post(&path, json!({})).await;
+    assert_eq!(status, 200, "{rotated:#}");
+    let after = app.client(rotated["secret"].as_str().unwrap());
+    assert_eq!(authorize(&before, authorizing(&delegation), "pay-5").await.0, 401);
+    assert_eq!(authorize(&after, authorizing(&delegation), "pay-5").await, (200, first));
+}
+
+/// What was kept before it was kept whose it is, is repeated to nobody and decided by nobody anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_of_nobody_is_repeated_to_nobody() {
+    let (app, client, delegation) = demo().await;
+    let (status, _) = authorize(&client, authorizing(&delegation), "pay-6").await;
+    assert_eq!(status, 200);
+    let mut db = app.database.owner().await;
+    let old = diesel::sql_query("UPDATE decision_keys SET caller = ''");
+    diesel_async::RunQueryDsl::execute(old, &mut db).await.unwrap();
+    let stranger = app.client(&app.api_key("svc:tenant:acme", &["runtime:write"]).await);
+    for who in [&client, &stranger] {
+        let (status, answer) = authorize(who, authorizing(&delegation), "pay-6").await;
+        assert_eq!((status, &answer["error"]), (422, &"idempotency_key_reused".into()));
+    }
+    let day =
+        diesel::sql_query("UPDATE decision_keys SET created_at = created_at - interval '25 h'");
+    diesel_async::RunQueryDsl::execute(day, &mut db).await.unwrap();
+    assert_eq!(authorize(&client, authorizing(&delegation), "pay-6").await.0, 200);
+}

@@ -3,12 +3,19 @@
 mod approvals;
 mod budgets;
 mod durability;
+mod explained;
+mod grants;
+mod hostile_texts;
 mod idempotency;
 mod impact;
+mod long_work;
+mod own_policies;
 mod proof;
+mod readers;
 mod reports;
 mod simulate;
 mod stops;
+mod tools;
 mod transports;
 mod watch;
 
@@ -91,7 +98,8 @@ async fn a_caller_may_ask_for_authority_as_recent_as_it_knows() {
     assert_eq!(status, 200);
     ask["at_least_revision"] = (revision + 1000).into();
     let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
-    assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer:#}");
+    assert_eq!((status, &answer["error"]), (400, &"invalid_request".into()), "{answer:#}");
+    assert_eq!(answer["details"][0]["field"], "at_least_revision", "{answer:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -75,7 +75,7 @@ async fn with_a_key_the_first_answer_comes_again() {
     // Under another key it is a second report, and another caller's key is another's.
     assert_eq!(keyed(&client, &id, &body, "report-2").await.0, 409);
     let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
-    assert_eq!(keyed(&other, &id, &body, "report-1").await.0, 422);
+    assert_eq!(keyed(&other, &id, &body, "report-1").await.0, 409);
     let next = decided(&client, 11.0, "DE").await;
     assert_eq!(keyed(&client, &next, &body, "report-1").await.0, 422);
     assert_eq!(keyed(&client, &next, &body, "report-3").await.0, 200);
@@ -124,8 +124,9 @@ async fn only_whoever_acts_for_the_subject_reports() {
         app.client(made["secret"].as_str().unwrap())
     };
     let support = bound("svc:agent:acme:support-bot").await;
+    // Another agent's decision does not exist for it.
     let (status, refused) = report(&support, &id, body()).await;
-    assert_eq!((status, &refused["error"]), (403, &json!("subject_not_permitted")));
+    assert_eq!((status, &refused["error"]), (404, &json!("not_found")));
     let invoice = bound("svc:agent:acme:invoice-bot").await;
     assert_eq!(report(&invoice, &id, body()).await.0, 200);
 }

@@ -1,8 +1,10 @@
 //! Streams: what ends a permission, and what becomes of a held decision, told as it happens.
 
 mod chain;
+mod credentials;
 mod held;
 mod load;
+mod rows;
 mod speed;
 mod stops;
 mod transports;

@@ -2,6 +2,7 @@
 
 mod changes;
 mod embedded;
+mod empty_texts;
 mod governance;
 mod migrate;
 mod pool;

@@ -7,11 +7,12 @@ use agent_authority::{
     clock::Clock,
     config::Config,
     graph,
-    identity::dev_provider::Holder,
+    identity::dev_provider::{AUDIENCE, Holder, ISSUER},
     keys::KeyRing,
     shutdown::Shutdown,
     transport::{self, Surfaces},
 };
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -105,6 +106,16 @@ impl TestApp {
         Self { database, base_url: config.public_url(), owner, ring, shutdown, app }
     }
 
+    /// Another address of the same service, which serves these surfaces alone.
+    pub(crate) async fn listening(&self, surfaces: Surfaces) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let settings = transport::Settings { surfaces, ..transport::Settings::default() };
+        let router = transport::dress(self.app.router.clone(), &settings);
+        tokio::spawn(transport::serve(listener, router, self.shutdown.wait(), settings));
+        base
+    }
+
     pub(crate) fn base_url(&self) -> &str {
         &self.base_url
     }
@@ -140,6 +151,19 @@ impl TestApp {
 
     fn issue(&self, holder: &Holder) -> String {
         self.app.provider.as_ref().unwrap().issue(holder, TimeDelta::hours(1)).unwrap()
+    }
+
+    /// A token of the development provider for another hour, with these claims in the place of its
+    /// own.
+    pub(crate) fn token(&self, claims: &Value) -> String {
+        let signer = self.app.keys.token_signer().unwrap();
+        let now = Clock::default().now().timestamp();
+        let mut all = json!({"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 3600});
+        all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+        let header = json!({"alg": "RS256", "typ": "JWT", "kid": signer.kid()});
+        let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let text = format!("{}.{}", encode(&header), encode(&all));
+        format!("{text}.{}", URL_SAFE_NO_PAD.encode(signer.sign(text.as_bytes()).unwrap()))
     }
 
     /// REST as the owner, with a token made now, where the clock has been moved.

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    time::sleep,
+    time::{sleep, timeout},
 };
 
 use super::{
-    http2::{GOAWAY, Peer, RST_STREAM},
+    http2::{GOAWAY, HEADERS, Peer, RST_STREAM},
     server::{about, open_for, rest, serve, settings},
 };
 
@@ -106,11 +106,79 @@ async fn a_peer_that_reads_nothing_is_cut_off() {
     // What was in flight is still there to read, and then nothing more comes.
     rest(&mut stream).await;
 
+    served.stop().await;
+}
+
+/// However busy the connection is otherwise, and whether a part of the answer was taken or none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_whose_answer_nobody_takes_is_reset_alone() {
+    let mut settings = settings();
+    settings.bounds.stalled = SHORT;
+    let served = serve(settings).await;
+    for window in [0, 1, 1000] {
+        let mut peer = Peer::new(served.connect().await, true, window).await;
+        let start = Instant::now();
+        peer.get(1, "/endless").await;
+        let (mut reset, mut answered) = (None, 0);
+        for stream in (3..13).step_by(2) {
+            // No body: it needs no window.
+            peer.get(stream, "/slow").await;
+            loop {
+                let frame = peer.next().await.expect("the connection stays");
+                match (frame.kind, frame.stream) {
+                    (RST_STREAM, 1) => reset = Some(start.elapsed()),
+                    (HEADERS, one) if one == stream => break answered += 1,
+                    _ => {}
+                }
+            }
+        }
+        assert!(reset.is_some_and(|after| about(after, SHORT)), "window {window}: {reset:?}");
+        assert_eq!(answered, 5, "window {window}");
+    }
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_holds_so_much_that_its_peer_has_not_taken() {
+    let mut settings = settings();
+    settings.bounds.stalled = SHORT;
+    settings.bounds.unsent_bytes = 90_000;
+    let served = serve(settings).await;
+    // Each holds 64 KiB less the piece under way: with two there is no room, and the third waits
+    // until those are reset.
     let mut peer = Peer::new(served.connect().await, true, 0).await;
-    let start = Instant::now();
-    peer.get(1, "/endless").await;
-    while peer.next().await.is_some() {}
-    assert!(about(start.elapsed(), SHORT), "{:?}", start.elapsed());
+    for stream in [1, 3] {
+        peer.get(stream, "/large").await;
+        let frame = peer.next().await.unwrap();
+        assert_eq!((frame.kind, frame.stream), (HEADERS, stream));
+    }
+    peer.get(5, "/large").await;
+    let mut seen = Vec::new();
+    while seen.len() < 3 {
+        let frame = peer.next().await.unwrap();
+        seen.push((frame.kind, frame.stream));
+    }
+    assert_eq!(seen[0].0, RST_STREAM, "{seen:?}");
+    assert!(seen.contains(&(HEADERS, 5)), "{seen:?}");
+
+    served.stop().await;
+}
+
+/// Answers to what was under way before are given up beyond twice as much.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_too_many_for_its_connection_is_given_up() {
+    let mut settings = settings();
+    settings.bounds.unsent_bytes = 90_000;
+    let served = serve(settings).await;
+    let mut peer = Peer::new(served.connect().await, true, 0).await;
+    for stream in [1, 3, 5, 7, 9] {
+        peer.get(stream, "/large-late").await;
+    }
+    let mut given_up = 0;
+    while let Ok(frame) = timeout(SHORT * 4, peer.next()).await {
+        given_up += u32::from(frame.unwrap().kind == RST_STREAM);
+    }
+    assert!((1..5).contains(&given_up), "{given_up} of 5 given up");
     served.stop().await;
 }
 

@@ -67,6 +67,14 @@ fn routes() -> Router {
         .route("/slow", get(async || sleep(Duration::from_millis(500)).await))
         .route("/stuck", get(async || sleep(EVER).await))
         .route("/endless", get(endless))
+        .route("/large", get(async || large()))
+        .route(
+            "/large-late",
+            get(async || {
+                sleep(Duration::from_millis(300)).await;
+                large()
+            }),
+        )
         .route("/panic", get(async || -> &'static str { panic!("a secret of the inside") }))
         .route("/kept", get(async || ([(CACHE_CONTROL, "max-age=60")], "kept")))
         .route("/health", get(async || "live"))
@@ -74,6 +82,10 @@ fn routes() -> Router {
         .route("/v1/directory", get(async || "directory"))
         .route("/peer", get(async |Extension(peer): Extension<Peer>| peer.client.to_string()))
         .route("/id", get(async |Extension(id): Extension<RequestId>| id.as_str().to_owned()))
+}
+
+fn large() -> Bytes {
+    Bytes::from(vec![b'x'; 64 * 1024])
 }
 
 impl Served {

@@ -73,6 +73,46 @@ async fn a_grpc_caller_is_refused_in_grpc() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_names_one_host() {
+    let served = serve(settings()).await;
+    for (head, status) in [
+        ("GET / HTTP/1.1\r\nhost: x", 200),
+        ("GET / HTTP/1.0", 200),
+        ("GET / HTTP/1.1", 400),
+        ("GET / HTTP/1.1\r\nhost: x\r\nhost: x", 400),
+        ("GET / HTTP/1.1\r\nhost: x\r\nhost: y", 400),
+        ("GET / HTTP/1.1\r\nhost: x/y", 400),
+    ] {
+        let answer = served.send(&format!("{head}\r\nconnection: close\r\n\r\n")).await;
+        let line = answer.lines().next().unwrap_or_default();
+        assert!(line.contains(&format!(" {status} ")), "{head}: {answer}");
+        if status == 400 {
+            assert!(answer.contains(r#""details":[{"field":"host","problem":"#), "{answer}");
+            assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
+        }
+    }
+    served.stop().await;
+}
+
+/// What is no HTTP never becomes a request: hyper answers it, and there is nothing to dress.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_http_is_answered_without_a_body_and_closed() {
+    let served = serve(settings()).await;
+    let long = format!("GET / HTTP/1.1\r\nhost: x\r\nlong: {}\r\n\r\n", "x".repeat(20_000));
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\nhost: x\r\nno colon\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n", 400),
+        (&long, 431),
+    ] {
+        let answer = served.send(request).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert!(answer.contains("content-length: 0\r\n"), "{answer}");
+        assert!(answer.contains("connection: close\r\n"), "{answer}");
+    }
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_id_is_echoed_when_sane_and_made_when_not() {
     let served = serve(settings()).await;
     let id = async |sent: &str| {

@@ -85,7 +85,7 @@ async fn each_condition_ends_the_stream_and_forbids_the_repeat() {
         let key = format!("pay-{place}");
         let headers = [("idempotency-key", key.as_str())];
         let ask = || Some(asking(10.0, "DE"));
-        let (_, allowed) = client.call("POST", "/api/v1/runtime/evaluate", ask(), &headers).await;
+        let (_, allowed) = owner.call("POST", "/api/v1/runtime/evaluate", ask(), &headers).await;
         assert_eq!(allowed["decision"], "allow", "{allowed:#}");
         let id = allowed["decision_id"].as_str().unwrap();
         let (mut lines, first) = Lines::stops(&client, id).await;

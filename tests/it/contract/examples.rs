@@ -1,0 +1,246 @@
+//! Every example body of the OpenAPI document is sent to the demonstration tenant, and has its success.
+//!
+//! An id in an example that holds `c0ffee` stands for one of the reader's own, of its kind.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::document;
+use crate::support::{Client, TestApp, asking};
+
+const TENANT: &str = "svc:tenant:acme";
+
+/// An operation with an example body.
+struct Example {
+    method: String,
+    path: String,
+    body: Value,
+    status: u16,
+    gives: Vec<String>,
+}
+
+fn examples(document: &Value) -> Vec<Example> {
+    let mut found = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let content = &operation["requestBody"]["content"]["application/json"];
+            if content["example"].is_null() {
+                continue;
+            }
+            let responses = operation["responses"].as_object().unwrap();
+            let (status, success) =
+                responses.iter().find(|(status, _)| status.starts_with('2')).unwrap();
+            let gives = success["headers"].as_object().cloned().unwrap_or_default();
+            found.push(Example {
+                method: method.to_uppercase(),
+                path: path.clone(),
+                body: content["example"].clone(),
+                status: status.parse().unwrap(),
+                gives: gives.into_iter().map(|(name, _)| name).collect(),
+            });
+        }
+    }
+    // Records first, and what stands alone before what refers to it; then what is done with them.
+    let rank = |example: &Example| {
+        let relates = example.path.contains("/relationships/") || example.path.contains("/teams");
+        (example.path.contains('{'), relates, example.path.clone())
+    };
+    found.sort_by_key(rank);
+    found
+}
+
+/// The demonstration tenant, and what was made in it.
+struct World {
+    app: TestApp,
+    key: Client,
+    known: HashMap<String, String>,
+}
+
+impl World {
+    async fn start() -> Self {
+        let app = TestApp::start().await;
+        app.demo().await;
+        let scopes =
+            ["runtime:read", "runtime:write", "runtime:stop", "evidence:read", "evidence:write"];
+        let key = app.client(&app.api_key(TENANT, &scopes).await);
+        let mut world = Self { app, key, known: HashMap::new() };
+        for (kind, path) in [
+            ("workspace", "workspaces"),
+            ("team", "teams"),
+            ("resource", "resources"),
+            ("policy", "policies"),
+        ] {
+            let (_, list) = world.app.owner().get(&format!("/api/v1/{path}")).await;
+            let id = list[path][0]["id"].as_str().unwrap().to_owned();
+            world.known.insert(kind.to_owned(), id);
+        }
+        let (_, keys) = world.app.owner().get("/api/v1/keys").await;
+        let kids = keys["keys"].as_array().unwrap().iter();
+        let mut kids = kids.filter_map(|key| key["kid"].as_str());
+        let kid = kids.find(|kid| kid.starts_with("svc-evidence-")).unwrap().to_owned();
+        world.known.insert("kid".to_owned(), kid);
+        let machine = json!({"tenant_id": TENANT, "entity_class": "ticket", "states": ["open"]});
+        world.made("state-machines", machine).await;
+        let decision = world.decided(1200.0).await;
+        let sealed = world.key.post("/v1/evidence/seal", json!({"decision_id": decision})).await;
+        assert_eq!(sealed.0, 200, "{:#}", sealed.1);
+        world.known.insert("decision".to_owned(), decision);
+        world
+    }
+
+    /// Who may ask for this, besides the owner.
+    fn client(&self, path: &str) -> Client {
+        if path.starts_with("/api/v1/app/") {
+            return self.app.person(TENANT, "admin", "admin@acme.example");
+        }
+        if path.starts_with("/v1/") || path.starts_with("/api/v1/runtime/") {
+            return self.key.clone();
+        }
+        self.app.owner()
+    }
+
+    async fn decided(&self, amount: f64) -> String {
+        let (_, answer) = self.key.post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
+        answer["decision_id"].as_str().unwrap().to_owned()
+    }
+
+    /// A record of the owner's making; its id.
+    async fn made(&mut self, path: &str, body: Value) -> String {
+        let (status, made) = self.app.owner().post(&format!("/api/v1/{path}"), body).await;
+        assert_eq!(status, 201, "{made:#}");
+        self.remember(&made);
+        id_of(&made)
+    }
+
+    fn remember(&mut self, answer: &Value) {
+        for (kind, record) in answer.as_object().into_iter().flatten() {
+            if let Some(id) = record["id"].as_str() {
+                self.known.insert(kind.clone(), id.to_owned());
+            }
+        }
+    }
+
+    /// The path with ids of what can be so changed.
+    async fn filled(&mut self, path: &str) -> String {
+        let id = if path.contains("/approvals/") {
+            let hold = asking(25_000.0 + f64::from(u8::try_from(path.len()).unwrap()), "DE");
+            let (_, held) = self.key.post("/api/v1/runtime/evaluate", hold).await;
+            held["approval_id"].as_str().unwrap().to_owned()
+        } else if path.contains("/delegations/") {
+            let body = json!({
+                "tenant_id": TENANT, "delegator_id": "svc:agent:acme:invoice-bot",
+                "delegate_id": "svc:agent:acme:support-bot", "actions": ["payment.*"],
+                "purposes": ["invoice-settlement"], "max_amount": "100", "currency": "EUR",
+            });
+            let id = self.made("delegations", body).await;
+            if path.ends_with("/reinstate") {
+                let suspend = format!("/api/v1/delegations/{id}/suspend");
+                assert_eq!(self.app.owner().post(&suspend, json!({})).await.0, 200);
+            }
+            id
+        } else if path.contains("/quarantines/") {
+            let body = json!({"tenant_id": TENANT, "action": "never.*", "reason": "a test"});
+            self.made("quarantines", body).await
+        } else if path.contains("/stop-signals/") {
+            let actor = "svc:agent:acme:support-bot";
+            self.made(
+                "stop-signals",
+                json!({"tenant_id": TENANT, "actor_id": actor,
+                                             "reason": "a test"}),
+            )
+            .await
+        } else if path.contains("/api-keys/") {
+            let body = json!({"tenant_id": TENANT, "label": "x", "scopes": ["runtime:read"]});
+            self.made("api-keys", body).await
+        } else if path.contains("/key-rotation/") {
+            let made = self.app.owner().post("/api/v1/keys", json!({"alg": "ES256"})).await.1;
+            let body = json!({"kid": made["key"]["kid"]});
+            let (status, made) = self.app.owner().post("/api/v1/key-rotation", body).await;
+            assert_eq!(status, 201, "{made:#}");
+            id_of(&made)
+        } else if path.contains(":report") {
+            self.decided(1200.0).await
+        } else if path.contains(":replay") {
+            self.known["decision"].clone()
+        } else {
+            let collection = path.split("/{").next().unwrap().rsplit('/').next().unwrap();
+            let kind = match collection {
+                "policies" => "policy".to_owned(),
+                "legal-entities" => "legal_entity".to_owned(),
+                plain => plain.trim_end_matches('s').replace('-', "_"),
+            };
+            self.known[&kind].clone()
+        };
+        let (before, rest) = path.split_once('{').unwrap();
+        format!("{before}{id}{}", rest.split_once('}').unwrap().1)
+    }
+
+    /// The example with the reader's own ids.
+    fn own(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) if text.contains("c0ffee") => {
+                let parts: Vec<_> = text.split(':').collect();
+                let kind = match parts[..] {
+                    ["svc", "ent", _, kind, _] | ["svc", kind, _] => kind,
+                    _ => "kid",
+                };
+                self.known[kind].clone().into()
+            }
+            Value::Array(items) => items.iter().map(|item| self.own(item)).collect(),
+            Value::Object(members) => {
+                let members = members.iter();
+                members
+                    .map(|(name, value)| (name.clone(), self.own(value)))
+                    .collect::<Map<_, _>>()
+                    .into()
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+fn id_of(answer: &Value) -> String {
+    let mut records = answer.as_object().unwrap().values();
+    records.find_map(|record| record["id"].as_str()).unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_example_in_the_document_has_its_success() {
+    let mut world = World::start().await;
+    let examples = examples(&document(&world.app).await);
+    assert!(examples.len() > 70, "{}", examples.len());
+    let mut wrong = Vec::new();
+    for example in examples {
+        let client = world.client(&example.path);
+        let mut path = example.path.clone();
+        if path.contains('{') {
+            path = world.filled(&path).await;
+        }
+        if path.ends_with("/state-transitions") {
+            // Each begins a record of a machine of its own.
+            let machine = json!({"tenant_id": TENANT, "entity_class": "x", "states": ["open"]});
+            world.made("state-machines", machine).await;
+        }
+        let body = world.own(&example.body);
+        let method = example.method.parse().unwrap();
+        let request = client.http.request(method, format!("{}{path}", client.base));
+        let sent = request.bearer_auth(&client.token).json(&body).send().await.unwrap();
+        let (status, headers) = (sent.status().as_u16(), sent.headers().clone());
+        let answer: Value = sent.json().await.unwrap_or_default();
+        if status != example.status {
+            wrong.push(format!("{} {path} {body}: {status} {answer}", example.method));
+            continue;
+        }
+        let always = example.gives.iter().filter(|name| *name != "Idempotency-Replayed");
+        for name in always.filter(|name| *name != "Location") {
+            if !headers.contains_key(name.as_str()) {
+                wrong.push(format!("{} {path} lacks {name}", example.method));
+            }
+        }
+        if !example.path.contains('{') {
+            world.remember(&answer);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

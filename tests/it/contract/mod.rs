@@ -1,0 +1,16 @@
+//! The published contract is what is served.
+
+mod absence;
+mod document;
+mod examples;
+
+use serde_json::Value;
+
+use crate::support::TestApp;
+
+/// The document as the service gives it out.
+async fn document(app: &TestApp) -> Value {
+    let (status, document) = app.client("").get("/openapi").await;
+    assert_eq!(status, 200);
+    document
+}

@@ -1,0 +1,75 @@
+//! API keys and two nodes: a new one is good on the other at once, and a revoked one reads nothing.
+
+use std::time::Duration;
+
+use agent_authority::graph;
+use authority_model::proto::runtime::{
+    GetDecisionRequest, decision_service_client::DecisionServiceClient,
+};
+use serde_json::json;
+use tonic::{Code, Request};
+
+use crate::support::{Client, TestApp, Wishes, asking};
+
+/// Another node, which takes in what changed only so long after it hears of it.
+async fn late(app: &TestApp, delay: Duration) -> TestApp {
+    let graph = graph::Settings { delay, ..Default::default() };
+    app.beside(Wishes { graph, ..Wishes::default() }).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_key_is_good_on_another_node_at_once() {
+    let app = TestApp::start().await;
+    app.demo().await;
+    let late = late(&app, Duration::from_millis(60)).await;
+    for round in 0..10 {
+        let key = app.api_key("svc:tenant:acme", &["runtime:read"]).await;
+        let path = "/v1/authority/svc:agent:acme:invoice-bot";
+        let (status, answer) = Client::new(late.base_url(), &key).get(path).await;
+        assert_eq!(status, 200, "round {round}: {answer:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revoked_key_reads_nothing_on_any_node() {
+    let app = TestApp::start().await;
+    let demo = app.demo().await;
+    let (_, decided) =
+        app.client(&demo.api_key).post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    let id = decided["decision_id"].as_str().unwrap().to_owned();
+    let key = app.api_key("svc:tenant:acme", &["runtime:read"]).await;
+    // Three seconds late, and still fresh enough to answer.
+    let late = late(&app, Duration::from_secs(3)).await;
+    let client = Client::new(late.base_url(), &key);
+    let paths = [
+        format!("/v1/decisions/{id}"),
+        "/v1/entities/svc:agent:acme:invoice-bot".to_owned(),
+        "/v1/authority/svc:agent:acme:invoice-bot".to_owned(),
+    ];
+    let simulated = json!({"request": asking(1.0, "DE")});
+    let grpc = DecisionServiceClient::connect(late.base_url().to_owned()).await.unwrap();
+    let get = async || {
+        let mut request = Request::new(GetDecisionRequest { decision_id: id.clone() });
+        let bearer = format!("Bearer {key}").parse().unwrap();
+        request.metadata_mut().insert("authorization", bearer);
+        grpc.clone().get_decision(request).await.map(|_| ()).map_err(|status| status.code())
+    };
+    for path in &paths {
+        let (status, answer) = client.get(path).await;
+        assert_eq!(status, 200, "{path}: {answer:#}");
+    }
+    assert_eq!(client.post("/v1/decisions:simulate", simulated.clone()).await.0, 200);
+    assert_eq!(get().await, Ok(()));
+
+    let public_id = key.split('_').nth(2).unwrap();
+    let path = format!("/api/v1/api-keys/svc:api_key:{public_id}");
+    let (status, answer) = app.owner().text("DELETE", &path, None).await;
+    assert_eq!(status, 200, "{answer}");
+    for path in &paths {
+        let (status, answer) = client.get(path).await;
+        assert_eq!((status, &answer["error"]), (401, &json!("unauthenticated")), "{path}");
+    }
+    let (status, answer) = client.post("/v1/decisions:simulate", simulated).await;
+    assert_eq!(status, 401, "{answer:#}");
+    assert_eq!(get().await, Err(Code::Unauthenticated));
+}

@@ -1,0 +1,103 @@
+//! Sizes and depths: the same over REST and gRPC, and a refusal says which was met.
+
+use serde_json::{Value, json};
+use tonic::Code;
+use tonic_types::StatusExt as _;
+
+use super::{asking, demo, post, runtime, told};
+
+const EVALUATE: &str = "/api/v1/runtime/evaluate";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_grows_past_the_limit_in_protobuf_is_too_large() {
+    let (app, client) = demo().await;
+    let many = vec![1; 100_000];
+    let mut body = crate::support::asking(1.0, "DE");
+    body["context"]["a"] = json!(many);
+    let sent = serde_json::to_vec(&body).unwrap().len();
+    assert!(sent < 256 << 10);
+    for (client, path, body) in [
+        (&client, EVALUATE, body),
+        (
+            &app.owner(),
+            "/api/v1/tools",
+            json!({"tenant_id": "acme", "name": "t", "metadata": {"a": many}}),
+        ),
+    ] {
+        let (status, refused) = client.post(path, body).await;
+        assert_eq!((status, &refused["error"]), (413, &json!("too_large")), "{path}");
+        let message = refused["message"].as_str().unwrap();
+        let numbers: Vec<usize> =
+            message.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect();
+        let [sent, found, limit] = numbers[..] else { panic!("{message}") };
+        assert!(sent < 256 << 10 && found > 1 << 20 && limit == 1 << 20, "{message}");
+    }
+    // Half of it is within both.
+    let mut body = crate::support::asking(1.0, "DE");
+    body["context"]["a"] = json!(vec![1; 40_000]);
+    assert_eq!(client.post(EVALUATE, body).await.0, 200);
+}
+
+/// A context of so many levels, itself counted.
+fn nested(levels: usize, list: bool) -> Value {
+    let inner = (1..levels)
+        .fold(json!(1), |inner, _| if list { json!([inner]) } else { json!({"a": inner}) });
+    json!({"amount": 1, "currency": "EUR", "jurisdiction": "DE", "deep": inner})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn depth_counts_alike_over_rest_and_grpc() {
+    let (app, client) = demo().await;
+    let mut grpc = runtime(&app).await;
+    for list in [false, true] {
+        for (levels, fits) in
+            [(31, true), (32, true), (33, false), (34, false), (40, false), (60, false)]
+        {
+            let context = nested(levels, list);
+            let over_grpc = grpc.evaluate(asking(&client.token, context.clone())).await;
+            let mut body = crate::support::asking(1.0, "DE");
+            body["context"] = context;
+            let (status, answer) = client.post(EVALUATE, body.clone()).await;
+            let batch = json!({"requests": [body]});
+            let (many, batched) = client.post("/v1/decisions:batchEvaluate", batch).await;
+            if fits {
+                assert_eq!(status, 200, "{levels}: {answer:#}");
+                assert_eq!(many, 200, "{levels}: {batched:#}");
+                assert!(batched["results"][0]["error"].is_null(), "{levels}: {batched:#}");
+                over_grpc.unwrap();
+                continue;
+            }
+            assert_eq!((status, &answer["error"]), (400, &json!("invalid_request")), "{levels}");
+            let named = answer["details"][0]["field"].as_str().unwrap();
+            assert!(named.starts_with("context.deep"), "{levels}: {answer:#}");
+            assert!(answer["details"][0]["problem"].as_str().unwrap().contains("deeper than 32"));
+            let refused_alone = !batched["results"][0]["error"].is_null();
+            assert!(many == 400 || refused_alone, "{levels}: {batched:#}");
+            let refused = over_grpc.unwrap_err();
+            assert_eq!(refused.code(), Code::InvalidArgument, "{levels}: {refused}");
+            let details = refused.get_error_details();
+            assert_eq!(details.error_info().unwrap().reason, "invalid_request", "{levels}");
+            let fault = &details.bad_request().unwrap().field_violations[0];
+            assert!(fault.field.starts_with("context"), "{levels}: {fault:?}");
+            assert!(fault.description.contains("deeper than 32"), "{levels}: {fault:?}");
+        }
+    }
+    // Free members of records, too.
+    for (levels, expected) in [(32, 201), (33, 400)] {
+        let made = json!({"tenant_id": "svc:tenant:acme", "name": format!("t{levels}"), "function_signature": "f()", "metadata": nested(levels, true)});
+        let (status, answer) = app.owner().post("/api/v1/tools", made).await;
+        assert_eq!(status, expected, "{levels}: {answer:#}");
+    }
+}
+
+/// A library's own status has no reason: it is told by its code, never as `internal` with a 4xx.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_tonic_refuses_is_not_called_internal() {
+    let (_app, client) = demo().await;
+    let frame = [&[0_u8][..], &(2_u32 << 20).to_be_bytes(), &vec![0; 1 << 20]].concat();
+    let call = post(&client, super::EVALUATE, "application/grpc-web+proto").body(frame);
+    let answer = call.send().await.unwrap();
+    assert_eq!(answer.headers()["grpc-status"], "11", "OUT_OF_RANGE: too large");
+    let (status, _) = told(answer).await;
+    assert_eq!(status, 200);
+}

@@ -1,0 +1,65 @@
+//! The front end of the whole service: what gRPC clients and REST clients are told of calls that
+//! are wrong in form, and how large a request and a refusal may be.
+
+mod grpc;
+mod limits;
+mod refusals;
+mod rest;
+
+use authority_model::proto::runtime::{
+    EvaluateRequest, runtime_service_client::RuntimeServiceClient,
+};
+use authority_model::wire::Json;
+use reqwest::{RequestBuilder, Response};
+use serde_json::Value;
+use tonic::{Request, metadata::MetadataValue, transport::Channel};
+
+use crate::support::{Client, TestApp};
+
+const EVALUATE: &str = "/authority.runtime.v1.RuntimeService/Evaluate";
+
+/// The demonstration tenant with a caller who holds an API key.
+async fn demo() -> (TestApp, Client) {
+    let app = TestApp::start().await;
+    let demo = app.demo().await;
+    let client = app.client(&demo.api_key);
+    (app, client)
+}
+
+/// A question of the demonstration tenant over gRPC, with a context of one's own.
+fn asking(token: &str, context: Value) -> Request<EvaluateRequest> {
+    let Value::Object(context) = context else { panic!("a context is an object") };
+    bearing(
+        token,
+        EvaluateRequest {
+            subject: "svc:agent:acme:invoice-bot".to_owned(),
+            action: "payment.execute".to_owned(),
+            purpose: "invoice-settlement".to_owned(),
+            context: Some(Json(context)),
+            ..Default::default()
+        },
+    )
+}
+
+fn bearing<T>(token: &str, message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    let bearer: MetadataValue<_> = format!("Bearer {token}").parse().unwrap();
+    request.metadata_mut().insert("authorization", bearer);
+    request
+}
+
+async fn runtime(app: &TestApp) -> RuntimeServiceClient<Channel> {
+    RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap()
+}
+
+/// A POST with a content type, as the client or as nobody.
+fn post(client: &Client, path: &str, kind: &str) -> RequestBuilder {
+    let request = client.http.post(format!("{}{path}", client.base));
+    let request = if kind.is_empty() { request } else { request.header("content-type", kind) };
+    if client.token.is_empty() { request } else { request.bearer_auth(&client.token) }
+}
+
+/// Status and body.
+async fn told(answer: Response) -> (u16, Value) {
+    (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+}

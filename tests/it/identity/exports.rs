@@ -1,0 +1,68 @@
+//! Exports: one at a time a caller, and gone with their credential.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use agent_authority::{
+    error::{ErrorCode, Refusal},
+    identity::{Caller, Exports, Pages, Standing},
+};
+use futures_util::StreamExt as _;
+use tonic::Code;
+
+/// Pages of two lines, so many.
+struct Counted(usize);
+
+impl Pages for Counted {
+    type Line = usize;
+
+    async fn next(&mut self) -> Result<Vec<usize>, Refusal> {
+        self.0 = self.0.saturating_sub(1);
+        Ok(if self.0 == 0 { Vec::new() } else { vec![self.0, self.0] })
+    }
+
+    fn end(&self) -> usize {
+        0
+    }
+}
+
+fn caller(subject: &str) -> Caller {
+    let (issuer, subject) = ("https://idp".to_owned(), subject.to_owned());
+    let standing = Standing::Owner { issuer, subject, email: None };
+    Caller { actor: "a".to_owned(), standing, until: None }
+}
+
+#[tokio::test]
+async fn a_caller_has_one_export_at_a_time() {
+    let exports = Exports::new(Arc::new(|_| Ok(())));
+    let first = exports.stream(caller("a"), Counted(3)).await.unwrap();
+    let second = exports.stream(caller("a"), Counted(3)).await.err().unwrap();
+    assert_eq!(second.code, ErrorCode::RateLimited);
+    drop(exports.stream(caller("b"), Counted(3)).await.unwrap());
+    let lines: Vec<_> = first.map(Result::unwrap).collect().await;
+    assert_eq!(lines, [2, 2, 1, 1, 0]);
+    drop(exports.stream(caller("a"), Counted(1)).await.unwrap());
+    // One that was left is over, too.
+    let left = exports.stream(caller("a"), Counted(3)).await.unwrap();
+    drop(left);
+    drop(exports.stream(caller("a"), Counted(3)).await.unwrap());
+}
+
+#[tokio::test]
+async fn an_export_ends_with_its_callers_credential() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let exports = Exports::new(Arc::new(move |_| {
+        let left = count.fetch_add(1, Ordering::Relaxed) < 3;
+        if left { Ok(()) } else { Err(Refusal::plain(ErrorCode::Unauthenticated)) }
+    }));
+    let lines = exports.stream(caller("a"), Counted(usize::MAX)).await.unwrap();
+    let lines: Vec<_> = lines.collect().await;
+    assert_eq!(lines.len(), 4);
+    assert!(lines[..3].iter().all(Result::is_ok));
+    assert_eq!(lines[3].as_ref().unwrap_err().code(), Code::Unauthenticated);
+    // A page in memory is not told either: each line is asked for.
+    assert_eq!(asked.load(Ordering::Relaxed), 4);
+}

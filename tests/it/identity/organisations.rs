@@ -1,0 +1,98 @@
+//! Whose people those of an organisation are, while tenants come, go and come back.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp, Wishes};
+
+const PATH: &str = "/api/v1/app/approvals";
+
+async fn tenant(app: &TestApp, slug: &str, org: &str) {
+    let body = json!({"name": slug, "slug": slug, "idp_org_id": org});
+    let (status, made) = app.owner().post("/api/v1/tenants", body).await;
+    assert_eq!(status, 201, "{made:#}");
+}
+
+async fn delete(app: &TestApp, slug: &str) {
+    let path = format!("/api/v1/tenants/{slug}");
+    assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
+}
+
+async fn change(app: &TestApp, slug: &str, body: Value) {
+    let (status, answer) = app.owner().patch(&format!("/api/v1/tenants/{slug}"), body).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
+/// Somebody of the organisation; `tenant` is what their own record at the provider names.
+fn person(app: &TestApp, org: &str, tenant: Option<&str>) -> Client {
+    let tenant = tenant.map(|slug| format!("svc:tenant:{slug}"));
+    app.client(&app.token(&json!({
+        "sub": "user_1", "email": "ann@example.org", "org_id": org,
+        "public_metadata": {"role": "approver", "tenant_id": tenant},
+    })))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_organisation_that_comes_back_is_the_new_tenants() {
+    let app = TestApp::start().await;
+    let beside = app.beside(Wishes::default()).await;
+    for pair in 0..12 {
+        let org = format!("org_{pair}");
+        for life in ["first", "second", "third"] {
+            let slug = format!("{life}-{pair}");
+            tenant(&app, &slug, &org).await;
+            let (status, answer) = person(&app, &org, None).get(PATH).await;
+            assert_eq!(status, 200, "{org} as {slug}: {answer:#}");
+            if life != "third" {
+                delete(&app, &slug).await;
+                assert_eq!(person(&app, &org, None).get(PATH).await.0, 403, "{slug} is gone");
+                assert_eq!(person(&app, &org, Some(&slug)).get(PATH).await.0, 403);
+            }
+        }
+    }
+    // Nodes that followed all of it, and one that has read how it ended.
+    let late = app.beside(Wishes::default()).await;
+    beside.app.graph.catch_up().await;
+    for pair in 0..12 {
+        let token = person(&app, &format!("org_{pair}"), None).token;
+        for node in [&beside, &late] {
+            assert_eq!(node.client(&token).get(PATH).await.0, 200, "org_{pair}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_people_of_a_suspended_tenant_are_no_other_tenants() {
+    let app = TestApp::start().await;
+    tenant(&app, "acme", "org_acme").await;
+    tenant(&app, "other", "org_other").await;
+    change(&app, "acme", json!({"state": "suspended"})).await;
+    for named in [None, Some("other"), Some("acme")] {
+        let (status, answer) = person(&app, "org_acme", named).get(PATH).await;
+        assert_eq!((status, &answer["error"]), (403, &json!("forbidden")), "{named:?}");
+        assert!(answer["message"].as_str().unwrap().contains("suspended"), "{answer:#}");
+    }
+    assert_eq!(person(&app, "org_other", None).get(PATH).await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_organisation_moves_with_its_tenants_record() {
+    let app = TestApp::start().await;
+    tenant(&app, "acme", "org_old").await;
+    change(&app, "acme", json!({"idp_org_id": "org_new"})).await;
+    assert_eq!(person(&app, "org_old", None).get(PATH).await.0, 403);
+    assert_eq!(person(&app, "org_new", None).get(PATH).await.0, 200);
+    change(&app, "acme", json!({"idp_org_id": null})).await;
+    assert_eq!(person(&app, "org_new", None).get(PATH).await.0, 403);
+}
+
+/// However the empty text came into the table: it is no organisation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_empty_organisation_is_nobodys() {
+    let app = TestApp::start().await;
+    tenant(&app, "acme", "org_acme").await;
+    app.database.run("UPDATE tenants SET idp_org_id = '' WHERE slug = 'acme'").await;
+    app.app.graph.catch_up().await;
+    assert_eq!(person(&app, "", None).get(PATH).await.0, 403);
+    let late = app.beside(Wishes::default()).await;
+    assert_eq!(late.client(&person(&app, "", None).token).get(PATH).await.0, 403);
+}

@@ -1,0 +1,117 @@
+//! A person whose principal is suspended or deleted is let in nowhere, on any node.
+
+use authority_model::proto::runtime::{
+    GetAuthorityRequest, authority_service_client::AuthorityServiceClient,
+};
+use serde_json::{Value, json};
+use tonic::{Code, Request, metadata::MetadataValue};
+
+use crate::support::{Client, TestApp, Wishes};
+
+const TENANT: &str = "svc:tenant:acme";
+const AGENT: &str = "svc:agent:acme:invoice-bot";
+const NORA: &str = "nora@acme.example";
+
+/// A human principal; its id.
+async fn principal(app: &TestApp, subject: Option<&str>, email: Option<&str>) -> String {
+    let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Nora",
+                      "external_subject": subject, "email": email});
+    let (status, made) = app.owner().post("/api/v1/principals", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    made["principal"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn set(app: &TestApp, id: &str, state: &str) {
+    let body = json!({"state": state});
+    let (status, answer) = app.owner().patch(&format!("/api/v1/principals/{id}"), body).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
+async fn delete(app: &TestApp, id: &str) {
+    let path = format!("/api/v1/principals/{id}");
+    assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
+}
+
+/// What a person of the tenant reads and does over REST, and reads over gRPC.
+async fn statuses(app: &TestApp, person: &Client, approval: &str) -> (u16, u16, u16, Code) {
+    let list = person.get("/api/v1/app/approvals").await.0;
+    let read = person.get(&format!("/v1/authority/{AGENT}")).await.0;
+    let act = format!("/api/v1/app/approvals/{approval}/approve");
+    // Without the members that it takes: whoever gets as far is told so.
+    let acted = person.post(&act, json!({"nonsense": true})).await.0;
+    let mut grpc = AuthorityServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let mut request = Request::new(GetAuthorityRequest { entity_id: AGENT.to_owned() });
+    let bearer: MetadataValue<_> = format!("Bearer {}", person.token).parse().unwrap();
+    request.metadata_mut().insert("authorization", bearer);
+    let code = grpc.get_authority(request).await.err().map_or(Code::Ok, |status| status.code());
+    (list, read, acted, code)
+}
+
+const IN: (u16, u16, u16, Code) = (200, 200, 400, Code::Ok);
+const OUT: (u16, u16, u16, Code) = (403, 403, 403, Code::PermissionDenied);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_suspended_or_deleted_reads_and_approves_nowhere() {
+    let app = TestApp::start().await;
+    let demo = app.demo().await;
+    let held = crate::support::asking(25_000.0, "DE");
+    let client = app.client(&demo.api_key);
+    let (_, held) = client.post("/api/v1/runtime/evaluate", held).await;
+    let approval = held["approval_id"].as_str().unwrap();
+    let beside = app.beside(Wishes::default()).await;
+    for by_subject in [true, false] {
+        let address = if by_subject { NORA } else { "nina@acme.example" };
+        let subject = format!("dev|{address}");
+        let (subject, email) = if by_subject {
+            (Some(subject.as_str()), None)
+        } else {
+            (None, Some("Nina@ACME.example"))
+        };
+        let nora = app.person(TENANT, "approver", address);
+        assert_eq!(statuses(&app, &nora, approval).await, IN, "nobody has heard of her");
+        let id = principal(&app, subject, email).await;
+        assert_eq!(statuses(&app, &nora, approval).await, IN);
+        for state in ["suspended", "pending"] {
+            set(&app, &id, state).await;
+            assert_eq!(statuses(&app, &nora, approval).await, OUT, "{state}");
+            beside.app.graph.catch_up().await;
+            assert_eq!(statuses(&beside, &nora, approval).await, OUT, "{state}, another node");
+            set(&app, &id, "active").await;
+            assert_eq!(statuses(&app, &nora, approval).await, IN);
+        }
+        delete(&app, &id).await;
+        assert_eq!(statuses(&app, &nora, approval).await, OUT, "deleted");
+        let late = app.beside(Wishes::default()).await;
+        assert_eq!(statuses(&late, &nora, approval).await, OUT, "a node that starts later");
+        // A new person under the old address, once their own subject has a principal.
+        let user = format!("user of {address}");
+        let other = app.client(&app.token(&json!({
+            "sub": user, "email": address,
+            "public_metadata": {"role": "approver", "tenant_id": TENANT},
+        })));
+        let before = if by_subject { IN } else { OUT };
+        assert_eq!(statuses(&app, &other, approval).await, before);
+        principal(&app, Some(&user), None).await;
+        assert_eq!(statuses(&app, &other, approval).await, IN);
+    }
+}
+
+/// A refusal tells which kind of fault it is, and nothing of the record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_refusal_says_no_more_than_that() {
+    let app = TestApp::start().await;
+    app.demo().await;
+    let id = principal(&app, Some(&format!("dev|{NORA}")), None).await;
+    set(&app, &id, "suspended").await;
+    let nora = app.person(TENANT, "approver", NORA);
+    let (status, answer): (u16, Value) = nora.get("/api/v1/app/approvals").await;
+    assert_eq!((status, &answer["error"]), (403, &json!("forbidden")), "{answer:#}");
+    assert!(!answer.to_string().contains(&id) && !answer.to_string().contains("suspended"));
+    // What needs no credential is open to her as to everyone, and another tenant's records do not
+    // concern her.
+    assert_eq!(nora.get("/health").await.0, 200);
+    let body = json!({"name": "Other", "slug": "other"});
+    assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+    let there = app.person("svc:tenant:other", "approver", NORA);
+    assert_eq!(there.get("/api/v1/app/approvals").await.0, 200);
+}

@@ -1,0 +1,44 @@
+//! Texts made to exhaust a parser's stack, at every place that takes one: refused, and all goes on.
+
+use serde_json::{Value, json};
+
+use super::{asking, demo, simulate::TENANT};
+
+/// Brackets behind a comment that Cedar ends at a carriage return.
+fn hidden(depth: usize) -> String {
+    let (open, close) = ("(".repeat(depth), ")".repeat(depth));
+    format!("forbid(principal, action, resource) when {{ //\r{open}true{close}\n }};")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nested_texts_are_refused_wherever_they_come_in() {
+    let (app, client, _) = demo().await;
+    let owner = app.owner();
+    let (_, policies) = owner.get("/api/v1/policies").await;
+    let policy = format!("/api/v1/policies/{}", policies["policies"][0]["id"].as_str().unwrap());
+    let refused = |(status, answer): (u16, Value), member: &str| {
+        assert_eq!(status, 400, "{answer:#}");
+        assert_eq!(answer["details"][0]["field"], member, "{answer:#}");
+        assert!(answer["message"].as_str().unwrap().contains("nests too deep"), "{answer:#}");
+    };
+    // 25 levels the parser would bear: they are refused as they are without the comment.
+    for depth in [25, 400, 30_000] {
+        let text = hidden(depth);
+        let candidate = json!([{"cedar": text}]);
+        let body = json!({"request": asking(1.0, "DE"), "candidate_policies": candidate});
+        let simulated = client.post("/v1/decisions:simulate", body).await;
+        refused(simulated, "candidate_policies[0].cedar");
+        let body = json!({"tenant_id": TENANT, "candidate_policies": candidate});
+        let dry_run = owner.post("/api/v1/policies:impact", body).await;
+        refused(dry_run, "candidate_policies[0].cedar");
+        let body = json!({"tenant_id": TENANT, "regime": "deep", "cedar": text});
+        refused(owner.post("/api/v1/policies", body).await, "cedar");
+        refused(owner.patch(&policy, json!({"cedar": text})).await, "cedar");
+        let (status, said) = owner.post("/api/v1/policies:validate", json!({"cedar": text})).await;
+        assert_eq!((status, &said["valid"]), (200, &json!(false)), "{said:#}");
+        let problem = said["problems"][0]["problem"].as_str().unwrap();
+        assert!(problem.contains("nests too deep"), "{said:#}");
+    }
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
+}

@@ -1,0 +1,109 @@
+//! Work that a caller can make long: bounded, in turns, and gone with who asked for it.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use super::{asking, demo, simulate::TENANT};
+use crate::support::Client;
+
+const SIMULATE: &str = "/v1/decisions:simulate";
+
+/// A statement whose pattern has a run of one more than so many characters.
+fn pattern(run: usize) -> String {
+    let run = "a".repeat(run);
+    format!(
+        "forbid(principal, action, resource) when {{ context.input has note && \
+         context.input.note like \"*{run}b\" }};"
+    )
+}
+
+fn noting(length: usize) -> Value {
+    let mut ask = asking(1.0, "DE");
+    ask["context"]["note"] = json!("a".repeat(length));
+    ask
+}
+
+/// Texts that take a while to parse.
+fn heavy() -> Value {
+    let one = "forbid(principal, action, resource) when { context has amount && \
+               context.amount.greaterThan(decimal(\"1.0\")) };\n";
+    let candidate = json!({"cedar": one.repeat(100)});
+    json!({"request": asking(1.0, "DE"), "candidate_policies": vec![candidate; 20]})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pattern_costs_no_more_than_a_decision_may() {
+    let (app, client, _) = demo().await;
+    let owner = app.owner();
+    let long =
+        json!({"request": asking(1.0, "DE"), "candidate_policies": [{"cedar": pattern(512)}]});
+    let stored = json!({"tenant_id": TENANT, "regime": "long", "cedar": pattern(512)});
+    for (status, answer) in
+        [client.post(SIMULATE, long).await, owner.post("/api/v1/policies", stored).await]
+    {
+        assert_eq!(status, 400, "{answer:#}");
+        assert!(answer["message"].as_str().unwrap().contains("over 512 characters"), "{answer:#}");
+    }
+    let body = json!({"request": noting(200_000), "candidate_policies": [{"cedar": pattern(511)}]});
+    let (status, answer) = client.post(SIMULATE, body).await;
+    assert_eq!((status, &answer["reason_code"]), (200, &json!("rule_error")), "{answer:#}");
+    let told = answer["stages"].to_string();
+    assert!(told.contains("would take too long"), "{told}");
+    // The same where it is in force: it denies, and short texts are judged as they are.
+    let stored = json!({"tenant_id": TENANT, "regime": "long", "cedar": pattern(511)});
+    assert_eq!(owner.post("/api/v1/policies", stored).await.0, 201);
+    for (length, decision, reason) in
+        [(200_000, "deny", "rule_error"), (1_000, "allow", "permission_granted")]
+    {
+        let (_, answer) = client.post("/api/v1/runtime/evaluate", noting(length)).await;
+        let found = (&answer["decision"], &answer["reason_code"]);
+        assert_eq!(found, (&json!(decision), &json!(reason)), "{answer:#}");
+    }
+}
+
+/// Whether one decision after the other is answered well before anybody would give up.
+async fn decides(client: &Client) {
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+        assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn simulations_wait_in_turn_and_never_keep_decisions_or_other_tenants() {
+    let (app, client, _) = demo().await;
+    let flood: Vec<_> = (0..24)
+        .map(|_| {
+            let client = app.client(&client.token);
+            tokio::spawn(async move { client.post(SIMULATE, heavy()).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    decides(&client).await;
+    // Another tenant's is not behind them.
+    let mut other = asking(1.0, "DE");
+    other["subject"] = json!("svc:agent:other:bot");
+    let begun = Instant::now();
+    let other = json!({"request": other});
+    let (status, answer) = app.owner().post("/api/v1/decisions:simulate", other).await;
+    assert_eq!((status, &answer["decision"]), (200, &json!("deny")), "{answer:#}");
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    // Who leaves takes the work along.
+    let (answered, waiting): (Vec<_>, Vec<_>) =
+        flood.into_iter().partition(JoinHandle::is_finished);
+    waiting.iter().for_each(JoinHandle::abort);
+    assert!(waiting.len() >= 8, "{} of 24 waited", waiting.len());
+    let answered = join_all(answered).await.into_iter().map(Result::unwrap);
+    let refused: Vec<_> = answered.filter(|(status, _)| *status == 429).collect();
+    assert!(!refused.is_empty() && refused.iter().all(|(_, one)| one["error"] == "rate_limited"));
+    let begun = Instant::now();
+    let small = json!({"request": asking(1.0, "DE")});
+    let (status, answer) = client.post(SIMULATE, small).await;
+    assert_eq!(status, 200, "{answer:#}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}

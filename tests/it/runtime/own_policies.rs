@@ -1,0 +1,75 @@
+//! Drafts, targets given on create, and reason codes of a tenant's own: what decisions make of them.
+
+use serde_json::json;
+
+use super::{asking, demo, simulate::TENANT};
+use crate::support::Client;
+
+const OWN: &str =
+    "@id(\"four-eyes\") @reason(\"x_four_eyes\")\nforbid(principal, action, resource);";
+
+async fn reason(client: &Client) -> String {
+    let (status, answer) = client.post("/v1/decisions/evaluate", asking(1.0, "DE")).await;
+    assert_eq!(status, 200, "{answer:#}");
+    answer["reason_code"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_draft_is_never_evaluated_and_a_target_counts_from_the_first_moment() {
+    let (app, client, _) = demo().await;
+    let owner = app.owner();
+    let body = json!({"tenant_id": TENANT, "regime": "own", "cedar": OWN, "state": "draft"});
+    let (status, draft) = owner.post("/api/v1/policies", body).await;
+    assert_eq!((status, &draft["policy"]["state"]), (201, &json!("draft")), "{draft:#}");
+    assert_eq!(reason(&client).await, "permission_granted");
+    let elsewhere = json!({"tenant_id": TENANT, "regime": "own", "cedar": OWN,
+        "applies_to": ["action:report.*"]});
+    assert_eq!(owner.post("/api/v1/policies", elsewhere).await.0, 201);
+    assert_eq!(reason(&client).await, "permission_granted");
+    let activate = format!("/api/v1/policies/{}/activate", draft["policy"]["id"].as_str().unwrap());
+    assert_eq!(owner.post(&activate, json!({})).await.0, 200);
+    assert_eq!(reason(&client).await, "x_four_eyes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reason_of_ones_own_goes_through_record_and_answers() {
+    let (app, client, _) = demo().await;
+    let owner = app.owner();
+    let refused = json!({"tenant_id": TENANT, "regime": "own", "cedar": OWN.replace("x_", "y_")});
+    let (status, refused) = owner.post("/api/v1/policies", refused).await;
+    let told = refused["message"].as_str().unwrap();
+    assert!(
+        status == 400 && told.contains("line 1, column 18") && told.contains("`x_`"),
+        "{refused:#}"
+    );
+    let own = json!({"tenant_id": TENANT, "regime": "own", "cedar": OWN});
+    assert_eq!(owner.post("/api/v1/policies", own).await.0, 201);
+    let mut ask = asking(1.0, "DE");
+    ask["explain"] = json!(true);
+    let (_, answer) = client.post("/v1/decisions/evaluate", ask).await;
+    assert_eq!(
+        (&answer["decision"], &answer["reason_code"]),
+        (&json!("deny"), &json!("x_four_eyes"))
+    );
+    assert_eq!(answer["reasons"], json!(["x_four_eyes"]), "{answer:#}");
+    assert!(answer["stages"].to_string().contains("x_four_eyes"), "{answer:#}");
+    let id = answer["decision_id"].as_str().unwrap();
+    let (_, found) = client.get(&format!("/v1/decisions/{id}")).await;
+    assert_eq!(found["reason_code"], "x_four_eyes", "{found:#}");
+    let mine = format!("/api/v1/decisions?tenant_id={TENANT}&reason_code=x_four_eyes");
+    let (_, listed) = owner.get(&mine).await;
+    assert_eq!(listed["decisions"].as_array().unwrap().len(), 1, "{listed:#}");
+    let (status, again) = owner.post(&format!("/api/v1/decisions/{id}:replay"), json!({})).await;
+    assert!(status == 200 || status == 404 || status == 409, "{again:#}");
+    // Held ones keep their people.
+    let holding = OWN.replace("forbid", "@decision(\"require_approval\") forbid");
+    let candidate = json!({"request": asking(1.0, "DE"), "without_policies": [],
+        "candidate_policies": [{"cedar": holding, "policy_id": null}]});
+    let (status, simulated) = client.post("/v1/decisions:simulate", candidate).await;
+    assert_eq!(status, 200, "{simulated:#}");
+    let (_, codes) = client.get("/v1/reason-codes").await;
+    assert!(
+        codes.to_string().contains("x_"),
+        "the listing says that tenants have their own: {codes:#}"
+    );
+}

@@ -1,0 +1,248 @@
+//! A tool that is not named binds all the same, over the service's own doors; and what else a
+//! question is held to since then.
+
+use serde_json::{Value, json};
+
+use super::demo;
+use crate::support::{Client, TestApp, asking};
+
+const TENANT: &str = "svc:tenant:acme";
+const EVALUATE: &str = "/api/v1/runtime/evaluate";
+
+async fn ask(client: &Client, body: &Value) -> Value {
+    let (status, answer) = client.post(EVALUATE, body.clone()).await;
+    assert_eq!(status, 200, "{answer:#}");
+    answer
+}
+
+async fn made(app: &TestApp, path: &str, body: Value) -> Value {
+    let (status, answer) = app.owner().post(&format!("/api/v1/{path}"), body).await;
+    assert_eq!(status, 201, "{answer:#}");
+    answer
+}
+
+/// The id of the demonstration's tool of this name.
+async fn tool(app: &TestApp, name: &str) -> String {
+    let (_, found) = app.owner().get(&format!("/api/v1/tools?tenant_id={TENANT}")).await;
+    let mut tools = found["tools"].as_array().unwrap().iter();
+    tools.find(|tool| tool["name"] == name).unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_three_requests_come_out_alike_named_and_unnamed() {
+    let (app, client, _) = demo().await;
+    let payments = tool(&app, "payments").await;
+    for (amount, place, decision) in
+        [(1200.0, "DE", "allow"), (25_000.0, "DE", "require_approval"), (1200.0, "US", "deny")]
+    {
+        let unnamed = asking(amount, place);
+        let mut named = unnamed.clone();
+        named["tool_id"] = json!(payments);
+        let (unnamed, named) = (ask(&client, &unnamed).await, ask(&client, &named).await);
+        assert_eq!(unnamed["decision"], decision, "{unnamed:#}");
+        assert_eq!(unnamed["reason_code"], named["reason_code"], "{named:#}");
+        assert_eq!(named["decision"], decision, "{named:#}");
+        assert_eq!(unnamed["tool_id"], Value::Null);
+        let permitted = decision != "deny";
+        assert_eq!(named["tool_id"], if permitted { json!(payments) } else { Value::Null });
+    }
+}
+
+/// Answer and record name the tool that a permit is for; a `uses` row on a tool narrows to it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_permit_by_a_row_on_a_tool_is_for_that_tool() {
+    let (app, client, _) = demo().await;
+    let tickets = tool(&app, "tickets").await;
+    // It performs the same action, and would never be permitted.
+    let other = json!({"tenant_id": TENANT, "name": "wild", "function_signature": "f()",
+        "actions": ["ticket.*"], "action_risk_classification": {"risk_tier": "prohibited"}});
+    made(&app, "tools", other).await;
+    let question = json!({"subject": "svc:agent:acme:support-bot", "action": "ticket.reply",
+                          "purpose": "customer-care", "context": {}});
+    let answer = ask(&client, &question).await;
+    assert_eq!((&answer["decision"], &answer["tool_id"]), (&json!("allow"), &json!(tickets)));
+    let id = answer["decision_id"].as_str().unwrap();
+    let (_, found) = client.get(&format!("/v1/decisions/{id}")).await;
+    assert_eq!(found["record"]["verdict"]["tool_id"], json!(tickets), "{found:#}");
+    let authorize = json!({"actor": {"entity_id": "svc:agent:acme:support-bot"},
+                           "action": "ticket.reply", "purpose": "customer-care"});
+    let (status, answer) = client.post("/v1/runtime/authorize", authorize).await;
+    assert_eq!((status, &answer["tool_id"]), (200, &json!(tickets)), "{answer:#}");
+    let (status, answer) = client.post("/v1/decisions/evaluate", question).await;
+    assert_eq!((status, &answer["tool_id"]), (200, &json!(tickets)), "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn making_a_tool_warns_where_an_action_becomes_stricter() {
+    let (app, client, _) = demo().await;
+    assert_eq!(ask(&client, &asking(1200.0, "DE")).await["decision"], "allow");
+    let wires = json!({"tenant_id": TENANT, "name": "wires", "function_signature": "wire()",
+        "actions": ["payment.execute", "nobody.asks"], "requires": ["bic"],
+        "action_risk_classification": {"risk_tier": "high"}});
+    let tool = made(&app, "tools", wires).await["tool"].clone();
+    let warnings = tool["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{tool:#}");
+    let warning = warnings[0].as_str().unwrap();
+    assert!(
+        warning.starts_with("`payment.execute`: oversight two_person, was none; "),
+        "{warning}"
+    );
+    assert!(warning.ends_with("requires `bic`"), "{warning}");
+    let answer = ask(&client, &asking(1200.0, "DE")).await;
+    assert_eq!(answer["reason_code"], "context_incomplete", "{answer:#}");
+    let mut explained = asking(1200.0, "DE");
+    explained["explain"] = json!(true);
+    explained["context"]["bic"] = json!("GENODEF1");
+    let answer = ask(&client, &explained).await;
+    assert_eq!(answer["reason_code"], "oversight_required", "{answer:#}");
+    let id = tool["id"].as_str().unwrap();
+    let findings = answer["trace"][0]["findings"].as_array().unwrap();
+    let own = findings.iter().find(|finding| finding["check"] == format!("tool {id}")).unwrap();
+    let detail = own["detail"].as_str().unwrap();
+    assert!(detail.contains("risk_tier high") && detail.contains("narrows"), "{detail}");
+
+    // What a change makes no stricter, it does not warn of; what it does, it does.
+    let path = format!("/api/v1/tools/{id}");
+    let tamer = json!({"action_risk_classification": {"risk_tier": "limited"}});
+    let (_, changed) = app.owner().patch(&path, tamer).await;
+    assert_eq!(changed["tool"]["warnings"], json!([]), "{changed:#}");
+    let wilder = json!({"action_risk_classification": {"risk_tier": "prohibited"}});
+    let (_, changed) = app.owner().patch(&path, wilder).await;
+    let warning = changed["tool"]["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("oversight prohibited, was single_approver"), "{warning}");
+    assert!(warning.contains("risk_tier prohibited, was limited"), "{warning}");
+    let (_, found) = app.owner().get(&path).await;
+    assert_eq!(found["tool"]["warnings"], changed["tool"]["warnings"]);
+    let (status, refused) = app.owner().patch(&path, json!({"warnings": []})).await;
+    assert_eq!(status, 400, "{refused:#}");
+    let (status, _) = app.owner().call("DELETE", &path, None, &[]).await;
+    assert_eq!(status, 200);
+    assert_eq!(ask(&client, &asking(1200.0, "DE")).await["decision"], "allow");
+}
+
+/// What of a stored tool cannot be read binds as the worst that it could say.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
+    let (app, client, _) = demo().await;
+    let harmless = json!({"tenant_id": TENANT, "name": "x", "function_signature": "f()",
+        "actions": ["elsewhere.do"], "requires": ["nothing-that-is-there"]});
+    let id = made(&app, "tools", harmless).await["tool"]["id"].as_str().unwrap().to_owned();
+    let payments = tool(&app, "payments").await;
+    let mut named = asking(1200.0, "DE");
+    named["tool_id"] = json!(payments);
+    app.database
+        .run(&format!("UPDATE tools SET actions = '{{Not A Pattern}}' WHERE id = '{id}'"))
+        .await;
+    let answer = settled(&client, "context_incomplete").await;
+    assert_eq!(answer["reason_code"], "context_incomplete", "{answer:#}");
+    assert_eq!(ask(&client, &named).await["decision"], "allow", "naming one narrows");
+    // Who is denied it is denied whatever it may perform.
+    let denied = json!({"agent_id": "svc:agent:acme:invoice-bot", "used_id": id,
+                        "used_kind": "tool", "allowed": 0});
+    made(&app, "relationships/uses", denied).await;
+    assert_eq!(ask(&client, &asking(1200.0, "DE")).await["reason_code"], "capability_denied");
+    let query = format!("agent_id=svc:agent:acme:invoice-bot&used_id={id}&used_kind=tool");
+    let path = format!("/api/v1/relationships/uses/-?{query}");
+    assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
+    let unreadable = "action_risk_classification = '{\"risk_tier\": \"mauve\"}', \
+                      actions = '{payment.*}', requires = '{}'";
+    app.database.run(&format!("UPDATE tools SET {unreadable} WHERE id = '{id}'")).await;
+    let answer = settled(&client, "risk_prohibited").await;
+    assert_eq!(answer["reason_code"], "risk_prohibited", "{answer:#}");
+}
+
+/// The answer to the first request, once the service has seen what was written past it.
+async fn settled(client: &Client, reason: &str) -> Value {
+    let mut answer = Value::Null;
+    for _ in 0..100 {
+        answer = ask(client, &asking(1200.0, "DE")).await;
+        if answer["reason_code"] == reason {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    answer
+}
+
+/// A stored policy that compares a place with a subdivision's code denies, and is listed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_policy_that_can_never_be_true_denies_and_is_listed() {
+    let (app, client, _) = demo().await;
+    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Places",
+        "cedar": "permit(principal, action, resource);"});
+    let id = made(&app, "policies", policy).await["policy"]["id"].as_str().unwrap().to_owned();
+    let target = json!({"policy_id": id, "target_class": "jurisdiction:FR"});
+    made(&app, "relationships/applies-to", target).await;
+    let text = "forbid(principal, action, resource) when \
+                { context has jurisdiction && context.jurisdiction == \"FR-75\" };";
+    let (status, refused) =
+        app.owner().patch(&format!("/api/v1/policies/{id}"), json!({"cedar": text})).await;
+    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("cedar")), "{refused:#}");
+    app.database.run(&format!("UPDATE policies SET cedar = '{text}' WHERE id = '{id}'")).await;
+    let target = "UPDATE applies_to SET target_class = 'jurisdiction:DEU' \
+                  WHERE target_class = 'jurisdiction:FR'";
+    app.database.run(target).await;
+    let answer = settled(&client, "rule_error").await;
+    assert_eq!(answer["reason_code"], "rule_error", "{answer:#}");
+    let cell = app.app.graph.tenant(TENANT).unwrap().unwrap();
+    let faulty = cell.read().faulty_policies();
+    assert_eq!(faulty.len(), 2, "{faulty:?}");
+    assert!(faulty.iter().all(|fault| fault.contains(&id)), "{faulty:?}");
+    let simulated = json!({"decision_id": answer["decision_id"],
+        "candidate_policies": [{"cedar": text, "applies_to": ["jurisdiction:DEU"]}]});
+    let owner = app.owner();
+    let (status, refused) = owner.post("/v1/decisions:simulate", simulated).await;
+    let fields: Vec<_> =
+        refused["details"].as_array().unwrap().iter().map(|d| d["field"].clone()).collect();
+    assert_eq!(status, 400);
+    assert_eq!(fields, ["candidate_policies[0].applies_to[0]", "candidate_policies[0].cedar"]);
+}
+
+/// What was approved and is not needed any more stays to be used.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_cited_without_need_is_not_spent() {
+    let (app, client, _) = demo().await;
+    let held = ask(&client, &asking(25_000.0, "DE")).await;
+    let id = held["approval_id"].as_str().unwrap();
+    let approver = app.person(TENANT, "approver", "ann@example.org");
+    let path = format!("/api/v1/app/approvals/{id}/approve");
+    assert_eq!(approver.post(&path, json!({})).await.0, 200);
+    let (_, policies) = app.owner().get(&format!("/api/v1/policies?tenant_id={TENANT}")).await;
+    let policy = policies["policies"][0]["id"].as_str().unwrap();
+    let path = format!("/api/v1/policies/{policy}");
+    assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
+    let mut citing = asking(25_000.0, "DE");
+    citing["approval_id"] = json!(id);
+    for _ in 0..2 {
+        assert_eq!(ask(&client, &citing).await["decision"], "allow");
+    }
+    let approval = app.owner().get(&format!("/api/v1/approvals/{id}")).await.1["approval"].clone();
+    assert_eq!(approval["state"], "approved", "{approval:#}");
+}
+
+/// A stop signal on the person at the root of a chain stops what is done under it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_signal_on_a_delegator_stops_the_delegate() {
+    let (app, client, _) = demo().await;
+    let (_, found) = app.owner().get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await;
+    let root = &found["delegations"][0]["delegator_id"];
+    let signal = json!({"tenant_id": TENANT, "actor_id": root, "reason": "left"});
+    made(&app, "stop-signals", signal).await;
+    let answer = ask(&client, &asking(1200.0, "DE")).await;
+    assert_eq!(answer["reason_code"], "actor_stopped", "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_refusal_advises_to_send_an_amount_as_text() {
+    let (_app, client, _) = demo().await;
+    let body = r#"{"subject": "svc:agent:acme:invoice-bot", "action": "payment.execute",
+        "purpose": "invoice-settlement",
+        "context": {"amount": 9007199254740993, "currency": "EUR", "jurisdiction": "DE"}}"#;
+    let request = client.http.post(format!("{}{EVALUATE}", client.base)).bearer_auth(&client.token);
+    let request = request.header("content-type", "application/json").body(body);
+    let answer: Value = request.send().await.unwrap().json().await.unwrap();
+    let detail = &answer["details"][0];
+    assert_eq!(detail["field"], "context.amount", "{answer:#}");
+    let problem = detail["problem"].as_str().unwrap();
+    assert!(!problem.contains("string") && !problem.contains("text"), "{problem}");
+}
