@@ -1,6 +1,6 @@
 //! What the service says of itself to anyone: description, health, contract, error codes, keys.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use authority_model::proto::directory::{
     CheckHealthRequest, CheckHealthResponse, CheckReadinessRequest, CheckReadinessResponse,
@@ -11,6 +11,7 @@ use authority_model::proto::directory::{
 use authority_model::service::DirectoryService;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use tonic::{Request, Response, Status};
 
 use crate::error::{ErrorCode, Refusal};
@@ -51,6 +52,9 @@ pub fn contract(public_url: &str) -> String {
     document.to_string()
 }
 
+/// What a check has to answer. Whoever asks is told within a second, whatever hangs.
+const PATIENCE: Duration = Duration::from_millis(800);
+
 /// Something that must hold before the service decides: its name, and how to ask it.
 pub struct Check {
     pub name: &'static str,
@@ -78,7 +82,10 @@ impl Directory {
 
     /// Each check with what it found.
     pub async fn readiness(&self) -> Vec<(&'static str, Result<(), String>)> {
-        let asked = self.checks.iter().map(async |check| (check.name, (check.ask)().await));
+        let asked = self.checks.iter().map(async |check| {
+            let found = timeout(PATIENCE, (check.ask)()).await;
+            (check.name, found.unwrap_or_else(|_| Err("no answer in time".to_owned())))
+        });
         futures_util::future::join_all(asked).await
     }
 }

@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicI64, AtomicU64},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use authority_model::{
@@ -146,6 +146,9 @@ tables! {
     quarantines registry::Quarantine;
 }
 
+/// Then the database is taken to have fallen silent while it was read.
+const BUILDING: Duration = Duration::from_secs(600);
+
 impl Graph {
     /// Builds the graph and starts the tail, which ends with the last handle.
     pub async fn load(store: Store, settings: Settings) -> Result<Arc<Self>, Error> {
@@ -164,16 +167,14 @@ impl Graph {
             ended: watch::Sender::new(0),
         });
         let mut db = store.system().await?;
+        let mut reading = db.build_transaction().read_only().repeatable_read();
         // A million rows take longer than a statement may; nothing else runs on this connection.
         let building = Arc::clone(&graph);
-        db.build_transaction()
-            .read_only()
-            .repeatable_read()
-            .run(async move |db| {
-                diesel::sql_query("SET LOCAL statement_timeout = 0").execute(db).await?;
-                build(db, &building).await
-            })
-            .await?;
+        let built = reading.run(async move |db| {
+            diesel::sql_query("SET LOCAL statement_timeout = 0").execute(db).await?;
+            build(db, &building).await
+        });
+        store.within(BUILDING, built).await?;
         graph.saw(begun);
         let (tenants, elapsed) = (graph.tenants(), begun.elapsed());
         tracing::info!(tenants, elapsed_ms = elapsed.as_millis(), "authority graph is loaded");

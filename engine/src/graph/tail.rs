@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, atomic::Ordering},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
@@ -17,7 +17,12 @@ use super::{
     load,
     log::{self, Moved},
 };
-use crate::store::{Error, Heard, Store};
+use crate::store::{Db, Error, Heard, Store, discard};
+
+/// How long the database may take to say where the log ends. Every node asks it twice a second.
+const LOOK: Duration = Duration::from_secs(3);
+/// And to read a piece of it.
+const READ: Duration = Duration::from_secs(10);
 
 impl Graph {
     /// Waits until the graph shows everything that was committed before this call.
@@ -34,6 +39,7 @@ impl Graph {
     /// Follows the log until the last other handle to the graph is gone.
     pub(super) async fn follow(graph: std::sync::Weak<Self>) {
         let Some(mut returns) = graph.upgrade().map(|graph| graph.store.returns()) else { return };
+        let mut was_silent = false;
         loop {
             let Some(graph) = graph.upgrade() else { return };
             tokio::select! {
@@ -45,13 +51,19 @@ impl Graph {
             tokio::time::sleep(graph.settings.delay).await;
             let round = graph.begun.fetch_add(1, Ordering::AcqRel) + 1;
             let begun = Instant::now();
-            match graph.round().await {
+            let looked = graph.round().await;
+            if looked.is_ok() && std::mem::take(&mut was_silent) {
+                // This node was cut off and its new connection answers: so will others' new ones.
+                graph.store.renew();
+            }
+            match looked {
                 Ok(true) => graph.wake.notify_one(),
                 Ok(false) => {
                     graph.saw(begun);
                     graph.ended.send_replace(round);
                 }
                 Err(error) => {
+                    was_silent |= begun.elapsed() >= LOOK;
                     tracing::warn!(%error, age_ms = graph.age().as_millis(), "cannot read changes");
                 }
             }
@@ -69,9 +81,18 @@ impl Graph {
 
     /// Takes in what the log holds behind our position; whether there is more.
     async fn round(&self) -> Result<bool, Error> {
-        let position = self.position.load(Ordering::Acquire);
         let mut db = self.store.tail().await?;
-        let last = log::last(&mut db).await?;
+        let read = self.store.within(READ, self.read(&mut db)).await;
+        if read.is_err() {
+            // Cheap, and right whatever it was: nobody looks at anything before this works again.
+            discard(db);
+        }
+        read
+    }
+
+    async fn read(&self, db: &mut Db) -> Result<bool, Error> {
+        let position = self.position.load(Ordering::Acquire);
+        let last = self.store.within(LOOK, log::last(db)).await?;
         if last < position {
             // A database that went back in time (a restore, a lost replica) is another one: what is
             // held here may never have been. It goes stale, and the service must start anew.

@@ -52,8 +52,9 @@ impl Address {
             Mode::Prefer => SslMode::Prefer,
             _ => SslMode::Require,
         });
-        // A peer that went away without a word is noticed within half a minute.
-        config.connect_timeout(Duration::from_secs(5)).tcp_user_timeout(Duration::from_secs(20));
+        // A host that is gone leaves time for the next one named. A peer that went away without a
+        // word is noticed within half a minute; one that is there and silent, in `silence.rs`.
+        config.connect_timeout(Duration::from_secs(2)).tcp_user_timeout(Duration::from_secs(20));
         config.keepalives_idle(Duration::from_secs(15)).keepalives_retries(3);
         config.keepalives_interval(Duration::from_secs(5));
         Ok(Self { config, tls })

@@ -53,9 +53,10 @@ impl From<Sql> for Error {
                 Kind::ForeignKeyViolation => Self::Reference(name(&*about)),
                 Kind::CheckViolation => Self::Refused(name(&*about)),
                 Kind::RestrictViolation => Self::Refused(about.message().to_owned()),
-                Kind::SerializationFailure | Kind::ClosedConnection | Kind::UnableToSendCommand => {
-                    Self::Unavailable(about.message().to_owned())
-                }
+                Kind::SerializationFailure
+                | Kind::ReadOnlyTransaction
+                | Kind::ClosedConnection
+                | Kind::UnableToSendCommand => Self::Unavailable(about.message().to_owned()),
                 _ if about.message() == KEY_ENDED => Self::KeyEnded,
                 _ if is_passing(about.message()) => Self::Unavailable(about.message().to_owned()),
                 _ => Self::Internal(described(&*about)),
@@ -129,7 +130,6 @@ fn is_passing(message: &str) -> bool {
         "sorry, too many clients",
         "remaining connection slots",
         "could not extend file",
-        "cannot execute",
     ]
     .iter()
     .any(|start| message.starts_with(start))

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use futures_util::StreamExt;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::{Error, Store};
+use super::{
+    Error, Store,
+    silence::{PATIENCE, QUIET},
+};
 
 /// What a listener hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +27,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Store {
     /// Listens until the stream is dropped or the store closed. It never ends by itself; a poll
-    /// beside it is wise, since a silent network keeps a dead connection for half a minute.
+    /// beside it is wise, since a connection that fell silent is noticed after seconds.
     pub fn listen(&self, channel: &'static str) -> ReceiverStream<Heard> {
         let (heard, stream) = mpsc::channel(64);
         let store = self.clone();
@@ -41,7 +44,10 @@ impl Store {
 async fn keep_listening(store: &Store, channel: &str, heard: &mpsc::Sender<Heard>) {
     let mut pause = FIRST_PAUSE;
     loop {
-        let lost = match connect(store, channel).await {
+        let connected = timeout(PATIENCE, connect(store, channel)).await;
+        let connected = connected
+            .unwrap_or_else(|_| Err(Error::Unavailable("no connection in time".to_owned())));
+        let lost = match connected {
             Ok(mut db) => {
                 pause = FIRST_PAUSE;
                 follow(&mut db, heard).await;
@@ -69,15 +75,29 @@ async fn connect(store: &Store, channel: &str) -> Result<AsyncPgConnection, Erro
     Ok(db)
 }
 
-/// Until the connection is lost.
+/// Until the connection is lost, or answers no longer.
 async fn follow(db: &mut AsyncPgConnection, heard: &mpsc::Sender<Heard>) {
     let mut next = Heard::Listening;
-    let mut notifications = std::pin::pin!(db.notifications_stream());
     loop {
         if heard.send(next).await.is_err() {
             return;
         }
-        let Some(Ok(notification)) = notifications.next().await else { return };
-        next = Heard::Notified(notification.payload);
+        let Some(notified) = notified(db).await else { return };
+        next = notified;
+    }
+}
+
+/// The next notification, as long as the connection answers.
+async fn notified(db: &mut AsyncPgConnection) -> Option<Heard> {
+    loop {
+        let next = {
+            let mut notifications = std::pin::pin!(db.notifications_stream());
+            timeout(QUIET, notifications.next()).await
+        };
+        if let Ok(next) = next {
+            return Some(Heard::Notified(next?.ok()?.payload));
+        }
+        // Nothing was said. Or nobody is there to say it.
+        timeout(PATIENCE, db.batch_execute("SELECT 1")).await.ok()?.ok()?;
     }
 }

@@ -13,7 +13,7 @@ use diesel_async::{
 };
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
-use super::{Address, Error, RunQueryDsl, Store};
+use super::{Address, Db, Error, RunQueryDsl, Scope, Store};
 
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations");
 
@@ -74,11 +74,13 @@ impl Store {
     /// True when every migration that this binary knows was run. Later ones do not matter: while
     /// a new version is rolled out, the old one serves on.
     pub async fn is_current(&self) -> Result<bool, Error> {
-        let mut db = self.system().await?;
-        let run: Vec<String> = __diesel_schema_migrations::table
-            .select(__diesel_schema_migrations::version)
-            .load(&mut db)
-            .await?;
+        let read = async move |db: &mut Db| {
+            let versions = __diesel_schema_migrations::table
+                .select(__diesel_schema_migrations::version)
+                .load::<String>(db);
+            Ok::<_, Error>(versions.await?)
+        };
+        let run = self.read(&Scope::service(), read).await?;
         let run: HashSet<_> = run.into_iter().collect();
         Ok(known()?.iter().all(|version| run.contains(version)))
     }

@@ -9,6 +9,7 @@ mod migrate;
 mod partitions;
 mod pool;
 mod query;
+mod silence;
 mod tls;
 mod transaction;
 
@@ -19,4 +20,5 @@ pub use listen::Heard;
 pub use migrate::{MIGRATIONS, migrate};
 pub use pool::{Limits, Pooled, Store};
 pub use query::{LoadQuery, RunQueryDsl};
+pub use silence::discard;
 pub use transaction::{Db, SERVICE, Scope, Transact};

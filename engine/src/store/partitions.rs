@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Error, RunQueryDsl, Store};
+use super::{Db, Error, RunQueryDsl, Scope, Store};
 
 /// Months are made three ahead: a day without this is no harm.
 const EVERY: Duration = Duration::from_secs(24 * 3600);
@@ -23,7 +23,9 @@ impl Store {
     }
 
     async fn extend_partitions(&self) -> Result<i32, Error> {
-        let mut db = self.system().await?;
-        Ok(diesel::select(extend_partitions()).get_result(&mut db).await?)
+        let extend = async move |db: &mut Db| {
+            Ok::<_, Error>(diesel::select(extend_partitions()).get_result(db).await?)
+        };
+        self.act(&Scope::service(), extend).await
     }
 }

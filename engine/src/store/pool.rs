@@ -18,7 +18,10 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::{Address, Error};
+use super::{Address, Error, silence::Silence};
+
+/// What the server has for saying that it ended a statement.
+const MARGIN: Duration = Duration::from_secs(2);
 
 pub(super) type Pool = deadpool::Pool<AsyncPgConnection>;
 /// A connection on loan; it goes back when dropped.
@@ -33,7 +36,8 @@ pub struct Limits {
     pub recorder: usize,
     /// For a free connection, and for a new one to be ready.
     pub wait: Duration,
-    /// For one statement, locks included.
+    /// For one statement, locks included: kept by the server. A transaction has two seconds more,
+    /// whatever it does: kept by us.
     pub statement: Duration,
     /// For a transaction in which nothing runs; its connection is closed.
     pub idle_in_transaction: Duration,
@@ -61,6 +65,10 @@ pub struct Store {
     /// One connection that nobody else can keep busy.
     pub(super) tail: Pool,
     pub(super) address: Address,
+    pub(super) silence: Silence,
+    /// How long a transaction may take, on our side: a statement that the server ends is told as
+    /// what it is.
+    pub(super) transaction: Duration,
     gate: Arc<Gate>,
 }
 
@@ -75,6 +83,8 @@ impl Store {
             recorder: pool("authority_recorder", limits.recorder)?,
             tail: pool("authority_system", 1)?,
             address: address.clone(),
+            silence: Silence::default(),
+            transaction: limits.statement + MARGIN,
             gate,
         })
     }
@@ -129,7 +139,7 @@ fn pool(
     size: usize,
 ) -> Result<Pool, Error> {
     let mut config = ManagerConfig::default();
-    // A lost connection is known to be closed without asking; half-open ones the kernel ends.
+    // A lost connection is known to be closed without asking; silent ones `silence.rs` ends.
     config.recycling_method = RecyclingMethod::Fast;
     let (address, gate) = (address.clone(), Arc::clone(gate));
     let opening = opening(role, limits);

@@ -1,6 +1,6 @@
 //! Transactions that know for whom they run.
 
-use std::any::Any;
+use std::{any::Any, time::Duration};
 
 use diesel::{QueryResult, connection::TransactionManagerStatus};
 use diesel_async::{
@@ -9,8 +9,9 @@ use diesel_async::{
 use futures_util::future::BoxFuture;
 
 use super::{
-    Error, Pooled, Store,
+    Error, Store,
     pool::{Pool, take},
+    silence::{Silence, discard},
 };
 
 /// A connection inside a transaction; diesel-async's queries run on it.
@@ -97,7 +98,12 @@ impl Store {
 
     fn transaction(&self, begin: &str, scope: &Scope) -> Result<Transaction, Error> {
         let pool = if scope.tenant.is_some() { &self.tenant } else { &self.system };
-        Ok(Transaction { opening: opening(begin, scope)?, pool: pool.clone() })
+        Ok(Transaction {
+            opening: opening(begin, scope)?,
+            pool: pool.clone(),
+            silence: self.silence.clone(),
+            limit: self.transaction,
+        })
     }
 }
 
@@ -105,6 +111,8 @@ impl Store {
 struct Transaction {
     opening: String,
     pool: Pool,
+    silence: Silence,
+    limit: Duration,
 }
 
 /// What the work came to, whatever its type: a transaction is compiled once, not once for each
@@ -138,9 +146,22 @@ where
 impl Transaction {
     /// What the work answered, and whether it was committed if it was to be.
     async fn run(self, work: AnyWork) -> Result<(Box<dyn Any + Send>, Result<(), Error>), Error> {
-        let mut db = begin(self.pool, self.opening).await?;
-        let done = work(&mut db).await;
-        Ok((done.result, end(db, done.is_ok).await))
+        let mut db = take(&self.pool).await?;
+        let ran = async {
+            begin(&mut db, &self.opening).await?;
+            let done = work(&mut db).await;
+            let (ended, is_clean) = end(&mut db, done.is_ok).await;
+            Ok(((done.result, ended), is_clean))
+        };
+        let (done, is_clean) = match self.silence.bound(self.limit, ran).await.flatten() {
+            Ok((done, is_clean)) => (Ok(done), is_clean),
+            Err(fault) => (Err(fault), false),
+        };
+        if !is_clean {
+            // It may be half open, or still busy: not for its next user.
+            discard(db);
+        }
+        done
     }
 }
 
@@ -148,24 +169,17 @@ fn crashed<T>(_: T) -> Error {
     Error::Internal("a transaction crashed".to_owned())
 }
 
-async fn begin(pool: Pool, opening: String) -> Result<Pooled, Error> {
-    let mut db = take(&pool).await?;
-    if let Err(fault) = AnsiTransactionManager::begin_transaction_sql(&mut *db, &opening).await {
-        // It may be half open: not for its next user.
-        drop(Pooled::take(db));
-        return Err(fault.into());
-    }
-    Ok(db)
+async fn begin(db: &mut Db, opening: &str) -> Result<(), Error> {
+    Ok(AnsiTransactionManager::begin_transaction_sql(db, opening).await?)
 }
 
-/// Commits what was done; rolls back what was refused, or could not be committed.
-async fn end(mut db: Pooled, is_done: bool) -> Result<(), Error> {
-    let ended = if is_done { commit(&mut db).await } else { Ok(()) };
+/// Commits what was done; rolls back what was refused, or could not be committed. And whether the
+/// connection can be used again.
+async fn end(db: &mut Db, is_done: bool) -> (Result<(), Error>, bool) {
+    let ended = if is_done { commit(db).await } else { Ok(()) };
     let failed = !is_done || ended.is_err();
-    if failed && AnsiTransactionManager::rollback_transaction(&mut *db).await.is_err() {
-        drop(Pooled::take(db));
-    }
-    ended.map_err(Error::from)
+    let is_clean = !failed || AnsiTransactionManager::rollback_transaction(db).await.is_ok();
+    (ended.map_err(Error::from), is_clean)
 }
 
 /// COMMIT of a transaction in which a statement failed is answered by a quiet ROLLBACK, which

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
 };
 
 use diesel::QueryResult;
@@ -20,11 +21,15 @@ use super::{
 };
 use authority_engine::{
     clock::Clock,
-    store::{Db, Error, RunQueryDsl, Store},
+    store::{Db, Error, RunQueryDsl, Store, discard},
 };
 
 /// How many facts are remembered as stored; beyond it the memory starts afresh.
 const KNOWN_FACTS: usize = 100_000;
+
+/// How long the database may take over one batch; nobody waits for its decisions any more by then.
+/// Whether it committed is unknown, and its idempotency keys tell.
+const LONGEST: Duration = Duration::from_secs(4);
 
 /// A tenant's fact: of equal bytes each tenant stores its own.
 type Fact = (u64, [u8; 32]);
@@ -83,11 +88,19 @@ impl Batches {
     }
 
     async fn transact(&self, entries: &[Entry]) -> Result<Vec<Outcome>, Error> {
+        let mut db = self.store.recorder().await?;
+        let stored = self.store.within(LONGEST, self.store(&mut db, entries)).await;
+        if matches!(stored, Err(Error::Unavailable(_))) {
+            discard(db);
+        }
+        stored
+    }
+
+    async fn store(&self, db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Outcome>> {
         let fresh = self.unknown_facts(entries);
         let relaxed = entries.iter().all(|entry| entry.relaxed);
-        let mut db = self.store.recorder().await?;
         if self.fenced && fresh.is_empty() && entries.iter().all(Entry::is_alone) {
-            return Ok(store_current(&mut db, entries, relaxed).await?);
+            return store_current(db, entries, relaxed).await;
         }
         db.transaction(async move |db| {
             if relaxed {

@@ -5,3 +5,4 @@ mod keys;
 mod killed;
 mod nodes;
 pub(crate) mod process;
+mod silence;

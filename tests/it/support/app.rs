@@ -10,6 +10,7 @@ use agent_authority::{
     identity::dev_provider::{AUDIENCE, Holder, ISSUER},
     keys::KeyRing,
     shutdown::Shutdown,
+    store::{Address, Limits, Store},
     transport::{self, Surfaces},
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -40,6 +41,8 @@ pub(crate) struct Wishes {
     pub(crate) heartbeat: Duration,
     /// Files of its own, and not those of the other nodes on its database.
     pub(crate) own_files: bool,
+    /// Another way to the database.
+    pub(crate) address: Option<Address>,
 }
 
 impl Default for Wishes {
@@ -50,6 +53,7 @@ impl Default for Wishes {
             fenced: true,
             heartbeat: Duration::from_secs(15),
             own_files: false,
+            address: None,
         }
     }
 }
@@ -60,8 +64,12 @@ impl TestApp {
     }
 
     pub(crate) async fn wished(wishes: Wishes) -> Self {
-        let ring = KeyRing::generate().unwrap();
-        Self::node(Arc::new(Database::fresh().await), ring, wishes).await
+        Self::on(Arc::new(Database::fresh().await), wishes).await
+    }
+
+    /// On a database that is there.
+    pub(crate) async fn on(database: Arc<Database>, wishes: Wishes) -> Self {
+        Self::node(database, KeyRing::generate().unwrap(), wishes).await
     }
 
     /// Another node on the same database, with files of its own.
@@ -88,7 +96,10 @@ impl TestApp {
         }
         let shutdown = Shutdown::default();
         let parts = Parts {
-            store: database.store(),
+            store: match &wishes.address {
+                Some(address) => Store::open(address, &Limits::default()).unwrap(),
+                None => database.store(),
+            },
             ring: KeyRing::parse(&ring).unwrap(),
             clock: wishes.clock,
             graph: wishes.graph,

@@ -76,6 +76,32 @@ impl Database {
         Address::parse(&self.owner_url()).unwrap()
     }
 
+    /// The login and the name of the database.
+    pub(crate) fn names(&self) -> (&'static str, &str) {
+        (LOGIN, &self.name)
+    }
+
+    /// Where the server listens, as its URL says it.
+    pub(crate) fn socket(&self) -> PathBuf {
+        let url = self.url();
+        let host = url.split(['@', '/']).nth(3).unwrap_or_default();
+        let mut bytes = Vec::new();
+        let mut rest = host.as_bytes();
+        while let Some((first, more)) = rest.split_first() {
+            match more.split_at_checked(2).filter(|_| *first == b'%') {
+                Some((digits, more)) => {
+                    bytes.extend(hex::decode(digits).unwrap());
+                    rest = more;
+                }
+                None => {
+                    bytes.push(*first);
+                    rest = more;
+                }
+            }
+        }
+        Path::new(&String::from_utf8(bytes).unwrap()).join(".s.PGSQL.5432")
+    }
+
     pub(crate) fn store(&self) -> Store {
         Store::open(&self.address(), &Limits::default()).unwrap()
     }

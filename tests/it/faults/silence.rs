@@ -1,0 +1,101 @@
+//! Connections that fall silent, as behind a proxy when the database moved: nothing waits for them
+//! for ever, and nobody has to start the service anew.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use agent_authority::store::{Error, Heard, Limits, Scope, Store};
+use diesel_async::SimpleAsyncConnection;
+use serde_json::json;
+use tokio_stream::StreamExt;
+
+use super::process::allowed;
+use crate::support::{Client, Line, TestApp, Wishes, asking, database::Database};
+
+/// Asked with a key, so that it reads by another pool first.
+async fn keyed(client: &Client, key: &str) -> (u16, serde_json::Value) {
+    let headers = [("idempotency-key", key)];
+    client.call("POST", "/api/v1/runtime/evaluate", Some(allowed()), &headers).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_decides_again_within_ten_seconds_of_a_silent_failover() {
+    let database = Arc::new(Database::fresh().await);
+    let line = Line::before(&database).await;
+    let wishes = Wishes { address: Some(line.address()), ..Wishes::default() };
+    let node = TestApp::on(database, wishes).await;
+    let demo = node.demo().await;
+    let client = node.client(&demo.api_key);
+    // Many at once, so that every pool holds connections.
+    let asked = (0..24).map(|n| {
+        let client = client.clone();
+        async move { keyed(&client, &format!("before-{n}")).await }
+    });
+    for (status, answer) in futures_util::future::join_all(asked).await {
+        assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
+    }
+
+    line.cut();
+    let cut = Instant::now();
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let ready = Instant::now();
+        client.get("/health/ready").await;
+        // One second is promised; a loaded machine is late.
+        assert!(ready.elapsed() < Duration::from_millis(2500), "{:?}", ready.elapsed());
+        let key = format!("after-{tries}");
+        let plain = client.post("/api/v1/runtime/evaluate", allowed());
+        let (plain, keyed) = tokio::join!(plain, keyed(&client, &key));
+        match (plain.0, keyed.0) {
+            (200, 200) => break,
+            (200 | 503, 200 | 503) => {}
+            other => panic!("{other:?}: {plain:?} {keyed:?}"),
+        }
+        assert!(cut.elapsed() < Duration::from_secs(30), "not back in 30 s");
+    }
+    assert!(cut.elapsed() < Duration::from_secs(10), "it took {:?}", cut.elapsed());
+    // And changes are heard of again.
+    let path = format!("/api/v1/delegations/{}/suspend", demo.delegation_id);
+    let (status, answer) = node.owner().post(&path, json!({})).await;
+    assert_eq!(status, 200, "{answer}");
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(1200.0, "DE")).await;
+    assert_eq!((status, &answer["decision"]), (200, &"deny".into()), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_ends_and_its_connection_is_not_used_again() {
+    let database = Arc::new(Database::fresh().await);
+    let line = Line::before(&database).await;
+    let limits = Limits { system: 1, statement: Duration::from_millis(500), ..Limits::default() };
+    let store = Store::open(&line.address(), &limits).unwrap();
+    let scope = Scope::service();
+    let one = async |store: &Store| {
+        let read =
+            store.read(&scope, async move |db| Ok::<_, Error>(db.batch_execute("SELECT 1").await?));
+        tokio::time::timeout(Duration::from_secs(20), read).await.expect("it ends by itself")
+    };
+    one(&store).await.unwrap();
+    line.hold();
+    assert!(matches!(one(&store).await, Err(Error::Unavailable(_))));
+    line.release();
+    // The only connection of the pool: had it come back busy, this would wait or be mixed up.
+    let begun = Instant::now();
+    while one(&store).await.is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "the pool did not recover");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_listener_is_probed_and_listens_anew() {
+    let database = Arc::new(Database::fresh().await);
+    let line = Line::before(&database).await;
+    let store = Store::open(&line.address(), &Limits::default()).unwrap();
+    let mut heard = store.listen("authority_changes");
+    assert_eq!(heard.next().await, Some(Heard::Listening));
+    line.cut();
+    let again = tokio::time::timeout(Duration::from_secs(20), heard.next()).await;
+    assert_eq!(again, Ok(Some(Heard::Listening)), "it stays with a connection that is silent");
+}
