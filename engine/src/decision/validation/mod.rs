@@ -182,7 +182,7 @@ impl<'a> Check<'a> {
         let errors = result.validation_errors().map(|error| {
             let fault = fault(error, Severity::Error);
             let optional = matches!(error, ValidationError::UnsafeOptionalAttributeAccess(_));
-            match self.undeclared_at(fault.span).filter(|_| optional) {
+            match self.undeclared_at(&fault).filter(|_| optional) {
                 Some(path) => unguarded(fault, path),
                 None => fault,
             }
@@ -199,10 +199,14 @@ impl<'a> Check<'a> {
         self.spans.iter().position(|one| one.contains(&span.0))
     }
 
-    /// The member of the input that is read here, where nothing that the statement is for declares it.
-    fn undeclared_at(&self, span: Span) -> Option<&Path> {
-        let (path, _) = self.uses.0.iter().find(|(_, one)| one.reads.contains(&span))?;
-        let statement = self.statements.get(self.statement_at(span)?)?.as_ref()?;
+    /// The member of the input that the fault is about, where nothing that the statement is for
+    /// declares it.
+    fn undeclared_at(&self, fault: &Fault) -> Option<&Path> {
+        let read = self.uses.0.iter().filter(|(_, one)| one.reads.contains(&fault.span));
+        // `input.a` and `input.a.b` are read at the same place: Cedar's text tells which it means.
+        let is_named = |path: &Path| fault.problem.contains(&format!("`input.{}`", path.join(".")));
+        let (path, _) = read.max_by_key(|(path, _)| (is_named(path), path.len()))?;
+        let statement = self.statements.get(self.statement_at(fault.span)?)?.as_ref()?;
         let admitted = self.actions.iter().filter(|(name, _)| statement.action.admits(name));
         let mut declared = admitted.map(|(_, input)| is_declared(input, path));
         declared.all(|declared| !declared).then_some(path)
