@@ -40,8 +40,9 @@ fn columns(record: &'static Shape) -> Vec<&'static Field> {
         name if name.ends_with("_name") => 2,
         // Mostly the same for all, and a part of their ids.
         "tenant_id" => 4,
-        // A yes or no without its question tells little.
-        _ if matches!(field.kind, Kind::Bool) => 5,
+        // Optional in requests alone: the server fills them.
+        "env" => 3,
+        name if name.ends_with("_status") => 3,
         _ if field.cardinality == Cardinality::Optional => 4,
         _ => 3,
     };
