@@ -10,17 +10,37 @@
 --   CALL append_only('decisions');               -- rights to read and insert, and nothing else
 --   CALL partition_by_time('decisions', 'svc:decision:');  -- ranges of a time-ordered id
 --   CALL guard('record_versions');               -- row-level security alone; rights are yours
+--   CALL grant_to('{tenant,system}', 'SELECT ON counters');  -- rights by kind of role
 --
--- The roles (engine/src/store/roles.sql makes them, for the whole cluster):
---   authority_tenant    sees the rows of one tenant, the setting `authority.tenant`
---   authority_system    sees all tenants: the graph's tail, workers, the owner's lists
---   authority_recorder  writes decisions and what belongs to them for many tenants at once
--- The tables' owner is none of these, and where it is no superuser it sees no record at all:
--- a migration that touches rows says `SET LOCAL ROLE authority_system` first.
+-- Roles are the whole cluster's, so each database has its own three. engine/src/store/roles.sql makes
+-- them, and with them authority_role(kind), which answers the name of this database's role:
+--   tenant    sees the rows of one tenant, the setting `authority.tenant`
+--   system    sees all tenants: the graph's tail, workers, the owner's lists
+--   recorder  writes decisions and what belongs to them for many tenants at once
+-- The tables' owner is none of these, and where it is no superuser it sees no record at all: a
+-- migration that touches rows first says SELECT set_config('role', authority_role('system'), true).
 
 -- Functions below run as their owner with this schema first: nobody else may add to it.
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
-GRANT USAGE ON SCHEMA public TO authority_tenant, authority_system, authority_recorder;
+
+-- ## Whose rights
+
+-- Quoted, as GRANT lists them.
+CREATE FUNCTION role_list(VARIADIC kinds text[]) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT string_agg(quote_ident(authority_role(kind)), ', ') FROM unnest(kinds) AS kind
+$$;
+
+CREATE PROCEDURE grant_to(kinds text[], rights text) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('GRANT %s TO %s', rights, role_list(VARIADIC kinds));
+END $$;
+
+CREATE PROCEDURE revoke_from(kinds text[], rights text) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('REVOKE %s FROM %s', rights, role_list(VARIADIC kinds));
+END $$;
+
+CALL grant_to('{tenant,system,recorder}', 'USAGE ON SCHEMA public');
 
 -- ## Whose rows
 
@@ -34,10 +54,10 @@ CREATE PROCEDURE guard(name regclass, tenant text DEFAULT 'tenant_id') LANGUAGE 
 BEGIN
     EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', name);
     EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', name);
-    EXECUTE format('CREATE POLICY tenant ON %s TO authority_tenant USING (may_see(%I))',
-                   name, tenant);
-    EXECUTE format('CREATE POLICY every_tenant ON %s TO authority_system, authority_recorder
-                    USING (true)', name);
+    EXECUTE format('CREATE POLICY tenant ON %s TO %s USING (may_see(%I))',
+                   name, role_list('tenant'), tenant);
+    EXECUTE format('CREATE POLICY every_tenant ON %s TO %s USING (true)',
+                   name, role_list('system', 'recorder'));
 END $$;
 
 -- ## History
@@ -178,8 +198,7 @@ CREATE PROCEDURE govern(
 ) LANGUAGE plpgsql AS $$
 BEGIN
     CALL guard(name, tenant);
-    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s
-                    TO authority_tenant, authority_system', name);
+    CALL grant_to('{tenant,system}', format('SELECT, INSERT, UPDATE, DELETE ON %s', name));
     EXECUTE format('CREATE TRIGGER keep_version AFTER INSERT OR UPDATE OR DELETE ON %s
                     FOR EACH ROW EXECUTE FUNCTION keep_version(%L, %L, %L)',
                    name, tenant, secret, quiet);
@@ -213,8 +232,7 @@ BEGIN
     EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON %s
                     FOR EACH ROW EXECUTE FUNCTION refuse_change()', name);
     EXECUTE format('REVOKE ALL ON %s FROM PUBLIC', name);
-    EXECUTE format('GRANT SELECT, INSERT ON %s
-                    TO authority_tenant, authority_system, authority_recorder', name);
+    CALL grant_to('{tenant,system,recorder}', format('SELECT, INSERT ON %s', name));
     CALL refuse_truncation(name);
     FOR part IN SELECT relid FROM pg_partition_tree(name) WHERE relid <> name LOOP
         CALL refuse_truncation(part);
@@ -306,7 +324,7 @@ DECLARE
 BEGIN
     UPDATE record_versions SET body = body - members
     WHERE entity_id = entity AND body ?| members
-      AND (may_see(tenant_id) OR current_setting('role') = 'authority_system');
+      AND (may_see(tenant_id) OR current_setting('role') = authority_role('system'));
     GET DIAGNOSTICS changed = ROW_COUNT;
     RETURN changed;
 END $$;
@@ -320,10 +338,10 @@ CALL guard('tenant_revisions');
 CREATE POLICY bookkeeping ON record_versions TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON authority_changes TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON tenant_revisions TO CURRENT_USER USING (true);
-GRANT SELECT ON record_versions, authority_changes TO authority_tenant, authority_system;
-GRANT SELECT ON tenant_revisions TO authority_tenant, authority_system, authority_recorder;
+CALL grant_to('{tenant,system}', 'SELECT ON record_versions, authority_changes');
+CALL grant_to('{tenant,system,recorder}', 'SELECT ON tenant_revisions');
 
 REVOKE EXECUTE ON FUNCTION fence, extend_partitions, forget FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION fence TO authority_recorder, authority_system;
-GRANT EXECUTE ON FUNCTION extend_partitions TO authority_system;
-GRANT EXECUTE ON FUNCTION forget TO authority_tenant, authority_system;
+CALL grant_to('{recorder,system}', 'EXECUTE ON FUNCTION fence');
+CALL grant_to('{system}', 'EXECUTE ON FUNCTION extend_partitions');
+CALL grant_to('{tenant,system}', 'EXECUTE ON FUNCTION forget');

@@ -70,7 +70,7 @@ CREATE TABLE service_secrets (
 );
 
 REVOKE ALL ON signing_keys, key_rotations, service_secrets FROM PUBLIC;
-GRANT SELECT, INSERT, UPDATE ON signing_keys, key_rotations, service_secrets TO authority_system;
+CALL grant_to('{system}', 'SELECT, INSERT, UPDATE ON signing_keys, key_rotations, service_secrets');
 
 -- A key's secret is never stored, only its code of authentication; that stays out of the history.
 CREATE TABLE api_keys (

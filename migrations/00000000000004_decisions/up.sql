@@ -73,15 +73,15 @@ CREATE TABLE decision_keys (
 CREATE INDEX decision_keys_by_age ON decision_keys (created_at);
 CALL guard('decision_keys');
 
-GRANT SELECT ON approvals TO authority_tenant;
-GRANT SELECT, UPDATE ON approvals TO authority_system;
-GRANT SELECT, INSERT, DELETE ON decision_keys TO authority_system;
+CALL grant_to('{tenant}', 'SELECT ON approvals');
+CALL grant_to('{system}', 'SELECT, UPDATE ON approvals');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON decision_keys');
 
 -- The recorder writes for many tenants at once, and reads no more of them than its statements
 -- need: what ON CONFLICT looks at, pending requests, the keys. No record, no context, no facts.
-REVOKE SELECT ON fact_blobs, decisions FROM authority_recorder;
-GRANT SELECT (tenant_id, sha256) ON fact_blobs TO authority_recorder;
-GRANT INSERT ON approvals TO authority_recorder;
-GRANT SELECT (id, tenant_id, request_digest, state, expires_at) ON approvals TO authority_recorder;
-GRANT UPDATE (state) ON approvals TO authority_recorder;
-GRANT SELECT, INSERT, UPDATE (answer) ON decision_keys TO authority_recorder;
+CALL revoke_from('{recorder}', 'SELECT ON fact_blobs, decisions');
+CALL grant_to('{recorder}', 'SELECT (tenant_id, sha256) ON fact_blobs');
+CALL grant_to('{recorder}', 'INSERT ON approvals');
+CALL grant_to('{recorder}', 'SELECT (id, tenant_id, request_digest, state, expires_at) ON approvals');
+CALL grant_to('{recorder}', 'UPDATE (state) ON approvals');
+CALL grant_to('{recorder}', 'SELECT, INSERT, UPDATE (answer) ON decision_keys');

@@ -9,7 +9,7 @@ CREATE TABLE state_library (
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (id, version)
 );
-GRANT SELECT, INSERT ON state_library TO authority_system;
+CALL grant_to('{system}', 'SELECT, INSERT ON state_library');
 
 -- Without a tenant: the installation's own, which no tenant's role can see.
 CREATE TABLE state_machines (
@@ -64,7 +64,7 @@ CREATE TABLE state_events (
 CREATE INDEX state_events_of_machine ON state_events (machine_id, created_at DESC, id DESC);
 CREATE INDEX state_events_of_entity ON state_events (entity_id, created_at DESC, id DESC);
 CALL append_only('state_events');
-REVOKE ALL ON state_machines, state_events FROM authority_recorder;
+CALL revoke_from('{recorder}', 'ALL ON state_machines, state_events');
 
 -- Where each record stands, by its last event.
 CREATE TABLE state_heads (
@@ -77,7 +77,7 @@ CREATE TABLE state_heads (
     PRIMARY KEY (machine_id, entity_id)
 );
 CALL guard('state_heads');
-GRANT SELECT, INSERT, UPDATE ON state_heads TO authority_tenant, authority_system;
+CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE ON state_heads');
 
 -- Moves that wait for a second person.
 CREATE TABLE state_proposals (
@@ -97,4 +97,4 @@ CREATE TABLE state_proposals (
     FOREIGN KEY (machine_id, entity_id) REFERENCES state_heads
 );
 CALL guard('state_proposals');
-GRANT SELECT, INSERT, UPDATE, DELETE ON state_proposals TO authority_tenant, authority_system;
+CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE, DELETE ON state_proposals');

@@ -18,4 +18,4 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 CALL guard('idempotency_keys');
-GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys TO authority_tenant, authority_system;
+CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE, DELETE ON idempotency_keys');

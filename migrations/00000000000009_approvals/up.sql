@@ -11,8 +11,8 @@ ALTER TABLE approvals
 CREATE INDEX approvals_page ON approvals (tenant_id, created_at, id);
 CREATE INDEX approvals_page_all ON approvals (created_at, id);
 CREATE INDEX approvals_due ON approvals (expires_at) WHERE state IN ('pending', 'approved');
-GRANT UPDATE (needed, roles, given, acts, state, updated_at) ON approvals TO authority_tenant;
-GRANT UPDATE (used_by, updated_at) ON approvals TO authority_recorder;
+CALL grant_to('{tenant}', 'UPDATE (needed, roles, given, acts, state, updated_at) ON approvals');
+CALL grant_to('{recorder}', 'UPDATE (used_by, updated_at) ON approvals');
 
 ALTER TABLE delegations
     -- Who signed its standing approval; each signature's own bytes are in approval_acts.
@@ -31,7 +31,7 @@ CREATE TABLE approval_acts (
     PRIMARY KEY (about, person)
 );
 CALL append_only('approval_acts');
-REVOKE ALL ON approval_acts FROM authority_recorder;
+CALL revoke_from('{recorder}', 'ALL ON approval_acts');
 
 -- How much of a counted bound is spent, in each fixed window.
 CREATE TABLE counters (
@@ -47,6 +47,6 @@ CREATE TABLE counters (
 );
 CREATE INDEX counters_by_end ON counters ((window_start + window_seconds));
 CALL guard('counters');
-GRANT SELECT ON counters TO authority_tenant;
-GRANT SELECT, DELETE ON counters TO authority_system;
-GRANT SELECT, INSERT, UPDATE (used) ON counters TO authority_recorder;
+CALL grant_to('{tenant}', 'SELECT ON counters');
+CALL grant_to('{system}', 'SELECT, DELETE ON counters');
+CALL grant_to('{recorder}', 'SELECT, INSERT, UPDATE (used) ON counters');

@@ -21,8 +21,8 @@ CREATE TABLE log_heads (
     PRIMARY KEY (tenant_id, epoch)
 );
 CALL guard('log_heads');
-GRANT SELECT ON log_heads TO authority_tenant;
-GRANT SELECT, INSERT, UPDATE (size, root, checkpoint, signed_at) ON log_heads TO authority_system;
+CALL grant_to('{tenant}', 'SELECT ON log_heads');
+CALL grant_to('{system}', 'SELECT, INSERT, UPDATE (size, root, checkpoint, signed_at) ON log_heads');
 
 -- The Merkle tree's complete subtrees (RFC 6962): level 0 holds the hashes of the leaves. Those that
 -- were completed together and stand side by side are one row: the hash of subtree `first + i` is 32
@@ -88,5 +88,5 @@ CREATE TABLE decision_reports (
 );
 CALL append_only('decision_reports');
 -- Only the service itself seals.
-REVOKE INSERT ON log_nodes, evidence_packs FROM authority_tenant;
-REVOKE ALL ON log_nodes, evidence_packs, replay_proofs, decision_reports FROM authority_recorder;
+CALL revoke_from('{tenant}', 'INSERT ON log_nodes, evidence_packs');
+CALL revoke_from('{recorder}', 'ALL ON log_nodes, evidence_packs, replay_proofs, decision_reports');

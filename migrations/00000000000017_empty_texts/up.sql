@@ -2,7 +2,7 @@
 -- e-mail address, an identifier) it is refused. Before, it was taken for absence and yet stored.
 -- This mends what was stored so. Nothing is permitted by it that was not permitted before; where no
 -- value keeps that, the record is suspended. Each mend stands in the history and in the change log.
-SET LOCAL ROLE authority_system;
+SELECT set_config('role', authority_role('system'), true);
 SELECT set_config('authority.actor', 'agent-authority: migration 22', true);
 
 -- ## Tenants

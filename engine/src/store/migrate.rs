@@ -26,6 +26,10 @@ const PATIENCE: u32 = 6_000;
 define_sql_function! { fn pg_try_advisory_lock(key: BigInt) -> Bool; }
 define_sql_function! { fn pg_advisory_unlock(key: BigInt) -> Bool; }
 define_sql_function! { fn set_config(name: Text, value: Text, is_local: Bool) -> Text; }
+define_sql_function! { fn current_database() -> Text; }
+define_sql_function! {
+    fn has_database_privilege(role: Text, database: Text, privilege: Text) -> Bool;
+}
 
 diesel::table! {
     __diesel_schema_migrations (version) {
@@ -34,15 +38,20 @@ diesel::table! {
     }
 }
 
-/// Makes the roles, grants them to `login` (the one that [`Store::open`] connects as), and runs
-/// what is pending; answers its versions. `owner` must be allowed to make roles where they are
-/// missing. Any number may run it at once.
+/// The owner of a new table lets nobody read it; readiness does, as the service.
+const READABLE: &str = "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations')";
+
+/// Makes this database's roles, grants them to `login` (the one that [`Store::open`] connects as),
+/// and runs what is pending; answers its versions. `owner` must be allowed to make roles where they
+/// are missing, and should own the database: nobody but `login` is then left to connect to it. Any
+/// number may run it at once.
 pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error> {
     let mut db = owner.connect().await?;
     lock(&mut db).await?;
     let login = set_config("authority.login", login, false);
     diesel::select(login).execute(&mut db).await?;
     db.batch_execute(include_str!("roles.sql")).await?;
+    warn_if_open(&mut db).await?;
     // Diesel's harness is synchronous; this way it needs no runtime of several threads.
     let run = tokio::task::spawn_blocking(move || {
         let mut harness = AsyncConnectionWrapper::<AsyncPgConnection>::from(db);
@@ -53,9 +62,22 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error>
     let (done, harness) = run.await.map_err(|fault| Error::Internal(fault.to_string()))?;
     let done: Vec<String> = done?;
     let mut db = harness.into_inner();
-    db.batch_execute("GRANT SELECT ON __diesel_schema_migrations TO authority_system").await?;
+    db.batch_execute(READABLE).await?;
     diesel::select(pg_advisory_unlock(LOCK)).execute(&mut db).await?;
     Ok(done)
+}
+
+/// Only a database's owner can close it to the cluster's other logins; Postgres tells anybody else
+/// no more than a notice.
+async fn warn_if_open(db: &mut AsyncPgConnection) -> Result<(), Error> {
+    let is_open = has_database_privilege("public", current_database(), "CONNECT");
+    if diesel::select(is_open).get_result(db).await? {
+        tracing::warn!(
+            "every login of this PostgreSQL cluster may connect to the database: its owner closes \
+             it by REVOKE CONNECT ON DATABASE … FROM PUBLIC"
+        );
+    }
+    Ok(())
 }
 
 /// Tries and waits instead of waiting inside Postgres: a session that waits there holds a snapshot,

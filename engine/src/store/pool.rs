@@ -76,12 +76,12 @@ impl Store {
     /// Connects at first use, so that it opens while Postgres is away, too.
     pub fn open(address: &Address, limits: &Limits) -> Result<Self, Error> {
         let gate = Arc::new(Gate::default());
-        let pool = |role, size| pool(address, &gate, limits, role, size);
+        let pool = |kind, size| pool(address, &gate, limits, kind, size);
         Ok(Self {
-            tenant: pool("authority_tenant", limits.tenant)?,
-            system: pool("authority_system", limits.system)?,
-            recorder: pool("authority_recorder", limits.recorder)?,
-            tail: pool("authority_system", 1)?,
+            tenant: pool("tenant", limits.tenant)?,
+            system: pool("system", limits.system)?,
+            recorder: pool("recorder", limits.recorder)?,
+            tail: pool("system", 1)?,
             address: address.clone(),
             silence: Silence::default(),
             transaction: limits.statement + MARGIN,
@@ -106,18 +106,18 @@ impl Store {
         self.tail.is_closed()
     }
 
-    /// A connection as `authority_recorder`, which writes decisions for many tenants at once.
+    /// A connection in the recorder's role, which writes decisions for many tenants at once.
     pub async fn recorder(&self) -> Result<Pooled, Error> {
         take(&self.recorder).await
     }
 
-    /// The connection of the graph's tail, as `authority_system`: while it cannot be had, the graph
-    /// goes stale and nothing is decided.
+    /// The connection of the graph's tail, in the system's role: while it cannot be had, the
+    /// graph goes stale and nothing is decided.
     pub async fn tail(&self) -> Result<Pooled, Error> {
         take(&self.tail).await
     }
 
-    /// A connection as `authority_system`, which sees every tenant: workers, the owner's lists.
+    /// A connection in the system's role, which sees every tenant: workers, the owner's lists.
     pub async fn system(&self) -> Result<Pooled, Error> {
         take(&self.system).await
     }
@@ -135,14 +135,14 @@ fn pool(
     address: &Address,
     gate: &Arc<Gate>,
     limits: &Limits,
-    role: &'static str,
+    kind: &'static str,
     size: usize,
 ) -> Result<Pool, Error> {
     let mut config = ManagerConfig::default();
     // A lost connection is known to be closed without asking; silent ones `silence.rs` ends.
     config.recycling_method = RecyclingMethod::Fast;
     let (address, gate) = (address.clone(), Arc::clone(gate));
-    let opening = opening(role, limits);
+    let opening = opening(kind, limits);
     config.custom_setup = Box::new(move |_| {
         let (address, gate, opening) = (address.clone(), Arc::clone(&gate), opening.clone());
         async move {
@@ -170,12 +170,14 @@ async fn open(address: &Address, opening: &str) -> ConnectionResult<AsyncPgConne
     Ok(db)
 }
 
-/// What every connection of a pool is told once. Literals are read as transaction.rs quotes them.
-fn opening(role: &str, limits: &Limits) -> String {
+/// What every connection of a pool is told once. The database knows its own role of this kind:
+/// `set_config` takes it as SET ROLE does. Literals are read as transaction.rs quotes them.
+fn opening(kind: &str, limits: &Limits) -> String {
     let statement = limits.statement.as_millis();
     let idle = limits.idle_in_transaction.as_millis();
     format!(
-        "SET ROLE {role}; SET application_name = 'agent-authority {role}'; \
+        "SELECT set_config('role', public.authority_role('{kind}'), false); \
+         SET application_name = 'agent-authority {kind}'; \
          SET standard_conforming_strings = on; SET statement_timeout = {statement}; \
          SET idle_in_transaction_session_timeout = {idle}"
     )

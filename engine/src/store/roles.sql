@@ -1,27 +1,138 @@
--- Roles belong to the whole cluster while migrations run in each of its databases, at times side by
--- side: hence outside the migrations, and unmoved by another session that was quicker.
+-- The three roles that the service takes in this database. Roles are the whole cluster's: they are
+-- named by their database, so that the login of another one can never be given them by its own start.
+-- All this is outside the migrations, since it is looked at on every start: a database may have been
+-- copied, renamed, or restored from a dump since the last one.
+
+-- ## Their names
+
+-- `authority_<kind>_<database>`, in at most 63 bytes. A longer name of a database is hashed, to a
+-- length that a name which is left as it is does not have.
+DO $$
+DECLARE
+    database text := current_database();
+    own text := CASE WHEN octet_length(database) < 44 THEN database
+                ELSE left(encode(sha256(convert_to(database, 'UTF8')), 'hex'), 44) END;
+BEGIN
+    EXECUTE format(
+        'CREATE OR REPLACE FUNCTION public.authority_role(kind text) RETURNS text
+         LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS %L',
+        format('SELECT %L || kind || %L', 'authority_', '_' || own));
+END $$;
+
+-- ## The roles, and who may take them
+
 DO $$
 DECLARE
     name text;
     login text := current_setting('authority.login');
     is_16 boolean := current_setting('server_version_num')::integer >= 160000;
 BEGIN
-    FOREACH name IN ARRAY ARRAY['authority_tenant', 'authority_system', 'authority_recorder'] LOOP
-        BEGIN
-            IF to_regrole(name) IS NULL THEN
-                EXECUTE format('CREATE ROLE %I NOLOGIN NOINHERIT', name);
-            END IF;
-        EXCEPTION WHEN duplicate_object OR unique_violation THEN
-        END;
-        BEGIN
-            -- To be taken by SET ROLE alone: who forgets it sees nothing. Before 16 only the
-            -- login's own NOINHERIT says so.
-            IF is_16 AND NOT pg_has_role(login, name, 'SET') THEN
-                EXECUTE format('GRANT %I TO %I WITH INHERIT FALSE, SET TRUE', name, login);
-            ELSIF NOT is_16 AND NOT pg_has_role(login, name, 'MEMBER') THEN
-                EXECUTE format('GRANT %I TO %I', name, login);
-            END IF;
-        EXCEPTION WHEN duplicate_object OR unique_violation THEN
-        END;
+    FOREACH name IN ARRAY ARRAY[authority_role('tenant'), authority_role('system'),
+                                authority_role('recorder')] LOOP
+        IF to_regrole(quote_ident(name)) IS NULL THEN
+            EXECUTE format('CREATE ROLE %I NOLOGIN NOINHERIT', name);
+        END IF;
+        -- To be taken by SET ROLE alone: who forgets it sees nothing. Before 16 only the login's
+        -- own NOINHERIT says so.
+        IF is_16 AND NOT pg_has_role(login, name, 'SET') THEN
+            EXECUTE format('GRANT %I TO %I WITH INHERIT FALSE, SET TRUE', name, login);
+        ELSIF NOT is_16 AND NOT pg_has_role(login, name, 'MEMBER') THEN
+            EXECUTE format('GRANT %I TO %I', name, login);
+        END IF;
     END LOOP;
+    -- It names the roles, and whoever connects asks it before taking one.
+    IF NOT has_schema_privilege(login, 'public', 'USAGE') THEN
+        EXECUTE format('GRANT USAGE ON SCHEMA public TO %I', login);
+    END IF;
+END $$;
+
+-- ## A copy, a restored dump, a new name
+
+-- Its policies and rights still name the roles of the database that it came from, whose login could
+-- take them. They are given to our own.
+DO $$
+DECLARE
+    kind text;
+    former record;
+    each record;
+BEGIN
+    FOREACH kind IN ARRAY ARRAY['tenant', 'system', 'recorder'] LOOP
+        FOR former IN
+            SELECT DISTINCT r.oid, r.rolname, authority_role(kind) AS own
+            FROM pg_policy p
+            JOIN pg_class c ON c.oid = p.polrelid AND c.relnamespace = 'public'::regnamespace
+            JOIN pg_roles r ON r.oid = ANY (p.polroles)
+            WHERE p.polname IN ('tenant', 'every_tenant')
+              AND starts_with(r.rolname, 'authority_' || kind || '_')
+              AND r.rolname <> authority_role(kind)
+        LOOP
+            FOR each IN
+                SELECT p.polname, p.polrelid::regclass AS place, string_agg(quote_ident(
+                    CASE r.oid WHEN former.oid THEN former.own ELSE r.rolname END), ', ') AS roles
+                FROM pg_policy p JOIN pg_roles r ON r.oid = ANY (p.polroles)
+                WHERE former.oid = ANY (p.polroles)
+                GROUP BY p.oid
+            LOOP
+                EXECUTE format('ALTER POLICY %I ON %s TO %s', each.polname, each.place, each.roles);
+            END LOOP;
+            FOR each IN
+                SELECT string_agg(a.privilege_type || place.columns, ', ') AS rights, place.object
+                FROM (
+                    SELECT '' AS columns, relacl AS acl,
+                           CASE relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END
+                           || pg_class.oid::regclass AS object
+                    FROM pg_class
+                    UNION ALL
+                    SELECT format(' (%I)', attname), attacl, 'TABLE ' || attrelid::regclass
+                    FROM pg_attribute
+                    UNION ALL
+                    SELECT '', proacl, 'ROUTINE ' || pg_proc.oid::regprocedure FROM pg_proc
+                    UNION ALL
+                    SELECT '', nspacl, format('SCHEMA %I', nspname) FROM pg_namespace
+                ) AS place, aclexplode(place.acl) AS a
+                WHERE a.grantee = former.oid
+                GROUP BY place.object
+            LOOP
+                EXECUTE format('GRANT %s ON %s TO %I', each.rights, each.object, former.own);
+                EXECUTE format('REVOKE %s ON %s FROM %I', each.rights, each.object, former.rolname);
+            END LOOP;
+            -- Left behind, they would be the next database's of that name, with their members.
+            IF NOT EXISTS (SELECT FROM pg_shdepend WHERE refclassid = 'pg_authid'::regclass
+                                                     AND refobjid = former.oid) THEN
+                BEGIN
+                    EXECUTE format('DROP ROLE %I', former.rolname);
+                EXCEPTION WHEN insufficient_privilege THEN
+                END;
+            END IF;
+        END LOOP;
+    END LOOP;
+    -- The triggers that keep the books run as the tables' owner, who is another than in the dump.
+    FOR each IN
+        SELECT c.oid::regclass AS place, c.relowner::regrole AS keeper
+        FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+        WHERE p.polname = 'bookkeeping' AND c.relnamespace = 'public'::regnamespace
+          AND p.polroles <> ARRAY[c.relowner]
+    LOOP
+        EXECUTE format('ALTER POLICY bookkeeping ON %s TO %s', each.place, each.keeper);
+    END LOOP;
+    IF to_regclass('public.record_versions') IS NOT NULL AND 3 > (
+        SELECT count(*) FROM pg_policy WHERE polrelid = to_regclass('public.record_versions')) THEN
+        RAISE 'this database was restored where the roles of its dump were missing, so its rights are '
+              'gone: make these roles (pg_dumpall --roles-only), and restore it into an empty one';
+    END IF;
+END $$;
+
+-- ## Who may connect
+
+-- In a new database everybody of the cluster may.
+DO $$
+DECLARE
+    login text := current_setting('authority.login');
+BEGIN
+    IF has_database_privilege('public', current_database(), 'CONNECT') THEN
+        EXECUTE format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', current_database());
+    END IF;
+    IF NOT has_database_privilege(login, current_database(), 'CONNECT') THEN
+        EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), login);
+    END IF;
 END $$;

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use agent_authority::keys::KeyRing;
+use agent_authority::{
+    keys::KeyRing,
+    store::{embedded::LOGIN, migrate},
+};
 use serde_json::{Value, json};
 
 use super::run;
-use crate::support::{TestApp, database::Database};
+use crate::support::{TestApp, Wishes, database::Database};
 
 /// What the command line says to `typed`, asking `app` with `token`.
 async fn with_token(app: &TestApp, token: &str, typed: &str) -> (i32, String, String) {
@@ -169,6 +172,9 @@ async fn a_refusal_is_1_and_says_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_url_it_is_the_local_server_with_an_owners_token() {
     let app = TestApp::start().await;
+    // The commands below migrate first, as another user: the roles are to be there by then.
+    migrate(&app.database.owner_address(), LOGIN).await.unwrap();
+    let app = app.beside(Wishes::default()).await;
     app.demo().await;
     let folder = tempfile::tempdir().unwrap();
     let listen = app.base_url().strip_prefix("http://").unwrap();

@@ -54,7 +54,8 @@ impl Door {
         let place = Place::new().await;
         place
             .run(
-                "BEGIN; SET LOCAL ROLE authority_system; SET LOCAL authority.actor = 'o';
+                "BEGIN; SELECT set_config('role', authority_role('system'), true);
+                 SET LOCAL authority.actor = 'o';
                  INSERT INTO tenants (id, slug, name, state, env, contract_status, sla_tier,
                                       region, durability, created_by)
                  SELECT 'svc:tenant:' || s, s, s, 'active', 'sandbox', 'lead', 'pilot', 'x',
@@ -274,7 +275,8 @@ async fn a_scope_that_opens_nothing_cannot_be_had() {
 
     let principal = "svc:agent:a:bot";
     let sql = format!(
-        "BEGIN; SET LOCAL ROLE authority_system; SET LOCAL authority.actor = 'o';
+        "BEGIN; SELECT set_config('role', authority_role('system'), true);
+         SET LOCAL authority.actor = 'o';
          INSERT INTO principals (id, tenant_id, state, principal_class, display_name, name,
                                  created_by)
          VALUES ('{principal}', 'svc:tenant:a', 'active', 'agent', 'Bot', 'bot', 'o');

@@ -123,7 +123,7 @@ async fn a_moved_or_altered_private_key_is_refused() {
     place.keys().await;
     place
         .run(
-            "SET ROLE authority_system;
+            "SELECT set_config('role', authority_role('system'), false);
              UPDATE signing_keys a SET private_key = b.private_key FROM signing_keys b
              WHERE a.purpose = 'log' AND b.purpose = 'evidence'",
         )
@@ -157,7 +157,8 @@ async fn revoking_a_managed_key_lets_its_successor_sign() {
         assert!(matches!(one.revoke(kid, "o").await, Err(Error::NotFoundOrRevoked(_))));
     }
     let back = format!(
-        "SET ROLE authority_system; UPDATE signing_keys SET status = 'active', revoked_at = NULL
+        "SELECT set_config('role', authority_role('system'), false);
+         UPDATE signing_keys SET status = 'active', revoked_at = NULL
          WHERE kid = '{}'",
         before.kid()
     );
@@ -196,13 +197,18 @@ async fn keys_of_the_inventory_never_sign() {
 async fn other_roles_reach_no_signing_key() {
     let place = Place::new().await;
     place.keys().await;
-    for role in ["authority_tenant", "authority_recorder"] {
+    for role in ["tenant", "recorder"] {
         for table in ["signing_keys", "service_secrets", "key_rotations"] {
-            let read = place.run(&format!("SET ROLE {role}; SELECT * FROM {table}")).await;
+            let sql = format!(
+                "SELECT set_config('role', authority_role('{role}'), false); TABLE {table}"
+            );
+            let read = place.run(&sql).await;
             assert!(read.unwrap_err().to_string().contains("permission denied"), "{role} {table}");
         }
     }
-    let erase = place.run("SET ROLE authority_system; DELETE FROM signing_keys").await;
+    let erase = place
+        .run("SELECT set_config('role', authority_role('system'), false); DELETE FROM signing_keys")
+        .await;
     assert!(erase.is_err());
 }
 
@@ -211,7 +217,8 @@ async fn the_last_use_of_an_api_key_is_no_change_and_its_secret_no_history() {
     let place = Place::new().await;
     place
         .run(
-            "BEGIN; SET LOCAL ROLE authority_system; SET LOCAL authority.actor = 'o';
+            "BEGIN; SELECT set_config('role', authority_role('system'), true);
+             SET LOCAL authority.actor = 'o';
              INSERT INTO tenants (id, slug, name, state, env, contract_status, sla_tier, region,
                                   durability, created_by)
              VALUES ('svc:tenant:a', 'a', 'A', 'active', 'sandbox', 'lead', 'pilot', 'x', 'x', 'o');
@@ -220,7 +227,7 @@ async fn the_last_use_of_an_api_key_is_no_change_and_its_secret_no_history() {
              VALUES ('svc:api_key:1', 'svc:tenant:a', 'l', 'svc_dev_1', '{}', '{}', '{}', 'active',
                      'o', decode(repeat('ab', 32), 'hex'));
              COMMIT;
-             BEGIN; SET LOCAL ROLE authority_system;
+             BEGIN; SELECT set_config('role', authority_role('system'), true);
              UPDATE api_keys SET last_used_at = now(); COMMIT",
         )
         .await
@@ -233,7 +240,8 @@ async fn the_last_use_of_an_api_key_is_no_change_and_its_secret_no_history() {
     place.run(counted).await.unwrap();
     place
         .run(
-            "BEGIN; SET LOCAL ROLE authority_system; SET LOCAL authority.actor = 'o';
+            "BEGIN; SELECT set_config('role', authority_role('system'), true);
+             SET LOCAL authority.actor = 'o';
              UPDATE api_keys SET status = 'revoked', revoked_at = now(); COMMIT",
         )
         .await

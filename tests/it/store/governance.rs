@@ -231,7 +231,7 @@ async fn errors_are_told_apart() {
         .run(
             "CREATE TABLE parents (id text PRIMARY KEY CHECK (id <> ''));
                CREATE TABLE children (id text PRIMARY KEY, parent text REFERENCES parents);
-               GRANT ALL ON parents, children TO authority_system;
+               CALL grant_to('{system}', 'ALL ON parents, children');
                INSERT INTO parents VALUES ('1'); INSERT INTO children VALUES ('1', '1');",
         )
         .await;

