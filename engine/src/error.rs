@@ -88,6 +88,8 @@ codes! {
     DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow what its parent grants";
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not act on this approval";
+    RequestDigestDiffers "request_digest_differs" Aborted 409 "the approval is for another request than the one that was shown; read it again";
+    RequestErased "request_erased" Aborted 409 "what this approval is for was erased and cannot be shown, so that nobody can approve it";
     DecisionStopped "decision_stopped" Aborted 409 "a stop condition of the repeated decision has fired; ask anew";
     IdempotencyInProgress "idempotency_in_progress" Aborted 409 "the first request with this key is still running; retry later";
     ReadOnlyProvider "read_only_provider" Aborted 409 "keys of this custody provider are read-only here";

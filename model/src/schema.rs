@@ -52,7 +52,7 @@ diesel::table! {
 }
 
 diesel::table! {
-    approval_acts (about, person) {
+    approval_acts (about, person, round, withdraws) {
         about -> Text,
         person -> Text,
         tenant_id -> Text,
@@ -60,6 +60,8 @@ diesel::table! {
         kid -> Text,
         signature -> Bytea,
         created_at -> Timestamptz,
+        round -> Int4,
+        withdraws -> Bool,
     }
 }
 
@@ -81,6 +83,8 @@ diesel::table! {
         acts -> Array<Jsonb>,
         used_by -> Nullable<Text>,
         updated_at -> Timestamptz,
+        authority -> Nullable<Jsonb>,
+        policies -> Array<Jsonb>,
     }
 }
 
@@ -742,6 +746,8 @@ diesel::table! {
         receipts -> Text,
         policy_validation -> Text,
         context_schema -> Nullable<Jsonb>,
+        approval_ttl_seconds -> Nullable<Int4>,
+        cite_ready_approval -> Bool,
     }
 }
 

@@ -212,6 +212,13 @@ impl DelegationService for Registry {
         moves::approve(self, call).await
     }
 
+    async fn withdraw_delegation(
+        &self,
+        call: Request<WithdrawDelegationRequest>,
+    ) -> Reply<Delegation> {
+        moves::withdraw(self, call).await
+    }
+
     async fn get_blast_radius(&self, call: Request<GetBlastRadiusRequest>) -> Reply<BlastRadius> {
         moves::blast_radius(self, call).await
     }

@@ -3,7 +3,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use authority_model::{
-    proto::delegation::{ApproveDelegationRequest, BlastRadius, Delegation, GetBlastRadiusRequest},
+    proto::{
+        approval::ApprovalAct,
+        delegation::{
+            ApproveDelegationRequest, BlastRadius, Delegation, GetBlastRadiusRequest,
+            WithdrawDelegationRequest,
+        },
+    },
     record::{Asks, Named},
     schema::delegations,
     validate::Validate,
@@ -12,7 +18,7 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    approvals::{Said, Terms, act},
+    approvals::{Said, Terms, WITHDRAW, act, sign},
     digest::digest,
     flow::{changeable, found},
     once::Key,
@@ -115,6 +121,45 @@ pub(super) async fn approve(
     let approved = approved.await?;
     registry.settle_graph::<Delegation>().await;
     Ok(approved.tagged())
+}
+
+/// Ends its standing approval: its actions wait until those whom they need have signed anew.
+pub(super) async fn withdraw(
+    registry: &Registry,
+    call: Request<WithdrawDelegationRequest>,
+) -> Reply<Delegation> {
+    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+    let (caller, asked) = admitted(call)?;
+    let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
+    let withdrawn = registry.once(&caller, key, async move |db| {
+        let id = &asked.id;
+        let was = found(Delegation::lock(db, by.tenant(), id).await, id)?;
+        if_match.check(&was)?;
+        changeable(&was)?;
+        if was.standing.is_empty() {
+            return Err(Error::NotAllowed("the delegation has no standing approval".to_owned()));
+        }
+        let terms = Terms {
+            tenant_id: &was.tenant_id,
+            about: &was.id,
+            actor_id: &was.delegate_id,
+            question: digest(SHAPE, &was, &SIGNING)?,
+        };
+        sign(db, &by, &keys, &terms, WITHDRAW, Some(asked.reason), clock.now()).await?;
+        let withdrawn = diesel::update(delegations::table.find(&was.id))
+            .filter(delegations::tenant_id.eq(&was.tenant_id))
+            .set((
+                delegations::standing.eq(Vec::<ApprovalAct>::new()),
+                delegations::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Delegation::as_returning())
+            .get_result(db)
+            .await?;
+        Ok::<_, Error>(withdrawn)
+    });
+    let withdrawn = withdrawn.await?;
+    registry.settle_graph::<Delegation>().await;
+    Ok(withdrawn.tagged())
 }
 
 /// It and all below it that is not revoked, nearest first.

@@ -43,6 +43,9 @@ pub enum Error {
     /// Somebody else must ask for the same.
     #[error("{0}")]
     SecondApprover(String),
+    /// For a reason that the code says.
+    #[error("{}", .0.sentence())]
+    Refused(ErrorCode),
     /// What was sent under an idempotency key.
     #[error("{}", .0.sentence())]
     Key(ErrorCode),
@@ -110,7 +113,7 @@ impl From<Error> for Refusal {
                 Self { violations, ..Self::new(ErrorCode::DelegationExceedsParent, text) }
             }
             Error::NeverDeleted(code) => Self::plain(code).with("allow", "GET, PATCH"),
-            Error::Key(code) => Self::plain(code),
+            Error::Refused(code) | Error::Key(code) => Self::plain(code),
             Error::NeverChanged(code) => Self::plain(code).with("allow", "GET"),
             Error::Role(_) => Self::new(ErrorCode::Forbidden, text),
             Error::NotEligible(_) => Self::new(ErrorCode::ApproverNotEligible, text),

@@ -1,12 +1,12 @@
 //! The pipeline that every door shares: gather, decide, record, answer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 
 use super::{
     Runtime,
-    recorder::{Entry, Hold, Key, Outcome},
+    recorder::{Entry, Key, Outcome},
     repeat::KeyGiven,
     smallest::Denied,
 };
@@ -17,8 +17,8 @@ use authority_engine::{
     graph::{self, Cell},
     identity::Caller,
     keys::{self, Purpose},
-    spending::{self, Wanted},
-    store::{self, Db, SERVICE, Scope, new_id},
+    spending::Wanted,
+    store::{self, Db, SERVICE, Scope},
 };
 
 /// What an API key must hold to have decisions made.
@@ -41,6 +41,15 @@ pub struct Decided {
     pub verify_url: String,
     /// With `explain`, of a denial. It is told and not recorded.
     pub smallest_change: Option<Remedy>,
+}
+
+/// How a tenant's decisions are recorded.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Recording {
+    /// Without waiting for the disk.
+    pub(super) relaxed: bool,
+    /// How long a held request waits for its approvals, where the tenant says so itself.
+    pub(super) approval_ttl: Option<Duration>,
 }
 
 /// How a request came out.
@@ -70,7 +79,7 @@ impl Runtime {
         for _ in 0..ROUNDS {
             let cell = self.cell_at(request, revision).await?;
             let at = self.0.clock.now();
-            let (facts, relaxed) = self.gather(cell.as_ref(), request)?;
+            let (facts, recording) = self.gather(cell.as_ref(), request)?;
             self.credential_holds(caller, SCOPE, Some(&request.subject), at)?;
             let seen = self.seen(request, &facts.gathered, at).await?;
             let verdict = decision::decide(request, &seen, at);
@@ -94,7 +103,7 @@ impl Runtime {
                 let denied = Denied { request, facts: seen, at, cell, policies };
                 decided.smallest_change = self.smallest_change(denied).await;
             }
-            let entry = self.entry(request, recorded, facts, &decided, key, relaxed)?;
+            let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
             match self.0.recorder.record(entry).await {
                 Outcome::Stored { approval_id } => {
                     decided.approval_id = approval_id;
@@ -134,20 +143,24 @@ impl Runtime {
         Ok(found?)
     }
 
-    /// What the tenant's authority says of the request, and whether its decisions may commit
-    /// relaxed. A tenant that is not there has no authority at all.
+    /// What the tenant's authority says of the request, and how its decisions are recorded. A tenant
+    /// that is not there has no authority at all.
     pub(super) fn gather(
         &self,
         cell: Option<&Cell>,
         request: &Request,
-    ) -> Result<(Arc<PreparedFacts>, bool), Refusal> {
+    ) -> Result<(Arc<PreparedFacts>, Recording), Refusal> {
         let Some(cell) = cell else {
             let nothing = PreparedFacts::new(Gathered::default(), request)?;
-            return Ok((Arc::new(nothing), false));
+            return Ok((Arc::new(nothing), Recording::default()));
         };
         let graph = cell.read();
         let facts = self.0.cache.gather(&graph, request)?;
-        Ok((facts, self.0.settings.relaxed || graph.profile.relaxed))
+        let recording = Recording {
+            relaxed: self.0.settings.relaxed || graph.profile.relaxed,
+            approval_ttl: graph.profile.approval_ttl,
+        };
+        Ok((facts, recording))
     }
 
     /// The facts with what changes from call to call: counters, the approval cited. Only those who
@@ -200,10 +213,10 @@ impl Runtime {
         facts: Arc<PreparedFacts>,
         decided: &Decided,
         key: Option<&KeyGiven>,
-        relaxed: bool,
+        recording: Recording,
     ) -> Result<Entry, Refusal> {
         let claims = decided.verdict.claims.clone();
-        let hold = self.hold(request, decided)?;
+        let hold = self.hold(request, &facts.gathered, decided, recording)?;
         let key = key.map(|key| kept(key, decided));
         Ok(Entry {
             tenant_id: request.tenant_id.clone(),
@@ -223,25 +236,11 @@ impl Runtime {
             facts_salt: recorded.facts_salt,
             gathered: facts,
             // What is promised once is never given up to a crash of the database.
-            relaxed: relaxed && hold.is_none() && key.is_none() && claims.is_empty(),
+            relaxed: recording.relaxed && hold.is_none() && key.is_none() && claims.is_empty(),
             claims,
             hold,
             key,
         })
-    }
-
-    /// The approval request of a held decision: for this very question, by its digest.
-    fn hold(&self, request: &Request, decided: &Decided) -> Result<Option<Hold>, Refusal> {
-        let Some(needed) = &decided.verdict.approvals_needed else { return Ok(None) };
-        let request_digest = spending::question(request).map_err(fault)?;
-        let ttl = TimeDelta::from_std(self.0.settings.approval_ttl).unwrap_or(TimeDelta::days(1));
-        Ok(Some(Hold {
-            approval_id: format!("svc:approval:{}", new_id()),
-            request_digest,
-            needed: i32::try_from(needed.count.max(1)).unwrap_or(i32::MAX),
-            roles: needed.roles.clone(),
-            expires_at: decided.evaluated_at + ttl,
-        }))
     }
 }
 

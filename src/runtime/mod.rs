@@ -17,6 +17,7 @@ mod doors;
 mod export;
 mod find;
 mod history;
+mod hold;
 mod impact;
 mod live;
 pub mod recorder;

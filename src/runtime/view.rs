@@ -50,6 +50,7 @@ fn view(table: &str) -> Option<View> {
                 "durability",
                 "gate",
                 "valid_for_seconds",
+                "approval_ttl_seconds",
                 "activated_at",
                 "auto_seal",
             ],

@@ -117,6 +117,7 @@ fn denied(reasons: Vec<Reason>) -> Verdict {
         claims: Claims::default(),
         valid_until: None,
         advice: Vec::new(),
+        held_by: Vec::new(),
         trace: None,
     }
 }
@@ -133,6 +134,7 @@ fn held(choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict {
         authority: choice.candidate.used(),
         tool_id: choice.candidate.tool_id(),
         advice: owned(&rules.advice),
+        held_by: rules.held_by.clone(),
         ..denied(rules.holds.clone())
     }
 }

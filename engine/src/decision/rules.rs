@@ -15,6 +15,7 @@ use super::{
     target::Aspects,
     terms::Possible,
     trace::{Outcome, Step},
+    verdict::HeldBy,
     world::World,
 };
 
@@ -33,6 +34,8 @@ pub(super) struct Rules<'a> {
     pub obligations: Vec<&'a str>,
     pub stop_conditions: Vec<&'a str>,
     pub advice: Vec<&'a str>,
+    /// The statements that hold it and that nothing has met.
+    pub held_by: Vec<HeldBy>,
     /// The approval that met the holds, or would have.
     pub approval: Option<&'a str>,
     /// With `explain`: what was heard.
@@ -59,6 +62,8 @@ pub(super) fn hear<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> 
         ..Rules::default()
     };
     if !met {
+        rules.held_by =
+            policies.matched.iter().filter_map(|statement| held_by(statement)).collect();
         rules.holds.extend(policies.holds);
     }
     rules.holds.extend(reality.unapprovable);
@@ -76,6 +81,14 @@ pub(super) fn hear<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> 
         rules.obligations.push("reality.warn");
     }
     rules
+}
+
+fn held_by(statement: &Statement) -> Option<HeldBy> {
+    matches!(statement.says, Says::Hold(..)).then(|| HeldBy {
+        policy_id: statement.policy_id.clone(),
+        statement: statement.id.clone(),
+        advice: statement.advice.clone(),
+    })
 }
 
 /// The refusals of the first part that refuses.

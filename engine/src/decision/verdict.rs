@@ -12,7 +12,7 @@ use super::{
     trace::StageTrace,
 };
 
-/// The outcome of one decision. All but `claims` and `trace` go on the record.
+/// The outcome of one decision. All but `claims`, `advice`, `held_by` and `trace` go on the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     pub decision: Decision,
@@ -34,8 +34,21 @@ pub struct Verdict {
     pub valid_until: Option<DateTime<Utc>>,
     /// For people: the `@advice` of the policies that decided.
     pub advice: Vec<String>,
+    /// The statements of policies that hold it, in their order; not those of what was refused.
+    #[serde(default)]
+    pub held_by: Vec<HeldBy>,
     /// With `explain`: every stage.
     pub trace: Option<Vec<StageTrace>>,
+}
+
+/// A statement of a policy that holds an action for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldBy {
+    pub policy_id: String,
+    /// The statement's `@id`, or the policy's id.
+    pub statement: String,
+    /// Its `@advice`.
+    pub advice: Option<String>,
 }
 
 /// People whose approval is needed.

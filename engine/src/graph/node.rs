@@ -1,6 +1,6 @@
 //! What the graph keeps of a row beyond the fact that a decision sees.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::shelf::{Hangs, Row};
 use crate::decision::records;
@@ -13,6 +13,8 @@ pub struct Profile {
     pub deleted: bool,
     /// Decisions commit without waiting for the disk.
     pub relaxed: bool,
+    /// How long its held requests wait for their approvals, where it says so itself.
+    pub approval_ttl: Option<Duration>,
 }
 
 pub(super) struct Principal {

@@ -1,7 +1,7 @@
 //! Stored rows as facts. What cannot be read becomes the narrowest fact there is: a pattern list
 //! without the unreadable pattern, an inactive state, a bound that does not hold.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use authority_model::{
     proto::{delegation, registry},
@@ -59,6 +59,10 @@ authority! {
             // The empty text names no organisation, whoever stored it.
             idp_org_id: row.idp_org_id.filter(|org| !org.is_empty()),
             deleted: row.deleted_at.is_some(),
+            approval_ttl: row
+                .approval_ttl_seconds
+                .and_then(|seconds| u64::try_from(seconds).ok())
+                .map(Duration::from_secs),
         };
     }, { graph.tenant.take_if(|tenant| tenant.id == id); };
 

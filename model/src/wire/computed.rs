@@ -32,6 +32,12 @@ impl From<Computed> for String {
     }
 }
 
+impl From<Computed> for Option<String> {
+    fn from(_: Computed) -> Self {
+        None
+    }
+}
+
 impl<T> From<Computed> for Vec<T> {
     fn from(_: Computed) -> Self {
         Self::new()

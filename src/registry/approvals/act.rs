@@ -22,6 +22,11 @@ pub(in super::super) enum Said {
     Decline(String),
 }
 
+/// The word of an act that declines.
+pub(super) const DECLINE: &str = "decline";
+/// The word of one that takes back what was approved.
+pub(in super::super) const WITHDRAW: &str = "withdraw";
+
 /// What they say it of.
 pub(in super::super) struct Terms<'a> {
     pub(in super::super) tenant_id: &'a str,
@@ -73,8 +78,22 @@ pub(in super::super) async fn make(
     }
     let (verdict, comment) = match said {
         Said::Approve(comment) => (APPROVE, comment.clone()),
-        Said::Decline(reason) => ("decline", Some(reason.clone())),
+        Said::Decline(reason) => (DECLINE, Some(reason.clone())),
     };
+    sign(db, caller, keys, &terms, verdict, comment, now).await
+}
+
+/// Signs and keeps what a person says, eligible or not; `verdict`: a word of [`ApprovalAct`].
+pub(in super::super) async fn sign(
+    db: &mut Db,
+    caller: &Caller,
+    keys: &Keys,
+    terms: &Terms<'_>,
+    verdict: &'static str,
+    comment: Option<String>,
+    now: DateTime<Utc>,
+) -> Result<ApprovalAct, Error> {
+    let person = Person::of(caller)?;
     let signed = SignedTerms {
         tenant_id: terms.tenant_id,
         about: terms.about,
@@ -86,6 +105,12 @@ pub(in super::super) async fn make(
         at: now,
     };
     let signed = evidence::sign_act(&signed, &keys.signer(Purpose::Evidence))?;
+    // What was withdrawn may be approved anew, by the same people.
+    let round: i64 = approval_acts::table
+        .filter(approval_acts::about.eq(terms.about).and(approval_acts::withdraws))
+        .count()
+        .get_result(db)
+        .await?;
     let kept = diesel::insert_into(approval_acts::table)
         .values((
             approval_acts::about.eq(terms.about),
@@ -95,6 +120,8 @@ pub(in super::super) async fn make(
             approval_acts::kid.eq(&*signed.kid),
             approval_acts::signature.eq(&signed.signature[..]),
             approval_acts::created_at.eq(Time::from(now)),
+            approval_acts::round.eq(i32::try_from(round).unwrap_or(i32::MAX)),
+            approval_acts::withdraws.eq(verdict == WITHDRAW),
         ))
         .on_conflict_do_nothing()
         .execute(db)

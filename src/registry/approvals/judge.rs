@@ -36,6 +36,26 @@ pub(super) async fn judge(
     given: Vec<Signature>,
     now: DateTime<Utc>,
 ) -> Result<Judgement, Error> {
+    let (asked, facts) = citing(db, graph, approval, question, given, now).await?;
+    let verdict = decision::decide(&asked, &facts, now);
+    Ok(match verdict.approvals_needed {
+        Some(needed) => Judgement::More(needed),
+        None if verdict.decision == decision::Decision::Deny => Judgement::Void,
+        // Held for something that no approval meets: it is met as far as people can.
+        None => Judgement::Ready,
+    })
+}
+
+/// The stored question as if it cited the approval, approved by these; and what it is decided on at
+/// present. Counters are looked at and not counted.
+pub(super) async fn citing(
+    db: &mut Db,
+    graph: &Graph,
+    approval: &Approval,
+    question: [u8; 32],
+    given: Vec<Signature>,
+    now: DateTime<Utc>,
+) -> Result<(decision::Request, Facts), Error> {
     let (record, context): (Vec<u8>, Vec<u8>) = decisions::table
         .find(&approval.decision_id)
         .select((decisions::record, decisions::context))
@@ -57,11 +77,5 @@ pub(super) async fn judge(
         given,
         expires_at: approval.expires_at.and_then(Time::moment).unwrap_or(now),
     });
-    let verdict = decision::decide(&asked, &facts, now);
-    Ok(match verdict.approvals_needed {
-        Some(needed) => Judgement::More(needed),
-        None if verdict.decision == decision::Decision::Deny => Judgement::Void,
-        // Held for something that no approval meets: it is met as far as people can.
-        None => Judgement::Ready,
-    })
+    Ok((asked, facts))
 }

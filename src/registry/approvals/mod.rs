@@ -7,6 +7,10 @@
 mod act;
 mod expire;
 mod judge;
+mod question;
+mod show;
+mod withdraw;
+mod would_be;
 
 use std::sync::Arc;
 
@@ -19,17 +23,21 @@ use authority_model::{
     wire::Time,
 };
 use chrono::{DateTime, Utc};
+use tonic::Response;
 
-pub(super) use act::{Said, Terms, make as act};
+pub(super) use act::{Said, Terms, WITHDRAW, make as act, sign};
 pub use expire::expire;
 
 use super::{
     flow::{changeable, found},
     once::Key,
+    page::place_of,
     prelude::*,
     version::IfMatch,
 };
-use authority_engine::{decision::verdict::ApprovalsNeeded, graph::Graph, spending};
+use authority_engine::{
+    decision::verdict::ApprovalsNeeded, graph::Graph, identity::caller, spending,
+};
 use judge::Judgement;
 
 const PENDING: &str = "pending";
@@ -45,6 +53,14 @@ impl Row for Approval {
     type List = ListApprovalsRequest;
     const FIRST_STATE: &'static str = PENDING;
     const FINAL: &'static [&'static str] = &["used", "declined", "expired", "void"];
+
+    async fn complete(
+        registry: &Registry,
+        caller: &Caller,
+        rows: &mut [Self],
+    ) -> Result<(), Error> {
+        show::complete(registry, caller, rows).await
+    }
 
     queries!(approvals);
 }
@@ -63,7 +79,14 @@ impl ApprovalService for Approvals {
         &self,
         call: Request<ListApprovalsRequest>,
     ) -> Reply<ListApprovalsResponse> {
-        self.registry.list(call).await
+        let caller = caller(&call)?;
+        let mut listed: Response<ListApprovalsResponse> = self.registry.list(call).await?;
+        let page = listed.get_mut();
+        if let Some(last) = show::cut(&self.registry, &caller, &mut page.approvals).await? {
+            page.next_page_token = place_of(last, &self.registry.keys);
+        }
+        show::complete(&self.registry, &caller, &mut page.approvals).await?;
+        Ok(listed)
     }
 
     async fn export_approvals(
@@ -74,23 +97,35 @@ impl ApprovalService for Approvals {
     }
 
     async fn get_approval(&self, call: Request<GetApprovalRequest>) -> Reply<Approval> {
-        self.registry.get(call).await
+        let caller = caller(&call)?;
+        let mut found: Response<Approval> = self.registry.get(call).await?;
+        let approval = found.get_mut();
+        show::one(&self.registry, &caller, approval).await?;
+        approval.would_be = self.would_be(&caller, approval).await?;
+        Ok(found)
     }
 
     async fn approve_approval(&self, call: Request<ApproveApprovalRequest>) -> Reply<Approval> {
-        let said = Said::Approve(call.get_ref().comment.clone());
-        self.act(call, said).await
+        let asked = call.get_ref();
+        let (said, shown) = (Said::Approve(asked.comment.clone()), asked.request_digest.clone());
+        self.act(call, said, shown).await
     }
 
     async fn decline_approval(&self, call: Request<DeclineApprovalRequest>) -> Reply<Approval> {
-        let said = Said::Decline(call.get_ref().reason.clone());
-        self.act(call, said).await
+        let asked = call.get_ref();
+        let (said, shown) = (Said::Decline(asked.reason.clone()), asked.request_digest.clone());
+        self.act(call, said, shown).await
+    }
+
+    async fn withdraw_approval(&self, call: Request<WithdrawApprovalRequest>) -> Reply<Approval> {
+        self.withdraw(call).await
     }
 }
 
 impl Approvals {
-    /// One person's act: the request is locked, so that acts take turns.
-    async fn act<Q>(&self, call: Request<Q>, said: Said) -> Reply<Approval>
+    /// One person's act: the request is locked, so that acts take turns. `shown`: the digest of what
+    /// the person was shown, where they say so.
+    async fn act<Q>(&self, call: Request<Q>, said: Said, shown: Option<String>) -> Reply<Approval>
     where
         Q: Asks + Named + Validate,
     {
@@ -105,7 +140,9 @@ impl Approvals {
             // Read only now: whoever waited for the row may have waited past its end.
             let now = clock.now();
             open(&row, now)?;
-            let question = question(db, &row.id).await?;
+            let question = question::digest(db, &row.id).await?;
+            let approves = matches!(said, Said::Approve(_));
+            question::check(db, &row.decision_id, &question, approves, shown.as_deref()).await?;
             let terms = Terms {
                 tenant_id: &row.tenant_id,
                 about: &row.id,
@@ -121,7 +158,10 @@ impl Approvals {
             };
             Ok::<_, Error>(save(db, &row, now).await?)
         });
-        Ok(acted.await?.tagged())
+        // What is shown is no part of the answer that a key keeps: it is read anew.
+        let mut acted = acted.await?.tagged();
+        show::one(&self.registry, &caller, acted.get_mut()).await?;
+        Ok(acted)
     }
 }
 
@@ -135,12 +175,6 @@ fn open(row: &Approval, now: DateTime<Utc>) -> Result<(), Error> {
         return Err(Error::NotAllowed("the request has expired".to_owned()));
     }
     Ok(())
-}
-
-async fn question(db: &mut Db, id: &str) -> QueryResult<[u8; 32]> {
-    let digest: Vec<u8> =
-        approvals::table.find(id).select(approvals::request_digest).first(db).await?;
-    digest.try_into().map_err(|_| diesel::result::Error::NotFound)
 }
 
 /// The state after one more approval. Whom present authority asks for besides, it waits for.

@@ -255,6 +255,8 @@ async fn open_approvals(
         insert.roles.push(hold.roles.join(","));
         insert.at.push(entry.evaluated_at);
         insert.expires.push(hold.expires_at);
+        insert.authority.push(hold.authority.as_ref());
+        insert.policies.push(&hold.policies);
     }
     if insert.id.is_empty() {
         return Ok(HashMap::new());

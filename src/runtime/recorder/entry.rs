@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use authority_model::proto::approval::ApprovalAuthority;
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use authority_engine::{
@@ -59,6 +61,10 @@ pub struct Hold {
     pub needed: i32,
     pub roles: Vec<String>,
     pub expires_at: DateTime<Utc>,
+    /// Under which it is held.
+    pub authority: Option<ApprovalAuthority>,
+    /// What holds it: an array of `ApprovalPolicy`, as JSON.
+    pub policies: Value,
 }
 
 /// An idempotency key, and how to write the answer that is kept beside it.

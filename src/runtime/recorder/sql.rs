@@ -1,13 +1,15 @@
 //! The recorder's statements. Column-wise (`UNNEST`), so that each is one prepared statement
 //! whatever the batch's size: diesel caches neither `sql_query` nor multi-row `VALUES`.
 
+use authority_model::proto::approval::ApprovalAuthority;
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult,
     pg::Pg,
     query_builder::{AstPass, Query, QueryFragment, QueryId},
-    sql_types::{Array, BigInt, Bytea, Integer, Text, Timestamptz},
+    sql_types::{Array, BigInt, Bytea, Integer, Jsonb, Nullable, Text, Timestamptz},
 };
+use serde_json::Value;
 
 /// Takes the fence and answers each tenant's present revision (decision.md, the fence).
 pub(super) struct Fence<'a> {
@@ -132,14 +134,18 @@ pub(super) struct InsertApprovals<'a> {
     pub(super) roles: Vec<String>,
     pub(super) at: Vec<DateTime<Utc>>,
     pub(super) expires: Vec<DateTime<Utc>>,
+    pub(super) authority: Vec<Option<&'a ApprovalAuthority>>,
+    /// An array each, for the same reason.
+    pub(super) policies: Vec<&'a Value>,
 }
 
 impl QueryFragment<Pg> for InsertApprovals<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "INSERT INTO approvals (id, tenant_id, decision_id, subject, action, reason_code, \
-             request_digest, needed, roles, created_at, expires_at) \
-             SELECT i, t, d, s, a, r, q, n, string_to_array(o, ','), c, e FROM UNNEST(",
+             request_digest, needed, roles, created_at, expires_at, authority, policies) \
+             SELECT i, t, d, s, a, r, q, n, string_to_array(o, ','), c, e, u, \
+             ARRAY(SELECT jsonb_array_elements(p)) FROM UNNEST(",
         );
         let texts =
             [&self.id, &self.tenant, &self.decision, &self.subject, &self.action, &self.reason];
@@ -156,8 +162,13 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
         out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Timestamptz>, _>(&self.expires)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Jsonb>>, _>(&self.authority)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Jsonb>, _>(&self.policies)?;
         out.push_sql(
-            ") AS held (i, t, d, s, a, r, q, n, o, c, e) ORDER BY t, q ON CONFLICT DO NOTHING",
+            ") AS held (i, t, d, s, a, r, q, n, o, c, e, u, p) ORDER BY t, q \
+             ON CONFLICT DO NOTHING",
         );
         Ok(())
     }

@@ -126,7 +126,12 @@ impl World {
         let id = if path.contains("/approvals/") {
             let hold = asking(25_000.0 + f64::from(u8::try_from(path.len()).unwrap()), "DE");
             let (_, held) = self.key.post("/api/v1/runtime/evaluate", hold).await;
-            held["approval_id"].as_str().unwrap().to_owned()
+            let id = held["approval_id"].as_str().unwrap().to_owned();
+            if path.ends_with("/withdraw") {
+                let approve = format!("/api/v1/approvals/{id}/approve");
+                assert_eq!(self.app.owner().post(&approve, json!({})).await.0, 200);
+            }
+            id
         } else if path.contains("/delegations/") {
             let body = json!({
                 "tenant_id": TENANT, "delegator_id": "svc:agent:acme:invoice-bot",
@@ -137,6 +142,9 @@ impl World {
             if path.ends_with("/reinstate") {
                 let suspend = format!("/api/v1/delegations/{id}/suspend");
                 assert_eq!(self.app.owner().post(&suspend, json!({})).await.0, 200);
+            } else if path.ends_with("/withdraw") {
+                let approve = format!("/api/v1/delegations/{id}/approve");
+                assert_eq!(self.app.owner().post(&approve, json!({})).await.0, 200);
             }
             id
         } else if path.contains("/quarantines/") {

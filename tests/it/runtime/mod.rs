@@ -11,13 +11,16 @@ mod impact;
 mod long_work;
 mod own_policies;
 mod proof;
+mod questions;
 mod readers;
 mod reports;
+mod shown_pages;
 mod simulate;
 mod stops;
 mod tools;
 mod transports;
 mod watch;
+mod withdrawals;
 
 use serde_json::json;
 

@@ -1,0 +1,78 @@
+//! Taking back what was approved and not used yet.
+//!
+//! Anybody who may act on approvals may withdraw one, eligible or not: nothing is permitted by it. An
+//! agent's claim and the withdrawal meet at the row; whoever comes second finds it gone.
+
+use authority_model::{
+    proto::approval::{Approval, WithdrawApprovalRequest},
+    schema::approvals,
+    wire::Time,
+};
+
+use super::{
+    super::{
+        flow::{changeable, found},
+        once::Key,
+        prelude::*,
+        version::IfMatch,
+    },
+    Approvals, Terms, WITHDRAW, question, show, sign,
+};
+
+impl Approvals {
+    pub(super) async fn withdraw(&self, call: Request<WithdrawApprovalRequest>) -> Reply<Approval> {
+        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (caller, asked) = admitted(call)?;
+        let by = caller.clone();
+        let (keys, clock) = (self.registry.keys.clone(), self.registry.clock.clone());
+        let withdrawn = self.registry.once(&caller, key, async move |db| {
+            let id = &asked.id;
+            let row = found(Approval::find(db, by.tenant(), id, false).await, id)?;
+            if_match.check(&row)?;
+            let terms = Terms {
+                tenant_id: &row.tenant_id,
+                about: &row.id,
+                actor_id: &row.subject,
+                question: question::digest(db, id).await?,
+            };
+            let (reason, now) = (Some(asked.reason), clock.now());
+            let act = sign(db, &by, &keys, &terms, WITHDRAW, reason, now).await?;
+            let acts = [row.acts.clone(), vec![act]].concat();
+            // Approved, its acts change no more.
+            let open = approvals::table
+                .find(id)
+                .filter(approvals::tenant_id.eq(&row.tenant_id))
+                .filter(approvals::state.eq("approved").and(approvals::expires_at.gt(now)));
+            let void = diesel::update(open)
+                .set((
+                    approvals::state.eq("void"),
+                    approvals::acts.eq(acts),
+                    approvals::updated_at.eq(Time::from(now)),
+                ))
+                .returning(Approval::as_returning())
+                .get_result(db)
+                .await
+                .optional()?;
+            match void {
+                Some(void) => Ok(void),
+                None => {
+                    Err(too_late(&found(Approval::find(db, by.tenant(), id, false).await, id)?))
+                }
+            }
+        });
+        let mut withdrawn = withdrawn.await?.tagged();
+        show::one(&self.registry, &caller, withdrawn.get_mut()).await?;
+        Ok(withdrawn)
+    }
+}
+
+/// Why there is nothing to take back.
+fn too_late(row: &Approval) -> Error {
+    match changeable(row) {
+        Err(error) => error,
+        Ok(()) if row.state == "approved" => {
+            Error::NotAllowed("the approval has expired".to_owned())
+        }
+        Ok(()) => Error::NotAllowed(format!("the request is {}: nothing is approved", row.state)),
+    }
+}

@@ -1,0 +1,247 @@
+//! What people who approve are shown, and that it is what they sign.
+
+use agent_authority::{evidence::digest_text, keys};
+use serde_json::{Value, json};
+
+use super::demo;
+use crate::support::{Client, TestApp, asking};
+
+pub(super) const TENANT: &str = "svc:tenant:acme";
+/// Stands in a context, and nowhere where it would not be found.
+const MARKER: &str = "Mallory-4f1d-Limited";
+
+/// A policy that holds every payment to a new payee, and says what to look at.
+const NEW_PAYEE: &str = "@id(\"new-payee\")\n@decision(\"require_approval\")\n\
+    @advice(\"Call the supplier back.\")\nforbid (principal, action, resource)\n\
+    when { context has input && context.input has payee };\n";
+
+/// The id of the approval that a question waits for.
+pub(super) async fn held(client: &Client, ask: &Value) -> String {
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
+    answer["approval_id"].as_str().unwrap().to_owned()
+}
+
+fn to_mallory(amount: f64) -> Value {
+    let mut ask = asking(amount, "DE");
+    ask["context"]["payee"] = json!(MARKER);
+    ask["context"]["lines"] = json!([{"vat": 0.1, "note": null}, [], {"\u{e9}\"": -0.5e-7}]);
+    ask
+}
+
+pub(super) fn approver(app: &TestApp) -> Client {
+    app.person(TENANT, "approver", "ann@example.org")
+}
+
+pub(super) async fn read(client: &Client, id: &str) -> Value {
+    let (status, answer) = client.get(&format!("/api/v1/app/approvals/{id}")).await;
+    assert_eq!(status, 200, "{answer:#}");
+    answer["approval"].clone()
+}
+
+pub(super) async fn act(client: &Client, id: &str, verb: &str, body: Value) -> (u16, Value) {
+    let (status, answer) = client.post(&format!("/api/v1/app/approvals/{id}/{verb}"), body).await;
+    (status, if status == 200 { answer["approval"].clone() } else { answer })
+}
+
+/// SHA-256 of the canonical JSON, as anybody can compute it.
+fn digest(shown: &Value) -> String {
+    digest_text(&keys::sha256(&serde_json_canonicalizer::to_vec(shown).unwrap()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approver_is_shown_what_they_sign() {
+    let (app, client, delegation) = demo().await;
+    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "New payees",
+                        "cedar": NEW_PAYEE});
+    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
+    assert_eq!(status, 201, "{made:#}");
+    let ask = to_mallory(25_000.0);
+    let id = held(&client, &ask).await;
+    for role in ["approver", "legal", "admin", "auditor"] {
+        let person = app.person(TENANT, role, "ann@example.org");
+        let (_, list) = person.get("/api/v1/app/approvals?state=pending").await;
+        let listed = list["approvals"][0].clone();
+        assert_eq!(listed["request"]["context"]["payee"], MARKER, "{role}: {list:#}");
+        assert_eq!(read(&person, &id).await["request"], listed["request"]);
+    }
+    let shown = app.owner().get(&format!("/api/v1/approvals/{id}")).await.1["approval"].clone();
+    let asked = &shown["request"];
+    // The normal form: whose it is, what was asked for, and the context as it was sent.
+    assert_eq!(asked["tenant_id"], TENANT);
+    for member in ["subject", "action", "purpose"] {
+        assert_eq!(asked[member], ask[member], "{asked:#}");
+    }
+    assert_eq!(asked["context"]["lines"], ask["context"]["lines"], "{asked:#}");
+    assert_eq!(shown["request_digest"], digest(asked), "{shown:#}");
+    let used = &shown["authority"];
+    assert_eq!((&used["kind"], &used["id"]), (&json!("delegation"), &json!(delegation)));
+    assert_eq!(used["chain"], json!([delegation]));
+    assert_eq!(used["actions"], json!(["payment.*", "invoice.*"]));
+    assert_eq!(
+        (&used["bounds"]["currency"], used["bounds"]["max_amount"].is_string()),
+        (&json!("EUR"), true),
+        "{used:#}"
+    );
+    let policies = shown["policies"].as_array().unwrap();
+    let statements: Vec<_> =
+        policies.iter().map(|policy| (&policy["statement"], &policy["advice"])).collect();
+    assert_eq!(
+        statements,
+        [
+            (&json!("new-payee"), &json!("Call the supplier back.")),
+            (&json!("payment-threshold"), &Value::Null),
+        ]
+    );
+    assert_eq!(policies[0]["id"], made["policy"]["id"]);
+    assert_eq!((&shown["justification"], &shown["earlier"]), (&Value::Null, &json!([])));
+    // What is signed names what was shown.
+    let body = json!({"request_digest": shown["request_digest"]});
+    let (status, approved) = act(&approver(&app), &id, "approve", body).await;
+    assert_eq!((status, &approved["state"]), (200, &json!("approved")), "{approved:#}");
+    assert_eq!(&approved["request"], asked);
+    let signed: Value =
+        serde_json::from_str(approved["acts"][0]["record"].as_str().unwrap()).unwrap();
+    assert_eq!(signed["question"], shown["request_digest"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_shown_is_compared_with_what_is_signed() {
+    let (app, client, _) = demo().await;
+    let (id, other) =
+        (held(&client, &to_mallory(25_000.0)).await, held(&client, &to_mallory(25_001.0)).await);
+    let ann = approver(&app);
+    let of_other = read(&ann, &other).await["request_digest"].clone();
+    for (verb, body) in [
+        ("approve", json!({"request_digest": of_other})),
+        ("decline", json!({"request_digest": of_other, "reason": "no"})),
+    ] {
+        let (status, refused) = act(&ann, &id, verb, body).await;
+        let found = (status, &refused["error"]);
+        assert_eq!(found, (409, &json!("request_digest_differs")), "{verb} {refused:#}");
+    }
+    let (status, refused) = act(&ann, &id, "approve", json!({"request_digest": "sha256:00"})).await;
+    assert_eq!(status, 400, "{refused:#}");
+    let pending = read(&ann, &id).await;
+    assert_eq!((&pending["state"], &pending["acts"]), (&json!("pending"), &json!([])));
+}
+
+/// A question that was declined, or that nobody answered, and is asked again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn earlier_requests_for_the_same_question_are_told() {
+    let (app, client, _) = demo().await;
+    let ann = approver(&app);
+    let ask = to_mallory(25_000.0);
+    let first = held(&client, &ask).await;
+    assert_eq!(act(&ann, &first, "decline", json!({"reason": "too much"})).await.0, 200);
+    let second = held(&client, &ask).await;
+    app.database
+        .run(&format!("UPDATE approvals SET state = 'expired' WHERE id = '{second}'"))
+        .await;
+    // Another question's are not told.
+    let other = held(&client, &to_mallory(25_001.0)).await;
+    assert_eq!(act(&ann, &other, "decline", json!({"reason": "no"})).await.0, 200);
+    let third = held(&client, &ask).await;
+    let earlier = read(&ann, &third).await["earlier"].clone();
+    let told = |place: usize| {
+        let one = &earlier[place];
+        (&one["id"], &one["state"], &one["reason"], one["at"].is_string())
+    };
+    assert_eq!(earlier.as_array().unwrap().len(), 2, "{earlier:#}");
+    assert_eq!(told(0), (&json!(second), &json!("expired"), &Value::Null, true));
+    assert_eq!(told(1), (&json!(first), &json!("declined"), &json!("too much"), true));
+    // Each is told of those before it.
+    assert_eq!(read(&ann, &first).await["earlier"], json!([]));
+    assert_eq!(read(&ann, &second).await["earlier"].as_array().unwrap().len(), 1);
+}
+
+/// The question stands where the decision has it: erased there, it is erased here, and nobody can
+/// approve what nobody can see.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_erased_is_not_shown_and_not_approved() {
+    let (app, client, _) = demo().await;
+    let ann = approver(&app);
+    // Gone, or no longer what was asked.
+    for (amount, context) in [(25_000.0, ""), (25_001.0, "{\"amount\":1,\"currency\":\"EUR\"}")] {
+        let id = held(&client, &to_mallory(amount)).await;
+        let erase = format!(
+            "SET session_replication_role = replica; \
+             UPDATE decisions SET context = convert_to('{context}', 'UTF8') \
+             WHERE approval_id = '{id}'; RESET session_replication_role"
+        );
+        app.database.run(&erase).await;
+        let shown = read(&ann, &id).await;
+        assert_eq!((&shown["request"], &shown["would_be"]), (&Value::Null, &Value::Null));
+        assert!(shown["request_digest"].is_string(), "{shown:#}");
+        let (status, refused) = act(&ann, &id, "approve", json!({})).await;
+        assert_eq!((status, &refused["error"]), (409, &json!("request_erased")), "{refused:#}");
+        assert_eq!(read(&ann, &id).await["acts"], json!([]));
+        // A no permits nothing.
+        let (status, no) = act(&ann, &id, "decline", json!({"reason": "who knows"})).await;
+        assert_eq!((status, &no["state"]), (200, &json!("declined")), "{no:#}");
+    }
+}
+
+/// Nobody but those who decide or audit is shown a context, and it is kept in one place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_context_is_shown_to_nobody_else() {
+    let (app, client, _) = demo().await;
+    let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
+    let key = app.client(&app.api_key(TENANT, &scopes).await);
+    let (_, decided) = client.post("/api/v1/runtime/evaluate", to_mallory(25_000.0)).await;
+    let decision = decided["decision_id"].as_str().unwrap();
+    let id = decided["approval_id"].as_str().unwrap();
+    let approve = format!("/api/v1/app/approvals/{id}/approve");
+    let body = Some(json!({}));
+    let kept = [("idempotency-key", "k")];
+    let ann = approver(&app);
+    let (status, approved) = ann.call("POST", &approve, body.clone(), &kept).await;
+    assert_eq!(
+        (status, &approved["approval"]["request"]["context"]["payee"]),
+        (200, &json!(MARKER)),
+        "{approved:#}"
+    );
+    assert_eq!(ann.call("POST", &approve, body, &kept).await, (200, approved.clone()));
+    let seal = Some(json!({"decision_id": decision}));
+    let (status, pack) = key.text("POST", "/v1/evidence/seal", seal).await;
+    assert_eq!(status, 200, "{pack}");
+    let viewer = app.person(TENANT, "viewer", "vic@example.org");
+    let admin = app.person(TENANT, "admin", "eve@example.org");
+    let receipt = format!("/receipts/{decision}");
+    let mut shown = vec![pack];
+    for file in ["", "/record.json", "/signature.json", "/pack.json", "/proof"] {
+        shown.push(app.client("").text("GET", &format!("{receipt}{file}"), None).await.1);
+    }
+    for (who, path) in [
+        (&key, format!("/v1/evidence/{decision}")),
+        (&key, format!("/v1/decisions/{decision}")),
+        (&key, format!("/v1/entities/{id}")),
+        (&key, format!("/api/v1/app/approvals/{id}")),
+        (&key, "/api/v1/app/approvals".to_owned()),
+        (&key, receipt),
+        (&viewer, format!("/api/v1/app/approvals/{id}")),
+        (&viewer, format!("/v1/entities/{id}")),
+        (&admin, format!("/v1/entities/{id}")),
+        (&admin, format!("/api/v1/app/entities/{id}/history")),
+        (&admin, "/api/v1/app/decisions".to_owned()),
+        (&admin, "/api/v1/app/decisions:export".to_owned()),
+    ] {
+        shown.push(who.text("GET", &path, None).await.1);
+    }
+    // The digest is not salted: it would tell who guesses the context that they guessed right.
+    let digest = approved["approval"]["request_digest"].as_str().unwrap().to_owned();
+    for text in shown {
+        assert!(!text.contains(MARKER) && !text.contains(&digest), "{text}");
+    }
+    assert_eq!(key.get(&format!("/api/v1/app/approvals/{id}")).await.0, 403);
+    // One copy, the decision's: neither the approval nor a kept answer has another.
+    let copies = format!(
+        "DO $$ BEGIN \
+         IF EXISTS (SELECT FROM approvals a WHERE a::text LIKE '%{MARKER}%') \
+         OR EXISTS (SELECT FROM approval_acts a WHERE a::text LIKE '%{MARKER}%') \
+         OR EXISTS (SELECT FROM idempotency_keys WHERE position('{MARKER}'::bytea in answer) > 0) \
+         OR NOT EXISTS (SELECT FROM idempotency_keys WHERE answer IS NOT NULL) \
+         THEN RAISE 'a second copy'; END IF; END $$"
+    );
+    app.database.run(&copies).await;
+}

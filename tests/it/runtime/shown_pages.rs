@@ -1,0 +1,108 @@
+//! Approvals on pages: large questions, deep ones, and what they would come to.
+
+use authority_model::proto::approval::{
+    ListApprovalsRequest, approval_service_client::ApprovalServiceClient,
+};
+use serde_json::{Value, json};
+use tonic::{Request, metadata::MetadataValue};
+
+use super::{
+    demo,
+    questions::{TENANT, act, approver, held, read},
+    simulate::rows,
+};
+use crate::support::asking;
+
+/// A page holds as many contexts as a client takes, and says how to read on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_questions_make_short_pages() {
+    let (app, client, _) = demo().await;
+    let mut asked = Vec::new();
+    for number in 0..12 {
+        let mut ask = asking(25_000.0 + f64::from(number), "DE");
+        ask["context"]["document"] = json!("x".repeat(200_000));
+        asked.push(held(&client, &ask).await);
+    }
+    let ann = approver(&app);
+    let (mut found, mut token, mut pages) = (Vec::new(), String::new(), 0);
+    loop {
+        let path = format!("/api/v1/app/approvals?limit=500&page_token={token}");
+        let (status, text) = ann.text("GET", &path, None).await;
+        assert_eq!(status, 200);
+        assert!(text.len() < 3_000_000, "{}", text.len());
+        let page: Value = serde_json::from_str(&text).unwrap();
+        for one in page["approvals"].as_array().unwrap() {
+            assert!(one["request"]["context"]["document"].is_string());
+            found.push(one["id"].as_str().unwrap().to_owned());
+        }
+        pages += 1;
+        let Some(next) = page["next_page_token"].as_str() else { break };
+        next.clone_into(&mut token);
+    }
+    assert_eq!(found, asked);
+    assert!(pages > 1);
+}
+
+/// The deepest context that can be asked with can be shown, over REST and to what reads protobuf.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_deepest_question_can_be_shown() {
+    let (app, client, _) = demo().await;
+    let mut deep = json!("the bottom");
+    for _ in 0..31 {
+        deep = json!({"a": deep});
+    }
+    let mut ask = asking(25_000.0, "DE");
+    ask["context"]["deep"] = deep;
+    let id = held(&client, &ask).await;
+    let ann = approver(&app);
+    let shown = read(&ann, &id).await;
+    assert_eq!(shown["request"]["context"]["deep"], ask["context"]["deep"]);
+    let mut grpc = ApprovalServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let mut request = Request::new(ListApprovalsRequest::default());
+    let bearer: MetadataValue<_> = format!("Bearer {}", ann.token).parse().unwrap();
+    request.metadata_mut().insert("authorization", bearer);
+    let list = grpc.list_approvals(request).await.unwrap().into_inner();
+    let asked = list.approvals[0].request.as_ref().unwrap();
+    assert_eq!(asked.0["context"]["deep"], ask["context"]["deep"]);
+}
+
+fn outcome(shown: &Value) -> (&str, &str) {
+    let would_be = &shown["would_be"];
+    let text = |member: &str| would_be[member].as_str().unwrap_or_default();
+    (text("decision"), text("reason_code"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_reads_one_learns_what_it_would_come_to() {
+    let (app, client, delegation) = demo().await;
+    let ann = approver(&app);
+    let ask = asking(25_000.0, "DE");
+    let id = held(&client, &ask).await;
+    let before = rows(&app).await;
+    let permitted = ("allow_with_constraints", "permission_granted");
+    assert_eq!(outcome(&read(&ann, &id).await), permitted);
+    let (_, list) = ann.get("/api/v1/app/approvals").await;
+    assert_eq!(list["approvals"][0]["would_be"], Value::Null);
+    assert_eq!(rows(&app).await, before, "nothing remains of it");
+    // More people are needed by now than it waits for: approved, it would still be held.
+    let two = "@id(\"two\") @decision(\"require_approval\") @approvals(\"2\")\n\
+               forbid (principal, action, resource);";
+    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": two});
+    let (_, made) = app.owner().post("/api/v1/policies", policy).await;
+    let waits = ("require_approval", "approval_threshold_breach");
+    assert_eq!(outcome(&read(&ann, &id).await), waits);
+    // With the first of two, it is as if the second had approved, too.
+    let (_, given) = act(&ann, &id, "approve", json!({})).await;
+    assert_eq!((&given["state"], &given["needed"]), (&json!("pending"), &json!(2)), "{given:#}");
+    assert_eq!(outcome(&read(&ann, &id).await), permitted);
+    let policy = format!("/api/v1/policies/{}", made["policy"]["id"].as_str().unwrap());
+    assert_eq!(app.owner().patch(&policy, json!({"state": "retired"})).await.0, 200);
+    // Whatever people say, what is no longer lent is denied.
+    let revoke = format!("/api/v1/delegations/{delegation}/revoke");
+    assert_eq!(app.owner().post(&revoke, json!({})).await.0, 200);
+    assert_eq!(outcome(&read(&ann, &id).await), ("deny", "delegation_revoked"));
+    assert_eq!(act(&ann, &id, "decline", json!({"reason": "no"})).await.0, 409, "has acted");
+    let bob = app.person(TENANT, "approver", "bob@example.org");
+    assert_eq!(act(&bob, &id, "decline", json!({"reason": "no"})).await.0, 200);
+    assert_eq!(read(&ann, &id).await["would_be"], Value::Null);
+}

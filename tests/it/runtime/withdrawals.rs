@@ -1,0 +1,168 @@
+//! Taking back what was approved, and how long it stands.
+
+use serde_json::{Value, json};
+
+use super::{
+    demo,
+    questions::{TENANT, act, approver, held, read},
+};
+use crate::support::{Client, TestApp, asking};
+
+fn citing(amount: f64, id: &str) -> Value {
+    let mut ask = asking(amount, "DE");
+    ask["approval_id"] = json!(id);
+    ask
+}
+
+fn why() -> Value {
+    json!({"reason": "the supplier is another"})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_approved_can_be_taken_back() {
+    let (app, client, _) = demo().await;
+    // Who could not have approved: the agent is theirs.
+    let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Boss",
+                        "external_subject": "dev|boss@example.org"});
+    let (_, made) = app.owner().post("/api/v1/principals", person).await;
+    let agent = "/api/v1/principals/svc:agent:acme:invoice-bot";
+    let owned = json!({"owner_principal_id": made["principal"]["id"]});
+    assert_eq!(app.owner().patch(agent, owned).await.0, 200);
+    let boss = app.person(TENANT, "approver", "boss@example.org");
+    let ann = approver(&app);
+    for (round, who) in [&boss, &ann].into_iter().enumerate() {
+        let amount = [25_000.0, 25_001.0][round];
+        let id = held(&client, &asking(amount, "DE")).await;
+        let (status, early) = act(who, &id, "withdraw", why()).await;
+        assert_eq!((status, &early["error"]), (409, &json!("transition_not_allowed")), "{early:#}");
+        assert_eq!(act(&ann, &id, "approve", json!({})).await.1["state"], "approved");
+        assert_eq!(act(who, &id, "withdraw", json!({})).await.0, 400, "a reason is required");
+        let (status, void) = act(who, &id, "withdraw", why()).await;
+        assert_eq!((status, &void["state"]), (200, &json!("void")), "{void:#}");
+        assert!(void["request"].is_object(), "{void:#}");
+        let last = void["acts"].as_array().unwrap().last().unwrap();
+        assert_eq!((&last["verdict"], &last["comment"]), (&json!("withdraw"), &why()["reason"]));
+        let signed: Value = serde_json::from_str(last["record"].as_str().unwrap()).unwrap();
+        assert_eq!((&signed["about"], &signed["question"]), (&json!(id), &void["request_digest"]));
+        let (_, late) = client.post("/api/v1/runtime/evaluate", citing(amount, &id)).await;
+        assert_eq!(late["decision"], "require_approval", "{late:#}");
+        assert_ne!(late["approval_id"], json!(id));
+        let (status, twice) = act(who, &id, "withdraw", why()).await;
+        assert_eq!((status, &twice["error"]), (409, &json!("record_is_final")), "{twice:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_not_act_does_not_withdraw() {
+    let (app, client, _) = demo().await;
+    let id = held(&client, &asking(25_000.0, "DE")).await;
+    assert_eq!(act(&approver(&app), &id, "approve", json!({})).await.0, 200);
+    let auditor = app.person(TENANT, "auditor", "amy@example.org");
+    for who in [&client, &auditor] {
+        assert_eq!(act(who, &id, "withdraw", why()).await.0, 403);
+    }
+    let stranger = app.person("svc:tenant:other", "approver", "eve@example.org");
+    assert!([403, 404].contains(&act(&stranger, &id, "withdraw", why()).await.0));
+    let path = format!("/api/v1/approvals/{id}/withdraw");
+    assert_eq!(approver(&app).post(&path, why()).await.0, 403, "the admin path is the owner's");
+    let (status, void) = app.owner().post(&path, why()).await;
+    assert_eq!((status, &void["approval"]["state"]), (200, &json!("void")), "{void:#}");
+}
+
+/// An agent uses what a person takes back: one of them is first, never both, never neither.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_withdrawal_and_a_claim_do_not_both_win() {
+    let (app, client, _) = demo().await;
+    let ann = approver(&app);
+    let mut withdrawn = 0;
+    for round in 0..30 {
+        let amount = 25_000.0 + f64::from(round);
+        let id = held(&client, &asking(amount, "DE")).await;
+        assert_eq!(act(&ann, &id, "approve", json!({})).await.1["state"], "approved");
+        let ((status, void), (_, answer)) = tokio::join!(
+            act(&ann, &id, "withdraw", why()),
+            client.post("/api/v1/runtime/evaluate", citing(amount, &id)),
+        );
+        let allowed = answer["decision"] == "allow";
+        assert_eq!(status, if allowed { 409 } else { 200 }, "{void:#}\n{answer:#}");
+        let left = read(&ann, &id).await;
+        assert_eq!(left["state"], if allowed { "used" } else { "void" });
+        assert_eq!(left["used_by"].is_string(), allowed);
+        withdrawn += i32::from(!allowed);
+    }
+    assert!(withdrawn < 30, "no claim was ever first");
+}
+
+/// A delegation whose actions all wait for a standing approval.
+async fn standing(app: &TestApp) -> String {
+    let body = json!({
+        "tenant_id": TENANT, "delegator_id": "svc:agent:acme:invoice-bot",
+        "delegate_id": "svc:agent:acme:support-bot", "actions": ["ticket.close"],
+        "needs_standing_approval": true,
+    });
+    let (status, made) = app.owner().post("/api/v1/delegations", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    made["delegation"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn closes(client: &Client, delegation: &str) -> Value {
+    let ask = json!({"subject": "svc:agent:acme:support-bot", "action": "ticket.close",
+                     "delegation_id": delegation, "context": {}});
+    client.post("/v1/decisions/evaluate", ask).await.1["decision"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standing_approval_can_be_taken_back_and_given_anew() {
+    let (app, client, _) = demo().await;
+    let id = standing(&app).await;
+    let path = |verb: &str| format!("/api/v1/app/delegations/{id}/{verb}");
+    let ann = approver(&app);
+    let (status, early) = ann.post(&path("withdraw"), why()).await;
+    assert_eq!((status, &early["error"]), (409, &json!("transition_not_allowed")), "{early:#}");
+    for _ in 0..2 {
+        assert_eq!(closes(&client, &id).await, "require_approval");
+        let (status, signed) = ann.post(&path("approve"), json!({})).await;
+        assert_eq!(status, 200, "{signed:#}");
+        assert_eq!(closes(&client, &id).await, "allow_with_constraints");
+        assert_eq!(ann.post(&path("withdraw"), json!({})).await.0, 400, "a reason is required");
+        let (status, withdrawn) = ann.post(&path("withdraw"), why()).await;
+        assert_eq!((status, &withdrawn["delegation"]["standing"]), (200, &json!([])));
+    }
+    assert_eq!(closes(&client, &id).await, "require_approval");
+    let bob = app.person(TENANT, "legal", "bob@example.org");
+    assert_eq!(bob.post(&path("approve"), json!({})).await.0, 200);
+    let admin = format!("/api/v1/delegations/{id}/withdraw");
+    assert_eq!(bob.post(&admin, why()).await.0, 403, "the admin path is the owner's");
+    assert_eq!(app.owner().post(&admin, why()).await.0, 200);
+    assert_eq!(closes(&client, &id).await, "require_approval");
+}
+
+/// How long a request waits is its tenant's to say.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_waits_as_long_as_its_tenant_says() {
+    let (app, client, _) = demo().await;
+    let (owner, ann) = (app.owner(), approver(&app));
+    let tenant = "/api/v1/tenants/acme";
+    for (number, (span, seconds)) in
+        [(Value::Null, 86_400), (json!(60), 60), (json!(2_592_000), 2_592_000)]
+            .into_iter()
+            .enumerate()
+    {
+        let body = json!({"approval_ttl_seconds": span});
+        let (status, changed) = owner.patch(tenant, body).await;
+        assert_eq!((status, &changed["tenant"]["approval_ttl_seconds"]), (200, &span));
+        let amount = 25_000.0 + [0.0, 1.0, 2.0][number];
+        let shown = read(&ann, &held(&client, &asking(amount, "DE")).await).await;
+        let at = |member: &str| {
+            let text = shown[member].as_str().unwrap();
+            text.parse::<chrono::DateTime<chrono::Utc>>().unwrap()
+        };
+        let waits = (at("expires_at") - at("created_at")).num_seconds();
+        assert_eq!(waits, seconds, "{shown:#}");
+    }
+    for wrong in [json!(59), json!(2_592_001), json!(-1), json!("60s")] {
+        let body = json!({"approval_ttl_seconds": wrong});
+        let (status, refused) = owner.patch(tenant, body).await;
+        assert_eq!(status, 400, "{refused:#}");
+    }
+}
