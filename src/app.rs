@@ -145,7 +145,7 @@ impl App {
             parts;
         let dev = config.dev_provider();
         let keys = Keys::start(store.clone(), ring, clock.clone(), dev).await?;
-        let graph = Graph::load(store.clone(), freshness).await?;
+        let graph = Graph::load(store.clone(), freshness, clock.clone()).await?;
         let identity = identity(&config, &keys, &graph, &clock)?;
         let pool = ComputePool::start(compute::Limits::default())?;
         let provider =

@@ -9,28 +9,61 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 /// Tells the time: the machine's, or one that a test sets.
 #[derive(Clone, Default)]
-pub struct Clock(Option<Arc<AtomicI64>>);
+pub struct Clock(Source);
+
+#[derive(Clone, Default)]
+enum Source {
+    #[default]
+    Machine,
+    /// At this, in microseconds since 1970, for the database too.
+    Fixed(Arc<AtomicI64>),
+    /// So many microseconds ahead of the machine's, which is the database's.
+    Wrong(Arc<AtomicI64>),
+}
 
 impl Clock {
     /// A clock that stands still until it is moved.
     pub fn fixed(at: DateTime<Utc>) -> Self {
-        Self(Some(Arc::new(AtomicI64::new(at.timestamp_micros()))))
+        Self(Source::Fixed(Arc::new(AtomicI64::new(at.timestamp_micros()))))
+    }
+
+    /// A clock that goes, and is ahead of everybody else's, or behind.
+    pub fn wrong(by: TimeDelta) -> Self {
+        let micros = by.num_microseconds().unwrap_or_default();
+        Self(Source::Wrong(Arc::new(AtomicI64::new(micros))))
     }
 
     /// Now, to the microsecond (what Postgres keeps).
-    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub fn now(&self) -> DateTime<Utc> {
         let micros = match &self.0 {
-            None => Utc::now().timestamp_micros(),
-            Some(set) => set.load(Ordering::Acquire),
+            Source::Machine => machine(),
+            Source::Fixed(set) => set.load(Ordering::Acquire),
+            Source::Wrong(ahead) => machine() + ahead.load(Ordering::Acquire),
         };
         DateTime::from_timestamp_micros(micros).unwrap_or_default()
     }
 
-    /// Moves a fixed clock on; the machine's is left alone.
+    /// What the database calls a moment of this clock: the same, but where a test stands still, and
+    /// means everybody.
+    pub fn by_database(&self, at: DateTime<Utc>) -> DateTime<Utc> {
+        match &self.0 {
+            Source::Machine | Source::Wrong(_) => at,
+            Source::Fixed(set) => {
+                let ahead = set.load(Ordering::Acquire) - machine();
+                at.checked_sub_signed(TimeDelta::microseconds(ahead)).unwrap_or(at)
+            }
+        }
+    }
+
+    /// Moves a fixed or wrong clock on; the machine's is left alone.
     pub fn advance(&self, by: TimeDelta) {
-        if let Some(set) = &self.0 {
+        if let Source::Fixed(set) | Source::Wrong(set) = &self.0 {
             set.fetch_add(by.num_microseconds().unwrap_or_default(), Ordering::AcqRel);
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+fn machine() -> i64 {
+    Utc::now().timestamp_micros()
 }

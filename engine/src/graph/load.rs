@@ -22,12 +22,16 @@ use tokio::sync::{Notify, watch};
 use super::{
     Graph, Settings,
     api_key::{API_KEYS, KeyRow},
+    clock_distance::ClockDistance,
     log::{self, Changed},
     rows::Authority,
     tail,
     tenant::TenantGraph,
 };
-use crate::store::{Db, Error, Store};
+use crate::{
+    clock::Clock,
+    store::{Db, Error, Store},
+};
 
 /// A change to one tenant's graph.
 type Put = Box<dyn FnOnce(&mut TenantGraph) + Send>;
@@ -151,11 +155,12 @@ const BUILDING: Duration = Duration::from_secs(600);
 
 impl Graph {
     /// Builds the graph and starts the tail, which ends with the last handle.
-    pub async fn load(store: Store, settings: Settings) -> Result<Arc<Self>, Error> {
+    pub async fn load(store: Store, settings: Settings, clock: Clock) -> Result<Arc<Self>, Error> {
         let begun = Instant::now();
         let graph = Arc::new(Self {
             store: store.clone(),
             settings,
+            clock: ClockDistance::new(clock),
             tenants: RwLock::default(),
             keys: RwLock::default(),
             orgs: RwLock::default(),
@@ -167,6 +172,11 @@ impl Graph {
             ended: watch::Sender::new(0),
         });
         let mut db = store.system().await?;
+        // By itself: on a connection that is warm, and again by each round of the tail.
+        store.within(BUILDING, log::last(&mut db)).await?;
+        let asked = graph.clock.ask();
+        let (_, now) = store.within(BUILDING, log::last(&mut db)).await?;
+        graph.clock.answered(&asked, now);
         let mut reading = db.build_transaction().read_only().repeatable_read();
         // A million rows take longer than a statement may; nothing else runs on this connection.
         let building = Arc::clone(&graph);
@@ -184,7 +194,7 @@ impl Graph {
 }
 
 async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
-    let last = log::last(db).await?;
+    let (last, _) = log::last(db).await?;
     everything(db, graph).await?;
     graph.put_keys([], KeyRow::all(db).await?);
     let revisions: Vec<(String, i64)> = tenant_revisions::table

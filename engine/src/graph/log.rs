@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use authority_model::schema::authority_changes;
+use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 
 use crate::store::{Db, RunQueryDsl};
@@ -39,11 +40,13 @@ impl News {
     }
 }
 
-/// The number of the last change; 0 when there is none.
-pub(super) async fn last(db: &mut Db) -> QueryResult<i64> {
-    let last: Option<i64> =
-        authority_changes::table.select(diesel::dsl::max(authority_changes::seq)).first(db).await?;
-    Ok(last.unwrap_or_default())
+/// The number of the last change, 0 when there is none, and what the database's clock says.
+pub(super) async fn last(db: &mut Db) -> QueryResult<(i64, DateTime<Utc>)> {
+    let now = diesel::dsl::sql::<diesel::sql_types::Timestamptz>("clock_timestamp()");
+    let last = diesel::dsl::max(authority_changes::seq);
+    let (last, now): (Option<i64>, _) =
+        authority_changes::table.select((last, now)).first(db).await?;
+    Ok((last.unwrap_or_default(), now))
 }
 
 /// What happened since a position.

@@ -5,6 +5,7 @@
 //! last look may be is bounded, and the fence at commit catches whatever it has not seen.
 
 mod api_key;
+mod clock_distance;
 mod delegation_row;
 mod faulty_policies;
 mod grants;
@@ -49,6 +50,10 @@ use crate::store::Store;
 pub enum Error {
     #[error("the authority graph is {} ms old; the limit is {} ms", .age.as_millis(), .limit.as_millis())]
     Stale { age: Duration, limit: Duration },
+    #[error("this node's clock is {} ms from the database's; the limit is {} ms", .distance.as_millis(), .limit.as_millis())]
+    Clock { distance: Duration, limit: Duration },
+    #[error("this node's clock was not held against the database's yet")]
+    ClockUnknown,
     #[error("the authority graph is at revision {at}, not yet at {wanted}")]
     Behind { at: i64, wanted: i64 },
     #[error(transparent)]
@@ -79,6 +84,7 @@ pub struct Graph {
     /// The last change that was applied.
     position: AtomicI64,
     started: Instant,
+    clock: clock_distance::ClockDistance,
     /// When the log was last seen to its end, in microseconds since `started`.
     seen: AtomicU64,
     wake: Notify,
@@ -107,8 +113,22 @@ impl Graph {
         if at < revision { Err(Error::Behind { at, wanted: revision }) } else { Ok(found) }
     }
 
-    /// Whether the change log was seen to its end recently enough.
+    /// Whether what is held here can be decided on: the change log was seen to its end recently
+    /// enough, and the clock that windows are judged by is near enough to the database's.
     pub fn fresh(&self) -> Result<(), Error> {
+        self.is_followed()?;
+        self.is_on_time()
+    }
+
+    /// Whether this node's clock is within the limit of staleness of the database's.
+    pub fn is_on_time(&self) -> Result<(), Error> {
+        let distance = self.clock.get().ok_or(Error::ClockUnknown)?;
+        let limit = self.settings.max_staleness;
+        if distance > limit { Err(Error::Clock { distance, limit }) } else { Ok(()) }
+    }
+
+    /// Whether the change log was seen to its end recently enough.
+    pub fn is_followed(&self) -> Result<(), Error> {
         let (age, limit) = (self.age(), self.settings.max_staleness);
         if age > limit { Err(Error::Stale { age, limit }) } else { Ok(()) }
     }

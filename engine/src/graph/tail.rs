@@ -92,7 +92,9 @@ impl Graph {
 
     async fn read(&self, db: &mut Db) -> Result<bool, Error> {
         let position = self.position.load(Ordering::Acquire);
-        let last = self.store.within(LOOK, log::last(db)).await?;
+        let asked = self.clock.ask();
+        let (last, now) = self.store.within(LOOK, log::last(db)).await?;
+        self.clock.answered(&asked, now);
         if last < position {
             // A database that went back in time (a restore, a lost replica) is another one: what is
             // held here may never have been. It goes stale, and the service must start anew.

@@ -1,5 +1,6 @@
 //! What happens when things go wrong: the service is killed, the database goes away, nodes differ.
 
+mod clocks;
 mod database;
 mod keys;
 mod killed;

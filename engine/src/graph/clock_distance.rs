@@ -1,0 +1,107 @@
+//! How far this node's clock is from the database's.
+//!
+//! Windows begin and end by the node's clock, budgets are counted in windows by it, and records are
+//! dated by it. All nodes share the database, so that its clock is the one to be near to.
+
+use std::{
+    sync::atomic::{AtomicI64, Ordering},
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::Mutex;
+
+use crate::clock::Clock;
+
+/// From here on operators are warned.
+const WARNED: Duration = Duration::from_secs(1);
+/// So often.
+const WARN_EVERY: Duration = Duration::from_secs(60);
+/// A question that took longer measures nothing: the answer's time may be of any moment in it.
+const LONGEST: Duration = Duration::from_secs(1);
+const UNKNOWN: i64 = i64::MIN;
+
+/// The distance as it was measured last.
+pub(super) struct ClockDistance {
+    clock: Clock,
+    /// In microseconds, positive where the node is ahead.
+    micros: AtomicI64,
+    warned: Mutex<Option<Instant>>,
+}
+
+/// A question under way.
+pub(super) struct Asked {
+    at: DateTime<Utc>,
+    begun: Instant,
+}
+
+impl ClockDistance {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, micros: AtomicI64::new(UNKNOWN), warned: Mutex::default() }
+    }
+
+    pub(super) fn ask(&self) -> Asked {
+        Asked { at: self.clock.by_database(self.clock.now()), begun: Instant::now() }
+    }
+
+    /// The database's clock stood at `told` somewhere in the time that the question took: in its
+    /// middle, as far as anybody knows.
+    pub(super) fn answered(&self, asked: &Asked, told: DateTime<Utc>) {
+        let took = asked.begun.elapsed();
+        if took > LONGEST {
+            return;
+        }
+        let Ok(half) = TimeDelta::from_std(took / 2) else { return };
+        let distance = (asked.at + half) - told;
+        let micros = distance.num_microseconds().unwrap_or(i64::MAX);
+        self.micros.store(micros, Ordering::Release);
+        metrics::gauge!("authority_clock_ahead_seconds").set(distance.as_seconds_f64());
+        if Duration::from_micros(micros.unsigned_abs()) >= WARNED {
+            self.warn(micros / 1000);
+        }
+    }
+
+    fn warn(&self, ahead_ms: i64) {
+        let mut warned = self.warned.lock();
+        if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
+            *warned = Some(Instant::now());
+            tracing::warn!(ahead_ms, "this node's clock and the database's are apart");
+        }
+    }
+
+    /// Either way; none before it was measured.
+    pub(super) fn get(&self) -> Option<Duration> {
+        match self.micros.load(Ordering::Acquire) {
+            UNKNOWN => None,
+            micros => Some(Duration::from_micros(micros.unsigned_abs())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_measured_from_the_middle_and_not_by_what_took_long() {
+        let distance = ClockDistance::new(Clock::default());
+        assert_eq!(distance.get(), None);
+        let second = Duration::from_secs(1);
+        let ago = |took: Duration| Asked {
+            begun: Instant::now().checked_sub(took).unwrap(),
+            ..distance.ask()
+        };
+        let asked = ago(second / 2);
+        // Asked at `at`, answered half a second later: the middle is a quarter after.
+        distance.answered(&asked, asked.at - TimeDelta::seconds(3));
+        let found = distance.get().unwrap_or_default();
+        assert!((3250..3300).contains(&found.as_millis()), "{found:?}");
+        let slow = ago(second + second / 10);
+        distance.answered(&slow, slow.at);
+        assert_eq!(distance.get(), Some(found), "what took over a second measured something");
+        let behind = distance.ask();
+        distance.answered(&behind, behind.at + TimeDelta::seconds(2));
+        let found = distance.get().unwrap_or_default();
+        assert!((1900..=2000).contains(&found.as_millis()), "{found:?}");
+    }
+}

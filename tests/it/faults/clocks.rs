@@ -1,0 +1,50 @@
+//! A node whose clock is wrong: warned of at first, then it decides nothing.
+
+use std::time::{Duration, Instant};
+
+use agent_authority::clock::Clock;
+use chrono::TimeDelta;
+
+use super::process::allowed;
+use crate::support::{Client, TestApp, Wishes};
+
+/// Waits until the node decides, or refuses to.
+async fn until(client: &Client, wanted: u16) -> String {
+    let begun = Instant::now();
+    loop {
+        let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+        if status == wanted {
+            return answer["decision"].as_str().unwrap_or_default().to_owned();
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "still {status}: {answer}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_too_far_from_the_databases_clock_is_not_ready_and_decides_nothing() {
+    let right = TestApp::start().await;
+    let demo = right.demo().await;
+    for off in [120, -120] {
+        let clock = Clock::wrong(TimeDelta::seconds(off));
+        let node = right.beside(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
+        let client = node.client(&demo.api_key);
+        // From the first moment: it is measured before anything is answered.
+        let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+        assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{off}: {answer}");
+        let (status, answer) = client.get("/health/ready").await;
+        assert_eq!(status, 503, "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains("clock: "), "{answer}");
+
+        // Set right, and within the limit of 5 seconds, it decides.
+        clock.advance(TimeDelta::seconds(if off > 0 { -118 } else { 118 }));
+        assert_eq!(until(&client, 200).await, "allow");
+        let begun = Instant::now();
+        while client.get("/health/ready").await.0 != 200 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it decides and is not ready");
+        }
+        // And while it runs.
+        clock.advance(TimeDelta::seconds(off));
+        until(&client, 503).await;
+    }
+}
