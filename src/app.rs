@@ -7,6 +7,7 @@ mod directory;
 mod document;
 mod grpc;
 mod host;
+mod readiness;
 mod serve;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
@@ -53,6 +54,7 @@ use directory::{DevTokenKey, GraphDirectory, KeySecrets};
 use document::{GET_OPEN_API, OpenApi};
 use grpc::{GrpcAlone, NoMethod};
 use host::RestHost;
+use readiness::Schema;
 
 /// The largest gRPC message that is read, in bytes.
 const GRPC_LIMIT: usize = 1 << 20;
@@ -134,7 +136,7 @@ pub struct App {
     /// The development identity provider, where there is one.
     pub provider: Option<DevProvider>,
     pub identity: Identity,
-    /// Said to be serving through gRPC health until the service begins to stop.
+    /// Says by gRPC health what readiness says.
     pub health: tonic_health::server::HealthReporter,
 }
 
@@ -163,8 +165,13 @@ impl App {
             keys.clone(),
             Arc::clone(&graph),
             pool.clone(),
-            shutdown,
+            shutdown.clone(),
         );
+        let schema = Schema::new(store.clone());
+        // Before anybody is told that this node is ready.
+        store.make_partitions().await;
+        tokio::join!(schema.look(), runtime.look_at_recorder());
+        let checks = readiness::checks(&schema, &graph, &runtime, &shutdown);
         let (health, health_service) = tonic_health::server::health_reporter();
         let url = config.public_url();
         let registry = registry(&store, &graph, &keys, &clock, &pool, runtime.exports());
@@ -177,12 +184,13 @@ impl App {
             graph: Arc::clone(&graph),
             pool,
         });
+        let directory = directory(checks, &keys, &url);
         let mut ours = registry_services(&registry, &keys, &graph);
         ours.extend([
             service::runtime_service(Arc::new(runtime.clone())),
             service::decision_service(Arc::new(runtime.clone())),
             service::authority_service(Arc::new(runtime.clone())),
-            service::directory_service(Arc::new(directory(&store, &graph, &keys, &runtime, &url))),
+            service::directory_service(Arc::new(directory.clone())),
             service::evidence_service(Arc::new(proof.clone())),
         ]);
         let mut grpc = Routes::new(health_service);
@@ -195,6 +203,9 @@ impl App {
         let host = RestHost { identity: identity.clone(), open_api: open_api.rest };
         let router = router(grpc, host, receipts);
         work(&keys, &identity, &store, &clock);
+        tokio::spawn(schema.keep(shutdown.clone()));
+        tokio::spawn(runtime.clone().keep_looking_at_recorder());
+        tokio::spawn(readiness::tell(health.clone(), directory, shutdown));
         tokio::spawn(runtime.forget_keys());
         tokio::spawn(follow_logs(proof.clone()));
         tokio::spawn(seal_by_themselves(proof));
@@ -309,53 +320,8 @@ fn registry(
     }
 }
 
-fn directory(
-    store: &Store,
-    graph: &Arc<Graph>,
-    keys: &Keys,
-    runtime: &Runtime,
-    public_url: &str,
-) -> Directory {
-    let (database, migrated) = (store.clone(), store.clone());
-    let (graph, keys, runtime) = (Arc::clone(graph), keys.clone(), runtime.clone());
-    let checks = vec![
-        Check {
-            name: "database",
-            ask: Box::new(move || {
-                let store = database.clone();
-                async move { store.system().await.map(drop).map_err(|error| error.to_string()) }
-                    .boxed()
-            }),
-        },
-        Check {
-            name: "migrations",
-            ask: Box::new(move || {
-                let store = migrated.clone();
-                async move {
-                    match store.is_current().await {
-                        Ok(true) => Ok(()),
-                        Ok(false) => Err("some are pending; run `agent-authority migrate`".into()),
-                        Err(error) => Err(error.to_string()),
-                    }
-                }
-                .boxed()
-            }),
-        },
-        Check {
-            name: "graph",
-            ask: Box::new(move || {
-                let fresh = graph.fresh().map_err(|error| error.to_string());
-                async move { fresh }.boxed()
-            }),
-        },
-        Check {
-            name: "recorder",
-            ask: Box::new(move || {
-                let alive = runtime.is_recording();
-                async move { alive.then_some(()).ok_or("the writer has ended".to_owned()) }.boxed()
-            }),
-        },
-    ];
+fn directory(checks: Vec<Check>, keys: &Keys, public_url: &str) -> Directory {
+    let keys = keys.clone();
     Directory::new(checks, public_url, move || keys.jwks())
 }
 

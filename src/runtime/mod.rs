@@ -109,8 +109,24 @@ impl Runtime {
         self.0.exports.clone()
     }
 
-    /// Whether decisions can still be recorded.
-    pub fn is_recording(&self) -> bool {
-        self.0.recorder.is_alive()
+    /// Whether a decision could be recorded: from memory.
+    ///
+    /// # Errors
+    /// Why not, for operators.
+    pub fn can_record(&self) -> Result<(), String> {
+        self.0.recorder.can_record()
+    }
+
+    /// Looks now whether a decision could be recorded.
+    pub async fn look_at_recorder(&self) {
+        self.0.recorder.look().await;
+    }
+
+    /// Looks every second, until the service stops.
+    pub async fn keep_looking_at_recorder(self) {
+        tokio::select! {
+            () = self.0.shutdown.wait() => {}
+            () = self.0.recorder.keep_looking() => {}
+        }
     }
 }

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use super::{
     decisions_sql::{InsertDecisions, StoreCurrent},
     entry::{Entry, Outcome, Queued},
+    health::Health,
     spend,
     sql::{
         ClaimKeys, Fence, InsertApprovals, InsertBlobs, KeepAnswers, LapseApprovals,
@@ -44,13 +45,14 @@ pub(super) struct Batches {
     store: Store,
     clock: Clock,
     fenced: bool,
+    health: Health,
     /// Facts that this node has committed: they are not sent again.
     known: Mutex<HashSet<Fact>>,
 }
 
 impl Batches {
-    pub(super) fn new(store: Store, clock: Clock, fenced: bool) -> Self {
-        Self { store, clock, fenced, known: Mutex::default() }
+    pub(super) fn new(store: Store, clock: Clock, fenced: bool, health: Health) -> Self {
+        Self { store, clock, fenced, health, known: Mutex::default() }
     }
 
     /// Commits what it can and tells everyone. A batch that fails for a reason of its own is split
@@ -62,6 +64,7 @@ impl Batches {
                 part.into_iter().map(|queued| (queued.entry, queued.done)).unzip();
             match self.transact(&entries).await {
                 Ok(outcomes) => {
+                    self.health.note(Ok(()));
                     self.remember(&entries, &outcomes);
                     for (done, outcome) in waiting.into_iter().zip(outcomes) {
                         let _ = done.send(outcome); // the caller may have gone; the record stays
@@ -69,6 +72,10 @@ impl Batches {
                 }
                 Err(error) if entries.len() == 1 || matches!(error, Error::Unavailable(_)) => {
                     tracing::error!(%error, decisions = entries.len(), "could not record");
+                    // One bad row says nothing of the others.
+                    if matches!(error, Error::Unavailable(_)) {
+                        self.health.note(Err(error.to_string()));
+                    }
                     for done in waiting {
                         let _ = done.send(Outcome::Failed);
                     }

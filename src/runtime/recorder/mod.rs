@@ -6,6 +6,7 @@
 mod batch;
 mod decisions_sql;
 mod entry;
+mod health;
 mod spend;
 mod spend_sql;
 mod sql;
@@ -19,6 +20,7 @@ pub use entry::{Entry, Hold, Key, Outcome};
 use authority_engine::{clock::Clock, store::Store};
 use batch::Batches;
 use entry::{Done, Queued};
+use health::Health;
 
 /// How many decisions one transaction holds at most (facts: 64 to 256 is best).
 const MOST: usize = 256;
@@ -33,19 +35,38 @@ pub struct Recorder {
     queue: mpsc::Sender<Queued>,
     /// A permit a byte, held until the entry is done with, whether or not its caller is still there.
     bytes: Arc<Semaphore>,
+    store: Store,
+    health: Health,
 }
 
 impl Recorder {
     /// Starts the writer; it ends when the last handle is dropped and the queue is empty.
     pub fn start(store: Store, clock: Clock, fenced: bool) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        tokio::spawn(write(waiting, Batches::new(store, clock, fenced)));
-        Self { queue, bytes: Arc::new(Semaphore::new(QUEUED_BYTES)) }
+        let health = Health::default();
+        tokio::spawn(write(waiting, Batches::new(store.clone(), clock, fenced, health.clone())));
+        Self { queue, bytes: Arc::new(Semaphore::new(QUEUED_BYTES)), store, health }
     }
 
-    /// Whether the writer is there to take entries.
-    pub fn is_alive(&self) -> bool {
-        !self.queue.is_closed()
+    /// Whether a decision could be recorded, as far as the last batch or a probe tells: from memory.
+    ///
+    /// # Errors
+    /// Why not, for operators.
+    pub fn can_record(&self) -> Result<(), String> {
+        if self.queue.is_closed() {
+            return Err("the writer has ended".to_owned());
+        }
+        self.health.get()
+    }
+
+    /// Looks now whether a decision could be recorded.
+    pub async fn look(&self) {
+        self.health.look(&self.store).await;
+    }
+
+    /// Looks every second in which no batch was stored. Never returns.
+    pub async fn keep_looking(&self) {
+        self.health.keep(&self.store).await;
     }
 
     /// Stores one entry; answers after its commit.

@@ -6,4 +6,5 @@ mod keys;
 mod killed;
 mod nodes;
 pub(crate) mod process;
+mod readiness;
 mod silence;

@@ -1,0 +1,1 @@
+DROP FUNCTION can_record;

@@ -1,0 +1,16 @@
+-- Whether a decision could be stored now, as far as the database can tell without storing one: it is
+-- writable, and the partition of this moment is there. The row finds its partition and then fails
+-- for the tenant that it lacks, before it is written: nothing is left behind, not even a dead row.
+CREATE FUNCTION can_record() RETURNS boolean
+LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+    INSERT INTO decisions (id, tenant_id, subject, action, decision, reason_code, evaluated_at,
+                           record, kid, signature, context, context_salt, facts, facts_salt)
+    VALUES (time_bound('svc:decision:', clock_timestamp()), NULL, '', '', '', '',
+            clock_timestamp(), '', '', '', '', '', '', '');
+    RAISE 'a decision of no tenant was stored';
+EXCEPTION WHEN not_null_violation THEN
+    RETURN true;
+END $$;
+REVOKE EXECUTE ON FUNCTION can_record FROM PUBLIC;
+CALL grant_to('{recorder}', 'EXECUTE ON FUNCTION can_record');

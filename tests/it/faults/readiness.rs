@@ -1,0 +1,149 @@
+//! Ready means that a decision can be recorded: whatever keeps the recorder from it shows, over REST
+//! and over gRPC, and no longer than it lasts.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use diesel_async::SimpleAsyncConnection;
+use serde_json::Value;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+use super::process::allowed;
+use crate::support::{Client, TestApp, Wishes, database::Database};
+
+const SERVING: i32 = 1;
+const NOT_SERVING: i32 = 2;
+
+/// Waits until `/health/ready` answers so.
+async fn until(client: &Client, wanted: u16) -> Value {
+    let begun = Instant::now();
+    loop {
+        let (status, answer) = client.get("/health/ready").await;
+        if status == wanted {
+            return answer;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "still {status}: {answer}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn until_grpc_says(node: &TestApp, wanted: i32) {
+    let channel = tonic::transport::Channel::from_shared(node.base_url().to_owned()).unwrap();
+    let mut health = HealthClient::new(channel.connect().await.unwrap());
+    let begun = Instant::now();
+    loop {
+        let asked = HealthCheckRequest { service: String::new() };
+        let status = health.check(asked).await.unwrap().into_inner().status;
+        if status == wanted {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "gRPC health still says {status}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Every connection of the service is closed, so that its next ones are under the new rule.
+async fn disconnect(database: &Database) {
+    let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                  WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    database.run(others).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_database_is_not_ready() {
+    let node = TestApp::start().await;
+    let client = node.client("");
+    assert_eq!(client.get("/health/ready").await.0, 200, "not ready from the start");
+    let (_, name) = node.database.names();
+    let set = |to: &str| format!("ALTER DATABASE {name} SET default_transaction_read_only = {to}");
+    node.database.run(&set("on")).await;
+    disconnect(&node.database).await;
+    let answer = until(&client, 503).await;
+    assert!(answer["message"].as_str().unwrap().contains("not ready"), "{answer}");
+    // The message names the check that stays when connections are there again.
+    let begun = Instant::now();
+    while !until(&client, 503).await["message"].as_str().unwrap().contains("recorder: ") {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    until_grpc_says(&node, NOT_SERVING).await;
+    let mut owner = node.database.owner().await;
+    for sql in ["SET default_transaction_read_only = off", &set("off")] {
+        owner.batch_execute(sql).await.unwrap();
+    }
+    drop(owner);
+    disconnect(&node.database).await;
+    until(&client, 200).await;
+    until_grpc_says(&node, SERVING).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_partition_is_not_ready() {
+    let node = TestApp::start().await;
+    let client = node.client("");
+    until(&client, 200).await;
+    let detach = "DO $$ DECLARE part regclass; BEGIN \
+        FOR part IN SELECT inhrelid::regclass FROM pg_inherits \
+                    WHERE inhparent = 'decisions'::regclass LOOP \
+            EXECUTE format('ALTER TABLE decisions DETACH PARTITION %s', part); \
+        END LOOP; END $$";
+    node.database.run(detach).await;
+    let answer = until(&client, 503).await;
+    assert!(answer["message"].as_str().unwrap().contains("recorder: "), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_free_connection_is_not_ready() {
+    let node = TestApp::start().await;
+    let client = node.client("");
+    let (_, name) = node.database.names();
+    let limit = |most: i32| format!("ALTER DATABASE {name} CONNECTION LIMIT {most}");
+    node.database.run(&limit(0)).await;
+    disconnect(&node.database).await;
+    until(&client, 503).await;
+    let begun = Instant::now();
+    while !until(&client, 503).await["message"].as_str().unwrap().contains("recorder: ") {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    node.database.run(&limit(-1)).await;
+    until(&client, 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn probes_leave_nothing_behind() {
+    let node = TestApp::start().await;
+    let mut db = node.database.store().recorder().await.unwrap();
+    db.batch_execute("SELECT can_record()").await.unwrap();
+    let size = "DO $$ BEGIN ASSERT (SELECT sum(pg_relation_size(relid)) \
+                FROM pg_partition_tree('decisions')) = 0; END $$";
+    node.database.run(size).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_are_there_before_a_node_is_ready() {
+    let database = Arc::new(Database::fresh().await);
+    // A database that was left alone for long: what was made ahead is over.
+    let alone = "DO $$ DECLARE part regclass; BEGIN \
+        FOR part IN SELECT inhrelid::regclass FROM pg_inherits \
+                    WHERE inhparent = 'decisions'::regclass \
+                      AND inhrelid::regclass::text <> 'decisions_before' LOOP \
+            EXECUTE format('DROP TABLE %s', part); \
+        END LOOP; \
+        UPDATE time_partitions SET made_until = date_trunc('month', now()) \
+        WHERE table_name = 'decisions'; END $$";
+    database.run(alone).await;
+    // Who makes partitions waits for this lock: it is let go once the node might be ready.
+    let mut holder = database.owner().await;
+    let lock = "SELECT pg_advisory_lock(4157002)";
+    holder.batch_execute(lock).await.unwrap();
+    let starting = tokio::spawn(TestApp::on(Arc::clone(&database), Wishes::default()));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(!starting.is_finished(), "ready, and there is no partition");
+    drop(holder);
+    let node = starting.await.unwrap();
+    let demo = node.demo().await;
+    let (status, answer) =
+        node.client(&demo.api_key).post("/api/v1/runtime/evaluate", allowed()).await;
+    assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
+}
