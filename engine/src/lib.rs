@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod compute;
 pub mod config;
+pub mod deadline;
 pub mod decision;
 pub mod error;
 pub mod evidence;

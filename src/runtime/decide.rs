@@ -106,12 +106,16 @@ impl Runtime {
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
             match self.0.recorder.record(entry).await {
                 Outcome::Stored { approval_id } => {
+                    if decided.verdict.valid_until.is_some_and(|end| end <= self.0.clock.now()) {
+                        // It is on record, and nobody may act on it any more.
+                        break;
+                    }
                     decided.approval_id = approval_id;
                     count(&decided.verdict);
                     return Ok(Reached::Decided(Box::new(decided)));
                 }
                 Outcome::Stale { revision: present } => revision = present,
-                Outcome::Spent => {}
+                Outcome::Spent | Outcome::Late => {}
                 Outcome::KeyTaken => return Ok(Reached::KeyTaken),
                 Outcome::Failed => break,
             }
@@ -227,6 +231,7 @@ impl Runtime {
             decision: decided.verdict.decision.word(),
             reason_code: decided.verdict.reason_code,
             evaluated_at: decided.evaluated_at,
+            valid_until: decided.verdict.valid_until,
             record: recorded.record,
             kid: recorded.kid,
             signature: recorded.signature,

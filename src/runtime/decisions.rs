@@ -19,6 +19,7 @@ use tonic::{Request, Response, Status};
 
 use super::{Runtime, answer, changes::below, report};
 use authority_engine::{
+    deadline::Deadline,
     decision::{Decision, OwnReason, Reason},
     error::{ErrorCode, Refusal},
     identity::{Caller, admitted, caller, checked, idempotency_key},
@@ -45,10 +46,10 @@ impl DecisionService for Runtime {
         &self,
         call: Request<EvaluateDecisionRequest>,
     ) -> Result<Response<EvaluateDecisionResponse>, Status> {
-        let caller = caller(&call)?;
+        let (caller, by) = (caller(&call)?, Deadline::of(call.extensions()));
         let (metadata, _, asked) = call.into_parts();
         let asked = asked.request.ok_or_else(|| Refusal::field("request", "is required"))?;
-        let answer = self.answer("decide", &caller, idempotency_key(&metadata)?, asked).await;
+        let answer = self.answer("decide", &caller, idempotency_key(&metadata)?, by, asked).await;
         Ok(answer.map_err(|refusal| below("request", refusal))?)
     }
 

@@ -15,6 +15,7 @@ use tonic::{Request, Response, Status};
 
 use super::Runtime;
 use authority_engine::{
+    deadline::Deadline,
     error::Refusal,
     identity::{Caller, admitted, caller, idempotency_key},
 };
@@ -25,25 +26,25 @@ impl RuntimeService for Runtime {
         &self,
         call: Request<EvaluateRequest>,
     ) -> Result<Response<EvaluateResponse>, Status> {
-        let caller = caller(&call)?;
+        let (caller, by) = (caller(&call)?, Deadline::of(call.extensions()));
         let (metadata, _, asked) = call.into_parts();
-        Ok(self.answer("evaluate", &caller, idempotency_key(&metadata)?, asked).await?)
+        Ok(self.answer("evaluate", &caller, idempotency_key(&metadata)?, by, asked).await?)
     }
 
     async fn authorize(
         &self,
         call: Request<AuthorizeRequest>,
     ) -> Result<Response<AuthorizeResponse>, Status> {
-        let caller = caller(&call)?;
+        let (caller, by) = (caller(&call)?, Deadline::of(call.extensions()));
         let (metadata, _, asked) = call.into_parts();
-        Ok(self.answer("authorize", &caller, idempotency_key(&metadata)?, asked).await?)
+        Ok(self.answer("authorize", &caller, idempotency_key(&metadata)?, by, asked).await?)
     }
 
     async fn batch_evaluate(
         &self,
         call: Request<BatchEvaluateRequest>,
     ) -> Result<Response<BatchEvaluateResponse>, Status> {
-        let caller = caller(&call)?;
+        let (caller, by) = (caller(&call)?, Deadline::of(call.extensions()));
         let (metadata, _, asked) = call.into_parts();
         let key = idempotency_key(&metadata)?;
         let most = asked.requests.len();
@@ -57,7 +58,7 @@ impl RuntimeService for Runtime {
         let results = asked.requests.into_iter().enumerate().map(|(place, asked)| {
             // Each request of a batch has a key of its own, made of the batch's.
             let key = key.as_ref().map(|key| format!("{key}#{place}"));
-            self.one(&caller, key, asked)
+            self.one(&caller, key, by, asked)
         });
         Ok(Response::new(BatchEvaluateResponse { results: join_all(results).await }))
     }
@@ -81,9 +82,10 @@ impl Runtime {
         &self,
         caller: &Caller,
         key: Option<String>,
+        by: Deadline,
         asked: DecisionRequest,
     ) -> BatchResult {
-        let answer = self.answer("batch", caller, key, asked).await;
+        let answer = self.answer("batch", caller, key, by, asked).await;
         match answer {
             Ok(answer) => {
                 let answer: EvaluateDecisionResponse = answer.into_inner();

@@ -18,6 +18,7 @@ use super::{
     standing::permitted,
 };
 use authority_engine::{
+    deadline::Deadline,
     decision::Request,
     error::{ErrorCode, Refusal},
     graph,
@@ -27,6 +28,11 @@ use authority_engine::{
 };
 
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
+/// Between two looks at a key that another request is about to answer.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+/// With less time than this left, whoever waits is told that the first request is still running.
+const LEAST_LEFT: Duration = Duration::from_millis(200);
 
 /// An idempotency key as it was given, and what it was given with.
 pub(super) struct KeyGiven {
@@ -63,6 +69,7 @@ impl Runtime {
         door: &'static str,
         caller: &Caller,
         key: Option<String>,
+        by: Deadline,
         asked: A,
     ) -> Result<Response<R>, Refusal> {
         let request = ask::normal(caller, asked)?;
@@ -86,12 +93,22 @@ impl Runtime {
         if let Some(first) = self.first_answer(&request, &key).await? {
             return Ok(first);
         }
-        match self.decide(door, caller, &request, Some(&key)).await? {
-            Reached::Decided(decided) => Ok(Response::new(R::from(&decided))),
-            Reached::KeyTaken => self
-                .first_answer(&request, &key)
-                .await?
-                .ok_or_else(|| Refusal::plain(ErrorCode::IdempotencyInProgress)),
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.decide(door, caller, &request, Some(&key)).await? {
+                Reached::Decided(decided) => return Ok(Response::new(R::from(&decided))),
+                Reached::KeyTaken => {}
+            }
+            if let Some(first) = self.first_answer(&request, &key).await? {
+                return Ok(first);
+            }
+            // Whoever has the key has not committed. Where that fails, the key is free again.
+            if by.left() < pause + LEAST_LEFT {
+                let running = Refusal::plain(ErrorCode::IdempotencyInProgress);
+                return Err(running.with("retry_after", "1"));
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

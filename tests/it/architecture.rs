@@ -9,8 +9,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const FLOOR: &[&str] =
-    &["clock", "compute", "config", "error", "shutdown", "store", "telemetry", "transport"];
+const FLOOR: &[&str] = &[
+    "clock",
+    "compute",
+    "config",
+    "deadline",
+    "error",
+    "shutdown",
+    "store",
+    "telemetry",
+    "transport",
+];
 const MIDDLE: &[&str] = &["events", "evidence", "graph", "identity", "keys", "spending"];
 
 /// Where rooms stand. The engine cannot name a door: it is a crate that the doors' crate uses.
@@ -50,6 +59,7 @@ const ROOMS: &[(&str, &[&[&str]])] = &[
     ("error", &[]),
     ("config", &[]),
     ("clock", &[]),
+    ("deadline", &[]),
     ("shutdown", &[]),
     ("lib", &[]),
 ];

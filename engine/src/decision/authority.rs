@@ -10,7 +10,7 @@ use super::{
     candidate::{Candidate, Source, candidates, is_denied_by},
     case::Case,
     chain,
-    facts::{ActsIn, Grant, Quarantine, Resource},
+    facts::{ActsIn, Grant, Project, Quarantine, Resource},
     jurisdiction,
     levels::AccessLevel,
     limits,
@@ -46,7 +46,7 @@ const ROWS: [Check; 18] = [
 
 /// What can end a permission that was given. The other rows judge what was asked, and that was
 /// answered.
-const STANDING: [Check; 9] = [
+const STANDING: [Check; 10] = [
     tenant_is_active,
     subject_is_active,
     nobody_is_stopped,
@@ -57,6 +57,7 @@ const STANDING: [Check; 9] = [
     nothing_denies_it,
     action_is_covered,
     workspace_is_open,
+    project_is_reached,
 ];
 
 /// Where a candidate failed.
@@ -105,12 +106,15 @@ pub(super) fn standing<'a>(
     (candidate, judge(case, &candidate, &STANDING))
 }
 
-/// When the subject's membership of the workspace named ends by itself.
+/// When the subject's membership that the request needs ends by itself: that of the workspace named
+/// or, where only a project is, of any through which it is reached.
 pub(super) fn membership_until(case: &Case<'_>) -> Option<DateTime<Utc>> {
-    let id = case.request.workspace_id.as_deref()?;
-    let ends = memberships(case, id).map(|row| row.window.until);
+    let named = case.request.workspace_id.as_deref();
+    let reaching = project_named(case).filter(|_| named.is_none());
+    let reaching = reaching.into_iter().flat_map(reach).map(String::as_str);
+    let rows = named.into_iter().chain(reaching).flat_map(|id| memberships(case, id));
     // One that never ends outlasts the others.
-    ends.max_by_key(|end| (end.is_none(), *end)).flatten()
+    rows.map(|row| row.window.until).max_by_key(|end| (end.is_none(), *end)).flatten()
 }
 
 /// When the next denial of the action begins by itself.
@@ -281,14 +285,32 @@ fn resource_is_open(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Re
 }
 
 fn project_is_open(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
+    project_is_reached(case, candidate)?;
     let Some(id) = &case.request.project_id else { return Ok(()) };
-    let project = case.gathered.project.as_deref().filter(|p| p.id == *id && p.live);
-    let reached = project.is_some_and(|project| {
-        let mut reach = project.workspace_id.iter().chain(&project.visible_in_workspaces);
+    unless(is_granted(case, candidate, id), Reason::ProjectAccessMissing)
+}
+
+/// The subject acts in a workspace, the one named if any, that the project named belongs to or is
+/// visible in.
+fn project_is_reached(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
+    if case.request.project_id.is_none() {
+        return Ok(());
+    }
+    let reached = project_named(case).is_some_and(|project| {
         let named = case.request.workspace_id.as_ref();
-        reach.any(|own| named.is_none_or(|named| named == own) && acts_in(case, own))
+        reach(project).any(|own| named.is_none_or(|named| named == own) && acts_in(case, own))
     });
-    unless(reached && is_granted(case, candidate, id), Reason::ProjectAccessMissing)
+    unless(reached, Reason::ProjectAccessMissing)
+}
+
+fn project_named<'a>(case: &Case<'a>) -> Option<&'a Project> {
+    let id = case.request.project_id.as_ref()?;
+    case.gathered.project.as_deref().filter(|project| project.id == *id && project.live)
+}
+
+/// The workspaces through which a project is reached.
+fn reach(project: &Project) -> impl Iterator<Item = &String> {
+    project.workspace_id.iter().chain(&project.visible_in_workspaces)
 }
 
 /// The tool named, or through which the authority is given, performs the action.

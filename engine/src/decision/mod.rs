@@ -160,19 +160,21 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
         authority: candidate.used(),
         tool_id: candidate.tool_id(),
         claims,
-        valid_until: Some(valid_until(case, choice)),
+        valid_until: Some(valid_until(case, choice, rules)),
         advice: owned(&rules.advice),
         ..denied(vec![Reason::PermissionGranted])
     }
 }
 
-/// The tenant's span from now, or less where the authority or the purpose ends before.
-fn valid_until(case: &Case<'_>, choice: &Choice<'_>) -> DateTime<Utc> {
+/// The tenant's span from now, or less where something ends before that this rests on: the authority,
+/// the membership of a workspace, the purpose, a policy that was heard.
+fn valid_until(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> DateTime<Utc> {
     let tenant = case.gathered.tenant.as_deref();
     let seconds = tenant.map_or(facts::default_validity(), |tenant| tenant.valid_for_seconds);
     let span = case.at.checked_add_signed(TimeDelta::seconds(seconds.into()));
     let purpose = case.purpose().and_then(|purpose| purpose.window.until);
-    let ends = [choice.candidate.until(), purpose];
+    let membership = authority::membership_until(case);
+    let ends = [choice.candidate.until(), membership, purpose, rules.until];
     ends.into_iter().flatten().fold(span.unwrap_or(case.at), Ord::min)
 }
 

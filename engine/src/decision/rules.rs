@@ -2,6 +2,8 @@
 //!
 //! All three are heard before anything is said: a refusal of any beats a hold of any.
 
+use chrono::{DateTime, Utc};
+
 use super::{
     candidate::Candidate,
     case::Case,
@@ -36,6 +38,8 @@ pub(super) struct Rules<'a> {
     pub advice: Vec<&'a str>,
     /// The statements that hold it and that nothing has met.
     pub held_by: Vec<HeldBy>,
+    /// When the first of the policies that matched ends by itself.
+    pub until: Option<DateTime<Utc>>,
     /// The approval that met the holds, or would have.
     pub approval: Option<&'a str>,
     /// With `explain`: what was heard.
@@ -50,7 +54,7 @@ pub(super) fn hear<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> 
     needed.take(reality.needed);
     needed.take(gate.needed);
     let approval = people::cited_approval(case);
-    let advice = policies.advice();
+    let (advice, until) = (policies.advice(), policies.until(case));
     // One that nothing needs is not spent.
     let met =
         !needed.is_nobody() && approval.is_some_and(|approval| needed.is_met_by(&approval.given));
@@ -77,6 +81,7 @@ pub(super) fn hear<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> 
         rules.stop_conditions.extend(statement.stop_conditions.iter().map(String::as_str));
     }
     rules.advice = advice;
+    rules.until = until;
     if reality.warns {
         rules.obligations.push("reality.warn");
     }
@@ -143,6 +148,14 @@ impl<'a> Policies<'a> {
         }
         distinct(&mut policies.denials);
         policies
+    }
+
+    /// When the first of those that matched ends.
+    fn until(&self, case: &Case<'_>) -> Option<DateTime<Utc>> {
+        let ending = case.gathered.policies.iter().map(|policy| &policy.reference);
+        let ending = ending.filter_map(|policy| Some((&policy.id, policy.effective.until?)));
+        let bind = |id: &String| self.matched.iter().any(|statement| statement.policy_id == *id);
+        ending.filter(|(id, _)| bind(id)).map(|(_, until)| until).min()
     }
 
     /// What the strongest of the matching statements say to people.

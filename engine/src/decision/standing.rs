@@ -65,9 +65,12 @@ impl StopCondition {
             (Reason::SubjectUnknown | Reason::SubjectSuspended, _) => Self::ActorSuspended,
             (Reason::TenantInactive, _) => Self::TenantSuspended,
             // What the subject was given besides the delegation, or was denied.
-            (Reason::CapabilityDenied | Reason::WorkspaceAccessMissing, _) => {
-                Self::AuthorityRevoked
-            }
+            (
+                Reason::CapabilityDenied
+                | Reason::WorkspaceAccessMissing
+                | Reason::ProjectAccessMissing,
+                _,
+            ) => Self::AuthorityRevoked,
             // Revoked, suspended or expired, here or anywhere above: the chain carries no more.
             (_, AuthorityKind::Delegation) => Self::DelegationRevoked,
             // The row is gone, or over, or about something else by now.

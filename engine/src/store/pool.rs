@@ -20,6 +20,9 @@ use tokio::sync::watch;
 
 use super::{Address, Error, silence::Silence};
 
+/// How long a statement waits for a lock, in milliseconds: whoever waits for a first request with the
+/// same idempotency key is told so before the call's own end.
+const LOCK: u32 = 9_000;
 /// What the server has for saying that it ended a statement.
 const MARGIN: Duration = Duration::from_secs(2);
 
@@ -179,7 +182,7 @@ fn opening(kind: &str, limits: &Limits) -> String {
         "SELECT set_config('role', public.authority_role('{kind}'), false); \
          SET application_name = 'agent-authority {kind}'; \
          SET standard_conforming_strings = on; SET statement_timeout = {statement}; \
-         SET idle_in_transaction_session_timeout = {idle}"
+         SET lock_timeout = {LOCK}; SET idle_in_transaction_session_timeout = {idle}"
     )
 }
 

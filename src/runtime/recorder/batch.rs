@@ -6,12 +6,13 @@ use std::{
     time::Duration,
 };
 
+use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::AsyncConnection;
 use parking_lot::Mutex;
 
 use super::{
-    decisions_sql::{InsertDecisions, StoreCurrent},
+    decisions_sql::{InsertDecisions, StoreCurrent, Times},
     entry::{Entry, Outcome, Queued},
     health::Health,
     spend,
@@ -31,6 +32,9 @@ const KNOWN_FACTS: usize = 100_000;
 /// How long the database may take over one batch; nobody waits for its decisions any more by then.
 /// Whether it committed is unknown, and its idempotency keys tell.
 const LONGEST: Duration = Duration::from_secs(4);
+
+/// How often a batch begins again because somebody's time ran out in it.
+const TRIES: u32 = 3;
 
 /// A tenant's fact: of equal bytes each tenant stores its own.
 type Fact = (u64, [u8; 32]);
@@ -107,13 +111,32 @@ impl Batches {
         let fresh = self.unknown_facts(entries);
         let relaxed = entries.iter().all(|entry| entry.relaxed);
         if self.fenced && fresh.is_empty() && entries.iter().all(Entry::is_alone) {
-            return store_current(db, entries, relaxed).await;
+            return store_current(db, entries, relaxed, &self.clock).await;
         }
+        let mut tries = 1;
+        loop {
+            let stored = self.store_together(db, entries, &fresh, relaxed).await;
+            // Somebody's time ran out between the fence and the insert: the next fence tells whose.
+            let is_late = matches!(stored, Err(diesel::result::Error::RollbackTransaction));
+            if !is_late || tries == TRIES {
+                return stored;
+            }
+            tries += 1;
+        }
+    }
+
+    async fn store_together(
+        &self,
+        db: &mut Db,
+        entries: &[Entry],
+        fresh: &[&Entry],
+        relaxed: bool,
+    ) -> QueryResult<Vec<Outcome>> {
         db.transaction(async move |db| {
             if relaxed {
                 diesel::sql_query("SET LOCAL synchronous_commit = off").execute(db).await?;
             }
-            let mut outcomes = fence(db, entries).await?;
+            let mut outcomes = fence(db, entries, &self.clock).await?;
             if !self.fenced {
                 outcomes.iter_mut().for_each(|outcome| *outcome = None);
             }
@@ -121,7 +144,7 @@ impl Batches {
             spend::share_out(db, entries, &mut outcomes, now).await?;
             claim_keys(db, entries, &mut outcomes).await?;
             if !fresh.is_empty() {
-                insert_blobs(db, &fresh).await?;
+                insert_blobs(db, fresh).await?;
             }
             let kept: Vec<&Entry> = entries
                 .iter()
@@ -132,7 +155,11 @@ impl Batches {
             spend::write(db, &kept, now).await?;
             let approvals = open_approvals(db, &kept, &self.clock).await?;
             if !kept.is_empty() {
-                InsertDecisions::new(&kept, &approvals).execute(db).await?;
+                let insert = InsertDecisions::new(&kept, &approvals, &self.clock);
+                if insert.execute(db).await? < kept.len() {
+                    // What they claimed goes with them, and the others begin again.
+                    return Err(diesel::result::Error::RollbackTransaction);
+                }
             }
             keep_answers(db, &kept, &approvals).await?;
             let approval_id = |entry: &Entry| approvals.get(&entry.decision_id).cloned();
@@ -174,16 +201,21 @@ impl Batches {
 }
 
 /// Decisions that nothing else is stored with.
-async fn store_current(db: &mut Db, entries: &[Entry], relaxed: bool) -> QueryResult<Vec<Outcome>> {
-    let present = StoreCurrent::new(entries, &tenants(entries), relaxed).load(db).await?;
-    let outcomes = stale(entries, present).into_iter();
-    Ok(outcomes.map(|stale| stale.unwrap_or(Outcome::Stored { approval_id: None })).collect())
+async fn store_current(
+    db: &mut Db,
+    entries: &[Entry],
+    relaxed: bool,
+    clock: &Clock,
+) -> QueryResult<Vec<Outcome>> {
+    let present = StoreCurrent::new(entries, &tenants(entries), relaxed, clock).load(db).await?;
+    let outcomes = passed_by(entries, present, clock).into_iter();
+    Ok(outcomes.map(|passed| passed.unwrap_or(Outcome::Stored { approval_id: None })).collect())
 }
 
 /// From here to the commit, nobody's authority can change.
-async fn fence(db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Option<Outcome>>> {
+async fn fence(db: &mut Db, entries: &[Entry], clock: &Clock) -> QueryResult<Vec<Option<Outcome>>> {
     let present = Fence { tenants: tenants(entries) }.load(db).await?;
-    Ok(stale(entries, present))
+    Ok(passed_by(entries, present, clock))
 }
 
 fn tenants(entries: &[Entry]) -> Vec<&str> {
@@ -193,14 +225,22 @@ fn tenants(entries: &[Entry]) -> Vec<&str> {
     tenants
 }
 
-/// Who decided on authority older than its tenant's.
-fn stale(entries: &[Entry], present: Vec<(String, i64)>) -> Vec<Option<Outcome>> {
-    let present: HashMap<String, i64> = present.into_iter().collect();
-    let stale = entries.iter().map(|entry| {
-        let revision = present.get(&entry.tenant_id).copied().unwrap_or_default();
-        (revision != entry.revision).then_some(Outcome::Stale { revision })
+/// A tenant's present revision, and when that was by the database's clock.
+type Present = (String, i64, DateTime<Utc>);
+
+/// Who decided on authority older than its tenant's, or too long ago.
+fn passed_by(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Option<Outcome>> {
+    let present = present.into_iter().map(|(tenant, revision, now)| (tenant, (revision, now)));
+    let present: HashMap<String, (i64, DateTime<Utc>)> = present.collect();
+    let passed = entries.iter().map(|entry| match present.get(&entry.tenant_id) {
+        Some((revision, _)) if *revision != entry.revision => {
+            Some(Outcome::Stale { revision: *revision })
+        }
+        Some((_, now)) if Times::of(entry, clock).are_good(*now) => None,
+        Some(_) => Some(Outcome::Late),
+        None => Some(Outcome::Stale { revision: 0 }),
     });
-    stale.collect()
+    passed.collect()
 }
 
 async fn claim_keys(

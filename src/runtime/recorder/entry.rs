@@ -23,6 +23,8 @@ pub struct Entry {
     pub decision: &'static str,
     pub reason_code: Reason,
     pub evaluated_at: DateTime<Utc>,
+    /// Permitted: when that ends. What is stored later permits nothing.
+    pub valid_until: Option<DateTime<Utc>>,
     /// The signed bytes (RFC 8785).
     pub record: Vec<u8>,
     pub kid: Arc<str>,
@@ -88,9 +90,12 @@ pub enum Outcome {
     Stored { approval_id: Option<String> },
     /// Not stored: the tenant's authority has moved on to this revision. Gather and decide again.
     Stale { revision: i64 },
+    /// Not stored: by the database's clock what was permitted is over, or it was decided at another
+    /// time. Decide again.
+    Late,
     /// Not stored: what it would spend is spent. Look at what is left and decide again.
     Spent,
-    /// Not stored: the idempotency key was taken meanwhile. Look its answer up.
+    /// Not stored: another has the idempotency key, or is about to. Look its answer up.
     KeyTaken,
     /// Not stored: the database does not answer, or refused this row.
     Failed,
@@ -109,6 +114,11 @@ pub(super) struct Done {
 }
 
 impl Done {
+    /// Nobody waits for the outcome any more.
+    pub(super) fn is_left(&self) -> bool {
+        self.told.is_closed()
+    }
+
     /// The outcome comes back where the caller has gone.
     pub(super) fn send(self, outcome: Outcome) -> Result<(), Outcome> {
         self.told.send(outcome)

@@ -89,8 +89,11 @@ async fn write(mut waiting: mpsc::Receiver<Queued>, batches: Batches) {
     let mut queued = Vec::with_capacity(MOST);
     while waiting.recv_many(&mut queued, MOST).await > 0 {
         metrics::histogram!("authority_batch_decisions").record(count(queued.len()));
-        let (relaxed, durable): (Vec<_>, Vec<_>) =
-            queued.drain(..).partition(|queued| queued.entry.relaxed);
+        // Who has gone, or whose time is over, is not recorded: it is as if it had not been asked.
+        let (relaxed, durable): (Vec<_>, Vec<_>) = queued
+            .drain(..)
+            .filter(|queued| !queued.done.is_left())
+            .partition(|queued| queued.entry.relaxed);
         for part in [durable, relaxed] {
             if !part.is_empty() {
                 batches.commit(part).await;

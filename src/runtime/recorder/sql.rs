@@ -11,25 +11,26 @@ use diesel::{
 };
 use serde_json::Value;
 
-/// Takes the fence and answers each tenant's present revision (decision.md, the fence).
+/// Takes the fence and answers each tenant's present revision, and when that was.
 pub(super) struct Fence<'a> {
     pub(super) tenants: Vec<&'a str>,
 }
 
 impl Query for Fence<'_> {
-    type SqlType = (Text, BigInt);
+    type SqlType = (Text, BigInt, Timestamptz);
 }
 
 impl QueryFragment<Pg> for Fence<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("SELECT tenant_id, revision FROM fence(");
+        out.push_sql("SELECT tenant_id, revision, clock_timestamp() FROM fence(");
         out.push_bind_param::<Array<Text>, _>(&self.tenants)?;
         out.push_sql(")");
         Ok(())
     }
 }
 
-/// Claims idempotency keys; answers those that were free.
+/// Claims idempotency keys; answers those that were free. One that another transaction is about to
+/// take is not waited for: who holds it may hang, and all that is recorded would wait with us.
 #[derive(Default)]
 pub(super) struct ClaimKeys<'a> {
     pub(super) tenant: Vec<&'a str>,
@@ -63,8 +64,10 @@ impl QueryFragment<Pg> for ClaimKeys<'_> {
         out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
         // Sorted, so that two nodes that claim the same keys cannot lock each other out.
         out.push_sql(
-            ") AS claim (t, s, k, c, r, d, a) ORDER BY t, s, k, c ON CONFLICT DO NOTHING \
-             RETURNING decision_id",
+            ") AS claim (t, s, k, c, r, d, a) \
+             WHERE pg_try_advisory_xact_lock(hashtextextended( \
+                 concat_ws(chr(31), 'decision_keys', t, s, k, c), 0)) \
+             ORDER BY t, s, k, c ON CONFLICT DO NOTHING RETURNING decision_id",
         );
         Ok(())
     }

@@ -233,3 +233,63 @@ fn an_allow_is_good_until_the_first_end() {
     world.link(1).window.until = Some(moment("2026-01-05T10:30:20Z"));
     assert_eq!(world.decide().valid_until, Some(moment("2026-01-05T10:30:20Z")));
 }
+
+/// A permission never outlasts what it rests on besides its authority.
+#[test]
+fn an_allow_ends_with_the_membership_the_purpose_and_the_policy_that_were_used() {
+    let end = moment("2026-01-05T10:30:20Z");
+    let window = Window { from: None, until: Some(end) };
+    let until = |spoil: fn(&mut World, Window)| {
+        let mut world = World::sound();
+        spoil(&mut world, window);
+        let verdict = world.decide();
+        assert_eq!(verdict.reason_code, Reason::PermissionGranted);
+        verdict.valid_until
+    };
+    let member = |world: &mut World, window| {
+        Arc::make_mut(&mut world.gathered.acts_in[0]).window = window;
+    };
+    assert_eq!(until(member), Some(end));
+    // A project named, and no workspace: the membership through which it is reached.
+    let reached = |world: &mut World, window| {
+        Arc::make_mut(&mut world.gathered.acts_in[0]).window = window;
+        world.draft.workspace_id = None;
+    };
+    assert_eq!(until(reached), Some(end));
+    let purpose = |world: &mut World, window| {
+        Arc::make_mut(world.gathered.purpose.as_mut().unwrap()).window = window;
+    };
+    assert_eq!(until(purpose), Some(end));
+    let policy = |world: &mut World, window| {
+        let text = "@obligation(\"log\") permit(principal, action, resource);";
+        let reference = super::PolicyReference {
+            id: "policy-1".to_owned(),
+            version: 1,
+            sha256: String::new(),
+            applies_to: Vec::new(),
+            effective: window,
+        };
+        let compiled = super::CompiledPolicy::compile(reference, text).unwrap();
+        world.gathered.policies.push(compiled.into());
+    };
+    assert_eq!(until(policy), Some(end));
+}
+
+/// A project named, and no workspace: what was permitted ends with the membership that reached it.
+#[test]
+fn a_permission_ends_with_the_membership_that_reached_its_project() {
+    let mut world = World::sound();
+    world.draft.workspace_id = None;
+    let used = world.decide().authority.unwrap();
+    let judged = |world: &World| {
+        let request = Request::new(world.draft.clone()).unwrap();
+        super::Standing::judge(&request, &used, &world.facts(), now())
+    };
+    let end = moment("2026-01-05T10:30:20Z");
+    Arc::make_mut(&mut world.gathered.acts_in[0]).window.until = Some(end);
+    assert_eq!((judged(&world).stopped, judged(&world).until), (None, Some(end)));
+    world.gathered.acts_in.clear();
+    assert_eq!(judged(&world).stopped, Some(Reason::ProjectAccessMissing));
+    let condition = super::StopCondition::of(Reason::ProjectAccessMissing, used.kind);
+    assert_eq!(condition, super::StopCondition::AuthorityRevoked);
+}
