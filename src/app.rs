@@ -1,6 +1,7 @@
 //! Builds every room and returns one router. Nobody else knows them all.
 
 mod database;
+mod deadline;
 pub mod demo;
 mod descriptors;
 mod directory;
@@ -9,6 +10,7 @@ mod grpc;
 mod host;
 mod readiness;
 mod serve;
+mod stream_deadline;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -50,11 +52,13 @@ use crate::{
     store::{self, Store},
     transport::Peer,
 };
+use deadline::Deadlines;
 use directory::{DevTokenKey, GraphDirectory, KeySecrets};
 use document::{GET_OPEN_API, OpenApi};
 use grpc::{GrpcAlone, NoMethod};
 use host::RestHost;
 use readiness::Schema;
+use stream_deadline::StreamDeadline;
 
 /// The largest gRPC message that is read, in bytes.
 const GRPC_LIMIT: usize = 1 << 20;
@@ -222,6 +226,7 @@ fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
 fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
     let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
     let only_grpc = GrpcAlone(Arc::new(host.clone()));
+    let deadlines = Deadlines::new(host.clone());
     let rest =
         gateway_rest::router(ROUTES, tower::Layer::layer(&authenticated, grpc.clone()), host)
             .layer(NoMethod);
@@ -229,10 +234,11 @@ fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
     let web = grpc
         .into_axum_router()
         .reset_fallback()
+        .layer(StreamDeadline)
         .layer(tonic_web::GrpcWebLayer::new())
         .layer(authenticated)
         .layer(only_grpc);
-    web.merge(receipts.router()).fallback_service(rest)
+    web.merge(receipts.router()).fallback_service(rest).layer(deadlines)
 }
 
 fn registry_services(registry: &Registry, keys: &Keys, graph: &Arc<Graph>) -> Vec<Service> {

@@ -2,8 +2,10 @@
 
 mod clocks;
 mod database;
+mod deadlines;
 mod keys;
 mod killed;
+mod late;
 mod nodes;
 pub(crate) mod process;
 mod readiness;

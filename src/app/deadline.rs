@@ -1,0 +1,254 @@
+//! An end for every call: after it comes an answer that permits nothing, and the work stops.
+//!
+//! It stands around everything else, so that whatever a call waits for counts: its body, its
+//! credential, the database. Streams have no end of ours once they have begun, but their caller's.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use authority_model::rest::ROUTES;
+use axum::{body::Body, response::Response};
+use futures_util::future::Either;
+use gateway_rest::{Fault, Host as _};
+use http::{HeaderMap, HeaderValue, Request, header};
+use pin_project_lite::pin_project;
+use tokio::time::{Sleep, sleep_until};
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+use tower::{Layer, Service};
+
+use super::host::RestHost;
+use crate::{
+    deadline::{CALL, DECISION, Deadline},
+    error::{DOMAIN, ErrorCode, Refusal},
+    transport::is_grpc,
+};
+
+/// The methods that decide one question.
+const DECISIONS: [&str; 3] = [
+    "/authority.runtime.v1.RuntimeService/Evaluate",
+    "/authority.runtime.v1.RuntimeService/Authorize",
+    "/authority.runtime.v1.DecisionService/EvaluateDecision",
+];
+
+const TIMEOUT: &str = "grpc-timeout";
+
+/// A gRPC caller's own deadline, in the extensions of its call: it binds streams, too.
+#[derive(Clone, Copy)]
+pub(super) struct CallersDeadline(pub(super) Deadline);
+
+/// Around all routes: gives each call its deadline and answers what is late.
+#[derive(Clone)]
+pub(super) struct Deadlines {
+    host: Arc<RestHost>,
+    /// The paths that decide, over gRPC and REST.
+    decisions: Arc<[&'static str]>,
+}
+
+impl Deadlines {
+    pub(super) fn new(host: RestHost) -> Self {
+        let rest = ROUTES.iter().filter(|route| DECISIONS.contains(&route.rpc));
+        let decisions = DECISIONS.into_iter().chain(rest.map(|route| route.path)).collect();
+        Self { host: Arc::new(host), decisions }
+    }
+
+    fn limit(&self, path: &str) -> Duration {
+        if self.decisions.contains(&path) { DECISION } else { CALL }
+    }
+}
+
+impl<S> Layer<S> for Deadlines {
+    type Service = Bounded<S>;
+
+    fn layer(&self, inner: S) -> Bounded<S> {
+        Bounded { inner, deadlines: self.clone() }
+    }
+}
+
+/// Routes behind [`Deadlines`].
+#[derive(Clone)]
+pub(super) struct Bounded<S> {
+    inner: S,
+    deadlines: Deadlines,
+}
+
+impl<S> Service<Request<Body>> for Bounded<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<Bounding<S::Future>, Ready<Result<Response, Infallible>>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let own = self.deadlines.limit(request.uri().path());
+        let kind = request.headers().get(header::CONTENT_TYPE);
+        let grpc = kind.filter(|_| is_grpc(request.headers())).cloned();
+        let callers = match grpc.as_ref().map(|_| timeout(request.headers())) {
+            None | Some(Ok(None)) => None,
+            Some(Ok(Some(limit))) => Some(limit),
+            Some(Err(refusal)) => {
+                return Either::Right(ready(Ok(framed(refusal.into(), grpc.as_ref()))));
+            }
+        };
+        let limit = callers.unwrap_or(own).min(own);
+        let deadline = Deadline::after(limit);
+        request.extensions_mut().insert(deadline);
+        if let Some(limit) = callers {
+            request.extensions_mut().insert(CallersDeadline(Deadline::after(limit)));
+        }
+        let (parts, body) = request.into_parts();
+        let late = Late {
+            host: Arc::clone(&self.deadlines.host),
+            request_id: self.deadlines.host.request_id(&parts),
+            is_callers: callers.is_some_and(|callers| callers < own),
+            grpc,
+            limit,
+        };
+        let request = Request::from_parts(parts, body);
+        Either::Left(Bounding {
+            answer: self.inner.call(request),
+            end: sleep_until(deadline.at().into()),
+            late,
+        })
+    }
+}
+
+pin_project! {
+    /// An answer that comes in time, or one that says that it did not.
+    pub(super) struct Bounding<F> {
+        #[pin]
+        answer: F,
+        #[pin]
+        end: Sleep,
+        late: Late,
+    }
+}
+
+impl<F> Future for Bounding<F>
+where
+    F: Future<Output = Result<Response, Infallible>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        if let Poll::Ready(answer) = this.answer.poll(context) {
+            return Poll::Ready(answer);
+        }
+        // Whoever gets this drops the rest, and with it the work.
+        this.end.poll(context).map(|()| Ok(this.late.answer()))
+    }
+}
+
+/// What is answered to a call whose time is over.
+struct Late {
+    host: Arc<RestHost>,
+    request_id: Option<HeaderValue>,
+    /// The content type, of gRPC.
+    grpc: Option<HeaderValue>,
+    is_callers: bool,
+    limit: Duration,
+}
+
+impl Late {
+    fn answer(&self) -> Response {
+        let status = if self.is_callers {
+            exceeded()
+        } else {
+            let text = format!(
+                "there is no answer within {} s, and nothing is permitted; retry, with the same \
+                 Idempotency-Key if there was one",
+                self.limit.as_secs()
+            );
+            Refusal::new(ErrorCode::Unavailable, text).into()
+        };
+        if self.grpc.is_some() {
+            return framed(status, self.grpc.as_ref());
+        }
+        gateway_rest::refusal(&*self.host, Fault::from(status), self.request_id.as_ref())
+    }
+}
+
+/// That a gRPC caller's own time is over.
+pub(super) fn exceeded() -> Status {
+    let word = ErrorCode::Unavailable.word();
+    let details = ErrorDetails::with_error_info(word, DOMAIN, []);
+    let text = "there is no answer within `grpc-timeout`, and nothing is permitted";
+    Status::with_error_details(Code::DeadlineExceeded, text, details)
+}
+
+/// A status as gRPC answers it, in the kind of gRPC that asked.
+fn framed(status: Status, kind: Option<&HeaderValue>) -> Response {
+    let mut response = status.into_http();
+    if let Some(kind) = kind {
+        response.headers_mut().insert(header::CONTENT_TYPE, kind.clone());
+    }
+    response
+}
+
+/// `grpc-timeout` (gRPC over HTTP/2): up to 8 digits and a unit.
+fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Refusal> {
+    let Some(value) = headers.get(TIMEOUT) else { return Ok(None) };
+    let read = || {
+        let (unit, digits) = value.as_bytes().split_last()?;
+        let is_number = (1..=8).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+        let number = str::from_utf8(digits).ok().filter(|_| is_number)?;
+        let number: u64 = number.parse().ok()?;
+        match unit {
+            b'H' => Some(Duration::from_secs(number * 3600)),
+            b'M' => Some(Duration::from_secs(number * 60)),
+            b'S' => Some(Duration::from_secs(number)),
+            b'm' => Some(Duration::from_millis(number)),
+            b'u' => Some(Duration::from_micros(number)),
+            b'n' => Some(Duration::from_nanos(number)),
+            _ => None,
+        }
+    };
+    let problem = "must be 1 to 8 digits and a unit: H, M, S, m, u or n";
+    read().map(Some).ok_or_else(|| Refusal::field(TIMEOUT, problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_read_as_grpc_writes_it() {
+        let read = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(TIMEOUT, HeaderValue::from_static(text));
+            timeout(&headers).ok().flatten()
+        };
+        for (text, millis) in [("1S", 1000), ("250m", 250), ("2M", 120_000), ("1H", 3_600_000)] {
+            assert_eq!(read(text), Some(Duration::from_millis(millis)), "{text}");
+        }
+        assert_eq!(read("7u"), Some(Duration::from_micros(7)));
+        assert_eq!(read("99999999n"), Some(Duration::from_nanos(99_999_999)));
+        assert!(read("99999999H").is_some());
+        for text in ["", "S", "1", "-1S", "+1S", "1.5S", "x", "1s", "123456789m", "1 S"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        assert!(timeout(&HeaderMap::new()).is_ok_and(|none| none.is_none()));
+    }
+
+    #[test]
+    fn each_method_that_decides_is_known_over_rest_as_well() {
+        for rpc in DECISIONS {
+            assert!(
+                ROUTES.iter().any(|route| route.rpc == rpc && route.variables.is_empty()),
+                "{rpc}"
+            );
+        }
+    }
+}

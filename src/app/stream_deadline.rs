@@ -1,0 +1,121 @@
+//! Ends a gRPC stream at its caller's own deadline, with the status that says so.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use futures_util::future::Either;
+use http::{HeaderMap, Request};
+use http_body::{Body as HttpBody, Frame};
+use pin_project_lite::pin_project;
+use tokio::time::{Sleep, sleep_until};
+use tower::{Layer, Service};
+
+use super::deadline::{CallersDeadline, exceeded};
+
+/// Around the gRPC methods, within gRPC-Web, which writes trailers in its own way.
+#[derive(Clone)]
+pub(super) struct StreamDeadline;
+
+impl<S> Layer<S> for StreamDeadline {
+    type Service = Ending<S>;
+
+    fn layer(&self, inner: S) -> Ending<S> {
+        Ending { inner }
+    }
+}
+
+/// The gRPC methods behind [`StreamDeadline`].
+#[derive(Clone)]
+pub(super) struct Ending<S> {
+    inner: S,
+}
+
+impl<S> Service<Request<Body>> for Ending<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<S::Future, Cutting<S::Future>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let callers = request.extensions().get::<CallersDeadline>().copied();
+        let answer = self.inner.call(request);
+        match callers {
+            None => Either::Left(answer),
+            Some(CallersDeadline(deadline)) => {
+                Either::Right(Cutting { answer, end: Some(sleep_until(deadline.at().into())) })
+            }
+        }
+    }
+}
+
+pin_project! {
+    /// An answer whose stream will be cut.
+    pub(super) struct Cutting<F> {
+        #[pin]
+        answer: F,
+        end: Option<Sleep>,
+    }
+}
+
+impl<F> Future for Cutting<F>
+where
+    F: Future<Output = Result<Response, Infallible>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let Ok(response) = ready!(this.answer.poll(context));
+        Poll::Ready(Ok(match this.end.take() {
+            Some(end) => response.map(|body| Body::new(Cut { body: Some(body), end })),
+            None => response,
+        }))
+    }
+}
+
+pin_project! {
+    /// A body that ends at its caller's deadline.
+    struct Cut {
+        // None once it has ended: what made it goes with it.
+        body: Option<Body>,
+        #[pin]
+        end: Sleep,
+    }
+}
+
+impl HttpBody for Cut {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = self.project();
+        let Some(body) = this.body.as_mut() else { return Poll::Ready(None) };
+        // First: a stream that always has more must end, too.
+        if this.end.poll(context).is_pending() {
+            return Pin::new(body).poll_frame(context);
+        }
+        *this.body = None;
+        let mut trailers = HeaderMap::new();
+        // It fits: the text is ours.
+        let _ = exceeded().add_header(&mut trailers);
+        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+}

@@ -1,0 +1,189 @@
+//! Time is no revision: what was permitted and came late to the record permits nothing.
+
+use std::time::Duration;
+
+use agent_authority::{clock::Clock, graph};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use diesel_async::SimpleAsyncConnection;
+use serde_json::{Value, json};
+
+use super::{deadlines::number, process::allowed};
+use crate::support::{Client, TestApp, Wishes, asking};
+
+const EVALUATE: &str = "/api/v1/runtime/evaluate";
+
+fn now() -> DateTime<Utc> {
+    Clock::default().now()
+}
+
+async fn sleep_until(at: DateTime<Utc>) {
+    tokio::time::sleep((at - now()).to_std().unwrap_or_default()).await;
+}
+
+async fn demo() -> (TestApp, Client, String) {
+    let node = TestApp::start().await;
+    let demo = node.demo().await;
+    let client = node.client(&demo.api_key);
+    let (status, answer) = client.post(EVALUATE, allowed()).await;
+    assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
+    (node, client, demo.delegation_id)
+}
+
+async fn keyed(client: &Client, key: &str, ask: Value) -> (u16, Value) {
+    client.call("POST", EVALUATE, Some(ask), &[("idempotency-key", key)]).await
+}
+
+/// A batch waits at the fence until what one of its decisions rests on has ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_ended_before_the_insert_falls_out_alone_with_its_claims() {
+    let (node, client, delegation) = demo().await;
+    let ends = now() + TimeDelta::seconds(4);
+    let (_, like) = node.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
+    let lent = json!({
+        "tenant_id": "svc:tenant:acme", "actions": ["payment.*"], "currency": "EUR",
+        "delegator_id": like["delegation"]["delegator_id"],
+        "delegate_id": like["delegation"]["delegate_id"],
+        "max_uses": {"count": 5, "window_seconds": 86400},
+        "expires_at": ends.to_rfc3339_opts(SecondsFormat::Micros, true),
+    });
+    let (status, made) = node.owner().post("/api/v1/delegations", lent).await;
+    assert_eq!(status, 201, "{made}");
+    let mut under = asking(1.0, "DE");
+    under["delegation_id"] = made["delegation"]["id"].clone();
+    sleep_until(ends - TimeDelta::milliseconds(600)).await;
+
+    let mut owner = node.database.owner().await;
+    owner.batch_execute("SELECT pg_advisory_lock(4157001)").await.unwrap();
+    let spawn = |ask: Value, key: &'static str| {
+        let client = client.clone();
+        tokio::spawn(async move { keyed(&client, key, ask).await })
+    };
+    // Alone in its batch, at the fence; the others queue behind it together.
+    let first = spawn(allowed(), "first");
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    let (late, other) = (spawn(under, "late"), spawn(allowed(), "other"));
+    sleep_until(ends + TimeDelta::milliseconds(50)).await;
+    owner.batch_execute("SELECT pg_advisory_unlock(4157001)").await.unwrap();
+    for (status, answer) in [first.await.unwrap(), other.await.unwrap()] {
+        assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
+    }
+    let (status, answer) = late.await.unwrap();
+    let found = (status, &answer["decision"], &answer["reason_code"]);
+    assert_eq!(found, (200, &"deny".into(), &"delegation_expired".into()), "{answer}");
+    let allows = "SELECT count(*) AS n FROM decisions WHERE decision LIKE 'allow%'";
+    assert_eq!(number(&mut owner, allows).await, 3, "the late one is on record");
+    let spent = "SELECT coalesce(sum(used), 0)::bigint AS n FROM counters";
+    assert_eq!(number(&mut owner, spent).await, 0, "it has spent its budget");
+}
+
+/// What one statement stores, without claims or key, is held to the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_that_is_over_at_the_fence_is_made_anew() {
+    let (node, client, _) = demo().await;
+    let short = json!({"valid_for_seconds": 1});
+    let (status, answer) = node.owner().patch("/api/v1/tenants/acme", short).await;
+    assert_eq!(status, 200, "{answer}");
+    // So that its facts are stored and nothing but the decision is.
+    client.post(EVALUATE, allowed()).await;
+    let mut owner = node.database.owner().await;
+    owner.batch_execute("SELECT pg_advisory_lock(4157001)").await.unwrap();
+    let asked = now();
+    let late = tokio::spawn({
+        let client = client.clone();
+        async move { client.post(EVALUATE, allowed()).await }
+    });
+    sleep_until(asked + TimeDelta::milliseconds(1150)).await;
+    let released = now();
+    owner.batch_execute("SELECT pg_advisory_unlock(4157001)").await.unwrap();
+    let (status, answer) = late.await.unwrap();
+    assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
+    let until: DateTime<Utc> = answer["valid_until"].as_str().unwrap().parse().unwrap();
+    assert!(until > released + TimeDelta::milliseconds(900), "{until} was decided before");
+}
+
+/// A commit that takes longer than the permission: it stands on record, and is no answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_first_answer_goes_out_past_its_end() {
+    let (node, client, _) = demo().await;
+    let short = json!({"valid_for_seconds": 1});
+    let (status, answer) = node.owner().patch("/api/v1/tenants/acme", short).await;
+    assert_eq!(status, 200, "{answer}");
+    client.post(EVALUATE, allowed()).await;
+    let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS \
+        $$ BEGIN PERFORM pg_sleep(1.3); RETURN NULL; END $$; \
+        CREATE TRIGGER slow AFTER INSERT ON decisions \
+        FOR EACH STATEMENT EXECUTE FUNCTION slow()";
+    node.database.run(slow).await;
+    for key in [None, Some("slow")] {
+        let headers = key.map(|key| ("idempotency-key", key));
+        let headers = headers.as_slice();
+        let (status, answer) = client.call("POST", EVALUATE, Some(allowed()), headers).await;
+        assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
+    }
+    // What it was is had by its key, as it was.
+    let (status, answer) = keyed(&client, "slow", allowed()).await;
+    assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
+    let until: DateTime<Utc> = answer["valid_until"].as_str().unwrap().parse().unwrap();
+    assert!(until < now());
+}
+
+/// A clock that is within a generous limit of staleness and still too far off to be recorded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_decided_at_another_time_is_not_recorded() {
+    let (node, client, _) = demo().await;
+    let generous =
+        graph::Settings { max_staleness: Duration::from_secs(60), ..graph::Settings::default() };
+    let mut owner = node.database.owner().await;
+    let count = "SELECT count(*) AS n FROM decisions";
+    let before = number(&mut owner, count).await;
+    for (off, wanted) in [(9, 503), (-9, 503), (4, 200), (-4, 200)] {
+        let clock = Clock::wrong(TimeDelta::seconds(off));
+        let wishes = Wishes { clock, graph: generous, ..Wishes::default() };
+        let beside = node.beside(wishes).await;
+        let there = beside.client(&client.token);
+        let (status, answer) = there.post(EVALUATE, allowed()).await;
+        assert_eq!(status, wanted, "{off}: {answer}");
+        let (status, answer) = keyed(&there, &format!("off{off}"), allowed()).await;
+        assert_eq!(status, wanted, "{off}: {answer}");
+    }
+    assert_eq!(number(&mut owner, count).await - before, 4);
+}
+
+/// A node that hangs with a key in its hands keeps that key, and nobody else from anything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_another_node_is_about_to_take_blocks_nobody_else() {
+    let (node, client, _) = demo().await;
+    let (status, answer) = keyed(&client, "before", allowed()).await;
+    assert_eq!(status, 200, "{answer}");
+    let mut other = node.database.owner().await;
+    let claim = "BEGIN; \
+        SELECT pg_advisory_xact_lock(hashtextextended( \
+            concat_ws(chr(31), 'decision_keys', tenant_id, scope, 'hung', caller), 0)) \
+        FROM decision_keys WHERE key = 'before'; \
+        INSERT INTO decision_keys \
+            (tenant_id, scope, key, caller, request_sha256, decision_id, answer, created_at) \
+        SELECT tenant_id, scope, 'hung', caller, request_sha256, decision_id, answer, created_at \
+        FROM decision_keys WHERE key = 'before'";
+    other.batch_execute(claim).await.unwrap();
+    let hung = tokio::spawn({
+        let client = client.clone();
+        async move { keyed(&client, "hung", allowed()).await }
+    });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    for n in 0..5 {
+        let (status, answer) = keyed(&client, &format!("free{n}"), allowed()).await;
+        assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
+    }
+    // It waits as long as it may, and is told that the first is still running.
+    let (status, answer) = hung.await.unwrap();
+    assert_eq!((status, &answer["error"]), (409, &"idempotency_in_progress".into()), "{answer}");
+    // The other gives up: the key is free.
+    let waits = tokio::spawn({
+        let client = client.clone();
+        async move { keyed(&client, "hung", allowed()).await }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    other.batch_execute("ROLLBACK").await.unwrap();
+    let (status, answer) = waits.await.unwrap();
+    assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
+}
