@@ -59,22 +59,22 @@ impl StopCondition {
     /// The condition that fired when a permission under such an authority is found to stand no
     /// longer.
     pub fn of(reason: Reason, used: AuthorityKind) -> Self {
+        // What the subject was given besides the delegation, or was denied.
+        let is_besides = matches!(
+            reason,
+            Reason::CapabilityDenied
+                | Reason::WorkspaceAccessMissing
+                | Reason::ProjectAccessMissing
+        );
         match (reason, used) {
             (Reason::ActorStopped, _) => Self::ActorStopSignal,
             (Reason::CapabilityQuarantined, _) => Self::CapabilityQuarantined,
             (Reason::SubjectUnknown | Reason::SubjectSuspended, _) => Self::ActorSuspended,
             (Reason::TenantInactive, _) => Self::TenantSuspended,
-            // What the subject was given besides the delegation, or was denied.
-            (
-                Reason::CapabilityDenied
-                | Reason::WorkspaceAccessMissing
-                | Reason::ProjectAccessMissing,
-                _,
-            ) => Self::AuthorityRevoked,
             // Revoked, suspended or expired, here or anywhere above: the chain carries no more.
-            (_, AuthorityKind::Delegation) => Self::DelegationRevoked,
+            (_, AuthorityKind::Delegation) if !is_besides => Self::DelegationRevoked,
             // The row is gone, or over, or about something else by now.
-            (_, AuthorityKind::Uses | AuthorityKind::ActsIn) => Self::AuthorityRevoked,
+            _ => Self::AuthorityRevoked,
         }
     }
 }
