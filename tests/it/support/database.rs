@@ -88,15 +88,12 @@ impl Database {
         let mut bytes = Vec::new();
         let mut rest = host.as_bytes();
         while let Some((first, more)) = rest.split_first() {
-            match more.split_at_checked(2).filter(|_| *first == b'%') {
-                Some((digits, more)) => {
-                    bytes.extend(hex::decode(digits).unwrap());
-                    rest = more;
-                }
-                None => {
-                    bytes.push(*first);
-                    rest = more;
-                }
+            if let Some((digits, more)) = more.split_at_checked(2).filter(|_| *first == b'%') {
+                bytes.extend(hex::decode(digits).unwrap());
+                rest = more;
+            } else {
+                bytes.push(*first);
+                rest = more;
             }
         }
         Path::new(&String::from_utf8(bytes).unwrap()).join(".s.PGSQL.5432")
