@@ -9,7 +9,7 @@ mod speed;
 mod stops;
 mod transports;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -58,8 +58,10 @@ impl Lines {
 
     /// What comes after the heartbeats, and nothing after it.
     async fn last(&mut self) -> Value {
+        let begun = Instant::now();
         loop {
             let event = self.next().await.expect("the stream ended without a word");
+            assert!(begun.elapsed() < PATIENCE, "the stream goes on: {event:#}");
             if event["kind"] != "heartbeat" {
                 assert_eq!(self.next().await, None);
                 return event;

@@ -102,9 +102,10 @@ impl<'c> Installation<'c> {
         texts(&mut db, RIGHTS).await
     }
 
-    /// How many rights, policies and the like of this database `other`'s roles have.
+    /// How many rights, policies and the like of this database `other`'s roles and login have.
     async fn held_by(&self, other: &Installation<'_>) -> i64 {
-        let names = other.roles.iter().map(|name| literal(name)).collect::<Vec<_>>().join(", ");
+        let names = other.roles.iter().chain([&other.login]).map(|name| literal(name));
+        let names = names.collect::<Vec<_>>().join(", ");
         let sql = format!(
             "SELECT count(*) AS n FROM pg_shdepend s
              JOIN pg_database d ON d.oid = s.dbid AND d.datname = current_database()
