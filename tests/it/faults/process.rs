@@ -50,6 +50,8 @@ impl Drop for Folder {
     }
 }
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
+
 /// A running service.
 pub(crate) struct Service {
     child: Child,
@@ -59,9 +61,20 @@ pub(crate) struct Service {
 impl Service {
     /// Starts it and waits for the banner, which shows a live API key.
     pub(crate) fn start(folder: &Folder) -> Self {
+        Self::run(Command::new(PROGRAM), folder)
+    }
+
+    /// The same from a shell that leaves it so many open files, though it may ask for more.
+    pub(crate) fn with_open_files(soft: u32, folder: &Folder) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -Sn {soft} && exec \"$0\" \"$@\""), PROGRAM]);
+        Self::run(shell, folder)
+    }
+
+    fn run(mut program: Command, folder: &Folder) -> Self {
         let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let (main, ops) = (free(), free());
-        let mut child = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
+        let mut child = program
             .args(["serve", "--listen", &main.to_string(), "--data-dir"])
             .arg(folder.path())
             .env("AGENT_AUTHORITY__LISTEN__OPS", ops.to_string())
@@ -98,6 +111,14 @@ impl Service {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    }
+
+    /// How many files it may have open: now, and if it asks.
+    pub(crate) fn open_files(&self) -> [u64; 2] {
+        let limits = fs::read_to_string(format!("/proc/{}/limits", self.child.id())).unwrap();
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+        let mut numbers = line.split_whitespace().map(|word| word.parse().unwrap_or(u64::MAX));
+        [(); 2].map(|()| numbers.next().unwrap())
     }
 
     /// Without a moment to tidy up.
