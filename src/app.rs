@@ -312,14 +312,15 @@ fn registry(
     pool: &ComputePool,
     exports: Exports,
 ) -> Registry {
-    let graph = Arc::clone(graph);
+    let followed = Arc::clone(graph);
     Registry {
         store: store.clone(),
         clock: clock.clone(),
         keys: keys.clone(),
+        graph: Arc::clone(graph),
         pool: pool.clone(),
         after_commit: Arc::new(move || {
-            let graph = Arc::clone(&graph);
+            let graph = Arc::clone(&followed);
             async move { graph.catch_up().await }.boxed()
         }),
         exports,

@@ -43,7 +43,7 @@ impl cli::Actions for Service {
         let ApiKeyRequest { tenant, scopes, label } = request;
         let tenant = tenant_id(&tenant);
         with_app(config, async |app| {
-            let token = app.owner_token()?;
+            let token = app.service_token()?;
             let made = demo::api_key(&app.router, &token, &tenant, &scopes, &label).await;
             made.map_err(Failure::new)
         })
@@ -64,7 +64,7 @@ impl cli::Actions for Service {
     async fn seed_demo(&self, config: Config) -> Result<String, Failure> {
         let shown = config.clone();
         with_app(config, async |app| {
-            let made = demo::seed(&app.router, &app.owner_token()?, None).await;
+            let made = demo::seed(&app.router, &app.service_token()?, None).await;
             let made = made.map_err(Failure::new)?;
             Ok(banner::text(&shown, &made))
         })

@@ -36,6 +36,8 @@ diesel::table! {
         secret_code -> Bytea,
         previous_code -> Nullable<Bytea>,
         previous_until -> Nullable<Timestamptz>,
+        rotated_by -> Nullable<Text>,
+        people -> Array<Text>,
     }
 }
 
@@ -83,6 +85,8 @@ diesel::table! {
         acts -> Array<Jsonb>,
         used_by -> Nullable<Text>,
         updated_at -> Timestamptz,
+        requested_by -> Array<Jsonb>,
+        eligible -> Nullable<Text>,
         authority -> Nullable<Jsonb>,
         policies -> Array<Jsonb>,
     }
@@ -746,6 +750,7 @@ diesel::table! {
         receipts -> Text,
         policy_validation -> Text,
         context_schema -> Nullable<Jsonb>,
+        self_approval -> Bool,
         approval_ttl_seconds -> Nullable<Int4>,
         cite_ready_approval -> Bool,
     }

@@ -23,7 +23,7 @@ use crate::{
 
 /// How long a token of the development identity provider lasts.
 const TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(12);
-/// Who acts where nobody is named.
+/// The owner where nobody is named.
 const OPERATOR: &str = "operator@localhost";
 
 /// Why the service does not run.
@@ -65,7 +65,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     let bound = Bound::new(config)?;
     if app.provider.is_some() {
         let key_file = config.data_dir.join("demo-api-key");
-        ready(&demo::seed(&app.router, &app.owner_token()?, Some(&key_file)).await?);
+        ready(&demo::seed(&app.router, &app.service_token()?, Some(&key_file)).await?);
     }
     let served = bound.serve(config, &app, metrics, &shutdown).await;
     drop(app);
@@ -88,24 +88,32 @@ pub async fn with_app<T, E: From<Failure>>(
 }
 
 impl App {
-    /// A JWT of the installation's owner, from the development identity provider.
-    pub fn owner_token(&self) -> Result<String, Failure> {
-        self.token(None, None)
+    /// A JWT for what the service does by itself as the owner, from the development identity provider.
+    pub fn service_token(&self) -> Result<String, Failure> {
+        self.issue(&Holder::Service)
     }
 
-    /// A JWT of the development identity provider: of a tenant's member in a role, else the owner's.
+    /// A JWT of the development identity provider: of a tenant's member in a role, else the owner's. A
+    /// member that is not named is a person of their tenant, `approver@acme.example`, and never the
+    /// owner.
     pub fn token(
         &self,
         member: Option<(String, String)>,
         email: Option<String>,
     ) -> Result<String, Failure> {
-        let email = email.unwrap_or_else(|| OPERATOR.to_owned());
-        let holder = match member {
-            None => Holder::Owner { email },
-            Some((tenant_id, role)) => Holder::Member { tenant_id, role, email },
-        };
+        self.issue(&match member {
+            None => Holder::Owner { email: email.unwrap_or_else(|| OPERATOR.to_owned()) },
+            Some((tenant_id, role)) => {
+                let slug = tenant_id.rsplit(':').next().unwrap_or_default();
+                let email = email.unwrap_or_else(|| format!("{role}@{slug}.example"));
+                Holder::Member { tenant_id, role, email }
+            }
+        })
+    }
+
+    fn issue(&self, holder: &Holder) -> Result<String, Failure> {
         let provider = self.provider.as_ref().ok_or(Failure::NoProvider)?;
-        provider.issue(&holder, TOKEN_LIFETIME).ok_or(Failure::NoProvider)
+        provider.issue(holder, TOKEN_LIFETIME).ok_or(Failure::NoProvider)
     }
 }
 

@@ -91,6 +91,7 @@ pub(crate) enum TokenRequest {
         /// What they may do
         #[arg(long, value_parser = ["admin", "approver", "legal", "member", "viewer", "auditor"])]
         role: String,
+        /// `<role>@<tenant>.example` when left out
         #[arg(long)]
         email: Option<String>,
     },

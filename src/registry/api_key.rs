@@ -159,7 +159,11 @@ impl ApiKeys {
             let Issued { text, code } =
                 issue(&*secrets, &env, &public, random).map_err(|_| unfit())?;
             let made = diesel::insert_into(api_keys::table)
-                .values((&new, api_keys::secret_code.eq(code.to_vec())))
+                .values((
+                    &new,
+                    api_keys::secret_code.eq(code.to_vec()),
+                    api_keys::people.eq(Vec::from_iter(by.person())),
+                ))
                 .returning(ApiKey::as_returning())
                 .get_result(db)
                 .await?;
@@ -179,17 +183,19 @@ impl ApiKeys {
         let key = key.map(|key| key.sealed(self.registry.keys.clone()));
         let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
         let overlap = TimeDelta::seconds(request.overlap_seconds.unwrap_or_default().into());
-        let (now, within) = (self.registry.clock.now(), caller.tenant().map(str::to_owned));
+        let (now, by) = (self.registry.clock.now(), caller.clone());
         let id = request.id;
         let rotated = self.registry.once(caller, key, async move |db| {
-            let was = found(ApiKey::lock(db, within.as_deref(), &id).await, &id)?;
+            let was = found(ApiKey::lock(db, by.tenant(), &id).await, &id)?;
             live(&was)?;
             let public = public_id(&was.id);
             let env = was.prefix.split('_').nth(1).unwrap_or_default();
             let Issued { text, code } =
                 issue(&*secrets, env, public, random).map_err(|_| unfit())?;
             let row = api_keys::table.find(&was.id);
-            let before: Vec<u8> = row.select(api_keys::secret_code).first(db).await?;
+            let (before, mut people): (Vec<u8>, Vec<String>) =
+                row.select((api_keys::secret_code, api_keys::people)).first(db).await?;
+            people.extend(by.person().filter(|person| !people.contains(person)));
             let previous = (overlap > TimeDelta::zero()).then(|| (before, now + overlap));
             let (before, until) = previous.unzip();
             let key = diesel::update(row.filter(api_keys::tenant_id.eq(was.tenant_id())))
@@ -198,6 +204,8 @@ impl ApiKeys {
                     api_keys::previous_code.eq(before),
                     api_keys::previous_until.eq(until),
                     api_keys::rotated_at.eq(now),
+                    api_keys::rotated_by.eq(&by.actor),
+                    api_keys::people.eq(people),
                     api_keys::updated_at.eq(clock_timestamp()),
                 ))
                 .returning(ApiKey::as_returning())

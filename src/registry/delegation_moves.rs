@@ -1,6 +1,9 @@
 //! What happens to a delegation after it was made.
 
-use std::collections::{BTreeSet, HashSet};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use authority_model::{
     proto::{
@@ -18,13 +21,14 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    approvals::{Said, Terms, WITHDRAW, act, sign},
+    approvals::{ActContext, Eligibility, Said, Statement, Terms, act, sign},
     digest::digest,
     flow::{changeable, found},
     once::Key,
     prelude::*,
     version::IfMatch,
 };
+use authority_engine::graph::Fence;
 
 const SHAPE: &str = "authority.delegation.v1.Delegation";
 /// What signing itself changes: everybody signs the same.
@@ -93,19 +97,34 @@ pub(super) async fn approve(
     let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
     let (caller, request) = admitted(call)?;
     let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
+    let graph = Arc::clone(&registry.graph);
     let approved = registry.once(&caller, key, async move |db| {
         let id = request.id;
         let was = found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
+        let cell = graph.fenced(db, &was.tenant_id, Fence::Alone).await?;
+        // Nobody asked; how many its actions need, each decision says.
+        let eligibility = Eligibility {
+            subject: was.delegate_id.clone(),
+            chain: vec![was.id.clone()],
+            requested_by: Vec::new(),
+            needed: 1,
+            roles: Vec::new(),
+        };
         let terms = Terms {
             tenant_id: &was.tenant_id,
             about: &was.id,
-            actor_id: &was.delegate_id,
             question: digest(SHAPE, &was, &SIGNING)?,
         };
         let (said, now) = (Said::Approve(request.comment), clock.now());
-        let act = act(db, &by, &keys, terms, &was.standing, &said, now).await?;
+        let context = ActContext {
+            keys: &keys,
+            graph: &graph,
+            cell: cell.as_ref(),
+            eligibility: &eligibility,
+        };
+        let act = act(db, &by, context, terms, &was.standing, &said, now).await?;
         let standing = [was.standing, vec![act]].concat();
         let approved = diesel::update(delegations::table.find(&was.id))
             .filter(delegations::tenant_id.eq(&was.tenant_id))
@@ -142,10 +161,10 @@ pub(super) async fn withdraw(
         let terms = Terms {
             tenant_id: &was.tenant_id,
             about: &was.id,
-            actor_id: &was.delegate_id,
             question: digest(SHAPE, &was, &SIGNING)?,
         };
-        sign(db, &by, &keys, &terms, WITHDRAW, Some(asked.reason), clock.now()).await?;
+        let statement = Statement::withdraws(asked.reason);
+        sign(db, &by, &keys, &terms, statement, clock.now()).await?;
         let withdrawn = diesel::update(delegations::table.find(&was.id))
             .filter(delegations::tenant_id.eq(&was.tenant_id))
             .set((

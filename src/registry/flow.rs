@@ -22,6 +22,7 @@ use authority_engine::{
     clock::Clock,
     compute::ComputePool,
     error::Refusal,
+    graph::Graph,
     identity::{Caller, Exports, admitted, caller},
     keys::Keys,
     store::Store,
@@ -39,6 +40,8 @@ pub struct Registry {
     pub clock: Clock,
     /// Authenticate page tokens, seal what is kept secret, sign what people do.
     pub keys: Keys,
+    /// The authority that people's acts are judged on.
+    pub graph: Arc<Graph>,
     /// Where texts are parsed and checked.
     pub pool: ComputePool,
     pub after_commit: AfterCommit,

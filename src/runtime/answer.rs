@@ -8,7 +8,7 @@ use authority_model::proto::runtime::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
-use super::decide::Decided;
+use super::{asking::NOBODY, decide::Decided};
 use authority_engine::{
     decision::{
         Decision, Verdict,
@@ -49,6 +49,7 @@ impl From<&Decided> for EvaluateResponse {
             trace: stages(&decided.verdict),
             smallest_change: decided.smallest_change.as_ref().and_then(smallest),
             tool_id: decided.verdict.tool_id.clone(),
+            eligible: eligible(decided),
         }
     }
 }
@@ -70,6 +71,7 @@ impl From<&Decided> for AuthorizeResponse {
             trace: stages(&decided.verdict),
             smallest_change: decided.smallest_change.as_ref().and_then(smallest),
             tool_id: decided.verdict.tool_id.clone(),
+            eligible: eligible(decided),
         }
     }
 }
@@ -93,8 +95,15 @@ impl From<&Decided> for EvaluateDecisionResponse {
             stages: stages(&decided.verdict),
             smallest_change: decided.smallest_change.as_ref().and_then(smallest),
             tool_id: decided.verdict.tool_id.clone(),
+            eligible: eligible(decided),
         }
     }
+}
+
+/// Whether nobody is there who could approve what is held.
+fn eligible(decided: &Decided) -> Option<String> {
+    let asking = decided.asking.as_ref()?;
+    asking.nobody_eligible.then(|| NOBODY.to_owned())
 }
 
 fn evidence(decided: &Decided, decision: Decision) -> EvidenceReference {

@@ -120,7 +120,11 @@ fn looked_up(changed: &ChangedFacts, request: &Request) -> Result<(), Refusal> {
 }
 
 fn supposed(at: DateTime<Utc>) -> Approval {
-    let legal = |number| Signature { by: format!("supposed|{number}"), role: "legal".to_owned() };
+    let legal = |number| Signature {
+        by: format!("supposed|{number}"),
+        role: "legal".to_owned(),
+        own_interest: false,
+    };
     Approval {
         id: SUPPOSED.to_owned(),
         state: ApprovalState::Approved,

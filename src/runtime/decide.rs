@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Runtime,
+    asking::Asking,
     recorder::{Entry, Key, Outcome},
     repeat::KeyGiven,
     smallest::Denied,
@@ -39,6 +40,8 @@ pub struct Decided {
     /// The approval request that a held decision waits for.
     pub approval_id: Option<String>,
     pub verify_url: String,
+    /// Who asked, where it is held.
+    pub asking: Option<Asking>,
     /// With `explain`, of a denial. It is told and not recorded.
     pub smallest_change: Option<Remedy>,
 }
@@ -79,9 +82,12 @@ impl Runtime {
         for _ in 0..ROUNDS {
             let cell = self.cell_at(request, revision).await?;
             let at = self.0.clock.now();
-            let (facts, recording) = self.gather(cell.as_ref(), request)?;
+            let (mut facts, recording) = self.gather(cell.as_ref(), request)?;
             self.credential_holds(caller, SCOPE, Some(&request.subject), at)?;
-            let seen = self.seen(request, &facts.gathered, at).await?;
+            let counted = self.counted(caller, cell.as_ref(), request, &facts.gathered);
+            facts = counted.in_facts(facts, request)?;
+            let mut seen = self.seen(request, &facts.gathered, at).await?;
+            seen.approval = counted.in_approval(seen.approval);
             let verdict = decision::decide(request, &seen, at);
             let recorded = evidence::record(
                 &Asked {
@@ -97,6 +103,7 @@ impl Runtime {
                 &signer,
             )?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
+            decided.asking = self.asking(caller, cell.as_ref(), request, &decided.verdict);
             if request.explain && decided.verdict.decision == Decision::Deny {
                 // Now and not later: what a key keeps of the answer is written with the record.
                 let (request, policies) = (request.clone(), Arc::default());
@@ -200,6 +207,7 @@ impl Runtime {
             revision: facts.revision(),
             evaluated_at: at,
             approval_id: None,
+            asking: None,
             smallest_change: None,
             verdict,
         }

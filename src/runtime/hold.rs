@@ -17,7 +17,7 @@ use authority_engine::{
         pattern::Pattern,
         verdict::{AuthorityKind, AuthorityUsed, HeldBy},
     },
-    error::Refusal,
+    error::{ErrorCode, Refusal},
     spending,
     store::new_id,
 };
@@ -32,6 +32,9 @@ impl Runtime {
     ) -> Result<Option<Hold>, Refusal> {
         let verdict = &decided.verdict;
         let Some(needed) = &verdict.approvals_needed else { return Ok(None) };
+        let Some(asking) = &decided.asking else {
+            return Err(Refusal::plain(ErrorCode::Internal));
+        };
         let request_digest = spending::question(request).map_err(fault)?;
         let ttl = recording.approval_ttl.unwrap_or(self.0.settings.approval_ttl);
         let ttl = TimeDelta::from_std(ttl).unwrap_or(TimeDelta::days(1));
@@ -43,6 +46,8 @@ impl Runtime {
             expires_at: decided.evaluated_at + ttl,
             authority: verdict.authority.as_ref().map(|used| authority(used, gathered)),
             policies: verdict.held_by.iter().map(policy).collect(),
+            asked_by: asking.by.clone(),
+            nobody_eligible: asking.nobody_eligible,
         }))
     }
 }

@@ -6,6 +6,7 @@
 
 mod answer;
 mod ask;
+mod asking;
 mod authority;
 mod cache;
 mod candidates;
@@ -20,6 +21,7 @@ mod history;
 mod hold;
 mod impact;
 mod live;
+mod own_acts;
 pub mod recorder;
 mod repeat;
 mod report;

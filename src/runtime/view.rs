@@ -53,6 +53,7 @@ fn view(table: &str) -> Option<View> {
                 "approval_ttl_seconds",
                 "activated_at",
                 "auto_seal",
+                "self_approval",
             ],
         ),
         "legal_entities" => (

@@ -43,13 +43,15 @@ impl Needed {
         self.count == 0
     }
 
-    /// A person who signed twice is one person.
+    /// A person who signed twice is one person. Who signed in their own interest counts where one is
+    /// needed, never where two are.
     pub(super) fn is_met_by(self, given: &[Signature]) -> bool {
-        let mut people: Vec<&str> = given.iter().map(|signature| signature.by.as_str()).collect();
+        let counted = || given.iter().filter(|signature| self.count < 2 || !signature.own_interest);
+        let mut people: Vec<&str> = counted().map(|signature| signature.by.as_str()).collect();
         people.sort_unstable();
         people.dedup();
         let enough = u32::try_from(people.len()).is_ok_and(|count| count >= self.count);
-        enough && (!self.legal || given.iter().any(|signature| signature.role == LEGAL))
+        enough && (!self.legal || counted().any(|signature| signature.role == LEGAL))
     }
 
     pub(super) fn said(self) -> Option<ApprovalsNeeded> {

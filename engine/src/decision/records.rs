@@ -101,6 +101,9 @@ pub struct Signature {
     pub by: String,
     /// `approver`, `legal`, `admin` or `owner`.
     pub role: String,
+    /// Given by somebody who asked, owns the agent or delegated to it: it counts where one is needed.
+    #[serde(default, rename = "self", skip_serializing_if = "std::ops::Not::not")]
+    pub own_interest: bool,
 }
 
 /// A `uses` row and what it names.

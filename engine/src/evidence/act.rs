@@ -21,6 +21,8 @@ pub struct Act<'a> {
     pub role: &'a str,
     pub verdict: &'a str,
     pub comment: Option<&'a str>,
+    /// Given in the person's own interest, as the tenant's `self_approval` lets them.
+    pub own_interest: bool,
     pub at: DateTime<Utc>,
 }
 
@@ -33,6 +35,8 @@ struct Text<'a> {
     kind: &'static str,
     question: String,
     role: &'a str,
+    #[serde(rename = "self", skip_serializing_if = "std::ops::Not::not")]
+    own_interest: bool,
     tenant_id: &'a str,
     verdict: &'a str,
 }
@@ -48,6 +52,7 @@ pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedText, Error> {
         kind: ACT_KIND,
         question: digest_text(act.question),
         role: act.role,
+        own_interest: act.own_interest,
         tenant_id: act.tenant_id,
         verdict: act.verdict,
     };

@@ -28,6 +28,8 @@ pub struct ApiKey {
     pub principal_ids: Arc<[String]>,
     /// Empty: from anywhere.
     pub allowed_from: Arc<[IpNet]>,
+    /// For whom it stands: who made it or gave it a new secret, as `<iss>|<sub>`.
+    pub people: Arc<[String]>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -44,6 +46,7 @@ pub(super) struct KeyRow {
     scopes: Vec<String>,
     principal_ids: Vec<String>,
     ip_allowlist: Vec<String>,
+    people: Vec<String>,
 }
 
 impl KeyRow {
@@ -72,6 +75,7 @@ impl KeyRow {
             scopes: self.scopes.into(),
             principal_ids: self.principal_ids.into(),
             allowed_from: allowed.unwrap_or_default().into(),
+            people: self.people.into(),
         };
         (public_id, key)
     }

@@ -27,7 +27,7 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
         standing: row
             .standing
             .into_iter()
-            .map(|act| records::Signature { by: act.by, role: act.role })
+            .map(|act| records::Signature { by: act.by, role: act.role, own_interest: act.self_ })
             .collect(),
         bounds: Bounds {
             // An amount that cannot be read is none at all: nothing is within it.

@@ -5,6 +5,7 @@
 //! last look may be is bounded, and the fence at commit catches whatever it has not seen.
 
 mod api_key;
+mod approvers;
 mod clock_distance;
 mod delegation_row;
 mod faulty_policies;
@@ -36,9 +37,10 @@ use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
 pub use api_key::ApiKey;
+pub use approvers::{Approver, Asked, Barrier};
 pub use grants::GrantView;
 pub use node::Profile;
-pub use present::revision;
+pub use present::{Fence, revision};
 pub use settings::Settings;
 pub use tenant::TenantGraph;
 pub use tool_row::binding_tool;

@@ -15,11 +15,15 @@ pub struct Profile {
     pub relaxed: bool,
     /// How long its held requests wait for their approvals, where it says so itself.
     pub approval_ttl: Option<Duration>,
+    /// Own interest keeps nobody from approving where one approval is needed.
+    pub self_approval: bool,
 }
 
 pub(super) struct Principal {
     pub(super) fact: Arc<records::Principal>,
     pub(super) model_id: Option<String>,
+    /// The principal whose it is.
+    pub(super) owner_id: Option<String>,
 }
 
 pub(super) struct Membership {

@@ -27,6 +27,7 @@ struct Named {
     /// The `external_subject`, or the normalised e-mail address.
     name: String,
     state: State,
+    human: bool,
 }
 
 impl Row for Named {
@@ -46,6 +47,8 @@ impl Hangs for Named {
 pub(super) struct People {
     by_subject: Branches<Named>,
     by_email: Branches<Named>,
+    /// Those that are no people, by the address where they can be written to.
+    by_contact: Branches<Named>,
 }
 
 impl People {
@@ -57,23 +60,42 @@ impl People {
             (false, true) => State::Active,
             (false, false) => State::Inactive,
         };
-        let named = |name: String| Named { id: row.id.clone(), name, state }.into();
+        let human = principal.fact.class == PrincipalClass::Human;
+        let named = |name: String| Named { id: row.id.clone(), name, state, human }.into();
         // An empty name is nobody's.
         let present = |name: &String| !name.is_empty();
         if let Some(subject) = row.external_subject.clone().filter(present) {
             self.by_subject.put(named(subject));
         }
         // Where an agent can be written to is mostly its owner's address: that is no one's name.
-        let human = principal.fact.class == PrincipalClass::Human;
-        let email = row.email.as_deref().filter(|_| human).map(normal_email);
-        if let Some(email) = email.filter(present) {
-            self.by_email.put(named(email));
+        let emails = if human { &mut self.by_email } else { &mut self.by_contact };
+        if let Some(email) = row.email.as_deref().map(normal_email).filter(present) {
+            emails.put(named(email));
         }
     }
 
     pub(super) fn remove(&mut self, id: &str) {
         self.by_subject.remove(id);
         self.by_email.remove(id);
+        self.by_contact.remove(id);
+    }
+
+    /// The principals of a person: those of the `sub`, and those of the e-mail address, agents among
+    /// them. While one of the `sub` lives, a deleted one of the address is another's.
+    pub(super) fn own(&self, subject: &str, email: Option<&str>) -> Vec<&str> {
+        let own = self.by_subject.on(subject);
+        let lives = own.iter().any(|own| own.state != State::Deleted);
+        let email = email.map(normal_email).unwrap_or_default();
+        let by_email = self.by_email.on(&email).iter().chain(self.by_contact.on(&email));
+        let by_email = by_email.filter(|named| !(lives && named.state == State::Deleted));
+        own.iter().chain(by_email).map(|named| named.id.as_str()).collect()
+    }
+
+    /// The active principals of people whom a token can name; one of two names comes twice.
+    pub(super) fn active_humans(&self) -> impl Iterator<Item = &str> {
+        let named = self.by_subject.iter().chain(self.by_email.iter());
+        let active = named.filter(|named| named.human && named.state == State::Active);
+        active.map(|named| named.id.as_str())
     }
 
     fn exclude(&self, subject: &str, email: Option<&str>) -> bool {

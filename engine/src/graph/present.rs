@@ -1,9 +1,9 @@
 //! Authority as the database has it now, for whoever judges inside a transaction.
 
 use authority_model::schema::tenant_revisions;
-use diesel::prelude::*;
+use diesel::{prelude::*, sql_types::Bool};
 
-use super::{Error, Graph};
+use super::{Cell, Error, Graph};
 use crate::{
     decision::{Gathered, Request},
     store::{self, Db, RunQueryDsl},
@@ -15,14 +15,49 @@ pub async fn revision(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {
     Ok(row.first(db).await.optional()?.unwrap_or_default())
 }
 
+/// How a transaction keeps authority as it is until it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fence {
+    /// Beside decisions, and others that change no authority.
+    Shared,
+    /// The transaction changes authority itself: two of these that shared the fence would wait for each
+    /// other at their end.
+    Alone,
+}
+
 impl Graph {
+    /// The tenant's authority as it stays until the transaction has ended. Its rows are locked before:
+    /// whoever waits behind the fence holds up everybody's changes.
+    ///
+    /// # Errors
+    /// The graph cannot catch up, or is too old to decide on.
+    pub async fn fenced(
+        &self,
+        db: &mut Db,
+        tenant_id: &str,
+        fence: Fence,
+    ) -> Result<Option<Cell>, Error> {
+        // Caught up before, so that next to nothing is left to wait for.
+        self.at_present(db, tenant_id).await?;
+        diesel::sql_query("SELECT hold_fence($1)")
+            .bind::<Bool, _>(fence == Fence::Alone)
+            .execute(db)
+            .await
+            .map_err(store::Error::from)?;
+        self.at_present(db, tenant_id).await
+    }
+
+    async fn at_present(&self, db: &mut Db, tenant_id: &str) -> Result<Option<Cell>, Error> {
+        let revision = revision(db, tenant_id).await.map_err(store::Error::from)?;
+        self.tenant_at(tenant_id, revision).await
+    }
+
     /// What a request is decided on, no older than what the transaction sees.
     ///
     /// # Errors
     /// The graph cannot catch up, or is too old to decide on.
     pub async fn present(&self, db: &mut Db, request: &Request) -> Result<Gathered, Error> {
-        let revision = revision(db, &request.tenant_id).await.map_err(store::Error::from)?;
-        let cell = self.tenant_at(&request.tenant_id, revision).await?;
+        let cell = self.at_present(db, &request.tenant_id).await?;
         Ok(cell.map(|cell| cell.read().gather(request)).unwrap_or_default())
     }
 }

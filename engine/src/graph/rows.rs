@@ -55,6 +55,7 @@ authority! {
         graph.tenant = Some(Arc::new(tenant(&row, graph.valid_for_seconds)));
         graph.profile = Profile {
             relaxed: row.durability.as_deref() == Some("relaxed"),
+            self_approval: row.self_approval,
             slug: row.slug.unwrap_or_default(),
             // The empty text names no organisation, whoever stored it.
             idp_org_id: row.idp_org_id.filter(|org| !org.is_empty()),
@@ -271,7 +272,11 @@ fn principal(row: &registry::Principal) -> node::Principal {
         name: row.name.as_ref().unwrap_or(&row.display_name).clone(),
         id: row.id.clone(),
     };
-    node::Principal { fact: Arc::new(fact), model_id: row.model_id.clone() }
+    node::Principal {
+        fact: Arc::new(fact),
+        model_id: row.model_id.clone(),
+        owner_id: row.owner_principal_id.clone(),
+    }
 }
 
 fn uses(row: registry::Uses) -> node::Uses {

@@ -85,6 +85,10 @@ impl<T: Hangs> Branches<T> {
         self.rows.get(id)
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.rows.iter()
+    }
+
     /// All that hangs on `stem`, by id.
     pub(super) fn on(&self, stem: &str) -> &[Arc<T>] {
         self.by_stem.get(stem).map_or(&[], Vec::as_slice)

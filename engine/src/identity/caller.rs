@@ -4,7 +4,8 @@ use std::{fmt, sync::Arc};
 
 use chrono::{DateTime, Utc};
 
-use crate::store::Scope;
+use super::dev_provider;
+use crate::store::{SERVICE, Scope};
 
 /// A caller whose credential was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +82,18 @@ impl Caller {
                 format!("{issuer}|{subject}")
             }
             Standing::Key { key_id, .. } => key_id.to_string(),
+        }
+    }
+
+    /// The person, as [`Self::identity`] has them; none: an API key, nobody, or what the command line
+    /// and the demonstration's seed do by themselves.
+    pub fn person(&self) -> Option<String> {
+        match &self.standing {
+            Standing::Anonymous | Standing::Key { .. } => None,
+            Standing::Owner { issuer, subject, .. } | Standing::Member { issuer, subject, .. } => {
+                let is_own = (issuer.as_str(), subject.as_str()) == (dev_provider::ISSUER, SERVICE);
+                (!is_own).then(|| self.identity())
+            }
         }
     }
 

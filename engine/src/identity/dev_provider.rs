@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::authenticate::OWNER;
-use crate::clock::Clock;
+use crate::{clock::Clock, store::SERVICE};
 
 /// `iss` of its tokens.
 pub const ISSUER: &str = "https://dev-idp.authority.localhost";
@@ -25,8 +25,16 @@ pub trait TokenKey: Send + Sync + 'static {
 /// For whom a token is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
-    Owner { email: String },
-    Member { tenant_id: String, role: String, email: String },
+    Owner {
+        email: String,
+    },
+    /// What the service itself does as the owner: commands, the demonstration's seed. No person.
+    Service,
+    Member {
+        tenant_id: String,
+        role: String,
+        email: String,
+    },
 }
 
 #[derive(Clone)]
@@ -47,14 +55,16 @@ impl DevProvider {
             return None;
         }
         let (email, metadata) = match holder {
-            Holder::Owner { email } => (email, json!({"role": OWNER})),
+            Holder::Service => (None, json!({"role": OWNER})),
+            Holder::Owner { email } => (Some(email), json!({"role": OWNER})),
             Holder::Member { tenant_id, role, email } => {
-                (email, json!({"role": role, "tenant_id": tenant_id}))
+                (Some(email), json!({"role": role, "tenant_id": tenant_id}))
             }
         };
+        let subject = email.map_or_else(|| SERVICE.to_owned(), |email| format!("dev|{email}"));
         let now = self.clock.now();
         let claims = json!({
-            "iss": ISSUER, "aud": AUDIENCE, "sub": format!("dev|{email}"), "email": email,
+            "iss": ISSUER, "aud": AUDIENCE, "sub": subject, "email": email,
             "iat": now.timestamp(), "nbf": now.timestamp(), "exp": (now + lifetime).timestamp(),
             "public_metadata": metadata,
         });

@@ -43,7 +43,12 @@ pub fn question(request: &Request) -> Result<[u8; 32], serde_json::Error> {
 /// Who approved, of what was said.
 pub fn given(acts: &[ApprovalAct]) -> Vec<Signature> {
     let approving = acts.iter().filter(|act| act.verdict == APPROVE);
-    approving.map(|act| Signature { by: act.by.clone(), role: act.role.clone() }).collect()
+    let signed = approving.map(|act| Signature {
+        by: act.by.clone(),
+        role: act.role.clone(),
+        own_interest: act.self_,
+    });
+    signed.collect()
 }
 
 /// What must be read before a request can be decided.

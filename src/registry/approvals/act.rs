@@ -1,20 +1,19 @@
 //! One act of one person: who may, and what is signed and kept of it.
 
-use authority_model::{
-    proto::approval::ApprovalAct,
-    schema::{approval_acts, principals},
-    wire::Time,
-};
+use authority_model::{proto::approval::ApprovalAct, schema::approval_acts, wire::Time};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
-use super::super::prelude::*;
+use super::{super::prelude::*, eligible::Eligibility};
 use authority_engine::{
     evidence::{self, Act as SignedTerms},
+    graph::{Cell, Graph},
     identity::{Caller, Standing},
     keys::{Keys, Purpose},
     spending::APPROVE,
 };
+
+const ACTED: &str = "you have acted on this already";
 
 /// What a person says.
 pub(in super::super) enum Said {
@@ -25,15 +24,13 @@ pub(in super::super) enum Said {
 /// The word of an act that declines.
 pub(super) const DECLINE: &str = "decline";
 /// The word of one that takes back what was approved.
-pub(in super::super) const WITHDRAW: &str = "withdraw";
+const WITHDRAW: &str = "withdraw";
 
 /// What they say it of.
 pub(in super::super) struct Terms<'a> {
     pub(in super::super) tenant_id: &'a str,
     /// The approval or the delegation.
     pub(in super::super) about: &'a str,
-    /// Who would act on it: no one approves for themselves, or for an agent of their own.
-    pub(in super::super) actor_id: &'a str,
     /// The digest of what exactly is approved.
     pub(in super::super) question: [u8; 32],
 }
@@ -41,7 +38,6 @@ pub(in super::super) struct Terms<'a> {
 /// A person: issuer and subject are who they are, whatever they are called.
 struct Person<'a> {
     by: String,
-    subject: &'a str,
     role: &'a str,
 }
 
@@ -49,8 +45,8 @@ impl<'a> Person<'a> {
     fn of(caller: &'a Caller) -> Result<Self, Error> {
         let by = caller.identity();
         match &caller.standing {
-            Standing::Owner { subject, .. } => Ok(Self { by, subject, role: "owner" }),
-            Standing::Member { subject, role, .. } => Ok(Self { by, subject, role }),
+            Standing::Owner { .. } => Ok(Self { by, role: "owner" }),
+            Standing::Member { role, .. } => Ok(Self { by, role }),
             Standing::Key { .. } | Standing::Anonymous => {
                 Err(Error::Role("only a person approves or declines".to_owned()))
             }
@@ -58,11 +54,37 @@ impl<'a> Person<'a> {
     }
 }
 
+/// Where acts are judged and signed: `cell` is the tenant's authority, which stays as it is until the
+/// transaction has ended.
+pub(in super::super) struct ActContext<'a> {
+    pub(in super::super) keys: &'a Keys,
+    pub(in super::super) graph: &'a Graph,
+    pub(in super::super) cell: Option<&'a Cell>,
+    /// Who may act: no one for themselves.
+    pub(in super::super) eligibility: &'a Eligibility,
+}
+
+/// What is signed of what a person says.
+pub(in super::super) struct Statement {
+    /// A word of [`ApprovalAct`].
+    pub(in super::super) verdict: &'static str,
+    pub(in super::super) comment: Option<String>,
+    /// Said in the person's own interest, as the tenant's `self_approval` lets them.
+    pub(in super::super) own_interest: bool,
+}
+
+impl Statement {
+    /// Taking back what was approved.
+    pub(in super::super) fn withdraws(reason: String) -> Self {
+        Self { verdict: WITHDRAW, comment: Some(reason), own_interest: false }
+    }
+}
+
 /// Signs and keeps what the caller says; `before` are the acts there are.
 pub(in super::super) async fn make(
     db: &mut Db,
     caller: &Caller,
-    keys: &Keys,
+    context: ActContext<'_>,
     terms: Terms<'_>,
     before: &[ApprovalAct],
     said: &Said,
@@ -70,30 +92,28 @@ pub(in super::super) async fn make(
 ) -> Result<ApprovalAct, Error> {
     let person = Person::of(caller)?;
     if before.iter().any(|act| act.by == person.by) {
-        return Err(Error::NotEligible("you have acted on this already".to_owned()));
+        return Err(context.eligibility.refuse(ACTED));
     }
-    if speaks_for(db, terms.tenant_id, person.subject, terms.actor_id).await? {
-        let text = format!("`{}` is you, or an agent of yours", terms.actor_id);
-        return Err(Error::NotEligible(text));
-    }
+    let own_interest = context.eligibility.may_act(context.graph, context.cell, caller)?;
     let (verdict, comment) = match said {
         Said::Approve(comment) => (APPROVE, comment.clone()),
         Said::Decline(reason) => (DECLINE, Some(reason.clone())),
     };
-    sign(db, caller, keys, &terms, verdict, comment, now).await
+    let statement = Statement { verdict, comment, own_interest };
+    sign(db, caller, context.keys, &terms, statement, now).await
 }
 
-/// Signs and keeps what a person says, eligible or not; `verdict`: a word of [`ApprovalAct`].
+/// Signs and keeps what a person says, eligible or not.
 pub(in super::super) async fn sign(
     db: &mut Db,
     caller: &Caller,
     keys: &Keys,
     terms: &Terms<'_>,
-    verdict: &'static str,
-    comment: Option<String>,
+    statement: Statement,
     now: DateTime<Utc>,
 ) -> Result<ApprovalAct, Error> {
     let person = Person::of(caller)?;
+    let Statement { verdict, comment, own_interest } = statement;
     let signed = SignedTerms {
         tenant_id: terms.tenant_id,
         about: terms.about,
@@ -102,6 +122,7 @@ pub(in super::super) async fn sign(
         role: person.role,
         verdict,
         comment: comment.as_deref(),
+        own_interest,
         at: now,
     };
     let signed = evidence::sign_act(&signed, &keys.signer(Purpose::Evidence))?;
@@ -127,7 +148,7 @@ pub(in super::super) async fn sign(
         .execute(db)
         .await?;
     if kept == 0 {
-        return Err(Error::NotEligible("you have acted on this already".to_owned()));
+        return Err(Error::NotEligible(ACTED.to_owned()));
     }
     Ok(ApprovalAct {
         by: person.by,
@@ -139,31 +160,6 @@ pub(in super::super) async fn sign(
         record: signed.record,
         kid: signed.kid.to_string(),
         signature: STANDARD.encode(signed.signature),
+        self_: own_interest,
     })
-}
-
-/// Whether the person is the principal, or the one that owns it.
-async fn speaks_for(
-    db: &mut Db,
-    tenant_id: &str,
-    subject: &str,
-    actor_id: &str,
-) -> QueryResult<bool> {
-    let own: Vec<String> = principals::table
-        .filter(principals::tenant_id.eq(tenant_id))
-        .filter(principals::external_subject.eq(subject))
-        .select(principals::id)
-        .load(db)
-        .await?;
-    if own.is_empty() {
-        return Ok(false);
-    }
-    let owner: Option<Option<String>> = principals::table
-        .filter(principals::tenant_id.eq(tenant_id).and(principals::id.eq(actor_id)))
-        .select(principals::owner_principal_id)
-        .first(db)
-        .await
-        .optional()?;
-    let owner = owner.flatten();
-    Ok(own.iter().any(|id| id == actor_id || owner.as_ref() == Some(id)))
 }

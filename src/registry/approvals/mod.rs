@@ -5,6 +5,7 @@
 //! (`judge.rs`). Nothing here permits anything: the one allow is that of the call that cites it.
 
 mod act;
+mod eligible;
 mod expire;
 mod judge;
 mod question;
@@ -25,7 +26,8 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use tonic::Response;
 
-pub(super) use act::{Said, Terms, WITHDRAW, make as act, sign};
+pub(super) use act::{ActContext, Said, Statement, Terms, make as act, sign};
+pub(super) use eligible::Eligibility;
 pub use expire::expire;
 
 use super::{
@@ -36,7 +38,10 @@ use super::{
     version::IfMatch,
 };
 use authority_engine::{
-    decision::verdict::ApprovalsNeeded, graph::Graph, identity::caller, spending,
+    decision::verdict::ApprovalsNeeded,
+    graph::{Fence, Graph},
+    identity::caller,
+    spending,
 };
 use judge::Judgement;
 
@@ -136,6 +141,7 @@ impl Approvals {
         let clock = self.registry.clock.clone();
         let acted = self.registry.once(&caller, key, async move |db| {
             let mut row = found(Approval::lock(db, by.tenant(), &id).await, &id)?;
+            let cell = graph.fenced(db, &row.tenant_id, Fence::Shared).await?;
             if_match.check(&row)?;
             // Read only now: whoever waited for the row may have waited past its end.
             let now = clock.now();
@@ -143,14 +149,15 @@ impl Approvals {
             let question = question::digest(db, &row.id).await?;
             let approves = matches!(said, Said::Approve(_));
             question::check(db, &row.decision_id, &question, approves, shown.as_deref()).await?;
-            let terms = Terms {
-                tenant_id: &row.tenant_id,
-                about: &row.id,
-                actor_id: &row.subject,
-                question,
+            let eligibility = Eligibility::of(db, &graph, &row, now).await?;
+            let terms = Terms { tenant_id: &row.tenant_id, about: &row.id, question };
+            let context = ActContext {
+                keys: &signer,
+                graph: &graph,
+                cell: cell.as_ref(),
+                eligibility: &eligibility,
             };
-            let acts = &row.acts;
-            let act = act(db, &by, &signer, terms, acts, &said, now).await?;
+            let act = act(db, &by, context, terms, &row.acts, &said, now).await?;
             row.acts.push(act);
             row.state = match said {
                 Said::Decline(_) => "declined".to_owned(),
@@ -185,7 +192,10 @@ async fn approved(
     question: [u8; 32],
     now: DateTime<Utc>,
 ) -> Result<String, Error> {
-    let given = spending::given(&row.acts);
+    let mut given = spending::given(&row.acts);
+    // Who asked after they had approved is an asker all the same.
+    let askers = eligible::people(graph, &row.requested_by).unwrap_or_default();
+    given.retain(|act| act.own_interest || !askers.contains(&act.by));
     row.given = i32::try_from(given.len()).unwrap_or(i32::MAX);
     let needed = ApprovalsNeeded {
         count: u32::try_from(row.needed).unwrap_or(u32::MAX),

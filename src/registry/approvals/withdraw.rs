@@ -16,7 +16,7 @@ use super::{
         prelude::*,
         version::IfMatch,
     },
-    Approvals, Terms, WITHDRAW, question, show, sign,
+    Approvals, Statement, Terms, question, show, sign,
 };
 
 impl Approvals {
@@ -32,11 +32,11 @@ impl Approvals {
             let terms = Terms {
                 tenant_id: &row.tenant_id,
                 about: &row.id,
-                actor_id: &row.subject,
                 question: question::digest(db, id).await?,
             };
-            let (reason, now) = (Some(asked.reason), clock.now());
-            let act = sign(db, &by, &keys, &terms, WITHDRAW, reason, now).await?;
+            let now = clock.now();
+            let statement = Statement::withdraws(asked.reason);
+            let act = sign(db, &by, &keys, &terms, statement, now).await?;
             let acts = [row.acts.clone(), vec![act]].concat();
             // Approved, its acts change no more.
             let open = approvals::table

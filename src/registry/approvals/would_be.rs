@@ -70,6 +70,8 @@ impl Approvals {
 /// Those who approved, and those who are needed besides as if they had.
 fn all_given(approval: &Approval) -> Vec<Signature> {
     let mut given = spending::given(&approval.acts);
+    // Whoever approved in their own interest is none of two.
+    given.retain(|signature| approval.needed == 1 || !signature.own_interest);
     let is_there = |role: &str| given.iter().any(|signature| signature.role == role);
     let mut roles: Vec<&str> = approval.roles.iter().map(String::as_str).collect();
     roles.retain(|role| !is_there(role));
@@ -79,6 +81,7 @@ fn all_given(approval: &Approval) -> Vec<Signature> {
     let supposed = roles.into_iter().enumerate().map(|(number, role)| Signature {
         by: format!("supposed|{number}"),
         role: role.to_owned(),
+        own_interest: false,
     });
     given.extend(supposed.collect::<Vec<_>>());
     given

@@ -6,12 +6,15 @@ use std::{
     time::Duration,
 };
 
+use authority_model::proto::approval::Asker;
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::AsyncConnection;
 use parking_lot::Mutex;
 
 use super::{
+    super::asking::NOBODY,
+    askers::{self, Open},
     decisions_sql::{InsertDecisions, StoreCurrent, Times},
     entry::{Entry, Outcome, Queued},
     health::Health,
@@ -304,6 +307,8 @@ async fn open_approvals(
         insert.expires.push(hold.expires_at);
         insert.authority.push(hold.authority.as_ref());
         insert.policies.push(&hold.policies);
+        insert.requested_by.push(&hold.asked_by);
+        insert.eligible.push(hold.nobody_eligible.then_some(NOBODY));
     }
     if insert.id.is_empty() {
         return Ok(HashMap::new());
@@ -313,17 +318,22 @@ async fn open_approvals(
         .execute(db)
         .await?;
     insert.execute(db).await?;
-    let pending: Vec<(String, Vec<u8>, String)> =
+    let pending: Vec<(String, Vec<u8>, String, Vec<Asker>)> =
         PendingApprovals { tenant, digest }.load(db).await?;
-    let pending: HashMap<_, _> = pending.into_iter().map(|(t, d, id)| ((t, d), id)).collect();
-    let held = kept.iter().filter_map(|entry| Some((entry, entry.hold.as_ref()?)));
-    held.map(|(entry, hold)| {
-        let found = pending.get(&(entry.tenant_id.clone(), hold.request_digest.to_vec()));
-        // Decided upon between the two statements: the batch is tried again, and opens a new one.
-        let id = found.ok_or(diesel::result::Error::NotFound)?;
-        Ok((entry.decision_id.clone(), id.clone()))
-    })
-    .collect()
+    let open = |(tenant, digest, id, requested_by)| ((tenant, digest), Open { id, requested_by });
+    let pending: HashMap<_, _> = pending.into_iter().map(open).collect();
+    let held: QueryResult<Vec<_>> = kept
+        .iter()
+        .filter_map(|entry| Some((*entry, entry.hold.as_ref()?)))
+        .map(|(entry, hold)| {
+            let found = pending.get(&(entry.tenant_id.clone(), hold.request_digest.to_vec()));
+            // Decided upon between the two statements: the batch is tried again, and opens a new one.
+            Ok((entry, found.ok_or(diesel::result::Error::NotFound)?))
+        })
+        .collect();
+    let held = held?;
+    askers::add(db, &held).await?;
+    Ok(held.into_iter().map(|(entry, open)| (entry.decision_id.clone(), open.id.clone())).collect())
 }
 
 async fn keep_answers(

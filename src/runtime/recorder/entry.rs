@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authority_model::proto::approval::ApprovalAuthority;
+use authority_model::proto::approval::{ApprovalAuthority, Asker};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -67,6 +67,10 @@ pub struct Hold {
     pub authority: Option<ApprovalAuthority>,
     /// What holds it: an array of `ApprovalPolicy`, as JSON.
     pub policies: Value,
+    /// Who asked: it is kept with the request, also where that was open already.
+    pub asked_by: Asker,
+    /// Nobody whom the tenant has registered could approve it.
+    pub nobody_eligible: bool,
 }
 
 /// An idempotency key, and how to write the answer that is kept beside it.

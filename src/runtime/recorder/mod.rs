@@ -3,6 +3,7 @@
 //! No timer: under load batches grow by themselves, and alone a decision waits for nobody. An
 //! answer leaves the process only after the commit of its record.
 
+mod askers;
 mod batch;
 mod decisions_sql;
 mod entry;

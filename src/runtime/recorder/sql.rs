@@ -1,7 +1,7 @@
 //! The recorder's statements. Column-wise (`UNNEST`), so that each is one prepared statement
 //! whatever the batch's size: diesel caches neither `sql_query` nor multi-row `VALUES`.
 
-use authority_model::proto::approval::ApprovalAuthority;
+use authority_model::proto::approval::{ApprovalAuthority, Asker};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult,
@@ -140,15 +140,18 @@ pub(super) struct InsertApprovals<'a> {
     pub(super) authority: Vec<Option<&'a ApprovalAuthority>>,
     /// An array each, for the same reason.
     pub(super) policies: Vec<&'a Value>,
+    pub(super) requested_by: Vec<&'a Asker>,
+    pub(super) eligible: Vec<Option<&'static str>>,
 }
 
 impl QueryFragment<Pg> for InsertApprovals<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "INSERT INTO approvals (id, tenant_id, decision_id, subject, action, reason_code, \
-             request_digest, needed, roles, created_at, expires_at, authority, policies) \
+             request_digest, needed, roles, created_at, expires_at, authority, policies, \
+             requested_by, eligible) \
              SELECT i, t, d, s, a, r, q, n, string_to_array(o, ','), c, e, u, \
-             ARRAY(SELECT jsonb_array_elements(p)) FROM UNNEST(",
+             ARRAY(SELECT jsonb_array_elements(p)), ARRAY[b], l FROM UNNEST(",
         );
         let texts =
             [&self.id, &self.tenant, &self.decision, &self.subject, &self.action, &self.reason];
@@ -169,8 +172,12 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
         out.push_bind_param::<Array<Nullable<Jsonb>>, _>(&self.authority)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Jsonb>, _>(&self.policies)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Jsonb>, _>(&self.requested_by)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.eligible)?;
         out.push_sql(
-            ") AS held (i, t, d, s, a, r, q, n, o, c, e, u, p) ORDER BY t, q \
+            ") AS held (i, t, d, s, a, r, q, n, o, c, e, u, p, b, l) ORDER BY t, q \
              ON CONFLICT DO NOTHING",
         );
         Ok(())
@@ -185,13 +192,13 @@ pub(super) struct PendingApprovals<'a> {
 }
 
 impl Query for PendingApprovals<'_> {
-    type SqlType = (Text, Bytea, Text);
+    type SqlType = (Text, Bytea, Text, Array<Jsonb>);
 }
 
 impl QueryFragment<Pg> for PendingApprovals<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
-            "SELECT tenant_id, request_digest, id FROM approvals WHERE state = 'pending' \
+            "SELECT tenant_id, request_digest, id, requested_by FROM approvals WHERE state = 'pending' \
              AND (tenant_id, request_digest) IN (SELECT * FROM UNNEST(",
         );
         out.push_bind_param::<Array<Text>, _>(&self.tenant)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agent_authority::{
     clock::Clock,
     compute::{ComputePool, Limits},
+    graph::{self, Graph},
     identity::{ApiKeyFacts, Caller, Exports, Secrets, Standing, allow_list, api_key},
     keys::{Keys, equal, sha256},
     registry::{ApiKeys, Registry, SigningKeys, note_uses},
@@ -70,6 +71,9 @@ impl Door {
             store: place.store.clone(),
             clock: Clock::default(),
             keys,
+            graph: Graph::load(place.store.clone(), graph::Settings::default(), Clock::default())
+                .await
+                .unwrap(),
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),
             after_commit: Arc::new(|| Box::pin(async {})),

@@ -9,6 +9,7 @@ use agent_authority::{
     clock::Clock,
     compute::{ComputePool, Limits},
     error::ErrorCode,
+    graph::{self, Graph},
     identity::{Caller, Exports, Standing},
     keys::Keys,
     registry::{Registry, services},
@@ -58,6 +59,9 @@ impl App {
             store: database.store(),
             clock: Clock::default(),
             keys: Keys::ephemeral(Clock::default()).unwrap(),
+            graph: Graph::load(database.store(), graph::Settings::default(), Clock::default())
+                .await
+                .unwrap(),
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),
             after_commit: Arc::new(move || {

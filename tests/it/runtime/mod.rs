@@ -1,6 +1,7 @@
 //! The decision doors, over every transport, and what they leave on record.
 
 mod approvals;
+mod approvers;
 mod budgets;
 mod durability;
 mod explained;

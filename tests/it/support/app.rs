@@ -202,7 +202,8 @@ impl TestApp {
 
     /// The demonstration tenant, and an API key for it.
     pub(crate) async fn demo(&self) -> agent_authority::app::demo::Demo {
-        agent_authority::app::demo::seed(&self.app.router, &self.owner, None).await.unwrap()
+        let token = self.app.service_token().unwrap();
+        agent_authority::app::demo::seed(&self.app.router, &token, None).await.unwrap()
     }
 }
 

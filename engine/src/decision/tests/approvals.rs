@@ -9,8 +9,11 @@ use crate::decision::{
 };
 
 fn signed(people: &[(&str, &str)]) -> Vec<Signature> {
-    let sign =
-        |(by, role): &(&str, &str)| Signature { by: (*by).to_owned(), role: (*role).to_owned() };
+    let sign = |(by, role): &(&str, &str)| Signature {
+        by: (*by).to_owned(),
+        role: (*role).to_owned(),
+        own_interest: false,
+    };
     people.iter().map(sign).collect()
 }
 
@@ -163,4 +166,27 @@ fn one_approval_serves_all_holds() {
     world.draft.approval_id = Some("approval-1".to_owned());
     world.approval = Some(approval(&[("ann", "legal"), ("bob", "admin"), ("cy", "approver")]));
     assert_eq!(world.decide().obligations, ["audit.emit", "review.after"]);
+}
+
+/// Who signed in their own interest is enough alone, and none of two.
+#[test]
+fn own_interest_counts_where_one_is_needed() {
+    let own = |people: &[(&str, &str)]| {
+        let mut approval = approval(people);
+        approval.given.iter_mut().for_each(|act| act.own_interest = act.by == "ann");
+        Some(approval)
+    };
+    let mut world = risky(RiskTier::Minimal, Some(OversightMode::SingleApprover));
+    world.draft.approval_id = Some("approval-1".to_owned());
+    world.approval = own(&[("ann", "approver")]);
+    assert_eq!(outcome(&world), GRANTED);
+    let two = risky(RiskTier::Minimal, Some(OversightMode::TwoPersonWithLegal));
+    world.draft.action_risk_classification = two.draft.action_risk_classification;
+    let (ann, bob) = (("ann", "legal"), ("bob", "approver"));
+    for people in [vec![ann, bob], vec![ann, bob, ("cy", "approver")]] {
+        world.approval = own(&people);
+        assert_eq!(outcome(&world), held(2, &["legal"]));
+    }
+    world.approval = own(&[ann, bob, ("cy", "legal")]);
+    assert_eq!(outcome(&world), GRANTED);
 }

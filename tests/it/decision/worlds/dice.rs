@@ -128,6 +128,7 @@ impl<'a> Dice<'a> {
         self.few(3, |dice| Signature {
             by: format!("https://id|{}", dice.of(&["ann", "bob", "cy"])),
             role: dice.of(&["approver", "legal", "admin"]).to_owned(),
+            own_interest: dice.rarely(4),
         })
     }
 }

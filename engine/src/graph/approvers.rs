@@ -1,0 +1,134 @@
+//! Who may approve what an agent asks, as far as the tenant's authority tells.
+//!
+//! Nobody approves for themselves: not who asked or stands behind the key that did, not the agent, not
+//! who owns it or an agent in the chain that it acts under, not who delegated in that chain. A person's
+//! principals are found by `sub` and by e-mail address, verified or not: it can only exclude.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use super::tenant::TenantGraph;
+
+/// A person who would approve.
+#[derive(Clone, Copy, Debug)]
+pub struct Approver<'a> {
+    /// Issuer and subject: `<iss>|<sub>`.
+    pub identity: &'a str,
+    pub subject: &'a str,
+    pub email: Option<&'a str>,
+}
+
+/// What would be approved.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The principal that would act.
+    pub subject: &'a str,
+    /// The delegations that it would act under. Those above each of them count, too.
+    pub chain: &'a [String],
+    /// The people who asked, and for whom the keys that asked stand: `<iss>|<sub>`.
+    pub by: &'a [String],
+}
+
+/// Why a person may not approve. Of several the first here tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Barrier {
+    /// A delegation of the chain is not there: who lent what nobody can tell.
+    Unreadable,
+    /// A principal of theirs is suspended, revoked, pending or deleted.
+    Inactive,
+    /// They are the agent.
+    Subject,
+    Asked,
+    /// They own the agent, or one in the chain.
+    Owner,
+    Delegator,
+}
+
+impl Barrier {
+    /// Whether the tenant's `self_approval` lifts it.
+    pub fn is_own_interest(self) -> bool {
+        matches!(self, Self::Asked | Self::Owner | Self::Delegator)
+    }
+}
+
+impl fmt::Display for Barrier {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::Unreadable => "a delegation that it is asked under cannot be read",
+            Self::Inactive => "a principal of yours is not active",
+            Self::Subject => "the agent that would act is you",
+            Self::Asked => "you asked this, or made or rotated the API key that did",
+            Self::Owner => {
+                "you own the agent, or one in the chain of delegations that it acts under"
+            }
+            Self::Delegator => "you delegated to it, or further up in its chain",
+        })
+    }
+}
+
+/// The principals that stand on the asking side, each with what keeps it there.
+struct Interested {
+    principals: BTreeMap<String, Barrier>,
+    readable: bool,
+}
+
+impl TenantGraph {
+    /// What keeps this person from approving; none: nothing that is known here.
+    pub fn barrier(&self, asked: Asked<'_>, who: Approver<'_>) -> Option<Barrier> {
+        let interested = self.interested(asked);
+        let own = self.people.own(who.subject, who.email);
+        let of_principals = own.iter().filter_map(|id| interested.principals.get(*id).copied());
+        [
+            (!interested.readable).then_some(Barrier::Unreadable),
+            self.excludes(who.subject, who.email).then_some(Barrier::Inactive),
+            asked.by.iter().any(|by| by == who.identity).then_some(Barrier::Asked),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(of_principals)
+        .min()
+    }
+
+    /// Whether the tenant has registered people, and each of them is kept from approving. With
+    /// `self_approves`, own interest keeps nobody from it. People are the active principals of class
+    /// human that a token can name; whether they have the role, no principal says.
+    pub fn nobody_may_approve(&self, asked: Asked<'_>, self_approves: bool) -> bool {
+        let interested = self.interested(asked);
+        let mut known = self.people.active_humans().peekable();
+        let kept = |id: &str| {
+            let barrier = interested.principals.get(id);
+            barrier.is_some_and(|barrier| !(self_approves && barrier.is_own_interest()))
+        };
+        known.peek().is_some() && known.all(kept)
+    }
+
+    fn interested(&self, asked: Asked<'_>) -> Interested {
+        let mut principals: BTreeMap<String, Barrier> = BTreeMap::new();
+        // The stricter word for whoever stands there twice.
+        let mut stands = |id: &str, barrier: Barrier| {
+            let known = principals.entry(id.to_owned()).or_insert(barrier);
+            *known = barrier.min(*known);
+        };
+        stands(asked.subject, Barrier::Subject);
+        for person in asked.by {
+            let subject = person.split_once('|').map_or(person.as_str(), |(_, subject)| subject);
+            self.people.own(subject, None).into_iter().for_each(|id| stands(id, Barrier::Asked));
+        }
+        let (mut agents, mut readable) = (BTreeSet::from([asked.subject.to_owned()]), true);
+        for id in asked.chain {
+            let chain = self.delegations.get(id).map(|leaf| self.chain(leaf)).unwrap_or_default();
+            readable &= chain.0.last().is_some_and(|root| root.parent_id.is_none());
+            for link in &chain.0 {
+                stands(&link.delegator_id, Barrier::Delegator);
+                agents.extend([link.delegator_id.clone(), link.delegate_id.clone()]);
+            }
+        }
+        for agent in agents {
+            let owner = self.principals.get(&agent).and_then(|agent| agent.owner_id.as_deref());
+            owner.into_iter().for_each(|id| stands(id, Barrier::Owner));
+        }
+        Interested { principals, readable }
+    }
+}

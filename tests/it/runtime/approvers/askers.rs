@@ -1,0 +1,142 @@
+//! Who asked, and who stands behind the key that did.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_asked_does_not_approve() {
+    let (app, agent, _) = demo().await;
+    let [ann, bob, cy] = ["ann", "bob", "cy"].map(|name| person(&app, "admin", name));
+    let (key, anns) = key_of(&app, &ann).await;
+    let id = held(&anns).await;
+    refused(&ann, &id, "made or rotated the API key").await;
+    // Each one who asks the same again asks it, too: another key, the seed's, the owner in person.
+    let (other, bobs) = key_of(&app, &bob).await;
+    for _ in 0..2 {
+        for asker in [&bobs, &agent, &app.owner(), &anns] {
+            assert_eq!(held(asker).await, id, "the pending request is not doubled");
+        }
+    }
+    refused(&bob, &id, "made or rotated the API key").await;
+    let path = format!("/api/v1/approvals/{id}/approve");
+    let (status, answer) = app.owner().post(&path, json!({})).await;
+    assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
+    let found = shown(&app, &id).await;
+    let askers = found["requested_by"].as_array().unwrap();
+    let named = |kind: &str, id: &str| askers.contains(&json!({"kind": kind, "id": id}));
+    let owner = "https://dev-idp.authority.localhost|dev|owner@example.org";
+    assert!(named("api_key", &key) && named("api_key", &other) && named("person", owner));
+    assert_eq!(askers.len(), 4, "each once: {askers:#?}");
+    assert_eq!((&found["state"], &found["given"]), (&json!("pending"), &json!(0)));
+    let declines = format!("/api/v1/app/approvals/{id}/decline");
+    assert_eq!(ann.post(&declines, json!({"reason": "no"})).await.0, 409);
+    approved(&cy, &id).await;
+    // Whom the seed's key stands for: nobody. So the owner approves what it alone asked.
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+    let id = held(&agent).await;
+    assert_eq!(
+        app.owner().post(&format!("/api/v1/approvals/{id}/approve"), json!({})).await.0,
+        200
+    );
+}
+
+/// A rotated key stands for everyone who had its secret, back to its first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_stands_for_whoever_made_or_rotated_it() {
+    let (app, ..) = demo().await;
+    let [ann, bob, cy, dan] = ["ann", "bob", "cy", "dan"].map(|name| person(&app, "admin", name));
+    let (key, _) = key_of(&app, &ann).await;
+    let mut secret = String::new();
+    for rotates in [&bob, &cy] {
+        let path = format!("/api/v1/app/api-keys/{key}/rotate");
+        let (status, rotated) = rotates.post(&path, json!({})).await;
+        assert_eq!(status, 200, "{rotated:#}");
+        assert_eq!(rotated["api_key"]["created_by"], "ann@acme.example");
+        secret = rotated["secret"].as_str().unwrap().to_owned();
+    }
+    let (_, read) = ann.get(&format!("/api/v1/app/api-keys/{key}")).await;
+    assert_eq!(read["api_key"]["rotated_by"], "cy@acme.example", "{read:#}");
+    let id = held(&app.client(&secret)).await;
+    for maker in [&ann, &bob, &cy] {
+        refused(maker, &id, "made or rotated the API key").await;
+    }
+    approved(&dan, &id).await;
+}
+
+/// Whoever rotates the key after it asked stands behind it from then on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_rotates_the_key_later_counts_as_well() {
+    let (app, ..) = demo().await;
+    let [ann, bob] = ["ann", "bob"].map(|name| person(&app, "admin", name));
+    let (key, agent) = key_of(&app, &ann).await;
+    let id = held(&agent).await;
+    let path = format!("/api/v1/app/api-keys/{key}/rotate");
+    assert_eq!(bob.post(&path, json!({"overlap_seconds": 600})).await.0, 200);
+    refused(&bob, &id, "made or rotated the API key").await;
+}
+
+/// Who asked is for those who decide and oversee: no key reads it, nor is it on what is public.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_key_reads_who_asked() {
+    let (app, ..) = demo().await;
+    let ann = person(&app, "admin", "ann");
+    let (key, anns) = key_of(&app, &ann).await;
+    let id = held(&anns).await;
+    let decision = shown(&app, &id).await["decision_id"].as_str().unwrap().to_owned();
+    for role in ["approver", "legal", "admin", "auditor"] {
+        let path = format!("/api/v1/app/approvals/{id}");
+        let (status, read) = person(&app, role, "any").get(&path).await;
+        let found = &read["approval"]["requested_by"];
+        assert_eq!((status, found), (200, &json!([{"kind": "api_key", "id": key}])), "{role}");
+    }
+    let pack = json!({"decision_id": decision});
+    let body = app.api_key(TENANT, &["evidence:write", "evidence:read", "runtime:read"]).await;
+    let reader = app.client(&body);
+    let sealed = reader.text("POST", "/v1/evidence/seal", Some(pack)).await;
+    assert_eq!(sealed.0, 200, "{sealed:?}");
+    let mut read = vec![sealed];
+    for path in [
+        format!("/api/v1/app/approvals/{id}"),
+        "/api/v1/app/approvals".to_owned(),
+        format!("/v1/entities/{id}"),
+        format!("/v1/decisions/{decision}"),
+        format!("/v1/evidence/{decision}?bundle=true"),
+        format!("/receipts/{decision}"),
+    ] {
+        read.push(reader.text("GET", &path, None).await);
+    }
+    assert_eq!((read[1].0, read[2].0), (403, 403), "approvals are people's");
+    for (status, text) in read {
+        let tells =
+            text.contains("requested_by") || text.contains(&key) || text.contains("dev|ann");
+        assert!(!tells, "{status} {text}");
+    }
+}
+
+/// The claiming key's people do not count as approvers of what it claims.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acts_of_the_claiming_keys_people_do_not_count() {
+    let (app, agent, delegation) = demo().await;
+    let [ann, bob] = ["ann", "bob"].map(|name| person(&app, "admin", name));
+    let id = held(&agent).await;
+    approved(&ann, &id).await;
+    let (_, anns) = key_of(&app, &ann).await;
+    let answer = claim(&anns, &id).await;
+    assert_eq!(answer["decision"], "require_approval", "{answer:#}");
+    assert_eq!(shown(&app, &id).await["state"], "approved", "not spent");
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+    // Nor do they sign a delegation for what their own key asks.
+    let mut ask = asking(100.0, "DE");
+    ask["delegation_id"] = json!(delegation);
+    ask["action_risk_classification"] =
+        json!({"risk_tier": "minimal", "required_oversight_mode": "single_approver"});
+    let decision = async |asker: &Client| {
+        asker.post("/api/v1/runtime/evaluate", ask.clone()).await.1["decision"].clone()
+    };
+    let path = format!("/api/v1/app/delegations/{delegation}/approve");
+    let (status, signed) = ann.post(&path, json!({})).await;
+    assert_eq!(status, 200, "{signed:#}");
+    assert_eq!(decision(&anns).await, "require_approval");
+    assert_eq!(decision(&agent).await, "allow");
+    assert_eq!(bob.post(&path, json!({})).await.0, 200);
+    assert_eq!(decision(&anns).await, "allow", "another signed as well");
+}

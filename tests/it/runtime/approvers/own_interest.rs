@@ -1,0 +1,100 @@
+//! `self_approval`: own interest keeps nobody from approving where one is needed, and the act says so.
+
+use super::*;
+
+async fn allow_it(app: &TestApp, on: bool) {
+    let body = json!({"self_approval": on});
+    let (status, changed) = app.owner().patch("/api/v1/tenants/acme", body).await;
+    assert_eq!((status, &changed["tenant"]["self_approval"]), (200, &json!(on)), "{changed:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_lifts_own_interest_where_one_is_needed() {
+    let (app, ..) = demo().await;
+    let ann = person(&app, "admin", "ann");
+    let (_, anns) = key_of(&app, &ann).await;
+    let id = held(&anns).await;
+    refused(&ann, &id, "you asked this").await;
+    // A tenant's admin does not set it.
+    let body = json!({"self_approval": true});
+    assert_eq!(ann.patch("/api/v1/tenants/acme", body).await.0, 403);
+    allow_it(&app, true).await;
+    let given = approved(&ann, &id).await;
+    let act = &given["acts"][0];
+    assert_eq!(act["self"], true, "{act:#}");
+    let record: Value = serde_json::from_str(act["record"].as_str().unwrap()).unwrap();
+    assert_eq!(record["self"], true, "{record:#}");
+    // It counts for her own key while the tenant lets it, and not once it does no more.
+    allow_it(&app, false).await;
+    assert_eq!(claim(&anns, &id).await["decision"], "require_approval");
+    allow_it(&app, true).await;
+    assert_eq!(claim(&anns, &id).await["decision"], "allow");
+    // The delegator and the owner of the agent, too; and an act of anybody else says nothing.
+    let id = held(&anns).await;
+    assert_eq!(approved(&person(&app, "approver", "owner"), &id).await["acts"][0]["self"], true);
+    assert_eq!(claim(&anns, &id).await["decision"], "allow");
+    let id = held(&anns).await;
+    let act = &approved(&person(&app, "approver", "bob"), &id).await["acts"][0];
+    assert_eq!(act["self"], false);
+    assert!(!act["record"].as_str().unwrap().contains("\"self\""));
+}
+
+/// Never two, and never the agent itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_lifts_nothing_else() {
+    let (app, agent, delegation) = demo().await;
+    allow_it(&app, true).await;
+    let ann = person(&app, "admin", "ann");
+    let (_, anns) = key_of(&app, &ann).await;
+    let four_eyes = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two people",
+        "cedar": "@id(\"four-eyes\")\n@reason(\"approval_threshold_breach\")\n\
+                  @decision(\"require_approval\")\n@approvals(\"2\")\n\
+                  forbid (principal, action, resource);\n"});
+    let id = held(&agent).await;
+    let (status, made) = app.owner().post("/api/v1/policies", four_eyes).await;
+    assert_eq!(status, 201, "{made:#}");
+    let policy = made["policy"]["id"].as_str().unwrap();
+    // Held for one; by now two are needed, so that an act in one's own interest is none of them.
+    let owner = person(&app, "approver", "owner");
+    let (status, given) = approve(&owner, &id).await;
+    assert_eq!((status, &given["approval"]["state"]), (200, &json!("pending")), "{given:#}");
+    let (_, given) = approve(&person(&app, "approver", "bob"), &id).await;
+    assert_eq!(given["approval"]["state"], "pending", "{given:#}");
+    approved(&person(&app, "approver", "cy"), &id).await;
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+    let id = held(&anns).await;
+    refused(&ann, &id, "`self_approval` is for where one approval is needed").await;
+    // Nor two signatures under a delegation.
+    let path = format!("/api/v1/policies/{policy}");
+    assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
+    let mut ask = asking(100.0, "DE");
+    ask["delegation_id"] = json!(delegation);
+    let mut asked = async |mode: &str| {
+        ask["action_risk_classification"] =
+            json!({"risk_tier": "minimal", "required_oversight_mode": mode});
+        agent.post("/api/v1/runtime/evaluate", ask.clone()).await.1["decision"].clone()
+    };
+    let path = format!("/api/v1/app/delegations/{delegation}/approve");
+    let (status, signed) = owner.post(&path, json!({})).await;
+    assert_eq!((status, &signed["delegation"]["standing"][0]["self"]), (200, &json!(true)));
+    assert_eq!(asked("single_approver").await, "allow");
+    assert_eq!(person(&app, "approver", "bob").post(&path, json!({})).await.0, 200);
+    assert_eq!(asked("two_person").await, "require_approval");
+    assert_eq!(person(&app, "approver", "cy").post(&path, json!({})).await.0, 200);
+    assert_eq!(asked("two_person").await, "allow");
+    // The agent is nobody's to speak for, whatever the tenant lets.
+    change(&app, AGENT, json!({"external_subject": "dev|bot@acme.example"})).await;
+    let id = held(&agent).await;
+    refused(&person(&app, "approver", "bot"), &id, "is you").await;
+}
+
+/// The standing approval of a delegation is nobody's own, either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standing_approval_is_given_by_others() {
+    let (app, _, delegation) = demo().await;
+    let path = format!("/api/v1/app/delegations/{delegation}/approve");
+    let (status, answer) = person(&app, "approver", "owner").post(&path, json!({})).await;
+    assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
+    assert!(answer["message"].as_str().unwrap().contains("you own the agent"), "{answer:#}");
+    assert_eq!(person(&app, "approver", "ann").post(&path, json!({})).await.0, 200);
+}

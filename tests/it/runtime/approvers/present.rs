@@ -1,0 +1,97 @@
+//! What commits before an act binds it: a suspension, an asker.
+
+use std::time::Duration;
+
+use agent_authority::graph;
+use diesel_async::{AsyncConnection, RunQueryDsl};
+
+use super::*;
+use crate::support::Wishes;
+
+/// An act that has begun, and waits for the request's row while `meanwhile` is done.
+async fn overtaken(
+    app: &TestApp,
+    person: &Client,
+    id: &str,
+    meanwhile: impl AsyncFnOnce(),
+) -> (u16, Value) {
+    let mut other = app.database.owner().await;
+    let (path, person) = (format!("/api/v1/app/approvals/{id}/approve"), person.clone());
+    other.begin_test_transaction().await.unwrap();
+    let lock = format!("SELECT FROM approvals WHERE id = '{id}' FOR UPDATE");
+    diesel::sql_query(lock).execute(&mut other).await.unwrap();
+    let act = tokio::spawn(async move { person.post(&path, json!({})).await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!act.is_finished(), "it waits for the row");
+    meanwhile().await;
+    drop(other);
+    act.await.unwrap()
+}
+
+/// Who is suspended before the act has looked at them approves no more, though their token was good
+/// when they called.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspension_that_commits_first_binds() {
+    let (app, agent, _) = demo().await;
+    let id = held(&agent).await;
+    // A node that hears of changes late: what binds is what the database has.
+    let graph = graph::Settings { delay: Duration::from_secs(2), ..graph::Settings::default() };
+    let late = app.beside(Wishes { graph, ..Wishes::default() }).await;
+    let nora = person(&late, "approver", "nora");
+    let subject = json!({"external_subject": "dev|nora@acme.example"});
+    let nora_id = principal(&app, subject).await;
+    late.app.graph.catch_up().await;
+    let (status, answer) = overtaken(&app, &nora, &id, async || {
+        let sql = format!("UPDATE principals SET state = 'suspended' WHERE id = '{nora_id}'");
+        app.database.run(&sql).await;
+    })
+    .await;
+    assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
+    assert!(answer["message"].as_str().unwrap().contains("not active"), "{answer:#}");
+    assert_eq!(shown(&app, &id).await["given"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_asker_who_commits_first_is_bound() {
+    let (app, agent, _) = demo().await;
+    let ann = person(&app, "admin", "ann");
+    let id = held(&agent).await;
+    let (key, _) = key_of(&app, &ann).await;
+    let mut other = app.database.owner().await;
+    other.begin_test_transaction().await.unwrap();
+    let lock = format!(
+        "UPDATE approvals SET requested_by = requested_by || \
+         jsonb_build_object('kind', 'api_key', 'id', '{key}') WHERE id = '{id}'"
+    );
+    diesel::sql_query(lock).execute(&mut other).await.unwrap();
+    let path = format!("/api/v1/app/approvals/{id}/approve");
+    let act = {
+        let ann = ann.clone();
+        tokio::spawn(async move { ann.post(&path, json!({})).await })
+    };
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!act.is_finished(), "it waits for who asks");
+    diesel::sql_query("COMMIT").execute(&mut other).await.unwrap();
+    let (status, answer) = act.await.unwrap();
+    assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
+    assert!(answer["message"].as_str().unwrap().contains("you asked this"), "{answer:#}");
+}
+
+/// Who approved first and then asks is an asker: their act counts no more towards what is needed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_after_they_approved_does_not_count() {
+    let (app, agent, _) = demo().await;
+    let four_eyes = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two people",
+        "cedar": "@id(\"four-eyes\")\n@reason(\"approval_threshold_breach\")\n\
+                  @decision(\"require_approval\")\n@approvals(\"2\")\n\
+                  forbid (principal, action, resource);\n"});
+    assert_eq!(app.owner().post("/api/v1/policies", four_eyes).await.0, 201);
+    let [ann, bob, cy] = ["ann", "bob", "cy"].map(|name| person(&app, "admin", name));
+    let id = held(&agent).await;
+    assert_eq!(approve(&ann, &id).await.0, 200);
+    let (_, anns) = key_of(&app, &ann).await;
+    assert_eq!(held(&anns).await, id);
+    let (_, given) = approve(&bob, &id).await;
+    assert_eq!(given["approval"]["state"], "pending", "{given:#}");
+    approved(&cy, &id).await;
+}

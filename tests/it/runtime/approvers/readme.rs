@@ -1,0 +1,56 @@
+//! The README's approval, pasted.
+
+use std::{fs, process::Command};
+
+use super::*;
+
+/// The indented commands below a heading, or above the first one of it.
+fn commands(readme: &str, heading: &str, last: &str) -> String {
+    let below = readme.split_once(heading).unwrap().1;
+    let below = below.split_once(last).unwrap().0;
+    let lines = below.lines().filter_map(|line| line.strip_prefix("    "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_approval_of_the_readme_works_as_pasted() {
+    let (app, client, _) = demo().await;
+    let id = held(&client).await;
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let ask = commands(&readme, "## Three requests", "**Allowed**");
+    let approve =
+        commands(&readme, "### What was held: approve it", "The second answer is an allow");
+    // What the command prints: the token of a person of the tenant, and not of the owner.
+    let member = Some((TENANT.to_owned(), "approver".to_owned()));
+    let token = app.app.token(member, None).unwrap();
+    let command = "$(target/release/agent-authority token tenant --tenant acme --role approver)";
+    assert!(approve.contains(command), "{approve}");
+    let script = format!("set -e\n{ask}\n{approve}")
+        .replace(command, &token)
+        .replace("http://127.0.0.1:8080", app.base_url())
+        .replace("svc_sandbox_…", &client.token)
+        .replace("svc:approval:…", &id);
+    let pasted = tokio::task::spawn_blocking(move || {
+        Command::new("bash").arg("-c").arg(script).output().unwrap()
+    });
+    let pasted = pasted.await.unwrap();
+    let text = String::from_utf8(pasted.stdout).unwrap();
+    assert!(text.contains("\"decision\":\"allow\""), "{text}");
+    let found = shown(&app, &id).await;
+    assert_eq!(found["acts"][0]["by"], identity("approver"), "a person of the tenant");
+    assert_eq!(found["state"], "used");
+}
+
+/// The person of a role is the tenant's own, whoever runs the command; and the agent is not theirs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenants_token_is_of_a_person_of_the_tenant() {
+    let (app, ..) = demo().await;
+    let member = |role: &str| {
+        let member = Some((TENANT.to_owned(), role.to_owned()));
+        app.client(&app.app.token(member, None).unwrap())
+    };
+    let (key, _) = key_of(&app, &member("admin")).await;
+    let (_, read) = member("admin").get(&format!("/api/v1/app/api-keys/{key}")).await;
+    assert_eq!(read["api_key"]["created_by"], "admin@acme.example");
+    assert!(app.app.token(Some((TENANT.to_owned(), "owner".to_owned())), None).is_err());
+}

@@ -1,0 +1,96 @@
+//! What a person is to the agent, by the tenant's principals.
+
+use super::*;
+
+/// Known by an address alone, written otherwise.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_known_by_address_does_not_approve() {
+    let (app, agent, _) = demo().await;
+    let id = held(&agent).await;
+    let nora = principal(&app, json!({"email": "Nora@ACME.example"})).await;
+    change(&app, AGENT, json!({"owner_principal_id": nora})).await;
+    refused(&person(&app, "approver", "nora"), &id, "you own the agent").await;
+    approved(&person(&app, "approver", "ann"), &id).await;
+}
+
+/// The demonstration's delegator, the owner of an agent further up, and each who lent in between.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_in_the_chain_approves() {
+    let (app, agent, delegation) = demo().await;
+    let email = "owner-of-above@acme.example";
+    let above = principal(&app, json!({"email": email})).await;
+    change(&app, AGENT, json!({"owner_principal_id": above})).await;
+    let lender = principal(&app, json!({"external_subject": "dev|lender@acme.example"})).await;
+    let lent = async |from: &str, to: &str, parent: &str| {
+        let body = json!({"tenant_id": TENANT, "delegator_id": from, "delegate_id": to,
+                          "parent_id": parent, "actions": ["payment.*"], "can_delegate": true,
+                          "purposes": ["invoice-settlement"], "jurisdictions": ["DE"],
+                          "max_amount": "50000", "currency": "EUR"});
+        let (status, made) = app.owner().post("/api/v1/delegations", body).await;
+        assert_eq!(status, 201, "{made:#}");
+        made["delegation"]["id"].as_str().unwrap().to_owned()
+    };
+    let between = lent(AGENT, &lender, &delegation).await;
+    let helper = json!({"principal_class": "agent", "name": "helper",
+                        "email": "written-to@acme.example"});
+    let helper = principal(&app, helper).await;
+    lent(&lender, &helper, &between).await;
+    let mut ask = asking(AMOUNT, "DE");
+    ask["subject"] = json!(helper);
+    let (_, answer) = agent.post("/api/v1/runtime/evaluate", ask).await;
+    let id = answer["approval_id"].as_str().unwrap_or_else(|| panic!("{answer:#}"));
+    for (name, why) in [
+        ("owner", "you delegated"),
+        ("lender", "you delegated"),
+        ("owner-of-above", "you own the agent"),
+        ("written-to", "is you"),
+    ] {
+        refused(&person(&app, "approver", name), id, why).await;
+    }
+    approved(&person(&app, "approver", "ann"), id).await;
+}
+
+/// An address that was another's before shuts nobody out once their own `sub` is registered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_principal_of_the_address_is_another() {
+    let (app, agent, _) = demo().await;
+    let id = held(&agent).await;
+    let before = principal(&app, json!({"email": "nora@acme.example"})).await;
+    change(&app, AGENT, json!({"owner_principal_id": before})).await;
+    let path = format!("/api/v1/principals/{before}");
+    assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
+    let nora = person(&app, "approver", "nora");
+    assert_eq!(approve(&nora, &id).await.0, 403, "a deleted person is shut out");
+    principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
+    approved(&nora, &id).await;
+}
+
+/// A tenant learns at once that nobody whom it has registered could approve.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_nobody_could_approve_says_so() {
+    let (app, agent, _) = demo().await;
+    let eligible = async |id: &str| shown(&app, id).await["eligible"].clone();
+    let id = held(&agent).await;
+    assert_eq!(eligible(&id).await, Value::Null, "two approvers are registered");
+    // One leaves; the other is the one who makes the agents' keys.
+    let (_, found) =
+        app.owner().get(&format!("/api/v1/principals?tenant_id={TENANT}&limit=100")).await;
+    let of = |email: &str| {
+        let mut all = found["principals"].as_array().unwrap().iter();
+        let one = all.find(|one| one["email"] == email).unwrap();
+        one["id"].as_str().unwrap().to_owned()
+    };
+    change(&app, &of("legal@acme.example"), json!({"state": "suspended"})).await;
+    let (_, own) = key_of(&app, &person(&app, "admin", "approver")).await;
+    assert_eq!(held(&own).await, id);
+    assert_eq!(eligible(&id).await, "none", "who asks now leaves nobody");
+    let mut ask = asking(26_000.0, "DE");
+    ask["explain"] = json!(true);
+    let (_, answer) = own.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!(answer["decision"], "require_approval", "{answer:#}");
+    let other = answer["approval_id"].as_str().unwrap();
+    assert_eq!(eligible(other).await, "none");
+    assert_eq!(answer["eligible"], "none", "{answer:#}");
+    // It refuses nothing by itself: a person whom the tenant has not registered approves.
+    approved(&person(&app, "approver", "ann"), other).await;
+}
