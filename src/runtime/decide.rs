@@ -53,6 +53,8 @@ pub(super) struct Recording {
     pub(super) relaxed: bool,
     /// How long a held request waits for its approvals, where the tenant says so itself.
     pub(super) approval_ttl: Option<Duration>,
+    /// Requests take what stands ready for them without citing it.
+    cites_ready: bool,
 }
 
 /// How a request came out.
@@ -88,7 +90,18 @@ impl Runtime {
             facts = counted.in_facts(facts, request)?;
             let mut seen = self.seen(request, &facts.gathered, at).await?;
             seen.approval = counted.in_approval(seen.approval);
-            let verdict = decision::decide(request, &seen, at);
+            let mut verdict = decision::decide(request, &seen, at);
+            let ready;
+            let mut request = request;
+            let waits = request.approval_id.is_none() && verdict.approvals_needed.is_some();
+            if recording.cites_ready
+                && waits
+                && let Some(citing) =
+                    self.citing_ready(caller, cell.as_ref(), request, &facts.gathered, at).await?
+            {
+                (ready, seen, verdict) = (citing.request, citing.seen, citing.verdict);
+                request = &ready;
+            }
             let recorded = evidence::record(
                 &Asked {
                     door,
@@ -170,6 +183,7 @@ impl Runtime {
         let recording = Recording {
             relaxed: self.0.settings.relaxed || graph.profile.relaxed,
             approval_ttl: graph.profile.approval_ttl,
+            cites_ready: graph.profile.cites_ready,
         };
         Ok((facts, recording))
     }

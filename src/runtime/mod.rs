@@ -22,6 +22,7 @@ mod hold;
 mod impact;
 mod live;
 mod own_acts;
+mod ready;
 pub mod recorder;
 mod repeat;
 mod report;

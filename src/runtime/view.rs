@@ -51,6 +51,7 @@ fn view(table: &str) -> Option<View> {
                 "gate",
                 "valid_for_seconds",
                 "approval_ttl_seconds",
+                "cite_ready_approval",
                 "activated_at",
                 "auto_seal",
                 "self_approval",

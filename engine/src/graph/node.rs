@@ -17,6 +17,8 @@ pub struct Profile {
     pub approval_ttl: Option<Duration>,
     /// Own interest keeps nobody from approving where one approval is needed.
     pub self_approval: bool,
+    /// Its requests take what stands ready for them without citing it.
+    pub cites_ready: bool,
 }
 
 pub(super) struct Principal {

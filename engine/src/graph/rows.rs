@@ -64,6 +64,7 @@ authority! {
                 .approval_ttl_seconds
                 .and_then(|seconds| u64::try_from(seconds).ok())
                 .map(Duration::from_secs),
+            cites_ready: row.cite_ready_approval,
         };
     }, { graph.tenant.take_if(|tenant| tenant.id == id); };
 

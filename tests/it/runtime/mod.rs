@@ -3,6 +3,7 @@
 mod approvals;
 mod approvers;
 mod budgets;
+mod cite_ready;
 mod durability;
 mod explained;
 mod grants;

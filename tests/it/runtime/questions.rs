@@ -245,3 +245,22 @@ async fn a_context_is_shown_to_nobody_else() {
     );
     app.database.run(&copies).await;
 }
+
+/// A row that gives authority is shown as a delegation is; what is held for its risk names no policy.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_row_that_gives_authority_is_shown() {
+    let (app, client, _) = demo().await;
+    let ask = json!({
+        "subject": "svc:agent:acme:support-bot", "action": "ticket.reply",
+        "purpose": "customer-care", "context": {},
+        "action_declaration": {"reversibility": "reversible"},
+        "action_risk_classification":
+            {"risk_tier": "minimal", "required_oversight_mode": "single_approver"},
+    });
+    let shown = read(&approver(&app), &held(&client, &ask).await).await;
+    let used = &shown["authority"];
+    assert_eq!((&used["kind"], &used["chain"]), (&json!("uses"), &json!([])), "{shown:#}");
+    assert_eq!((&used["actions"], &used["bounds"]), (&json!(["ticket.*"]), &json!({})));
+    assert_eq!(shown["policies"], json!([]));
+    assert_eq!(shown["request_digest"], digest(&shown["request"]));
+}

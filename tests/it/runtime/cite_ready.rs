@@ -1,0 +1,107 @@
+//! Requests that cite by themselves what stands ready for them, where their tenant lets them.
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{
+    demo,
+    questions::{TENANT, act, approver, held, read},
+};
+use crate::support::{Client, TestApp, asking};
+
+const SCOPES: [&str; 2] = ["runtime:read", "runtime:write"];
+
+/// The demonstration tenant, which lets its requests cite, and a key of it.
+async fn citing() -> (TestApp, Client) {
+    let (app, client, _) = demo().await;
+    cite(&app, true).await;
+    (app, client)
+}
+
+async fn cite(app: &TestApp, whether: bool) {
+    let body = json!({"cite_ready_approval": whether});
+    let (status, tenant) = app.owner().patch("/api/v1/tenants/acme", body).await;
+    assert_eq!((status, &tenant["tenant"]["cite_ready_approval"]), (200, &json!(whether)));
+}
+
+async fn asked(client: &Client, ask: &Value) -> Value {
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    assert_eq!(status, 200, "{answer:#}");
+    answer
+}
+
+/// An approval that stands ready for the question.
+async fn ready(app: &TestApp, client: &Client, ask: &Value) -> String {
+    let id = held(client, ask).await;
+    let (_, approved) = act(&approver(app), &id, "approve", json!({})).await;
+    assert_eq!(approved["state"], "approved", "{approved:#}");
+    id
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_stands_ready_is_cited_once() {
+    let (app, client, _) = demo().await;
+    let ask = asking(25_000.0, "DE");
+    let first = ready(&app, &client, &ask).await;
+    // Where the tenant says nothing, only who cites is allowed.
+    let second = ready(&app, &client, &ask).await;
+    assert_ne!(first, second);
+    cite(&app, true).await;
+    assert_eq!(asked(&client, &asking(25_001.0, "DE")).await["decision"], "require_approval");
+    let allowed = asked(&client, &ask).await;
+    assert_eq!(allowed["decision"], "allow", "{allowed:#}");
+    // The oldest is used, and the record says which.
+    let used = read(&approver(&app), &first).await;
+    assert_eq!((&used["state"], &used["used_by"]), (&json!("used"), &allowed["decision_id"]));
+    assert_eq!(read(&approver(&app), &second).await["state"], "approved");
+    let path = format!("/v1/decisions/{}", allowed["decision_id"].as_str().unwrap());
+    let (_, shown) = client.get(&path).await;
+    assert_eq!(shown["record"]["request"]["approval_id"], json!(first), "{shown:#}");
+    // The second serves one more call, however many ask at once.
+    let answers = join_all((0..12).map(|_| asked(&client, &ask))).await;
+    let allowed = answers.iter().filter(|answer| answer["decision"] == "allow").count();
+    assert_eq!(allowed, 1, "{answers:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_cited_by_the_credential_that_asked_alone() {
+    let (app, _) = citing().await;
+    let made = json!({"tenant_id": TENANT, "label": "asks", "scopes": SCOPES});
+    let (_, made) = app.owner().post("/api/v1/api-keys", made).await;
+    let own = app.client(made["secret"].as_str().unwrap());
+    let other = app.client(&app.api_key(TENANT, &SCOPES).await);
+    let ask = asking(25_000.0, "DE");
+    let id = ready(&app, &own, &ask).await;
+    for stranger in [&other, &app.owner()] {
+        let answer = asked(stranger, &ask).await;
+        assert_eq!(answer["decision"], "require_approval", "{answer:#}");
+        assert_ne!(answer["approval_id"], json!(id));
+    }
+    // A key stays the same under a new secret.
+    let rotate = format!("/api/v1/api-keys/{}/rotate", made["api_key"]["id"].as_str().unwrap());
+    let (status, rotated) = app.owner().post(&rotate, json!({})).await;
+    assert_eq!(status, 200, "{rotated:#}");
+    let own = app.client(rotated["secret"].as_str().unwrap());
+    assert_eq!(asked(&own, &ask).await["decision"], "allow");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_ready_or_not_needed_is_not_cited() {
+    let (app, client) = citing().await;
+    let ask = asking(25_000.0, "DE");
+    let pending = held(&client, &ask).await;
+    assert_eq!(asked(&client, &ask).await["approval_id"], json!(pending));
+    let ann = approver(&app);
+    assert_eq!(act(&ann, &pending, "approve", json!({})).await.0, 200);
+    assert_eq!(act(&ann, &pending, "withdraw", json!({"reason": "no"})).await.0, 200);
+    let next = held(&client, &ask).await;
+    assert_ne!(next, pending);
+    assert_eq!(act(&ann, &next, "approve", json!({})).await.1["state"], "approved");
+    // Without the policy nothing needs it, and it is kept.
+    let (_, policies) = app.owner().get("/api/v1/policies").await;
+    let policy = policies["policies"][0]["id"].as_str().unwrap();
+    let retired = json!({"state": "retired"});
+    assert_eq!(app.owner().patch(&format!("/api/v1/policies/{policy}"), retired).await.0, 200);
+    assert_eq!(asked(&client, &ask).await["decision"], "allow");
+    assert_eq!(read(&ann, &next).await["state"], "approved");
+}
