@@ -7,9 +7,9 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 
-use super::super::prelude::*;
+use super::{super::prelude::*, judge};
 use authority_engine::{
-    decision::{self, Draft, Facts, verdict::AuthorityUsed},
+    decision::{self, Draft, verdict::AuthorityUsed},
     evidence::sealed,
     graph::{Approver, Asked, Cell, Graph},
     identity::{Standing, api_key},
@@ -44,10 +44,10 @@ impl Eligibility {
             .await?;
         let mut chain = sealed::authority(&record)?.chain;
         // A question that was erased is asked under nothing any more, and nobody can approve it.
-        let held = sealed::request(&record, &context).ok().map(decision::Request::into_draft);
-        let asked = held.map(|held| decision::Request::new(Draft { explain: false, ..held }));
-        if let Some(Ok(asked)) = asked {
-            let facts = Facts::new(graph.present(db, &asked).await?.into());
+        if let Ok(held) = sealed::request(&record, &context) {
+            let held = Draft { approval_id: None, ..held.into_draft() };
+            // Counters too: what is spent by now, or free again, moves a question to another authority.
+            let (asked, facts) = judge::at_present(db, graph, held, now).await?;
             let present: Option<AuthorityUsed> = decision::decide(&asked, &facts, now).authority;
             chain.extend(present.into_iter().flat_map(|used| used.chain));
         }

@@ -47,7 +47,7 @@ pub(super) async fn judge(
 }
 
 /// The stored question as if it cited the approval, approved by these; and what it is decided on at
-/// present. Counters are looked at and not counted.
+/// present.
 pub(super) async fn citing(
     db: &mut Db,
     graph: &Graph,
@@ -61,15 +61,9 @@ pub(super) async fn citing(
         .select((decisions::record, decisions::context))
         .first(db)
         .await?;
-    let held = evidence::sealed::request(&record, &context)?;
-    let cited = Some(approval.id.clone());
-    let asked = Draft { approval_id: cited, explain: false, ..held.into_draft() };
-    let asked = decision::Request::new(asked)
-        .map_err(|_| evidence::Error::Unreadable("a stored request"))?;
-    let mut facts = Facts::new(Arc::new(graph.present(db, &asked).await?));
-    if let Some(wanted) = Wanted::of(&asked, &facts.gathered, now).map_err(evidence::Error::from)? {
-        (facts.spent, _) = wanted.read(db).await?;
-    }
+    let held = evidence::sealed::request(&record, &context)?.into_draft();
+    let held = Draft { approval_id: Some(approval.id.clone()), ..held };
+    let (asked, mut facts) = at_present(db, graph, held, now).await?;
     facts.approval = Some(Given {
         id: approval.id.clone(),
         state: ApprovalState::Approved,
@@ -77,5 +71,22 @@ pub(super) async fn citing(
         given,
         expires_at: approval.expires_at.and_then(Time::moment).unwrap_or(now),
     });
+    Ok((asked, facts))
+}
+
+/// A stored question, and what it is decided on at present, counters among it: they are looked at and
+/// not counted.
+pub(super) async fn at_present(
+    db: &mut Db,
+    graph: &Graph,
+    held: Draft,
+    now: DateTime<Utc>,
+) -> Result<(decision::Request, Facts), Error> {
+    let asked = decision::Request::new(Draft { explain: false, ..held })
+        .map_err(|_| evidence::Error::Unreadable("a stored request"))?;
+    let mut facts = Facts::new(Arc::new(graph.present(db, &asked).await?));
+    if let Some(wanted) = Wanted::of(&asked, &facts.gathered, now).map_err(evidence::Error::from)? {
+        (facts.spent, _) = wanted.read(db).await?;
+    }
     Ok((asked, facts))
 }

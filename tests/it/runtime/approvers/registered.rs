@@ -50,6 +50,24 @@ async fn nobody_in_the_chain_approves() {
     approved(&person(&app, "approver", "ann"), id).await;
 }
 
+/// The question would be asked under what somebody lent after it was held, within a budget.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_lent_the_authority_of_now_does_not_approve() {
+    let (app, agent, _) = demo().await;
+    let id = held(&agent).await;
+    let lender = principal(&app, json!({"external_subject": "dev|lender@acme.example"})).await;
+    let body = json!({"tenant_id": TENANT, "delegator_id": lender, "delegate_id": AGENT,
+                      "actions": ["payment.execute"], "purposes": ["invoice-settlement"],
+                      "jurisdictions": ["DE"], "max_amount": "50000", "currency": "EUR",
+                      "max_uses": {"count": 5, "window_seconds": 86400}});
+    let (status, made) = app.owner().post("/api/v1/delegations", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    refused(&person(&app, "approver", "lender"), &id, "you delegated").await;
+    approved(&person(&app, "approver", "ann"), &id).await;
+    let allow = claim(&agent, &id).await;
+    assert_eq!(allow["decision"], "allow", "{allow:#}");
+}
+
 /// An address that was another's before shuts nobody out once their own `sub` is registered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_principal_of_the_address_is_another() {
