@@ -15,7 +15,8 @@ pub fn private_folder(folder: &Path) -> io::Result<()> {
 
 /// Makes the data folder likewise. One that was there is closed where it holds nothing or the
 /// service's own files; of another, that may be anybody's, the log warns. `group` may pass through,
-/// where the database runs as a user that is not this one (mode 0710).
+/// where the database runs as a user that is not this one (mode 0710). One through which a database
+/// that is there passes keeps that way, whoever makes the folder: the next start needs it.
 ///
 /// # Errors
 /// When it cannot be made.
@@ -24,7 +25,7 @@ pub fn data_folder(folder: &Path, group: Option<u32>) -> io::Result<()> {
     let ours = folder.join("keys.ring").exists()
         || folder.join("postgres").exists()
         || fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
-    close(folder, ours, group);
+    close(folder, ours, group.or_else(|| passing(folder)));
     Ok(())
 }
 
@@ -37,6 +38,22 @@ fn make(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn make(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
+}
+
+/// The group of a database in this folder that another user runs, unless the folder is closed to it:
+/// what is closed stays closed.
+#[cfg(unix)]
+fn passing(folder: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let (found, database) =
+        (fs::metadata(folder).ok()?, fs::metadata(folder.join("postgres")).ok()?);
+    let passes = database.uid() != found.uid() && found.mode() & 0o077 != 0;
+    passes.then(|| database.gid())
+}
+
+#[cfg(not(unix))]
+fn passing(_: &Path) -> Option<u32> {
+    None
 }
 
 #[cfg(unix)]
@@ -56,7 +73,9 @@ fn close(folder: &Path, ours: bool, group: Option<u32>) {
     };
     if !ours || found.mode() & SHARED != 0 || closed().is_err() {
         let (path, mode) = (folder.display(), found.mode() & 0o7777);
-        tracing::warn!("others may enter the folder {path} (mode {mode:o}); run `chmod 700` on it");
+        tracing::warn!(
+            "others may enter the folder {path} (mode {mode:o}); run `chmod {wanted:o}` on it"
+        );
     }
 }
 

@@ -8,9 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::store::{
-    Address,
-    embedded::{Embedded, Error, Options},
+use agent_authority::{
+    config::data_folder,
+    store::{
+        Address,
+        embedded::{Embedded, Error, Options},
+    },
 };
 use diesel_async::SimpleAsyncConnection;
 use nix::{
@@ -232,6 +235,32 @@ async fn an_unreachable_folder_is_left_for_another_and_the_place_stays() {
     fs::set_permissions(&open, fs::Permissions::from_mode(0o700)).unwrap();
     let fault = Embedded::start(options(&open)).await.unwrap_err();
     assert!(matches!(fault, Error::Unreachable { .. }), "{fault}");
+    let remedy = format!("`{0}` has mode 0700; run `chmod g+x {0}`", open.display());
+    assert!(fault.to_string().contains(&remedy), "{fault}");
+}
+
+/// For root alone, again: a run that brings its database along looks after the same folder.
+#[tokio::test]
+async fn who_brings_a_database_leaves_the_folder_open_to_the_embedded_one() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let folder = folder();
+    let home = folder.path().join("data");
+    let mode = || fs::metadata(&home).unwrap().permissions().mode() & 0o777;
+    Embedded::start(options(&home)).await.unwrap().stop().await.unwrap();
+    assert_eq!(mode(), 0o710);
+    data_folder(&home, None).unwrap();
+    assert_eq!(mode(), 0o710, "closed to the embedded database");
+    // Open to all is closed, but for the database's own group.
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o755)).unwrap();
+    data_folder(&home, None).unwrap();
+    assert_eq!(mode(), 0o710);
+    Embedded::start(options(&home)).await.unwrap().stop().await.unwrap();
+    // What its owner closed stays closed.
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
+    data_folder(&home, None).unwrap();
+    assert_eq!(mode(), 0o700);
 }
 
 struct RemoveOnDrop(PathBuf);

@@ -27,10 +27,10 @@ pub enum Error {
     )]
     NoUser,
     #[error(
-        "the database in `{}` cannot be entered by its user {uid} any more; \
-         allow it (chmod o+x) on each folder above", path.display()
+        "the database in `{}` cannot be entered by its user {uid} any more, since `{}` has mode \
+         {mode:04o}; run `chmod {remedy} {}`", path.display(), barrier.display(), barrier.display()
     )]
-    Unreachable { path: PathBuf, uid: u32 },
+    Unreachable { path: PathBuf, uid: u32, barrier: PathBuf, mode: u32, remedy: &'static str },
     #[error("cannot {doing} `{}`: {fault}", path.display())]
     Io { doing: &'static str, path: PathBuf, fault: io::Error },
     #[error("the database could not be initialised: {0}")]

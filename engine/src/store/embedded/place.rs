@@ -130,29 +130,46 @@ fn home(wanted: &Path, user: Option<Other>) -> Result<(PathBuf, bool), Error> {
     let parent = wanted.parent().unwrap_or(wanted);
     let elsewhere = Path::new(ELSEWHERE).join(format!("{:016x}", fingerprint(wanted)));
     if version_in(wanted).is_some() {
-        if !is_reachable(parent, user) {
-            return Err(Error::Unreachable { path: wanted.to_owned(), uid: user.uid });
-        }
-        return Ok((wanted.to_owned(), false));
+        return match barrier(parent, user) {
+            None => Ok((wanted.to_owned(), false)),
+            Some(Barrier { folder, mode, remedy }) => Err(Error::Unreachable {
+                path: wanted.to_owned(),
+                uid: user.uid,
+                barrier: folder.to_owned(),
+                mode,
+                remedy,
+            }),
+        };
     }
-    if is_reachable(parent, user) && version_in(&elsewhere).is_none() {
+    if barrier(parent, user).is_none() && version_in(&elsewhere).is_none() {
         return Ok((wanted.to_owned(), false));
     }
     fs::create_dir_all(ELSEWHERE).map_err(Error::io("make", Path::new(ELSEWHERE)))?;
     Ok((elsewhere, true))
 }
 
-fn is_reachable(folder: &Path, user: Other) -> bool {
-    folder.ancestors().all(|folder| {
-        fs::metadata(folder).is_ok_and(|found| {
-            let may_enter = match (found.uid() == user.uid, found.gid() == user.gid) {
-                (true, _) => 0o100,
-                (_, true) => 0o010,
-                _ => 0o001,
-            };
-            found.mode() & may_enter != 0
-        })
-    })
+/// A folder that a user may not enter, and what `chmod` is to be told.
+struct Barrier<'p> {
+    folder: &'p Path,
+    mode: u32,
+    remedy: &'static str,
+}
+
+/// The outermost on the way to `folder` and itself.
+fn barrier(folder: &Path, user: Other) -> Option<Barrier<'_>> {
+    let closed = |folder: &Path| {
+        // One that is gone is entered by nobody.
+        let found = fs::metadata(folder).ok();
+        let (may_enter, remedy) = match &found {
+            Some(found) if found.uid() == user.uid => (0o100, "u+x"),
+            Some(found) if found.gid() == user.gid => (0o010, "g+x"),
+            _ => (0o001, "o+x"),
+        };
+        let mode = found.map_or(0, |found| found.mode() & 0o7777);
+        (mode & may_enter == 0).then_some((mode, remedy))
+    };
+    let closed = folder.ancestors().filter_map(|folder| Some((folder, closed(folder)?))).last();
+    closed.map(|(folder, (mode, remedy))| Barrier { folder, mode, remedy })
 }
 
 fn make_private(folder: &Path, user: Option<Other>) -> io::Result<()> {
