@@ -6,7 +6,6 @@ use super::{
     bounds::Bounds,
     case::Case,
     facts::{ActsIn, Chain, Constraints, Delegation, Used, Uses},
-    levels::RiskTier,
     pattern::{Pattern, Specificity, best_cover},
     terms::{Declared, Terms},
     verdict::{AuthorityKind, AuthorityUsed},
@@ -31,8 +30,6 @@ pub(super) struct Candidate<'a> {
     /// Whose terms bind: the tool's that is named or, none named, the one's through which the
     /// authority is given, else of all that perform the action. Not naming one is no way round.
     pub(super) terms: Terms<'a>,
-    /// The risk tier of the model that acts.
-    pub(super) model: Option<RiskTier>,
     /// What request, tools and model declare together.
     pub(super) declared: Declared,
 }
@@ -48,7 +45,7 @@ impl<'a> Candidate<'a> {
             }
         }
         let declared = Declared::of(case.request, model, terms);
-        Self { source, terms, model, declared }
+        Self { source, terms, declared }
     }
 
     /// No authority at all.

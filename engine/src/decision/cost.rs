@@ -66,6 +66,14 @@ impl Cost {
         }
         cost
     }
+
+    /// Of evaluating it so many times.
+    pub(super) fn times(self, times: usize) -> Self {
+        let times = times as u64;
+        let matching = self.matching.saturating_mul(times);
+        let walking = self.walking.saturating_mul(times);
+        Self { matching, walking, ..self }
+    }
 }
 
 /// The most characters between two `*`, or after the last: those that a match may begin with anew

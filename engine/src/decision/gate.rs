@@ -92,13 +92,20 @@ const TABLE: [[Cell; 3]; 5] = [
 ];
 
 /// What request, tool and model say together: each member the riskiest that any of them declares.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The order is for sorting alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Effective {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub effect_class: Option<EffectClass>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reversibility: Option<Reversibility>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback_available: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub risk_tier: Option<RiskTier>,
     /// The least oversight asked for; `auto` asks for none.
+    #[serde(rename = "required_oversight_mode", skip_serializing_if = "Option::is_none")]
     pub required: Option<OversightMode>,
 }
 

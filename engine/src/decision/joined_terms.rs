@@ -4,11 +4,12 @@
 //! them. Joining is associative, commutative and idempotent: the graph joins once for each action
 //! pattern, and a decision joins the few patterns that cover its action.
 
-use std::{collections::BTreeMap, fmt::Display};
+use std::{cmp::Ordering, collections::BTreeMap, fmt::Display};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
+    gate::Effective,
     levels::{AccessLevel, EffectClass, OversightMode, Reversibility, RiskTier},
     records::Tool,
     terms::own_access_level,
@@ -17,9 +18,9 @@ use super::{
 /// One member of the tools' declarations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Term<T> {
-    /// Every value that some tool gives, each once, the strictest last.
-    pub values: Vec<T>,
-    /// The first by id of the tools that give the strictest.
+    /// The strictest value that some tool gives.
+    pub strictest: Option<T>,
+    /// The first by id of the tools that give it.
     pub tool_id: Option<String>,
     /// The first by id of the tools that declare another member and not this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,34 +29,14 @@ pub struct Term<T> {
 
 impl<T> Default for Term<T> {
     fn default() -> Self {
-        Self { values: Vec::new(), tool_id: None, omitted_by: None }
+        Self { strictest: None, tool_id: None, omitted_by: None }
     }
 }
 
-impl<T: Copy + PartialEq> Term<T> {
-    pub fn strictest(&self) -> Option<T> {
-        self.values.last().copied()
-    }
-
+impl<T: Copy> Term<T> {
     /// Whether a tool that declares another member leaves this one out.
     pub fn is_omitted(&self) -> bool {
         self.omitted_by.is_some()
-    }
-
-    /// Takes in the values of some tools, the strictest of them given by `tool_id`.
-    fn take<K: Ord>(&mut self, values: &[T], tool_id: Option<&str>, strictness: fn(T) -> K) {
-        let before = self.strictest();
-        for value in values {
-            let place = self.values.partition_point(|own| strictness(*own) < strictness(*value));
-            if self.values.get(place) != Some(value) {
-                self.values.insert(place, *value);
-            }
-        }
-        if self.strictest() != before {
-            self.tool_id = tool_id.map(str::to_owned);
-        } else if values.last() == before.as_ref() {
-            first(&mut self.tool_id, tool_id);
-        }
     }
 
     /// Who says what of it, for people: the strictest value, and a tool that leaves it out.
@@ -63,7 +44,7 @@ impl<T: Copy + PartialEq> Term<T> {
     where
         T: Display,
     {
-        let strictest = self.tool_id.as_deref().zip(self.strictest());
+        let strictest = self.tool_id.as_deref().zip(self.strictest);
         let strictest = strictest.map(|(tool_id, value)| (tool_id, format!("{name} {value}")));
         let omitted = self.omitted_by.as_deref();
         let omitted = omitted.map(|id| (id, format!("{name} left out, which counts as the worst")));
@@ -71,7 +52,14 @@ impl<T: Copy + PartialEq> Term<T> {
     }
 
     fn join<K: Ord>(&mut self, other: &Self, strictness: fn(T) -> K) {
-        self.take(&other.values, other.tool_id.as_deref(), strictness);
+        match self.strictest.map(strictness).cmp(&other.strictest.map(strictness)) {
+            Ordering::Less => {
+                self.strictest = other.strictest;
+                self.tool_id.clone_from(&other.tool_id);
+            }
+            Ordering::Equal => first(&mut self.tool_id, other.tool_id.as_deref()),
+            Ordering::Greater => {}
+        }
         first(&mut self.omitted_by, other.omitted_by.as_deref());
     }
 }
@@ -98,6 +86,8 @@ pub struct JoinedTerms {
     pub access_level: Term<AccessLevel>,
     /// What any of them requires of a request, with the first by id of those that do.
     pub requires: BTreeMap<String, String>,
+    /// What each tool declares, in order and each once: policies are evaluated on all of them.
+    pub declarations: Vec<Effective>,
     /// The first by id of the tools that declare nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undeclared_by: Option<String>,
@@ -110,6 +100,8 @@ impl JoinedTerms {
         let classification = tool.action_risk_classification.unwrap_or_default();
         let declared = tool.is_declared();
         let id = tool.id.as_str();
+        let mut own = Effective::default();
+        own.take(tool.action_declaration, tool.action_risk_classification);
         Self {
             effect_class: term(declaration.effect_class, id, declared),
             reversibility: term(declaration.reversibility, id, declared),
@@ -119,6 +111,7 @@ impl JoinedTerms {
             required_oversight_mode: term(classification.required_oversight_mode, id, false),
             access_level: term(Some(own_access_level(tool)), id, declared),
             requires: tool.requires.iter().map(|m| (m.clone(), tool.id.clone())).collect(),
+            declarations: vec![own],
             undeclared_by: (!declared).then(|| tool.id.clone()),
         }
     }
@@ -135,6 +128,11 @@ impl JoinedTerms {
             let kept = self.requires.entry(member.clone()).or_insert_with(|| tool_id.clone());
             if *tool_id < *kept {
                 kept.clone_from(tool_id);
+            }
+        }
+        for own in &other.declarations {
+            if let Err(place) = self.declarations.binary_search(own) {
+                self.declarations.insert(place, *own);
             }
         }
         first(&mut self.undeclared_by, other.undeclared_by.as_deref());
@@ -174,11 +172,11 @@ impl JoinedTerms {
     }
 }
 
-fn term<T>(value: Option<T>, tool_id: &str, declared: bool) -> Term<T> {
+fn term<T: Copy>(value: Option<T>, tool_id: &str, declared: bool) -> Term<T> {
     let omitted = declared && value.is_none();
     Term {
+        strictest: value,
         tool_id: value.is_some().then(|| tool_id.to_owned()),
-        values: value.into_iter().collect(),
         omitted_by: omitted.then(|| tool_id.to_owned()),
     }
 }

@@ -7,6 +7,7 @@ mod authority;
 mod candidate;
 mod case;
 mod cost;
+mod evaluation;
 mod exceeded;
 mod limits;
 mod own_reason;

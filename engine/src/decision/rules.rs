@@ -7,22 +7,15 @@ use chrono::{DateTime, Utc};
 use super::{
     candidate::Candidate,
     case::Case,
-    cost,
+    evaluation::Policies,
     levels::{Oversight, RuntimeEffect},
     people::{self, Needed},
     reality,
     reason::Reason,
-    stack,
-    statement::{Evaluated, Says, Statement},
-    target::Aspects,
-    terms::Possible,
+    statement::{Says, Statement},
     trace::{Outcome, Step},
     verdict::HeldBy,
-    world::World,
 };
-
-const TOO_COSTLY: &str = "the patterns and comparisons of the policies would take too long on a \
-    context of this size";
 
 /// What the rules come to.
 #[derive(Debug, Default)]
@@ -110,122 +103,6 @@ pub(super) fn distinct<T: PartialEq>(list: &mut Vec<T>) {
         }
     }
     *list = kept;
-}
-
-#[derive(Default)]
-struct Policies<'a> {
-    denials: Vec<Reason>,
-    holds: Vec<Reason>,
-    needed: Needed,
-    /// The statements that matched, in order.
-    matched: Vec<&'a Statement>,
-    steps: Vec<Step>,
-}
-
-impl<'a> Policies<'a> {
-    fn hear(case: &Case<'a>, candidate: &Candidate<'a>) -> Self {
-        let mut heard: Vec<_> = evaluate(case, candidate);
-        heard.sort_by(|(one, _), (other, _)| one.order().cmp(&other.order()));
-        let mut policies = Self::default();
-        for (statement, evaluated) in heard {
-            if case.request.explain {
-                policies.steps.push(step(statement, &evaluated));
-            }
-            match (evaluated, statement.says) {
-                (Evaluated::Silent, _) => continue,
-                (Evaluated::Failed(_), _) => {
-                    policies.denials.push(Reason::RuleError);
-                    continue;
-                }
-                (Evaluated::Matches, Says::Permit) => {}
-                (Evaluated::Matches, Says::Deny(reason)) => policies.denials.push(reason),
-                (Evaluated::Matches, Says::Hold(reason, count)) => {
-                    policies.holds.push(reason);
-                    policies.needed.take(Needed::people(count));
-                }
-            }
-            policies.matched.push(statement);
-        }
-        distinct(&mut policies.denials);
-        policies
-    }
-
-    /// When the first of those that matched ends.
-    fn until(&self, case: &Case<'_>) -> Option<DateTime<Utc>> {
-        let ending = case.gathered.policies.iter().map(|policy| &policy.reference);
-        let ending = ending.filter_map(|policy| Some((&policy.id, policy.effective.until?)));
-        let bind = |id: &String| self.matched.iter().any(|statement| statement.policy_id == *id);
-        ending.filter(|(id, _)| bind(id)).map(|(_, until)| until).min()
-    }
-
-    /// What the strongest of the matching statements say to people.
-    fn advice(&self) -> Vec<&'a str> {
-        let strength = |statement: &Statement| match statement.says {
-            Says::Permit => 0,
-            Says::Hold(..) => 1,
-            Says::Deny(_) => 2,
-        };
-        let strongest = self.matched.iter().map(|statement| strength(statement)).max();
-        let loudest = self.matched.iter().filter(|s| Some(strength(s)) == strongest);
-        loudest.filter_map(|statement| statement.advice.as_deref()).collect()
-    }
-}
-
-/// Evaluates every statement that can match.
-fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statement, Evaluated)> {
-    let action = case.request.action.as_str();
-    if case.gathered.policies.is_empty() {
-        return Vec::new();
-    }
-    let possible = Possible::of(case.request, candidate.model, candidate.terms);
-    let aspects = Aspects {
-        action,
-        effect_classes: &possible.effect_classes,
-        risk_tiers: &possible.risk_tiers,
-        principal_class: case.subject().map(|subject| subject.class),
-        resource_kind: case.resource().map(|resource| resource.kind.as_str()),
-        purpose: case.request.purpose.as_deref(),
-        jurisdiction: case.request.jurisdiction(),
-    };
-    let policies = case
-        .gathered
-        .policies
-        .iter()
-        .filter(|policy| policy.reference.effective.holds(case.at) && policy.applies(&aspects));
-    let statements: Vec<_> = policies.flat_map(|policy| policy.statements(action)).collect();
-    if statements.is_empty() {
-        return Vec::new();
-    }
-    if cost::is_too_much(statements.iter().map(|one| one.cost), &case.request.context) {
-        let failed = || Evaluated::Failed(TOO_COSTLY.to_owned());
-        return statements.into_iter().map(|statement| (statement, failed())).collect();
-    }
-    let reads = |member: &str| statements.iter().any(|statement| statement.reads(member));
-    let world = World::of(case, candidate, reads);
-    let cedar = world.as_ref().map(World::evaluator);
-    let evaluated = |statement: &Statement| match &cedar {
-        Some(cedar) => statement.evaluate(cedar),
-        None => Evaluated::Failed("the request cannot be shown to policies".to_owned()),
-    };
-    stack::for_evaluating(|| {
-        statements.into_iter().map(|statement| (statement, evaluated(statement))).collect()
-    })
-}
-
-fn step(statement: &Statement, evaluated: &Evaluated) -> Step {
-    let (outcome, reason_code) = match (evaluated, statement.says) {
-        (Evaluated::Failed(_), _) => (Outcome::Refuse, Some(Reason::RuleError)),
-        (Evaluated::Silent, _) | (Evaluated::Matches, Says::Permit) => (Outcome::Pass, None),
-        (Evaluated::Matches, Says::Deny(reason)) => (Outcome::Refuse, Some(reason)),
-        (Evaluated::Matches, Says::Hold(reason, _)) => (Outcome::Hold, Some(reason)),
-    };
-    let detail = match evaluated {
-        Evaluated::Failed(why) => why.clone(),
-        Evaluated::Silent => "does not match".to_owned(),
-        Evaluated::Matches => statement.advice.clone().unwrap_or_else(|| "matches".to_owned()),
-    };
-    let id = format!("{} ({}#{})", statement.id, statement.policy_id, statement.ordinal);
-    Step { kind: "policy".to_owned(), id, outcome, reason_code, detail }
 }
 
 #[derive(Default)]

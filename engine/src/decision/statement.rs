@@ -63,6 +63,16 @@ pub enum Evaluated {
     Failed(String),
 }
 
+impl Evaluated {
+    /// The stricter of two: what cannot be evaluated denies.
+    pub(super) fn stricter(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Failed(_), _) | (Self::Matches, Self::Matches | Self::Silent) => self,
+            (Self::Silent, _) | (Self::Matches, Self::Failed(_)) => other,
+        }
+    }
+}
+
 /// One statement, ready to be evaluated.
 #[derive(Debug)]
 pub struct Statement {

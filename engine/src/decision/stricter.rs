@@ -25,7 +25,7 @@ pub fn stricter(before: Option<&JoinedTerms>, after: &JoinedTerms) -> Vec<String
         Some(asked_before.word()),
         rise(asked_before, asked).map(super::levels::Oversight::word),
     );
-    let level = |terms: &JoinedTerms| terms.access_level.strictest();
+    let level = |terms: &JoinedTerms| terms.access_level.strictest;
     let needed = before.and_then(level).unwrap_or(AccessLevel::Execute);
     let needs = level(after).and_then(|own| rise(needed, own));
     risen("access_level", Some(needed.word()), needs.map(AccessLevel::word));
@@ -36,8 +36,7 @@ pub fn stricter(before: Option<&JoinedTerms>, after: &JoinedTerms) -> Vec<String
     let name = "required_oversight_mode";
     let mode = &was.required_oversight_mode;
     member(mode, required_oversight_mode, name, OversightMode::word, &mut risen);
-    let (lost, rollback) =
-        (was.rollback_available.strictest(), after.rollback_available.strictest());
+    let (lost, rollback) = (was.rollback_available.strictest, after.rollback_available.strictest);
     if (lost, rollback) == (Some(true), Some(false)) {
         risen("rollback_available", Some("true"), Some("false"));
     }
@@ -53,7 +52,7 @@ fn member<T: Copy + Ord>(
     word: fn(T) -> &'static str,
     risen: &mut impl FnMut(&str, Option<&str>, Option<&str>),
 ) {
-    if let (Some(was), Some(is)) = (was.strictest(), is.strictest()) {
+    if let (Some(was), Some(is)) = (was.strictest, is.strictest) {
         risen(name, Some(word(was)), rise(was, is).map(word));
     }
 }

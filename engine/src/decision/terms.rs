@@ -50,7 +50,7 @@ impl<'a> Terms<'a> {
         let by_tools = match self {
             Self::Nobody => AccessLevel::Execute,
             Self::Of(tool) => own_access_level(tool),
-            Self::Joined(terms) => terms.access_level.strictest().unwrap_or(AccessLevel::Owner),
+            Self::Joined(terms) => terms.access_level.strictest.unwrap_or(AccessLevel::Owner),
         };
         let declared = request.action_declaration.and_then(|own| own.effect_class);
         declared.map_or(by_tools, |class| by_tools.max(access_for(Some(class))))
@@ -82,11 +82,11 @@ impl<'a> Terms<'a> {
             }
             Self::Joined(terms) => {
                 let said = Effective {
-                    effect_class: terms.effect_class.strictest(),
-                    reversibility: terms.reversibility.strictest(),
-                    rollback_available: terms.rollback_available.strictest(),
-                    risk_tier: terms.risk_tier.strictest(),
-                    required: terms.required_oversight_mode.strictest(),
+                    effect_class: terms.effect_class.strictest,
+                    reversibility: terms.reversibility.strictest,
+                    rollback_available: terms.rollback_available.strictest,
+                    risk_tier: terms.risk_tier.strictest,
+                    required: terms.required_oversight_mode.strictest,
                 };
                 let all = gaps(Effective::default());
                 let left_out = Effective {
@@ -138,8 +138,10 @@ fn gaps(declared: Effective) -> Effective {
 /// What request, tools and model declare together.
 #[derive(Clone, Copy)]
 pub(super) struct Declared {
-    /// Each member the riskiest that any of them says: what policies see.
-    pub(super) said: Effective,
+    /// What request and model say, whichever tool is used.
+    besides_tools: Effective,
+    /// Each member the riskiest that any of them says.
+    said: Effective,
     /// The same where what a record leaves out counts as the worst: what the gate judges. A
     /// request only adds to it, so that nothing that a caller declares lowers what records ask.
     pub(super) counted: Effective,
@@ -155,9 +157,9 @@ impl Declared {
         own.take(request.action_declaration, request.action_risk_classification);
         let Record { said: by_tools, left_out, silent } = terms.record();
         let classified = ActionRiskClassification { risk_tier: model, ..<_>::default() };
-        let mut said = own;
-        said.take(None, Some(classified));
-        let is_tiered = said.risk_tier.is_some();
+        let mut besides_tools = own;
+        besides_tools.take(None, Some(classified));
+        let mut said = besides_tools;
         said.join(by_tools);
         let mut counted = said;
         // The model's tier stands in for one that a tool leaves out: both are records.
@@ -170,49 +172,24 @@ impl Declared {
         } else if silent && own.is_declared() {
             counted.join(gaps(own));
         }
-        let unknown = !is_tiered && (left_out.risk_tier.is_some() || silent);
+        let unknown = besides_tools.risk_tier.is_none() && (left_out.risk_tier.is_some() || silent);
         let known_tier = said.risk_tier.filter(|_| !unknown);
         let is_declared = own.is_declared() || model.is_some() || !silent;
-        Self { said, counted, known_tier, is_declared }
+        Self { besides_tools, said, counted, known_tier, is_declared }
     }
-}
 
-/// The values that a declared member may have, whichever of the tools is used; none: it may be
-/// missing, which counts as any.
-pub(super) struct Possible {
-    pub(super) effect_classes: Vec<EffectClass>,
-    pub(super) risk_tiers: Vec<RiskTier>,
-}
-
-impl Possible {
-    pub(super) fn of(request: &Draft, model: Option<RiskTier>, terms: Terms<'_>) -> Self {
-        let class = request.action_declaration.and_then(|own| own.effect_class);
-        let tier = request.action_risk_classification.and_then(|own| own.risk_tier).max(model);
-        let Terms::Joined(joined) = terms else {
-            let tool = terms.tool();
-            let declared = tool.and_then(|tool| tool.action_declaration);
-            let classified = tool.and_then(|tool| tool.action_risk_classification);
-            let class = class.max(declared.and_then(|own| own.effect_class));
-            let tier = tier.max(classified.and_then(|own| own.risk_tier));
-            let (effect_classes, risk_tiers) =
-                (class.into_iter().collect(), tier.into_iter().collect());
-            return Self { effect_classes, risk_tiers };
+    /// The declarations that policies are evaluated on: the strictest of all; where no tool is
+    /// named, then what is declared with each of those that perform the action.
+    pub(super) fn seen_by_policies(&self, terms: Terms<'_>) -> Vec<Effective> {
+        let by_tools = match terms {
+            Terms::Joined(joined) => &joined.declarations[..],
+            Terms::Of(_) | Terms::Nobody => &[],
         };
-        let silent = joined.undeclared_by.is_some();
-        let (classes, tiers) = (&joined.effect_class, &joined.risk_tier);
-        Self {
-            effect_classes: raised(&classes.values, class, silent || classes.is_omitted()),
-            risk_tiers: raised(&tiers.values, tier, silent || tiers.is_omitted()),
-        }
+        let with = |tool: &Effective| {
+            let mut declared = self.besides_tools;
+            declared.join(*tool);
+            declared
+        };
+        std::iter::once(self.said).chain(by_tools.iter().map(with)).collect()
     }
-}
-
-/// Each value raised to what request and model say at least.
-fn raised<T: Copy + Ord>(values: &[T], least: Option<T>, is_omitted: bool) -> Vec<T> {
-    if is_omitted && least.is_none() {
-        return Vec::new();
-    }
-    let omitted = least.filter(|_| is_omitted);
-    let each = values.iter().map(|value| least.map_or(*value, |least| least.max(*value)));
-    each.chain(omitted).collect()
 }

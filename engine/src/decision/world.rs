@@ -4,7 +4,10 @@
 //! each value an expression, parses the name of each extension function and evaluates it, and looks
 //! for cycles in a hierarchy that has one level. That cost a quarter of a decision's CPU.
 
-use std::{collections::HashSet, sync::LazyLock};
+use std::{
+    collections::HashSet,
+    sync::{Arc, LazyLock},
+};
 
 use cedar_policy_core::{
     ast::{
@@ -22,16 +25,19 @@ use super::{
     amount::Amount,
     candidate::Candidate,
     case::Case,
+    gate::Effective,
     jurisdiction,
-    levels::{EffectClass, OversightMode, Reversibility, RiskTier},
     pattern::prefixes,
     validation::{InputType, Members},
 };
 
 /// The Cedar view of one case.
 pub(super) struct World {
-    request: Request,
+    /// Principal, action and resource.
+    scope: [EntityUIDEntry; 3],
     entities: Entities,
+    /// The context's members that are the same whatever is declared.
+    members: Attributes,
 }
 
 /// A type name that Cedar has parsed, once.
@@ -78,10 +84,8 @@ impl World {
         reads: impl Fn(&str) -> bool,
     ) -> Option<Self> {
         let entities = [principal(case)?, action(&case.request.action)?, resource(case)?];
-        let [principal, action, resource] =
+        let scope =
             [0, 1, 2].map(|entity| EntityUIDEntry::known(entities[entity].uid().clone(), None));
-        let context = context(case, candidate, reads)?;
-        let request = Request::new_unchecked(principal, action, resource, Some(context));
         let entities = Entities::from_entities(
             entities,
             None::<&NoEntitiesSchema>,
@@ -89,12 +93,48 @@ impl World {
             TCComputation::AssumeAlreadyComputed,
             Extensions::all_available(),
         );
-        Some(Self { request, entities: entities.ok()? })
+        let members = members(case, candidate, reads)?;
+        Some(Self { scope, entities: entities.ok()?, members })
     }
 
-    pub(super) fn evaluator(&self) -> Evaluator<'_> {
-        Evaluator::new(self.request.clone(), &self.entities, Extensions::all_available())
+    /// Evaluates statements where this is declared.
+    pub(super) fn evaluator(&self, declared: Effective) -> Evaluator<'_> {
+        let declared = declared_members(declared).into_iter();
+        let declared = declared.filter_map(|(name, value)| Some((name, value?)));
+        let members = self.members.iter().cloned().chain(declared);
+        let members = members.map(|(name, value)| (name.into(), value));
+        let context = Context::Value(Arc::new(members.collect()));
+        let [principal, action, resource] = self.scope.clone();
+        let request = Request::new_unchecked(principal, action, resource, Some(context));
+        Evaluator::new(request, &self.entities, Extensions::all_available())
     }
+}
+
+/// What is declared, by the names of the context's members.
+fn declared_members(declared: Effective) -> [(&'static str, Option<Value>); 5] {
+    [
+        ("effect_class", declared.effect_class.map(|class| class.word().into())),
+        ("reversibility", declared.reversibility.map(|reversibility| reversibility.word().into())),
+        ("rollback_available", declared.rollback_available.map(Value::from)),
+        ("risk_tier", declared.risk_tier.map(|tier| tier.word().into())),
+        ("oversight", declared.required.map(|mode| mode.word().into())),
+    ]
+}
+
+/// What of a declaration is read.
+pub(super) fn as_read(declared: Effective, reads: impl Fn(&str) -> bool) -> Effective {
+    Effective {
+        effect_class: declared.effect_class.filter(|_| reads("effect_class")),
+        reversibility: declared.reversibility.filter(|_| reads("reversibility")),
+        rollback_available: declared.rollback_available.filter(|_| reads("rollback_available")),
+        risk_tier: declared.risk_tier.filter(|_| reads("risk_tier")),
+        required: declared.required.filter(|_| reads("oversight")),
+    }
+}
+
+/// Whether any of it is read.
+pub(super) fn reads_declared(reads: impl Fn(&str) -> bool) -> bool {
+    declared_members(Effective::default()).iter().any(|(name, _)| reads(name))
 }
 
 type Attributes = Vec<(&'static str, Value)>;
@@ -134,12 +174,12 @@ fn resource(case: &Case<'_>) -> Option<Entity> {
     Some(entity(RESOURCE.uid(id)?, attributes, HashSet::from([tenant])))
 }
 
-fn context(
+fn members(
     case: &Case<'_>,
     candidate: &Candidate<'_>,
     reads: impl Fn(&str) -> bool,
-) -> Option<Context> {
-    let (request, declared) = (case.request, &candidate.declared.said);
+) -> Option<Attributes> {
+    let request = case.request;
     let mut members = Attributes::new();
     if reads("now") {
         let now = case.at.to_rfc3339_opts(SecondsFormat::Millis, true);
@@ -153,24 +193,16 @@ fn context(
     if let Some(amount) = request.amount().filter(|_| reads("amount")) {
         members.push(("amount", decimal(amount)?));
     }
-    if let Some(available) = declared.rollback_available.filter(|_| reads("rollback_available")) {
-        members.push(("rollback_available", available.into()));
-    }
     let words = [
         ("purpose", request.purpose.as_deref()),
         ("jurisdiction", request.jurisdiction().map(jurisdiction::country)),
         ("subdivision", request.jurisdiction().and_then(jurisdiction::subdivision)),
         ("currency", request.currency()),
-        ("effect_class", declared.effect_class.map(EffectClass::word)),
-        ("reversibility", declared.reversibility.map(Reversibility::word)),
-        ("risk_tier", declared.risk_tier.map(RiskTier::word)),
-        ("oversight", declared.required.map(OversightMode::word)),
         ("delegation", candidate.delegation_id()),
     ];
     let read = words.into_iter().filter(|(name, _)| reads(name));
     members.extend(read.filter_map(|(name, word)| Some((name, word?.into()))));
-    let members = members.into_iter().map(|(name, value)| (name.into(), value));
-    Some(Context::Value(std::sync::Arc::new(members.collect())))
+    Some(members)
 }
 
 fn decimal(amount: Amount) -> Option<Value> {

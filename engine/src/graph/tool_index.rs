@@ -117,7 +117,7 @@ mod tests {
 
     fn tier(index: &ToolIndex, action: &str) -> Option<(RiskTier, String)> {
         let terms = index.joined(action)?;
-        Some((terms.risk_tier.strictest()?, terms.risk_tier.tool_id.clone()?))
+        Some((terms.risk_tier.strictest?, terms.risk_tier.tool_id.clone()?))
     }
 
     #[test]
@@ -130,8 +130,9 @@ mod tests {
         assert_eq!(tier(&index, "a.b.c"), Some((RiskTier::High, "t2".to_owned())));
         assert_eq!(tier(&index, "a.b"), Some((RiskTier::Limited, "t3".to_owned())));
         assert_eq!(tier(&index, "y"), Some((RiskTier::Minimal, "t1".to_owned())));
-        let values = &index.joined("a.b.c").unwrap().risk_tier.values;
-        assert_eq!(*values, [RiskTier::Minimal, RiskTier::Limited, RiskTier::High]);
+        let declarations = &index.joined("a.b.c").unwrap().declarations;
+        let tiers: Vec<_> = declarations.iter().filter_map(|own| own.risk_tier).collect();
+        assert_eq!(tiers, [RiskTier::Minimal, RiskTier::Limited, RiskTier::High]);
 
         index.put(tool("t2", &["x"], RiskTier::Prohibited));
         assert_eq!(tier(&index, "a.b.c"), Some((RiskTier::Limited, "t3".to_owned())));

@@ -81,6 +81,10 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
 /// author's word; the core's is that reading one errs, and denies.
 const UNGUARDED: [usize; 7] = [2, 3, 4, 5, 9, 10, 12];
 
+/// The statements on what is declared: no caller's word, so that none of them may fall silent where a
+/// tool is not named.
+const ON_DECLARATIONS: [usize; 7] = [8, 11, 16, 17, 18, 19, 20];
+
 /// Without the policies that apply by what is declared: whether such a one speaks is its author's word
 /// on declarations, and one that speaks of the worse alone falls silent with it. Where nothing is
 /// declared it counts as matching, so that these, too, are no way round it for who declares nothing.
@@ -95,7 +99,7 @@ fn unmoved_by_declarations(facts: &Facts) -> Facts {
 
 /// The same world under one authority. With several, a member may decide which is used, and a
 /// request may be held under one that would be permitted under another: naming that one says so.
-fn under_one_authority(facts: &Facts) -> Facts {
+fn under_one_authority(facts: &Facts, statements: &[usize]) -> Facts {
     let mut gathered = Gathered::clone(&facts.gathered);
     if gathered.uses.len() > 1 {
         gathered.delegations.clear();
@@ -111,7 +115,7 @@ fn under_one_authority(facts: &Facts) -> Facts {
     }
     gathered.policies = (gathered.policies.iter().enumerate())
         .map(|(place, policy)| {
-            let number = UNGUARDED[(place + policy.reference.id.len()) % UNGUARDED.len()];
+            let number = statements[(place + policy.reference.id.len()) % statements.len()];
             let rows = &policy.reference.applies_to;
             let own = templates::policy(&[number], &[], Window::default());
             own.applied_to(rows.clone(), Window::default()).into()
@@ -157,7 +161,7 @@ fn is_of_what_is_named(member: &str, world: &World, facts: &Facts, reason: Reaso
 fn leaving_a_member_out_never_widens() {
     let outcome = runner(8_000).run(&vec(any::<u8>(), 0..700), |bytes| {
         let world = worlds::draw(&bytes);
-        let facts = under_one_authority(&world.facts);
+        let facts = under_one_authority(&world.facts, &UNGUARDED);
         let unmoved = unmoved_by_declarations(&facts);
         let ask = |facts: &Facts, draft: &Draft| -> Verdict {
             let facts = world.facts_with_tools(facts, draft);
@@ -174,8 +178,11 @@ fn leaving_a_member_out_never_widens() {
             without(&mut draft);
             let less = ask(facts, &draft);
             let reason = whole.reason_code;
-            let explained =
-                taken.contains(&reason) || is_of_what_is_named(member, &world, facts, reason);
+            // Two who are needed for what is declared are needed for all that holds it.
+            let raised = is_declared && whole.reasons.contains(&Reason::OversightRequired);
+            let explained = taken.contains(&reason)
+                || raised
+                || is_of_what_is_named(member, &world, facts, reason);
             assert!(!less.decision.permits() || explained, "{member}: {reason}");
         }
         Ok(())
@@ -196,7 +203,7 @@ fn a_declaration_only_raises() {
     ];
     let outcome = runner(8_000).run(&vec(any::<u8>(), 0..700), |bytes| {
         let world = worlds::draw(&bytes);
-        let facts = unmoved_by_declarations(&under_one_authority(&world.facts));
+        let facts = unmoved_by_declarations(&under_one_authority(&world.facts, &UNGUARDED));
         let ask = |draft: &Draft| decide(&Request::new(draft.clone()).unwrap(), &facts, world.at);
         let (action_declaration, action_risk_classification) = (None, None);
         let silent =
@@ -216,10 +223,11 @@ fn a_declaration_only_raises() {
 /// or held when none is.
 #[test]
 fn a_tool_that_is_not_named_binds_all_the_same() {
+    let statements = [&UNGUARDED[..], &ON_DECLARATIONS].concat();
     let outcome = runner(8_000).run(&vec(any::<u8>(), 0..700), |bytes| {
         let mut world = worlds::draw(&bytes);
         world.draft.tool_id = None;
-        let facts = under_one_authority(&world.facts);
+        let facts = under_one_authority(&world.facts, &statements);
         let ask = |draft: &Draft| {
             let facts = world.facts_with_tools(&facts, draft);
             decide(&Request::new(draft.clone()).unwrap(), &facts, world.at)
@@ -252,7 +260,8 @@ fn leaving_out_how_it_can_be_undone_never_widens() {
         let mut world = worlds::draw(&bytes);
         world.draft.tool_id = None;
         world.tools.clear();
-        let facts = under_one_authority(&world.facts_with_tools(&world.facts, &world.draft));
+        let facts =
+            under_one_authority(&world.facts_with_tools(&world.facts, &world.draft), &UNGUARDED);
         let mut gathered = Gathered::clone(&facts.gathered);
         gathered.model = None;
         gathered.uses.retain(|uses| !matches!(&uses.used, Used::Tool(_) | Used::Model(_)));

@@ -12,7 +12,7 @@ use agent_authority::decision::{
     CompiledPolicy, PolicyError, PolicyReference, Target, moment::Window,
 };
 
-pub(super) const TEXTS: [&str; 16] = [
+pub(super) const TEXTS: [&str; 21] = [
     r#"@id("m-0") forbid(principal, action, resource)
        when { context has amount && context.amount.greaterThan(decimal("1000.0")) };"#,
     r#"@id("c-1") @decision("require_approval") @reason("approval_threshold_breach") @approvals("2")
@@ -48,6 +48,18 @@ pub(super) const TEXTS: [&str; 16] = [
        when { context has jurisdiction && context.jurisdiction == "DE-BY" };"#,
     r#"@id("i-15") forbid(principal, action, resource)
        when { context has subdivision && context.subdivision == "DE-BY" };"#,
+    // Of what is declared: a milder value, and what is left out.
+    r#"@id("n-16") forbid(principal, action, resource)
+       unless { context has reversibility || context has rollback_available };"#,
+    r#"@id("o-17") @decision("require_approval") forbid(principal, action, resource)
+       when { context has reversibility && context.reversibility == "compensatable" };"#,
+    r#"@id("p-18") @obligation("log.full") forbid(principal, action, resource)
+       when { context.risk_tier == "minimal" && context has effect_class };"#,
+    r#"@id("q-19") @decision("require_approval") forbid(principal, action, resource)
+       when { context has effect_class && context.effect_class == "informational" }
+       unless { context has oversight && context.oversight == "single_approver" };"#,
+    r#"@id("r-20") @obligation("notify.owner") permit(principal, action, resource)
+       when { context has rollback_available && context.rollback_available };"#,
 ];
 
 pub(super) const TARGETS: [&str; 16] = [

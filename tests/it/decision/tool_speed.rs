@@ -17,7 +17,10 @@ use agent_authority::{
     evidence::PreparedFacts,
 };
 
-use super::worlds::{SUBJECT, TENANT, noonish};
+use super::{
+    templates,
+    worlds::{SUBJECT, TENANT, noonish},
+};
 
 /// Tools of all kinds, none of which asks for people.
 fn tools(count: usize) -> Vec<Tool> {
@@ -39,6 +42,27 @@ fn tools(count: usize) -> Vec<Tool> {
         }),
     };
     (0..count).map(kind).collect()
+}
+
+/// A hundred tools that declare ten different things, with a policy that reads all of them: each is
+/// evaluated, and that is all that they add.
+#[test]
+fn a_policy_costs_by_what_is_declared_and_not_by_the_tools() {
+    let text = r#"forbid(principal, action, resource)
+        when { context has effect_class && context.effect_class == "safety_critical"
+               && context has risk_tier && context.risk_tier == "high" };"#;
+    let with_policy = |tools: usize| {
+        let policies = vec![templates::compile(text).unwrap()];
+        Facts::new(Gathered { policies, ..facts(tools) }.into())
+    };
+    let (ten, many) = (with_policy(10), with_policy(300));
+    let request = request();
+    let deciding = |facts: &Facts| least(|| drop(black_box(decide(&request, facts, noonish()))));
+    let ratios: Vec<f64> =
+        (0..5).map(|_| deciding(&many).as_secs_f64() / deciding(&ten).as_secs_f64()).collect();
+    let alone = deciding(&with_policy(1)).as_secs_f64();
+    eprintln!("{ratios:?}; of one: {}", deciding(&ten).as_secs_f64() / alone);
+    assert!(ratios.iter().copied().fold(f64::INFINITY, f64::min) <= 1.5, "{ratios:?}");
 }
 
 fn facts(count: usize) -> Gathered {
@@ -71,6 +95,17 @@ fn facts(count: usize) -> Gathered {
     }
 }
 
+fn request() -> Request {
+    Request::new(Draft {
+        tenant_id: TENANT.to_owned(),
+        subject: SUBJECT.to_owned(),
+        action: "payment.execute".to_owned(),
+        context: serde_json::json!({"amount": 10}).as_object().unwrap().clone(),
+        ..Draft::default()
+    })
+    .unwrap()
+}
+
 /// The least of many short runs: what else the machine does can only add.
 fn least(run: impl Fn()) -> Duration {
     let timed = || {
@@ -83,14 +118,7 @@ fn least(run: impl Fn()) -> Duration {
 
 #[test]
 fn three_hundred_tools_cost_what_one_costs() {
-    let request = Request::new(Draft {
-        tenant_id: TENANT.to_owned(),
-        subject: SUBJECT.to_owned(),
-        action: "payment.execute".to_owned(),
-        context: serde_json::json!({"amount": 10}).as_object().unwrap().clone(),
-        ..Draft::default()
-    })
-    .unwrap();
+    let request = request();
     let (one, many) = (facts(1), facts(300));
     let decided = decide(&request, &Facts::new(many.clone().into()), noonish());
     assert_eq!(decided.decision, Decision::AllowWithConstraints);

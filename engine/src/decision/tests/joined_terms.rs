@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::decision::{
-    JoinedTerms,
+    CompiledPolicy, JoinedTerms, PolicyReference, Target,
     bounds::Bounds,
     levels::{EffectClass, OversightMode, Reversibility, RiskTier},
     request::{ActionDeclaration, ActionRiskClassification},
@@ -157,20 +157,105 @@ fn a_verdict_names_the_tool_that_it_is_for() {
     assert_eq!(held.decide().tool_id, None, "a denial is for none");
 }
 
+fn policy(text: &str, applies_to: Vec<Target>) -> Arc<CompiledPolicy> {
+    let reference = PolicyReference {
+        id: "pol-1".to_owned(),
+        version: 1,
+        sha256: String::new(),
+        applies_to,
+        effective: Window::default(),
+    };
+    CompiledPolicy::compile(reference, text).unwrap().into()
+}
+
+/// A policy may speak of a milder value, or of what is left out: not naming the tool that it speaks
+/// of is no way round it.
+#[test]
+fn a_policy_is_evaluated_on_what_each_tool_declares() {
+    let all = tame("tool-1");
+    let mut other = tame("tool-2");
+    other.action_declaration.as_mut().unwrap().reversibility = Some(Reversibility::Compensatable);
+    other.action_risk_classification = Some(tier(RiskTier::Limited));
+    let silent = tool("tool-3");
+    let found = |condition: &str, tools: &[Tool]| {
+        let mut world = unnamed(tools);
+        world.draft.explain = true;
+        let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
+        world.gathered.policies = vec![policy(&text, Vec::new())];
+        world.decide().reason_code
+    };
+    for condition in [
+        "!(context has reversibility)",
+        "!(context has rollback_available)",
+        "!(context has effect_class)",
+        "!(context has risk_tier)",
+        "context has reversibility && context.reversibility == \"reversible\"",
+        "context has reversibility && context.reversibility == \"compensatable\"",
+        "context has risk_tier && context.risk_tier == \"minimal\"",
+        "context has risk_tier && context.risk_tier != \"minimal\"",
+        "context has risk_tier && context has reversibility && context.risk_tier == \"minimal\" \
+         && context.reversibility == \"reversible\"",
+        "!(context has oversight)",
+    ] {
+        let tools = [all.clone(), other.clone(), silent.clone()];
+        assert_eq!(found(condition, &tools), Reason::PolicyDenied, "{condition}");
+    }
+    let unguarded = "context.reversibility == \"irreversible\"";
+    assert_eq!(found(unguarded, &[all.clone(), other.clone()]), Reason::PermissionGranted);
+    assert_eq!(found(unguarded, &[all.clone(), silent]), Reason::RuleError, "one does not say");
+    let none = "context has risk_tier && context.risk_tier == \"high\"";
+    assert_eq!(found(none, &[all, other]), Reason::PermissionGranted);
+}
+
+/// What the request declares is declared whichever tool is used.
+#[test]
+fn what_is_asked_raises_what_each_tool_declares() {
+    let mut world = unnamed(&[tame("tool-1"), tool("tool-2")]);
+    let text = "forbid(principal, action, resource)
+                when { !(context has risk_tier) || context.risk_tier == \"minimal\" };";
+    world.gathered.policies = vec![policy(text, Vec::new())];
+    assert_eq!(world.decide().reason_code, Reason::PolicyDenied);
+    world.draft.action_risk_classification = Some(tier(RiskTier::Limited));
+    world.draft.action_declaration =
+        Some(ActionDeclaration { rollback_available: Some(true), ..<_>::default() });
+    assert_eq!(world.decide().reason_code, Reason::PermissionGranted);
+}
+
+/// Tools that declare more than policies can be evaluated on deny, as far as a policy reads it.
+#[test]
+fn too_many_declarations_deny_where_a_policy_reads_them() {
+    let mut tools = Vec::new();
+    for effect_class in EffectClass::ALL {
+        for reversibility in Reversibility::ALL {
+            for mode in OversightMode::ALL {
+                let mut tool = tame(&format!("tool-{}", tools.len()));
+                let declaration = tool.action_declaration.as_mut().unwrap();
+                declaration.effect_class = Some(*effect_class);
+                declaration.reversibility = Some(*reversibility);
+                tool.action_risk_classification = Some(held(*mode));
+                tools.push(tool);
+            }
+        }
+    }
+    let found = |members: &[&str]| {
+        let has: Vec<_> = members.iter().map(|name| format!("context has {name}")).collect();
+        let text = format!("permit(principal, action, resource) when {{ {} }};", has.join(" && "));
+        let mut world = unnamed(&tools);
+        world.gathered.policies = vec![policy(&text, Vec::new())];
+        world.decide().reason_code
+    };
+    assert_eq!(tools.len(), 90);
+    let read = ["effect_class", "reversibility", "oversight"];
+    assert_eq!(found(&read), Reason::RuleError);
+    assert_eq!(found(&read[..2]), Reason::OversightRequired, "two people, as one tool asks");
+}
+
 #[test]
 fn a_target_matches_whichever_tool_is_used() {
     let text = "forbid(principal, action, resource);";
     let denied = |target: &str, tools: &[Tool], asked: Option<EffectClass>| {
-        let reference = super::super::PolicyReference {
-            id: "pol-1".to_owned(),
-            version: 1,
-            sha256: String::new(),
-            applies_to: vec![target.parse().unwrap()],
-            effective: Window::default(),
-        };
         let mut world = unnamed(tools);
-        let policy = super::super::CompiledPolicy::compile(reference, text).unwrap();
-        world.gathered.policies = vec![policy.into()];
+        world.gathered.policies = vec![policy(text, vec![target.parse().unwrap()])];
         let full = |effect_class| ActionDeclaration {
             effect_class: Some(effect_class),
             reversibility: Some(Reversibility::Reversible),

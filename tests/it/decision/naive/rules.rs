@@ -213,8 +213,17 @@ impl<'a> World<'a> {
         }
     }
 
+    /// On the worst that is declared and on what is declared with each of the tools, the strictest
+    /// outcome counts: it errs, it speaks, it is silent.
     pub(super) fn statement(&self, number: usize, way: &Way<'a>) -> Option<bool> {
-        let declared = self.declared(way);
+        let mut speaks = self.statement_on(number, way, &self.declared(way))?;
+        for declared in self.each(way) {
+            speaks |= self.statement_on(number, way, &declared)?;
+        }
+        Some(speaks)
+    }
+
+    fn statement_on(&self, number: usize, way: &Way<'a>, declared: &Declared) -> Option<bool> {
         let above = |limit: f64| self.amount().map(|amount| amount > limit);
         let action = self.ask.action.as_str();
         Some(match number {
@@ -251,6 +260,11 @@ impl<'a> World<'a> {
             14 if action == "email.send" => return None,
             14 => false,
             15 => self.text("jurisdiction") == Some("DE-BY"),
+            16 => declared.reversibility.is_none() && declared.rollback.is_none(),
+            17 => declared.reversibility == Some(1),
+            18 => declared.tier? == 0 && declared.effect.is_some(),
+            19 => declared.effect == Some(0) && declared.mode != Some("single_approver"),
+            20 => declared.rollback == Some(true),
             _ => unreachable!(),
         })
     }
@@ -307,6 +321,11 @@ pub(super) fn says(number: usize) -> Said {
         13 => Said { id: "l-13", ..plain },
         14 => Said { id: "j-14", ..plain },
         15 => Said { id: "i-15", ..plain },
+        16 => Said { id: "n-16", ..plain },
+        17 => Said { id: "o-17", effect: "hold", code: hold, people: 1, ..plain },
+        18 => Said { id: "p-18", obligations: &["log.full"], ..plain },
+        19 => Said { id: "q-19", effect: "hold", code: hold, people: 1, ..plain },
+        20 => Said { id: "r-20", effect: "permit", obligations: &["notify.owner"], ..plain },
         _ => unreachable!(),
     }
 }

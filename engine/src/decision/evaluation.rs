@@ -1,0 +1,186 @@
+//! The policies that apply to one case, evaluated.
+//!
+//! A request that names no tool could be carried out with any that performs the action, and the
+//! tools may declare different things. A policy may speak of the milder value, or of a member's
+//! absence, so the strictest of all declarations would not do: each statement is evaluated on the
+//! strictest and on each tool's own, and the strictest outcome counts.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    candidate::Candidate,
+    case::Case,
+    cost,
+    gate::Effective,
+    people::Needed,
+    reason::Reason,
+    rules::distinct,
+    stack,
+    statement::{Evaluated, Says, Statement},
+    target::Aspects,
+    trace::{Outcome, Step},
+    world::{self, World},
+};
+
+/// The most declarations that policies are evaluated on. With more, naming a tool is the remedy.
+const MOST_DECLARATIONS: usize = 64;
+
+const UNSEEN: &str = "the request cannot be shown to policies";
+const TOO_COSTLY: &str = "the patterns and comparisons of the policies would take too long on a \
+    context of this size";
+const TOO_MANY: &str = "the tools that perform this action declare more than 64 different things \
+    that policies read; name the tool in `tool_id`";
+
+/// What the policies that apply come to.
+#[derive(Default)]
+pub(super) struct Policies<'a> {
+    pub(super) denials: Vec<Reason>,
+    pub(super) holds: Vec<Reason>,
+    pub(super) needed: Needed,
+    /// The statements that matched, in order.
+    pub(super) matched: Vec<&'a Statement>,
+    pub(super) steps: Vec<Step>,
+}
+
+impl<'a> Policies<'a> {
+    pub(super) fn hear(case: &Case<'a>, candidate: &Candidate<'a>) -> Self {
+        let mut heard: Vec<_> = evaluate(case, candidate);
+        heard.sort_by(|(one, _), (other, _)| one.order().cmp(&other.order()));
+        let mut policies = Self::default();
+        for (statement, evaluated) in heard {
+            if case.request.explain {
+                policies.steps.push(step(statement, &evaluated));
+            }
+            match (evaluated, statement.says) {
+                (Evaluated::Silent, _) => continue,
+                (Evaluated::Failed(_), _) => {
+                    policies.denials.push(Reason::RuleError);
+                    continue;
+                }
+                (Evaluated::Matches, Says::Permit) => {}
+                (Evaluated::Matches, Says::Deny(reason)) => policies.denials.push(reason),
+                (Evaluated::Matches, Says::Hold(reason, count)) => {
+                    policies.holds.push(reason);
+                    policies.needed.take(Needed::people(count));
+                }
+            }
+            policies.matched.push(statement);
+        }
+        distinct(&mut policies.denials);
+        policies
+    }
+
+    /// When the first of those that matched ends.
+    pub(super) fn until(&self, case: &Case<'_>) -> Option<DateTime<Utc>> {
+        let ending = case.gathered.policies.iter().map(|policy| &policy.reference);
+        let ending = ending.filter_map(|policy| Some((&policy.id, policy.effective.until?)));
+        let bind = |id: &String| self.matched.iter().any(|statement| statement.policy_id == *id);
+        ending.filter(|(id, _)| bind(id)).map(|(_, until)| until).min()
+    }
+
+    /// What the strongest of the matching statements say to people.
+    pub(super) fn advice(&self) -> Vec<&'a str> {
+        let strength = |statement: &Statement| match statement.says {
+            Says::Permit => 0,
+            Says::Hold(..) => 1,
+            Says::Deny(_) => 2,
+        };
+        let strongest = self.matched.iter().map(|statement| strength(statement)).max();
+        let loudest = self.matched.iter().filter(|s| Some(strength(s)) == strongest);
+        loudest.filter_map(|statement| statement.advice.as_deref()).collect()
+    }
+}
+
+/// Evaluates every statement that can match.
+fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statement, Evaluated)> {
+    let action = case.request.action.as_str();
+    if case.gathered.policies.is_empty() {
+        return Vec::new();
+    }
+    let declared = candidate.declared.seen_by_policies(candidate.terms);
+    let (effect_classes, risk_tiers) =
+        (each(&declared, |one| one.effect_class), each(&declared, |one| one.risk_tier));
+    let aspects = Aspects {
+        action,
+        effect_classes: &effect_classes,
+        risk_tiers: &risk_tiers,
+        principal_class: case.subject().map(|subject| subject.class),
+        resource_kind: case.resource().map(|resource| resource.kind.as_str()),
+        purpose: case.request.purpose.as_deref(),
+        jurisdiction: case.request.jurisdiction(),
+    };
+    let policies = case
+        .gathered
+        .policies
+        .iter()
+        .filter(|policy| policy.reference.effective.holds(case.at) && policy.applies(&aspects));
+    let statements: Vec<_> = policies.flat_map(|policy| policy.statements(action)).collect();
+    if statements.is_empty() {
+        return Vec::new();
+    }
+    let failed = |why: &str| -> Vec<_> {
+        let failed = || Evaluated::Failed(why.to_owned());
+        statements.iter().map(|statement| (*statement, failed())).collect()
+    };
+    let reads = |member: &str| statements.iter().any(|statement| statement.reads(member));
+    let declared = read_of(declared, reads);
+    if declared.len() > MOST_DECLARATIONS {
+        return failed(TOO_MANY);
+    }
+    // What reads no declaration is evaluated once.
+    let times = |statement: &Statement| {
+        let reads_declared = world::reads_declared(|member| statement.reads(member));
+        if reads_declared { declared.len() } else { 1 }
+    };
+    let costs = statements.iter().map(|statement| statement.cost.times(times(statement)));
+    if cost::is_too_much(costs, &case.request.context) {
+        return failed(TOO_COSTLY);
+    }
+    let Some(world) = World::of(case, candidate, reads) else {
+        return failed(UNSEEN);
+    };
+    let evaluators: Vec<_> = declared.iter().map(|declared| world.evaluator(*declared)).collect();
+    let evaluated = |statement: &Statement| {
+        let outcomes =
+            evaluators.iter().take(times(statement)).map(|cedar| statement.evaluate(cedar));
+        outcomes.reduce(Evaluated::stricter).unwrap_or_else(|| Evaluated::Failed(UNSEEN.to_owned()))
+    };
+    stack::for_evaluating(|| {
+        statements.into_iter().map(|statement| (statement, evaluated(statement))).collect()
+    })
+}
+
+/// The values that a declared member may have, each once; none: it may be missing, which counts as
+/// any.
+fn each<T: Copy + PartialEq>(
+    declared: &[Effective],
+    member: impl Fn(&Effective) -> Option<T>,
+) -> Vec<T> {
+    let mut values: Vec<T> = declared.iter().map(member).collect::<Option<_>>().unwrap_or_default();
+    distinct(&mut values);
+    values
+}
+
+/// The declarations as far as they are read, each once.
+fn read_of(declared: Vec<Effective>, reads: impl Fn(&str) -> bool) -> Vec<Effective> {
+    let mut read: Vec<_> = declared.into_iter().map(|one| world::as_read(one, &reads)).collect();
+    read.sort_unstable();
+    read.dedup();
+    read
+}
+
+fn step(statement: &Statement, evaluated: &Evaluated) -> Step {
+    let (outcome, reason_code) = match (evaluated, statement.says) {
+        (Evaluated::Failed(_), _) => (Outcome::Refuse, Some(Reason::RuleError)),
+        (Evaluated::Silent, _) | (Evaluated::Matches, Says::Permit) => (Outcome::Pass, None),
+        (Evaluated::Matches, Says::Deny(reason)) => (Outcome::Refuse, Some(reason)),
+        (Evaluated::Matches, Says::Hold(reason, _)) => (Outcome::Hold, Some(reason)),
+    };
+    let detail = match evaluated {
+        Evaluated::Failed(why) => why.clone(),
+        Evaluated::Silent => "does not match".to_owned(),
+        Evaluated::Matches => statement.advice.clone().unwrap_or_else(|| "matches".to_owned()),
+    };
+    let id = format!("{} ({}#{})", statement.id, statement.policy_id, statement.ordinal);
+    Step { kind: "policy".to_owned(), id, outcome, reason_code, detail }
+}
