@@ -80,8 +80,11 @@ async fn one(db: &mut Db, id: &String) -> QueryResult<Option<Said>> {
     Ok(said(db, std::slice::from_ref(id)).await?.remove(id))
 }
 
-/// Whether nothing more can come of it.
+/// Whether nothing more can come of it. An allow that spent an approval waits for no one.
 fn is_over(update: &DecisionUpdate) -> bool {
+    if update.decision != answer::word(Decision::RequireApproval) {
+        return true;
+    }
     match update.approval_state.as_deref().and_then(ApprovalState::from_word) {
         Some(ApprovalState::Pending | ApprovalState::Approved) => false,
         Some(ApprovalState::Used) => update.outcome.is_some(),

@@ -123,7 +123,7 @@ impl Times {
 pub(super) struct InsertDecisions<'a>(Columns<'a>);
 
 impl<'a> InsertDecisions<'a> {
-    /// With the approval request that each waits for, by decision.
+    /// With the approval request that each waits for, by decision, or the approval that it spends.
     pub(super) fn new(
         entries: &[&'a Entry],
         approvals: &'a HashMap<String, String>,
@@ -131,7 +131,8 @@ impl<'a> InsertDecisions<'a> {
     ) -> Self {
         let mut columns = Columns::default();
         for entry in entries {
-            columns.push(entry, approvals.get(&entry.decision_id).map(String::as_str), clock);
+            let approval = approvals.get(&entry.decision_id).or(entry.claims.approval_id.as_ref());
+            columns.push(entry, approval.map(String::as_str), clock);
         }
         Self(columns)
     }
