@@ -109,8 +109,8 @@ pub(super) fn matching<'q>(
     if let Some(action) = by.action.clone() {
         query = query.filter(decisions::action.eq(action));
     }
-    if let Some(decision) = by.decision.clone() {
-        query = query.filter(decisions::decision.eq(decision));
+    if let Some(decision) = &by.decision {
+        query = query.filter(decisions::decision.eq_any(found_by(decision)));
     }
     if let Some(reason) = by.reason_code.clone() {
         query = query.filter(decisions::reason_code.eq(reason));
@@ -122,6 +122,15 @@ pub(super) fn matching<'q>(
         query = query.filter(decisions::id.lt(first_id(until)));
     }
     query
+}
+
+/// The words on record that a word asks for: what was permitted with constraints is an `allow` too,
+/// as the evaluate endpoint answers it.
+fn found_by(decision: &str) -> Vec<&'static str> {
+    let asked = Decision::from_word(decision);
+    let words =
+        Decision::ALL.iter().filter(|word| asked == Some(**word) || asked == Some(word.folded()));
+    words.map(|word| word.word()).collect()
 }
 
 /// Where the ids of a moment begin.

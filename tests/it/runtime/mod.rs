@@ -6,6 +6,7 @@ mod budgets;
 mod cite_ready;
 mod durability;
 mod explained;
+mod found;
 mod grants;
 mod hostile_texts;
 mod idempotency;

@@ -1,0 +1,84 @@
+//! Decisions as lists, exports and reads show them.
+
+use std::collections::BTreeSet;
+
+use authority_model::proto::runtime::{
+    Decision, ListDecisionsRequest, decision_service_client::DecisionServiceClient,
+};
+use serde_json::{Value, json};
+
+use super::demo;
+use crate::support::{Client, asking};
+
+const TENANT: &str = "svc:tenant:acme";
+
+async fn decided(client: &Client, ask: Value, decision: &str) -> String {
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!((status, &answer["decision"]), (200, &json!(decision)), "{answer:#}");
+    answer["decision_id"].as_str().unwrap().to_owned()
+}
+
+/// What evaluate answers as `allow` is found by that word, whatever its record says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_permitted_with_constraints_is_found_as_an_allow() {
+    let (app, client, _) = demo().await;
+    let allowed = decided(&client, asking(1200.0, "DE"), "allow").await;
+    let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
+    let auditor = app.person(TENANT, "auditor", "eve@example.org");
+    for (word, ids) in [
+        ("allow", vec![&allowed]),
+        ("allow_with_constraints", vec![&allowed]),
+        ("require_approval", vec![&held]),
+        ("deny", vec![]),
+    ] {
+        let (status, found) = auditor.get(&format!("/api/v1/app/decisions?decision={word}")).await;
+        assert_eq!(status, 200, "{found:#}");
+        let found = found["decisions"].as_array().unwrap().iter();
+        let found: BTreeSet<_> = found.map(|one| one["decision_id"].as_str().unwrap()).collect();
+        let ids = ids.into_iter().map(String::as_str).collect();
+        assert_eq!(found, ids, "{word}");
+        let path = format!("/api/v1/app/decisions:export?decision={word}");
+        let (_, lines) = auditor.text("GET", &path, None).await;
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let lines = lines.filter(|line| line["end"] != json!(true));
+        let exported: BTreeSet<_> = lines
+            .map(|line| line["decision"]["decision_id"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(exported, found.iter().map(ToString::to_string).collect(), "{word}");
+    }
+    let mut grpc = DecisionServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let by = ListDecisionsRequest { decision: Some("allow".to_owned()), ..Default::default() };
+    let mut call = tonic::Request::new(by);
+    let bearer = format!("Bearer {}", auditor.token).parse().unwrap();
+    call.metadata_mut().insert("authorization", bearer);
+    let found = grpc.list_decisions(call).await.unwrap().into_inner().decisions;
+    let found: Vec<_> = found.iter().map(|one| (&one.decision_id, one.decision())).collect();
+    assert_eq!(found, [(&allowed, Decision::AllowWithConstraints)]);
+}
+
+/// An allow names the approval that it was given for wherever it is read, and waits for no one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_allow_names_the_approval_that_it_spent() {
+    let (app, client, _) = demo().await;
+    let (_, held) = client.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await;
+    let approval = held["approval_id"].as_str().unwrap();
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    let (status, answer) =
+        ann.post(&format!("/api/v1/app/approvals/{approval}/approve"), json!({})).await;
+    assert_eq!(status, 200, "{answer:#}");
+    let mut citing = asking(25_000.0, "DE");
+    citing["approval_id"] = json!(approval);
+    let allowed = decided(&client, citing, "allow").await;
+    let (_, shown) = client.get(&format!("/v1/decisions/{allowed}")).await;
+    let told = (&shown["approval_id"], &shown["approval_state"]);
+    assert_eq!(told, (&json!(approval), &json!("used")), "{shown:#}");
+    let auditor = app.person(TENANT, "auditor", "eve@example.org");
+    let (_, found) = auditor.get("/api/v1/app/decisions?decision=allow").await;
+    assert_eq!(found["decisions"][0]["approval_id"], json!(approval), "{found:#}");
+    // The stream ends by itself.
+    let (_, lines) = client.text("GET", &format!("/v1/decisions/{allowed}:watch"), None).await;
+    let [line] = lines.lines().collect::<Vec<_>>()[..] else { panic!("{lines}") };
+    let update: Value = serde_json::from_str(line).unwrap();
+    let told = (&update["approval_id"], &update["used_by"]);
+    assert_eq!(told, (&json!(approval), &json!(allowed)), "{update:#}");
+}
