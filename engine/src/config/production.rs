@@ -78,6 +78,11 @@ impl Config {
             "production needs a database: set `DATABASE_URL` or `database.url`",
         );
         require(
+            filled(&self.listen.public_url),
+            "production needs `listen.public_url`: where clients reach this service, such as \
+             https://authority.example.org; receipts, evidence and the logs name it",
+        );
+        require(
             !self.dev_provider(),
             "production refuses `identity.dev_provider`: it signs tokens for anyone",
         );
@@ -121,7 +126,13 @@ mod tests {
     fn production_tells_all_that_is_missing_at_once() {
         let mut config = Config { environment: Environment::Production, ..Config::default() };
         let told = config.validate().unwrap_err().to_string();
-        for missing in ["identity.issuer", "identity.audience", "keys.ring", "DATABASE_URL"] {
+        for missing in [
+            "identity.issuer",
+            "identity.audience",
+            "keys.ring",
+            "DATABASE_URL",
+            "listen.public_url",
+        ] {
             assert!(told.contains(missing), "{missing}: {told}");
         }
         config.identity.issuer = Some("https://id.example.org".to_owned());
@@ -129,6 +140,7 @@ mod tests {
         config.keys.ring = Some(Secret::new("ring"));
         config.database.url = Some(Secret::new("postgres://db"));
         config.listen.main = "0.0.0.0:8080".parse().unwrap();
+        config.listen.public_url = Some("https://authority.example.org".to_owned());
         config.validate().unwrap();
         config.identity.dev_provider = Some(true);
         assert!(config.validate().unwrap_err().to_string().contains("signs tokens for anyone"));
