@@ -33,7 +33,7 @@ pub(crate) async fn rows(
 ) -> Result<(), Fault> {
     // One server at a time, each on new data.
     {
-        let (server, address, key) = start("full", folder).await?;
+        let (server, address, key) = start("strict", folder).await?;
         let meter = server.meter();
         let call = evaluate(address, Some(&key));
         report.measure("Evaluate, gRPC, durable", call, &meter, arguments).await;

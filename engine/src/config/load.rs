@@ -1,7 +1,7 @@
 //! Where the values come from: flag beats environment beats file beats default.
 //!
-//! A name that means nothing is an error that tells the nearest one that does: a misspelt limit
-//! must not leave the default in force unnoticed.
+//! A name that means nothing is an error that tells the one that was meant, or those that there are: a
+//! misspelt limit must not leave the default in force unnoticed.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -85,7 +85,7 @@ fn parsed(key: &str, text: &str) -> Value {
     text.parse().unwrap_or_else(|never: std::convert::Infallible| match never {})
 }
 
-/// Every fault, with its place and, for a name that means nothing, the nearest that does.
+/// Every fault, with its place and, for a name or word that means nothing, those that do.
 fn told(errors: figment::Error) -> String {
     let told: Vec<_> = errors.into_iter().map(|error| tell(&error)).collect();
     told.join("\n")
@@ -100,19 +100,30 @@ fn tell(error: &figment::Error) -> String {
                 "" => name.to_owned(),
                 section => format!("{section}.{name}"),
             };
-            let nearest = known.iter().max_by(|a, b| {
-                strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b))
-            });
-            match nearest {
-                Some(nearest) => {
-                    format!("no setting `{}`; did you mean `{}`?", whole(name), whole(nearest))
-                }
-                None => format!("no setting `{}`", whole(name)),
-            }
+            let told = match meant(name, known) {
+                Some(meant) => format!("did you mean `{}`?", whole(meant)),
+                None => format!("there are {}", known.join(", ")),
+            };
+            format!("no setting `{}`; {told}", whole(name))
+        }
+        Kind::UnknownVariant(word, known) => {
+            format!("`{place}` is `{word}`; it must be {}", known.join(" or "))
         }
         kind if place.is_empty() => kind.to_string(),
         kind => format!("`{place}`: {kind}"),
     }
+}
+
+/// The one that a misspelt name stands for: two slips away at most and alike in the most part, or begun
+/// or lengthened. A guess beyond that would mislead.
+fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let begins = |one: &str| name.len() > 2 && (one.starts_with(name) || name.starts_with(one));
+    let slips = |one: &&'k str| (strsim::osa_distance(name, one), *one);
+    let (slips, nearest) = known.iter().map(slips).min()?;
+    if slips <= 2 && slips * 2 < name.len() {
+        return Some(nearest);
+    }
+    known.iter().copied().find(|one| begins(one))
 }
 
 #[cfg(test)]
@@ -157,13 +168,20 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_nothing_is_told_the_nearest_that_does() {
+    fn a_name_that_means_nothing_is_told_the_one_that_was_meant_or_all() {
         for (name, told) in [
             (
                 "AGENT_AUTHORITY__LISTEN__MIAN",
                 "no setting `listen.mian`; did you mean `listen.main`?",
             ),
             ("AGENT_AUTHORITY__DATABSE__URL", "no setting `databse`; did you mean `database`?"),
+            (
+                "AGENT_AUTHORITY__LIMITS__DRAIN",
+                "no setting `limits.drain`; did you mean `limits.drain_seconds`?",
+            ),
+            // Nothing is like these: no guess.
+            ("AGENT_AUTHORITY__LOGS__LEVEL", "no setting `logs.level`; there are format, filter"),
+            ("AGENT_AUTHORITY__KEYS__KEK", "no setting `keys.kek`; there are ring_file, ring"),
         ] {
             let error = Config::load(&sources(&[(name, "x")])).unwrap_err();
             assert_eq!(error.to_string(), told);
@@ -179,6 +197,8 @@ mod tests {
         let load = |name, value| Config::load(&sources(&[(name, value)]));
         let error = load("AGENT_AUTHORITY__LIMITS__STREAMS", "many").unwrap_err().to_string();
         assert!(error.starts_with("`limits.streams`: "), "{error}");
+        let error = load("AGENT_AUTHORITY__DECIDE__DURABILITY", "full").unwrap_err().to_string();
+        assert_eq!(error, "`decide.durability` is `full`; it must be strict or relaxed");
         let error = load("AGENT_AUTHORITY__CORS__ORIGINS", "*").unwrap_err().to_string();
         assert!(error.contains("`*` is no origin"), "{error}");
 

@@ -107,12 +107,13 @@ pub struct Decide {
     pub durability: Durability,
 }
 
-/// Whether Postgres flushes before an answer; a tenant may choose `relaxed` for itself.
+/// Whether Postgres flushes before an answer, in the words of a tenant's own `durability`, which may
+/// choose `relaxed` for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     #[default]
-    Full,
+    Strict,
     Relaxed,
 }
 
@@ -242,7 +243,7 @@ impl Default for Database {
 
 impl Default for Decide {
     fn default() -> Self {
-        Self { max_staleness_seconds: 5, valid_for_seconds: 60, durability: Durability::Full }
+        Self { max_staleness_seconds: 5, valid_for_seconds: 60, durability: Durability::Strict }
     }
 }
 

@@ -37,6 +37,9 @@ const MOST: usize = 50;
 /// The longest text of one, in characters.
 const LONGEST: usize = 400;
 
+/// How often one may have slipped for a name to be taken for another's.
+const SLIPS: usize = 2;
+
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -244,12 +247,12 @@ fn unknown_actions(conditions: &[Expr], surroundings: &Surroundings) -> Vec<Faul
     let is_unknown = |name: &str| !known.contains(name) && check_action(name).is_ok();
     let unknown = action_literals(conditions).filter(|(name, _)| is_unknown(name));
     let near = unknown.filter_map(|(name, span)| {
-        let near = known.iter().map(|one| (strsim::osa_distance(one, &name), one)).min()?;
-        (near.0 <= 2).then(|| Fault {
+        let (slips, near) = known.iter().map(|one| (slips(one, &name), one)).min()?;
+        (slips <= SLIPS).then(|| Fault {
             span,
             severity: Severity::Warning,
             problem: format!("no tool performs `{name}`"),
-            suggestion: Some(format!("did you mean `{}`?", near.1)),
+            suggestion: Some(format!("did you mean `{near}`?")),
         })
     });
     near.collect()
@@ -300,9 +303,26 @@ fn fault(error: &impl Diagnostic, severity: Severity) -> Fault {
     let compares = problem.starts_with("unexpected type") && problem.contains("saw decimal");
     let decimals = "compare decimals by `.greaterThan(decimal(\"1.0\"))`, `.lessThan(…)`, \
                     `.greaterThanOrEqual(…)` or `.lessThanOrEqual(…)`";
-    let help = error.help().map(|help| help.to_string());
+    let help = error.help().map(|help| help.to_string()).filter(|help| !is_wild(&problem, help));
     let suggestion = if compares { Some(decimals.to_owned()) } else { help };
     Fault { span, severity, problem, suggestion }
+}
+
+/// Whether help offers a name that is not much like any that the problem tells: Cedar offers the
+/// nearest, however far that is.
+fn is_wild(problem: &str, help: &str) -> bool {
+    let quoted = |text: &'_ str| -> Vec<String> {
+        text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let offers = help.starts_with("did you mean");
+    let offered = quoted(help);
+    let is_near = |name: &String| offered.iter().any(|one| slips(one, name) <= SLIPS);
+    offers && !quoted(problem).iter().any(is_near)
+}
+
+/// How often one slips from the one name to the other.
+fn slips(one: &str, other: &str) -> usize {
+    strsim::osa_distance(one, other)
 }
 
 fn parse_errors(text: &str, errors: &cedar_policy::ParseErrors) -> Vec<Finding> {

@@ -117,6 +117,18 @@ fn input_is_typed_by_what_is_declared() {
     assert_eq!(found(elsewhere), []);
 }
 
+/// Cedar offers the nearest name, however far it is.
+#[test]
+fn a_name_unlike_all_others_is_not_guessed_at() {
+    for condition in ["principal.colour == \"blue\"", "principal in Svc::Spaceship::\"a\""] {
+        let found = when(condition);
+        assert!(!errors(&found).is_empty(), "{condition}: {found:#?}");
+        let guess =
+            |one: &&Finding| one.suggestion.as_ref().is_some_and(|s| s.contains("did you mean"));
+        assert!(!found.iter().any(|one| guess(&one)), "{condition}: {found:#?}");
+    }
+}
+
 #[test]
 fn what_nothing_declares_is_a_warning_at_most() {
     let missing = when("context.input.missing > 3");
