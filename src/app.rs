@@ -8,6 +8,7 @@ mod directory;
 mod document;
 mod grpc;
 mod host;
+mod named;
 mod readiness;
 mod serve;
 mod stream_deadline;
@@ -24,6 +25,7 @@ use futures_util::FutureExt;
 use tonic::service::Routes;
 
 pub use database::{Database, Error as DatabaseError};
+pub use named::check;
 pub use serve::{Failure, serve, with_app};
 
 pub use crate::directory::{OPENAPI, contract};
@@ -106,11 +108,10 @@ pub struct Parts {
 impl Parts {
     /// As the configuration says.
     pub fn new(config: Config, store: Store) -> Result<Self, Error> {
-        let ring = match (&config.keys.ring, &config.keys.ring_file) {
-            (Some(ring), _) => KeyRing::parse(ring.reveal())?,
-            (None, Some(file)) => KeyRing::load(file)?,
+        let ring = match named::ring(&config)? {
+            Some(ring) => ring,
             // Only development comes here: production refuses to start without a ring.
-            (None, None) => KeyRing::load_or_create(&config.data_dir.join("keys.ring"))?,
+            None => KeyRing::load_or_create(&config.data_dir.join("keys.ring"))?,
         };
         let graph = graph::Settings {
             max_staleness: Duration::from_secs(config.decide.max_staleness_seconds),

@@ -22,6 +22,10 @@ fn main() -> ExitCode {
 struct Service;
 
 impl cli::Actions for Service {
+    fn check(&self, config: &Config) -> Result<(), Failure> {
+        app::check(config).map_err(Failure::usage)
+    }
+
     async fn serve(&self, config: Config) -> Result<(), Failure> {
         app::serve(&config, |demo| eprintln!("{}", banner::text(&config, demo))).await?;
         Ok(())

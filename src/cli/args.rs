@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// Settings in TOML
     #[arg(long, global = true, value_name = "FILE", env = "AGENT_AUTHORITY_CONFIG")]
     config: Option<PathBuf>,
-    /// Refuse development's defaults: needs issuer, key ring and database
+    /// Refuse development's defaults: needs issuer, key ring, database and public URL
     #[arg(long, global = true)]
     production: bool,
     /// Print JSON, for scripts

@@ -24,6 +24,8 @@ use outcome::{Said, say};
 
 /// What the commands ask of the service. The configuration has been read and found sound.
 pub(crate) trait Actions {
+    /// Whether what the settings name can be read: the key ring, the database's address.
+    fn check(&self, config: &Config) -> Result<(), Failure>;
     /// Runs until SIGTERM.
     async fn serve(&self, config: Config) -> Result<(), Failure>;
     /// A JWT of the development identity provider.
@@ -74,7 +76,7 @@ fn perform(actions: &impl Actions, args: Args) -> Result<Said, Failure> {
     };
     let config = Config::load(&sources)?;
     if let Command::Config { print } = command {
-        return shown(&config, print);
+        return shown(actions, &config, print);
     }
     if !matches!(command, Command::Healthcheck) {
         config.validate()?;
@@ -123,9 +125,10 @@ async fn act(actions: &impl Actions, command: Command, config: Config) -> Result
 }
 
 /// The effective configuration; printed even when it is not fit to run, which is then the failure.
-fn shown(config: &Config, print: bool) -> Result<Said, Failure> {
+fn shown(actions: &impl Actions, config: &Config, print: bool) -> Result<Said, Failure> {
     if !print {
         config.validate()?;
+        actions.check(config)?;
         return Ok(Said::named("config", "sound"));
     }
     let text = toml::to_string(config).map_err(Failure::new)?;

@@ -37,6 +37,31 @@ fn a_wrong_use_or_setting_is_2_and_a_failure_1() {
     assert_eq!(told["ok"], false);
 }
 
+/// What would keep the service from starting is told before it is started.
+#[test]
+fn a_key_ring_or_a_database_url_that_cannot_be_read_is_not_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = folder.path().join("nowhere").display().to_string();
+    let (code, _, told) = run(
+        &["config"],
+        &[
+            ("AGENT_AUTHORITY__KEYS__RING_FILE", &nowhere),
+            ("DATABASE_URL", "postgres://a:hush@db:port/x"),
+        ],
+    );
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("`keys.ring_file`: the key ring is unusable: `"), "{told}");
+    assert!(told.contains("`database.url` (or DATABASE_URL): "), "{told}");
+    assert!(!told.contains("hush"), "{told}");
+    let (code, _, told) = run(&["config"], &[("AGENT_AUTHORITY__KEYS__RING", "hush")]);
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("`keys.ring`: ") && !told.contains("hush"), "{told}");
+    let (code, _, told) = run(&["config"], &[("DATABASE_URL", "postgres://a:hush@")]);
+    assert!(code == 2 && told.contains("names no host"), "{told}");
+    let (code, said, _) = run(&["config"], &[("DATABASE_URL", "postgres://user@localhost/db")]);
+    assert_eq!((code, said.trim()), (0, "sound"));
+}
+
 #[test]
 fn the_effective_configuration_is_printed_with_its_secrets_masked() {
     let environment = [("DATABASE_URL", "postgres://user:hush@db/authority")];

@@ -40,6 +40,9 @@ impl Address {
         let mut config: Config = plain.parse().map_err(|fault: tokio_postgres::Error| {
             Error::Address(format!("the database URL is malformed{}", about(&with_source(&fault))))
         })?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(Error::Address(format!("the database URL names no host{}", about(""))));
+        }
         let mode = match wishes.mode.as_deref() {
             Some(word) => Mode::of(word)?,
             None if is_socket(&config) => Mode::Disable,

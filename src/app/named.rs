@@ -1,0 +1,31 @@
+//! What the settings name, the key ring and the database's address: read as the service reads them, and
+//! looked at before it starts.
+
+use crate::{
+    config::Config,
+    keys::{self, KeyRing},
+    store::Address,
+};
+
+/// The ring that is set; none in development alone, which makes one.
+pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
+    Ok(match (&config.keys.ring, &config.keys.ring_file) {
+        (Some(ring), _) => Some(KeyRing::parse(ring.reveal())?),
+        (None, Some(file)) => Some(KeyRing::load(file)?),
+        (None, None) => None,
+    })
+}
+
+/// Says every reason why what is set cannot be used. Nothing is made and nobody is connected to.
+///
+/// # Errors
+/// The reasons, a line each.
+pub fn check(config: &Config) -> Result<(), String> {
+    let setting = if config.keys.ring.is_some() { "keys.ring" } else { "keys.ring_file" };
+    let ring = ring(config).err().map(|fault| format!("`{setting}`: {fault}"));
+    let url = config.database.url.as_ref();
+    let address = url.and_then(|url| Address::parse(url.reveal()).err());
+    let address = address.map(|fault| format!("`database.url` (or DATABASE_URL): {fault}"));
+    let faults: Vec<_> = ring.into_iter().chain(address).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
