@@ -23,6 +23,9 @@ const FORWARDED: [HeaderName; 4] = [
     HeaderName::from_static("idempotency-replayed"),
 ];
 
+/// Response metadata that is the status, where it is another than the route's.
+pub(crate) const STATUS: &str = "http-status";
+
 /// What a path segment has to encode; an id's colons may stay (RFC 3986, section 3.3).
 const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
@@ -50,7 +53,8 @@ pub(crate) fn success(
     reply: tonic::Response<Bytes>,
 ) -> Result<Response, Fault> {
     let (metadata, message, _) = reply.into_parts();
-    let status = StatusCode::from_u16(route.status).unwrap_or_default();
+    let own = metadata.get(STATUS).and_then(|own| StatusCode::from_bytes(own.as_bytes()).ok());
+    let status = own.or(StatusCode::from_u16(route.status).ok()).unwrap_or_default();
     let mut response = if status == StatusCode::NO_CONTENT {
         Response::new(Body::empty())
     } else {

@@ -10,9 +10,9 @@ use authority_model::proto::directory::{
 };
 use authority_model::service::DirectoryService;
 use serde_json::{Value, json};
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, metadata::MetadataValue};
 
-use crate::error::{ErrorCode, Refusal};
+use crate::error::{ErrorCode, without_secrets};
 
 /// The version of the API, as its paths have it.
 const API_VERSION: &str = "1.0.0";
@@ -38,6 +38,9 @@ const LINKS: [(&str, &str); 6] = [
     ("reason-codes", "/v1/reason-codes"),
     ("error-codes", "/v1/error-codes"),
 ];
+
+/// The REST status of a reply that is not a plain success.
+const HTTP_STATUS: &str = "http-status";
 
 /// The OpenAPI document of the service at this address: with its server, and every error code.
 pub fn contract(public_url: &str) -> String {
@@ -114,19 +117,18 @@ impl DirectoryService for Directory {
         _: Request<CheckReadinessRequest>,
     ) -> Result<Response<CheckReadinessResponse>, Status> {
         let found = self.readiness();
-        let wrong: Vec<_> = found
-            .iter()
-            .filter_map(|(name, result)| Some(format!("{name}: {}", result.as_ref().err()?)))
-            .collect();
-        if !wrong.is_empty() {
-            let message = format!("not ready: {}", wrong.join("; "));
-            return Err(Refusal::new(ErrorCode::Unavailable, message).into());
+        let is_ready = found.iter().all(|(_, found)| found.is_ok());
+        let checks = found.into_iter().map(|(name, found)| ReadinessCheck {
+            name: name.to_owned(),
+            status: found.err().map_or_else(|| "ok".to_owned(), without_secrets),
+        });
+        let status = if is_ready { "ready" } else { "not_ready" }.to_owned();
+        let checks = checks.collect();
+        let mut reply = Response::new(CheckReadinessResponse { status, checks });
+        if !is_ready {
+            reply.metadata_mut().insert(HTTP_STATUS, MetadataValue::from_static("503"));
         }
-        let checks = found
-            .into_iter()
-            .map(|(name, _)| ReadinessCheck { name: name.to_owned(), status: "ok".to_owned() });
-        let status = "ready".to_owned();
-        Ok(Response::new(CheckReadinessResponse { status, checks: checks.collect() }))
+        Ok(reply)
     }
 
     async fn get_open_api(

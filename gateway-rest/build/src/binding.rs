@@ -27,6 +27,7 @@ pub(crate) struct Rest {
     pub(crate) content_type: String,
     pub(crate) max_age_seconds: u32,
     pub(crate) documents: Vec<String>,
+    pub(crate) statuses: Vec<u16>,
 }
 
 impl Rest {
@@ -42,17 +43,21 @@ impl Rest {
             0 => 200,
             number => status(number).unwrap_or_else(|| panic!("{at}: status {number}")),
         };
-        let refusals = rest.get_field_by_name("refusals");
-        let refusals = refusals.iter().filter_map(|list| list.as_list()).flatten();
+        let listed = |name: &str| -> Vec<u16> {
+            let list = rest.get_field_by_name(name);
+            let numbers = list.iter().filter_map(|list| list.as_list()).flatten();
+            numbers
+                .filter_map(Value::as_i32)
+                .map(|n| status(n).unwrap_or_else(|| panic!("{at}: status {n} in {name}")))
+                .collect()
+        };
         let rest = Self {
             status: written,
             envelope: descriptor::text(rest, "envelope"),
             mask: descriptor::text(rest, "mask"),
             ok: descriptor::flag(rest, "ok"),
-            refusals: refusals
-                .filter_map(Value::as_i32)
-                .map(|n| status(n).unwrap_or_else(|| panic!("{at}: status {n} in refusals")))
-                .collect(),
+            refusals: listed("refusals"),
+            statuses: listed("statuses"),
             raw: descriptor::text(rest, "raw"),
             documents: descriptor::texts(rest, "documents"),
             content_type: descriptor::text(rest, "content_type"),

@@ -59,7 +59,14 @@ impl Operation<'_> {
         }
         let refusals = self.refusals(&rest, &access);
         let mut responses = Map::new();
-        responses.insert(rest.status.to_string(), self.success(&rest, schemas));
+        let success = self.success(&rest, schemas);
+        for status in &rest.statuses {
+            let mut same = success.clone();
+            same["description"] =
+                format!("The body of {}, of another outcome.", rest.status).into();
+            responses.insert(status.to_string(), same);
+        }
+        responses.insert(rest.status.to_string(), success);
         for status in &refusals {
             let response = json!({"$ref": format!("#/components/responses/{status}")});
             responses.insert(status.to_string(), response);
