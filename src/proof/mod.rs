@@ -86,6 +86,11 @@ pub enum Error {
     NotFound(&'static str, String),
     #[error("decision `{0}` is not sealed")]
     NotSealed(String),
+    #[error(
+        "decision `{0}` is not sealed yet, so that there is no evidence of it: seal it by \
+         POST /v1/evidence/seal with its `decision_id`, or let the tenant's `auto_seal` do so"
+    )]
+    NoEvidenceYet(String),
     #[error("`{0}` {1}")]
     Field(&'static str, String),
     #[error("what is stored of it cannot be read: {0}")]
@@ -121,6 +126,8 @@ impl From<Error> for Refusal {
         match error {
             Error::NotFound(kind, id) => Self::not_found(kind, &id),
             Error::NotSealed(_) => Self::new(ErrorCode::DecisionNotSealed, error.to_string()),
+            // What is asked for is not there, as the contract has it.
+            Error::NoEvidenceYet(_) => Self::new(ErrorCode::NotFound, error.to_string()),
             Error::Field(field, problem) => Self::field(field, problem),
             Error::Evidence(error) => error.into(),
             Error::Keys(error) => error.into(),

@@ -34,6 +34,16 @@ use crate::{
 
 type Reply<T> = Result<Response<T>, Status>;
 
+/// Whether there is such a decision, of the tenant where one is named.
+async fn is_there(db: &mut Db, within: Option<&str>, decision_id: &str) -> Result<bool, Error> {
+    let mut query = decisions::table.filter(decisions::id.eq(decision_id)).into_boxed();
+    if let Some(tenant) = within {
+        query = query.filter(decisions::tenant_id.eq(tenant));
+    }
+    let found: Option<String> = query.select(decisions::id).first(db).await.optional()?;
+    Ok(found.is_some())
+}
+
 /// Whether they may see what a decision was made on, and not only its record.
 fn sees_all(caller: &Caller) -> bool {
     match &caller.standing {
@@ -136,7 +146,8 @@ impl Proof {
         let within = scope.tenant.clone();
         let read = self.0.store.read(&scope, async move |db| {
             let Some(row) = packs::one(db, within.as_deref(), &decision_id).await? else {
-                return Ok(None);
+                let is_there = is_there(db, within.as_deref(), &decision_id).await?;
+                return if is_there { Err(Error::NoEvidenceYet(decision_id)) } else { Ok(None) };
             };
             let (origin, pack) = (row.origin.clone(), row.pack()?);
             let stored = if asked.bundle {

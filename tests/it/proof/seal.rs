@@ -37,6 +37,27 @@ async fn a_sealed_decision_verifies_offline() {
     }
 }
 
+/// To those who see the decision; to others it does not exist.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn evidence_that_is_not_there_yet_says_how_it_comes_to_be() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(1200.0, "DE")).await;
+    let stranger = app.client(&app.member_token("svc:tenant:other", "auditor"));
+    for path in [format!("/v1/evidence/{id}"), format!("/v1/evidence/{id}?bundle=true")] {
+        let (status, answer) = client.get(&path).await;
+        assert_eq!((status, &answer["error"]), (404, &json!("not_found")), "{answer:#}");
+        let told = answer["message"].as_str().unwrap();
+        assert!(told.contains("not sealed yet") && told.contains("/v1/evidence/seal"), "{told}");
+        let (status, answer) = stranger.get(&path).await;
+        assert!(!answer.to_string().contains("sealed"), "{status} {answer:#}");
+    }
+    let other = if id.ends_with('0') { "1" } else { "0" };
+    let (_, unknown) = client.get(&format!("/v1/evidence/{}{other}", &id[..id.len() - 1])).await;
+    assert!(!unknown["message"].as_str().unwrap().contains("sealed"), "{unknown:#}");
+    sealed(&client, &id).await;
+    assert_eq!(client.get(&format!("/v1/evidence/{id}")).await.0, 200);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_decided_about_a_tenant_that_does_not_exist() {
     let (app, _) = sealing().await;
