@@ -5,6 +5,7 @@ pub(crate) mod golden;
 mod log;
 mod receipts;
 mod replay;
+mod said;
 mod seal;
 mod verify;
 

@@ -1,0 +1,129 @@
+//! Acts and reports, checked as EVIDENCE.md says and with what the service publishes alone.
+
+use agent_authority::{
+    evidence::{digest_text, verify::KeySet},
+    keys::{sha256, verify_with_jwk},
+};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use serde_json::{Value, json};
+
+use super::{TENANT, asking, published, sealing};
+
+fn jcs(value: &Value) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(value).unwrap()
+}
+
+fn digest(value: &Value) -> String {
+    digest_text(&sha256(&jcs(value)))
+}
+
+/// The text is the canonical form of these members, signed by a key of purpose `evidence`.
+fn check(text: &Value, members: &Value, kid: &Value, signature: &Value, keys: &KeySet) {
+    let (text, kid) = (text.as_str().unwrap(), kid.as_str().unwrap());
+    assert_eq!(text.as_bytes(), jcs(members), "{text}");
+    let x = &keys[kid];
+    let print = sha256(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#).as_bytes());
+    let (purpose, fits) = kid.rsplit_once('-').unwrap();
+    assert!(purpose.starts_with("svc-evidence-") && hex::encode(print).starts_with(fits), "{kid}");
+    assert_eq!(URL_SAFE_NO_PAD.decode(x).unwrap().len(), 32);
+    let jwk = json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "x": x});
+    let signature = STANDARD.decode(signature.as_str().unwrap()).unwrap();
+    verify_with_jwk(&jwk, text.as_bytes(), &signature).unwrap();
+    assert!(verify_with_jwk(&jwk, format!("{text} ").as_bytes(), &signature).is_err());
+}
+
+/// What the page says an act holds, made of what is shown beside its text.
+fn act(act: &Value, about: &Value, question: &str) -> Value {
+    let mut members = json!({
+        "kind": "svc.approval.act.v1", "about": about, "tenant_id": TENANT, "question": question,
+        "by": act["by"], "role": act["role"], "verdict": act["verdict"],
+        "comment": act["comment"], "at": act["at"],
+    });
+    if act["self"] == true {
+        members["self"] = true.into();
+    }
+    members
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acts_hold_what_the_page_says() {
+    let (app, client) = sealing().await;
+    let keys = published(&client).await;
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    let bob = app.person(TENANT, "legal", "bob@example.org");
+    for (amount, acts) in [
+        (
+            25_000.0,
+            vec![
+                (&ann, "approve", json!({"comment": "checked"})),
+                (&bob, "withdraw", json!({"reason": "too late"})),
+            ],
+        ),
+        (26_000.0, vec![(&ann, "decline", json!({"reason": "n\u{e9}in \"\u{1f600}\""}))]),
+        (27_000.0, vec![(&bob, "approve", json!({}))]),
+    ] {
+        let (_, held) = client.post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
+        let id = held["approval_id"].as_str().unwrap();
+        let path = format!("/api/v1/app/approvals/{id}");
+        for (person, verb, body) in acts {
+            let (status, answer) = person.post(&format!("{path}/{verb}"), body).await;
+            assert_eq!(status, 200, "{answer:#}");
+        }
+        let (_, shown) = ann.get(&path).await;
+        let approval = &shown["approval"];
+        let question = digest(&approval["request"]);
+        assert_eq!(approval["request_digest"], json!(question), "{approval:#}");
+        for said in approval["acts"].as_array().unwrap() {
+            let members = act(said, &approval["id"], &question);
+            check(&said["record"], &members, &said["kid"], &said["signature"], &keys);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standing_approval_signs_the_delegation_as_it_was() {
+    let (app, client) = sealing().await;
+    let keys = published(&client).await;
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    let (_, listed) = ann.get("/api/v1/app/delegations").await;
+    let mut was = listed["delegations"][0].clone();
+    let path = format!("/api/v1/app/delegations/{}", was["id"].as_str().unwrap());
+    for member in ["standing", "updated_at"] {
+        was.as_object_mut().unwrap().remove(member).unwrap();
+    }
+    let (status, signed) =
+        ann.post(&format!("{path}/approve"), json!({"comment": "all year"})).await;
+    assert_eq!(status, 200, "{signed:#}");
+    let said = &signed["delegation"]["standing"][0];
+    let members = act(said, &was["id"], &digest(&was));
+    check(&said["record"], &members, &said["kid"], &said["signature"], &keys);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_holds_what_the_page_says() {
+    let (_app, client) = sealing().await;
+    let keys = published(&client).await;
+    for body in [
+        json!({"outcome": "executed", "detail": "reference 4711"}),
+        json!({"outcome": "abandoned"}),
+    ] {
+        let (_, allowed) = client.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await;
+        let id = &allowed["decision_id"];
+        let path = format!("/v1/decisions/{}:report", id.as_str().unwrap());
+        let (status, made) = client.post(&path, body).await;
+        assert_eq!(status, 200, "{made:#}");
+        let said: Value = serde_json::from_str(made["record"].as_str().unwrap()).unwrap();
+        let by = said["reported_by"].as_str().unwrap();
+        assert!(by.starts_with("svc:api_key:"), "{by}");
+        let members = json!({
+            "kind": "svc.decision.report.v1", "decision_id": id, "tenant_id": TENANT,
+            "record_digest": allowed["evidence_pack"]["record_digest"], "outcome": made["outcome"],
+            "detail": made["detail"], "at": made["at"], "reported_by": by,
+        });
+        let signature = &made["signature"];
+        check(&made["record"], &members, &signature["kid"], &signature["value"], &keys);
+    }
+}
