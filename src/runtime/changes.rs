@@ -129,6 +129,7 @@ fn supposed(at: DateTime<Utc>) -> Approval {
         id: SUPPOSED.to_owned(),
         state: ApprovalState::Approved,
         same_question: true,
+        same_subject: true,
         given: (0..PEOPLE).map(legal).collect(),
         expires_at: at + TimeDelta::hours(1),
     }

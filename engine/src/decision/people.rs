@@ -60,15 +60,37 @@ impl Needed {
     }
 }
 
-/// The approval that the request cites, if it stands for this very question.
-pub(super) fn cited_approval<'a>(case: &Case<'a>) -> Option<&'a Approval> {
+/// The approval that the request cites, if it stands for this very question; else why it does not.
+pub(super) fn cited_approval<'a>(case: &Case<'a>) -> Option<Result<&'a Approval, &'static str>> {
     let id = case.request.approval_id.as_ref()?;
-    let approval = case.facts.approval.as_ref()?;
-    let stands = approval.id == *id
-        && approval.state == ApprovalState::Approved
-        && approval.same_question
-        && case.at < approval.expires_at;
-    stands.then_some(approval)
+    let Some(approval) = case.facts.approval.as_ref().filter(|approval| approval.id == *id) else {
+        return Some(Err("does not count: there is no such approval in the tenant"));
+    };
+    Some(if let Some(barrier) = state_barrier(approval.state) {
+        Err(barrier)
+    } else if case.at >= approval.expires_at {
+        Err(EXPIRED)
+    } else if approval.same_question {
+        Ok(approval)
+    } else if approval.same_subject {
+        Err("does not count: it was given for another question; every member of the request, its \
+             context too, must be as it was when it was held")
+    } else {
+        Err("does not count: it was given to another subject")
+    })
+}
+
+const EXPIRED: &str = "does not count: it has expired";
+
+fn state_barrier(state: ApprovalState) -> Option<&'static str> {
+    match state {
+        ApprovalState::Approved => None,
+        ApprovalState::Pending => Some("does not count: it is not approved yet"),
+        ApprovalState::Used => Some("does not count: it was used before, and holds once"),
+        ApprovalState::Declined => Some("does not count: it was declined"),
+        ApprovalState::Expired => Some(EXPIRED),
+        ApprovalState::Void => Some("does not count: it is void, withdrawn or no longer permitted"),
+    }
 }
 
 /// Whether a link of the chain needs a standing approval that nobody has signed.

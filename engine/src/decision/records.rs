@@ -319,7 +319,15 @@ pub struct Approval {
     pub state: ApprovalState,
     /// Its digest is that of this request's question.
     pub same_question: bool,
+    /// It was given to this request's subject; for the trace, as a question names its subject.
+    #[serde(default = "yes", skip_serializing_if = "bool::clone")]
+    pub same_subject: bool,
     pub given: Vec<Signature>,
     #[serde(with = "moment")]
     pub expires_at: DateTime<Utc>,
+}
+
+/// What a fact says that is left out where it holds.
+const fn yes() -> bool {
+    true
 }

@@ -46,7 +46,8 @@ pub(super) fn hear<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> 
     let mut needed = policies.needed;
     needed.take(reality.needed);
     needed.take(gate.needed);
-    let approval = people::cited_approval(case);
+    let cited = people::cited_approval(case);
+    let approval = cited.and_then(Result::ok);
     let (advice, until) = (policies.advice(), policies.until(case));
     // One that nothing needs is not spent.
     let met =
@@ -55,7 +56,7 @@ pub(super) fn hear<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> 
         denials: first_nonempty([policies.denials, reality.denials, gate.denials]),
         approval: approval.filter(|_| met).map(|approval| approval.id.as_str()),
         needed: if met { Needed::default() } else { needed },
-        steps: [policies.steps, reality.steps, gate.steps].concat(),
+        steps: [policies.steps, reality.steps, gate.steps, approved(case, needed, met)].concat(),
         ..Rules::default()
     };
     if !met {
@@ -79,6 +80,26 @@ pub(super) fn hear<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> 
         rules.obligations.push("reality.warn");
     }
     rules
+}
+
+/// With `explain`: what the approval that the request cites is worth.
+fn approved(case: &Case<'_>, needed: Needed, met: bool) -> Vec<Step> {
+    let cited = case.request.approval_id.as_ref().filter(|_| case.request.explain);
+    let (Some(id), Some(cited)) = (cited, people::cited_approval(case)) else { return Vec::new() };
+    let (outcome, detail) = match cited {
+        Err(why) if needed.is_nobody() => (Outcome::Pass, why.to_owned()),
+        Err(why) => (Outcome::Hold, why.to_owned()),
+        Ok(_) if met => (Outcome::Pass, "counts: it is what the holds ask for".to_owned()),
+        Ok(_) if needed.is_nobody() => {
+            (Outcome::Pass, "is not needed and not spent: nothing asks for people".to_owned())
+        }
+        Ok(_) => {
+            let legal = if needed.legal { ", one of them in the role legal" } else { "" };
+            let count = needed.count;
+            (Outcome::Hold, format!("does not suffice: it takes {count} people{legal}"))
+        }
+    };
+    vec![Step { kind: "approval".to_owned(), id: id.clone(), outcome, reason_code: None, detail }]
 }
 
 fn held_by(statement: &Statement) -> Option<HeldBy> {

@@ -55,6 +55,7 @@ pub fn given(acts: &[ApprovalAct]) -> Vec<Signature> {
 #[derive(Clone, Debug)]
 pub struct Wanted {
     tenant_id: String,
+    subject: String,
     counters: Vec<CounterKey>,
     /// The approval cited, and the question that it must be for.
     approval: Option<(String, [u8; 32])>,
@@ -76,8 +77,8 @@ impl Wanted {
             None => None,
         };
         let nothing = counters.is_empty() && approval.is_none();
-        let tenant_id = request.tenant_id.clone();
-        Ok((!nothing).then_some(Self { tenant_id, counters, approval }))
+        let (tenant_id, subject) = (request.tenant_id.clone(), request.subject.clone());
+        Ok((!nothing).then_some(Self { tenant_id, subject, counters, approval }))
     }
 
     /// What the counters stand at, and the approval as far as it resolves in the tenant.
@@ -95,6 +96,7 @@ impl Wanted {
                 id: id.clone(),
                 state: ApprovalState::from_word(&row.state)?,
                 same_question: row.request_digest == question,
+                same_subject: row.subject == self.subject,
                 given: given(&row.acts),
                 expires_at: row.expires_at.moment()?,
             })
@@ -144,6 +146,7 @@ impl Wanted {
 #[diesel(table_name = approvals, check_for_backend(diesel::pg::Pg))]
 struct Row {
     state: String,
+    subject: String,
     request_digest: Vec<u8>,
     acts: Vec<ApprovalAct>,
     expires_at: Time,

@@ -68,6 +68,7 @@ pub(super) async fn citing(
         id: approval.id.clone(),
         state: ApprovalState::Approved,
         same_question: spending::question(&asked).map_err(evidence::Error::from)? == question,
+        same_subject: true,
         given,
         expires_at: approval.expires_at.and_then(Time::moment).unwrap_or(now),
     });

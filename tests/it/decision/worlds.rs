@@ -129,6 +129,7 @@ pub(super) fn draw(bytes: &[u8]) -> World {
                 ApprovalState::Approved
             },
             same_question: !dice.rarely(8),
+            same_subject: true,
             given: dice.signatures(),
             expires_at: if dice.rarely(10) { at } else { at + TimeDelta::hours(5) },
         });

@@ -51,3 +51,66 @@ async fn the_bound_and_both_values_and_what_would_help() {
     assert_eq!(answer.smallest_change.unwrap().further.len(), 1);
     assert!(answer.trace[0].findings.iter().any(|one| one.detail() == told));
 }
+
+/// Held again with an approval cited, explain says why that did not count; the codes stay.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cited_approval_that_does_not_count_says_why() {
+    let (app, client, _) = demo().await;
+    let ann = app.person("svc:tenant:acme", "approver", "ann@example.org");
+    let ask = async |amount: f64, cited: Option<&str>| {
+        let mut ask = asking(amount, "DE");
+        ask["explain"] = json!(true);
+        ask["approval_id"] = json!(cited);
+        client.post("/api/v1/runtime/evaluate", ask).await.1
+    };
+    let act = async |id: &str, verb: &str| {
+        let body = if verb == "approve" { json!({}) } else { json!({"reason": "no"}) };
+        let (status, answer) = ann.post(&format!("/api/v1/app/approvals/{id}/{verb}"), body).await;
+        assert_eq!(status, 200, "{answer:#}");
+    };
+    // Of the rules' findings, the one on the approval.
+    let told = |answer: &Value| -> String {
+        let stages = answer["trace"].as_array().unwrap();
+        let rules = stages.iter().find(|stage| stage["stage"] == "rules").unwrap();
+        let mut findings = rules["findings"].as_array().unwrap().iter();
+        let about = |one: &&Value| one["check"].as_str().unwrap().starts_with("approval ");
+        let one = findings.find(about).unwrap_or_else(|| panic!("{answer:#}"));
+        one["detail"].as_str().unwrap().to_owned()
+    };
+    let held = async |amount: f64| {
+        let answer = ask(amount, None).await;
+        answer["approval_id"].as_str().unwrap().to_owned()
+    };
+    let unlike = async |amount: f64, id: &str, part: &str| {
+        let answer = ask(amount, Some(id)).await;
+        let came = (&answer["decision"], &answer["reason_code"]);
+        let wanted = (&json!("require_approval"), &json!("approval_threshold_breach"));
+        assert_eq!(came, wanted, "{answer:#}");
+        let told = told(&answer);
+        assert!(told.contains("does not count") && told.contains(part), "{part}: {told}");
+    };
+    let id = held(25_000.0).await;
+    unlike(25_000.0, &id, "not approved yet").await;
+    unlike(25_000.0, "svc:approval:none", "no such approval").await;
+    act(&id, "approve").await;
+    unlike(25_001.0, &id, "another question").await;
+    let mut other = asking(25_000.0, "DE");
+    other["subject"] = json!("svc:agent:acme:support-bot");
+    other["explain"] = json!(true);
+    other["approval_id"] = json!(id);
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", other).await;
+    assert!(told(&answer).contains("another subject"), "{answer:#}");
+    // Where nothing asks for people it is left alone.
+    assert!(told(&ask(10.0, Some(&id)).await).contains("another question"));
+    let allowed = ask(25_000.0, Some(&id)).await;
+    assert_eq!(allowed["decision"], "allow", "{allowed:#}");
+    assert!(told(&allowed).starts_with("counts"), "{allowed:#}");
+    unlike(25_000.0, &id, "used before").await;
+    let declined = held(26_000.0).await;
+    act(&declined, "decline").await;
+    unlike(26_000.0, &declined, "declined").await;
+    let void = held(27_000.0).await;
+    act(&void, "approve").await;
+    act(&void, "withdraw").await;
+    unlike(27_000.0, &void, "void").await;
+}

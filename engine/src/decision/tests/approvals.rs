@@ -22,6 +22,7 @@ fn approval(people: &[(&str, &str)]) -> Approval {
         id: "approval-1".to_owned(),
         state: ApprovalState::Approved,
         same_question: true,
+        same_subject: true,
         given: signed(people),
         expires_at: moment("2026-01-06T00:00:00Z"),
     }
