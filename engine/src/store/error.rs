@@ -31,7 +31,7 @@ pub enum Error {
     /// No row where one was expected.
     #[error("no such row")]
     Missing,
-    /// The database's URL, or what it names, is wrong: for whoever starts the service.
+    /// The database's URL, or what it names, is wrong or may do too little: for whoever starts the service.
     #[error("{0}")]
     Address(String),
     /// A fault of ours.

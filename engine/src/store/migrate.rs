@@ -50,7 +50,13 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error>
     lock(&mut db).await?;
     let login = set_config("authority.login", login, false);
     diesel::select(login).execute(&mut db).await?;
-    db.batch_execute(include_str!("roles.sql")).await?;
+    db.batch_execute(include_str!("roles.sql")).await.map_err(|fault| {
+        match Error::from(fault) {
+            // What the database does not let its owner do is for whoever starts the service.
+            Error::Internal(told) => Error::Address(told),
+            other => other,
+        }
+    })?;
     warn_if_open(&mut db).await?;
     // Diesel's harness is synchronous; this way it needs no runtime of several threads.
     let run = tokio::task::spawn_blocking(move || {

@@ -24,21 +24,34 @@ END $$;
 DO $$
 DECLARE
     name text;
+    tried text;
     login text := current_setting('authority.login');
     is_16 boolean := current_setting('server_version_num')::integer >= 160000;
 BEGIN
     FOREACH name IN ARRAY ARRAY[authority_role('tenant'), authority_role('system'),
                                 authority_role('recorder')] LOOP
-        IF to_regrole(quote_ident(name)) IS NULL THEN
-            EXECUTE format('CREATE ROLE %I NOLOGIN NOINHERIT', name);
-        END IF;
-        -- To be taken by SET ROLE alone: who forgets it sees nothing. Before 16 only the login's
-        -- own NOINHERIT says so.
-        IF is_16 AND NOT pg_has_role(login, name, 'SET') THEN
-            EXECUTE format('GRANT %I TO %I WITH INHERIT FALSE, SET TRUE', name, login);
-        ELSIF NOT is_16 AND NOT pg_has_role(login, name, 'MEMBER') THEN
-            EXECUTE format('GRANT %I TO %I', name, login);
-        END IF;
+        BEGIN
+            tried := format('CREATE ROLE %I NOLOGIN NOINHERIT', name);
+            IF to_regrole(quote_ident(name)) IS NULL THEN
+                EXECUTE tried;
+            END IF;
+            -- To be taken by SET ROLE alone: who forgets it sees nothing. Before 16 only the login's
+            -- own NOINHERIT says so.
+            tried := format('GRANT %I TO %I', name, login);
+            IF is_16 AND NOT pg_has_role(login, name, 'SET') THEN
+                tried := tried || ' WITH INHERIT FALSE, SET TRUE';
+                EXECUTE tried;
+            ELSIF NOT is_16 AND NOT pg_has_role(login, name, 'MEMBER') THEN
+                EXECUTE tried;
+            END IF;
+        EXCEPTION WHEN insufficient_privilege THEN
+            RAISE insufficient_privilege USING MESSAGE = format(
+                'the database role "%s" may not make the roles that the service takes in the database '
+                '"%s": `%s` was refused (%s); as a superuser run `ALTER ROLE %I CREATEROLE`, start once '
+                'and take it away again (NOCREATEROLE), or run what was refused, and the same for the '
+                'other two of authority_tenant, authority_system and authority_recorder',
+                current_user, current_database(), tried, SQLERRM, current_user);
+        END;
     END LOOP;
     -- It names the roles, and whoever connects asks it before taking one.
     IF NOT has_schema_privilege(login, 'public', 'USAGE') THEN

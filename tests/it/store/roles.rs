@@ -256,6 +256,20 @@ fn newer_programs() -> Option<PathBuf> {
 }
 
 #[tokio::test]
+async fn a_login_that_may_make_no_roles_is_told_what_was_tried_and_what_helps() {
+    let mut one = Installation::prepare(cluster(), "bare").await;
+    one.administer(&format!("ALTER ROLE {} NOCREATEROLE", one.login)).await;
+    let fault = migrate(&one.address(), &one.login).await.unwrap_err().to_string();
+    let remedy = format!("ALTER ROLE {} CREATEROLE", one.login);
+    let refused = format!("`CREATE ROLE authority_tenant_{} NOLOGIN NOINHERIT`", one.database);
+    for part in [&format!("the database role \"{}\"", one.login), &refused, &remedy] {
+        assert!(fault.contains(part), "{part}: {fault}");
+    }
+    one.administer(&remedy).await;
+    one.migrate().await;
+}
+
+#[tokio::test]
 async fn a_database_may_be_named_oddly_or_at_length() {
     Database::empty().await;
     let long = "a".repeat(40);
