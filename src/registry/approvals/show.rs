@@ -1,10 +1,10 @@
 //! What is shown of approvals beside their own rows: what is asked, and what came of it before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use authority_model::{
     proto::approval::{Approval, ApprovalAct, EarlierApproval},
-    schema::{approvals, decisions},
+    schema::{approvals, decisions, policies},
     wire::Time,
 };
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
@@ -33,17 +33,24 @@ pub(super) async fn complete(
         return Ok(());
     }
     let decisions = rows.iter().map(|row| row.decision_id.clone()).collect();
+    let policies = rows.iter().flat_map(|row| &row.policies).map(|policy| policy.id.clone());
+    let policies = policies.collect();
     let read = registry.store.read(&caller.scope(), async move |db| {
-        let held = held(db, decisions).await?;
-        Ok::<_, store::Error>((digests(db, &ids).await?, held, earlier(db, &ids).await?))
+        let (held, described) = (held(db, decisions).await?, described(db, policies).await?);
+        let digests = digests(db, &ids).await?;
+        Ok::<_, store::Error>((digests, held, described, earlier(db, &ids).await?))
     });
-    let (digests, held, mut earlier) = read.await?;
+    let (digests, held, described, mut earlier) = read.await?;
     for row in rows {
         let Some(digest) = digests.get(&row.id) else { continue };
         let asked = held.get(&row.decision_id);
         row.request = asked.and_then(|(record, context)| question::read(record, context, digest));
         row.request_digest = digest_text(digest);
         row.earlier = earlier.remove(&row.id).unwrap_or_default();
+        for policy in &mut row.policies {
+            (policy.name, policy.description) =
+                described.get(&policy.id).cloned().unwrap_or_default();
+        }
     }
     Ok(())
 }
@@ -113,6 +120,21 @@ async fn held(db: &mut Db, ids: Vec<String>) -> QueryResult<Held> {
         .load(db)
         .await?;
     Ok(rows.into_iter().map(|(id, record, context)| (id, (record, context))).collect())
+}
+
+/// Names and descriptions of policies.
+type Described = HashMap<String, (Option<String>, Option<String>)>;
+
+async fn described(db: &mut Db, ids: HashSet<String>) -> QueryResult<Described> {
+    if ids.is_empty() {
+        return Ok(Described::new());
+    }
+    let rows: Vec<(String, Option<String>, Option<String>)> = policies::table
+        .filter(policies::id.eq_any(ids))
+        .select((policies::id, policies::name, policies::description))
+        .load(db)
+        .await?;
+    Ok(rows.into_iter().map(|(id, name, description)| (id, (name, description))).collect())
 }
 
 #[derive(QueryableByName)]

@@ -53,7 +53,7 @@ fn digest(shown: &Value) -> String {
 async fn an_approver_is_shown_what_they_sign() {
     let (app, client, delegation) = demo().await;
     let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "New payees",
-                        "cedar": NEW_PAYEE});
+                        "description": "Whom nobody paid before.", "cedar": NEW_PAYEE});
     let (status, made) = app.owner().post("/api/v1/policies", policy).await;
     assert_eq!(status, 201, "{made:#}");
     let ask = to_mallory(25_000.0);
@@ -94,6 +94,16 @@ async fn an_approver_is_shown_what_they_sign() {
         ]
     );
     assert_eq!(policies[0]["id"], made["policy"]["id"]);
+    let named = |policy: &Value| (policy["name"].clone(), policy["description"].clone());
+    let wanted = (json!("New payees"), json!("Whom nobody paid before."));
+    assert_eq!(named(&policies[0]), wanted, "{policies:#?}");
+    assert!(policies[1]["name"].is_string(), "{policies:#?}");
+    // As the record has it now, in the list too.
+    let path = format!("/api/v1/policies/{}", policies[0]["id"].as_str().unwrap());
+    let (status, renamed) = app.owner().patch(&path, json!({"name": "Payees"})).await;
+    assert_eq!(status, 200, "{renamed:#}");
+    let (_, listed) = approver(&app).get("/api/v1/app/approvals").await;
+    assert_eq!(listed["approvals"][0]["policies"][0]["name"], "Payees", "{listed:#}");
     assert_eq!((&shown["justification"], &shown["earlier"]), (&Value::Null, &json!([])));
     // What is signed names what was shown.
     let body = json!({"request_digest": shown["request_digest"]});
