@@ -252,3 +252,18 @@ async fn an_unknown_tenant_and_a_future_revision_are_the_callers_fault() {
         assert_eq!(client.post(evaluate, present).await.0, 200);
     }
 }
+
+/// A description that only repeats the name tells nobody anything.
+#[test]
+fn what_a_record_is_says_more_than_its_name() {
+    let document: Value = serde_json::from_str(agent_authority::app::OPENAPI).unwrap();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let empty = schemas.iter().filter(|(name, schema)| {
+        let said = schema["description"].as_str().unwrap_or_default().to_lowercase();
+        let words = said.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+        let name = name.to_lowercase();
+        !said.is_empty() && words.into_iter().all(|word| word.len() < 3 || name.contains(word))
+    });
+    let empty: Vec<_> = empty.map(|(name, _)| name).collect();
+    assert!(empty.is_empty(), "{empty:?}");
+}
