@@ -11,8 +11,8 @@ pub mod transport;
 
 // The rooms below the doors, under the same names as the doors': `crate::store`.
 pub use authority_engine::{
-    clock, compute, config, deadline, decision, error, evidence, graph, identity, keys, shutdown,
-    spending, store,
+    clock, compute, config, deadline, error, evidence, graph, identity, keys, shutdown, spending,
+    store,
 };
 // The doors that are crates where they stand.
 pub use {authority_registry as registry, authority_runtime as runtime};

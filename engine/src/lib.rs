@@ -7,7 +7,6 @@ pub mod clock;
 pub mod compute;
 pub mod config;
 pub mod deadline;
-pub mod decision;
 pub mod error;
 pub mod evidence;
 pub mod graph;

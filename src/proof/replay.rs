@@ -12,9 +12,6 @@ use serde_json::{Value, json};
 
 use super::{Error, Proof, packs, service::stored};
 use crate::{
-    decision::{
-        self, CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict, levels::ApprovalState,
-    },
     evidence::{
         Sealed, digest_text,
         pack::{decision_of, evidence_id},
@@ -28,6 +25,9 @@ use crate::{
     keys::{self, Purpose},
     spending::Wanted,
     store::{Db, RunQueryDsl, new_id},
+};
+use authority_decision::{
+    CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict, levels::ApprovalState,
 };
 
 /// What deciding again came to.
@@ -268,7 +268,7 @@ fn current(
 ) -> Result<Found, Error> {
     let request = stored.sealed.request()?;
     unspend(stored, used, &mut facts);
-    compared(stored, &decision::decide(&request, &facts, now), None)
+    compared(stored, &authority_decision::decide(&request, &facts, now), None)
 }
 
 /// As if this decision had not been made yet: what it spent is not held against it.

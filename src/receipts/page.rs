@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::read::{self, Read};
 use crate::{
-    decision::{Decision, Reason as Code, moment},
     evidence::{digest_text, pack::evidence_id},
     keys,
     spending::APPROVE,
 };
+use authority_decision::{Decision, Reason as Code, moment};
 
 #[derive(Template)]
 #[template(path = "receipts/page.html")]

@@ -8,7 +8,7 @@ use authority_model::{
 use serde_json::json;
 
 use super::Error;
-use authority_engine::decision::{
+use authority_decision::{
     Bounds,
     bounds::{MaxTotalAmount, MaxUses},
     delegation,

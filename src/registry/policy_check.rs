@@ -17,15 +17,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::prelude::*;
-use authority_engine::{
-    decision::{
-        Pattern,
-        validation::{ContextSchema, Finding, Severity, Surroundings, ToolInput, validate},
-    },
-    identity::Caller,
-    keys::sha256,
-    store,
+use authority_decision::{
+    Pattern,
+    validation::{ContextSchema, Finding, Severity, Surroundings, ToolInput, validate},
 };
+use authority_engine::{identity::Caller, keys::sha256, store};
 
 /// Texts whose findings are remembered, for as long as nothing they depend on changes.
 const REMEMBERED: usize = 512;

@@ -17,7 +17,7 @@ use super::{
     prelude::*,
     version::IfMatch,
 };
-use authority_engine::decision::validation::Severity;
+use authority_decision::validation::Severity;
 
 /// Numbers the first text of a new policy.
 pub(super) async fn begin(policy: &mut Policy, act: &mut Act<'_>) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use authority_model::{validate::Violations, wire::Time};
 
-use authority_engine::decision::{Amount, Bounds, Pattern, Target, jurisdiction};
+use authority_decision::{Amount, Bounds, Pattern, Target, jurisdiction};
 
 /// The members that a `uses` row may be bounded by.
 const CONSTRAINTS: [&str; 6] =

@@ -5,7 +5,7 @@ use authority_model::{proto::registry::*, schema::tenants, service::TenantServic
 use serde_json::Value;
 
 use super::prelude::*;
-use authority_engine::decision::validation::ContextSchema;
+use authority_decision::validation::ContextSchema;
 
 impl Row for Tenant {
     type List = ListTenantsRequest;

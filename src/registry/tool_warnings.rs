@@ -9,8 +9,8 @@ use authority_model::{
 };
 use diesel::{QueryResult, prelude::*};
 
+use authority_decision::{JoinedTerms, Pattern, records, stricter::stricter};
 use authority_engine::{
-    decision::{JoinedTerms, Pattern, records, stricter::stricter},
     graph::binding_tool,
     store::{Db, RunQueryDsl},
 };

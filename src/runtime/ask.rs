@@ -8,12 +8,12 @@ use authority_model::{
     validate::{Validate, Violation, Violations},
 };
 
+use authority_decision::{
+    Draft, Request,
+    levels::{EffectClass, OversightMode, Reversibility, RiskTier},
+    request,
+};
 use authority_engine::{
-    decision::{
-        Draft, Request,
-        levels::{EffectClass, OversightMode, Reversibility, RiskTier},
-        request,
-    },
     error::{ErrorCode, Refusal},
     identity::Caller,
 };

@@ -3,8 +3,8 @@
 use authority_model::proto::approval::Asker;
 
 use super::Runtime;
+use authority_decision::{Request, Verdict};
 use authority_engine::{
-    decision::{Request, Verdict},
     graph::{Asked, Cell},
     identity::{Caller, Standing, api_key},
 };

@@ -15,8 +15,8 @@ use serde_json::Value;
 use tonic::{Request, Response, Status};
 
 use super::{Runtime, ask, history::normal, view};
+use authority_decision::{Facts, Reason};
 use authority_engine::{
-    decision::{self, Facts, Reason},
     error::Refusal,
     identity::{admitted, caller},
 };
@@ -110,7 +110,7 @@ impl AuthorityService for Runtime {
         let cell = self.0.graph.tenant(&request.tenant_id).map_err(Refusal::from)?;
         let (facts, _) = self.gather(cell.as_ref(), &request)?;
         let facts = Facts::new(Arc::clone(&facts.gathered));
-        let (admission, reason) = decision::admit(&request, &facts, self.0.clock.now());
+        let (admission, reason) = authority_decision::admit(&request, &facts, self.0.clock.now());
         Ok(Response::new(AdmitPurposeResponse {
             verdict: admission.word().to_owned(),
             reason_code: reason.unwrap_or(Reason::PermissionGranted).word().to_owned(),

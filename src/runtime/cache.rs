@@ -11,8 +11,8 @@ use std::{
 
 use parking_lot::Mutex;
 
+use authority_decision::{Draft, Request};
 use authority_engine::{
-    decision::{Draft, Request},
     evidence::{self, PreparedFacts},
     graph::TenantGraph,
 };

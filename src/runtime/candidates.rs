@@ -13,13 +13,8 @@ use authority_model::{
 use diesel::prelude::*;
 
 use super::Runtime;
-use authority_engine::{
-    decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window},
-    error::Refusal,
-    identity::Caller,
-    keys, store,
-    store::RunQueryDsl,
-};
+use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window};
+use authority_engine::{error::Refusal, identity::Caller, keys, store, store::RunQueryDsl};
 
 /// What the tenant has of the policies that were named.
 #[derive(Default)]

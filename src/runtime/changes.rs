@@ -5,14 +5,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Number, Value};
 
 use super::ask;
-use authority_engine::{
-    decision::{
-        Draft, Facts, Request,
-        facts::{Approval, Signature},
-        levels::ApprovalState,
-    },
-    error::Refusal,
+use authority_decision::{
+    Draft, Facts, Request,
+    facts::{Approval, Signature},
+    levels::ApprovalState,
 };
+use authority_engine::error::Refusal;
 
 /// Stands for an approval that nobody gave.
 const SUPPOSED: &str = "svc:approval:supposed";

@@ -11,8 +11,8 @@ use super::{
     repeat::KeyGiven,
     smallest::Denied,
 };
+use authority_decision::{Decision, Facts, Gathered, Request, Verdict, remedy::Remedy};
 use authority_engine::{
-    decision::{self, Decision, Facts, Gathered, Request, Verdict, remedy::Remedy},
     error::{ErrorCode, Refusal},
     evidence::{self, Asked, PreparedFacts, Recorded},
     graph::{self, Cell},
@@ -90,7 +90,7 @@ impl Runtime {
             facts = counted.in_facts(facts, request)?;
             let mut seen = self.seen(request, &facts.gathered, at).await?;
             seen.approval = counted.in_approval(seen.approval);
-            let mut verdict = decision::decide(request, &seen, at);
+            let mut verdict = authority_decision::decide(request, &seen, at);
             let ready;
             let mut request = request;
             let waits = request.approval_id.is_none() && verdict.approvals_needed.is_some();

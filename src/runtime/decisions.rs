@@ -18,9 +18,9 @@ use serde_json::Value;
 use tonic::{Request, Response, Status};
 
 use super::{Runtime, answer, changes::below, report};
+use authority_decision::{Decision, OwnReason, Reason};
 use authority_engine::{
     deadline::Deadline,
-    decision::{Decision, OwnReason, Reason},
     error::{ErrorCode, Refusal},
     identity::{Caller, admitted, caller, checked, idempotency_key},
     keys, store,

@@ -8,9 +8,9 @@ use authority_model::{
 use diesel::{pg::Pg, prelude::*};
 
 use super::{Runtime, answer};
+use authority_decision::Decision;
 use authority_engine::{
-    decision::Decision, error::Refusal, identity::Caller, keys::page_token, store,
-    store::RunQueryDsl,
+    error::Refusal, identity::Caller, keys::page_token, store, store::RunQueryDsl,
 };
 
 const PAGE: i32 = 100;

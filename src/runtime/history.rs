@@ -10,8 +10,9 @@ use diesel::prelude::*;
 use serde_json::{Map, Value};
 
 use super::{Runtime, view};
+use authority_decision::moment;
 use authority_engine::{
-    decision::moment, error::Refusal, identity::Caller, keys::page_token, store, store::RunQueryDsl,
+    error::Refusal, identity::Caller, keys::page_token, store, store::RunQueryDsl,
 };
 
 const PAGE: i32 = 100;

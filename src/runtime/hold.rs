@@ -9,14 +9,14 @@ use super::{
     decide::{Decided, Recording, fault},
     recorder::Hold,
 };
+use authority_decision::{
+    Gathered, Request,
+    bounds::Bounds,
+    facts::{Constraints, Used},
+    pattern::Pattern,
+    verdict::{AuthorityKind, AuthorityUsed, HeldBy},
+};
 use authority_engine::{
-    decision::{
-        Gathered, Request,
-        bounds::Bounds,
-        facts::{Constraints, Used},
-        pattern::Pattern,
-        verdict::{AuthorityKind, AuthorityUsed, HeldBy},
-    },
     error::{ErrorCode, Refusal},
     spending,
     store::new_id,

@@ -16,8 +16,10 @@ use super::{
     Runtime, answer,
     find::{SHORT, first_id},
 };
+use authority_decision::{
+    CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide,
+};
 use authority_engine::{
-    decision::{CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide},
     error::Refusal,
     evidence::{
         self,

@@ -6,16 +6,11 @@
 use std::sync::Arc;
 
 use super::Runtime;
-use authority_engine::{
-    decision::{
-        Request,
-        facts::{Approval, Chain, Delegation, Gathered, Signature},
-    },
-    error::Refusal,
-    evidence::PreparedFacts,
-    graph::Cell,
-    identity::Caller,
+use authority_decision::{
+    Request,
+    facts::{Approval, Chain, Delegation, Gathered, Signature},
 };
+use authority_engine::{error::Refusal, evidence::PreparedFacts, graph::Cell, identity::Caller};
 
 /// Whose acts count in a decision.
 #[derive(Default)]

@@ -16,8 +16,8 @@ use diesel::{
 };
 
 use super::{Runtime, decide::fault};
+use authority_decision::{Draft, Facts, Gathered, Request, Verdict};
 use authority_engine::{
-    decision::{self, Draft, Facts, Gathered, Request, Verdict},
     error::{ErrorCode, Refusal},
     graph::Cell,
     identity::{Caller, Standing},
@@ -50,7 +50,7 @@ impl Runtime {
         // Whose acts count is asked anew: of a request that cites nothing nobody needed to know.
         let counted = self.counted(caller, cell, &request, gathered);
         seen.approval = counted.in_approval(seen.approval);
-        let verdict = decision::decide(&request, &seen, at);
+        let verdict = authority_decision::decide(&request, &seen, at);
         let met = verdict.claims.approval_id.is_some();
         Ok(met.then_some(Citing { request, seen, verdict }))
     }

@@ -17,9 +17,9 @@ use super::{
     decide::{Decided, Reached},
     standing::permitted,
 };
+use authority_decision::Request;
 use authority_engine::{
     deadline::Deadline,
-    decision::Request,
     error::{ErrorCode, Refusal},
     graph,
     identity::{ANSWERS_KEPT, Caller},

@@ -17,8 +17,8 @@ use super::{
     decisions::readable,
     repeat::{Place, first, replayed},
 };
+use authority_decision::Decision;
 use authority_engine::{
-    decision::Decision,
     error::{ErrorCode, Refusal},
     evidence::{self, OutcomeReport as Terms, SignedText},
     identity::{ANSWERS_KEPT, Caller},

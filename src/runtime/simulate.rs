@@ -16,8 +16,8 @@ use super::{
     changes::{Changes, below},
     smallest::Denied,
 };
+use authority_decision::{Decision, Facts, Request, counters_needed, decide};
 use authority_engine::{
-    decision::{Decision, Facts, Request, counters_needed, decide},
     error::{ErrorCode, Refusal},
     evidence::{
         self,

@@ -5,15 +5,12 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 
 use super::Runtime;
-use authority_engine::{
-    decision::{
-        Draft, Facts, PolicyChange, Request,
-        facts::Spent,
-        remedy::{self, Remedy},
-    },
-    error::Refusal,
-    graph::Cell,
+use authority_decision::{
+    Draft, Facts, PolicyChange, Request,
+    facts::Spent,
+    remedy::{self, Remedy},
 };
+use authority_engine::{error::Refusal, graph::Cell};
 
 /// An explanation is no reason to keep an answer back for long.
 const LONGEST: Duration = Duration::from_secs(1);

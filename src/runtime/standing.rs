@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::Runtime;
+use authority_decision::{
+    Facts, Reason, Request, Standing, StopCondition,
+    verdict::{AuthorityKind, AuthorityUsed},
+};
 use authority_engine::{
-    decision::{
-        Facts, Reason, Request, Standing, StopCondition,
-        verdict::{AuthorityKind, AuthorityUsed},
-    },
     error::{ErrorCode, Refusal},
     evidence::sealed,
     graph::Cell,

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::{Error, SignedText, digest_text, signed::sign};
-use crate::{decision::moment, keys::Signer};
+use crate::keys::Signer;
+use authority_decision::moment;
 
 /// `kind` of an approving or declining act.
 pub const ACT_KIND: &str = "svc.approval.act.v1";

@@ -10,7 +10,7 @@ use super::{
     record::{Asked, Salts, Written, write},
     sealed,
 };
-use crate::decision::{self, Facts, Request, SEMANTICS, Verdict, moment};
+use authority_decision::{Facts, Request, SEMANTICS, Verdict, moment};
 
 /// Everything that is stored of a decision.
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ impl Sealed {
         if head.semantics != SEMANTICS {
             return Err(Error::Semantics(head.semantics));
         }
-        let verdict = decision::decide(&request, &facts, head.evaluated_at);
+        let verdict = authority_decision::decide(&request, &facts, head.evaluated_at);
         let prepared = PreparedFacts::of(Arc::clone(&facts.gathered), &request)?;
         let asked = Asked {
             door: &head.door,

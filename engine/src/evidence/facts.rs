@@ -5,10 +5,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::Error;
-use crate::{
-    decision::{Facts, Gathered, Request, facts_index},
-    keys,
-};
+use crate::keys;
+use authority_decision::{Facts, Gathered, Request, facts_index};
 
 /// What a tenant's graph said, its canonical bytes, their digest, and the index of what was read.
 pub struct PreparedFacts {

@@ -26,10 +26,10 @@ pub use report::{OutcomeReport, REPORT_KIND, sign_report};
 pub use signed::SignedText;
 
 use crate::{
-    decision::facts::RebuildError,
     error::{ErrorCode, Refusal},
     keys,
 };
+use authority_decision::facts::RebuildError;
 
 /// Why there is no record.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Error, digest_text, log::tree};
-use crate::{decision::moment, keys};
+use crate::keys;
+use authority_decision::moment;
 
 /// `kind` of a pack.
 pub const PACK_KIND: &str = "svc.evidence.pack.v1";

@@ -10,10 +10,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
-use crate::{
-    decision::{Request, SEMANTICS, Verdict, facts::Spent, moment, records::Approval},
-    keys::{self, Signer},
-};
+use crate::keys::{self, Signer};
+use authority_decision::{Request, SEMANTICS, Verdict, facts::Spent, moment, records::Approval};
 
 /// A decision with what it was asked with.
 pub struct Asked<'a> {
@@ -244,7 +242,7 @@ fn recorded_verdict(verdict: &Verdict) -> RecordedVerdict<'_> {
         decision: verdict.decision.word(),
         obligations: &verdict.obligations,
         reason_code: verdict.reason_code.word(),
-        reasons: verdict.reasons.iter().map(super::super::decision::reason::Reason::word).collect(),
+        reasons: verdict.reasons.iter().map(authority_decision::reason::Reason::word).collect(),
         stop_conditions: &verdict.stop_conditions,
         tool_id: verdict.tool_id.as_deref(),
     }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Error;
-use crate::{decision::moment, keys::Signer};
+use crate::keys::Signer;
+use authority_decision::moment;
 
 /// `kind` of a replay proof.
 pub const REPLAY_KIND: &str = "svc.replay.proof.v1";

@@ -10,15 +10,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Error, digest_text};
-use crate::{
-    decision::{
-        CompiledPolicy, Decision, Facts, FactsDocument, Gathered, PolicyReference, Reason, Request,
-        Verdict,
-        facts::{RebuildError, Spent},
-        records::Approval,
-        verdict::{ApprovalsNeeded, AuthorityUsed},
-    },
-    keys,
+use crate::keys;
+use authority_decision::{
+    CompiledPolicy, Decision, Facts, FactsDocument, Gathered, PolicyReference, Reason, Request,
+    Verdict,
+    facts::{RebuildError, Spent},
+    records::Approval,
+    verdict::{ApprovalsNeeded, AuthorityUsed},
 };
 
 /// The request of a record, given the context that the record holds only a digest of.

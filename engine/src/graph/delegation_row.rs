@@ -4,7 +4,7 @@ use authority_model::{proto::delegation, wire::Time};
 use serde_json::json;
 
 use super::rows::{ENDED, patterns, window};
-use crate::decision::{
+use authority_decision::{
     bounds::{Bounds, MaxTotalAmount, MaxUses},
     hours::Hours,
     levels::{DelegationState, RiskTier},

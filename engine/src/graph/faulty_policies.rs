@@ -16,7 +16,7 @@ impl TenantGraph {
         });
         let targets = self.policies.iter().flat_map(|policy| {
             self.applies_to.on(&policy.id).iter().filter_map(|row| {
-                let fault = match row.target.parse::<crate::decision::Target>() {
+                let fault = match row.target.parse::<authority_decision::Target>() {
                     Ok(target) => target.fault()?.to_owned(),
                     Err(problem) => problem.to_string(),
                 };

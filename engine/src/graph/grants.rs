@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::tenant::TenantGraph;
-use crate::decision::{
+use authority_decision::{
     chain,
     moment::Window,
     pattern::Pattern,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::shelf::{Hangs, Row};
-use crate::decision::records;
+use authority_decision::records;
 
 /// A tenant's settings, as far as others than the core ask for them.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ pub(super) struct Policy {
     pub(super) text: String,
     /// Lower-case hex SHA-256 of the text.
     pub(super) sha256: String,
-    pub(super) effective: crate::decision::moment::Window,
+    pub(super) effective: authority_decision::moment::Window,
 }
 
 pub(super) struct AppliesTo {

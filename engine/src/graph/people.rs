@@ -10,7 +10,7 @@ use super::{
     shelf::{Branches, Hangs, Row},
     tenant::TenantGraph,
 };
-use crate::decision::levels::PrincipalClass;
+use authority_decision::levels::PrincipalClass;
 
 /// What has become of a principal.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,8 @@ use authority_model::schema::tenant_revisions;
 use diesel::{prelude::*, sql_types::Bool};
 
 use super::{Cell, Error, Graph};
-use crate::{
-    decision::{Gathered, Request},
-    store::{self, Db, RunQueryDsl},
-};
+use crate::store::{self, Db, RunQueryDsl};
+use authority_decision::{Gathered, Request};
 
 /// The tenant's revision as the transaction sees it; 0 before its first record.
 pub async fn revision(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {

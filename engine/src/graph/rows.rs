@@ -16,7 +16,8 @@ use super::{
     tenant::TenantGraph,
     tool_row::{BoundTool, tool},
 };
-use crate::decision::{
+use crate::keys;
+use authority_decision::{
     gate::{Tightening, Undoing},
     levels::{AccessLevel, EffectClass, Oversight, PrincipalClass, RiskTier},
     moment::Window,
@@ -24,7 +25,6 @@ use crate::decision::{
     records,
     validation::ContextSchema,
 };
-use crate::keys;
 
 /// A stored row that has its place in a tenant's graph.
 pub(super) trait Authority: Send + 'static {

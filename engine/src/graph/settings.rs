@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::decision::facts::default_validity;
+use authority_decision::facts::default_validity;
 
 /// The tail's pace and patience.
 #[derive(Clone, Copy, Debug)]

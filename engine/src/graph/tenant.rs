@@ -13,7 +13,7 @@ use super::{
     shelf::{Branches, Shelf},
     tool_index::ToolIndex,
 };
-use crate::decision::{
+use authority_decision::{
     CompiledPolicy, Draft, Gathered, PolicyError, PolicyIndex, PolicyKeys, PolicyReference, Target,
     chain::LONGEST_CHAIN,
     pattern::covered,

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use crate::decision::{JoinedTerms, Pattern, pattern::prefixes, records::Tool};
+use authority_decision::{JoinedTerms, Pattern, pattern::prefixes, records::Tool};
 
 /// The tools of one action pattern, by id.
 #[derive(Default)]
@@ -94,7 +94,7 @@ impl ToolIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::{
+    use authority_decision::{
         levels::{AccessLevel, RiskTier},
         request::ActionRiskClassification,
     };

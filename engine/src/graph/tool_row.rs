@@ -7,7 +7,7 @@ use authority_model::proto::registry;
 use serde_json::json;
 
 use super::rows::patterns;
-use crate::decision::{
+use authority_decision::{
     levels::{AccessLevel, RiskTier},
     pattern::Pattern,
     records,

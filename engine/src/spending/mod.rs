@@ -20,13 +20,13 @@ use diesel::{QueryResult, prelude::*};
 pub use forget::forget;
 
 use crate::{
-    decision::{
-        Gathered, Request, counters_needed,
-        facts::{Approval, CounterKey, Counts, Signature, Spent},
-        levels::ApprovalState,
-    },
     keys,
     store::{Db, RunQueryDsl},
+};
+use authority_decision::{
+    Gathered, Request, counters_needed,
+    facts::{Approval, CounterKey, Counts, Signature, Spent},
+    levels::ApprovalState,
 };
 
 /// The word of an act that approves.

@@ -8,8 +8,8 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 
 use super::{super::prelude::*, judge};
+use authority_decision::{Draft, verdict::AuthorityUsed};
 use authority_engine::{
-    decision::{self, Draft, verdict::AuthorityUsed},
     evidence::sealed,
     graph::{Approver, Asked, Cell, Graph},
     identity::{Standing, api_key},
@@ -48,7 +48,8 @@ impl Eligibility {
             let held = Draft { approval_id: None, ..held.into_draft() };
             // Counters too: what is spent by now, or free again, moves a question to another authority.
             let (asked, facts) = judge::at_present(db, graph, held, now).await?;
-            let present: Option<AuthorityUsed> = decision::decide(&asked, &facts, now).authority;
+            let present: Option<AuthorityUsed> =
+                authority_decision::decide(&asked, &facts, now).authority;
             chain.extend(present.into_iter().flat_map(|used| used.chain));
         }
         Ok(Self {

@@ -6,13 +6,13 @@ use authority_model::{proto::approval::Approval, schema::decisions, wire::Time};
 use chrono::{DateTime, Utc};
 
 use super::super::prelude::*;
+use authority_decision::{
+    Draft, Facts,
+    facts::{Approval as Given, Signature},
+    levels::ApprovalState,
+    verdict::ApprovalsNeeded,
+};
 use authority_engine::{
-    decision::{
-        self, Draft, Facts,
-        facts::{Approval as Given, Signature},
-        levels::ApprovalState,
-        verdict::ApprovalsNeeded,
-    },
     evidence,
     graph::Graph,
     spending::{self, Wanted},
@@ -37,10 +37,10 @@ pub(super) async fn judge(
     now: DateTime<Utc>,
 ) -> Result<Judgement, Error> {
     let (asked, facts) = citing(db, graph, approval, question, given, now).await?;
-    let verdict = decision::decide(&asked, &facts, now);
+    let verdict = authority_decision::decide(&asked, &facts, now);
     Ok(match verdict.approvals_needed {
         Some(needed) => Judgement::More(needed),
-        None if verdict.decision == decision::Decision::Deny => Judgement::Void,
+        None if verdict.decision == authority_decision::Decision::Deny => Judgement::Void,
         // Held for something that no approval meets: it is met as far as people can.
         None => Judgement::Ready,
     })
@@ -55,7 +55,7 @@ pub(super) async fn citing(
     question: [u8; 32],
     given: Vec<Signature>,
     now: DateTime<Utc>,
-) -> Result<(decision::Request, Facts), Error> {
+) -> Result<(authority_decision::Request, Facts), Error> {
     let (record, context): (Vec<u8>, Vec<u8>) = decisions::table
         .find(&approval.decision_id)
         .select((decisions::record, decisions::context))
@@ -82,8 +82,8 @@ pub(super) async fn at_present(
     graph: &Graph,
     held: Draft,
     now: DateTime<Utc>,
-) -> Result<(decision::Request, Facts), Error> {
-    let asked = decision::Request::new(Draft { explain: false, ..held })
+) -> Result<(authority_decision::Request, Facts), Error> {
+    let asked = authority_decision::Request::new(Draft { explain: false, ..held })
         .map_err(|_| evidence::Error::Unreadable("a stored request"))?;
     let mut facts = Facts::new(Arc::new(graph.present(db, &asked).await?));
     if let Some(wanted) = Wanted::of(&asked, &facts.gathered, now).map_err(evidence::Error::from)? {

@@ -37,8 +37,8 @@ use super::{
     prelude::*,
     version::IfMatch,
 };
+use authority_decision::verdict::ApprovalsNeeded;
 use authority_engine::{
-    decision::verdict::ApprovalsNeeded,
     graph::{Fence, Graph},
     identity::caller,
     spending,

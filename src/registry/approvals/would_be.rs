@@ -11,11 +11,8 @@ use authority_model::{
 };
 
 use super::{super::prelude::*, Approvals, judge, question};
-use authority_engine::{
-    compute,
-    decision::{self, Decision, facts::Signature},
-    spending,
-};
+use authority_decision::{Decision, facts::Signature};
+use authority_engine::{compute, spending};
 
 /// After so long a reader goes without it.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -50,7 +47,7 @@ impl Approvals {
         };
         // Its policies cost what their authors made them cost: not on a thread that others wait for.
         let judging = self.registry.pool.run_within(&approval.tenant_id, LONGEST, move |_| {
-            let verdict = decision::decide(&asked, &facts, now);
+            let verdict = authority_decision::decide(&asked, &facts, now);
             (verdict.decision, verdict.reason_code)
         });
         match judging.await {

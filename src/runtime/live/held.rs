@@ -14,8 +14,8 @@ use super::{
     news::{Said, Topic, said},
     told,
 };
+use authority_decision::{Decision, levels::ApprovalState};
 use authority_engine::{
-    decision::{Decision, levels::ApprovalState},
     error::{ErrorCode, Refusal},
     identity::Caller,
     store::{self, Db, RunQueryDsl},

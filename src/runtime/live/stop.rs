@@ -16,8 +16,8 @@ use super::{
     },
     Tells, Watching, told,
 };
+use authority_decision::{Decision, Reason};
 use authority_engine::{
-    decision::{Decision, Reason},
     error::{ErrorCode, Refusal},
     evidence, graph,
     identity::Caller,

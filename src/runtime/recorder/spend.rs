@@ -12,13 +12,11 @@ use super::{
     entry::{Entry, Outcome},
     spend_sql::{AddToCounters, CounterHeld, LockApprovals, LockCounters, UseApprovals},
 };
-use authority_engine::{
-    decision::{
-        facts::{CounterKey, Counts},
-        verdict::Claims,
-    },
-    store::{Db, RunQueryDsl},
+use authority_decision::{
+    facts::{CounterKey, Counts},
+    verdict::Claims,
 };
+use authority_engine::store::{Db, RunQueryDsl};
 
 /// Whose counter it is, and which.
 type Counter<'e> = (&'e str, &'e CounterKey);

@@ -9,7 +9,7 @@ use diesel::{
 };
 
 use super::sql::run_queries;
-use authority_engine::decision::facts::CounterKey;
+use authority_decision::facts::CounterKey;
 
 /// Locks the approvals that can still be used; tenant and id of each.
 #[derive(Default)]

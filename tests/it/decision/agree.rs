@@ -4,7 +4,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use agent_authority::decision::{FactsDocument, Reason, Verdict, decide};
+use authority_decision::{FactsDocument, Reason, Verdict, decide};
 use proptest::{
     collection::vec,
     prelude::{ProptestConfig, any},

@@ -1,6 +1,6 @@
 //! The gate is total and monotone, by default and under every tightening.
 
-use agent_authority::decision::{
+use authority_decision::{
     gate::{Effective, Tightening, Undoing, table},
     levels::{EffectClass, Oversight, OversightMode, Reversibility, RiskTier},
 };

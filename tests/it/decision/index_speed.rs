@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::decision::{
+use authority_decision::{
     CompiledPolicy, Draft, Facts, Gathered, Pattern, PolicyIndex, PolicyKeys, PolicyReference,
     Request, decide,
     facts::*,

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use agent_authority::decision::{
+use authority_decision::{
     Amount, Draft, Facts, Gathered, Reason, Request, Target, Verdict, decide,
     facts::{Constraints, Used},
     moment::Window,

@@ -7,7 +7,7 @@ mod rules;
 
 use std::sync::Arc;
 
-use agent_authority::decision::{
+use authority_decision::{
     Draft, Facts, Pattern, bounds::Bounds, facts::*, levels::*, moment::Window,
 };
 use chrono::{DateTime, Datelike, TimeDelta, Timelike, Utc};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_authority::decision::{Decision, Facts, Gathered, Reason, decide, moment::Window};
+use authority_decision::{Decision, Facts, Gathered, Reason, decide, moment::Window};
 use proptest::{collection::vec, prelude::any};
 
 use super::{agree::runner, templates, worlds};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_authority::decision::{
+use authority_decision::{
     CompiledPolicy, Decision, Draft, Facts, Gathered, Pattern, Reason, Request, Verdict, decide,
     facts::*, levels::PrincipalClass, moment::Window, validation::ContextSchema,
 };

@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
-use agent_authority::decision::{
+use authority_decision::{
     Amount, Bounds, Decision, Draft, Facts, Gathered, Pattern, Request, Verdict, decide,
     facts::{ActsIn, Constraints, Delegation, Grant, Purpose, Used, Uses, UsesRow},
     levels::{AccessLevel, DelegationState, RiskTier},

@@ -8,9 +8,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
-use agent_authority::decision::{
-    CompiledPolicy, PolicyError, PolicyReference, Target, moment::Window,
-};
+use authority_decision::{CompiledPolicy, PolicyError, PolicyReference, Target, moment::Window};
 
 pub(super) const TEXTS: [&str; 21] = [
     r#"@id("m-0") forbid(principal, action, resource)

@@ -6,15 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::{
-    decision::{
-        Draft, Facts, Gathered, JoinedTerms, Pattern, Request, decide,
-        facts::*,
-        levels::{AccessLevel, Decision, EffectClass, PrincipalClass, Reversibility, RiskTier},
-        moment::Window,
-        request::{ActionDeclaration, ActionRiskClassification},
-    },
-    evidence::PreparedFacts,
+use agent_authority::evidence::PreparedFacts;
+use authority_decision::{
+    Draft, Facts, Gathered, JoinedTerms, Pattern, Request, decide,
+    facts::*,
+    levels::{AccessLevel, Decision, EffectClass, PrincipalClass, Reversibility, RiskTier},
+    moment::Window,
+    request::{ActionDeclaration, ActionRiskClassification},
 };
 
 use super::{

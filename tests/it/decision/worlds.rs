@@ -8,7 +8,7 @@ mod surroundings;
 
 use std::sync::Arc;
 
-use agent_authority::decision::{
+use authority_decision::{
     Amount, Bounds, CompiledPolicy, Draft, Facts, Gathered, JoinedTerms, Pattern, Request,
     bounds::{MaxTotalAmount, MaxUses},
     counters_needed,

@@ -1,6 +1,6 @@
 //! The naive evaluator's reading of the authority stage.
 
-use agent_authority::decision::request;
+use authority_decision::request;
 
 use super::{gate::tier_number, *};
 
@@ -96,7 +96,7 @@ impl<'a> World<'a> {
     pub(super) fn bounded(&self, way: &Way<'a>) -> Option<&'static str> {
         let Some(all) = Self::all_bounds(way) else { return Some("constraint_exceeded") };
         let number =
-            |amount: agent_authority::decision::Amount| amount.to_string().parse::<f64>().unwrap();
+            |amount: authority_decision::Amount| amount.to_string().parse::<f64>().unwrap();
         let amount = self.amount().filter(|amount| *amount >= 0.0);
         if self.amount().is_some_and(|amount| amount < 0.0) {
             return Some("constraint_exceeded");

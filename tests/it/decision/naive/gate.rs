@@ -1,6 +1,6 @@
 //! The naive evaluator's reading of the gate.
 
-use agent_authority::decision::request::{ActionDeclaration, ActionRiskClassification};
+use authority_decision::request::{ActionDeclaration, ActionRiskClassification};
 
 use super::*;
 

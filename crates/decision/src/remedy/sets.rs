@@ -8,7 +8,7 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{Change, Kind, MOST_FOR_SETS, MOST_TRIES, Remedy, STEPS, Search, State, Step};
-use crate::decision::reason::Reason;
+use crate::reason::Reason;
 
 /// How many beginnings of a set are followed, of each size.
 const KEPT: usize = 24;

@@ -71,7 +71,7 @@ fn oversight(terms: Option<&JoinedTerms>) -> super::levels::Oversight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::{
+    use crate::{
         records::Tool,
         request::{ActionDeclaration, ActionRiskClassification},
     };

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Change, Kind, Search, State, change, distinct};
-use crate::decision::{
+use crate::{
     facts::{ActsIn, Constraints, Delegation, Gathered, Grant, Used, Uses, UsesRow},
     levels::{AccessLevel, DelegationState},
     moment::Window,

@@ -1,7 +1,7 @@
 //! Each row of stage 1's table.
 
 use super::*;
-use crate::decision::{
+use crate::{
     Amount,
     bounds::{MaxTotalAmount, MaxUses},
     levels::RiskTier,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::decision::{
+use crate::{
     CompiledPolicy, PolicyReference,
     bounds::MaxTotalAmount,
     levels::RiskTier,

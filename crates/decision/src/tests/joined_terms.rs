@@ -1,7 +1,7 @@
 //! A tool that is not named binds all the same.
 
 use super::*;
-use crate::decision::{
+use crate::{
     CompiledPolicy, JoinedTerms, PolicyReference, Target,
     bounds::Bounds,
     levels::{EffectClass, OversightMode, Reversibility, RiskTier},

@@ -1,7 +1,7 @@
 //! The access that a grant must give.
 
 use super::*;
-use crate::decision::{
+use crate::{
     levels::{EffectClass, Reversibility},
     request::ActionDeclaration,
 };

@@ -1,7 +1,7 @@
 //! Children only narrow.
 
 use super::*;
-use crate::decision::{
+use crate::{
     Bounds,
     bounds::{MaxTotalAmount, MaxUses},
     delegation::{exceeds, widens},

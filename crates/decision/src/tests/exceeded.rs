@@ -1,7 +1,7 @@
 //! A refusal under `explain` names the bound with both values.
 
 use super::*;
-use crate::decision::{
+use crate::{
     bounds::{MaxTotalAmount, MaxUses},
     levels::RiskTier,
     request::ActionRiskClassification,

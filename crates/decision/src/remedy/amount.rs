@@ -1,7 +1,7 @@
 //! The largest amount that passes.
 
 use super::{Change, Kind, Search, State, change};
-use crate::decision::{amount::Amount, limits};
+use crate::{amount::Amount, limits};
 
 /// One ten-thousandth; what amounts are counted in.
 const PART: i64 = 1;

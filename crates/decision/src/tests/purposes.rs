@@ -1,7 +1,7 @@
 //! Stage 2, with the rest and alone.
 
 use super::*;
-use crate::decision::{Admission, admit};
+use crate::{Admission, admit};
 
 fn purpose(change: impl FnOnce(&mut Purpose)) -> Reason {
     code(|w| change(Arc::make_mut(w.gathered.purpose.as_mut().unwrap())))

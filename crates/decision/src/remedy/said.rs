@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Change, Kind, Search, State, amount, change, distinct};
-use crate::decision::{
+use crate::{
     amount::Amount,
     facts::Used,
     levels::RiskTier,

@@ -1,7 +1,7 @@
 //! What holds, and whose approval meets it.
 
 use super::*;
-use crate::decision::{
+use crate::{
     CompiledPolicy, PolicyReference,
     levels::{ApprovalState, OversightMode, RiskTier, RuntimeEffect},
     request::ActionRiskClassification,

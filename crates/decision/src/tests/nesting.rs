@@ -5,9 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::World;
-use crate::decision::{
-    CompiledPolicy, PolicyReference, Reason, moment::Window, policy_text::split, stack,
-};
+use crate::{CompiledPolicy, PolicyReference, Reason, moment::Window, policy_text::split, stack};
 
 /// Half of what [`stack`] gives: what fits here fits twice over.
 const HALF_FOR_PARSING: usize = 8 * 1024 * 1024;

@@ -1,7 +1,7 @@
 //! Places, things of other workspaces, people anywhere in a chain, and amounts below zero.
 
 use super::*;
-use crate::decision::{CompiledPolicy, PolicyReference, delegation::exceeds, facts::StopSignal};
+use crate::{CompiledPolicy, PolicyReference, delegation::exceeds, facts::StopSignal};
 
 fn at(world: &mut World, place: &str) {
     world.draft.context.insert("jurisdiction".to_owned(), json!(place));

@@ -1,7 +1,7 @@
 //! What the core takes as a request.
 
 use super::*;
-use crate::decision::request::{Invalid, validate};
+use crate::request::{Invalid, validate};
 
 fn faults(change: impl FnOnce(&mut Draft)) -> Vec<String> {
     let mut draft = World::sound().draft;

@@ -1,7 +1,7 @@
 //! Each finding of the hot path.
 
 use super::*;
-use crate::decision::levels::RuntimeEffect;
+use crate::levels::RuntimeEffect;
 
 fn anchored(change: impl FnOnce(&mut Anchor)) -> Verdict {
     let mut anchor = Anchor {
