@@ -80,15 +80,13 @@ impl People {
         self.by_contact.remove(id);
     }
 
-    /// The principals of a person: those of the `sub`, and those of the e-mail address, agents among
-    /// them. While one of the `sub` lives, a deleted one of the address is another's.
+    /// The principals of a person: those of the `sub`, and those of the e-mail address, agents and
+    /// deleted ones among them. It only ever excludes.
     pub(super) fn own(&self, subject: &str, email: Option<&str>) -> Vec<&str> {
-        let own = self.by_subject.on(subject);
-        let lives = own.iter().any(|own| own.state != State::Deleted);
         let email = email.map(normal_email).unwrap_or_default();
         let by_email = self.by_email.on(&email).iter().chain(self.by_contact.on(&email));
-        let by_email = by_email.filter(|named| !(lives && named.state == State::Deleted));
-        own.iter().chain(by_email).map(|named| named.id.as_str()).collect()
+        let own = self.by_subject.on(subject).iter().chain(by_email);
+        own.map(|named| named.id.as_str()).collect()
     }
 
     /// The active principals of people whom a token can name; one of two names comes twice.

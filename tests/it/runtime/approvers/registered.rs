@@ -68,9 +68,10 @@ async fn who_lent_the_authority_of_now_does_not_approve() {
     assert_eq!(allow["decision"], "allow", "{allow:#}");
 }
 
-/// An address that was another's before shuts nobody out once their own `sub` is registered.
+/// One's principals are those of the address, too, the deleted ones among them: who was registered anew
+/// still owns what names them as they were before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deleted_principal_of_the_address_is_another() {
+async fn a_deleted_principal_of_the_address_is_theirs() {
     let (app, agent, _) = demo().await;
     let id = held(&agent).await;
     let before = principal(&app, json!({"email": "nora@acme.example"})).await;
@@ -79,7 +80,12 @@ async fn a_deleted_principal_of_the_address_is_another() {
     assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
     let nora = person(&app, "approver", "nora");
     assert_eq!(approve(&nora, &id).await.0, 403, "a deleted person is shut out");
-    principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
+    let anew = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
+    refused(&nora, &id, "you own the agent").await;
+    // An owner of now takes it from them.
+    let ann = principal(&app, json!({"external_subject": "dev|ann@acme.example"})).await;
+    assert_ne!(ann, anew);
+    change(&app, AGENT, json!({"owner_principal_id": ann})).await;
     approved(&nora, &id).await;
 }
 
