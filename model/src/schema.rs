@@ -38,6 +38,7 @@ diesel::table! {
         previous_until -> Nullable<Timestamptz>,
         rotated_by -> Nullable<Text>,
         people -> Array<Text>,
+        people_emails -> Array<Text>,
     }
 }
 
@@ -89,6 +90,7 @@ diesel::table! {
         eligible -> Nullable<Text>,
         authority -> Nullable<Jsonb>,
         policies -> Array<Jsonb>,
+        asker_emails -> Array<Text>,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
         stored::Stored,
         verify::{Trust, key_set, verify},
     },
-    graph::Graph,
+    graph::{self, Graph, Said},
     identity::Caller,
     keys::{self, Purpose},
     spending::Wanted,
@@ -248,7 +248,15 @@ async fn present(
     let mut facts = Facts::new(Arc::new(graph.present(db, &request).await?));
     let mut used = None;
     if let Some(wanted) = Wanted::of(&request, &facts.gathered, now)? {
-        (facts.spent, facts.approval) = wanted.read(db).await?;
+        let (spent, cited) = wanted.read(db).await?;
+        facts.spent = spent;
+        if let Some(cited) = cited {
+            let asked_by = graph.persons(&cited.requested_by, &cited.asker_emails);
+            let said = Said { acts: &cited.acts, asked_by };
+            facts.approval = Some(cited.approval);
+            let cell = graph.tenant(&request.tenant_id)?;
+            graph::decide_on(cell.as_ref(), &request, &mut facts, &said, now);
+        }
         used = approvals::table
             .filter(approvals::used_by.eq(decision_id))
             .select(approvals::id)

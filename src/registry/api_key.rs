@@ -163,6 +163,7 @@ impl ApiKeys {
                     &new,
                     api_keys::secret_code.eq(code.to_vec()),
                     api_keys::people.eq(Vec::from_iter(by.person())),
+                    api_keys::people_emails.eq(Vec::from_iter(email(&by))),
                 ))
                 .returning(ApiKey::as_returning())
                 .get_result(db)
@@ -193,9 +194,12 @@ impl ApiKeys {
             let Issued { text, code } =
                 issue(&*secrets, env, public, random).map_err(|_| unfit())?;
             let row = api_keys::table.find(&was.id);
-            let (before, mut people): (Vec<u8>, Vec<String>) =
-                row.select((api_keys::secret_code, api_keys::people)).first(db).await?;
+            let (before, mut people, mut emails): (Vec<u8>, Vec<String>, Vec<String>) = row
+                .select((api_keys::secret_code, api_keys::people, api_keys::people_emails))
+                .first(db)
+                .await?;
             people.extend(by.person().filter(|person| !people.contains(person)));
+            emails.extend(email(&by).filter(|email| !emails.contains(email)));
             let previous = (overlap > TimeDelta::zero()).then(|| (before, now + overlap));
             let (before, until) = previous.unzip();
             let key = diesel::update(row.filter(api_keys::tenant_id.eq(was.tenant_id())))
@@ -206,6 +210,7 @@ impl ApiKeys {
                     api_keys::rotated_at.eq(now),
                     api_keys::rotated_by.eq(&by.actor),
                     api_keys::people.eq(people),
+                    api_keys::people_emails.eq(emails),
                     api_keys::updated_at.eq(clock_timestamp()),
                 ))
                 .returning(ApiKey::as_returning())
@@ -217,6 +222,11 @@ impl ApiKeys {
         self.registry.settle_graph::<ApiKey>().await;
         Ok(rotated)
     }
+}
+
+/// The address of who makes a key or gives it a new secret.
+fn email(by: &Caller) -> Option<String> {
+    by.person().and(by.email()).map(str::to_owned)
 }
 
 fn fresh() -> Result<[u8; 32], Error> {

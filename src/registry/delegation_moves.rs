@@ -28,7 +28,7 @@ use super::{
     prelude::*,
     version::IfMatch,
 };
-use authority_engine::graph::Fence;
+use authority_engine::graph::{Fence, Persons};
 
 const SHAPE: &str = "authority.delegation.v1.Delegation";
 /// What signing itself changes: everybody signs the same.
@@ -108,7 +108,7 @@ pub(super) async fn approve(
         let eligibility = Eligibility {
             subject: was.delegate_id.clone(),
             chain: vec![was.id.clone()],
-            requested_by: Vec::new(),
+            asked_by: Some(Persons::default()),
             needed: 1,
             roles: Vec::new(),
         };
@@ -118,12 +118,7 @@ pub(super) async fn approve(
             question: digest(SHAPE, &was, &SIGNING)?,
         };
         let (said, now) = (Said::Approve(request.comment), clock.now());
-        let context = ActContext {
-            keys: &keys,
-            graph: &graph,
-            cell: cell.as_ref(),
-            eligibility: &eligibility,
-        };
+        let context = ActContext { keys: &keys, cell: cell.as_ref(), eligibility: &eligibility };
         let act = act(db, &by, context, terms, &was.standing, &said, now).await?;
         let standing = [was.standing, vec![act]].concat();
         let approved = diesel::update(delegations::table.find(&was.id))

@@ -5,7 +5,7 @@ use authority_model::proto::approval::Asker;
 use super::Runtime;
 use authority_decision::{Request, Verdict};
 use authority_engine::{
-    graph::{Asked, Cell},
+    graph::{Asked, Cell, Persons},
     identity::{Caller, Standing, api_key},
 };
 
@@ -16,6 +16,8 @@ pub(super) const NOBODY: &str = "none";
 #[derive(Clone)]
 pub struct Asking {
     pub(super) by: Asker,
+    /// The address of a person.
+    pub(super) email: Option<String>,
     /// Nobody whom the tenant has registered could approve it.
     pub(super) nobody_eligible: bool,
 }
@@ -43,18 +45,21 @@ impl Runtime {
             let self_approves = graph.profile.self_approval && needed.count == 1;
             graph.nobody_may_approve(asked, self_approves)
         });
-        Some(Asking { by, nobody_eligible })
+        let email = caller.email().map(str::to_owned);
+        Some(Asking { by, email, nobody_eligible })
     }
 
     /// For whom a caller stands: a person for themselves, an API key for whoever made or rotated it.
-    pub(super) fn people_of(&self, caller: &Caller) -> Vec<String> {
+    pub(super) fn people_of(&self, caller: &Caller) -> Persons {
         match &caller.standing {
             Standing::Key { key_id, .. } => {
                 let key = self.0.graph.api_key(api_key::public_id(key_id));
-                key.map(|key| key.people.to_vec()).unwrap_or_default()
+                key.map(|key| Persons::clone(&key.people)).unwrap_or_default()
             }
             Standing::Anonymous | Standing::Owner { .. } | Standing::Member { .. } => {
-                caller.person().into_iter().collect()
+                let person = caller.person();
+                let email = person.as_ref().and(caller.email()).map(str::to_owned);
+                Persons { identities: Vec::from_iter(person), emails: Vec::from_iter(email) }
             }
         }
     }

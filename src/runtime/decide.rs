@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use super::{
     Runtime,
     asking::Asking,
+    own_acts::Seen,
     recorder::{Entry, Key, Outcome},
     repeat::KeyGiven,
     smallest::Denied,
@@ -86,11 +87,13 @@ impl Runtime {
             let at = self.0.clock.now();
             let (mut facts, recording) = self.gather(cell.as_ref(), request)?;
             self.credential_holds(caller, SCOPE, Some(&request.subject), at)?;
-            let counted = self.counted(caller, cell.as_ref(), request, &facts.gathered);
-            facts = counted.in_facts(facts, request)?;
+            let counting = self.counting(Some(caller), cell.as_ref(), request, &facts.gathered);
+            if let Some(counting) = &counting {
+                facts = counting.in_facts(facts, request)?;
+            }
             let mut seen = self.seen(request, &facts.gathered, at).await?;
-            seen.approval = counted.in_approval(seen.approval);
-            let mut verdict = authority_decision::decide(request, &seen, at);
+            let mut verdict = self.decide_on(request, &mut seen, counting.as_ref(), at);
+            let mut seen = seen.facts;
             let ready;
             let mut request = request;
             let waits = request.approval_id.is_none() && verdict.approvals_needed.is_some();
@@ -195,14 +198,16 @@ impl Runtime {
         request: &Request,
         gathered: &Arc<Gathered>,
         at: DateTime<Utc>,
-    ) -> Result<Facts, Refusal> {
-        let mut seen = Facts::new(Arc::clone(gathered));
-        let wanted = Wanted::of(request, &seen.gathered, at).map_err(fault)?;
-        let Some(wanted) = wanted else { return Ok(seen) };
+    ) -> Result<Seen, Refusal> {
+        let mut facts = Facts::new(Arc::clone(gathered));
+        let wanted = Wanted::of(request, &facts.gathered, at).map_err(fault)?;
+        let Some(wanted) = wanted else { return Ok(Seen { facts, cited: None }) };
         let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: SERVICE.to_owned() };
         let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
-        (seen.spent, seen.approval) = self.0.store.read(&scope, read).await?;
-        Ok(seen)
+        let (spent, cited) = self.0.store.read(&scope, read).await?;
+        facts.spent = spent;
+        facts.approval = cited.as_ref().map(|cited| cited.approval.clone());
+        Ok(Seen { facts, cited })
     }
 
     fn decided(

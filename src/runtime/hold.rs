@@ -47,6 +47,7 @@ impl Runtime {
             authority: verdict.authority.as_ref().map(|used| authority(used, gathered)),
             policies: verdict.held_by.iter().map(policy).collect(),
             asked_by: asking.by.clone(),
+            asker_email: asking.email.clone(),
             nobody_eligible: asking.nobody_eligible,
         }))
     }

@@ -1,73 +1,88 @@
-//! Acts that do not count in a decision: those of people for whom the calling credential stands, and,
-//! once the tenant lets nobody approve in their own interest any more, those that say `self`.
+//! Whose acts count in a decision, on present authority: nobody's who by now stands on the asking side of
+//! it, behind its credential, the question, the subject or the authority in use.
 //!
-//! They are left out of the facts that the core sees and that are sealed.
+//! The others are left out of the facts that the core sees and that are sealed.
 
 use std::sync::Arc;
 
-use super::Runtime;
-use authority_decision::{
-    Request,
-    facts::{Approval, Chain, Delegation, Gathered, Signature},
-};
-use authority_engine::{error::Refusal, evidence::PreparedFacts, graph::Cell, identity::Caller};
+use chrono::{DateTime, Utc};
 
-/// Whose acts count in a decision.
-#[derive(Default)]
-pub(super) struct Counted {
+use super::Runtime;
+use authority_decision::{Facts, Request, Verdict, facts::Gathered};
+use authority_engine::{
+    error::Refusal,
+    evidence::PreparedFacts,
+    graph::{self, Cell, Persons, Said},
+    identity::Caller,
+    spending::Cited,
+};
+
+/// What is read of a request that is decided: the facts, and the approval that it cites.
+pub(super) struct Seen {
+    pub(super) facts: Facts,
+    pub(super) cited: Option<Cited>,
+}
+
+/// What tells whose acts count.
+pub(super) struct Counting {
+    cell: Cell,
     /// For whom the credential stands.
-    people: Vec<String>,
-    self_approval: bool,
+    claimed_by: Persons,
 }
 
 impl Runtime {
-    /// Whose acts count when this caller asks. From memory, and read after the facts were gathered: what
-    /// has changed since makes the decision stale.
-    pub(super) fn counted(
+    /// None where the decision rests on nobody's act, as most do. From memory, and read after the facts
+    /// were gathered: what has changed since makes the decision stale. `claims`: who would spend what was
+    /// approved, where anybody would.
+    pub(super) fn counting(
         &self,
-        caller: &Caller,
+        claims: Option<&Caller>,
         cell: Option<&Cell>,
         request: &Request,
         gathered: &Gathered,
-    ) -> Counted {
-        // Most decisions rest on nobody's act.
+    ) -> Option<Counting> {
         let mut links = gathered.delegations.iter().flat_map(|chain| &chain.0);
         if request.approval_id.is_none() && links.all(|link| link.standing.is_empty()) {
-            return Counted::default();
+            return None;
         }
-        let self_approval = cell.is_some_and(|cell| cell.read().profile.self_approval);
-        Counted { people: self.people_of(caller), self_approval }
+        let claimed_by = claims.map(|caller| self.people_of(caller)).unwrap_or_default();
+        Some(Counting { cell: Arc::clone(cell?), claimed_by })
+    }
+
+    /// Decides with those acts of the approval cited that count under the authority in use.
+    pub(super) fn decide_on(
+        &self,
+        request: &Request,
+        seen: &mut Seen,
+        counting: Option<&Counting>,
+        at: DateTime<Utc>,
+    ) -> Verdict {
+        let Some(cited) = &seen.cited else {
+            return authority_decision::decide(request, &seen.facts, at);
+        };
+        let mut asked_by = self.0.graph.persons(&cited.requested_by, &cited.asker_emails);
+        if let (Some(by), Some(counting)) = (&mut asked_by, counting) {
+            by.add(&counting.claimed_by);
+        }
+        let cell = counting.map(|counting| &counting.cell);
+        let said = Said { acts: &cited.acts, asked_by };
+        graph::decide_on(cell, request, &mut seen.facts, &said, at)
     }
 }
 
-impl Counted {
-    fn counts(&self, act: &Signature) -> bool {
-        if act.own_interest { self.self_approval } else { !self.people.contains(&act.by) }
-    }
-
-    /// The approval without the acts that do not count.
-    pub(super) fn in_approval(&self, approval: Option<Approval>) -> Option<Approval> {
-        let mut approval = approval?;
-        approval.given.retain(|act| self.counts(act));
-        Some(approval)
-    }
-
+impl Counting {
     /// The facts with delegations' standing approvals less the acts that do not count.
     pub(super) fn in_facts(
         &self,
         facts: Arc<PreparedFacts>,
         request: &Request,
     ) -> Result<Arc<PreparedFacts>, Refusal> {
-        let all_count = |link: &Arc<Delegation>| link.standing.iter().all(|act| self.counts(act));
-        if facts.gathered.delegations.iter().flat_map(|chain| &chain.0).all(all_count) {
-            return Ok(facts);
-        }
-        let mut gathered = Gathered::clone(&facts.gathered);
-        for link in gathered.delegations.iter_mut().flat_map(|Chain(links)| links) {
-            if !all_count(link) {
-                Arc::make_mut(link).standing.retain(|act| self.counts(act));
-            }
-        }
+        let chains = &facts.gathered.delegations;
+        let tenant = self.cell.read();
+        let less = tenant.standing_that_counts(&request.subject, &self.claimed_by, chains);
+        drop(tenant);
+        let Some(delegations) = less else { return Ok(facts) };
+        let gathered = Gathered { delegations, ..Gathered::clone(&facts.gathered) };
         Ok(Arc::new(PreparedFacts::new(gathered, request)?))
     }
 }

@@ -48,11 +48,10 @@ impl Runtime {
         let request = Request::new(draft).map_err(|_| Refusal::plain(ErrorCode::Internal))?;
         let mut seen = self.seen(&request, gathered, at).await?;
         // Whose acts count is asked anew: of a request that cites nothing nobody needed to know.
-        let counted = self.counted(caller, cell, &request, gathered);
-        seen.approval = counted.in_approval(seen.approval);
-        let verdict = authority_decision::decide(&request, &seen, at);
+        let counting = self.counting(Some(caller), cell, &request, gathered);
+        let verdict = self.decide_on(&request, &mut seen, counting.as_ref(), at);
         let met = verdict.claims.approval_id.is_some();
-        Ok(met.then_some(Citing { request, seen, verdict }))
+        Ok(met.then_some(Citing { request, seen: seen.facts, verdict }))
     }
 
     /// The oldest approval of the question that is approved and not used.

@@ -185,8 +185,16 @@ impl Runtime {
         match ground {
             Ground::Recorded(facts) => Ok(Facts::clone(facts)),
             Ground::Present(cell) => {
-                let (facts, _) = self.gather(cell.as_ref(), request)?;
-                self.seen(request, &facts.gathered, at).await
+                let (mut facts, _) = self.gather(cell.as_ref(), request)?;
+                let counting = self.counting(None, cell.as_ref(), request, &facts.gathered);
+                if let Some(counting) = &counting {
+                    facts = counting.in_facts(facts, request)?;
+                }
+                let mut seen = self.seen(request, &facts.gathered, at).await?;
+                if seen.cited.is_some() {
+                    self.decide_on(request, &mut seen, counting.as_ref(), at);
+                }
+                Ok(seen.facts)
             }
         }
     }

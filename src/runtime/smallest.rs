@@ -62,7 +62,7 @@ impl Runtime {
         let draft = Draft { delegation_id: None, approval_id: None, ..draft };
         let Ok(unnamed) = Request::new(draft) else { return Ok(spent) };
         let gathered = Arc::new(cell.read().gather(&unnamed));
-        let other = self.seen(&unnamed, &gathered, denied.at).await?.spent;
+        let other = self.seen(&unnamed, &gathered, denied.at).await?.facts.spent;
         spent.0.extend(other.0);
         Ok(spent)
     }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use ipnet::IpNet;
 
-use super::Graph;
+use super::{Graph, persons::Persons};
 use crate::store::{Db, RunQueryDsl};
 
 /// The table of API keys.
@@ -28,8 +28,8 @@ pub struct ApiKey {
     pub principal_ids: Arc<[String]>,
     /// Empty: from anywhere.
     pub allowed_from: Arc<[IpNet]>,
-    /// For whom it stands: who made it or gave it a new secret, as `<iss>|<sub>`.
-    pub people: Arc<[String]>,
+    /// For whom it stands: who made it or gave it a new secret.
+    pub people: Arc<Persons>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -47,6 +47,7 @@ pub(super) struct KeyRow {
     principal_ids: Vec<String>,
     ip_allowlist: Vec<String>,
     people: Vec<String>,
+    people_emails: Vec<String>,
 }
 
 impl KeyRow {
@@ -75,7 +76,7 @@ impl KeyRow {
             scopes: self.scopes.into(),
             principal_ids: self.principal_ids.into(),
             allowed_from: allowed.unwrap_or_default().into(),
-            people: self.people.into(),
+            people: Persons { identities: self.people, emails: self.people_emails }.into(),
         };
         (public_id, key)
     }

@@ -2,23 +2,18 @@
 //!
 //! Nobody approves for themselves: not who asked or stands behind the key that did, not the agent, not
 //! who owns it or an agent in the chain that it acts under, not who delegated in that chain. A person's
-//! principals are found by `sub` and by e-mail address, verified or not: it can only exclude.
+//! principals are found by `sub` and by e-mail address, verified or not, deleted ones too: it can only
+//! exclude.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
 
-use super::tenant::TenantGraph;
-
-/// A person who would approve.
-#[derive(Clone, Copy, Debug)]
-pub struct Approver<'a> {
-    /// Issuer and subject: `<iss>|<sub>`.
-    pub identity: &'a str,
-    pub subject: &'a str,
-    pub email: Option<&'a str>,
-}
+use super::{
+    persons::{Person, Persons, subject},
+    tenant::TenantGraph,
+};
 
 /// What would be approved.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +22,8 @@ pub struct Asked<'a> {
     pub subject: &'a str,
     /// The delegations that it would act under. Those above each of them count, too.
     pub chain: &'a [String],
-    /// The people who asked, and for whom the keys that asked stand: `<iss>|<sub>`.
-    pub by: &'a [String],
+    /// The people who asked, and for whom the keys that asked stand.
+    pub by: &'a Persons,
 }
 
 /// Why a person may not approve. Of several the first here tells.
@@ -68,7 +63,7 @@ impl fmt::Display for Barrier {
     }
 }
 
-/// The principals that stand on the asking side, each with what keeps it there.
+/// The principals that would act, own or lend, each with what keeps it from approving.
 struct Interested {
     principals: BTreeMap<String, Barrier>,
     readable: bool,
@@ -76,14 +71,14 @@ struct Interested {
 
 impl TenantGraph {
     /// What keeps this person from approving; none: nothing that is known here.
-    pub fn barrier(&self, asked: Asked<'_>, who: Approver<'_>) -> Option<Barrier> {
+    pub fn barrier(&self, asked: Asked<'_>, who: Person<'_>) -> Option<Barrier> {
         let interested = self.interested(asked);
-        let own = self.people.own(who.subject, who.email);
+        let own = self.principals_of_one(who);
         let of_principals = own.iter().filter_map(|id| interested.principals.get(*id).copied());
         [
             (!interested.readable).then_some(Barrier::Unreadable),
-            self.excludes(who.subject, who.email).then_some(Barrier::Inactive),
-            asked.by.iter().any(|by| by == who.identity).then_some(Barrier::Asked),
+            self.excludes(subject(who.identity), who.email).then_some(Barrier::Inactive),
+            self.is_among(who, asked.by).then_some(Barrier::Asked),
         ]
         .into_iter()
         .flatten()
@@ -96,9 +91,11 @@ impl TenantGraph {
     /// human that a token can name; whether they have the role, no principal says.
     pub fn nobody_may_approve(&self, asked: Asked<'_>, self_approves: bool) -> bool {
         let interested = self.interested(asked);
+        let askers = self.principals_of_all(asked.by);
         let mut known = self.people.active_humans().peekable();
         let kept = |id: &str| {
-            let barrier = interested.principals.get(id);
+            let asks = askers.contains(id).then_some(Barrier::Asked);
+            let barrier = interested.principals.get(id).copied().into_iter().chain(asks).min();
             barrier.is_some_and(|barrier| !(self_approves && barrier.is_own_interest()))
         };
         known.peek().is_some() && known.all(kept)
@@ -112,10 +109,6 @@ impl TenantGraph {
             *known = barrier.min(*known);
         };
         stands(asked.subject, Barrier::Subject);
-        for person in asked.by {
-            let subject = person.split_once('|').map_or(person.as_str(), |(_, subject)| subject);
-            self.people.own(subject, None).into_iter().for_each(|id| stands(id, Barrier::Asked));
-        }
         let (mut agents, mut readable) = (BTreeSet::from([asked.subject.to_owned()]), true);
         for id in asked.chain {
             let chain = self.delegations.get(id).map(|leaf| self.chain(leaf)).unwrap_or_default();

@@ -4,6 +4,7 @@
 //! tail (`tail.rs`) follows `authority_changes`, whose order is the order of commits; how old its
 //! last look may be is bounded, and the fence at commit catches whatever it has not seen.
 
+mod acts;
 mod api_key;
 mod approvers;
 mod clock_distance;
@@ -15,6 +16,7 @@ mod log;
 mod node;
 mod orgs;
 mod people;
+mod persons;
 mod present;
 mod rows;
 mod settings;
@@ -36,10 +38,12 @@ use std::{
 use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
+pub use acts::{Said, actor, decide_on};
 pub use api_key::ApiKey;
-pub use approvers::{Approver, Asked, Barrier};
+pub use approvers::{Asked, Barrier};
 pub use grants::GrantView;
 pub use node::Profile;
+pub use persons::{Person, Persons};
 pub use present::{Fence, revision};
 pub use settings::Settings;
 pub use tenant::TenantGraph;

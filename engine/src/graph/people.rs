@@ -80,13 +80,16 @@ impl People {
         self.by_contact.remove(id);
     }
 
-    /// The principals of a person: those of the `sub`, and those of the e-mail address, agents and
-    /// deleted ones among them. It only ever excludes.
-    pub(super) fn own(&self, subject: &str, email: Option<&str>) -> Vec<&str> {
-        let email = email.map(normal_email).unwrap_or_default();
-        let by_email = self.by_email.on(&email).iter().chain(self.by_contact.on(&email));
-        let own = self.by_subject.on(subject).iter().chain(by_email);
-        own.map(|named| named.id.as_str()).collect()
+    /// The principals of a `sub`, whatever their class and state.
+    pub(super) fn of_subject(&self, subject: &str) -> impl Iterator<Item = &str> {
+        self.by_subject.on(subject).iter().map(|named| named.id.as_str())
+    }
+
+    /// The principals of an e-mail address, whatever their class and state.
+    pub(super) fn of_email(&self, email: &str) -> impl Iterator<Item = &str> {
+        let email = normal_email(email);
+        let named = self.by_email.on(&email).iter().chain(self.by_contact.on(&email));
+        named.map(|named| named.id.as_str())
     }
 
     /// The active principals of people whom a token can name; one of two names comes twice.
@@ -125,7 +128,8 @@ impl TenantGraph {
     }
 }
 
-fn normal_email(email: &str) -> String {
+/// As addresses are compared.
+pub(super) fn normal_email(email: &str) -> String {
     email.trim().to_lowercase()
 }
 

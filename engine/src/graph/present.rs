@@ -3,7 +3,7 @@
 use authority_model::schema::tenant_revisions;
 use diesel::{prelude::*, sql_types::Bool};
 
-use super::{Cell, Error, Graph};
+use super::{Cell, Error, Graph, persons::Persons};
 use crate::store::{self, Db, RunQueryDsl};
 use authority_decision::{Gathered, Request};
 
@@ -50,12 +50,20 @@ impl Graph {
         self.tenant_at(tenant_id, revision).await
     }
 
-    /// What a request is decided on, no older than what the transaction sees.
+    /// What a request is decided on, no older than what the transaction sees, whoever claims what was
+    /// approved.
     ///
     /// # Errors
     /// The graph cannot catch up, or is too old to decide on.
     pub async fn present(&self, db: &mut Db, request: &Request) -> Result<Gathered, Error> {
         let cell = self.at_present(db, &request.tenant_id).await?;
-        Ok(cell.map(|cell| cell.read().gather(request)).unwrap_or_default())
+        let Some(cell) = cell else { return Ok(Gathered::default()) };
+        let tenant = cell.read();
+        let (mut gathered, nobody) = (tenant.gather(request), Persons::default());
+        let chains = &gathered.delegations;
+        if let Some(less) = tenant.standing_that_counts(&request.subject, &nobody, chains) {
+            gathered.delegations = less;
+        }
+        Ok(gathered)
     }
 }

@@ -92,8 +92,12 @@ authority! {
     }, { graph.memberships.remove(id); };
 
     delegation::Delegation, row, graph, id => {
+        graph.signed(&row.id, &row.standing);
         graph.delegations.put(Arc::new(delegation(row)));
-    }, { graph.delegations.remove(id); };
+    }, {
+        graph.signed(id, &[]);
+        graph.delegations.remove(id);
+    };
 
     registry::Uses, row, graph, id => {
         graph.uses.put(Arc::new(uses(row)));

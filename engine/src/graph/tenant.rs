@@ -1,13 +1,14 @@
 //! One tenant's authority in memory. A look-up here cannot name another tenant.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
 use tokio::sync::watch;
 
 use super::{
+    acts::Addresses,
     node::{self, Profile},
     people::People,
     shelf::{Branches, Shelf},
@@ -34,6 +35,8 @@ pub struct TenantGraph {
     pub(super) people: People,
     pub(super) memberships: Branches<node::Membership>,
     pub(super) delegations: Branches<records::Delegation>,
+    /// Who signed delegations, by delegation. Most have no standing approval, and are not here.
+    pub(super) signers: HashMap<String, Addresses>,
     pub(super) uses: Branches<node::Uses>,
     pub(super) acts_in: Branches<node::ActsIn>,
     pub(super) grants: Branches<records::Grant>,

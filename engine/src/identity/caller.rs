@@ -85,6 +85,14 @@ impl Caller {
         }
     }
 
+    /// The e-mail address that their token names.
+    pub fn email(&self) -> Option<&str> {
+        match &self.standing {
+            Standing::Anonymous | Standing::Key { .. } => None,
+            Standing::Owner { email, .. } | Standing::Member { email, .. } => email.as_deref(),
+        }
+    }
+
     /// The person, as [`Self::identity`] has them; none: an API key, nobody, or what the command line
     /// and the demonstration's seed do by themselves.
     pub fn person(&self) -> Option<String> {

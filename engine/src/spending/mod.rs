@@ -10,7 +10,7 @@ mod forget;
 use std::collections::BTreeMap;
 
 use authority_model::{
-    proto::approval::ApprovalAct,
+    proto::approval::{ApprovalAct, Asker},
     schema::{approvals, counters},
     wire::Time,
 };
@@ -51,6 +51,16 @@ pub fn given(acts: &[ApprovalAct]) -> Vec<Signature> {
     signed.collect()
 }
 
+/// An approval that is cited, and what tells whose acts of it count.
+#[derive(Clone, Debug)]
+pub struct Cited {
+    pub approval: Approval,
+    pub acts: Vec<ApprovalAct>,
+    pub requested_by: Vec<Asker>,
+    /// E-mail addresses of people among them.
+    pub asker_emails: Vec<String>,
+}
+
 /// What must be read before a request can be decided.
 #[derive(Clone, Debug)]
 pub struct Wanted {
@@ -82,7 +92,7 @@ impl Wanted {
     }
 
     /// What the counters stand at, and the approval as far as it resolves in the tenant.
-    pub async fn read(&self, db: &mut Db) -> QueryResult<(Spent, Option<Approval>)> {
+    pub async fn read(&self, db: &mut Db) -> QueryResult<(Spent, Option<Cited>)> {
         let spent = self.spent(db).await?;
         let Some((id, question)) = &self.approval else { return Ok((spent, None)) };
         let row: Option<Row> = approvals::table
@@ -91,17 +101,23 @@ impl Wanted {
             .first(db)
             .await
             .optional()?;
-        let approval = row.and_then(|row| {
-            Some(Approval {
+        let cited = row.and_then(|row| {
+            let approval = Approval {
                 id: id.clone(),
                 state: ApprovalState::from_word(&row.state)?,
                 same_question: row.request_digest == question,
                 same_subject: row.subject == self.subject,
                 given: given(&row.acts),
                 expires_at: row.expires_at.moment()?,
+            };
+            Some(Cited {
+                approval,
+                acts: row.acts,
+                requested_by: row.requested_by,
+                asker_emails: row.asker_emails,
             })
         });
-        Ok((spent, approval))
+        Ok((spent, cited))
     }
 
     async fn spent(&self, db: &mut Db) -> QueryResult<Spent> {
@@ -150,4 +166,6 @@ struct Row {
     request_digest: Vec<u8>,
     acts: Vec<ApprovalAct>,
     expires_at: Time,
+    requested_by: Vec<Asker>,
+    asker_emails: Vec<String>,
 }

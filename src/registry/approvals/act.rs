@@ -4,16 +4,17 @@ use authority_model::{proto::approval::ApprovalAct, schema::approval_acts, wire:
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
-use super::{super::prelude::*, eligible::Eligibility};
+use super::{
+    super::prelude::*,
+    eligible::{ACTED, Eligibility},
+};
 use authority_engine::{
     evidence::{self, Act as SignedTerms},
-    graph::{Cell, Graph},
+    graph::Cell,
     identity::{Caller, Standing},
     keys::{Keys, Purpose},
     spending::APPROVE,
 };
-
-const ACTED: &str = "you have acted on this already";
 
 /// What a person says.
 pub(in super::super) enum Said {
@@ -58,7 +59,6 @@ impl<'a> Person<'a> {
 /// transaction has ended.
 pub(in super::super) struct ActContext<'a> {
     pub(in super::super) keys: &'a Keys,
-    pub(in super::super) graph: &'a Graph,
     pub(in super::super) cell: Option<&'a Cell>,
     /// Who may act: no one for themselves.
     pub(in super::super) eligibility: &'a Eligibility,
@@ -90,11 +90,7 @@ pub(in super::super) async fn make(
     said: &Said,
     now: DateTime<Utc>,
 ) -> Result<ApprovalAct, Error> {
-    let person = Person::of(caller)?;
-    if before.iter().any(|act| act.by == person.by) {
-        return Err(context.eligibility.refuse(ACTED));
-    }
-    let own_interest = context.eligibility.may_act(context.graph, context.cell, caller)?;
+    let own_interest = context.eligibility.may_act(context.cell, caller, before)?;
     let (verdict, comment) = match said {
         Said::Approve(comment) => (APPROVE, comment.clone()),
         Said::Decline(reason) => (DECLINE, Some(reason.clone())),

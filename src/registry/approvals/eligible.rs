@@ -2,18 +2,20 @@
 //! committed, so that a suspension, a rotated key or an asker that commits before binds.
 
 use authority_model::{
-    proto::approval::{Approval, Asker},
-    schema::decisions,
+    proto::approval::{Approval, ApprovalAct},
+    schema::{approvals, decisions},
 };
 use chrono::{DateTime, Utc};
 
 use super::{super::prelude::*, judge};
-use authority_decision::{Draft, verdict::AuthorityUsed};
+use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
 use authority_engine::{
     evidence::sealed,
-    graph::{Approver, Asked, Cell, Graph},
-    identity::{Standing, api_key},
+    graph::{Asked, Cell, Graph, Person, Persons, actor},
+    spending,
 };
+
+pub(super) const ACTED: &str = "you have acted on this already";
 
 /// What is acted on, as far as it says who may.
 pub(in super::super) struct Eligibility {
@@ -21,7 +23,8 @@ pub(in super::super) struct Eligibility {
     pub(in super::super) subject: String,
     /// The delegations that it would act under.
     pub(in super::super) chain: Vec<String>,
-    pub(in super::super) requested_by: Vec<Asker>,
+    /// The people behind the question; none where they cannot be told.
+    pub(in super::super) asked_by: Option<Persons>,
     /// How many people are needed; a delegation's standing approval is for a need of one at least.
     pub(in super::super) needed: i32,
     /// Roles that must be among them.
@@ -55,32 +58,29 @@ impl Eligibility {
         Ok(Self {
             subject: approval.subject.clone(),
             chain,
-            requested_by: approval.requested_by.clone(),
+            asked_by: asked_by(db, graph, approval).await?,
             needed: approval.needed,
             roles: approval.roles.clone(),
         })
     }
 
-    /// Whether the caller may act, and whether they do so in their own interest, which the tenant's
-    /// `self_approval` lets them.
+    /// Whether the caller may act after these acts, and whether they do so in their own interest, which
+    /// the tenant's `self_approval` lets them.
     pub(super) fn may_act(
         &self,
-        graph: &Graph,
         cell: Option<&Cell>,
         caller: &Caller,
+        before: &[ApprovalAct],
     ) -> Result<bool, Error> {
-        let (Standing::Owner { subject, email, .. } | Standing::Member { subject, email, .. }) =
-            &caller.standing
-        else {
-            return Err(Error::Role("only a person approves or declines".to_owned()));
-        };
         let cell = cell.ok_or_else(|| self.refuse("the tenant is not there"))?;
-        let asked_by = people(graph, &self.requested_by);
-        let asked_by = asked_by.ok_or_else(|| self.refuse("an API key that asked is not there"))?;
+        let asked = self.asked();
+        let asked = asked.ok_or_else(|| self.refuse("an API key that asked is not there"))?;
         let identity = caller.identity();
-        let who = Approver { identity: &identity, subject, email: email.as_deref() };
-        let asked = Asked { subject: &self.subject, chain: &self.chain, by: &asked_by };
+        let who = Person { identity: &identity, email: caller.email() };
         let tenant = cell.read();
+        if before.iter().any(|act| tenant.are_one(who, actor(act))) {
+            return Err(self.refuse(ACTED));
+        }
         let Some(barrier) = tenant.barrier(asked, who) else { return Ok(false) };
         let self_approves = tenant.profile.self_approval && barrier.is_own_interest();
         if self_approves && self.needed == 1 {
@@ -91,6 +91,19 @@ impl Eligibility {
             rule += "; the tenant's `self_approval` is for where one approval is needed";
         }
         Err(self.refuse(&rule))
+    }
+
+    /// The approvals among these that count: nobody's who could not act by now.
+    pub(super) fn counted(&self, cell: Option<&Cell>, acts: &[ApprovalAct]) -> Vec<Signature> {
+        let (Some(cell), Some(asked)) = (cell, self.asked()) else { return Vec::new() };
+        let mut given = spending::given(acts);
+        cell.read().keep_counting(asked, &mut given, acts);
+        given
+    }
+
+    fn asked(&self) -> Option<Asked<'_>> {
+        let by = self.asked_by.as_ref()?;
+        Some(Asked { subject: &self.subject, chain: &self.chain, by })
     }
 
     /// Says which rule, and who could instead: roles, no names.
@@ -108,16 +121,14 @@ impl Eligibility {
     }
 }
 
-/// For whom the askers stand; none where one of them cannot be told.
-pub(super) fn people(graph: &Graph, askers: &[Asker]) -> Option<Vec<String>> {
-    let mut people = Vec::new();
-    for asker in askers {
-        if asker.kind == "person" {
-            people.push(asker.id.clone());
-        } else {
-            let key = graph.api_key(api_key::public_id(&asker.id))?;
-            people.extend(key.people.iter().cloned());
-        }
-    }
-    Some(people)
+/// The people who asked, and those for whom the keys stand that did; none where one of these cannot be
+/// told.
+pub(super) async fn asked_by(
+    db: &mut Db,
+    graph: &Graph,
+    approval: &Approval,
+) -> QueryResult<Option<Persons>> {
+    let row = approvals::table.find(&approval.id).select(approvals::asker_emails);
+    let emails: Vec<String> = row.first(db).await?;
+    Ok(graph.persons(&approval.requested_by, &emails))
 }

@@ -37,11 +37,10 @@ use super::{
     prelude::*,
     version::IfMatch,
 };
-use authority_decision::verdict::ApprovalsNeeded;
+use authority_decision::{facts::Signature, verdict::ApprovalsNeeded};
 use authority_engine::{
     graph::{Fence, Graph},
     identity::caller,
-    spending,
 };
 use judge::Judgement;
 
@@ -151,17 +150,16 @@ impl Approvals {
             question::check(db, &row.decision_id, &question, approves, shown.as_deref()).await?;
             let eligibility = Eligibility::of(db, &graph, &row, now).await?;
             let terms = Terms { tenant_id: &row.tenant_id, about: &row.id, question };
-            let context = ActContext {
-                keys: &signer,
-                graph: &graph,
-                cell: cell.as_ref(),
-                eligibility: &eligibility,
-            };
+            let context =
+                ActContext { keys: &signer, cell: cell.as_ref(), eligibility: &eligibility };
             let act = act(db, &by, context, terms, &row.acts, &said, now).await?;
             row.acts.push(act);
             row.state = match said {
                 Said::Decline(_) => "declined".to_owned(),
-                Said::Approve(_) => approved(db, &graph, &mut row, question, now).await?,
+                Said::Approve(_) => {
+                    let given = eligibility.counted(cell.as_ref(), &row.acts);
+                    approved(db, &graph, &mut row, question, given, now).await?
+                }
             };
             Ok::<_, Error>(save(db, &row, now).await?)
         });
@@ -184,18 +182,16 @@ fn open(row: &Approval, now: DateTime<Utc>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The state after one more approval. Whom present authority asks for besides, it waits for.
+/// The state after one more approval, with those that count. Whom present authority asks for besides, it
+/// waits for.
 async fn approved(
     db: &mut Db,
     graph: &Graph,
     row: &mut Approval,
     question: [u8; 32],
+    given: Vec<Signature>,
     now: DateTime<Utc>,
 ) -> Result<String, Error> {
-    let mut given = spending::given(&row.acts);
-    // Who asked after they had approved is an asker all the same.
-    let askers = eligible::people(graph, &row.requested_by).unwrap_or_default();
-    given.retain(|act| act.own_interest || !askers.contains(&act.by));
     row.given = i32::try_from(given.len()).unwrap_or(i32::MAX);
     let needed = ApprovalsNeeded {
         count: u32::try_from(row.needed).unwrap_or(u32::MAX),

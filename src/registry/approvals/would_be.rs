@@ -10,9 +10,13 @@ use authority_model::{
     wire::Time,
 };
 
-use super::{super::prelude::*, Approvals, judge, question};
+use super::{super::prelude::*, Approvals, PENDING, eligible, judge, question};
 use authority_decision::{Decision, facts::Signature};
-use authority_engine::{compute, spending};
+use authority_engine::{
+    compute,
+    graph::{self, Said},
+    spending,
+};
 
 /// After so long a reader goes without it.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -36,9 +40,12 @@ impl Approvals {
         let (graph, own) = (self.graph.clone(), approval.clone());
         let read = self.registry.store.read(&caller.scope(), async move |db| {
             let asked = question::digest(db, &own.id).await?;
-            judge::citing(db, &graph, &own, asked, all_given(&own), now).await
+            let acts = spending::given(&own.acts);
+            let (asked, facts) = judge::citing(db, &graph, &own, asked, acts, now).await?;
+            let asked_by = eligible::asked_by(db, &graph, &own).await?;
+            Ok((asked, facts, asked_by, graph.tenant(&own.tenant_id)?))
         });
-        let (asked, facts) = match read.await {
+        let (asked, mut facts, asked_by, cell) = match read.await {
             Err(Error::Graph(error)) => {
                 tracing::info!(%error, "an approval is shown without what would come of it");
                 return Ok(None);
@@ -46,8 +53,16 @@ impl Approvals {
             read => read?,
         };
         // Its policies cost what their authors made them cost: not on a thread that others wait for.
+        let own = approval.clone();
         let judging = self.registry.pool.run_within(&approval.tenant_id, LONGEST, move |_| {
-            let verdict = authority_decision::decide(&asked, &facts, now);
+            let said = Said { acts: &own.acts, asked_by };
+            let mut verdict = graph::decide_on(cell.as_ref(), &asked, &mut facts, &said, now);
+            if own.state == PENDING
+                && let Some(approved) = &mut facts.approval
+            {
+                suppose(&own, &mut approved.given);
+                verdict = authority_decision::decide(&asked, &facts, now);
+            }
             (verdict.decision, verdict.reason_code)
         });
         match judging.await {
@@ -64,9 +79,8 @@ impl Approvals {
     }
 }
 
-/// Those who approved, and those who are needed besides as if they had.
-fn all_given(approval: &Approval) -> Vec<Signature> {
-    let mut given = spending::given(&approval.acts);
+/// Adds those who are needed besides, as if they had approved.
+fn suppose(approval: &Approval, given: &mut Vec<Signature>) {
     // Whoever approved in their own interest is none of two.
     given.retain(|signature| approval.needed == 1 || !signature.own_interest);
     let is_there = |role: &str| given.iter().any(|signature| signature.role == role);
@@ -75,13 +89,11 @@ fn all_given(approval: &Approval) -> Vec<Signature> {
     let needed = usize::try_from(approval.needed).unwrap_or_default();
     let people = needed.saturating_sub(given.len()).max(roles.len());
     roles.resize(people, APPROVER);
-    let supposed = roles.into_iter().enumerate().map(|(number, role)| Signature {
+    given.extend(roles.into_iter().enumerate().map(|(number, role)| Signature {
         by: format!("supposed|{number}"),
         role: role.to_owned(),
         own_interest: false,
-    });
-    given.extend(supposed.collect::<Vec<_>>());
-    given
+    }));
 }
 
 fn word(decision: Decision) -> Word {

@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use authority_model::proto::approval::Asker;
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::AsyncConnection;
@@ -308,6 +307,7 @@ async fn open_approvals(
         insert.authority.push(hold.authority.as_ref());
         insert.policies.push(&hold.policies);
         insert.requested_by.push(&hold.asked_by);
+        insert.email.push(hold.asker_email.as_deref());
         insert.eligible.push(hold.nobody_eligible.then_some(NOBODY));
     }
     if insert.id.is_empty() {
@@ -318,9 +318,9 @@ async fn open_approvals(
         .execute(db)
         .await?;
     insert.execute(db).await?;
-    let pending: Vec<(String, Vec<u8>, String, Vec<Asker>)> =
+    let pending: Vec<(String, Vec<u8>, Open)> =
         PendingApprovals { tenant, digest }.load(db).await?;
-    let open = |(tenant, digest, id, requested_by)| ((tenant, digest), Open { id, requested_by });
+    let open = |(tenant, digest, open)| ((tenant, digest), open);
     let pending: HashMap<_, _> = pending.into_iter().map(open).collect();
     let held: QueryResult<Vec<_>> = kept
         .iter()

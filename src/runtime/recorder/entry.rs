@@ -67,6 +67,8 @@ pub struct Hold {
     pub policies: Value,
     /// Who asked: it is kept with the request, also where that was open already.
     pub asked_by: Asker,
+    /// The address of a person who did.
+    pub asker_email: Option<String>,
     /// Nobody whom the tenant has registered could approve it.
     pub nobody_eligible: bool,
 }

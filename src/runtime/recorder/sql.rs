@@ -141,6 +141,7 @@ pub(super) struct InsertApprovals<'a> {
     /// An array each, for the same reason.
     pub(super) policies: Vec<&'a Value>,
     pub(super) requested_by: Vec<&'a Asker>,
+    pub(super) email: Vec<Option<&'a str>>,
     pub(super) eligible: Vec<Option<&'static str>>,
 }
 
@@ -149,9 +150,10 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
         out.push_sql(
             "INSERT INTO approvals (id, tenant_id, decision_id, subject, action, reason_code, \
              request_digest, needed, roles, created_at, expires_at, authority, policies, \
-             requested_by, eligible) \
+             requested_by, asker_emails, eligible) \
              SELECT i, t, d, s, a, r, q, n, string_to_array(o, ','), c, e, u, \
-             ARRAY(SELECT jsonb_array_elements(p)), ARRAY[b], l FROM UNNEST(",
+             ARRAY(SELECT jsonb_array_elements(p)), ARRAY[b], \
+             array_remove(ARRAY[m], NULL), l FROM UNNEST(",
         );
         let texts =
             [&self.id, &self.tenant, &self.decision, &self.subject, &self.action, &self.reason];
@@ -175,9 +177,11 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
         out.push_sql(", ");
         out.push_bind_param::<Array<Jsonb>, _>(&self.requested_by)?;
         out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.email)?;
+        out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Text>>, _>(&self.eligible)?;
         out.push_sql(
-            ") AS held (i, t, d, s, a, r, q, n, o, c, e, u, p, b, l) ORDER BY t, q \
+            ") AS held (i, t, d, s, a, r, q, n, o, c, e, u, p, b, m, l) ORDER BY t, q \
              ON CONFLICT DO NOTHING",
         );
         Ok(())
@@ -192,14 +196,14 @@ pub(super) struct PendingApprovals<'a> {
 }
 
 impl Query for PendingApprovals<'_> {
-    type SqlType = (Text, Bytea, Text, Array<Jsonb>);
+    type SqlType = (Text, Bytea, (Text, Array<Jsonb>, Array<Text>));
 }
 
 impl QueryFragment<Pg> for PendingApprovals<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
-            "SELECT tenant_id, request_digest, id, requested_by FROM approvals WHERE state = 'pending' \
-             AND (tenant_id, request_digest) IN (SELECT * FROM UNNEST(",
+            "SELECT tenant_id, request_digest, id, requested_by, asker_emails FROM approvals \
+             WHERE state = 'pending' AND (tenant_id, request_digest) IN (SELECT * FROM UNNEST(",
         );
         out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
         out.push_sql(", ");

@@ -1,10 +1,12 @@
 //! Who may approve: nobody for themselves, in whatever capacity they stand behind the question.
 
 mod askers;
+mod claims;
 mod own_interest;
 mod present;
 mod readme;
 mod registered;
+mod same_person;
 
 use serde_json::{Value, json};
 

@@ -1,0 +1,148 @@
+//! Which acts count: by present authority, whatever its signer was when it was given. Nobody's who stands
+//! on the asking side by now, and each person's once.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use authority_model::proto::approval::ApprovalAct;
+use chrono::{DateTime, Utc};
+
+use super::{
+    Cell,
+    approvers::Asked,
+    persons::{Person, Persons, subject},
+    tenant::TenantGraph,
+};
+use authority_decision::{
+    Facts, Request, Verdict, decide,
+    records::{Chain, Delegation, Signature},
+};
+
+/// The e-mail addresses of those who acted, by identity. They tell only who is whom, and stay out of what
+/// is sealed.
+pub(super) type Addresses = BTreeMap<String, String>;
+
+/// Who acted, with the address that their token had.
+pub fn actor(act: &ApprovalAct) -> Person<'_> {
+    // Without an address they are called by their subject.
+    let is_address = act.name.contains('@') || act.name != subject(&act.by);
+    Person { identity: &act.by, email: is_address.then_some(&act.name) }
+}
+
+fn addresses(acts: &[ApprovalAct]) -> Addresses {
+    let known = acts.iter().map(actor);
+    known.filter_map(|who| Some((who.identity.to_owned(), who.email?.to_owned()))).collect()
+}
+
+/// What was said of an approval.
+#[derive(Clone, Debug)]
+pub struct Said<'a> {
+    pub acts: &'a [ApprovalAct],
+    /// The people who asked or claim, and those behind the keys that do; none where they cannot be told.
+    pub asked_by: Option<Persons>,
+}
+
+/// Decides with those signatures alone, of the approval in the facts, that count under the authority in
+/// use; the others are left out of the facts.
+pub fn decide_on(
+    cell: Option<&Cell>,
+    request: &Request,
+    facts: &mut Facts,
+    said: &Said<'_>,
+    at: DateTime<Utc>,
+) -> Verdict {
+    let verdict = decide(request, facts, at);
+    let Some(approval) = &mut facts.approval else { return verdict };
+    let before = approval.given.len();
+    match (cell, &said.asked_by) {
+        (Some(cell), Some(by)) => {
+            // Which authority is in use is no matter of who approved.
+            let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
+            let asked = Asked { subject: &request.subject, chain, by };
+            cell.read().keep_counting(asked, &mut approval.given, said.acts);
+        }
+        _ => approval.given.clear(),
+    }
+    if approval.given.len() == before { verdict } else { decide(request, facts, at) }
+}
+
+impl TenantGraph {
+    /// Who signed a delegation, as it stands now.
+    pub(super) fn signed(&mut self, delegation_id: &str, standing: &[ApprovalAct]) {
+        if standing.is_empty() {
+            self.signers.remove(delegation_id);
+        } else {
+            self.signers.insert(delegation_id.to_owned(), addresses(standing));
+        }
+    }
+
+    /// Leaves those signatures that count: those of these acts.
+    pub fn keep_counting(
+        &self,
+        asked: Asked<'_>,
+        given: &mut Vec<Signature>,
+        acts: &[ApprovalAct],
+    ) {
+        self.keep(asked, given, &addresses(acts));
+    }
+
+    fn keep(&self, asked: Asked<'_>, given: &mut Vec<Signature>, addresses: &Addresses) {
+        let mut before: Vec<Signature> = Vec::new();
+        given.retain(|act| {
+            let who = signer(act, addresses);
+            let again = before.iter().any(|other| self.are_one(who, signer(other, addresses)));
+            let counts = !again && self.counts(asked, act, who);
+            if counts {
+                before.push(act.clone());
+            }
+            counts
+        });
+    }
+
+    /// The chains with those standing signatures alone that count where this subject acts under them; none
+    /// where all do.
+    pub fn standing_that_counts(
+        &self,
+        subject: &str,
+        by: &Persons,
+        chains: &[Chain],
+    ) -> Option<Vec<Chain>> {
+        let mut kept: Option<Vec<Chain>> = None;
+        for (place, chain) in chains.iter().enumerate() {
+            let leaf: Vec<String> =
+                chain.0.first().map(|leaf| leaf.id.clone()).into_iter().collect();
+            let asked = Asked { subject, chain: &leaf, by };
+            for (height, link) in chain.0.iter().enumerate() {
+                let standing = self.signatures_that_count(asked, link);
+                if standing.len() < link.standing.len() {
+                    let chains = kept.get_or_insert_with(|| chains.to_vec());
+                    Arc::make_mut(&mut chains[place].0[height]).standing = standing;
+                }
+            }
+        }
+        kept
+    }
+
+    fn signatures_that_count(&self, asked: Asked<'_>, link: &Delegation) -> Vec<Signature> {
+        let mut standing = link.standing.clone();
+        if !standing.is_empty() {
+            let unknown = Addresses::new();
+            let addresses = self.signers.get(&link.id).unwrap_or(&unknown);
+            self.keep(asked, &mut standing, addresses);
+        }
+        standing
+    }
+
+    /// In one's own interest it counts where the act says so, while the tenant lets it; for how many
+    /// people, the core says.
+    fn counts(&self, asked: Asked<'_>, act: &Signature, who: Person<'_>) -> bool {
+        let lets = self.profile.self_approval;
+        match self.barrier(asked, who) {
+            None => lets || !act.own_interest,
+            Some(barrier) => lets && act.own_interest && barrier.is_own_interest(),
+        }
+    }
+}
+
+fn signer<'a>(act: &'a Signature, addresses: &'a Addresses) -> Person<'a> {
+    Person { identity: &act.by, email: addresses.get(&act.by).map(String::as_str) }
+}

@@ -1,0 +1,89 @@
+//! Who is whom: identities that are one person, as far as anybody can tell.
+//!
+//! One human may have several subjects. Two identities are taken for one person where issuer and subject
+//! are equal, where the e-mail addresses are, and where they have a principal in common. An address may
+//! be unverified: whoever is taken for another is only ever kept from approving.
+
+use std::collections::BTreeSet;
+
+use authority_model::proto::approval::Asker;
+
+use super::{Graph, people::normal_email, tenant::TenantGraph};
+
+/// A person, as a token names them.
+#[derive(Clone, Copy, Debug)]
+pub struct Person<'a> {
+    /// Issuer and subject: `<iss>|<sub>`.
+    pub identity: &'a str,
+    pub email: Option<&'a str>,
+}
+
+/// Several people, as tokens named them. Which address is whose plays no part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Persons {
+    /// `<iss>|<sub>`.
+    pub identities: Vec<String>,
+    pub emails: Vec<String>,
+}
+
+impl From<Person<'_>> for Persons {
+    fn from(one: Person<'_>) -> Self {
+        let emails = one.email.map(str::to_owned).into_iter().collect();
+        Self { identities: vec![one.identity.to_owned()], emails }
+    }
+}
+
+impl Persons {
+    pub fn add(&mut self, others: &Self) {
+        self.identities.extend_from_slice(&others.identities);
+        self.emails.extend_from_slice(&others.emails);
+    }
+}
+
+impl Graph {
+    /// The people who asked, with the addresses that they had, and those for whom the keys stand that
+    /// did; none where one of the keys is not there.
+    pub fn persons(&self, askers: &[Asker], emails: &[String]) -> Option<Persons> {
+        let mut persons = Persons { identities: Vec::new(), emails: emails.to_vec() };
+        for asker in askers {
+            if asker.kind == "person" {
+                persons.identities.push(asker.id.clone());
+            } else {
+                persons.add(&self.api_key(asker.id.rsplit(':').next()?)?.people);
+            }
+        }
+        Some(persons)
+    }
+}
+
+impl TenantGraph {
+    /// Whether the person is one of these.
+    pub fn is_among(&self, who: Person<'_>, people: &Persons) -> bool {
+        let address = who.email.map(normal_email).filter(|address| !address.is_empty());
+        let has_it = |email: &String| Some(normal_email(email)) == address;
+        people.identities.iter().any(|identity| identity == who.identity)
+            || people.emails.iter().any(has_it)
+            || !self.principals_of_all(people).is_disjoint(&self.principals_of_one(who))
+    }
+
+    /// Whether both are the same person.
+    pub fn are_one(&self, one: Person<'_>, other: Person<'_>) -> bool {
+        self.is_among(one, &other.into())
+    }
+
+    pub(super) fn principals_of_one(&self, who: Person<'_>) -> BTreeSet<&str> {
+        let by_email = who.email.into_iter().flat_map(|email| self.people.of_email(email));
+        self.people.of_subject(subject(who.identity)).chain(by_email).collect()
+    }
+
+    pub(super) fn principals_of_all(&self, people: &Persons) -> BTreeSet<&str> {
+        let subjects = people.identities.iter().map(|identity| subject(identity));
+        let by_email = people.emails.iter().flat_map(|email| self.people.of_email(email));
+        subjects.flat_map(|subject| self.people.of_subject(subject)).chain(by_email).collect()
+    }
+}
+
+/// The `sub` of an identity.
+pub(super) fn subject(identity: &str) -> &str {
+    identity.split_once('|').map_or(identity, |(_, subject)| subject)
+}

@@ -1,0 +1,152 @@
+//! What an act was when it was given is not enough: whoever stands on the asking side by the time of the
+//! claim has not approved.
+
+use super::*;
+
+/// Held, and approved by a registered person; their principal and the approval.
+async fn approved_by_nora(app: &TestApp, agent: &Client) -> (String, String) {
+    let subject = json!({"external_subject": "dev|nora@acme.example"});
+    let nora = principal(app, subject).await;
+    let id = held(agent).await;
+    approved(&person(app, "approver", "nora"), &id).await;
+    assert_eq!(shown(app, &id).await["would_be"]["decision"], "allow_with_constraints");
+    (nora, id)
+}
+
+/// It is not taken, and says so before.
+async fn counts_no_more(app: &TestApp, agent: &Client, id: &str) {
+    let found = shown(app, id).await;
+    assert_eq!(found["would_be"]["decision"], "require_approval", "{found:#}");
+    let answer = claim(agent, id).await;
+    assert_eq!(answer["decision"], "require_approval", "{answer:#}");
+    assert_eq!(shown(app, id).await["state"], "approved", "not spent");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_to_own_the_agent_has_not_approved() {
+    let (app, agent, _) = demo().await;
+    let before = principal(&app, json!({})).await;
+    change(&app, AGENT, json!({"owner_principal_id": before})).await;
+    let (nora, id) = approved_by_nora(&app, &agent).await;
+    change(&app, AGENT, json!({"owner_principal_id": nora})).await;
+    counts_no_more(&app, &agent, &id).await;
+    // Nor does what was given against their interest count as given in it.
+    let body = json!({"self_approval": true});
+    assert_eq!(app.owner().patch("/api/v1/tenants/acme", body).await.0, 200);
+    counts_no_more(&app, &agent, &id).await;
+    change(&app, AGENT, json!({"owner_principal_id": before})).await;
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_suspended_has_not_approved() {
+    let (app, agent, _) = demo().await;
+    let (nora, id) = approved_by_nora(&app, &agent).await;
+    change(&app, &nora, json!({"state": "suspended"})).await;
+    counts_no_more(&app, &agent, &id).await;
+    change(&app, &nora, json!({"state": "active"})).await;
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+}
+
+/// The chain that counts is the one that the call is decided under.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_lends_the_authority_in_use_has_not_approved() {
+    let (app, agent, _) = demo().await;
+    let (nora, id) = approved_by_nora(&app, &agent).await;
+    let body = json!({"tenant_id": TENANT, "delegator_id": nora, "delegate_id": AGENT,
+                      "actions": ["payment.execute"], "purposes": ["invoice-settlement"],
+                      "jurisdictions": ["DE"], "max_amount": "50000", "currency": "EUR"});
+    let (status, made) = app.owner().post("/api/v1/delegations", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    counts_no_more(&app, &agent, &id).await;
+    let path = format!("/api/v1/delegations/{}/revoke", made["delegation"]["id"].as_str().unwrap());
+    assert_eq!(app.owner().post(&path, json!({"reason": "a mistake"})).await.0, 200);
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+}
+
+/// Nor towards what makes it ready.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_approval_finds_those_before_it_anew() {
+    let (app, agent, _) = demo().await;
+    people_needed(&app, 2).await;
+    let nora = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
+    let id = held(&agent).await;
+    assert_eq!(approve(&person(&app, "approver", "nora"), &id).await.0, 200);
+    change(&app, AGENT, json!({"owner_principal_id": nora})).await;
+    let (_, given) = approve(&person(&app, "approver", "bob"), &id).await;
+    let found = (&given["approval"]["state"], &given["approval"]["given"]);
+    assert_eq!(found, (&json!("pending"), &json!(1)), "{given:#}");
+    approved(&person(&app, "approver", "cy"), &id).await;
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+}
+
+/// A delegation's signatures are held to the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_signed_and_comes_to_own_the_agent_has_not_signed() {
+    let (app, agent, delegation) = demo().await;
+    let nora = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
+    let mut ask = asking(100.0, "DE");
+    ask["delegation_id"] = json!(delegation);
+    ask["action_risk_classification"] =
+        json!({"risk_tier": "minimal", "required_oversight_mode": "single_approver"});
+    let decision =
+        async || agent.post("/api/v1/runtime/evaluate", ask.clone()).await.1["decision"].clone();
+    let path = format!("/api/v1/app/delegations/{delegation}/approve");
+    let (status, signed) = person(&app, "approver", "nora").post(&path, json!({})).await;
+    assert_eq!(status, 200, "{signed:#}");
+    assert_eq!(decision().await, "allow");
+    change(&app, AGENT, json!({"owner_principal_id": nora})).await;
+    assert_eq!(decision().await, "require_approval");
+    assert_eq!(person(&app, "approver", "bob").post(&path, json!({})).await.0, 200);
+    assert_eq!(decision().await, "allow");
+}
+
+/// Who asked is none of those whom a need that has risen counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn askers_do_not_count_where_more_are_needed_by_now() {
+    let (app, agent, _) = demo().await;
+    people_needed(&app, 2).await;
+    let [ann, bob, cy] = ["ann", "bob", "cy"].map(|name| person(&app, "admin", name));
+    let id = held(&agent).await;
+    assert_eq!(approve(&ann, &id).await.0, 200);
+    let (_, anns) = key_of(&app, &ann).await;
+    assert_eq!(held(&anns).await, id, "who approved asks");
+    assert_eq!(approve(&bob, &id).await.1["approval"]["state"], "pending");
+    approved(&cy, &id).await;
+    let three = people_needed(&app, 3).await;
+    counts_no_more(&app, &agent, &id).await;
+    retire(&app, &three).await;
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+}
+
+/// Whom `self_approval` let approve alone is none of two.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn own_interest_does_not_count_where_two_are_needed_by_now() {
+    let (app, ..) = demo().await;
+    let ann = person(&app, "admin", "ann");
+    let (_, anns) = key_of(&app, &ann).await;
+    let body = json!({"self_approval": true});
+    assert_eq!(app.owner().patch("/api/v1/tenants/acme", body).await.0, 200);
+    let id = held(&anns).await;
+    assert_eq!(approved(&ann, &id).await["acts"][0]["self"], true);
+    let two = people_needed(&app, 2).await;
+    counts_no_more(&app, &anns, &id).await;
+    retire(&app, &two).await;
+    assert_eq!(claim(&anns, &id).await["decision"], "allow");
+}
+
+/// A policy that holds everything for so many people; its id.
+async fn people_needed(app: &TestApp, count: u32) -> String {
+    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": format!("{count} people"),
+        "cedar": format!("@id(\"people-{count}\")\n@reason(\"approval_threshold_breach\")\n\
+                  @decision(\"require_approval\")\n@approvals(\"{count}\")\n\
+                  forbid (principal, action, resource);\n")});
+    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
+    assert_eq!(status, 201, "{made:#}");
+    made["policy"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn retire(app: &TestApp, policy: &str) {
+    let path = format!("/api/v1/policies/{policy}");
+    assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
+}

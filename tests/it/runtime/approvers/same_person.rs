@@ -1,0 +1,150 @@
+//! One human with two subjects at the issuer is one person, as far as anybody can tell.
+
+use super::*;
+
+const ANN: &str = "ann@acme.example";
+
+/// Somebody whose token has another subject than the development provider gives.
+fn other(app: &TestApp, subject: &str, email: &str) -> Client {
+    app.client(&app.token(&json!({
+        "sub": subject, "email": email,
+        "public_metadata": {"role": "admin", "tenant_id": TENANT},
+    })))
+}
+
+async fn two_people(app: &TestApp) {
+    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two people",
+        "cedar": "@id(\"four-eyes\")\n@reason(\"approval_threshold_breach\")\n\
+                  @decision(\"require_approval\")\n@approvals(\"2\")\n\
+                  forbid (principal, action, resource);\n"});
+    assert_eq!(app.owner().post("/api/v1/policies", policy).await.0, 201);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_signs_twice_under_two_subjects() {
+    let (app, agent, delegation) = demo().await;
+    two_people(&app).await;
+    let (ann, again) = (person(&app, "admin", "ann"), other(&app, "a-2", " Ann@ACME.example"));
+    let id = held(&agent).await;
+    assert_eq!(approve(&ann, &id).await.0, 200);
+    refused(&again, &id, "you have acted on this already").await;
+    approved(&person(&app, "admin", "bob"), &id).await;
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+    let path = format!("/api/v1/app/delegations/{delegation}/approve");
+    assert_eq!(ann.post(&path, json!({})).await.0, 200);
+    let (status, answer) = again.post(&path, json!({})).await;
+    assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
+    // The same by a principal that both of them are: one by its subject, one by its address.
+    let carol = json!({"external_subject": "c-1", "email": "carol@acme.example"});
+    principal(&app, carol).await;
+    let id = held(&agent).await;
+    assert_eq!(approve(&other(&app, "c-1", "c@work.example"), &id).await.0, 200);
+    refused(&other(&app, "c-2", "carol@acme.example"), &id, "you have acted on this already").await;
+}
+
+/// Two whom nothing joined when they signed are one once a principal does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_who_turn_out_to_be_one_count_once() {
+    let (app, agent, delegation) = demo().await;
+    let one = other(&app, "c-1", "c@work.example");
+    let two = other(&app, "c-2", "carol@acme.example");
+    let path = format!("/api/v1/app/delegations/{delegation}/approve");
+    for signs in [&one, &two] {
+        assert_eq!(signs.post(&path, json!({})).await.0, 200);
+    }
+    let mut ask = asking(100.0, "DE");
+    ask["delegation_id"] = json!(delegation);
+    ask["action_risk_classification"] =
+        json!({"risk_tier": "minimal", "required_oversight_mode": "two_person"});
+    let (_, answer) = agent.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    assert_eq!(answer["decision"], "allow", "{answer:#}");
+    two_people(&app).await;
+    let id = held(&agent).await;
+    assert_eq!(approve(&one, &id).await.0, 200);
+    approved(&two, &id).await;
+    let carol = json!({"external_subject": "c-1", "email": "carol@acme.example"});
+    principal(&app, carol).await;
+    assert_eq!(shown(&app, &id).await["would_be"]["decision"], "require_approval");
+    assert_eq!(claim(&agent, &id).await["decision"], "require_approval");
+    let policy = app.owner().get(&format!("/api/v1/policies?tenant_id={TENANT}")).await.1;
+    let mut policies = policy["policies"].as_array().unwrap().iter();
+    let two = policies.find(|policy| policy["name"] == "Two people").unwrap();
+    let path = format!("/api/v1/policies/{}", two["id"].as_str().unwrap());
+    assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
+    let (_, answer) = agent.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!(answer["decision"], "require_approval", "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_approves_what_they_asked_under_another_subject() {
+    let (app, ..) = demo().await;
+    // The owner in person, and as an approver of the tenant under the same address.
+    let id = held(&app.owner()).await;
+    refused(&other(&app, "o-2", "Owner@Example.org"), &id, "you asked this").await;
+    // Asked once more under another address: both are theirs.
+    let moved = app.client(&app.token(&json!({
+        "sub": "dev|owner@example.org", "email": "moved@example.org",
+        "public_metadata": {"role": "owner"},
+    })));
+    assert_eq!(held(&moved).await, id);
+    for address in ["owner@example.org", "moved@example.org"] {
+        refused(&other(&app, "o-2", address), &id, "you asked this").await;
+    }
+    approved(&person(&app, "approver", "bob"), &id).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_stands_for_its_people_under_every_subject() {
+    let (app, agent, _) = demo().await;
+    let (ann, again) = (person(&app, "admin", "ann"), other(&app, "a-2", ANN));
+    let (key, _) = key_of(&app, &ann).await;
+    let path = format!("/api/v1/app/api-keys/{key}/rotate");
+    for rotates in ["bob", "cy"] {
+        let rotates = person(&app, "admin", rotates);
+        let (status, rotated) = rotates.post(&path, json!({"overlap_seconds": 0})).await;
+        assert_eq!(status, 200, "{rotated:#}");
+    }
+    let (_, rotated) = person(&app, "admin", "cy").post(&path, json!({})).await;
+    let keys = app.client(rotated["secret"].as_str().unwrap());
+    let id = held(&keys).await;
+    for (subject, address) in
+        [("a-2", ANN), ("b-2", "bob@acme.example"), ("c-2", "Cy@acme.example")]
+    {
+        refused(&other(&app, subject, address), &id, "made or rotated the API key").await;
+    }
+    approved(&person(&app, "admin", "dan"), &id).await;
+    assert_eq!(claim(&keys, &id).await["decision"], "allow");
+    // Nor does the act of one count where the other's key claims.
+    let id = held(&agent).await;
+    approved(&again, &id).await;
+    let answer = claim(&keys, &id).await;
+    assert_eq!(answer["decision"], "require_approval", "{answer:#}");
+    assert_eq!(claim(&agent, &id).await["decision"], "allow");
+}
+
+/// An address is kept for this alone: nobody reads it with what was asked, nor on what is public.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn addresses_of_askers_are_shown_to_nobody() {
+    let (app, ..) = demo().await;
+    let asker = app.client(&app.token(&json!({
+        "sub": "o-1", "email": "asker@example.org", "public_metadata": {"role": "owner"},
+    })));
+    let id = held(&asker).await;
+    let decision = shown(&app, &id).await["decision_id"].as_str().unwrap().to_owned();
+    let admin = person(&app, "admin", "any");
+    let reader = app.api_key(TENANT, &["evidence:write", "evidence:read", "runtime:read"]).await;
+    let reader = app.client(&reader);
+    let pack = json!({"decision_id": decision});
+    let sealed = reader.text("POST", "/v1/evidence/seal", Some(pack)).await;
+    assert_eq!(sealed.0, 200, "{sealed:?}");
+    for (client, path) in [
+        (&admin, format!("/api/v1/app/approvals/{id}")),
+        (&admin, "/api/v1/app/approvals:export".to_owned()),
+        (&reader, format!("/v1/decisions/{decision}")),
+        (&reader, format!("/v1/evidence/{decision}?bundle=true")),
+        (&reader, format!("/receipts/{decision}")),
+    ] {
+        let (status, text) = client.text("GET", &path, None).await;
+        assert!(status == 200 && !text.contains("asker@example.org"), "{path}: {status} {text}");
+    }
+}
