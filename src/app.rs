@@ -31,10 +31,14 @@ pub use serve::{Failure, serve, with_app};
 pub use crate::directory::{OPENAPI, contract};
 
 use crate::{
+    directory::{Check, Directory},
+    receipts::Receipts,
+    transport::Peer,
+};
+use authority_core::{
     clock::Clock,
     compute::{self, ComputePool},
     config::{Config, Durability},
-    directory::{Check, Directory},
     graph::{self, Graph},
     identity::{
         AuthenticateLayer, Exports, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
@@ -42,18 +46,16 @@ use crate::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
     keys::{self, KeyRing, Keys},
-    proof::{Parts as ProofParts, Proof, follow_logs, seal_by_themselves},
-    receipts::Receipts,
-    registry::{
-        ApiKeys, Approvals, Registry, SigningKeys, expire_approvals, forget_answers,
-        keep_last_used, services,
-    },
-    runtime::{Runtime, Settings as RuntimeSettings},
     shutdown::Shutdown,
     spending,
     store::{self, Store},
-    transport::Peer,
 };
+use authority_registry::{
+    ApiKeys, Approvals, Registry, SigningKeys, expire_approvals, forget_answers, keep_last_used,
+    services,
+};
+use authority_runtime::{Runtime, Settings as RuntimeSettings};
+use authority_transparency::{Parts as ProofParts, Proof, follow_logs, seal_by_themselves};
 use deadline::Deadlines;
 use directory::{DevTokenKey, GraphDirectory, KeySecrets};
 use document::{GET_OPEN_API, OpenApi};

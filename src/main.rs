@@ -4,10 +4,8 @@ mod cli;
 
 use std::process::ExitCode;
 
-use agent_authority::{
-    app::{self, Database, demo, with_app},
-    config::Config,
-};
+use agent_authority::app::{self, Database, demo, with_app};
+use authority_core::config::Config;
 use cli::{ApiKeyRequest, Failure, TokenRequest, banner, tenant_id};
 
 /// A decision makes some hundred small allocations on one thread and frees many of them on another;

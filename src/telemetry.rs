@@ -12,7 +12,7 @@ use std::{
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::config::{LogFormat, Logs};
+use authority_core::config::{LogFormat, Logs};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

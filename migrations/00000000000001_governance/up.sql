@@ -12,7 +12,7 @@
 --   CALL guard('record_versions');               -- row-level security alone; rights are yours
 --   CALL grant_to('{tenant,system}', 'SELECT ON counters');  -- rights by kind of role
 --
--- Roles are the whole cluster's, so each database has its own three. engine/src/store/roles.sql makes
+-- Roles are the whole cluster's, so each database has its own three. crates/core/src/store/roles.sql makes
 -- them, and with them authority_role(kind), which answers the name of this database's role:
 --   tenant    sees the rows of one tenant, the setting `authority.tenant`
 --   system    sees all tenants: the graph's tail, workers, the owner's lists

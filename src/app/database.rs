@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{
+use authority_core::{
     config::{Config, data_folder},
     store::{
         Address, Error as StoreError, Limits, Store,

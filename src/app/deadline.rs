@@ -24,10 +24,10 @@ use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, Service};
 
 use super::host::RestHost;
-use crate::{
+use crate::transport::is_grpc;
+use authority_core::{
     deadline::{CALL, DECISION, Deadline},
     error::{DOMAIN, ErrorCode, Refusal},
-    transport::is_grpc,
 };
 
 /// The methods that decide one question.

@@ -3,7 +3,7 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::config::Config;
+use authority_core::config::Config;
 
 /// For the log, the key ring, sealing, the runtime's own, and peers that are being refused.
 const RESERVE: usize = 192;

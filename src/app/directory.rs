@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use crate::{
+use authority_core::{
     graph::Graph,
     identity::{ApiKeyFacts, Directory, Secrets, TenantFacts, dev_provider::TokenKey},
     keys::{self, Keys},

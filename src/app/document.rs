@@ -18,7 +18,7 @@ use http_body_util::StreamBody;
 use prost::Message;
 use tower::Service;
 
-use crate::keys;
+use authority_core::keys;
 
 /// The method whose answer it is.
 pub(super) const GET_OPEN_API: &str = "/authority.directory.v1.DirectoryService/GetOpenApi";

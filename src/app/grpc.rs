@@ -16,10 +16,10 @@ use tonic::Status;
 use tower::{Layer, Service};
 
 use super::host::RestHost;
-use crate::{
+use crate::transport::{Peer, Surfaces, is_grpc};
+use authority_core::{
     error::{ErrorCode, Refusal},
     identity::Via,
-    transport::{Peer, Surfaces, is_grpc},
 };
 
 /// Around the gRPC methods: lets gRPC through. Else it answers what REST would: after the

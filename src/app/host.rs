@@ -6,10 +6,10 @@ use serde_json::json;
 use tonic::Status;
 
 use super::{GRPC_LIMIT, document::GET_OPEN_API};
-use crate::{
+use crate::transport::{Peer, RequestId};
+use authority_core::{
     error::{ErrorCode, Refusal, without_secrets},
     identity::{Identity, Via},
-    transport::{Peer, RequestId},
 };
 
 #[derive(Clone)]

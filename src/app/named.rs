@@ -1,7 +1,7 @@
 //! What the settings name, the key ring and the database's address: read as the service reads them, and
 //! looked at before it starts.
 
-use crate::{
+use authority_core::{
     config::Config,
     keys::{self, KeyRing},
     store::Address,

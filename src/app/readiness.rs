@@ -10,13 +10,9 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::{
-    directory::{Check, Directory},
-    graph::Graph,
-    runtime::Runtime,
-    shutdown::Shutdown,
-    store::Store,
-};
+use crate::directory::{Check, Directory};
+use authority_core::{graph::Graph, shutdown::Shutdown, store::Store};
+use authority_runtime::Runtime;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// What was found longer ago than this tells nothing.

@@ -14,12 +14,10 @@ use super::{
     descriptors,
 };
 use crate::{
-    config::Config,
-    identity::dev_provider::Holder,
-    shutdown::Shutdown,
     telemetry::{self, Metrics},
     transport::{self, Settings, Surfaces},
 };
+use authority_core::{config::Config, identity::dev_provider::Holder, shutdown::Shutdown};
 
 /// How long a token of the development identity provider lasts.
 const TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(12);

@@ -1,6 +1,7 @@
 //! What a development server says when it is up: three requests to paste.
 
-use agent_authority::{app::demo::Demo, config::Config};
+use agent_authority::app::demo::Demo;
+use authority_core::config::Config;
 
 /// An allowed, a held and a denied request, with a live API key.
 pub(crate) fn text(config: &Config, demo: &Demo) -> String {

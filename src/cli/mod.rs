@@ -11,10 +11,8 @@ mod verify;
 
 use std::process::ExitCode;
 
-use agent_authority::{
-    config::{self, Config},
-    telemetry,
-};
+use agent_authority::telemetry;
+use authority_core::config::{self, Config};
 use tokio::runtime::Runtime;
 
 use args::{ApiKey, Args, Command, Seed};

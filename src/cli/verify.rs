@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use agent_authority::evidence::{
+use authority_core::evidence::{
     log::note::LogKey,
     verify::{Fault, Trust, Valid, key_set, sealed_in, verify},
 };

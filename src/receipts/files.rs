@@ -8,7 +8,7 @@ use axum::{
 };
 
 use super::{POLICY, Receipts, missing, read, refused};
-use crate::{
+use authority_core::{
     error::{ErrorCode, Refusal},
     evidence::pack,
 };

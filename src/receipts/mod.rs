@@ -22,7 +22,7 @@ use axum::{
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::{
+use authority_core::{
     error::{ErrorCode, Refusal},
     evidence::is_hex,
     identity::{Error as IdentityError, Identity, Standing},

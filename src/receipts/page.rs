@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::read::{self, Read};
-use crate::{
+use authority_core::{
     evidence::{digest_text, pack::evidence_id},
     keys,
     spending::APPROVE,

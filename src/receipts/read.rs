@@ -7,7 +7,7 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 
-use crate::store::{Error, RunQueryDsl, Scope, Store};
+use authority_core::store::{Error, RunQueryDsl, Scope, Store};
 
 /// A decision and what belongs to it.
 pub(super) struct Read {

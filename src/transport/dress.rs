@@ -28,7 +28,7 @@ use super::{
     settings::Settings,
     surfaces::Surfaces,
 };
-use crate::error::{ErrorCode, Refusal};
+use authority_core::error::{ErrorCode, Refusal};
 
 #[derive(Clone, Copy)]
 pub(super) struct Dress {

@@ -9,7 +9,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::request_id::RequestId;
-use crate::error::{ErrorCode, Refusal};
+use authority_core::error::{ErrorCode, Refusal};
 
 /// The client's door, as far as a refusal's form depends on it.
 pub(super) struct Asker {

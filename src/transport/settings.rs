@@ -6,7 +6,7 @@ use axum::http::HeaderValue;
 use ipnet::IpNet;
 
 use super::surfaces::Surfaces;
-use crate::config::Config;
+use authority_core::config::Config;
 
 /// What one address serves, and how.
 #[derive(Clone, Debug)]

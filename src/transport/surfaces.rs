@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 pub use authority_model::access::Surfaces;
 
-use crate::config::Listen;
+use authority_core::config::Listen;
 
 /// The addresses to listen on, each with what it serves. `main` comes first and always exists,
 /// if only for health.

@@ -1,4 +1,4 @@
-//! `model/src/schema.rs` is what the migrations make. To write it anew:
+//! `crates/model/src/schema.rs` is what the migrations make. To write it anew:
 //! `AUTHORITY_UPDATE=1 cargo test --test it schema`.
 
 use std::{env, fmt::Write, fs, path::Path};
@@ -59,7 +59,7 @@ async fn schema_is_what_the_migrations_make() {
     let tables: Vec<Table> = diesel::sql_query(TABLES).load(&mut db).await.unwrap();
     let columns: Vec<Column> = diesel::sql_query(COLUMNS).load(&mut db).await.unwrap();
     let made = schema(&tables, &columns);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("model/src/schema.rs");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/model/src/schema.rs");
     if env::var_os("AUTHORITY_UPDATE").is_some() {
         fs::write(&path, &made).unwrap();
     }

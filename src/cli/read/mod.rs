@@ -13,7 +13,7 @@ mod words;
 
 use std::io;
 
-use agent_authority::config::Config;
+use authority_core::config::Config;
 use gateway_rest::{Route, Segment};
 use serde_json::Value;
 use terminal_size::{Width, terminal_size_of};

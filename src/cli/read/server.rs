@@ -2,10 +2,8 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use agent_authority::{
-    config::{Config, Secret},
-    transport,
-};
+use agent_authority::transport;
+use authority_core::config::{Config, Secret};
 use clap::builder::{StringValueParser, TypedValueParser as _};
 use reqwest::{Client, StatusCode, Url, header::HeaderValue, redirect::Policy};
 use serde::Deserialize;

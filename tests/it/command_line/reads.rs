@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use agent_authority::{
+use authority_core::{
     keys::KeyRing,
     store::{embedded::LOGIN, migrate},
 };

@@ -1,6 +1,6 @@
 //! What the OpenAPI document says of bodies, headers, codes and addresses.
 
-use agent_authority::error::ErrorCode;
+use authority_core::error::ErrorCode;
 use serde_json::{Value, json};
 
 use super::document;

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::evidence::PreparedFacts;
+use authority_core::evidence::PreparedFacts;
 use authority_decision::{
     Draft, Facts, Gathered, JoinedTerms, Pattern, Request, decide,
     facts::*,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use chrono::TimeDelta;
 
 use super::process::allowed;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use prost::Message;
 use serde_json::json;
 
-use agent_authority::store::Db;
+use authority_core::store::Db;
 use authority_model::proto::runtime::{EvaluateRequest, WatchStopConditionsRequest};
 use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::RunQueryDsl;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent_authority::{clock::Clock, graph};
+use authority_core::{clock::Clock, graph};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use agent_authority::graph;
+use authority_core::graph;
 use serde_json::json;
 
 use super::process::allowed;

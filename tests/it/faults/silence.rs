@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::store::{Error, Heard, Limits, Scope, Store};
+use authority_core::store::{Error, Heard, Limits, Scope, Store};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 use tokio_stream::StreamExt;

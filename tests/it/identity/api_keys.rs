@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_authority::identity::{
+use authority_core::identity::{
     ApiKeyFacts, Error, Standing, allow_list,
     api_key::{self, issue, parse, prefix, public_id, record_id},
 };

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use agent_authority::{
+use authority_core::{
     error::{ErrorCode, Refusal},
     identity::{Caller, Exports, Pages, Standing},
 };

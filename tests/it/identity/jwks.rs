@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use agent_authority::{
+use authority_core::{
     clock::Clock,
     identity::{Error, JwksClient, JwksSettings, KeySource, dev_provider::ISSUER},
     keys::Keys,

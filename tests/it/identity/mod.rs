@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use agent_authority::{
+use authority_core::{
     clock::Clock,
     identity::{
         ApiKeyFacts, Caller, Directory, Error, Identity, Issuer, KeySource, Rules, Secrets,
@@ -128,7 +128,7 @@ impl Secrets for Crypto {
     }
 
     fn equal(&self, left: &[u8], right: &[u8]) -> bool {
-        agent_authority::keys::equal(left, right)
+        authority_core::keys::equal(left, right)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who may: the rules, the headers, the refusals' look.
 
-use agent_authority::{
+use authority_core::{
     error::Refusal,
     identity::{AuthenticateLayer, Caller, Error, Standing, Via},
 };

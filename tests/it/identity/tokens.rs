@@ -1,6 +1,6 @@
 //! Access tokens: what is taken, and all that is not.
 
-use agent_authority::identity::{Caller, Error, PERSON_INACTIVE, Standing, dev_provider::Holder};
+use authority_core::identity::{Caller, Error, PERSON_INACTIVE, Standing, dev_provider::Holder};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use agent_authority::{
+use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
     graph::{self, Graph},
     identity::{ApiKeyFacts, Caller, Exports, Secrets, Standing, allow_list, api_key},
     keys::{Keys, equal, sha256},
-    registry::{ApiKeys, Registry, SigningKeys, note_uses},
 };
 use authority_model::proto::keys::{
     ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
@@ -16,6 +15,7 @@ use authority_model::proto::keys::{
 };
 use authority_model::service::{ApiKeyService, KeyService};
 use authority_model::wire::FieldMask;
+use authority_registry::{ApiKeys, Registry, SigningKeys, note_uses};
 use chrono::{DateTime, TimeDelta};
 use diesel::{
     QueryableByName,

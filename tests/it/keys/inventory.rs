@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_authority::{
+use authority_core::{
     clock::Clock,
     keys::{Algorithm, Error, KeyRing, Keys, NewKey, Purpose, SigningKey},
     store::{Db, Scope, Store},

@@ -1,6 +1,6 @@
 //! Signatures, kids, and the JWKS.
 
-use agent_authority::{
+use authority_core::{
     clock::Clock,
     keys::{
         Algorithm, Error, Keys, Pair, Purpose, kid, random, sha256, thumbprint, verify_with_jwk,

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use agent_authority::keys::{Error, KeyRing};
+use authority_core::keys::{Error, KeyRing};
 
 fn ring() -> KeyRing {
     KeyRing::parse(&KeyRing::generate().unwrap()).unwrap()

@@ -1,6 +1,6 @@
 //! Rotations: published first, signing later, the old key retired and still good for what it signed.
 
-use agent_authority::{
+use authority_core::{
     clock::Clock,
     keys::{KeyRing, Keys, Purpose},
 };

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use agent_authority::evidence::verify::{Trust, Valid, verify};
+use authority_core::evidence::verify::{Trust, Valid, verify};
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::RunQueryDsl;
 

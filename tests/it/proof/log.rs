@@ -1,6 +1,6 @@
 //! The log as a monitor sees it; and what is never signed: a log that does not continue itself.
 
-use agent_authority::evidence::log::{
+use authority_core::evidence::log::{
     note::SignedCheckpoint,
     proof::InclusionProof,
     tree::Hash,
@@ -111,7 +111,7 @@ fn epochs() -> u64 {
 /// The published verifier key is the one that pins the log of a pack.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_logs_key_is_published() {
-    use agent_authority::evidence::{
+    use authority_core::evidence::{
         log::note::LogKey,
         verify::{Trust, Valid, verify},
     };

@@ -1,6 +1,6 @@
 //! Acts and reports, checked as EVIDENCE.md says and with what the service publishes alone.
 
-use agent_authority::{
+use authority_core::{
     evidence::{digest_text, verify::KeySet},
     keys::{sha256, verify_with_jwk},
 };

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use agent_authority::evidence::verify::Valid;
+use authority_core::evidence::verify::Valid;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 

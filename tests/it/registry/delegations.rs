@@ -1,6 +1,6 @@
 //! Delegations: chains that only narrow.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use serde_json::{Value, json};
 
 use super::rest::{App, id};

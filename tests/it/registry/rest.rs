@@ -5,16 +5,16 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use agent_authority::{
+use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
     error::ErrorCode,
     graph::{self, Graph},
     identity::{Caller, Exports, Standing},
     keys::Keys,
-    registry::{Registry, services},
 };
 use authority_model::rest::ROUTES;
+use authority_registry::{Registry, services};
 use axum::{Router, body::Body};
 use gateway_rest::{Fault, Host, Route};
 use http::{HeaderMap, Request, StatusCode, request::Parts};

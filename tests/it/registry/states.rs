@@ -225,7 +225,7 @@ async fn events_are_a_chain_that_anyone_can_check_and_nobody_can_change() {
         let mut members = event.as_object().unwrap().clone();
         let digest = members.remove("digest").unwrap();
         let text = serde_json_canonicalizer::to_vec(&members).unwrap();
-        assert_eq!(digest, json!(hex::encode(agent_authority::keys::sha256(&text))));
+        assert_eq!(digest, json!(hex::encode(authority_core::keys::sha256(&text))));
         previous = digest;
     }
     let event = id(&events[0]);

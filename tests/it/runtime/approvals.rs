@@ -1,6 +1,6 @@
 //! Holding and approving: who may, how many, and the one allow that comes of it.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use serde_json::{Value, json};

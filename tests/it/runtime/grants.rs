@@ -1,6 +1,6 @@
 //! The grant chain of an entity: what is in force, and why the rest is not.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use authority_model::proto::runtime::{
     GetAuthorityRequest, authority_service_client::AuthorityServiceClient,
 };

@@ -1,6 +1,6 @@
 //! What a change of policies would have made of decisions that were made.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 

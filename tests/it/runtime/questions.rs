@@ -1,6 +1,6 @@
 //! What people who approve are shown, and that it is what they sign.
 
-use agent_authority::{evidence::digest_text, keys};
+use authority_core::{evidence::digest_text, keys};
 use serde_json::{Value, json};
 
 use super::demo;

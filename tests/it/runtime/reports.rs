@@ -1,6 +1,6 @@
 //! What came of a permitted decision: told once, and proven.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::future::join_all;
 use serde_json::{Value, json};

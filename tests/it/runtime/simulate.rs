@@ -1,6 +1,6 @@
 //! What would be decided: on other policies, other facts, other times; and nothing of it remains.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use chrono::TimeDelta;
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::RunQueryDsl;

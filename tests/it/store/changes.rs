@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use agent_authority::store::{Db, Error, Heard, Store};
+use authority_core::store::{Db, Error, Heard, Store};
 use diesel::{
     QueryableByName,
     sql_types::{BigInt, Text},

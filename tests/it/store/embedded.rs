@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::{
+use authority_core::{
     config::data_folder,
     store::{
         Address,

@@ -149,17 +149,17 @@ struct Json {
     json: String,
 }
 
-async fn json_of(database: &mut agent_authority::store::Db, sql: &str) -> Value {
+async fn json_of(database: &mut authority_core::store::Db, sql: &str) -> Value {
     let found: Json = diesel::sql_query(sql).get_result(database).await.unwrap();
     serde_json::from_str(&found.json).unwrap()
 }
 
-async fn body(database: &mut agent_authority::store::Db, table: &str, row: &str) -> Value {
+async fn body(database: &mut authority_core::store::Db, table: &str, row: &str) -> Value {
     let sql = format!("SELECT to_jsonb(t)::text AS json FROM {table} t WHERE {row}");
     json_of(database, &sql).await
 }
 
-async fn version(database: &mut agent_authority::store::Db, id: &Value) -> Value {
+async fn version(database: &mut authority_core::store::Db, id: &Value) -> Value {
     let id = id.as_str().unwrap();
     let sql = format!(
         "SELECT jsonb_build_object('body', body, 'actor', actor, 'changes', (SELECT count(*)

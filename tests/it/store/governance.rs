@@ -1,6 +1,6 @@
 //! Tenancy, history and append-only tables.
 
-use agent_authority::{
+use authority_core::{
     error::{ErrorCode, Refusal},
     store::{Db, Error, Scope, Store},
 };

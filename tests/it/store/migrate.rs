@@ -1,6 +1,6 @@
 //! Migrations: by many at once, and whether they were run.
 
-use agent_authority::store::{Address, Limits, Store, embedded::LOGIN, migrate};
+use authority_core::store::{Address, Limits, Store, embedded::LOGIN, migrate};
 use diesel_async::SimpleAsyncConnection;
 
 use crate::support::database::Database;

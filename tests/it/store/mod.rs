@@ -9,7 +9,7 @@ mod pool;
 mod roles;
 mod tls;
 
-use agent_authority::store::Scope;
+use authority_core::store::Scope;
 use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::RunQueryDsl;
 
@@ -47,7 +47,7 @@ struct Number {
 }
 
 /// The first column, `n`, of the only row.
-async fn number(db: &mut agent_authority::store::Db, sql: &str) -> i64 {
+async fn number(db: &mut authority_core::store::Db, sql: &str) -> i64 {
     let row: Number = diesel::sql_query(sql).get_result(db).await.unwrap();
     row.n
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::store::{
+use authority_core::store::{
     Address, Db, Error, Heard, Limits, RunQueryDsl, Store,
     embedded::{Embedded, LOGIN, Options},
     migrate,

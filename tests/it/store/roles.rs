@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use agent_authority::store::{
+use authority_core::store::{
     Address, Db, Limits, Store,
     embedded::{Embedded, Options},
     migrate,

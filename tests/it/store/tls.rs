@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-use agent_authority::store::{
+use authority_core::store::{
     Address,
     embedded::{Embedded, Options},
 };

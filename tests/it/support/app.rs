@@ -4,6 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use agent_authority::{
     app::{App, Parts},
+    transport::{self, Surfaces},
+};
+use authority_core::{
     clock::Clock,
     config::Config,
     graph,
@@ -11,7 +14,6 @@ use agent_authority::{
     keys::KeyRing,
     shutdown::Shutdown,
     store::{Address, Limits, Store},
-    transport::{self, Surfaces},
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;

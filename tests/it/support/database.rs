@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use agent_authority::store::{
+use authority_core::store::{
     Address, Db, Limits, Store,
     embedded::{Embedded, LOGIN, Options},
     migrate,
@@ -224,7 +224,7 @@ fn migrations() -> u64 {
     let mut files: Vec<_> = fs::read_dir(root.join("migrations"))
         .unwrap()
         .map(|folder| folder.unwrap().path().join("up.sql"))
-        .chain([root.join("engine/src/store/roles.sql")])
+        .chain([root.join("crates/core/src/store/roles.sql")])
         .collect();
     files.sort();
     let mut hash = DefaultHasher::new();

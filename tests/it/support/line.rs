@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use agent_authority::store::Address;
+use authority_core::store::Address;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream, UnixStream},

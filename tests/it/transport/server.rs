@@ -6,10 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::{
-    shutdown::Shutdown,
-    transport::{self, Peer, RequestId, Settings},
-};
+use agent_authority::transport::{self, Peer, RequestId, Settings};
+use authority_core::shutdown::Shutdown;
 use axum::{
     Extension, Router,
     body::{Body, Bytes},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent_authority::graph;
+use authority_core::graph;
 use diesel_async::{AsyncConnection, RunQueryDsl};
 
 use super::*;

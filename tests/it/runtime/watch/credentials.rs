@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use agent_authority::{clock::Clock, identity::dev_provider::Holder};
+use authority_core::{clock::Clock, identity::dev_provider::Holder};
 use authority_model::proto::runtime::{
     WatchDecisionRequest, WatchStopConditionsRequest, runtime_service_client::RuntimeServiceClient,
 };

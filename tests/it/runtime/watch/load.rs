@@ -1,7 +1,7 @@
 //! A thousand open streams: what they cost, how soon they are told, and that none of them holds the
 //! service up.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use std::time::{Duration, Instant};
 
 use authority_model::proto::runtime::{

@@ -1,6 +1,6 @@
 //! A permission by a `uses` or acts-in row ends with that row, whatever else would permit it by now.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use serde_json::{Value, json};
 
 use super::{Lines, TENANT, demo, nobody_watches};

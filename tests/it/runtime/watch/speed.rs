@@ -1,6 +1,6 @@
 //! From the commit of what stops a permission to the message that tells of it.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use chrono::{DateTime, Utc};
 use diesel::{QueryableByName, sql_types::Timestamptz};
 use diesel_async::RunQueryDsl;

@@ -1,9 +1,9 @@
 //! What ends a permission ends the stream that watches it, and is named.
 
-use agent_authority::clock::Clock;
+use authority_core::clock::Clock;
 use std::time::{Duration, Instant};
 
-use agent_authority::graph;
+use authority_core::graph;
 use serde_json::{Value, json};
 
 use super::{AGENT, Lines, TENANT, asking, decided, demo, nobody_watches, permitted};

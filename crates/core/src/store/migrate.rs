@@ -1,0 +1,122 @@
+//! Brings a database to this binary's shape, and tells whether it is there.
+
+use std::{collections::HashSet, time::Duration};
+
+use diesel::{
+    QueryDsl, define_sql_function,
+    migration::{Migration, MigrationSource},
+    pg::Pg,
+    sql_types::{BigInt, Bool, Text},
+};
+use diesel_async::{
+    AsyncPgConnection, SimpleAsyncConnection, async_connection_wrapper::AsyncConnectionWrapper,
+};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+
+use super::{Address, Db, Error, RunQueryDsl, Scope, Store};
+
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations");
+
+/// The advisory lock of whoever migrates.
+const LOCK: i64 = 4_157_000;
+const PAUSE: Duration = Duration::from_millis(100);
+/// Then the one who holds the lock is taken to be stuck.
+const PATIENCE: u32 = 6_000;
+
+define_sql_function! { fn pg_try_advisory_lock(key: BigInt) -> Bool; }
+define_sql_function! { fn pg_advisory_unlock(key: BigInt) -> Bool; }
+define_sql_function! { fn set_config(name: Text, value: Text, is_local: Bool) -> Text; }
+define_sql_function! { fn current_database() -> Text; }
+define_sql_function! {
+    fn has_database_privilege(role: Text, database: Text, privilege: Text) -> Bool;
+}
+
+diesel::table! {
+    __diesel_schema_migrations (version) {
+        version -> Text,
+        run_on -> Timestamp,
+    }
+}
+
+/// The owner of a new table lets nobody read it; readiness does, as the service.
+const READABLE: &str = "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations')";
+
+/// Makes this database's roles, grants them to `login` (the one that [`Store::open`] connects as),
+/// and runs what is pending; answers its versions. `owner` must be allowed to make roles where they
+/// are missing, and should own the database: nobody but `login` is then left to connect to it. Any
+/// number may run it at once.
+pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error> {
+    let mut db = owner.connect().await?;
+    lock(&mut db).await?;
+    let login = set_config("authority.login", login, false);
+    diesel::select(login).execute(&mut db).await?;
+    db.batch_execute(include_str!("roles.sql")).await.map_err(|fault| {
+        match Error::from(fault) {
+            // What the database does not let its owner do is for whoever starts the service.
+            Error::Internal(told) => Error::Address(told),
+            other => other,
+        }
+    })?;
+    warn_if_open(&mut db).await?;
+    // Diesel's harness is synchronous; this way it needs no runtime of several threads.
+    let run = tokio::task::spawn_blocking(move || {
+        let mut harness = AsyncConnectionWrapper::<AsyncPgConnection>::from(db);
+        let done = harness.run_pending_migrations(MIGRATIONS);
+        let done = done.map(|versions| versions.iter().map(ToString::to_string).collect());
+        (done.map_err(|fault| Error::Internal(format!("a migration failed: {fault}"))), harness)
+    });
+    let (done, harness) = run.await.map_err(|fault| Error::Internal(fault.to_string()))?;
+    let done: Vec<String> = done?;
+    let mut db = harness.into_inner();
+    db.batch_execute(READABLE).await?;
+    diesel::select(pg_advisory_unlock(LOCK)).execute(&mut db).await?;
+    Ok(done)
+}
+
+/// Only a database's owner can close it to the cluster's other logins; Postgres tells anybody else
+/// no more than a notice.
+async fn warn_if_open(db: &mut AsyncPgConnection) -> Result<(), Error> {
+    let is_open = has_database_privilege("public", current_database(), "CONNECT");
+    if diesel::select(is_open).get_result(db).await? {
+        tracing::warn!(
+            "every login of this PostgreSQL cluster may connect to the database: its owner closes \
+             it by REVOKE CONNECT ON DATABASE … FROM PUBLIC"
+        );
+    }
+    Ok(())
+}
+
+/// Tries and waits instead of waiting inside Postgres: a session that waits there holds a snapshot,
+/// on which another's CREATE INDEX CONCURRENTLY would wait in turn.
+async fn lock(db: &mut AsyncPgConnection) -> Result<(), Error> {
+    for _ in 0..PATIENCE {
+        if diesel::select(pg_try_advisory_lock(LOCK)).get_result(db).await? {
+            return Ok(());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Err(Error::Unavailable("another process has been migrating for ten minutes".to_owned()))
+}
+
+impl Store {
+    /// True when every migration that this binary knows was run. Later ones do not matter: while
+    /// a new version is rolled out, the old one serves on.
+    pub async fn is_current(&self) -> Result<bool, Error> {
+        let read = async move |db: &mut Db| {
+            let versions = __diesel_schema_migrations::table
+                .select(__diesel_schema_migrations::version)
+                .load::<String>(db);
+            Ok::<_, Error>(versions.await?)
+        };
+        let run = self.read(&Scope::service(), read).await?;
+        let run: HashSet<_> = run.into_iter().collect();
+        Ok(known()?.iter().all(|version| run.contains(version)))
+    }
+}
+
+fn known() -> Result<Vec<String>, Error> {
+    let known: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS
+        .migrations()
+        .map_err(|fault| Error::Internal(format!("the migrations are unreadable: {fault}")))?;
+    Ok(known.iter().map(|each| each.name().version().to_string()).collect())
+}

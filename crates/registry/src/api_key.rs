@@ -1,0 +1,320 @@
+//! API keys: made, given a new secret, revoked. A secret is shown once and stored as a code alone.
+
+use std::{sync::Arc, time::Duration};
+
+use authority_model::{
+    proto::keys::{
+        ApiKey, CreateApiKeyRequest, CreateApiKeyResponse, GetApiKeyRequest, ListApiKeysRequest,
+        ListApiKeysResponse, RevokeApiKeyRequest, RevokeApiKeyResponse, RotateApiKeyRequest,
+        RotateApiKeyResponse, UpdateApiKeyRequest,
+    },
+    schema::{api_keys, tenants},
+    service::ApiKeyService,
+    wire::Time,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::sql_types::{Array, Text, Timestamptz};
+
+use super::{
+    flow::found,
+    once::{Done, Key},
+    prelude::*,
+};
+use authority_core::{
+    identity::{
+        Caller, LastUsed, Secrets, allow_list,
+        api_key::{Issued, issue, prefix, public_id, record_id},
+    },
+    keys,
+    store::{self, Scope, Store},
+};
+
+const USES_EVERY: Duration = Duration::from_secs(30);
+const ACTIVE: &str = "active";
+const REVOKED: &str = "revoked";
+/// A scope that no operation takes yet: keys that hold it keep it, and none is given it. Whoever
+/// holds it is bound to certain agents.
+const BOUND: &str = "delegations:write";
+
+/// The service of API keys.
+#[derive(Clone)]
+pub struct ApiKeys {
+    pub registry: Registry,
+    pub secrets: Arc<dyn Secrets>,
+}
+
+impl Row for ApiKey {
+    type List = ListApiKeysRequest;
+    const AUTHORITY: bool = true;
+
+    fn check(&self, found: &mut Violations) {
+        if let Err(entry) = allow_list(self.ip_allowlist.iter().map(String::as_str)) {
+            found.add("ip_allowlist", format!("`{entry}` is neither address nor network (CIDR)"));
+        }
+    }
+
+    async fn locate(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+        references::own_tenant(&mut self.tenant_id, Self::KIND, within)
+    }
+
+    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        let before = was.and_then(|was| was.expires_at);
+        was.map_or(Ok(()), live)?;
+        if self.expires_at != before && self.expires_at.is_some_and(|end| end <= act.now.into()) {
+            return Err(Error::field("api_key.expires_at", "is past"));
+        }
+        if holds(self, BOUND) {
+            if !was.is_some_and(|was| holds(was, BOUND)) {
+                let problem = format!("`{BOUND}` opens no operation yet; leave it out");
+                return Err(Error::field("api_key.scopes", problem));
+            }
+            if self.principal_ids.is_empty() {
+                let problem = format!("is required with the scope `{BOUND}`");
+                return Err(Error::field("api_key.principal_ids", problem));
+            }
+        }
+        let mut known = Known::of(self.tenant_id(), Self::KIND);
+        for (index, id) in self.principal_ids.iter().enumerate() {
+            known.principal(act.db, &format!("principal_ids[{index}]"), Some(id)).await?;
+        }
+        known.all()
+    }
+
+    async fn release(&self, _act: &mut Act<'_>) -> Result<(), Error> {
+        live(self)
+    }
+
+    queries!(api_keys, row);
+}
+
+impl Entity for ApiKey {
+    const ON_DELETE: OnDelete = OnDelete::End(REVOKED);
+
+    changes!(@save api_keys);
+
+    async fn end(db: &mut Db, row: &Self, state: &'static str, _hide: bool) -> QueryResult<Self> {
+        diesel::update(api_keys::table.find(&row.id))
+            .filter(api_keys::tenant_id.eq(row.tenant_id()))
+            .set((
+                api_keys::status.eq(state),
+                api_keys::revoked_at.eq(clock_timestamp().nullable()),
+                api_keys::updated_at.eq(clock_timestamp()),
+                // A key that counts no more has no secret before the last either.
+                api_keys::previous_code.eq(None::<Vec<u8>>),
+                api_keys::previous_until.eq(None::<Time>),
+            ))
+            .returning(Self::as_returning())
+            .get_result(db)
+            .await
+    }
+}
+
+fn holds(key: &ApiKey, scope: &str) -> bool {
+    key.scopes.iter().any(|held| held == scope)
+}
+
+fn live(key: &ApiKey) -> Result<(), Error> {
+    if key.status == ACTIVE {
+        return Ok(());
+    }
+    let (id, state) = (key.id.clone(), key.status.clone());
+    Err(Error::Final { kind: ApiKey::KIND, id, state })
+}
+
+fn filtered(by: &ListApiKeysRequest) -> api_keys::BoxedQuery<'_, Pg> {
+    let mut query = api_keys::table.into_boxed();
+    if let Some(status) = &by.status {
+        query = query.filter(api_keys::status.eq(status));
+    }
+    query
+}
+
+impl ApiKeys {
+    /// Makes a key; the text is the only copy of its secret.
+    async fn make(
+        &self,
+        caller: &Caller,
+        key: Option<Key>,
+        mut new: ApiKey,
+    ) -> Result<Done<CreateApiKeyResponse>, Error> {
+        let mut faults = Violations::default();
+        faults.within("api_key", |faults| {
+            new.unset(faults);
+            new.check(faults);
+        });
+        Error::unless_clean(faults)?;
+        let key = key.map(|key| key.within(new.tenant_id()).sealed(self.registry.keys.clone()));
+        let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
+        let (now, by) = (self.registry.clock.now(), caller.clone());
+        let made = self.registry.once(caller, key, async move |db| {
+            new.locate(db, by.tenant()).await?;
+            new.home(db, by.tenant()).await?;
+            let env: String =
+                tenants::table.find(new.tenant_id()).select(tenants::env).first(db).await?;
+            let public = store::new_id();
+            new.begin(record_id(&public), by.actor.clone(), "");
+            ACTIVE.clone_into(&mut new.status);
+            new.prefix = prefix(&env, &public);
+            new.settle(None, &mut Act { db, caller: &by, now }).await?;
+            let Issued { text, code } =
+                issue(&*secrets, &env, &public, random).map_err(|_| unfit())?;
+            let made = diesel::insert_into(api_keys::table)
+                .values((
+                    &new,
+                    api_keys::secret_code.eq(code.to_vec()),
+                    api_keys::people.eq(Vec::from_iter(by.person())),
+                    api_keys::people_emails.eq(Vec::from_iter(email(&by))),
+                ))
+                .returning(ApiKey::as_returning())
+                .get_result(db)
+                .await?;
+            Ok::<_, Error>(CreateApiKeyResponse { api_key: Some(made), secret: text })
+        });
+        let made = made.await?;
+        self.registry.settle_graph::<ApiKey>().await;
+        Ok(made)
+    }
+
+    async fn rotate(
+        &self,
+        caller: &Caller,
+        key: Option<Key>,
+        request: RotateApiKeyRequest,
+    ) -> Result<Done<RotateApiKeyResponse>, Error> {
+        let key = key.map(|key| key.sealed(self.registry.keys.clone()));
+        let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
+        let overlap = TimeDelta::seconds(request.overlap_seconds.unwrap_or_default().into());
+        let (now, by) = (self.registry.clock.now(), caller.clone());
+        let id = request.id;
+        let rotated = self.registry.once(caller, key, async move |db| {
+            let was = found(ApiKey::lock(db, by.tenant(), &id).await, &id)?;
+            live(&was)?;
+            let public = public_id(&was.id);
+            let env = was.prefix.split('_').nth(1).unwrap_or_default();
+            let Issued { text, code } =
+                issue(&*secrets, env, public, random).map_err(|_| unfit())?;
+            let row = api_keys::table.find(&was.id);
+            let (before, mut people, mut emails): (Vec<u8>, Vec<String>, Vec<String>) = row
+                .select((api_keys::secret_code, api_keys::people, api_keys::people_emails))
+                .first(db)
+                .await?;
+            people.extend(by.person().filter(|person| !people.contains(person)));
+            emails.extend(email(&by).filter(|email| !emails.contains(email)));
+            let previous = (overlap > TimeDelta::zero()).then(|| (before, now + overlap));
+            let (before, until) = previous.unzip();
+            let key = diesel::update(row.filter(api_keys::tenant_id.eq(was.tenant_id())))
+                .set((
+                    api_keys::secret_code.eq(code.to_vec()),
+                    api_keys::previous_code.eq(before),
+                    api_keys::previous_until.eq(until),
+                    api_keys::rotated_at.eq(now),
+                    api_keys::rotated_by.eq(&by.actor),
+                    api_keys::people.eq(people),
+                    api_keys::people_emails.eq(emails),
+                    api_keys::updated_at.eq(clock_timestamp()),
+                ))
+                .returning(ApiKey::as_returning())
+                .get_result(db)
+                .await?;
+            Ok::<_, Error>(RotateApiKeyResponse { api_key: Some(key), secret: text })
+        });
+        let rotated = rotated.await?;
+        self.registry.settle_graph::<ApiKey>().await;
+        Ok(rotated)
+    }
+}
+
+/// The address of who makes a key or gives it a new secret.
+fn email(by: &Caller) -> Option<String> {
+    by.person().and(by.email()).map(str::to_owned)
+}
+
+fn fresh() -> Result<[u8; 32], Error> {
+    keys::random().map_err(|_| Error::Store(store::Error::Internal("no randomness".to_owned())))
+}
+
+/// The table holds only what makes keys.
+fn unfit() -> Error {
+    Error::Store(store::Error::Internal("an env or id fits no API key".to_owned()))
+}
+
+/// Writes when keys were last used, many at once; never back in time.
+pub async fn note_uses(
+    store: &Store,
+    mut uses: Vec<(Arc<str>, DateTime<Utc>)>,
+) -> Result<(), store::Error> {
+    if uses.is_empty() {
+        return Ok(());
+    }
+    // In one order on every node, so that no two wait for each other.
+    uses.sort_unstable();
+    let (ids, at): (Vec<String>, Vec<DateTime<Utc>>) =
+        uses.into_iter().map(|(id, at)| (id.to_string(), at)).unzip();
+    let everywhere = Scope::service();
+    store
+        .act(&everywhere, async move |db| {
+            let update = diesel::sql_query(
+                "UPDATE api_keys k SET last_used_at = u.at \
+                 FROM unnest($1, $2) AS u (id, at) \
+                 WHERE k.id = u.id AND (k.last_used_at IS NULL OR k.last_used_at < u.at)",
+            );
+            update
+                .bind::<Array<Text>, _>(ids)
+                .bind::<Array<Timestamptz>, _>(at)
+                .execute(db)
+                .await?;
+            Ok::<_, store::Error>(())
+        })
+        .await
+}
+
+/// Writes what `used` notes every half minute, for ever. What fails is lost: it is no more than
+/// when a key was last used.
+pub async fn keep_last_used(used: Arc<LastUsed>, store: Store) {
+    loop {
+        tokio::time::sleep(USES_EVERY).await;
+        if let Err(error) = note_uses(&store, used.drain()).await {
+            tracing::warn!(%error, "the last uses of API keys were not written");
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl ApiKeyService for ApiKeys {
+    async fn list_api_keys(&self, call: Request<ListApiKeysRequest>) -> Reply<ListApiKeysResponse> {
+        self.registry.list(call).await
+    }
+
+    async fn create_api_key(
+        &self,
+        call: Request<CreateApiKeyRequest>,
+    ) -> Reply<CreateApiKeyResponse> {
+        let key = Key::of(&call)?;
+        let (caller, request) = admitted(call)?;
+        Ok(self.make(&caller, key, request.api_key.unwrap_or_default()).await?.reply())
+    }
+
+    async fn get_api_key(&self, call: Request<GetApiKeyRequest>) -> Reply<ApiKey> {
+        self.registry.get(call).await
+    }
+
+    async fn update_api_key(&self, call: Request<UpdateApiKeyRequest>) -> Reply<ApiKey> {
+        self.registry.update(call).await
+    }
+
+    async fn revoke_api_key(
+        &self,
+        call: Request<RevokeApiKeyRequest>,
+    ) -> Reply<RevokeApiKeyResponse> {
+        self.registry.delete(call).await
+    }
+
+    async fn rotate_api_key(
+        &self,
+        call: Request<RotateApiKeyRequest>,
+    ) -> Reply<RotateApiKeyResponse> {
+        let key = Key::of(&call)?;
+        let (caller, request) = admitted(call)?;
+        Ok(self.rotate(&caller, key, request).await?.reply())
+    }
+}

@@ -1,0 +1,161 @@
+//! One act of one person: who may, and what is signed and kept of it.
+
+use authority_model::{proto::approval::ApprovalAct, schema::approval_acts, wire::Time};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{DateTime, Utc};
+
+use super::{
+    super::prelude::*,
+    eligible::{ACTED, Eligibility},
+};
+use authority_core::{
+    evidence::{self, Act as SignedTerms},
+    graph::Cell,
+    identity::{Caller, Standing},
+    keys::{Keys, Purpose},
+    spending::APPROVE,
+};
+
+/// What a person says.
+pub(in super::super) enum Said {
+    Approve(Option<String>),
+    Decline(String),
+}
+
+/// The word of an act that declines.
+pub(super) const DECLINE: &str = "decline";
+/// The word of one that takes back what was approved.
+const WITHDRAW: &str = "withdraw";
+
+/// What they say it of.
+pub(in super::super) struct Terms<'a> {
+    pub(in super::super) tenant_id: &'a str,
+    /// The approval or the delegation.
+    pub(in super::super) about: &'a str,
+    /// The digest of what exactly is approved.
+    pub(in super::super) question: [u8; 32],
+}
+
+/// A person: issuer and subject are who they are, whatever they are called.
+struct Person<'a> {
+    by: String,
+    role: &'a str,
+}
+
+impl<'a> Person<'a> {
+    fn of(caller: &'a Caller) -> Result<Self, Error> {
+        let by = caller.identity();
+        match &caller.standing {
+            Standing::Owner { .. } => Ok(Self { by, role: "owner" }),
+            Standing::Member { role, .. } => Ok(Self { by, role }),
+            Standing::Key { .. } | Standing::Anonymous => {
+                Err(Error::Role("only a person approves or declines".to_owned()))
+            }
+        }
+    }
+}
+
+/// Where acts are judged and signed: `cell` is the tenant's authority, which stays as it is until the
+/// transaction has ended.
+pub(in super::super) struct ActContext<'a> {
+    pub(in super::super) keys: &'a Keys,
+    pub(in super::super) cell: Option<&'a Cell>,
+    /// Who may act: no one for themselves.
+    pub(in super::super) eligibility: &'a Eligibility,
+}
+
+/// What is signed of what a person says.
+pub(in super::super) struct Statement {
+    /// A word of [`ApprovalAct`].
+    pub(in super::super) verdict: &'static str,
+    pub(in super::super) comment: Option<String>,
+    /// Said in the person's own interest, as the tenant's `self_approval` lets them.
+    pub(in super::super) own_interest: bool,
+}
+
+impl Statement {
+    /// Taking back what was approved.
+    pub(in super::super) fn withdraws(reason: String) -> Self {
+        Self { verdict: WITHDRAW, comment: Some(reason), own_interest: false }
+    }
+}
+
+/// Signs and keeps what the caller says; `before` are the acts there are.
+pub(in super::super) async fn make(
+    db: &mut Db,
+    caller: &Caller,
+    context: ActContext<'_>,
+    terms: Terms<'_>,
+    before: &[ApprovalAct],
+    said: &Said,
+    now: DateTime<Utc>,
+) -> Result<ApprovalAct, Error> {
+    let own_interest = context.eligibility.may_act(context.cell, caller, before)?;
+    let (verdict, comment) = match said {
+        Said::Approve(comment) => (APPROVE, comment.clone()),
+        Said::Decline(reason) => (DECLINE, Some(reason.clone())),
+    };
+    let statement = Statement { verdict, comment, own_interest };
+    sign(db, caller, context.keys, &terms, statement, now).await
+}
+
+/// Signs and keeps what a person says, eligible or not.
+pub(in super::super) async fn sign(
+    db: &mut Db,
+    caller: &Caller,
+    keys: &Keys,
+    terms: &Terms<'_>,
+    statement: Statement,
+    now: DateTime<Utc>,
+) -> Result<ApprovalAct, Error> {
+    let person = Person::of(caller)?;
+    let Statement { verdict, comment, own_interest } = statement;
+    let signed = SignedTerms {
+        tenant_id: terms.tenant_id,
+        about: terms.about,
+        question: &terms.question,
+        by: &person.by,
+        role: person.role,
+        verdict,
+        comment: comment.as_deref(),
+        own_interest,
+        at: now,
+    };
+    let signed = evidence::sign_act(&signed, &keys.signer(Purpose::Evidence))?;
+    // What was withdrawn may be approved anew, by the same people.
+    let round: i64 = approval_acts::table
+        .filter(approval_acts::about.eq(terms.about).and(approval_acts::withdraws))
+        .count()
+        .get_result(db)
+        .await?;
+    let kept = diesel::insert_into(approval_acts::table)
+        .values((
+            approval_acts::about.eq(terms.about),
+            approval_acts::person.eq(&person.by),
+            approval_acts::tenant_id.eq(terms.tenant_id),
+            approval_acts::record.eq(&signed.record),
+            approval_acts::kid.eq(&*signed.kid),
+            approval_acts::signature.eq(&signed.signature[..]),
+            approval_acts::created_at.eq(Time::from(now)),
+            approval_acts::round.eq(i32::try_from(round).unwrap_or(i32::MAX)),
+            approval_acts::withdraws.eq(verdict == WITHDRAW),
+        ))
+        .on_conflict_do_nothing()
+        .execute(db)
+        .await?;
+    if kept == 0 {
+        return Err(Error::NotEligible(ACTED.to_owned()));
+    }
+    Ok(ApprovalAct {
+        by: person.by,
+        name: caller.actor.clone(),
+        role: person.role.to_owned(),
+        verdict: verdict.to_owned(),
+        comment,
+        at: Some(Time::from(now)),
+        record: signed.record,
+        kid: signed.kid.to_string(),
+        signature: STANDARD.encode(signed.signature),
+        self_: own_interest,
+    })
+}

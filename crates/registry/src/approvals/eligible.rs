@@ -1,0 +1,134 @@
+//! Who may act: nobody approves for themselves. Judged on authority that stays as it is until the act has
+//! committed, so that a suspension, a rotated key or an asker that commits before binds.
+
+use authority_model::{
+    proto::approval::{Approval, ApprovalAct},
+    schema::{approvals, decisions},
+};
+use chrono::{DateTime, Utc};
+
+use super::{super::prelude::*, judge};
+use authority_core::{
+    evidence::sealed,
+    graph::{Asked, Cell, Graph, Person, Persons, actor},
+    spending,
+};
+use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
+
+pub(super) const ACTED: &str = "you have acted on this already";
+
+/// What is acted on, as far as it says who may.
+pub(in super::super) struct Eligibility {
+    /// The principal that would act.
+    pub(in super::super) subject: String,
+    /// The delegations that it would act under.
+    pub(in super::super) chain: Vec<String>,
+    /// The people behind the question; none where they cannot be told.
+    pub(in super::super) asked_by: Option<Persons>,
+    /// How many people are needed; a delegation's standing approval is for a need of one at least.
+    pub(in super::super) needed: i32,
+    /// Roles that must be among them.
+    pub(in super::super) roles: Vec<String>,
+}
+
+impl Eligibility {
+    /// That of a held question: under the delegations that it was held under, and those that it would be
+    /// asked under at present.
+    pub(super) async fn of(
+        db: &mut Db,
+        graph: &Graph,
+        approval: &Approval,
+        now: DateTime<Utc>,
+    ) -> Result<Self, Error> {
+        let (record, context): (Vec<u8>, Vec<u8>) = decisions::table
+            .find(&approval.decision_id)
+            .select((decisions::record, decisions::context))
+            .first(db)
+            .await?;
+        let mut chain = sealed::authority(&record)?.chain;
+        // A question that was erased is asked under nothing any more, and nobody can approve it.
+        if let Ok(held) = sealed::request(&record, &context) {
+            let held = Draft { approval_id: None, ..held.into_draft() };
+            // Counters too: what is spent by now, or free again, moves a question to another authority.
+            let (asked, facts) = judge::at_present(db, graph, held, now).await?;
+            let present: Option<AuthorityUsed> =
+                authority_decision::decide(&asked, &facts, now).authority;
+            chain.extend(present.into_iter().flat_map(|used| used.chain));
+        }
+        Ok(Self {
+            subject: approval.subject.clone(),
+            chain,
+            asked_by: asked_by(db, graph, approval).await?,
+            needed: approval.needed,
+            roles: approval.roles.clone(),
+        })
+    }
+
+    /// Whether the caller may act after these acts, and whether they do so in their own interest, which
+    /// the tenant's `self_approval` lets them.
+    pub(super) fn may_act(
+        &self,
+        cell: Option<&Cell>,
+        caller: &Caller,
+        before: &[ApprovalAct],
+    ) -> Result<bool, Error> {
+        let cell = cell.ok_or_else(|| self.refuse("the tenant is not there"))?;
+        let asked = self.asked();
+        let asked = asked.ok_or_else(|| self.refuse("an API key that asked is not there"))?;
+        let identity = caller.identity();
+        let who = Person { identity: &identity, email: caller.email() };
+        let tenant = cell.read();
+        if before.iter().any(|act| tenant.are_one(who, actor(act))) {
+            return Err(self.refuse(ACTED));
+        }
+        let Some(barrier) = tenant.barrier(asked, who) else { return Ok(false) };
+        let self_approves = tenant.profile.self_approval && barrier.is_own_interest();
+        if self_approves && self.needed == 1 {
+            return Ok(true);
+        }
+        let mut rule = barrier.to_string();
+        if self_approves {
+            rule += "; the tenant's `self_approval` is for where one approval is needed";
+        }
+        Err(self.refuse(&rule))
+    }
+
+    /// The approvals among these that count: nobody's who could not act by now.
+    pub(super) fn counted(&self, cell: Option<&Cell>, acts: &[ApprovalAct]) -> Vec<Signature> {
+        let (Some(cell), Some(asked)) = (cell, self.asked()) else { return Vec::new() };
+        let mut given = spending::given(acts);
+        cell.read().keep_counting(asked, &mut given, acts);
+        given
+    }
+
+    fn asked(&self) -> Option<Asked<'_>> {
+        let by = self.asked_by.as_ref()?;
+        Some(Asked { subject: &self.subject, chain: &self.chain, by })
+    }
+
+    /// Says which rule, and who could instead: roles, no names.
+    pub(super) fn refuse(&self, rule: &str) -> Error {
+        let mut text = format!(
+            "{rule}; it takes somebody else: a person of the tenant in the role approver, legal or \
+             admin, or the installation's owner, who neither asked nor made or rotated the API key \
+             that did, who is not the agent, owns none in the chain and delegated nothing in it"
+        );
+        for role in &self.roles {
+            text.push_str("; one of those who approve must be in the role ");
+            text.push_str(role);
+        }
+        Error::NotEligible(text)
+    }
+}
+
+/// The people who asked, and those for whom the keys stand that did; none where one of these cannot be
+/// told.
+pub(super) async fn asked_by(
+    db: &mut Db,
+    graph: &Graph,
+    approval: &Approval,
+) -> QueryResult<Option<Persons>> {
+    let row = approvals::table.find(&approval.id).select(approvals::asker_emails);
+    let emails: Vec<String> = row.first(db).await?;
+    Ok(graph.persons(&approval.requested_by, &emails))
+}

@@ -1,0 +1,45 @@
+//! Requests that waited too long, or were approved and never used.
+
+use std::time::Duration;
+
+use authority_model::schema::approvals;
+
+use super::super::prelude::*;
+use authority_core::{
+    clock::Clock,
+    store::{self, Scope, Store},
+};
+
+const EVERY: Duration = Duration::from_secs(10);
+/// How many at a time.
+const MOST: i64 = 10_000;
+
+/// Ends them, now and every ten seconds. Never returns. Whoever looks at a request before looks at
+/// its end, too: this is for those who only read its state.
+pub async fn expire(store: Store, clock: Clock) {
+    loop {
+        let now = clock.now();
+        let scope = Scope::service();
+        let expired = store.act(&scope, async move |db| {
+            // Whoever is being decided on is left for the next time.
+            let due: Vec<String> = approvals::table
+                .filter(approvals::state.eq_any(["pending", "approved"]))
+                .filter(approvals::expires_at.le(now))
+                .order(approvals::id)
+                .limit(MOST)
+                .for_update()
+                .skip_locked()
+                .select(approvals::id)
+                .load(db)
+                .await?;
+            let due = approvals::table.filter(approvals::id.eq_any(due));
+            let ended =
+                (approvals::state.eq("expired"), approvals::updated_at.eq(clock_timestamp()));
+            Ok::<_, store::Error>(diesel::update(due).set(ended).execute(db).await?)
+        });
+        if let Err(error) = expired.await {
+            tracing::warn!(%error, "cannot end approvals that expired");
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+}

@@ -1,0 +1,93 @@
+//! The question of a held decision, judged once more on present authority with its approvals given.
+
+use std::sync::Arc;
+
+use authority_model::{proto::approval::Approval, schema::decisions, wire::Time};
+use chrono::{DateTime, Utc};
+
+use super::super::prelude::*;
+use authority_core::{
+    evidence,
+    graph::Graph,
+    spending::{self, Wanted},
+};
+use authority_decision::{
+    Draft, Facts,
+    facts::{Approval as Given, Signature},
+    levels::ApprovalState,
+    verdict::ApprovalsNeeded,
+};
+
+/// What comes of it.
+pub(super) enum Judgement {
+    /// The approval would be taken.
+    Ready,
+    /// Present authority asks for more people.
+    More(ApprovalsNeeded),
+    /// It would be denied, however many approve.
+    Void,
+}
+
+pub(super) async fn judge(
+    db: &mut Db,
+    graph: &Graph,
+    approval: &Approval,
+    question: [u8; 32],
+    given: Vec<Signature>,
+    now: DateTime<Utc>,
+) -> Result<Judgement, Error> {
+    let (asked, facts) = citing(db, graph, approval, question, given, now).await?;
+    let verdict = authority_decision::decide(&asked, &facts, now);
+    Ok(match verdict.approvals_needed {
+        Some(needed) => Judgement::More(needed),
+        None if verdict.decision == authority_decision::Decision::Deny => Judgement::Void,
+        // Held for something that no approval meets: it is met as far as people can.
+        None => Judgement::Ready,
+    })
+}
+
+/// The stored question as if it cited the approval, approved by these; and what it is decided on at
+/// present.
+pub(super) async fn citing(
+    db: &mut Db,
+    graph: &Graph,
+    approval: &Approval,
+    question: [u8; 32],
+    given: Vec<Signature>,
+    now: DateTime<Utc>,
+) -> Result<(authority_decision::Request, Facts), Error> {
+    let (record, context): (Vec<u8>, Vec<u8>) = decisions::table
+        .find(&approval.decision_id)
+        .select((decisions::record, decisions::context))
+        .first(db)
+        .await?;
+    let held = evidence::sealed::request(&record, &context)?.into_draft();
+    let held = Draft { approval_id: Some(approval.id.clone()), ..held };
+    let (asked, mut facts) = at_present(db, graph, held, now).await?;
+    facts.approval = Some(Given {
+        id: approval.id.clone(),
+        state: ApprovalState::Approved,
+        same_question: spending::question(&asked).map_err(evidence::Error::from)? == question,
+        same_subject: true,
+        given,
+        expires_at: approval.expires_at.and_then(Time::moment).unwrap_or(now),
+    });
+    Ok((asked, facts))
+}
+
+/// A stored question, and what it is decided on at present, counters among it: they are looked at and
+/// not counted.
+pub(super) async fn at_present(
+    db: &mut Db,
+    graph: &Graph,
+    held: Draft,
+    now: DateTime<Utc>,
+) -> Result<(authority_decision::Request, Facts), Error> {
+    let asked = authority_decision::Request::new(Draft { explain: false, ..held })
+        .map_err(|_| evidence::Error::Unreadable("a stored request"))?;
+    let mut facts = Facts::new(Arc::new(graph.present(db, &asked).await?));
+    if let Some(wanted) = Wanted::of(&asked, &facts.gathered, now).map_err(evidence::Error::from)? {
+        (facts.spent, _) = wanted.read(db).await?;
+    }
+    Ok((asked, facts))
+}

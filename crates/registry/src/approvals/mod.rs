@@ -1,0 +1,229 @@
+//! Approvals: the requests that held decisions open, and what people say of them.
+//!
+//! A request is made by the recorder, in the transaction of the decision that it holds. Here people
+//! act on it (`act.rs`); with the last approval needed the question is judged once more
+//! (`judge.rs`). Nothing here permits anything: the one allow is that of the call that cites it.
+
+mod act;
+mod eligible;
+mod expire;
+mod judge;
+mod question;
+mod show;
+mod withdraw;
+mod would_be;
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::approval::*,
+    record::{Asks, Named},
+    schema::approvals,
+    service::ApprovalService,
+    validate::Validate,
+    wire::Time,
+};
+use chrono::{DateTime, Utc};
+use tonic::Response;
+
+pub(super) use act::{ActContext, Said, Statement, Terms, make as act, sign};
+pub(super) use eligible::Eligibility;
+pub use expire::expire;
+
+use super::{
+    flow::{changeable, found},
+    once::Key,
+    page::place_of,
+    prelude::*,
+    version::IfMatch,
+};
+use authority_core::{
+    graph::{Fence, Graph},
+    identity::caller,
+};
+use authority_decision::{facts::Signature, verdict::ApprovalsNeeded};
+use judge::Judgement;
+
+const PENDING: &str = "pending";
+
+/// The service of approvals.
+#[derive(Clone)]
+pub struct Approvals {
+    pub registry: Registry,
+    pub graph: Arc<Graph>,
+}
+
+impl Row for Approval {
+    type List = ListApprovalsRequest;
+    const FIRST_STATE: &'static str = PENDING;
+    const FINAL: &'static [&'static str] = &["used", "declined", "expired", "void"];
+
+    async fn complete(
+        registry: &Registry,
+        caller: &Caller,
+        rows: &mut [Self],
+    ) -> Result<(), Error> {
+        show::complete(registry, caller, rows).await
+    }
+
+    queries!(approvals);
+}
+
+fn filtered(by: &ListApprovalsRequest) -> approvals::BoxedQuery<'_, Pg> {
+    let mut query = approvals::table.into_boxed();
+    if let Some(subject) = &by.subject {
+        query = query.filter(approvals::subject.eq(subject));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl ApprovalService for Approvals {
+    async fn list_approvals(
+        &self,
+        call: Request<ListApprovalsRequest>,
+    ) -> Reply<ListApprovalsResponse> {
+        let caller = caller(&call)?;
+        let mut listed: Response<ListApprovalsResponse> = self.registry.list(call).await?;
+        let page = listed.get_mut();
+        if let Some(last) = show::cut(&self.registry, &caller, &mut page.approvals).await? {
+            page.next_page_token = place_of(last, &self.registry.keys);
+        }
+        show::complete(&self.registry, &caller, &mut page.approvals).await?;
+        Ok(listed)
+    }
+
+    async fn export_approvals(
+        &self,
+        call: Request<ExportApprovalsRequest>,
+    ) -> Replies<ExportApprovalsResponse> {
+        self.registry.export(call).await
+    }
+
+    async fn get_approval(&self, call: Request<GetApprovalRequest>) -> Reply<Approval> {
+        let caller = caller(&call)?;
+        let mut found: Response<Approval> = self.registry.get(call).await?;
+        let approval = found.get_mut();
+        show::one(&self.registry, &caller, approval).await?;
+        approval.would_be = self.would_be(&caller, approval).await?;
+        Ok(found)
+    }
+
+    async fn approve_approval(&self, call: Request<ApproveApprovalRequest>) -> Reply<Approval> {
+        let asked = call.get_ref();
+        let (said, shown) = (Said::Approve(asked.comment.clone()), asked.request_digest.clone());
+        self.act(call, said, shown).await
+    }
+
+    async fn decline_approval(&self, call: Request<DeclineApprovalRequest>) -> Reply<Approval> {
+        let asked = call.get_ref();
+        let (said, shown) = (Said::Decline(asked.reason.clone()), asked.request_digest.clone());
+        self.act(call, said, shown).await
+    }
+
+    async fn withdraw_approval(&self, call: Request<WithdrawApprovalRequest>) -> Reply<Approval> {
+        self.withdraw(call).await
+    }
+}
+
+impl Approvals {
+    /// One person's act: the request is locked, so that acts take turns. `shown`: the digest of what
+    /// the person was shown, where they say so.
+    async fn act<Q>(&self, call: Request<Q>, said: Said, shown: Option<String>) -> Reply<Approval>
+    where
+        Q: Asks + Named + Validate,
+    {
+        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (caller, request) = admitted(call)?;
+        let (id, by) = (request.id().to_owned(), caller.clone());
+        let (signer, graph) = (self.registry.keys.clone(), Arc::clone(&self.graph));
+        let clock = self.registry.clock.clone();
+        let acted = self.registry.once(&caller, key, async move |db| {
+            let mut row = found(Approval::lock(db, by.tenant(), &id).await, &id)?;
+            let cell = graph.fenced(db, &row.tenant_id, Fence::Shared).await?;
+            if_match.check(&row)?;
+            // Read only now: whoever waited for the row may have waited past its end.
+            let now = clock.now();
+            open(&row, now)?;
+            let question = question::digest(db, &row.id).await?;
+            let approves = matches!(said, Said::Approve(_));
+            question::check(db, &row.decision_id, &question, approves, shown.as_deref()).await?;
+            let eligibility = Eligibility::of(db, &graph, &row, now).await?;
+            let terms = Terms { tenant_id: &row.tenant_id, about: &row.id, question };
+            let context =
+                ActContext { keys: &signer, cell: cell.as_ref(), eligibility: &eligibility };
+            let act = act(db, &by, context, terms, &row.acts, &said, now).await?;
+            row.acts.push(act);
+            row.state = match said {
+                Said::Decline(_) => "declined".to_owned(),
+                Said::Approve(_) => {
+                    let given = eligibility.counted(cell.as_ref(), &row.acts);
+                    approved(db, &graph, &mut row, question, given, now).await?
+                }
+            };
+            Ok::<_, Error>(save(db, &row, now).await?)
+        });
+        // What is shown is no part of the answer that a key keeps: it is read anew.
+        let mut acted = acted.await?.tagged();
+        show::one(&self.registry, &caller, acted.get_mut()).await?;
+        Ok(acted)
+    }
+}
+
+/// Refuses a request that no longer waits.
+fn open(row: &Approval, now: DateTime<Utc>) -> Result<(), Error> {
+    changeable(row)?;
+    if row.state != PENDING {
+        return Err(Error::NotAllowed(format!("the request is {} already", row.state)));
+    }
+    if row.expires_at.is_none_or(|end| end <= now.into()) {
+        return Err(Error::NotAllowed("the request has expired".to_owned()));
+    }
+    Ok(())
+}
+
+/// The state after one more approval, with those that count. Whom present authority asks for besides, it
+/// waits for.
+async fn approved(
+    db: &mut Db,
+    graph: &Graph,
+    row: &mut Approval,
+    question: [u8; 32],
+    given: Vec<Signature>,
+    now: DateTime<Utc>,
+) -> Result<String, Error> {
+    row.given = i32::try_from(given.len()).unwrap_or(i32::MAX);
+    let needed = ApprovalsNeeded {
+        count: u32::try_from(row.needed).unwrap_or(u32::MAX),
+        roles: row.roles.clone(),
+    };
+    if !needed.is_met_by(&given) {
+        return Ok(PENDING.to_owned());
+    }
+    let state = match judge::judge(db, graph, row, question, given, now).await? {
+        Judgement::Ready => "approved",
+        Judgement::Void => "void",
+        Judgement::More(needed) => {
+            row.needed = i32::try_from(needed.count).unwrap_or(i32::MAX);
+            row.roles = needed.roles;
+            PENDING
+        }
+    };
+    Ok(state.to_owned())
+}
+
+async fn save(db: &mut Db, row: &Approval, now: DateTime<Utc>) -> QueryResult<Approval> {
+    diesel::update(approvals::table.find(&row.id))
+        .filter(approvals::tenant_id.eq(&row.tenant_id))
+        .set((
+            approvals::state.eq(&row.state),
+            approvals::acts.eq(&row.acts),
+            approvals::given.eq(row.given),
+            approvals::needed.eq(row.needed),
+            approvals::roles.eq(&row.roles),
+            approvals::updated_at.eq(Time::from(now)),
+        ))
+        .returning(Approval::as_returning())
+        .get_result(db)
+        .await
+}

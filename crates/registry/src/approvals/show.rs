@@ -1,0 +1,181 @@
+//! What is shown of approvals beside their own rows: what is asked, and what came of it before.
+
+use std::collections::{HashMap, HashSet};
+
+use authority_model::{
+    proto::approval::{Approval, ApprovalAct, EarlierApproval},
+    schema::{approvals, decisions, policies},
+    wire::Time,
+};
+use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
+
+use super::{super::prelude::*, act::DECLINE, question};
+use authority_core::{evidence::digest_text, store};
+
+/// Contexts on a page of a list, in bytes: clients of gRPC take messages of 4 MiB.
+const LARGEST_PAGE: i64 = 2 * 1024 * 1024;
+
+diesel::define_sql_function! {
+    fn octet_length(bytes: Bytea) -> Integer;
+}
+
+/// Fills what the rows do not hold.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn complete(
+    registry: &Registry,
+    caller: &Caller,
+    rows: &mut [Approval],
+) -> Result<(), Error> {
+    let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let decisions = rows.iter().map(|row| row.decision_id.clone()).collect();
+    let policies = rows.iter().flat_map(|row| &row.policies).map(|policy| policy.id.clone());
+    let policies = policies.collect();
+    let read = registry.store.read(&caller.scope(), async move |db| {
+        let (held, described) = (held(db, decisions).await?, described(db, policies).await?);
+        let digests = digests(db, &ids).await?;
+        Ok::<_, store::Error>((digests, held, described, earlier(db, &ids).await?))
+    });
+    let (digests, held, described, mut earlier) = read.await?;
+    for row in rows {
+        let Some(digest) = digests.get(&row.id) else { continue };
+        let asked = held.get(&row.decision_id);
+        row.request = asked.and_then(|(record, context)| question::read(record, context, digest));
+        row.request_digest = digest_text(digest);
+        row.earlier = earlier.remove(&row.id).unwrap_or_default();
+        for policy in &mut row.policies {
+            (policy.name, policy.description) =
+                described.get(&policy.id).cloned().unwrap_or_default();
+        }
+    }
+    Ok(())
+}
+
+/// The same of one.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn one(
+    registry: &Registry,
+    caller: &Caller,
+    row: &mut Approval,
+) -> Result<(), Error> {
+    complete(registry, caller, std::slice::from_mut(row)).await
+}
+
+/// Cuts a page of a list down to what one answer takes; the last that is left, where some are gone.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn cut<'r>(
+    registry: &Registry,
+    caller: &Caller,
+    rows: &'r mut Vec<Approval>,
+) -> Result<Option<&'r Approval>, Error> {
+    let ids: Vec<String> = rows.iter().map(|row| row.decision_id.clone()).collect();
+    let read = registry.store.read(&caller.scope(), async move |db| {
+        let sizes: Vec<(String, i32)> = decisions::table
+            .filter(decisions::id.eq_any(ids))
+            .select((decisions::id, octet_length(decisions::context)))
+            .load(db)
+            .await?;
+        Ok::<_, store::Error>(sizes)
+    });
+    let sizes: HashMap<String, i32> = read.await?.into_iter().collect();
+    let mut room = LARGEST_PAGE;
+    let fits = |row: &&Approval| {
+        room -= i64::from(sizes.get(&row.decision_id).copied().unwrap_or_default());
+        room >= 0
+    };
+    // One is shown however large it is.
+    let count = rows.iter().take_while(fits).count().max(1);
+    if count >= rows.len() {
+        return Ok(None);
+    }
+    rows.truncate(count);
+    Ok(rows.last())
+}
+
+/// SHA-256 of what each is for.
+async fn digests(db: &mut Db, ids: &[String]) -> QueryResult<HashMap<String, [u8; 32]>> {
+    let rows: Vec<(String, Vec<u8>)> = approvals::table
+        .filter(approvals::id.eq_any(ids))
+        .select((approvals::id, approvals::request_digest))
+        .load(db)
+        .await?;
+    Ok(rows.into_iter().filter_map(|(id, digest)| Some((id, digest.try_into().ok()?))).collect())
+}
+
+/// Records and contexts of decisions.
+type Held = HashMap<String, (Vec<u8>, Vec<u8>)>;
+
+async fn held(db: &mut Db, ids: Vec<String>) -> QueryResult<Held> {
+    let rows: Vec<(String, Vec<u8>, Vec<u8>)> = decisions::table
+        .filter(decisions::id.eq_any(ids))
+        .select((decisions::id, decisions::record, decisions::context))
+        .load(db)
+        .await?;
+    Ok(rows.into_iter().map(|(id, record, context)| (id, (record, context))).collect())
+}
+
+/// Names and descriptions of policies.
+type Described = HashMap<String, (Option<String>, Option<String>)>;
+
+async fn described(db: &mut Db, ids: HashSet<String>) -> QueryResult<Described> {
+    if ids.is_empty() {
+        return Ok(Described::new());
+    }
+    let rows: Vec<(String, Option<String>, Option<String>)> = policies::table
+        .filter(policies::id.eq_any(ids))
+        .select((policies::id, policies::name, policies::description))
+        .load(db)
+        .await?;
+    Ok(rows.into_iter().map(|(id, name, description)| (id, (name, description))).collect())
+}
+
+#[derive(QueryableByName)]
+struct Before {
+    #[diesel(sql_type = Text)]
+    later: String,
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Text)]
+    state: String,
+    #[diesel(sql_type = Timestamptz)]
+    at: Time,
+    #[diesel(sql_type = Array<Jsonb>)]
+    acts: Vec<ApprovalAct>,
+}
+
+/// What came to nothing before, of the same question: the newest first.
+async fn earlier(
+    db: &mut Db,
+    ids: &[String],
+) -> QueryResult<HashMap<String, Vec<EarlierApproval>>> {
+    let rows: Vec<Before> = diesel::sql_query(
+        "SELECT shown.id AS later, before.* FROM approvals shown CROSS JOIN LATERAL ( \
+             SELECT id, state, updated_at AS at, acts FROM approvals \
+             WHERE tenant_id = shown.tenant_id AND request_digest = shown.request_digest \
+                 AND state IN ('declined', 'expired') AND created_at < shown.created_at \
+             ORDER BY created_at DESC LIMIT 20 \
+         ) before WHERE shown.id = ANY($1) ORDER BY shown.id, before.at DESC",
+    )
+    .bind::<Array<Text>, _>(ids)
+    .load(db)
+    .await?;
+    let mut earlier: HashMap<String, Vec<EarlierApproval>> = HashMap::new();
+    for row in rows {
+        let declined = row.acts.into_iter().find(|act| act.verdict == DECLINE);
+        earlier.entry(row.later).or_default().push(EarlierApproval {
+            id: row.id,
+            state: row.state,
+            at: Some(row.at),
+            reason: declined.and_then(|act| act.comment),
+        });
+    }
+    Ok(earlier)
+}

@@ -1,0 +1,225 @@
+//! Delegations: authority that one principal lends another, in chains that only narrow.
+//!
+//! A decision walks the chain each time. So revoking, suspending or narrowing one binds everything
+//! below it at once, and the rows below are left as they are.
+
+use authority_model::{
+    proto::delegation::*, schema::delegations, service::DelegationService, validate::Violation,
+    wire::Time,
+};
+
+use chrono::{DateTime, Utc};
+
+use super::{attenuation, delegation_moves as moves, prelude::*};
+use authority_core::identity::Standing;
+
+/// How many delegations may stand above one.
+const DEEPEST: i32 = 16;
+
+impl Row for Delegation {
+    type List = ListDelegationsRequest;
+    const FINAL: &'static [&'static str] = &["revoked"];
+    const AUTHORITY: bool = true;
+
+    fn check(&self, found: &mut Violations) {
+        rules::patterns("actions", &self.actions, found);
+        rules::span(("not_before", self.not_before), ("expires_at", self.expires_at), found);
+        let has_amount = self.max_amount.is_some() || self.max_total_amount.is_some();
+        if has_amount && self.currency.is_none() {
+            found.add("currency", "is required with an amount");
+        }
+        if self.hours.is_some() && attenuation::hours(self).is_none() {
+            found.add("hours", "`from` and `to` must differ");
+        }
+        if self.delegator_id == self.delegate_id {
+            found.add("delegate_id", "is the delegator itself");
+        }
+    }
+
+    fn new_id(&self, slug: &str) -> String {
+        format!("svc:del:{slug}:{}", authority_core::store::new_id())
+    }
+
+    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        if was.is_none() {
+            self.may_lend(act)?;
+        }
+        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        known.principal(act.db, "delegator_id", Some(&self.delegator_id)).await?;
+        known.principal(act.db, "delegate_id", Some(&self.delegate_id)).await?;
+        known.purposes(act.db, "purposes", &self.purposes).await?;
+        known.resources(act.db, "resource_ids", &self.resource_ids).await?;
+        known.workspaces(act.db, "workspace_ids", &self.workspace_ids).await?;
+        known.all()?;
+        match was {
+            None => self.take_place(act).await,
+            Some(was) => attenuation::check_narrower(self, was),
+        }
+    }
+
+    queries!(delegations);
+}
+
+impl Entity for Delegation {
+    const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::MethodNotAllowed);
+
+    changes!(delegations);
+}
+
+/// What only this record's rules do.
+trait Lending {
+    fn may_lend(&self, act: &Act<'_>) -> Result<(), Error>;
+    fn take_place(&mut self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+impl Lending for Delegation {
+    /// An API key lends on only what a principal that it is bound to was lent.
+    fn may_lend(&self, act: &Act<'_>) -> Result<(), Error> {
+        let Standing::Key { principal_ids, .. } = &act.caller.standing else { return Ok(()) };
+        if principal_ids.is_empty() || !act.caller.acts_for(&self.delegator_id) {
+            return Err(Error::NotSubject);
+        }
+        if self.parent_id.is_none() {
+            return Err(Error::field("delegation.parent_id", "is required of an API key"));
+        }
+        Ok(())
+    }
+
+    /// At the root of a chain, or below a parent that it does not exceed and that all above still
+    /// support.
+    async fn take_place(&mut self, act: &mut Act<'_>) -> Result<(), Error> {
+        let Some(parent_id) = &self.parent_id else {
+            self.root_id.clone_from(&self.id);
+            return Ok(());
+        };
+        let parent = ancestor(act.db, &self.tenant_id, parent_id).await?;
+        let parent = parent.ok_or_else(|| Error::unknown("delegation.parent_id", parent_id))?;
+        lends_on(&parent, "parent", act.now)?;
+        let mut above = parent.parent_id.clone();
+        while let Some(id) = above {
+            let Some(link) = ancestor(act.db, &self.tenant_id, &id).await? else { break };
+            lends_on(&link, "ancestor", act.now)?;
+            above = link.parent_id;
+        }
+        // A root is at depth 0; a chain of more links than this does not resolve.
+        if parent.depth + 1 >= DEEPEST {
+            let problem = format!("stands {DEEPEST} deep already");
+            let field = "delegation.parent_id".to_owned();
+            return Err(Error::Exceeds(vec![Violation { field, problem }]));
+        }
+        attenuation::check_child(self, &parent)?;
+        self.depth = parent.depth + 1;
+        self.root_id = parent.root_id;
+        Ok(())
+    }
+}
+
+/// A delegation above another. It is locked so that it can be neither narrowed nor ended before the
+/// one below it stands.
+async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<Delegation>> {
+    delegations::table
+        .filter(delegations::id.eq(id))
+        .filter(delegations::tenant_id.eq(tenant_id))
+        .for_share()
+        .select(Delegation::as_select())
+        .first(db)
+        .await
+        .optional()
+}
+
+/// Refuses what hangs on a delegation that was taken back or is over: it could never act.
+fn lends_on(above: &Delegation, which: &str, now: DateTime<Utc>) -> Result<(), Error> {
+    let (id, state) = (&above.id, above.state.as_str());
+    if state != "active" {
+        return Err(Error::NotAllowed(format!("the {which} `{id}` is {state}")));
+    }
+    if above.expires_at.is_some_and(|end| end <= now.into()) {
+        return Err(Error::NotAllowed(format!("the {which} `{id}` has expired")));
+    }
+    Ok(())
+}
+
+fn filtered(by: &ListDelegationsRequest) -> delegations::BoxedQuery<'_, Pg> {
+    let mut query = delegations::table.into_boxed();
+    if let Some(delegator_id) = &by.delegator_id {
+        query = query.filter(delegations::delegator_id.eq(delegator_id));
+    }
+    if let Some(delegate_id) = &by.delegate_id {
+        query = query.filter(delegations::delegate_id.eq(delegate_id));
+    }
+    if let Some(parent_id) = &by.parent_id {
+        query = query.filter(delegations::parent_id.eq(parent_id));
+    }
+    if let Some(root_id) = &by.root_id {
+        query = query.filter(delegations::root_id.eq(root_id));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl DelegationService for Registry {
+    async fn list_delegations(
+        &self,
+        call: Request<ListDelegationsRequest>,
+    ) -> Reply<ListDelegationsResponse> {
+        self.list(call).await
+    }
+
+    async fn export_delegations(
+        &self,
+        call: Request<ExportDelegationsRequest>,
+    ) -> Replies<ExportDelegationsResponse> {
+        self.export(call).await
+    }
+
+    async fn create_delegation(&self, call: Request<CreateDelegationRequest>) -> Reply<Delegation> {
+        self.create(call).await
+    }
+
+    async fn get_delegation(&self, call: Request<GetDelegationRequest>) -> Reply<Delegation> {
+        self.get(call).await
+    }
+
+    async fn revoke_delegation(&self, call: Request<RevokeDelegationRequest>) -> Reply<Delegation> {
+        let reason = call.get_ref().reason.clone();
+        let at = Time::from(self.clock.now());
+        moves::to(self, call, &["active", "suspended"], "revoked", Some(at), reason).await
+    }
+
+    async fn suspend_delegation(
+        &self,
+        call: Request<SuspendDelegationRequest>,
+    ) -> Reply<Delegation> {
+        let reason = call.get_ref().reason.clone();
+        moves::to(self, call, &["active"], "suspended", None, reason).await
+    }
+
+    async fn reinstate_delegation(
+        &self,
+        call: Request<ReinstateDelegationRequest>,
+    ) -> Reply<Delegation> {
+        moves::to(self, call, &["suspended"], "active", None, None).await
+    }
+
+    async fn narrow_delegation(&self, call: Request<NarrowDelegationRequest>) -> Reply<Delegation> {
+        self.update(call).await
+    }
+
+    async fn approve_delegation(
+        &self,
+        call: Request<ApproveDelegationRequest>,
+    ) -> Reply<Delegation> {
+        moves::approve(self, call).await
+    }
+
+    async fn withdraw_delegation(
+        &self,
+        call: Request<WithdrawDelegationRequest>,
+    ) -> Reply<Delegation> {
+        moves::withdraw(self, call).await
+    }
+
+    async fn get_blast_radius(&self, call: Request<GetBlastRadiusRequest>) -> Reply<BlastRadius> {
+        moves::blast_radius(self, call).await
+    }
+}

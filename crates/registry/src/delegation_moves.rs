@@ -1,0 +1,212 @@
+//! What happens to a delegation after it was made.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use authority_model::{
+    proto::{
+        approval::ApprovalAct,
+        delegation::{
+            ApproveDelegationRequest, BlastRadius, Delegation, GetBlastRadiusRequest,
+            WithdrawDelegationRequest,
+        },
+    },
+    record::{Asks, Named},
+    schema::delegations,
+    validate::Validate,
+    wire::Time,
+};
+use tonic::Response;
+
+use super::{
+    approvals::{ActContext, Eligibility, Said, Statement, Terms, act, sign},
+    digest::digest,
+    flow::{changeable, found},
+    once::Key,
+    prelude::*,
+    version::IfMatch,
+};
+use authority_core::graph::{Fence, Persons};
+
+const SHAPE: &str = "authority.delegation.v1.Delegation";
+/// What signing itself changes: everybody signs the same.
+const SIGNING: [&str; 2] = ["standing", "updated_at"];
+
+/// Moves it from one of some states to another; `reason`: why it is not in force from then on.
+pub(super) async fn to<Q: Asks + Named + Validate>(
+    registry: &Registry,
+    call: Request<Q>,
+    from: &'static [&'static str],
+    state: &'static str,
+    revoked_at: Option<Time>,
+    reason: Option<String>,
+) -> Reply<Delegation> {
+    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+    let (caller, request) = admitted(call)?;
+    let (id, within) = (request.id().to_owned(), caller.tenant().map(str::to_owned));
+    let moved = registry.once(&caller, key, async move |db| {
+        let was = found(Delegation::lock(db, within.as_deref(), &id).await, &id)?;
+        if_match.check(&was)?;
+        changeable(&was)?;
+        if !from.contains(&was.state.as_str()) {
+            return Err(Error::NotAllowed(format!("the delegation is {}", was.state)));
+        }
+        if state == "active" {
+            bounded(&was)?;
+        }
+        let moved = diesel::update(delegations::table.find(&was.id))
+            .filter(delegations::tenant_id.eq(&was.tenant_id))
+            .set((
+                delegations::state.eq(state),
+                delegations::revoked_at.eq(revoked_at),
+                delegations::revoke_reason.eq(reason),
+                delegations::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Delegation::as_returning())
+            .get_result(db)
+            .await?;
+        Ok::<_, Error>(moved)
+    });
+    let moved = moved.await?;
+    registry.settle_graph::<Delegation>().await;
+    Ok(moved.tagged())
+}
+
+/// Refuses a bound that an older version stored empty: what it was meant to be, nobody can tell.
+fn bounded(delegation: &Delegation) -> Result<(), Error> {
+    let bounds = [
+        ("max_amount", &delegation.max_amount),
+        ("currency", &delegation.currency),
+        ("max_risk_tier", &delegation.max_risk_tier),
+    ];
+    match bounds.iter().find(|(_, bound)| bound.as_deref() == Some("")) {
+        None => Ok(()),
+        Some((member, _)) => Err(Error::NotAllowed(format!(
+            "`{member}` is empty, and nothing is within it; revoke the delegation and make another"
+        ))),
+    }
+}
+
+/// One person's signature under it, for the actions that it stands for.
+pub(super) async fn approve(
+    registry: &Registry,
+    call: Request<ApproveDelegationRequest>,
+) -> Reply<Delegation> {
+    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+    let (caller, request) = admitted(call)?;
+    let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
+    let graph = Arc::clone(&registry.graph);
+    let approved = registry.once(&caller, key, async move |db| {
+        let id = request.id;
+        let was = found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
+        if_match.check(&was)?;
+        changeable(&was)?;
+        let cell = graph.fenced(db, &was.tenant_id, Fence::Alone).await?;
+        // Nobody asked; how many its actions need, each decision says.
+        let eligibility = Eligibility {
+            subject: was.delegate_id.clone(),
+            chain: vec![was.id.clone()],
+            asked_by: Some(Persons::default()),
+            needed: 1,
+            roles: Vec::new(),
+        };
+        let terms = Terms {
+            tenant_id: &was.tenant_id,
+            about: &was.id,
+            question: digest(SHAPE, &was, &SIGNING)?,
+        };
+        let (said, now) = (Said::Approve(request.comment), clock.now());
+        let context = ActContext { keys: &keys, cell: cell.as_ref(), eligibility: &eligibility };
+        let act = act(db, &by, context, terms, &was.standing, &said, now).await?;
+        let standing = [was.standing, vec![act]].concat();
+        let approved = diesel::update(delegations::table.find(&was.id))
+            .filter(delegations::tenant_id.eq(&was.tenant_id))
+            .set((
+                delegations::standing.eq(standing),
+                delegations::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Delegation::as_returning())
+            .get_result(db)
+            .await?;
+        Ok::<_, Error>(approved)
+    });
+    let approved = approved.await?;
+    registry.settle_graph::<Delegation>().await;
+    Ok(approved.tagged())
+}
+
+/// Ends its standing approval: its actions wait until those whom they need have signed anew.
+pub(super) async fn withdraw(
+    registry: &Registry,
+    call: Request<WithdrawDelegationRequest>,
+) -> Reply<Delegation> {
+    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+    let (caller, asked) = admitted(call)?;
+    let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
+    let withdrawn = registry.once(&caller, key, async move |db| {
+        let id = &asked.id;
+        let was = found(Delegation::lock(db, by.tenant(), id).await, id)?;
+        if_match.check(&was)?;
+        changeable(&was)?;
+        if was.standing.is_empty() {
+            return Err(Error::NotAllowed("the delegation has no standing approval".to_owned()));
+        }
+        let terms = Terms {
+            tenant_id: &was.tenant_id,
+            about: &was.id,
+            question: digest(SHAPE, &was, &SIGNING)?,
+        };
+        let statement = Statement::withdraws(asked.reason);
+        sign(db, &by, &keys, &terms, statement, clock.now()).await?;
+        let withdrawn = diesel::update(delegations::table.find(&was.id))
+            .filter(delegations::tenant_id.eq(&was.tenant_id))
+            .set((
+                delegations::standing.eq(Vec::<ApprovalAct>::new()),
+                delegations::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Delegation::as_returning())
+            .get_result(db)
+            .await?;
+        Ok::<_, Error>(withdrawn)
+    });
+    let withdrawn = withdrawn.await?;
+    registry.settle_graph::<Delegation>().await;
+    Ok(withdrawn.tagged())
+}
+
+/// It and all below it that is not revoked, nearest first.
+pub(super) async fn blast_radius(
+    registry: &Registry,
+    call: Request<GetBlastRadiusRequest>,
+) -> Reply<BlastRadius> {
+    let (caller, request) = admitted(call)?;
+    let whose = caller.scope();
+    let chain = registry.store.read(&whose, async move |db| {
+        let id = &request.id;
+        let first = found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
+        let below = delegations::table
+            .filter(delegations::tenant_id.eq(&first.tenant_id))
+            .filter(delegations::root_id.eq(&first.root_id))
+            .filter(delegations::depth.gt(first.depth))
+            .order((delegations::depth, delegations::id))
+            .select(Delegation::as_select())
+            .load(db)
+            .await?;
+        Ok::<_, Error>((first, below))
+    });
+    let (first, below) = chain.await?;
+    let mut reached = HashSet::from([first.id.clone()]);
+    let mut delegations = vec![first];
+    // In order of depth, so a parent always comes before its children.
+    for one in below {
+        if one.state != "revoked" && one.parent_id.as_ref().is_some_and(|id| reached.contains(id)) {
+            reached.insert(one.id.clone());
+            delegations.push(one);
+        }
+    }
+    let agents: BTreeSet<_> = delegations.iter().map(|one| one.delegate_id.clone()).collect();
+    let agents = agents.into_iter().collect();
+    Ok(Response::new(BlastRadius { delegations, agents, last_used: None }))
+}

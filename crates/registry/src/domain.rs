@@ -1,0 +1,55 @@
+//! Domains: internet names that a tenant holds.
+
+use authority_model::{proto::registry::*, schema::domains, service::DomainService};
+
+use super::prelude::*;
+
+impl Row for Domain {
+    type List = ListDomainsRequest;
+
+    async fn settle(&mut self, was: Option<&Self>, _act: &mut Act<'_>) -> Result<(), Error> {
+        if was.is_none() {
+            self.verification_token =
+                Some(format!("svc-verify={}", authority_core::store::new_id()));
+        }
+        Ok(())
+    }
+
+    queries!(domains);
+}
+
+impl Entity for Domain {
+    const ON_DELETE: OnDelete = OnDelete::Erase;
+
+    changes!(domains);
+}
+
+fn filtered<'a>(_by: &ListDomainsRequest) -> domains::BoxedQuery<'a, Pg> {
+    domains::table.into_boxed()
+}
+
+#[tonic::async_trait]
+impl DomainService for Registry {
+    async fn list_domains(&self, call: Request<ListDomainsRequest>) -> Reply<ListDomainsResponse> {
+        self.list(call).await
+    }
+
+    async fn create_domain(&self, call: Request<CreateDomainRequest>) -> Reply<Domain> {
+        self.create(call).await
+    }
+
+    async fn get_domain(&self, call: Request<GetDomainRequest>) -> Reply<Domain> {
+        self.get(call).await
+    }
+
+    async fn update_domain(&self, call: Request<UpdateDomainRequest>) -> Reply<Domain> {
+        self.update(call).await
+    }
+
+    async fn delete_domain(
+        &self,
+        call: Request<DeleteDomainRequest>,
+    ) -> Reply<DeleteDomainResponse> {
+        self.delete(call).await
+    }
+}

@@ -1,0 +1,346 @@
+//! What a record is to the flow, and its queries.
+//!
+//! The SQL is ordinary diesel on known tables, written out by [`queries!`]; each statement names
+//! the caller's tenant, and row-level security stands behind it.
+
+use authority_model::{
+    record::{Listing, Record},
+    validate::{Validate, Violations},
+};
+use chrono::{DateTime, Utc};
+use diesel::QueryResult;
+
+use super::{Error, Registry, page::Window, tenant};
+use authority_core::{error::ErrorCode, identity::Caller, store::Db};
+
+/// A record or relationship row, and its place in SQL.
+pub(super) trait Row: Record {
+    type List: Listing + Validate + Send + Sync + 'static;
+    /// What a new one's state is when the client says nothing.
+    const FIRST_STATE: &'static str = "active";
+    /// States from which nothing changes any more.
+    const FINAL: &'static [&'static str] = &[];
+    /// Whether decisions look at it: a write is then answered once the graph has it.
+    const AUTHORITY: bool = false;
+
+    /// Fills what the client may leave out.
+    fn defaults(&mut self) {}
+
+    /// Rules that span fields.
+    fn check(&self, found: &mut Violations) {
+        let _ = found;
+    }
+
+    /// Rules that take long to check, or the store to know: before the transaction, on what a new
+    /// record or a patch of `patched` says. The faults are by the record's own names.
+    fn examine(
+        &self,
+        registry: &Registry,
+        caller: &Caller,
+        patched: Option<&str>,
+    ) -> impl Future<Output = Result<Violations, Error>> + Send {
+        let _ = (registry, caller, patched);
+        async { Ok(Violations::default()) }
+    }
+
+    /// Finds the tenant of a row whose body does not name it.
+    fn locate(
+        &mut self,
+        db: &mut Db,
+        within: Option<&str>,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (db, within);
+        async { Ok(()) }
+    }
+
+    /// The slug of its tenant, for ids. A tenant that is unknown or deleted is a fault.
+    fn home(
+        &self,
+        db: &mut Db,
+        within: Option<&str>,
+    ) -> impl Future<Output = Result<String, Error>> + Send {
+        tenant::slug(db, within, self.tenant_id())
+    }
+
+    /// The id of a new one.
+    fn new_id(&self, slug: &str) -> String {
+        format!("svc:ent:{slug}:{}:{}", Self::KIND, authority_core::store::new_id())
+    }
+
+    /// The id that a request's `id` means.
+    fn address(id: &str) -> String {
+        id.to_owned()
+    }
+
+    /// Rules that need other rows, just before writing; `was` is the locked row of an update.
+    fn settle(
+        &mut self,
+        was: Option<&Self>,
+        act: &mut Act<'_>,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (was, act);
+        async { Ok(()) }
+    }
+
+    /// Just after a new one was written: what is written beside it.
+    fn attach(
+        &self,
+        made: &mut Self,
+        act: &mut Act<'_>,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (made, act);
+        async { Ok(()) }
+    }
+
+    /// Just before deleting, on the locked row: refuses while others need it, ends what hangs on it.
+    fn release(&self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = act;
+        async { Ok(()) }
+    }
+
+    /// Fills what is shown of rows and is not in them.
+    fn complete(
+        registry: &Registry,
+        caller: &Caller,
+        rows: &mut [Self],
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = (registry, caller, rows);
+        async { Ok(()) }
+    }
+
+    // Written by `queries!`.
+    fn list(
+        db: &mut Db,
+        within: Option<&str>,
+        by: &Self::List,
+        window: &Window,
+    ) -> impl Future<Output = QueryResult<(Vec<Self>, Option<i64>)>> + Send;
+    fn insert(db: &mut Db, new: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
+    fn find(
+        db: &mut Db,
+        within: Option<&str>,
+        id: &str,
+        deleted: bool,
+    ) -> impl Future<Output = QueryResult<Self>> + Send;
+    fn lock(
+        db: &mut Db,
+        within: Option<&str>,
+        id: &str,
+    ) -> impl Future<Output = QueryResult<Self>> + Send;
+    fn erase(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<usize>> + Send;
+}
+
+/// A row that changes, and that ends as its record wants.
+pub(super) trait Entity: Row {
+    const ON_DELETE: OnDelete;
+
+    fn save(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
+    /// Into this state for good; `hide`: soft-deleted too.
+    fn end(
+        db: &mut Db,
+        row: &Self,
+        state: &'static str,
+        hide: bool,
+    ) -> impl Future<Output = QueryResult<Self>> + Send;
+}
+
+/// What holds authority back until it is lifted, and never again then.
+pub(super) trait Stops: Row {
+    fn lift(db: &mut Db, row: &Self, by: &str) -> impl Future<Output = QueryResult<Self>> + Send;
+}
+
+/// What deleting a record means.
+#[derive(Clone, Copy)]
+pub(super) enum OnDelete {
+    /// The row is gone; its history stays.
+    Erase,
+    /// The row stays in this state and is shown no more, unless asked for.
+    Hide(&'static str),
+    /// The row stays readable in this final state.
+    End(&'static str),
+    /// Never; the code says why.
+    Refuse(ErrorCode),
+}
+
+/// What the rules of a record have at hand inside its transaction.
+pub(super) struct Act<'a> {
+    pub db: &'a mut Db,
+    pub caller: &'a Caller,
+    pub now: DateTime<Utc>,
+}
+
+diesel::define_sql_function! {
+    /// The time now, and not when the transaction began: each write of a row gets one of its own.
+    fn clock_timestamp() -> Timestamptz;
+}
+
+/// The queries of a [`Row`] and, unless `row` is said, of an [`Entity`], on the given table:
+/// `queries!(tools)`, `queries!(tenants, hidden)` where rows are soft-deleted,
+/// `queries!(member_of, row)` where they have neither state nor changes.
+macro_rules! queries {
+    (@state row $table:ident $query:ident $page:ident) => { let _ = &mut $query; };
+    (@state $any:tt $table:ident $query:ident $page:ident) => {
+        if let Some(state) = $page.state {
+            $query = $query.filter($table::state.eq(state));
+        }
+    };
+    (@alive hidden $table:ident $query:ident $deleted:expr) => {
+        if !$deleted {
+            $query = $query.filter($table::deleted_at.is_null());
+        }
+    };
+    (@alive $any:tt $table:ident $query:ident $deleted:expr) => { let _ = $deleted; };
+    ($table:ident) => { queries!($table, plain); };
+    ($table:ident, $form:tt) => {
+        async fn list(
+            db: &mut Db,
+            within: Option<&str>,
+            by: &Self::List,
+            window: &Window,
+        ) -> QueryResult<(Vec<Self>, Option<i64>)> {
+            let page = Listing::page(by);
+            let matching = || {
+                let mut query = filtered(by);
+                for tenant in [page.tenant_id, within].into_iter().flatten() {
+                    query = query.filter($table::tenant_id.eq(tenant.to_owned()));
+                }
+                queries!(@state $form $table query page);
+                let deleted = page.deleted || page.state == Some("deleted");
+                queries!(@alive $form $table query deleted);
+                query
+            };
+            let total = match page.count {
+                true => Some(matching().count().get_result(db).await?),
+                false => None,
+            };
+            let mut query = matching();
+            if let Some((at, id)) = &window.after {
+                let later = $table::created_at
+                    .gt(*at)
+                    .or($table::created_at.eq(*at).and($table::id.gt(id.as_str())));
+                query = query.filter(later);
+            }
+            let rows = query
+                .order(($table::created_at, $table::id))
+                .limit(window.wanted())
+                .select(Self::as_select())
+                .load(db)
+                .await?;
+            Ok((rows, total))
+        }
+
+        async fn insert(db: &mut Db, new: &Self) -> QueryResult<Self> {
+            diesel::insert_into($table::table)
+                .values(new)
+                .returning(Self::as_returning())
+                .get_result(db)
+                .await
+        }
+
+        async fn find(
+            db: &mut Db,
+            within: Option<&str>,
+            id: &str,
+            deleted: bool,
+        ) -> QueryResult<Self> {
+            let mut query = $table::table.filter($table::id.eq(id)).into_boxed();
+            if let Some(tenant) = within {
+                query = query.filter($table::tenant_id.eq(tenant));
+            }
+            queries!(@alive $form $table query deleted);
+            query.select(Self::as_select()).first(db).await
+        }
+
+        async fn lock(db: &mut Db, within: Option<&str>, id: &str) -> QueryResult<Self> {
+            let row = $table::table
+                .filter($table::id.eq(id))
+                .filter(
+                    $table::tenant_id
+                        .eq(within.unwrap_or_default())
+                        .or(within.is_none().into_sql::<Bool>()),
+                )
+                .for_update()
+                .select(Self::as_select())
+                .first::<Self>(db)
+                .await?;
+            queries!(@living $form row);
+            Ok(row)
+        }
+
+        async fn erase(db: &mut Db, row: &Self) -> QueryResult<usize> {
+            diesel::delete($table::table.find(&row.id))
+                .filter($table::tenant_id.eq(Record::tenant_id(row)))
+                .execute(db)
+                .await
+        }
+    };
+    (@living hidden $row:ident) => {
+        if $row.deleted_at.is_some() {
+            return Err(diesel::result::Error::NotFound);
+        }
+    };
+    (@living $any:tt $row:ident) => {};
+}
+pub(super) use queries;
+
+/// The writes of an [`Entity`] on the given table; `hidden` where rows are soft-deleted, `warnings`
+/// where each write says what it made stricter.
+macro_rules! changes {
+    ($table:ident) => {
+        changes!(@save $table);
+        changes!(@end $table);
+    };
+    (@end $table:ident) => {
+        async fn end(
+            db: &mut Db,
+            row: &Self,
+            state: &'static str,
+            _hide: bool,
+        ) -> QueryResult<Self> {
+            diesel::update($table::table.find(&row.id))
+                .filter($table::tenant_id.eq(Record::tenant_id(row)))
+                .set(($table::state.eq(state), $table::updated_at.eq(clock_timestamp())))
+                .returning(Self::as_returning())
+                .get_result(db)
+                .await
+        }
+    };
+    // With a member that the server writes anew at each change.
+    ($table:ident, warnings) => {
+        changes!(@save $table warnings);
+        changes!(@end $table);
+    };
+    ($table:ident, hidden) => {
+        changes!(@save $table);
+
+        async fn end(
+            db: &mut Db,
+            row: &Self,
+            state: &'static str,
+            hide: bool,
+        ) -> QueryResult<Self> {
+            let at = hide.then(clock_timestamp);
+            diesel::update($table::table.find(&row.id))
+                .filter($table::tenant_id.eq(Record::tenant_id(row)))
+                .set((
+                    $table::state.eq(state),
+                    $table::updated_at.eq(clock_timestamp()),
+                    at.map(|at| $table::deleted_at.eq(at.nullable())),
+                ))
+                .returning(Self::as_returning())
+                .get_result(db)
+                .await
+        }
+    };
+    (@save $table:ident $($own:ident)?) => {
+        async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
+            diesel::update($table::table.find(&row.id))
+                .filter($table::tenant_id.eq(Record::tenant_id(row)))
+                .set((row, $($table::$own.eq(&row.$own),)? $table::updated_at.eq(clock_timestamp())))
+                .returning(Self::as_returning())
+                .get_result(db)
+                .await
+        }
+    };
+}
+pub(super) use changes;

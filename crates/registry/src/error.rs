@@ -1,0 +1,222 @@
+//! What a registry call can fail with, and how that looks outside.
+
+use authority_model::validate::{Violation, Violations};
+use tonic::Status;
+
+use authority_core::{
+    compute,
+    error::{ErrorCode, Refusal},
+    evidence, graph, keys, store,
+};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the request is invalid")]
+    Invalid(Vec<Violation>),
+    #[error("no {kind} `{id}`")]
+    NotFound { kind: &'static str, id: String },
+    #[error("{kind} `{id}` is {state} and changes no more")]
+    Final { kind: &'static str, id: String, state: String },
+    #[error("{0}")]
+    NotAllowed(String),
+    #[error("{by} still refer to it; end them first")]
+    InUse { by: &'static str },
+    /// An API key that is not bound to the principal it would act for.
+    #[error("{}", ErrorCode::SubjectNotPermitted.sentence())]
+    NotSubject,
+    #[error("the record changed since it was read")]
+    Changed,
+    #[error("a delegation may only narrow what its parent grants")]
+    Exceeds(Vec<Violation>),
+    /// Deleting is no move for this record; the code says which is.
+    #[error("{}", .0.sentence())]
+    NeverDeleted(ErrorCode),
+    /// Neither is changing.
+    #[error("{}", .0.sentence())]
+    NeverChanged(ErrorCode),
+    /// The caller's role does not go so far.
+    #[error("{0}")]
+    Role(String),
+    /// This person may not speak of this.
+    #[error("{0}")]
+    NotEligible(String),
+    /// Somebody else must ask for the same.
+    #[error("{0}")]
+    SecondApprover(String),
+    /// For a reason that the code says.
+    #[error("{}", .0.sentence())]
+    Refused(ErrorCode),
+    /// What was sent under an idempotency key.
+    #[error("{}", .0.sentence())]
+    Key(ErrorCode),
+    #[error(transparent)]
+    Keys(keys::Error),
+    #[error(transparent)]
+    Evidence(#[from] evidence::Error),
+    #[error(transparent)]
+    Compute(#[from] compute::Error),
+    #[error(transparent)]
+    Graph(#[from] graph::Error),
+    #[error(transparent)]
+    Store(store::Error),
+}
+
+impl Error {
+    pub(super) fn field(field: &str, problem: impl Into<String>) -> Self {
+        Self::Invalid(vec![Violation { field: field.to_owned(), problem: problem.into() }])
+    }
+
+    /// A member that refers to nothing, or to another tenant's record: the same answer.
+    pub(super) fn unknown(field: &str, id: &str) -> Self {
+        Self::field(field, format!("`{id}` is unknown"))
+    }
+
+    pub(super) fn unless_clean(found: Violations) -> Result<(), Self> {
+        if found.is_empty() { Ok(()) } else { Err(Self::Invalid(found.list)) }
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Reference(constraint) => Self::field(member(&constraint), "is unknown"),
+            store::Error::InUse(constraint) => Self::InUse { by: referrers(&constraint) },
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl From<keys::Error> for Error {
+    fn from(error: keys::Error) -> Self {
+        Self::Keys(error)
+    }
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        store::Error::from(error).into()
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match error {
+            Error::Invalid(violations) => Self::invalid(violations),
+            Error::NotFound { .. } => Self::new(ErrorCode::NotFound, text),
+            Error::Final { .. } => Self::new(ErrorCode::RecordIsFinal, text),
+            Error::NotAllowed(_) => Self::new(ErrorCode::TransitionNotAllowed, text),
+            Error::InUse { .. } => Self::new(ErrorCode::InUse, text),
+            Error::NotSubject => Self::plain(ErrorCode::SubjectNotPermitted),
+            Error::Changed => Self::plain(ErrorCode::PreconditionFailed),
+            Error::Exceeds(violations) => {
+                Self { violations, ..Self::new(ErrorCode::DelegationExceedsParent, text) }
+            }
+            Error::NeverDeleted(code) => Self::plain(code).with("allow", "GET, PATCH"),
+            Error::Refused(code) | Error::Key(code) => Self::plain(code),
+            Error::NeverChanged(code) => Self::plain(code).with("allow", "GET"),
+            Error::Role(_) => Self::new(ErrorCode::Forbidden, text),
+            Error::NotEligible(_) => Self::new(ErrorCode::ApproverNotEligible, text),
+            Error::SecondApprover(_) => Self::new(ErrorCode::SecondApproverMissing, text),
+            Error::Keys(error) => error.into(),
+            Error::Evidence(error) => error.into(),
+            Error::Compute(error) => error.into(),
+            Error::Graph(error) => error.into(),
+            Error::Store(store::Error::Conflict(constraint)) => {
+                let member = member(&constraint);
+                let violation = Violation {
+                    field: member.to_owned(),
+                    problem: "is taken by another record".to_owned(),
+                };
+                let text = format!("another record has this `{member}` already");
+                Self { violations: vec![violation], ..Self::new(ErrorCode::AlreadyExists, text) }
+            }
+            Error::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        Refusal::from(error).into()
+    }
+}
+
+/// Tables and what their rows are called in texts.
+const TABLES: [(&str, &str); 27] = [
+    ("acts_in", "acts-in rows"),
+    ("api_keys", "API keys"),
+    ("applies_to", "applies-to rows"),
+    ("approvals", "approvals"),
+    ("audit_streams", "audit streams"),
+    ("billing_accounts", "billing accounts"),
+    ("delegations", "delegations"),
+    ("domains", "domains"),
+    ("external_apps", "external apps"),
+    ("granted_access_to", "granted-access-to rows"),
+    ("legal_entities", "legal entities"),
+    ("member_of", "member-of rows"),
+    ("models", "models"),
+    ("policies", "policies"),
+    ("principals", "principals"),
+    ("projects", "projects"),
+    ("purposes", "purposes"),
+    ("quarantines", "quarantines"),
+    ("resources", "resources"),
+    ("state_events", "state events"),
+    ("state_machines", "state machines"),
+    ("stop_signals", "stop signals"),
+    ("teams", "teams"),
+    ("tenants", "tenants"),
+    ("tools", "tools"),
+    ("uses", "uses rows"),
+    ("workspaces", "workspaces"),
+];
+
+/// The table of a constraint called `<table>_<columns>_<kind>`, and its columns.
+fn parts(constraint: &str) -> Option<(&'static str, &str)> {
+    TABLES.iter().find_map(|(table, rows)| {
+        let rest = constraint.strip_prefix(table)?.strip_prefix('_')?;
+        Some((*rows, rest))
+    })
+}
+
+/// The member that a constraint is about.
+fn member(constraint: &str) -> &str {
+    if constraint.starts_with("workspace_slugs_") {
+        return "slug";
+    }
+    let Some((_, rest)) = parts(constraint) else { return constraint };
+    let columns = rest.rsplit_once('_').map_or(rest, |(columns, _)| columns);
+    match columns.strip_prefix("tenant_id_") {
+        Some(column) => column,
+        None if columns.is_empty() || rest == "pkey" => "id",
+        None => columns,
+    }
+}
+
+fn referrers(constraint: &str) -> &'static str {
+    parts(constraint).map_or("other records", |(rows, _)| rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_member_off_a_constraint() {
+        for (constraint, expected) in [
+            ("tools_workspace_id_fkey", "workspace_id"),
+            ("tools_tenant_id_fkey", "tenant_id"),
+            ("tenants_slug_key", "slug"),
+            ("tenants_pkey", "id"),
+            ("principals_tenant_id_name_key", "name"),
+            ("workspace_slugs_pkey", "slug"),
+            ("tenants_idp_org_id_key", "idp_org_id"),
+            ("member_of_team_id_principal_id_key", "team_id_principal_id"),
+        ] {
+            assert_eq!(member(constraint), expected, "{constraint}");
+        }
+        assert_eq!(referrers("acts_in_workspace_id_fkey"), "acts-in rows");
+    }
+}

@@ -1,0 +1,94 @@
+//! Exports of records: the list's own query, page after page, up to what was there when it began.
+
+use std::sync::Arc;
+
+use authority_model::{
+    record::{Exported, Listing, Record},
+    service::Replies,
+    validate::Validate,
+    wire::Time,
+};
+use tonic::{Request, Response};
+
+use super::{
+    Error, Registry,
+    entity::Row,
+    page::{Window, place_of},
+};
+use authority_core::{
+    error::Refusal,
+    identity::{Caller, Pages, admitted},
+};
+
+/// Records in memory at a time: policies and schemas can be large.
+const PAGE: usize = 50;
+
+impl Registry {
+    pub(super) async fn export<A, Q>(&self, call: Request<Q>) -> Replies<A>
+    where
+        A: Exported<Record: Row>,
+        Q: Into<<A::Record as Row>::List> + Validate,
+    {
+        let (caller, asked) = admitted(call)?;
+        let by: <A::Record as Row>::List = asked.into();
+        let after = Window::of::<A::Record>(by.page(), &self.keys)?.after;
+        let token = by.page().token.to_owned();
+        let pages = Records::<A> {
+            registry: self.clone(),
+            caller: caller.clone(),
+            by: Arc::new(by),
+            after,
+            token,
+            began: self.clock.now().into(),
+            over: false,
+        };
+        Ok(Response::new(self.exports.stream(caller, pages).await?))
+    }
+}
+
+struct Records<A: Exported<Record: Row>> {
+    registry: Registry,
+    caller: Caller,
+    by: Arc<<A::Record as Row>::List>,
+    after: Option<(Time, String)>,
+    /// Where to go on after the last line.
+    token: String,
+    /// What is made later is not waited for.
+    began: Time,
+    over: bool,
+}
+
+impl<A: Exported<Record: Row>> Pages for Records<A> {
+    type Line = A;
+
+    async fn next(&mut self) -> Result<Vec<A>, Refusal> {
+        if self.over {
+            return Ok(Vec::new());
+        }
+        let window = Window { size: PAGE, after: self.after.take() };
+        let (by, within) = (Arc::clone(&self.by), self.caller.tenant().map(str::to_owned));
+        let read = self.registry.store.read(&self.caller.scope(), async move |db| {
+            Ok::<_, Error>(A::Record::list(db, within.as_deref(), &by, &window).await?)
+        });
+        let (mut rows, _) = read.await?;
+        self.over = rows.len() <= PAGE;
+        rows.truncate(PAGE);
+        let found = rows.len();
+        rows.retain(|row| row.created_at().is_none_or(|at| at <= self.began));
+        self.over |= rows.len() < found;
+        self.after = rows.last().and_then(|row| Some((row.created_at()?, row.id().to_owned())));
+        A::Record::complete(&self.registry, &self.caller, &mut rows).await?;
+        let mut lines = Vec::with_capacity(rows.len());
+        for row in rows {
+            if let Some(token) = place_of(&row, &self.registry.keys) {
+                self.token = token;
+            }
+            lines.push(A::of(Some(row), self.token.clone()));
+        }
+        Ok(lines)
+    }
+
+    fn end(&self) -> A {
+        A::of(None, self.token.clone())
+    }
+}

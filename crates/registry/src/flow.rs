@@ -1,0 +1,273 @@
+//! The five operations, for every record: admit (caller, rules) -> one transaction -> reply.
+
+use std::sync::Arc;
+
+use authority_model::{
+    record::{Asks, Carries, Deleted, Listed, Listing, Named, Record},
+    validate::{Validate, Violations},
+    wire::FieldMask,
+};
+use diesel::{QueryResult, result::OptionalExtension};
+use futures_util::future::BoxFuture;
+use tonic::{Request, Response, Status};
+
+use super::{
+    Error,
+    entity::{Act, Entity, OnDelete, Row, Stops},
+    once::Key,
+    page::Window,
+    version::{IfMatch, tagged},
+};
+use authority_core::{
+    clock::Clock,
+    compute::ComputePool,
+    error::Refusal,
+    graph::Graph,
+    identity::{Caller, Exports, admitted, caller},
+    keys::Keys,
+    store::Store,
+};
+
+pub(super) type Reply<T> = Result<Response<T>, Status>;
+
+/// Done after each write that decisions depend on, before it is answered: the graph catches up.
+pub type AfterCommit = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Every service of the registry: tenants, the records around them, delegations, relationships.
+#[derive(Clone)]
+pub struct Registry {
+    pub store: Store,
+    pub clock: Clock,
+    /// Authenticate page tokens, seal what is kept secret, sign what people do.
+    pub keys: Keys,
+    /// The authority that people's acts are judged on.
+    pub graph: Arc<Graph>,
+    /// Where texts are parsed and checked.
+    pub pool: ComputePool,
+    pub after_commit: AfterCommit,
+    /// The exports under way.
+    pub exports: Exports,
+}
+
+impl Registry {
+    pub(super) async fn list<A>(&self, call: Request<<A::Record as Row>::List>) -> Reply<A>
+    where
+        A: Listed,
+        A::Record: Row,
+    {
+        let (caller, by) = admitted(call)?;
+        let window = Window::of::<A::Record>(by.page(), &self.keys)?;
+        let within = caller.tenant().map(str::to_owned);
+        let whose = caller.scope();
+        let read = self.store.read(&whose, async move |db| {
+            let found = A::Record::list(db, within.as_deref(), &by, &window).await;
+            Ok::<_, Error>((found?, window))
+        });
+        let ((mut rows, total), window) = read.await?;
+        let next = window.cut(&mut rows, &self.keys);
+        let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
+        Ok(Response::new(A::of(rows, total, next)))
+    }
+
+    pub(super) async fn create<C>(&self, call: Request<C>) -> Reply<C::Record>
+    where
+        C: Carries<Record: Row> + Validate + Asks,
+    {
+        let key = Key::of(&call)?;
+        let (caller, request, mut found) = admit(call)?;
+        let (mut row, _) = request.open();
+        let key = key.map(|key| key.within(row.tenant_id()));
+        found.within(C::FIELD, |found| {
+            row.unset(found);
+            if C::Record::FINAL.contains(&row.state()) {
+                found.add("state", format!("a new record cannot be `{}`", row.state()));
+            }
+            row.defaults();
+            row.check(found);
+        });
+        let examined = examined::<C>(row.examine(self, &caller, None).await, found)?;
+        let (now, by) = (self.clock.now(), caller.clone());
+        let made = self.once(&caller, key, async move |db| {
+            examined?;
+            row.locate(db, by.tenant()).await?;
+            let slug = row.home(db, by.tenant()).await?;
+            row.begin(row.new_id(&slug), by.actor.clone(), C::Record::FIRST_STATE);
+            row.settle(None, &mut Act { db, caller: &by, now }).await?;
+            let mut made = C::Record::insert(db, &row).await?;
+            row.attach(&mut made, &mut Act { db, caller: &by, now }).await?;
+            Ok::<_, Error>(made)
+        });
+        let made = made.await?;
+        self.settle_graph::<C::Record>().await;
+        Ok(made.tagged())
+    }
+
+    pub(super) async fn get<R: Row>(&self, call: Request<impl Named + Validate>) -> Reply<R> {
+        let (caller, request) = admitted(call)?;
+        let (id, deleted) = (R::address(request.id()), request.deleted());
+        let whose = caller.scope();
+        let row = self.store.read(&whose, async move |db| {
+            found(R::find(db, caller.tenant(), &id, deleted).await, &id)
+        });
+        Ok(tagged(row.await?))
+    }
+
+    pub(super) async fn update<C>(&self, call: Request<C>) -> Reply<C::Record>
+    where
+        C: Carries<Record: Entity> + Named + Validate + Asks,
+    {
+        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (caller, request, mut faults) = admit(call)?;
+        let id = C::Record::address(request.id());
+        let (patch, mask) = request.open();
+        faults.within(C::FIELD, |faults| C::Record::fixed(&mask, faults));
+        named_faults::<C>(&patch, &mask, &mut faults);
+        let examined = examined::<C>(patch.examine(self, &caller, Some(&id)).await, faults)?;
+        let (now, by) = (self.clock.now(), caller.clone());
+        let changed = self.once(&caller, key, async move |db| {
+            let was = found(C::Record::lock(db, by.tenant(), &id).await, &id)?;
+            if_match.check(&was)?;
+            changeable(&was)?;
+            examined?;
+            if mask.paths.is_empty() {
+                return Ok::<_, Error>(was);
+            }
+            let mut row = was.clone();
+            row.merge(patch, &mask);
+            // Cleared, it would become what a new record's is: perhaps active again.
+            let named = mask.paths.iter().any(|path| path == "state");
+            let stateless = named && row.state().is_empty();
+            row.defaults();
+            let mut faults = Violations::default();
+            faults.within(C::FIELD, |faults| {
+                row.validate(faults);
+                row.check(faults);
+                if stateless {
+                    faults.add("state", "cannot be cleared: name a state");
+                }
+            });
+            Error::unless_clean(faults)?;
+            row.settle(Some(&was), &mut Act { db, caller: &by, now }).await?;
+            Ok(C::Record::save(db, &row).await?)
+        });
+        let changed = changed.await?;
+        self.settle_graph::<C::Record>().await;
+        Ok(changed.tagged())
+    }
+
+    pub(super) async fn delete<A>(&self, call: Request<impl Named + Validate>) -> Reply<A>
+    where
+        A: Deleted<Record: Entity>,
+    {
+        if let OnDelete::Refuse(code) = A::Record::ON_DELETE {
+            caller(&call)?;
+            return Err(Error::NeverDeleted(code).into());
+        }
+        let if_match = IfMatch::of(call.metadata());
+        let (caller, request) = admitted(call)?;
+        let id = A::Record::address(request.id());
+        let (now, whose) = (self.clock.now(), caller.scope());
+        let gone = self.store.act(&whose, async move |db| {
+            let row = found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
+            if_match.check(&row)?;
+            changeable(&row)?;
+            row.release(&mut Act { db, caller: &caller, now }).await?;
+            let left = match A::Record::ON_DELETE {
+                OnDelete::Erase => A::Record::erase(db, &row).await.map(|_| None),
+                OnDelete::Hide(state) => A::Record::end(db, &row, state, true).await.map(Some),
+                OnDelete::End(state) => A::Record::end(db, &row, state, false).await.map(Some),
+                OnDelete::Refuse(code) => return Err(Error::NeverDeleted(code)),
+            };
+            Ok((id, left?))
+        });
+        let (id, left) = gone.await?;
+        self.settle_graph::<A::Record>().await;
+        Ok(Response::new(A::of(id, left)))
+    }
+
+    /// Lifts what holds authority back.
+    pub(super) async fn lift<R: Stops, Q: Asks + Named + Validate>(
+        &self,
+        call: Request<Q>,
+    ) -> Reply<R> {
+        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (caller, request) = admitted(call)?;
+        let (id, by) = (R::address(request.id()), caller.clone());
+        let lifted = self.once(&caller, key, async move |db| {
+            let was = found(R::lock(db, by.tenant(), &id).await, &id)?;
+            if_match.check(&was)?;
+            changeable(&was)?;
+            Ok(R::lift(db, &was, &by.actor).await?)
+        });
+        let lifted = lifted.await?;
+        self.settle_graph::<R>().await;
+        Ok(lifted.tagged())
+    }
+
+    /// Waits until what depends on a write is current.
+    pub(super) async fn settle_graph<R: Row>(&self) {
+        if R::AUTHORITY {
+            (self.after_commit)().await;
+        }
+    }
+}
+
+/// What the body's own rules find is refused at once, with what was examined beside it. What that
+/// alone finds depends on other records too: it is for a first call, not for its repetition.
+fn examined<C: Carries>(
+    examined: Result<Violations, Error>,
+    mut found: Violations,
+) -> Result<Result<(), Error>, Error> {
+    let add = |faults: Violations, found: &mut Violations| {
+        found.within(C::FIELD, |found| {
+            faults.list.into_iter().for_each(|fault| found.add(&fault.field, fault.problem));
+        });
+    };
+    if found.is_empty() {
+        return Ok(examined.and_then(|faults| {
+            add(faults, &mut found);
+            Error::unless_clean(found)
+        }));
+    }
+    if let Ok(faults) = examined {
+        add(faults, &mut found);
+    }
+    Error::unless_clean(found).map(Ok)
+}
+
+/// The faults of the members that a patch names; the rest of it was never given.
+fn named_faults<C: Carries>(patch: &C::Record, mask: &FieldMask, faults: &mut Violations) {
+    let mut all = Violations::default();
+    patch.validate(&mut all);
+    for fault in all.list {
+        let member = fault.field.split(['.', '[']).next().unwrap_or_default();
+        if fault.as_more().is_some() {
+            // Any of the members named may be among those that are only counted.
+            faults.put(&fault);
+        } else if mask.paths.iter().any(|path| path == member) {
+            faults.add(&format!("{}.{}", C::FIELD, fault.field), fault.problem);
+        }
+    }
+}
+
+/// Who calls, what they ask, and what in it breaks its proto's rules.
+fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), Refusal> {
+    let caller = caller(&call)?;
+    let request = call.into_inner();
+    let mut found = Violations::default();
+    request.validate(&mut found);
+    Ok((caller, request, found))
+}
+
+pub(super) fn found<R: Row>(row: QueryResult<R>, id: &str) -> Result<R, Error> {
+    row.optional()?.ok_or_else(|| Error::NotFound { kind: R::KIND, id: id.to_owned() })
+}
+
+/// Refuses a record that is in its last state.
+pub(super) fn changeable<R: Row>(row: &R) -> Result<(), Error> {
+    if R::FINAL.contains(&row.state()) {
+        let (id, state) = (row.id().to_owned(), row.state().to_owned());
+        return Err(Error::Final { kind: R::KIND, id, state });
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! The registry: tenants and the records around them, delegations, relationships. One file each.
+//!
+//! `entity.rs` and `flow.rs` hold everything the records share. A record's file says only what is
+//! particular to it: its filters, its own rules, and what deleting it means.
+
+mod acts_in;
+mod api_key;
+mod applies_to;
+mod approvals;
+mod attenuation;
+mod audit_stream;
+mod billing_account;
+mod delegation;
+mod delegation_moves;
+mod digest;
+mod domain;
+mod entity;
+mod error;
+mod export;
+mod external_app;
+mod flow;
+mod granted_access_to;
+mod legal_entity;
+mod member_of;
+mod model;
+mod names;
+mod once;
+mod page;
+mod policy;
+mod policy_check;
+mod policy_versions;
+mod principal;
+mod project;
+mod purpose;
+mod quarantine;
+mod references;
+mod relationship;
+mod resource;
+mod rules;
+mod services;
+mod signing_key;
+mod states;
+mod stop_signal;
+mod team;
+mod tenant;
+mod tool;
+mod tool_warnings;
+mod uses;
+mod version;
+mod workspace;
+
+pub use api_key::{ApiKeys, keep_last_used, note_uses};
+pub use approvals::{Approvals, expire as expire_approvals};
+pub use error::Error;
+pub use flow::{AfterCommit, Registry};
+pub use once::forget_answers;
+pub use services::services;
+pub use signing_key::SigningKeys;
+
+/// What every record's file needs.
+mod prelude {
+    pub(super) use authority_model::{
+        record::{Listing, Record},
+        service::Replies,
+        validate::Violations,
+    };
+    pub(super) use diesel::{QueryResult, pg::Pg, prelude::*, sql_types::Bool};
+    pub(super) use tonic::Request;
+
+    pub(super) use super::{
+        Error, Registry,
+        entity::{Act, Entity, OnDelete, Row, Stops, changes, clock_timestamp, queries},
+        flow::Reply,
+        names,
+        page::Window,
+        references::{self, Known},
+        rules,
+    };
+    pub(super) use authority_core::{
+        error::ErrorCode,
+        identity::{Caller, admitted},
+        store::{Db, RunQueryDsl},
+    };
+}

@@ -1,0 +1,59 @@
+//! Pages of a list: in order of `(created_at, id)`, each begun where the last one ended.
+
+use authority_model::{
+    record::{Page, Record},
+    wire::Time,
+};
+
+use authority_core::{
+    error::Refusal,
+    keys::{Keys, page_token},
+};
+
+const SIZE: i32 = 100;
+
+/// What of a list is read.
+pub(super) struct Window {
+    pub size: usize,
+    /// The last record of the page before.
+    pub after: Option<(Time, String)>,
+}
+
+impl Window {
+    pub(super) fn of<R: Record>(page: Page<'_>, keys: &Keys) -> Result<Self, Refusal> {
+        let size = usize::try_from(page.limit.unwrap_or(SIZE)).unwrap_or_default();
+        let place = page_token::read(keys, R::KIND, page.token)?;
+        // A genuine token names a place: it was made by `cut`.
+        let after = place.and_then(|place| read(&place));
+        Ok(Self { size, after })
+    }
+
+    /// One more than shown, which tells whether there is a next page.
+    pub(super) fn wanted(&self) -> i64 {
+        i64::try_from(self.size).unwrap_or(i64::MAX - 1) + 1
+    }
+
+    /// Cuts what was read down to the page, and says how to go on.
+    pub(super) fn cut<R: Record>(&self, rows: &mut Vec<R>, keys: &Keys) -> Option<String> {
+        if rows.len() <= self.size {
+            return None;
+        }
+        rows.truncate(self.size);
+        let last = rows.last()?;
+        place_of(last, keys)
+    }
+}
+
+/// The token that goes on after the record.
+pub(super) fn place_of<R: Record>(record: &R, keys: &Keys) -> Option<String> {
+    Some(page_token::write(keys, R::KIND, &place(record.created_at()?, record.id())))
+}
+
+fn place(at: Time, id: &str) -> Vec<u8> {
+    [&at.micros().to_be_bytes(), id.as_bytes()].concat()
+}
+
+fn read(place: &[u8]) -> Option<(Time, String)> {
+    let (micros, id) = place.split_first_chunk()?;
+    Some((Time::from_micros(i64::from_be_bytes(*micros)), String::from_utf8(id.to_vec()).ok()?))
+}

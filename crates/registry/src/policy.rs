@@ -1,0 +1,192 @@
+//! Policies: rules in Cedar. Each text is a version that stays; only an activated one is in force.
+
+use authority_model::{
+    proto::registry::*,
+    schema::{applies_to, policies},
+    service::PolicyService,
+};
+
+use super::{
+    policy_check::{self, Ground},
+    policy_versions,
+    prelude::*,
+};
+use authority_core::{
+    identity::caller,
+    store::{self, new_id},
+};
+use tonic::Response;
+
+impl Row for Policy {
+    type List = ListPoliciesRequest;
+    const FINAL: &'static [&'static str] = &["retired"];
+    const AUTHORITY: bool = true;
+
+    fn defaults(&mut self) {
+        names::or(&mut self.state, if self.cedar.is_some() { "active" } else { "draft" });
+    }
+
+    fn check(&self, found: &mut Violations) {
+        if self.state() == "active" && self.cedar.is_none() {
+            found.add("cedar", "is required: a policy without rules cannot be active");
+        }
+        for (place, target) in self.applies_to.iter().enumerate() {
+            if let Some(problem) = rules::target(target) {
+                found.add(&format!("applies_to[{place}]"), problem);
+            }
+        }
+        let (from, until) = (self.effective_from, self.effective_until);
+        rules::span(("effective_from", from), ("effective_until", until), found);
+    }
+
+    async fn examine(
+        &self,
+        registry: &Registry,
+        caller: &Caller,
+        patched: Option<&str>,
+    ) -> Result<Violations, Error> {
+        let mut found = Violations::default();
+        let Some(text) = &self.cedar else { return Ok(found) };
+        let tenant_id = match patched {
+            None => caller.tenant().unwrap_or(&self.tenant_id).to_owned(),
+            Some(id) => tenant_of(registry, caller, id).await?,
+        };
+        let ground = Ground::of(registry, caller, &tenant_id).await?;
+        for fault in ground.errors(registry, &tenant_id, text).await? {
+            found.add("cedar", fault.to_string());
+        }
+        Ok(found)
+    }
+
+    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        match was {
+            None => policy_versions::begin(self, act).await,
+            Some(was) => policy_versions::change(self, was, act).await,
+        }
+    }
+
+    async fn attach(&self, made: &mut Self, act: &mut Act<'_>) -> Result<(), Error> {
+        let slug = made.tenant_id.strip_prefix("svc:tenant:").unwrap_or_default();
+        let rows = self.applies_to.iter().map(|target| {
+            (
+                applies_to::id.eq(format!("svc:ent:{slug}:applies_to:{}", new_id())),
+                applies_to::tenant_id.eq(&made.tenant_id),
+                applies_to::policy_id.eq(&made.id),
+                applies_to::target_class.eq(target),
+                applies_to::created_by.eq(&act.caller.actor),
+            )
+        });
+        let rows: Vec<_> = rows.collect();
+        if !rows.is_empty() {
+            diesel::insert_into(applies_to::table).values(rows).execute(act.db).await?;
+        }
+        made.applies_to.clone_from(&self.applies_to);
+        Ok(())
+    }
+
+    async fn complete(
+        registry: &Registry,
+        caller: &Caller,
+        rows: &mut [Self],
+    ) -> Result<(), Error> {
+        policy_check::complete(registry, caller, rows).await
+    }
+
+    queries!(policies);
+}
+
+/// The tenant of a policy that the caller may see; empty where there is none such.
+async fn tenant_of(registry: &Registry, caller: &Caller, id: &str) -> Result<String, Error> {
+    let (id, within) = (id.to_owned(), caller.tenant().map(str::to_owned));
+    let read = registry.store.read(&caller.scope(), async move |db| {
+        let policy = Policy::find(db, within.as_deref(), &id, false).await.optional()?;
+        Ok::<_, store::Error>(policy.map(|policy| policy.tenant_id))
+    });
+    Ok(read.await?.unwrap_or_default())
+}
+
+impl Entity for Policy {
+    const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::PoliciesAreImmutable);
+
+    changes!(policies);
+}
+
+fn filtered(by: &ListPoliciesRequest) -> policies::BoxedQuery<'_, Pg> {
+    let mut query = policies::table.into_boxed();
+    if let Some(regime) = &by.regime {
+        query = query.filter(policies::regime.eq(regime));
+    }
+    query
+}
+
+async fn completed(
+    registry: &Registry,
+    caller: &Caller,
+    mut answer: Response<Policy>,
+) -> Reply<Policy> {
+    policy_check::complete(registry, caller, std::slice::from_mut(answer.get_mut())).await?;
+    Ok(answer)
+}
+
+#[tonic::async_trait]
+impl PolicyService for Registry {
+    async fn list_policies(
+        &self,
+        call: Request<ListPoliciesRequest>,
+    ) -> Reply<ListPoliciesResponse> {
+        let caller = caller(&call)?;
+        let mut listed: Response<ListPoliciesResponse> = self.list(call).await?;
+        policy_check::complete(self, &caller, &mut listed.get_mut().policies).await?;
+        Ok(listed)
+    }
+
+    async fn export_policies(
+        &self,
+        call: Request<ExportPoliciesRequest>,
+    ) -> Replies<ExportPoliciesResponse> {
+        self.export(call).await
+    }
+
+    async fn create_policy(&self, call: Request<CreatePolicyRequest>) -> Reply<Policy> {
+        self.create(call).await
+    }
+
+    async fn get_policy(&self, call: Request<GetPolicyRequest>) -> Reply<Policy> {
+        let caller = caller(&call)?;
+        let found = self.get(call).await?;
+        completed(self, &caller, found).await
+    }
+
+    async fn update_policy(&self, call: Request<UpdatePolicyRequest>) -> Reply<Policy> {
+        let caller = caller(&call)?;
+        let changed = self.update(call).await?;
+        completed(self, &caller, changed).await
+    }
+
+    async fn delete_policy(
+        &self,
+        call: Request<DeletePolicyRequest>,
+    ) -> Reply<DeletePolicyResponse> {
+        self.delete(call).await
+    }
+
+    async fn activate_policy(&self, call: Request<ActivatePolicyRequest>) -> Reply<Policy> {
+        let caller = caller(&call)?;
+        let active = policy_versions::activate(self, call).await?;
+        completed(self, &caller, active).await
+    }
+
+    async fn list_policy_versions(
+        &self,
+        call: Request<ListPolicyVersionsRequest>,
+    ) -> Reply<ListPolicyVersionsResponse> {
+        policy_versions::list(self, call).await
+    }
+
+    async fn validate_policy(
+        &self,
+        call: Request<ValidatePolicyRequest>,
+    ) -> Reply<ValidatePolicyResponse> {
+        policy_versions::validate(self, call).await
+    }
+}

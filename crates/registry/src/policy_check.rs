@@ -1,0 +1,197 @@
+//! Policies' texts held against what their tenant's records say of actions and input.
+//!
+//! Whether a text is taken is judged when it is written, validated or activated. What is in force
+//! stays so when tools or declarations change; what would no longer be taken is told beside it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
+};
+
+use authority_model::{
+    proto::registry::{Policy, PolicyProblem},
+    schema::{applies_to, tenants, tools},
+};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::prelude::*;
+use authority_core::{identity::Caller, keys::sha256, store};
+use authority_decision::{
+    Pattern,
+    validation::{ContextSchema, Finding, Severity, Surroundings, ToolInput, validate},
+};
+
+/// Texts whose findings are remembered, for as long as nothing they depend on changes.
+const REMEMBERED: usize = 512;
+/// How long a list waits for texts to be checked; the next one goes on where this one stopped.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// States in which a tool performs nothing.
+const ENDED: [&str; 2] = ["deprecated", "retired"];
+
+type Findings = Arc<Vec<Finding>>;
+static KNOWN: LazyLock<Mutex<HashMap<[u8; 32], Findings>>> = LazyLock::new(Mutex::default);
+
+/// What a tenant's texts are held against.
+#[derive(Clone, Default)]
+pub(super) struct Ground {
+    surroundings: Arc<Surroundings>,
+    digest: [u8; 32],
+    /// What the schema alone finds wrong is a warning.
+    lenient: bool,
+}
+
+impl Ground {
+    pub(super) async fn of(
+        registry: &Registry,
+        caller: &Caller,
+        tenant_id: &str,
+    ) -> Result<Self, Error> {
+        let tenant_id = tenant_id.to_owned();
+        let read = registry.store.read(&caller.scope(), async move |db| {
+            Ok::<_, store::Error>(Self::read(db, &tenant_id).await?)
+        });
+        Ok(read.await?)
+    }
+
+    async fn read(db: &mut Db, tenant_id: &str) -> QueryResult<Self> {
+        let tenant: Option<(String, Option<Value>)> = tenants::table
+            .find(tenant_id)
+            .select((tenants::policy_validation, tenants::context_schema))
+            .first(db)
+            .await
+            .optional()?;
+        let Some((validation, declared)) = tenant else { return Ok(Self::default()) };
+        let rows: Vec<(Vec<String>, Option<Value>)> = tools::table
+            .filter(tools::tenant_id.eq(tenant_id))
+            .filter(tools::state.ne_all(ENDED))
+            .order(tools::id)
+            .select((tools::actions, tools::input_schema))
+            .load(db)
+            .await?;
+        let digest = sha256(serde_json::json!([declared, rows]).to_string().as_bytes());
+        let patterns = |texts: &[String]| -> Vec<Pattern> {
+            texts.iter().filter_map(|text| text.parse().ok()).collect()
+        };
+        let tools = rows.iter();
+        let tools =
+            tools.map(|(actions, schema)| ToolInput::of(patterns(actions), schema.as_ref()));
+        let declared = declared.and_then(|json| ContextSchema::of(json).ok()).unwrap_or_default();
+        let surroundings = Arc::new(Surroundings::new(declared, tools.collect()));
+        Ok(Self { surroundings, digest, lenient: validation == "warn" })
+    }
+
+    /// What is wrong with a text, errors and warnings.
+    ///
+    /// # Errors
+    /// When too much is being checked already.
+    pub(super) async fn findings(
+        &self,
+        registry: &Registry,
+        tenant_id: &str,
+        text: &str,
+    ) -> Result<Vec<Finding>, Error> {
+        let mut findings = Vec::clone(&*self.strict(registry, tenant_id, text).await?);
+        for one in findings.iter_mut().filter(|one| self.lenient && one.by_schema) {
+            one.severity = Severity::Warning;
+        }
+        Ok(findings)
+    }
+
+    /// The same, whatever the tenant has made of its errors.
+    async fn strict(
+        &self,
+        registry: &Registry,
+        tenant_id: &str,
+        text: &str,
+    ) -> Result<Findings, Error> {
+        let key = sha256(&[&self.digest[..], text.as_bytes()].concat());
+        if let Some(known) = KNOWN.lock().get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let (surroundings, own) = (Arc::clone(&self.surroundings), text.to_owned());
+        let checking = registry.pool.run(tenant_id, move |_| validate(&own, &surroundings));
+        let found = Arc::new(checking.await?);
+        let mut all = KNOWN.lock();
+        if all.len() >= REMEMBERED {
+            all.clear();
+        }
+        all.insert(key, Arc::clone(&found));
+        Ok(found)
+    }
+
+    /// The same, those alone for which a text is refused.
+    ///
+    /// # Errors
+    /// When too much is being checked already.
+    pub(super) async fn errors(
+        &self,
+        registry: &Registry,
+        tenant_id: &str,
+        text: &str,
+    ) -> Result<Vec<Finding>, Error> {
+        let mut found = self.findings(registry, tenant_id, text).await?;
+        found.retain(|one| one.severity == Severity::Error);
+        Ok(found)
+    }
+}
+
+/// A finding as it is answered.
+pub(super) fn told(finding: &Finding) -> PolicyProblem {
+    let number = |number: usize| i32::try_from(number).ok();
+    PolicyProblem {
+        field: "cedar".to_owned(),
+        problem: finding.to_string(),
+        line: number(finding.line),
+        column: number(finding.column),
+        suggestion: finding.suggestion.clone(),
+    }
+}
+
+/// Fills what policies' own rows do not hold: where they apply, and what by now is wrong with the
+/// text of those in force.
+///
+/// # Errors
+/// When the store cannot be read, or too much is being checked already.
+pub(super) async fn complete(
+    registry: &Registry,
+    caller: &Caller,
+    policies: &mut [Policy],
+) -> Result<(), Error> {
+    let ids: Vec<String> = policies.iter().map(|policy| policy.id.clone()).collect();
+    let read = registry.store.read(&caller.scope(), async move |db| {
+        let rows: Vec<(String, String)> = applies_to::table
+            .filter(applies_to::policy_id.eq_any(&ids))
+            .order((applies_to::created_at, applies_to::id))
+            .select((applies_to::policy_id, applies_to::target_class))
+            .load(db)
+            .await?;
+        Ok::<_, store::Error>(rows)
+    });
+    let mut targets: HashMap<String, Vec<String>> = HashMap::new();
+    for (policy_id, target) in read.await? {
+        targets.entry(policy_id).or_default().push(target);
+    }
+    let mut grounds: HashMap<String, Ground> = HashMap::new();
+    let begun = Instant::now();
+    for policy in policies {
+        policy.applies_to = targets.remove(&policy.id).unwrap_or_default();
+        let is_checked = policy.state() == "active" && begun.elapsed() < PATIENCE;
+        let Some(text) = policy.cedar.as_deref().filter(|_| is_checked) else { continue };
+        if !grounds.contains_key(&policy.tenant_id) {
+            let ground = Ground::of(registry, caller, &policy.tenant_id).await?;
+            grounds.insert(policy.tenant_id.clone(), ground);
+        }
+        let Some(ground) = grounds.get(&policy.tenant_id) else { continue };
+        let Ok(found) = ground.strict(registry, &policy.tenant_id, text).await else { continue };
+        let errors = found.iter().filter(|one| one.severity == Severity::Error);
+        let problems: Vec<_> = errors.map(told).collect();
+        if !problems.is_empty() {
+            let faults = problems.len();
+            tracing::warn!(id = policy.id, faults, "a policy in force would not be taken now");
+        }
+        policy.problems = problems;
+    }
+    Ok(())
+}

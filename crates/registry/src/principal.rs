@@ -1,0 +1,139 @@
+//! Principals: people, agents, systems and apps that act.
+
+use authority_model::{
+    proto::registry::*,
+    schema::{acts_in, delegations, granted_access_to, member_of, principals, uses},
+    service::PrincipalService,
+    wire::Time,
+};
+
+use super::prelude::*;
+
+/// The class whose members have names.
+const AGENT: &str = "agent";
+
+impl Row for Principal {
+    type List = ListPrincipalsRequest;
+    const FINAL: &'static [&'static str] = &["revoked"];
+    const AUTHORITY: bool = true;
+
+    fn defaults(&mut self) {
+        if self.principal_class == AGENT && self.name.is_none() {
+            self.name = Some(names::slug(&self.display_name)).filter(|name| !name.is_empty());
+        }
+    }
+
+    fn check(&self, found: &mut Violations) {
+        match (&self.name, self.principal_class == AGENT) {
+            (None, true) => found.add(
+                "name",
+                "is required: `display_name` holds no letter or digit to make it from",
+            ),
+            (Some(_), false) => found.add("name", "is for agents only"),
+            _ => {}
+        }
+        if self.owner_principal_id.as_ref().is_some_and(|owner| *owner == self.id) {
+            found.add("owner_principal_id", "is the record itself");
+        }
+    }
+
+    fn new_id(&self, slug: &str) -> String {
+        match &self.name {
+            Some(name) => format!("svc:agent:{slug}:{name}"),
+            None => format!("svc:ent:{slug}:principal:{}", authority_core::store::new_id()),
+        }
+    }
+
+    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        known.principal(act.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
+        known.all()
+    }
+
+    /// Ends what it lends and was lent, and all its relationship rows.
+    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+        let (tenant, id) = (&self.tenant_id, &self.id);
+        diesel::update(delegations::table)
+            .filter(delegations::tenant_id.eq(tenant))
+            .filter(delegations::delegator_id.eq(id).or(delegations::delegate_id.eq(id)))
+            .filter(delegations::state.ne("revoked"))
+            .set((
+                delegations::state.eq("revoked"),
+                delegations::revoked_at.eq(Time::from(act.now)),
+                delegations::revoke_reason.eq("a principal of it was deleted"),
+                delegations::updated_at.eq(clock_timestamp()),
+            ))
+            .execute(act.db)
+            .await?;
+        diesel::delete(member_of::table)
+            .filter(member_of::tenant_id.eq(tenant).and(member_of::principal_id.eq(id)))
+            .execute(act.db)
+            .await?;
+        diesel::delete(acts_in::table)
+            .filter(acts_in::tenant_id.eq(tenant).and(acts_in::principal_id.eq(id)))
+            .execute(act.db)
+            .await?;
+        diesel::delete(granted_access_to::table)
+            .filter(granted_access_to::tenant_id.eq(tenant))
+            .filter(granted_access_to::grantee_id.eq(id))
+            .execute(act.db)
+            .await?;
+        diesel::delete(uses::table)
+            .filter(uses::tenant_id.eq(tenant).and(uses::agent_id.eq(id)))
+            .execute(act.db)
+            .await?;
+        Ok(())
+    }
+
+    queries!(principals, hidden);
+}
+
+impl Entity for Principal {
+    const ON_DELETE: OnDelete = OnDelete::Hide("revoked");
+
+    changes!(principals, hidden);
+}
+
+fn filtered(by: &ListPrincipalsRequest) -> principals::BoxedQuery<'_, Pg> {
+    let mut query = principals::table.into_boxed();
+    if let Some(principal_class) = &by.principal_class {
+        query = query.filter(principals::principal_class.eq(principal_class));
+    }
+    query
+}
+
+#[tonic::async_trait]
+impl PrincipalService for Registry {
+    async fn list_principals(
+        &self,
+        call: Request<ListPrincipalsRequest>,
+    ) -> Reply<ListPrincipalsResponse> {
+        self.list(call).await
+    }
+
+    async fn export_principals(
+        &self,
+        call: Request<ExportPrincipalsRequest>,
+    ) -> Replies<ExportPrincipalsResponse> {
+        self.export(call).await
+    }
+
+    async fn create_principal(&self, call: Request<CreatePrincipalRequest>) -> Reply<Principal> {
+        self.create(call).await
+    }
+
+    async fn get_principal(&self, call: Request<GetPrincipalRequest>) -> Reply<Principal> {
+        self.get(call).await
+    }
+
+    async fn update_principal(&self, call: Request<UpdatePrincipalRequest>) -> Reply<Principal> {
+        self.update(call).await
+    }
+
+    async fn delete_principal(
+        &self,
+        call: Request<DeletePrincipalRequest>,
+    ) -> Reply<DeletePrincipalResponse> {
+        self.delete(call).await
+    }
+}

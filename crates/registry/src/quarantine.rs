@@ -1,0 +1,101 @@
+//! Quarantines: a part of a tenant's authority is set aside until a person releases it.
+
+use authority_model::{
+    proto::registry::*,
+    schema::{delegations, quarantines},
+    service::QuarantineService,
+};
+
+use super::prelude::*;
+
+const RELEASED: &str = "released";
+
+impl Row for Quarantine {
+    type List = ListQuarantinesRequest;
+    const FIRST_STATE: &'static str = "standing";
+    const FINAL: &'static [&'static str] = &[RELEASED];
+    const AUTHORITY: bool = true;
+
+    fn check(&self, found: &mut Violations) {
+        if let Some(problem) = self.action.as_deref().and_then(rules::pattern) {
+            found.add("action", problem);
+        }
+    }
+
+    async fn locate(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+        references::own_tenant(&mut self.tenant_id, Self::KIND, within)
+    }
+
+    fn new_id(&self, _slug: &str) -> String {
+        format!("svc:quarantine:{}", authority_core::store::new_id())
+    }
+
+    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        // Who speaks for some agents sets nothing aside but theirs.
+        if !act.caller.acts_for(self.subject_id.as_deref().unwrap_or_default()) {
+            return Err(Error::NotSubject);
+        }
+        let mut known = Known::of(self.tenant_id(), Self::KIND);
+        known.principal(act.db, "subject_id", self.subject_id.as_deref()).await?;
+        known.all()?;
+        let Some(id) = &self.delegation_id else { return Ok(()) };
+        let delegation = delegations::table
+            .filter(delegations::tenant_id.eq(self.tenant_id()).and(delegations::id.eq(id)))
+            .select(delegations::id);
+        let found: Option<String> = delegation.first(act.db).await.optional()?;
+        found.map(drop).ok_or_else(|| Error::unknown("quarantine.delegation_id", id))
+    }
+
+    queries!(quarantines);
+}
+
+impl Stops for Quarantine {
+    async fn lift(db: &mut Db, row: &Self, by: &str) -> QueryResult<Self> {
+        diesel::update(quarantines::table.find(&row.id))
+            .filter(quarantines::tenant_id.eq(row.tenant_id()))
+            .set((
+                quarantines::state.eq(RELEASED),
+                quarantines::released_by.eq(by),
+                quarantines::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Self::as_returning())
+            .get_result(db)
+            .await
+    }
+}
+
+fn filtered<'a>(_by: &ListQuarantinesRequest) -> quarantines::BoxedQuery<'a, Pg> {
+    quarantines::table.into_boxed()
+}
+
+#[tonic::async_trait]
+impl QuarantineService for Registry {
+    async fn list_quarantines(
+        &self,
+        call: Request<ListQuarantinesRequest>,
+    ) -> Reply<ListQuarantinesResponse> {
+        self.list(call).await
+    }
+
+    async fn export_quarantines(
+        &self,
+        call: Request<ExportQuarantinesRequest>,
+    ) -> Replies<ExportQuarantinesResponse> {
+        self.export(call).await
+    }
+
+    async fn create_quarantine(&self, call: Request<CreateQuarantineRequest>) -> Reply<Quarantine> {
+        self.create(call).await
+    }
+
+    async fn get_quarantine(&self, call: Request<GetQuarantineRequest>) -> Reply<Quarantine> {
+        self.get(call).await
+    }
+
+    async fn release_quarantine(
+        &self,
+        call: Request<ReleaseQuarantineRequest>,
+    ) -> Reply<Quarantine> {
+        self.lift(call).await
+    }
+}

@@ -1,0 +1,226 @@
+//! References that no foreign key can hold: lists of ids, ids of several kinds, and principals,
+//! which are soft-deleted.
+//!
+//! What a row refers to is locked FOR KEY SHARE while it is written, and a delete holds its row
+//! FOR UPDATE: neither can miss the other.
+
+use authority_model::{
+    schema::{
+        delegations, external_apps, granted_access_to, models, principals, projects, purposes,
+        resources, teams, tools, uses, workspaces,
+    },
+    validate::Violations,
+};
+use diesel::{PgArrayExpressionMethods, QueryResult, dsl::exists, prelude::*};
+
+use super::Error;
+use authority_core::store::{Db, RunQueryDsl};
+
+/// Collects the members of a record that refer to nothing in its tenant.
+pub(super) struct Known<'a> {
+    tenant: &'a str,
+    kind: &'static str,
+    found: Violations,
+}
+
+/// Which of `ids` a table has in a tenant, locked against deletion.
+macro_rules! present {
+    ($table:ident, $db:expr, $tenant:expr, $ids:expr) => {
+        $table::table
+            .filter($table::tenant_id.eq($tenant))
+            .filter($table::id.eq_any($ids))
+            .for_key_share()
+            .select($table::id)
+            .load::<String>($db)
+            .await
+    };
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn of(tenant: &'a str, kind: &'static str) -> Self {
+        Self { tenant, kind, found: Violations::default() }
+    }
+
+    /// The member that said which tenant the row is in: where another member is unknown there, it may
+    /// as well be this one that is of the wrong tenant, so it is named too.
+    pub(super) fn placed_by(mut self, field: &str, id: &str) -> Self {
+        if !self.found.is_empty() {
+            self.found.add(field, format!("`{id}` is of another tenant than the rest"));
+        }
+        self
+    }
+
+    /// A principal that is not deleted.
+    pub(super) async fn principal(
+        &mut self,
+        db: &mut Db,
+        field: &str,
+        id: Option<&str>,
+    ) -> Result<(), Error> {
+        let Some(id) = id else { return Ok(()) };
+        let live = principals::table
+            .filter(principals::tenant_id.eq(self.tenant).and(principals::id.eq(id)))
+            .filter(principals::deleted_at.is_null())
+            .for_key_share()
+            .select(principals::id)
+            .load::<String>(db)
+            .await?;
+        self.compare(field, &[id], &live);
+        Ok(())
+    }
+
+    pub(super) async fn workspaces(
+        &mut self,
+        db: &mut Db,
+        field: &str,
+        ids: &[String],
+    ) -> Result<(), Error> {
+        if !ids.is_empty() {
+            let present = present!(workspaces, db, self.tenant, ids)?;
+            self.compare_each(field, ids, &present);
+        }
+        Ok(())
+    }
+
+    /// Resources, or projects: access is granted to both.
+    pub(super) async fn resources(
+        &mut self,
+        db: &mut Db,
+        field: &str,
+        ids: &[String],
+    ) -> Result<(), Error> {
+        if !ids.is_empty() {
+            let mut present = present!(resources, db, self.tenant, ids)?;
+            present.extend(present!(projects, db, self.tenant, ids)?);
+            self.compare_each(field, ids, &present);
+        }
+        Ok(())
+    }
+
+    /// Purposes by slug.
+    pub(super) async fn purposes(
+        &mut self,
+        db: &mut Db,
+        field: &str,
+        slugs: &[String],
+    ) -> Result<(), Error> {
+        if slugs.is_empty() {
+            return Ok(());
+        }
+        let present = purposes::table
+            .filter(purposes::tenant_id.eq(self.tenant))
+            .filter(purposes::slug.eq_any(slugs))
+            .filter(purposes::state.eq("active"))
+            .for_key_share()
+            .select(purposes::slug)
+            .load::<String>(db)
+            .await?;
+        self.compare_each(field, slugs, &present);
+        Ok(())
+    }
+
+    /// What a relationship names by a kind and an id.
+    pub(super) async fn of_kind(
+        &mut self,
+        db: &mut Db,
+        field: &str,
+        kind: &str,
+        id: &str,
+    ) -> Result<(), Error> {
+        let present = match kind {
+            "principal" => return self.principal(db, field, Some(id)).await,
+            "resource" => {
+                let ids = [id.to_owned()];
+                return self.resources(db, field, &ids).await;
+            }
+            "team" => present!(teams, db, self.tenant, [id])?,
+            "tool" => present!(tools, db, self.tenant, [id])?,
+            "model" => present!(models, db, self.tenant, [id])?,
+            "external_app" => present!(external_apps, db, self.tenant, [id])?,
+            _ => Vec::new(),
+        };
+        self.compare(field, &[id], &present);
+        Ok(())
+    }
+
+    /// Everything was found.
+    pub(super) fn all(self) -> Result<(), Error> {
+        Error::unless_clean(self.found)
+    }
+
+    fn compare(&mut self, field: &str, ids: &[&str], present: &[String]) {
+        for id in ids.iter().filter(|id| !present.iter().any(|known| known == *id)) {
+            let field = format!("{}.{field}", self.kind);
+            self.found.add(&field, format!("`{id}` is unknown"));
+        }
+    }
+
+    fn compare_each(&mut self, field: &str, ids: &[String], present: &[String]) {
+        for (index, id) in ids.iter().enumerate() {
+            self.compare(&format!("{field}[{index}]"), &[id], present);
+        }
+    }
+}
+
+/// A tenant's own callers need not name it.
+pub(super) fn own_tenant(
+    tenant_id: &mut Option<String>,
+    kind: &str,
+    within: Option<&str>,
+) -> Result<(), Error> {
+    if tenant_id.is_none() {
+        let own =
+            within.ok_or_else(|| Error::field(&format!("{kind}.tenant_id"), "is required"))?;
+        *tenant_id = Some(own.to_owned());
+    }
+    Ok(())
+}
+
+/// Refuses while a project or a delegation in force names the workspace.
+pub(super) async fn workspace_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
+    let seen = projects::table
+        .filter(projects::tenant_id.eq(tenant))
+        .filter(projects::visible_in_workspaces.contains(vec![id]));
+    let bound = delegations::table
+        .filter(delegations::tenant_id.eq(tenant).and(delegations::state.ne("revoked")))
+        .filter(delegations::workspace_ids.contains(vec![id]));
+    free(diesel::select(exists(seen)).get_result(db).await, "projects")?;
+    free(diesel::select(exists(bound)).get_result(db).await, "delegations")
+}
+
+/// Refuses while access to the resource is granted or a delegation in force names it.
+pub(super) async fn resource_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
+    let granted = granted_access_to::table
+        .filter(granted_access_to::tenant_id.eq(tenant).and(granted_access_to::resource_id.eq(id)));
+    let bound = delegations::table
+        .filter(delegations::tenant_id.eq(tenant).and(delegations::state.ne("revoked")))
+        .filter(delegations::resource_ids.contains(vec![id]));
+    free(diesel::select(exists(granted)).get_result(db).await, "granted-access-to rows")?;
+    free(diesel::select(exists(bound)).get_result(db).await, "delegations")?;
+    used_is_free(db, tenant, id).await
+}
+
+/// Refuses while a team is granted access.
+pub(super) async fn grantee_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
+    let granted = granted_access_to::table
+        .filter(granted_access_to::tenant_id.eq(tenant).and(granted_access_to::grantee_id.eq(id)));
+    free(diesel::select(exists(granted)).get_result(db).await, "granted-access-to rows")
+}
+
+/// Refuses while an agent's use of it is granted or denied.
+pub(super) async fn used_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
+    let used = uses::table.filter(uses::tenant_id.eq(tenant).and(uses::used_id.eq(id)));
+    free(diesel::select(exists(used)).get_result(db).await, "uses rows")
+}
+
+/// Refuses while a delegation that is not revoked is bound to the purpose.
+pub(super) async fn purpose_is_free(db: &mut Db, tenant: &str, slug: &str) -> Result<(), Error> {
+    let bound = delegations::table
+        .filter(delegations::tenant_id.eq(tenant).and(delegations::state.ne("revoked")))
+        .filter(delegations::purposes.contains(vec![slug]));
+    free(diesel::select(exists(bound)).get_result(db).await, "delegations")
+}
+
+fn free(is_used: QueryResult<bool>, by: &'static str) -> Result<(), Error> {
+    if is_used? { Err(Error::InUse { by }) } else { Ok(()) }
+}

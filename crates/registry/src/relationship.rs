@@ -1,0 +1,140 @@
+//! What the relationships share: rows that are found by what they relate, and never change.
+
+use authority_model::record::{Deleted, Record};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use diesel::{QueryResult, result::OptionalExtension};
+use tonic::Response;
+
+use super::{
+    Error, Registry,
+    entity::Row,
+    flow::{Reply, found},
+    version::tagged,
+};
+use authority_core::{identity::Caller, store::Db};
+
+/// A relationship, and how its key finds a row.
+pub(super) trait Related: Row {
+    type Key: Send + Sync + 'static;
+
+    /// The id of the row with this key, in the caller's tenant.
+    fn id_of(
+        db: &mut Db,
+        within: Option<&str>,
+        key: &Self::Key,
+    ) -> impl Future<Output = QueryResult<String>> + Send;
+}
+
+impl Registry {
+    /// `name`: the key as the client wrote it.
+    pub(super) async fn get_related<R: Related>(
+        &self,
+        caller: Caller,
+        key: R::Key,
+        name: String,
+    ) -> Reply<R> {
+        let whose = caller.scope();
+        let row = self.store.read(&whose, async move |db| {
+            let id = known::<R>(db, &caller, &key, &name).await?;
+            found(R::find(db, caller.tenant(), &id, false).await, &name)
+        });
+        Ok(tagged(row.await?))
+    }
+
+    /// Erases the row; its history stays.
+    pub(super) async fn remove_related<A>(
+        &self,
+        caller: Caller,
+        key: <A::Record as Related>::Key,
+        name: String,
+    ) -> Reply<A>
+    where
+        A: Deleted<Record: Related>,
+    {
+        let whose = caller.scope();
+        let gone = self.store.act(&whose, async move |db| {
+            let id = known::<A::Record>(db, &caller, &key, &name).await?;
+            let row = found(A::Record::lock(db, caller.tenant(), &id).await, &name)?;
+            A::Record::erase(db, &row).await?;
+            Ok::<_, Error>(row.id().to_owned())
+        });
+        let id = gone.await?;
+        self.settle_graph::<A::Record>().await;
+        Ok(Response::new(A::of(id, None)))
+    }
+}
+
+async fn known<R: Related>(
+    db: &mut Db,
+    caller: &Caller,
+    key: &R::Key,
+    name: &str,
+) -> Result<String, Error> {
+    let id = R::id_of(db, caller.tenant(), key).await.optional()?;
+    id.ok_or_else(|| Error::NotFound { kind: R::KIND, id: name.to_owned() })
+}
+
+/// Both parts from the query, else from the path segment: base64url of `first|second`.
+pub(super) fn pair(
+    segment: &str,
+    names: (&str, &str),
+    first: Option<String>,
+    second: Option<String>,
+) -> Result<(String, String), Error> {
+    if let (Some(first), Some(second)) = (first, second) {
+        return Ok((first, second));
+    }
+    let decoded = URL_SAFE_NO_PAD.decode(segment.trim_end_matches('=')).ok();
+    let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+    let parts = text.as_deref().filter(|text| !text.contains('\0'));
+    match parts.and_then(|text| text.split_once('|')) {
+        Some((first, second)) if !first.is_empty() && !second.is_empty() => {
+            Ok((first.to_owned(), second.to_owned()))
+        }
+        _ => {
+            let (first, second) = names;
+            Err(Error::field(
+                "id",
+                format!(
+                    "is not base64url of `{first}|{second}`, and the query does not give both \
+                     `{first}` and `{second}`"
+                ),
+            ))
+        }
+    }
+}
+
+/// The tenant of the row that a relationship hangs on: `tenant_of!(teams, db, within, &id)`.
+macro_rules! tenant_of {
+    ($table:ident, $db:expr, $within:expr, $id:expr) => {{
+        let mut query =
+            $table::table.filter($table::id.eq($id)).select($table::tenant_id).into_boxed();
+        if let Some(tenant) = $within {
+            query = query.filter($table::tenant_id.eq(tenant));
+        }
+        query.first::<String>($db).await.optional()
+    }};
+}
+pub(super) use tenant_of;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: (&str, &str) = ("team_id", "principal_id");
+
+    #[test]
+    fn a_pair_is_read_from_the_query_or_the_segment() {
+        let given = |segment: &str, first: Option<&str>, second: Option<&str>| {
+            pair(segment, NAMES, first.map(str::to_owned), second.map(str::to_owned)).ok()
+        };
+        let both = Some(("a".to_owned(), "b|c".to_owned()));
+        assert_eq!(given("item", Some("a"), Some("b|c")), both);
+        let segment = URL_SAFE_NO_PAD.encode("a|b|c");
+        assert_eq!(given(&segment, None, None), both);
+        assert_eq!(given(&segment, Some("a"), None), both);
+        for broken in ["", "!!", "item", "YQ", &URL_SAFE_NO_PAD.encode("|b")] {
+            assert_eq!(given(broken, None, None), None, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! One move: the record's head is locked, the machine is asked, its terms are checked, an event is
+//! written. Two moves of one record at the same time take turns.
+
+use authority_model::{
+    proto::states::{CreateStateTransitionRequest, StateEvent, StateMachine, StateRule},
+    schema::{
+        approvals, decisions, record_versions, state_events, state_heads, state_machines,
+        state_proposals,
+    },
+    wire::Time,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::dsl::exists;
+
+use super::{
+    super::{once::Key, prelude::*},
+    event::digest,
+    step::{Asked, Step, initial, missing, step},
+};
+use authority_core::{
+    clock::Clock,
+    evidence::pack::decision_of,
+    identity::{Caller, Standing},
+    store::new_id,
+};
+
+/// How long a first person's asking waits for a second's.
+const WAITS: TimeDelta = TimeDelta::hours(24);
+
+/// Whether `id` is the tenant's, or no id of this service at all: a record of another system.
+async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
+    let Some((kind, rest)) = id.strip_prefix("svc:").and_then(|id| id.split_once(':')) else {
+        return Ok(true);
+    };
+    if let "tenant" | "ent" | "agent" | "del" = kind {
+        return Ok(rest.split(':').next() == tenant_id.strip_prefix("svc:tenant:"));
+    }
+    // The others do not name their tenant.
+    let decision = decision_of(id).unwrap_or_default();
+    let decided = decisions::table.filter(decisions::id.eq(decision));
+    let held = approvals::table.filter(approvals::id.eq(id));
+    let machine = state_machines::table.filter(state_machines::id.eq(id));
+    let event = state_events::table.filter(state_events::id.eq(id));
+    let kept = record_versions::table.filter(record_versions::entity_id.eq(id));
+    let found = diesel::select(
+        exists(decided.filter(decisions::tenant_id.eq(tenant_id)))
+            .or(exists(held.filter(approvals::tenant_id.eq(tenant_id))))
+            .or(exists(machine.filter(state_machines::tenant_id.eq(tenant_id))))
+            .or(exists(event.filter(state_events::tenant_id.eq(tenant_id))))
+            .or(exists(kept.filter(record_versions::tenant_id.eq(tenant_id)))),
+    );
+    found.get_result(db).await
+}
+
+/// Where a record stands.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = state_heads)]
+struct Head {
+    state: Option<String>,
+    sequence: i32,
+    digest: Option<String>,
+}
+
+/// What a first person asked for.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = state_proposals)]
+struct Proposal {
+    sequence: i32,
+    trigger: String,
+    actor: String,
+    person: String,
+    compensates_event_id: Option<String>,
+    evidence_refs: Vec<String>,
+    created_at: DateTime<Utc>,
+}
+
+pub(super) async fn make(
+    registry: &Registry,
+    caller: Caller,
+    key: Option<Key>,
+    request: CreateStateTransitionRequest,
+) -> Reply<StateEvent> {
+    if request.to_state.is_none() && request.trigger.is_none() {
+        return Err(Error::field("to_state", "is required, or `trigger`").into());
+    }
+    let (clock, by) = (registry.clock.clone(), caller.clone());
+    let moved = registry.once(&caller, key, async move |db| {
+        Move { db, caller: &by, asked: request, clock: &clock }.make().await
+    });
+    let moved = moved.await?;
+    // What waits has been kept, and a repeated request is told the same.
+    if moved.message.id.is_empty() {
+        return Err(Error::SecondApprover(moved.message.reason.unwrap_or_default()).into());
+    }
+    Ok(moved.tagged())
+}
+
+fn waiting(rule: &StateRule, actor: &str) -> String {
+    format!(
+        "`{}` takes two people: kept for 24 hours, until somebody other than {actor} asks for the same",
+        rule.trigger
+    )
+}
+
+/// Stands for the event that there will be once somebody else asks for it: it has no id.
+fn waits(why: String) -> StateEvent {
+    StateEvent { reason: Some(why), ..StateEvent::default() }
+}
+
+struct Move<'a> {
+    db: &'a mut Db,
+    caller: &'a Caller,
+    asked: CreateStateTransitionRequest,
+    /// Read only once the head is locked, so that time runs as the events do.
+    clock: &'a Clock,
+}
+
+impl Move<'_> {
+    async fn make(mut self) -> Result<StateEvent, Error> {
+        let machine =
+            StateMachine::find(self.db, self.caller.tenant(), &self.asked.machine_id, false);
+        let machine = machine.await.optional()?;
+        let machine =
+            machine.ok_or_else(|| Error::unknown("machine_id", &self.asked.machine_id))?;
+        self.names_its_own(&machine).await?;
+        if let Some(state) = self.asked.to_state.as_ref().filter(|s| !machine.states.contains(*s)) {
+            let problem = format!("`{state}` is none of the machine's states");
+            return Err(Error::field("to_state", problem));
+        }
+        let head = self.head(&machine).await?;
+        let here = head.state.as_deref();
+        if let Some(believed) = &self.asked.from_state
+            && Some(believed.as_str()) != Some(here.unwrap_or(initial(&machine)))
+        {
+            let here = here.unwrap_or(initial(&machine));
+            return Err(Error::NotAllowed(format!("the record is `{here}`, not `{believed}`")));
+        }
+        let (trigger, to) = (self.asked.trigger.as_deref(), self.asked.to_state.as_deref());
+        let step = step(&machine, here, Asked { trigger, to }).map_err(Error::NotAllowed)?;
+        let mut first_actor = None;
+        if let Some(rule) = step.rule() {
+            self.may(rule)?;
+            let lacking = missing(rule, &self.asked.evidence_refs);
+            if !lacking.is_empty() {
+                return Err(Error::NotAllowed(format!(
+                    "`{}` needs evidence_refs of these kinds: {}",
+                    rule.trigger,
+                    lacking
+                        .iter()
+                        .map(|kind| format!("`{kind}:<reference>`"))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )));
+            }
+            if rule.approvals.unwrap_or(1) > 1 {
+                match self.seconds(&machine, &head, rule).await? {
+                    Ok(first) => first_actor = Some(first),
+                    Err(why) => return Ok(waits(why)),
+                }
+            }
+        }
+        let compensates = self.compensated(&machine, step).await?;
+        self.write(&machine, &head, step, first_actor, compensates).await
+    }
+
+    /// What the event names of this service is of the machine's tenant; another's answers as unknown.
+    async fn names_its_own(&mut self, machine: &StateMachine) -> Result<(), Error> {
+        // A machine of the installation is its owner's, who names whom they like.
+        let Some(tenant_id) = machine.tenant_id.as_deref() else { return Ok(()) };
+        let references = self.asked.evidence_refs.iter().enumerate();
+        let references = references.map(|(place, reference)| {
+            let id = reference.find("svc:").and_then(|at| reference.get(at..));
+            (format!("evidence_refs[{place}]"), id.unwrap_or_default())
+        });
+        let named = [("entity_id".to_owned(), self.asked.entity_id.as_str())];
+        for (member, id) in named.into_iter().chain(references) {
+            if !is_of(self.db, tenant_id, id).await? {
+                return Err(Error::unknown(&member, id));
+            }
+        }
+        Ok(())
+    }
+
+    /// The record's head, locked; made where the record is new.
+    async fn head(&mut self, machine: &StateMachine) -> Result<Head, Error> {
+        diesel::insert_into(state_heads::table)
+            .values((
+                state_heads::machine_id.eq(&machine.id),
+                state_heads::entity_id.eq(&self.asked.entity_id),
+                state_heads::tenant_id.eq(&machine.tenant_id),
+            ))
+            .on_conflict_do_nothing()
+            .execute(self.db)
+            .await?;
+        let head = state_heads::table.find((&machine.id, &self.asked.entity_id));
+        Ok(head.for_update().select(Head::as_select()).first(self.db).await?)
+    }
+
+    fn may(&self, rule: &StateRule) -> Result<(), Error> {
+        let may = match &self.caller.standing {
+            Standing::Owner { .. } => true,
+            Standing::Member { role, .. } => rule.roles.is_empty() || rule.roles.contains(role),
+            Standing::Key { .. } | Standing::Anonymous => false,
+        };
+        if may {
+            return Ok(());
+        }
+        Err(Error::Role(format!("`{}` is for {}", rule.trigger, rule.roles.join(", "))))
+    }
+
+    /// Who asked for the same before, or that it waits for somebody else now.
+    async fn seconds(
+        &mut self,
+        machine: &StateMachine,
+        head: &Head,
+        rule: &StateRule,
+    ) -> Result<Result<String, String>, Error> {
+        let (place, now) = ((&machine.id, &self.asked.entity_id), self.clock.now());
+        let first: Option<Proposal> = state_proposals::table
+            .find(place)
+            .select(Proposal::as_select())
+            .first(self.db)
+            .await
+            .optional()?;
+        let first = first.filter(|first| {
+            first.sequence == head.sequence
+                && first.trigger == rule.trigger
+                && first.compensates_event_id == self.asked.compensates_event_id
+                && now < first.created_at + WAITS
+        });
+        if let Some(first) = first {
+            let refs = &mut self.asked.evidence_refs;
+            let is_same = first.person == self.caller.identity()
+                || first.actor.eq_ignore_ascii_case(&self.caller.actor);
+            if is_same {
+                // Who asked stays who asked first, so that no one becomes two by other names.
+                return Ok(Err(waiting(rule, &first.actor)));
+            }
+            let more = first.evidence_refs.into_iter().filter(|one| !refs.contains(one));
+            let more: Vec<_> = more.collect();
+            refs.extend(more);
+            return Ok(Ok(first.actor));
+        }
+        let values = (
+            state_proposals::machine_id.eq(&machine.id),
+            state_proposals::entity_id.eq(&self.asked.entity_id),
+            state_proposals::tenant_id.eq(&machine.tenant_id),
+            state_proposals::sequence.eq(head.sequence),
+            state_proposals::trigger.eq(&rule.trigger),
+            state_proposals::actor.eq(&self.caller.actor),
+            state_proposals::person.eq(self.caller.identity()),
+            state_proposals::compensates_event_id.eq(&self.asked.compensates_event_id),
+            state_proposals::evidence_refs.eq(&self.asked.evidence_refs),
+            state_proposals::created_at.eq(now),
+        );
+        diesel::delete(state_proposals::table.find(place)).execute(self.db).await?;
+        diesel::insert_into(state_proposals::table).values(values).execute(self.db).await?;
+        Ok(Err(waiting(rule, &self.caller.actor)))
+    }
+
+    /// The event that the move takes back: the one named, or the last that its rule is made for.
+    async fn compensated(
+        &mut self,
+        machine: &StateMachine,
+        step: Step<'_>,
+    ) -> Result<Option<String>, Error> {
+        let named = self.asked.compensates_event_id.as_deref();
+        let wanted = step.rule().map(|rule| (&rule.trigger, rule.compensates.as_deref()));
+        if let (Some(_), Some((trigger, None))) = (named, wanted) {
+            return Err(Error::NotAllowed(format!("`{trigger}` takes no other move back")));
+        }
+        let wanted = wanted.and_then(|(_, wanted)| wanted);
+        if named.is_none() && wanted.is_none() {
+            return Ok(None);
+        }
+        let mut events = state_events::table
+            .filter(state_events::machine_id.eq(&machine.id))
+            .filter(state_events::entity_id.eq(&self.asked.entity_id))
+            .into_boxed();
+        if let Some(id) = named {
+            events = events.filter(state_events::id.eq(id));
+        }
+        if let Some(trigger) = wanted {
+            events = events.filter(state_events::trigger.eq(trigger));
+        }
+        let found = events
+            .order(state_events::sequence.desc())
+            .select(state_events::id)
+            .first::<String>(self.db)
+            .await
+            .optional()?;
+        match (found, named, wanted) {
+            (Some(found), ..) => Ok(Some(found)),
+            (None, Some(id), _) => Err(Error::field(
+                "compensates_event_id",
+                format!("`{id}` is no event of this record that the move takes back"),
+            )),
+            (None, None, wanted) => Err(Error::NotAllowed(format!(
+                "the record has no `{}` to take back",
+                wanted.unwrap_or_default()
+            ))),
+        }
+    }
+
+    async fn write(
+        &mut self,
+        machine: &StateMachine,
+        head: &Head,
+        step: Step<'_>,
+        first_actor: Option<String>,
+        compensates_event_id: Option<String>,
+    ) -> Result<StateEvent, Error> {
+        let from = match step {
+            Step::Begin(_) => None,
+            Step::Ruled(_) | Step::Free(_) => {
+                Some(head.state.clone().unwrap_or_else(|| initial(machine).to_owned()))
+            }
+        };
+        let mut event = StateEvent {
+            id: format!("svc:state_event:{}", new_id()),
+            tenant_id: machine.tenant_id.clone(),
+            machine_id: machine.id.clone(),
+            entity_id: self.asked.entity_id.clone(),
+            sequence: head.sequence.saturating_add(1),
+            from_state: from,
+            to_state: step.to().to_owned(),
+            trigger: step.rule().map(|rule| rule.trigger.clone()),
+            actor: self.caller.actor.clone(),
+            first_actor,
+            reason: self.asked.reason.clone(),
+            evidence_refs: self.asked.evidence_refs.clone(),
+            compensates_event_id,
+            previous_digest: head.digest.clone(),
+            digest: String::new(),
+            created_at: Some(Time::from(self.clock.now())),
+        };
+        event.digest = digest(&event)?;
+        let place = (&event.machine_id, &event.entity_id);
+        diesel::insert_into(state_events::table).values(&event).execute(self.db).await?;
+        diesel::update(state_heads::table.find(place))
+            .set((
+                state_heads::state.eq(&event.to_state),
+                state_heads::sequence.eq(event.sequence),
+                state_heads::digest.eq(&event.digest),
+            ))
+            .execute(self.db)
+            .await?;
+        // What was asked for before the move is void.
+        diesel::delete(state_proposals::table.find(place)).execute(self.db).await?;
+        Ok(event)
+    }
+}

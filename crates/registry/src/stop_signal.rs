@@ -1,0 +1,84 @@
+//! Stop signals: an agent may do nothing more until a person lifts it.
+
+use authority_model::{proto::registry::*, schema::stop_signals, service::StopSignalService};
+
+use super::prelude::*;
+
+const LIFTED: &str = "lifted";
+
+impl Row for StopSignal {
+    type List = ListStopSignalsRequest;
+    const FIRST_STATE: &'static str = "standing";
+    const FINAL: &'static [&'static str] = &[LIFTED];
+    const AUTHORITY: bool = true;
+
+    async fn locate(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+        references::own_tenant(&mut self.tenant_id, Self::KIND, within)
+    }
+
+    fn new_id(&self, _slug: &str) -> String {
+        format!("svc:stop_signal:{}", authority_core::store::new_id())
+    }
+
+    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+        if !act.caller.acts_for(&self.actor_id) {
+            return Err(Error::NotSubject);
+        }
+        let mut known = Known::of(self.tenant_id(), Self::KIND);
+        known.principal(act.db, "actor_id", Some(&self.actor_id)).await?;
+        known.all()
+    }
+
+    queries!(stop_signals);
+}
+
+impl Stops for StopSignal {
+    async fn lift(db: &mut Db, row: &Self, by: &str) -> QueryResult<Self> {
+        diesel::update(stop_signals::table.find(&row.id))
+            .filter(stop_signals::tenant_id.eq(row.tenant_id()))
+            .set((
+                stop_signals::state.eq(LIFTED),
+                stop_signals::lifted_by.eq(by),
+                stop_signals::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Self::as_returning())
+            .get_result(db)
+            .await
+    }
+}
+
+fn filtered<'a>(_by: &ListStopSignalsRequest) -> stop_signals::BoxedQuery<'a, Pg> {
+    stop_signals::table.into_boxed()
+}
+
+#[tonic::async_trait]
+impl StopSignalService for Registry {
+    async fn list_stop_signals(
+        &self,
+        call: Request<ListStopSignalsRequest>,
+    ) -> Reply<ListStopSignalsResponse> {
+        self.list(call).await
+    }
+
+    async fn export_stop_signals(
+        &self,
+        call: Request<ExportStopSignalsRequest>,
+    ) -> Replies<ExportStopSignalsResponse> {
+        self.export(call).await
+    }
+
+    async fn create_stop_signal(
+        &self,
+        call: Request<CreateStopSignalRequest>,
+    ) -> Reply<StopSignal> {
+        self.create(call).await
+    }
+
+    async fn get_stop_signal(&self, call: Request<GetStopSignalRequest>) -> Reply<StopSignal> {
+        self.get(call).await
+    }
+
+    async fn lift_stop_signal(&self, call: Request<LiftStopSignalRequest>) -> Reply<StopSignal> {
+        self.lift(call).await
+    }
+}

@@ -1,0 +1,221 @@
+//! An outcome as each door answers it.
+
+use authority_model::proto::runtime::{
+    ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Decision as Word, EvaluateDecisionResponse,
+    EvaluateResponse, EvidencePack, EvidenceReference, Finding, FurtherChange, Outcome, Signature,
+    SimulateDecisionResponse, SmallestChange, Stage,
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{DateTime, Utc};
+
+use super::{asking::NOBODY, decide::Decided};
+use authority_core::evidence::{digest_text, sealed};
+use authority_decision::{
+    Decision, Verdict,
+    remedy::Remedy,
+    trace::{StageTrace, Step},
+    verdict,
+};
+
+/// The wire's word for a decision.
+pub(super) fn word(decision: Decision) -> i32 {
+    let word = match decision {
+        Decision::Allow => Word::Allow,
+        Decision::AllowWithConstraints => Word::AllowWithConstraints,
+        Decision::RequireApproval => Word::RequireApproval,
+        Decision::Deny => Word::Deny,
+    };
+    word.into()
+}
+
+/// The evaluate endpoint knows no constraints: they stand beside a plain allow.
+impl From<&Decided> for EvaluateResponse {
+    fn from(decided: &Decided) -> Self {
+        let decision = decided.verdict.decision.folded();
+        Self {
+            decision: word(decision),
+            reason_code: decided.verdict.reason_code.word().to_owned(),
+            decision_id: decided.decision_id.clone(),
+            evidence: Some(evidence(decided, decision)),
+            verify_url: decided.verify_url.clone(),
+            evidence_pack: Some(pack(&decided.record_digest, &decided.kid, &decided.signature)),
+            obligations: decided.verdict.obligations.clone(),
+            stop_conditions: decided.verdict.stop_conditions.clone(),
+            approval_id: decided.approval_id.clone(),
+            authority_revision: decided.revision,
+            valid_until: decided.verdict.valid_until.map(Into::into),
+            trace: stages(&decided.verdict),
+            smallest_change: decided.smallest_change.as_ref().and_then(smallest),
+            tool_id: decided.verdict.tool_id.clone(),
+            eligible: eligible(decided),
+        }
+    }
+}
+
+impl From<&Decided> for AuthorizeResponse {
+    fn from(decided: &Decided) -> Self {
+        Self {
+            decision: word(decided.verdict.decision),
+            reasons: reasons(&decided.verdict),
+            obligations: decided.verdict.obligations.clone(),
+            stop_conditions: decided.verdict.stop_conditions.clone(),
+            decision_id: decided.decision_id.clone(),
+            reason_code: decided.verdict.reason_code.word().to_owned(),
+            approval_id: decided.approval_id.clone(),
+            evidence: Some(evidence(decided, decided.verdict.decision)),
+            evidence_pack: Some(pack(&decided.record_digest, &decided.kid, &decided.signature)),
+            authority_revision: decided.revision,
+            valid_until: decided.verdict.valid_until.map(Into::into),
+            trace: stages(&decided.verdict),
+            smallest_change: decided.smallest_change.as_ref().and_then(smallest),
+            tool_id: decided.verdict.tool_id.clone(),
+            eligible: eligible(decided),
+        }
+    }
+}
+
+impl From<&Decided> for EvaluateDecisionResponse {
+    fn from(decided: &Decided) -> Self {
+        Self {
+            decision: word(decided.verdict.decision),
+            reason_code: decided.verdict.reason_code.word().to_owned(),
+            reasons: reasons(&decided.verdict),
+            decision_id: decided.decision_id.clone(),
+            obligations: decided.verdict.obligations.clone(),
+            stop_conditions: decided.verdict.stop_conditions.clone(),
+            approval_id: decided.approval_id.clone(),
+            evidence: Some(evidence(decided, decided.verdict.decision)),
+            verify_url: decided.verify_url.clone(),
+            evidence_pack: Some(pack(&decided.record_digest, &decided.kid, &decided.signature)),
+            authority_revision: decided.revision,
+            evaluated_at: Some(decided.evaluated_at.into()),
+            valid_until: decided.verdict.valid_until.map(Into::into),
+            stages: stages(&decided.verdict),
+            smallest_change: decided.smallest_change.as_ref().and_then(smallest),
+            tool_id: decided.verdict.tool_id.clone(),
+            eligible: eligible(decided),
+        }
+    }
+}
+
+/// Whether nobody is there who could approve what is held.
+fn eligible(decided: &Decided) -> Option<String> {
+    let asking = decided.asking.as_ref()?;
+    asking.nobody_eligible.then(|| NOBODY.to_owned())
+}
+
+fn evidence(decided: &Decided, decision: Decision) -> EvidenceReference {
+    EvidenceReference {
+        kind: "audit_reference".to_owned(),
+        id: decided.decision_id.clone(),
+        outcome: decision.word().to_owned(),
+        reason: decided.verdict.reason_code.word().to_owned(),
+        verify_url: decided.verify_url.clone(),
+    }
+}
+
+/// The proof that is handed out with a decision.
+pub(super) fn pack(digest: &[u8; 32], kid: &str, signature: &[u8]) -> EvidencePack {
+    EvidencePack { record_digest: digest_text(digest), signature: Some(signed(kid, signature)) }
+}
+
+/// A signature over canonical JSON.
+pub(super) fn signed(kid: &str, signature: &[u8]) -> Signature {
+    Signature {
+        alg: "Ed25519".to_owned(),
+        canonicalization: "RFC8785".to_owned(),
+        kid: kid.to_owned(),
+        value: STANDARD.encode(signature),
+    }
+}
+
+fn reasons(verdict: &Verdict) -> Vec<String> {
+    verdict.reasons.iter().map(|reason| reason.word().to_owned()).collect()
+}
+
+fn stages(verdict: &Verdict) -> Vec<Stage> {
+    verdict.trace.iter().flatten().map(stage).collect()
+}
+
+fn stage(trace: &StageTrace) -> Stage {
+    Stage {
+        stage: trace.stage.word().to_owned(),
+        outcome: trace.outcome.word().to_owned(),
+        reason_code: trace.reason_code.map(|code| code.word().to_owned()),
+        findings: trace.steps.iter().map(finding).collect(),
+    }
+}
+
+fn finding(step: &Step) -> Finding {
+    Finding {
+        check: format!("{} {}", step.kind, step.id).trim_end().to_owned(),
+        outcome: step.outcome.word().to_owned(),
+        reason_code: step.reason_code.map(|code| code.word().to_owned()),
+        detail: (!step.detail.is_empty()).then(|| step.detail.clone()),
+    }
+}
+
+/// A verdict that is told and not recorded, beside how it came out before.
+pub(super) fn simulated(
+    verdict: &Verdict,
+    before: &sealed::Outcome,
+    at: DateTime<Utc>,
+) -> SimulateDecisionResponse {
+    SimulateDecisionResponse {
+        decision: word(verdict.decision),
+        reason_code: verdict.reason_code.word().to_owned(),
+        reasons: reasons(verdict),
+        obligations: verdict.obligations.clone(),
+        stop_conditions: verdict.stop_conditions.clone(),
+        approvals_needed: verdict.approvals_needed.as_ref().map(needed),
+        authority: verdict.authority.as_ref().map(|used| AuthorityUsed {
+            kind: used.kind.word().to_owned(),
+            id: used.id.clone(),
+            chain: used.chain.clone(),
+        }),
+        stages: stages(verdict),
+        advice: verdict.advice.clone(),
+        would_change: sealed::Outcome::from(verdict) != *before,
+        before: Some(outcome(before)),
+        evaluated_at: Some(at.into()),
+        valid_until: verdict.valid_until.map(Into::into),
+        tool_id: verdict.tool_id.clone(),
+        ..SimulateDecisionResponse::default()
+    }
+}
+
+pub(super) fn outcome(outcome: &sealed::Outcome) -> Outcome {
+    Outcome {
+        decision: word(outcome.decision),
+        reason_code: outcome.reason_code.word().to_owned(),
+        obligations: outcome.obligations.clone(),
+        stop_conditions: outcome.stop_conditions.clone(),
+        approvals_needed: outcome.approvals_needed.as_ref().map(needed),
+    }
+}
+
+fn needed(needed: &verdict::ApprovalsNeeded) -> ApprovalsNeeded {
+    ApprovalsNeeded { count: needed.count, roles: needed.roles.clone() }
+}
+
+/// The first change with what would come of all, and the others beside it.
+pub(super) fn smallest(remedy: &Remedy) -> Option<SmallestChange> {
+    let (first, further) = remedy.changes.split_first()?;
+    let also = further.iter().map(|change| FurtherChange {
+        kind: change.kind.word().to_owned(),
+        member: change.member.clone(),
+        value: change.value.clone(),
+        id: change.id.clone(),
+        sentence: change.sentence.clone(),
+    });
+    Some(SmallestChange {
+        kind: first.kind.word().to_owned(),
+        member: first.member.clone(),
+        value: first.value.clone(),
+        id: first.id.clone(),
+        sentence: first.sentence.clone(),
+        decision: word(remedy.decision),
+        reason_code: remedy.reason_code.word().to_owned(),
+        further: also.collect(),
+    })
+}

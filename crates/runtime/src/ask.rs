@@ -1,0 +1,169 @@
+//! The doors' requests as one normal form, and their faults by the doors' own member names.
+
+use authority_model::{
+    proto::{
+        registry::{ActionDeclaration, ActionRiskClassification},
+        runtime::{AuthorizeRequest, DecisionRequest, EvaluateRequest},
+    },
+    validate::{Validate, Violation, Violations},
+};
+
+use authority_core::{
+    error::{ErrorCode, Refusal},
+    identity::Caller,
+};
+use authority_decision::{
+    Draft, Request,
+    levels::{EffectClass, OversightMode, Reversibility, RiskTier},
+    request,
+};
+
+/// A door's request that can be put into the normal form.
+pub(super) trait Ask: Validate {
+    /// Where this door keeps a member of the normal form, if elsewhere.
+    const RENAMED: &'static [(&'static str, &'static str)] = &[];
+
+    fn subject(&self) -> &str;
+
+    fn normal_form(self) -> DecisionRequest;
+}
+
+/// Checks a request and puts it into the normal form, for the caller's tenant.
+pub(super) fn normal<A: Ask>(caller: &Caller, asked: A) -> Result<Request, Refusal> {
+    let mut found = Violations::default();
+    asked.validate(&mut found);
+    Refusal::unless_clean(found)?;
+    if !caller.acts_for(asked.subject()) {
+        return Err(Refusal::plain(ErrorCode::SubjectNotPermitted));
+    }
+    let tenant_id = match caller.tenant() {
+        Some(tenant) => tenant.to_owned(),
+        // The owner is of no tenant: the subject says whose authority is asked.
+        None => tenant_of(asked.subject()),
+    };
+    Request::new(draft(asked.normal_form(), tenant_id)).map_err(|invalid| {
+        let named = |(member, problem): (String, String)| Violation {
+            field: renamed(A::RENAMED, member),
+            problem,
+        };
+        Refusal::invalid(invalid.faults.into_iter().map(named).collect())
+    })
+}
+
+/// What a door calls a member of the normal form.
+pub(super) fn named<A: Ask>(member: &'static str) -> &'static str {
+    A::RENAMED.iter().find(|(normal, _)| *normal == member).map_or(member, |(_, own)| *own)
+}
+
+fn renamed(names: &[(&str, &str)], member: String) -> String {
+    let found = names.iter().find(|(normal, _)| *normal == member);
+    found.map_or(member, |(_, own)| (*own).to_owned())
+}
+
+/// `svc:tenant:acme` of `svc:agent:acme:bot`.
+pub(super) fn tenant_of(id: &str) -> String {
+    format!("svc:tenant:{}", id.split(':').nth(2).unwrap_or_default())
+}
+
+impl Ask for EvaluateRequest {
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn normal_form(self) -> DecisionRequest {
+        DecisionRequest {
+            subject: self.subject,
+            action: self.action,
+            purpose: Some(self.purpose),
+            delegation_id: self.delegation_id,
+            tool_id: self.tool_id,
+            resource_id: self.resource_id,
+            workspace_id: self.workspace_id,
+            project_id: self.project_id,
+            context: self.context,
+            action_declaration: self.action_declaration,
+            action_risk_classification: self.action_risk_classification,
+            approval_id: self.approval_id,
+            explain: self.explain,
+            at_least_revision: self.at_least_revision,
+        }
+    }
+}
+
+impl Ask for AuthorizeRequest {
+    const RENAMED: &'static [(&'static str, &'static str)] =
+        &[("subject", "actor.entity_id"), ("delegation_id", "acting_on_behalf_of.delegation_id")];
+
+    fn subject(&self) -> &str {
+        self.actor.as_ref().map_or("", |actor| &actor.entity_id)
+    }
+
+    fn normal_form(self) -> DecisionRequest {
+        DecisionRequest {
+            subject: self.actor.map(|actor| actor.entity_id).unwrap_or_default(),
+            action: self.action,
+            purpose: self.purpose,
+            delegation_id: self.acting_on_behalf_of.map(|behalf| behalf.delegation_id),
+            tool_id: self.tool_id,
+            resource_id: self.resource_id,
+            workspace_id: self.workspace_id,
+            project_id: self.project_id,
+            context: self.context,
+            action_declaration: self.action_declaration,
+            action_risk_classification: self.action_risk_classification,
+            approval_id: self.approval_id,
+            explain: self.explain,
+            at_least_revision: self.at_least_revision,
+        }
+    }
+}
+
+impl Ask for DecisionRequest {
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn normal_form(self) -> DecisionRequest {
+        self
+    }
+}
+
+fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
+    Draft {
+        tenant_id,
+        subject: asked.subject,
+        delegation_id: asked.delegation_id,
+        action: asked.action,
+        tool_id: asked.tool_id,
+        purpose: asked.purpose,
+        resource_id: asked.resource_id,
+        workspace_id: asked.workspace_id,
+        project_id: asked.project_id,
+        context: asked.context.map(|json| json.0).unwrap_or_default(),
+        action_declaration: asked.action_declaration.as_ref().map(declaration),
+        action_risk_classification: asked.action_risk_classification.as_ref().map(classification),
+        approval_id: asked.approval_id,
+        explain: asked.explain,
+        at_least_revision: asked.at_least_revision.map(i64::from),
+    }
+}
+
+// The words were checked against the proto's `in` rules: one that is none cannot come this far.
+
+pub(super) fn declaration(given: &ActionDeclaration) -> request::ActionDeclaration {
+    request::ActionDeclaration {
+        effect_class: given.effect_class.as_deref().and_then(EffectClass::from_word),
+        reversibility: given.reversibility.as_deref().and_then(Reversibility::from_word),
+        rollback_available: given.rollback_available,
+    }
+}
+
+pub(super) fn classification(
+    given: &ActionRiskClassification,
+) -> request::ActionRiskClassification {
+    let mode = given.required_oversight_mode.as_deref();
+    request::ActionRiskClassification {
+        risk_tier: given.risk_tier.as_deref().and_then(RiskTier::from_word),
+        required_oversight_mode: mode.and_then(OversightMode::from_word),
+    }
+}

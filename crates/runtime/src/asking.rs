@@ -1,0 +1,66 @@
+//! Who asks, for whom they stand, and whether anybody could approve what is held.
+
+use authority_model::proto::approval::Asker;
+
+use super::Runtime;
+use authority_core::{
+    graph::{Asked, Cell, Persons},
+    identity::{Caller, Standing, api_key},
+};
+use authority_decision::{Request, Verdict};
+
+/// `eligible` of what nobody could approve.
+pub(super) const NOBODY: &str = "none";
+
+/// Who asked what is held.
+#[derive(Clone)]
+pub struct Asking {
+    pub(super) by: Asker,
+    /// The address of a person.
+    pub(super) email: Option<String>,
+    /// Nobody whom the tenant has registered could approve it.
+    pub(super) nobody_eligible: bool,
+}
+
+impl Runtime {
+    /// Who asks, where the verdict waits for people.
+    pub(super) fn asking(
+        &self,
+        caller: &Caller,
+        cell: Option<&Cell>,
+        request: &Request,
+        verdict: &Verdict,
+    ) -> Option<Asking> {
+        let needed = verdict.approvals_needed.as_ref()?;
+        let kind = match &caller.standing {
+            Standing::Key { .. } => "api_key",
+            Standing::Anonymous | Standing::Owner { .. } | Standing::Member { .. } => "person",
+        };
+        let by = Asker { kind: kind.to_owned(), id: caller.identity() };
+        let people = self.people_of(caller);
+        let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
+        let asked = Asked { subject: &request.subject, chain, by: &people };
+        let nobody_eligible = cell.is_some_and(|cell| {
+            let graph = cell.read();
+            let self_approves = graph.profile.self_approval && needed.count == 1;
+            graph.nobody_may_approve(asked, self_approves)
+        });
+        let email = caller.email().map(str::to_owned);
+        Some(Asking { by, email, nobody_eligible })
+    }
+
+    /// For whom a caller stands: a person for themselves, an API key for whoever made or rotated it.
+    pub(super) fn people_of(&self, caller: &Caller) -> Persons {
+        match &caller.standing {
+            Standing::Key { key_id, .. } => {
+                let key = self.0.graph.api_key(api_key::public_id(key_id));
+                key.map(|key| Persons::clone(&key.people)).unwrap_or_default()
+            }
+            Standing::Anonymous | Standing::Owner { .. } | Standing::Member { .. } => {
+                let person = caller.person();
+                let email = person.as_ref().and(caller.email()).map(str::to_owned);
+                Persons { identities: Vec::from_iter(person), emails: Vec::from_iter(email) }
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Policies that are not in force, checked as those that are, and ready to be judged with.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use authority_model::{
+    proto::runtime::CandidatePolicy,
+    schema::{applies_to, policies},
+    validate::Violations,
+};
+use diesel::prelude::*;
+
+use super::Runtime;
+use authority_core::{error::Refusal, identity::Caller, keys, store, store::RunQueryDsl};
+use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window};
+
+/// What the tenant has of the policies that were named.
+#[derive(Default)]
+struct Known {
+    ids: BTreeSet<String>,
+    /// Their applies-to rows.
+    rows: HashMap<String, Vec<String>>,
+}
+
+impl Runtime {
+    /// The change that these make, once for any number of decisions.
+    ///
+    /// # Errors
+    /// Every text, target and id at fault, each by its own name.
+    pub(super) async fn candidates(
+        &self,
+        caller: &Caller,
+        tenant_id: &str,
+        candidates: Vec<CandidatePolicy>,
+        without: Vec<String>,
+    ) -> Result<Arc<PolicyChange>, Refusal> {
+        let known = self.known(caller, tenant_id, &candidates, &without).await?;
+        let mut found = Violations::default();
+        for (place, id) in without.iter().enumerate().filter(|(_, id)| !known.ids.contains(*id)) {
+            found.add(&format!("without_policies[{place}]"), unknown(id));
+        }
+        let mut replaced = BTreeSet::new();
+        for (place, candidate) in candidates.iter().enumerate() {
+            let Some(id) = &candidate.policy_id else { continue };
+            let member = format!("candidate_policies[{place}].policy_id");
+            if !known.ids.contains(id) {
+                found.add(&member, unknown(id));
+            } else if !replaced.insert(id) {
+                found.add(&member, "is replaced by another candidate already; leave one out");
+            }
+        }
+        // Texts may be long, and Cedar's parser is not quick.
+        let compiling = self.0.pool.run(tenant_id, move |turn| {
+            let each = candidates.iter().enumerate().take_while(|_| turn.is_wanted());
+            let added = each.filter_map(|(place, one)| compile(place, one, &known, &mut found));
+            (added.collect::<Vec<_>>(), found)
+        });
+        let (added, found) = compiling.await?;
+        Refusal::unless_clean(found)?;
+        Ok(Arc::new(PolicyChange::new(added, without)))
+    }
+
+    async fn known(
+        &self,
+        caller: &Caller,
+        tenant_id: &str,
+        candidates: &[CandidatePolicy],
+        without: &[String],
+    ) -> Result<Known, Refusal> {
+        let replaced = candidates.iter().filter_map(|one| one.policy_id.clone());
+        let ids: Vec<String> = replaced.chain(without.iter().cloned()).collect();
+        if ids.is_empty() {
+            return Ok(Known::default());
+        }
+        let tenant = tenant_id.to_owned();
+        let scope = caller.scope();
+        let found = self.0.store.read(&scope, async move |db| {
+            let own = policies::table.filter(policies::tenant_id.eq(&tenant));
+            let own = own.filter(policies::id.eq_any(&ids)).select(policies::id);
+            let known: Vec<String> = own.load(db).await?;
+            let rows: Vec<(String, String)> = applies_to::table
+                .filter(applies_to::tenant_id.eq(&tenant))
+                .filter(applies_to::policy_id.eq_any(&ids))
+                .order(applies_to::id)
+                .select((applies_to::policy_id, applies_to::target_class))
+                .load(db)
+                .await?;
+            Ok::<_, store::Error>((known, rows))
+        });
+        let (ids, found) = found.await?;
+        let mut rows: HashMap<String, Vec<String>> = HashMap::new();
+        for (policy_id, target) in found {
+            rows.entry(policy_id).or_default().push(target);
+        }
+        Ok(Known { ids: ids.into_iter().collect(), rows })
+    }
+}
+
+fn unknown(id: &str) -> String {
+    format!("`{id}` is no policy of this tenant; list them with GET /policies")
+}
+
+fn compile(
+    place: usize,
+    candidate: &CandidatePolicy,
+    known: &Known,
+    found: &mut Violations,
+) -> Option<Arc<CompiledPolicy>> {
+    let member = |name: &str| format!("candidate_policies[{place}].{name}");
+    let mut applies_to = Vec::new();
+    for (row, text) in candidate.applies_to.iter().enumerate() {
+        match text.parse::<Target>() {
+            Ok(target) => {
+                if let Some(fault) = target.fault() {
+                    found.add(&member(&format!("applies_to[{row}]")), fault);
+                }
+                applies_to.push(target);
+            }
+            Err(problem) => found.add(&member(&format!("applies_to[{row}]")), problem.to_string()),
+        }
+    }
+    let id = candidate.policy_id.clone();
+    if let (true, Some(id)) = (candidate.applies_to.is_empty(), &id) {
+        let rows = known.rows.get(id).map_or(&[][..], Vec::as_slice);
+        let read: Vec<Target> = rows.iter().filter_map(|target| target.parse().ok()).collect();
+        // As for a policy in force: a row that cannot be read makes it apply everywhere.
+        applies_to = if read.len() == rows.len() { read } else { Vec::new() };
+    }
+    let reference = PolicyReference {
+        id: id.unwrap_or_else(|| format!("candidate:{place}")),
+        version: 0,
+        sha256: hex::encode(keys::sha256(candidate.cedar.as_bytes())),
+        applies_to,
+        effective: Window::default(),
+    };
+    match CompiledPolicy::check(reference, &candidate.cedar) {
+        Ok(compiled) => Some(Arc::new(compiled)),
+        Err(problem) => {
+            found.add(&member("cedar"), problem.to_string());
+            None
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A question with some of its facts otherwise, its faults by the names that the caller gave.
+
+use authority_model::{proto::runtime::ChangedFacts, validate::Violation};
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Number, Value};
+
+use super::ask;
+use authority_core::error::Refusal;
+use authority_decision::{
+    Draft, Facts, Request,
+    facts::{Approval, Signature},
+    levels::ApprovalState,
+};
+
+/// Stands for an approval that nobody gave.
+const SUPPOSED: &str = "svc:approval:supposed";
+/// As many people as a policy can ask for.
+const PEOPLE: usize = 16;
+
+/// The changed question.
+pub(super) struct Changes {
+    pub(super) request: Request,
+    approved: Option<bool>,
+    recorded: bool,
+}
+
+impl Changes {
+    /// # Errors
+    /// Every member at fault, below `changes`.
+    pub(super) fn of(
+        changed: ChangedFacts,
+        request: &Request,
+        recorded: bool,
+    ) -> Result<Self, Refusal> {
+        if recorded {
+            looked_up(&changed, request)?;
+        }
+        let approved = changed.approved;
+        let (has_amount, has_place) = (changed.amount.is_some(), changed.jurisdiction.is_some());
+        let draft = draft(changed, request.clone().into_draft());
+        let named = |(member, problem): (String, String)| Violation {
+            field: match member.as_str() {
+                "context.amount" if has_amount => "changes.amount".to_owned(),
+                "context.jurisdiction" if has_place => "changes.jurisdiction".to_owned(),
+                _ => format!("changes.{member}"),
+            },
+            problem,
+        };
+        let request = Request::new(draft)
+            .map_err(|invalid| Refusal::invalid(invalid.faults.into_iter().map(named).collect()))?;
+        Ok(Self { request, approved, recorded })
+    }
+
+    /// The facts with the approval that is supposed, or without the one that no longer fits.
+    pub(super) fn approve(&self, asked: &Request, mut facts: Facts, at: DateTime<Utc>) -> Facts {
+        match self.approved {
+            Some(true) => facts.approval = Some(supposed(at)),
+            Some(false) => facts.approval = None,
+            // Present facts were read for the changed question; recorded ones were for the first.
+            None if self.recorded => {
+                let same = asked.question() == self.request.question();
+                facts.approval = facts.approval.filter(|_| same);
+            }
+            None => {}
+        }
+        facts
+    }
+}
+
+fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
+    draft.explain = true;
+    draft.context.extend(changed.context.into_iter().flat_map(|context| context.0));
+    // What is no finite number was refused before.
+    let amount = changed.amount.and_then(Number::from_f64).map(Value::Number);
+    let place = changed.jurisdiction.map(Value::String);
+    let own = [("amount", amount), ("jurisdiction", place)].into_iter();
+    let own = own.filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    draft.context.extend(own);
+    let declared = changed.action_declaration.as_ref().map(ask::declaration);
+    let classified = changed.action_risk_classification.as_ref().map(ask::classification);
+    Draft {
+        purpose: changed.purpose.or(draft.purpose),
+        resource_id: changed.resource_id.or(draft.resource_id),
+        workspace_id: changed.workspace_id.or(draft.workspace_id),
+        delegation_id: changed.delegation_id.or(draft.delegation_id),
+        tool_id: changed.tool_id.or(draft.tool_id),
+        action_declaration: declared.or(draft.action_declaration),
+        action_risk_classification: classified.or(draft.action_risk_classification),
+        approval_id: match changed.approved {
+            Some(true) => Some(SUPPOSED.to_owned()),
+            Some(false) => None,
+            None => draft.approval_id,
+        },
+        ..draft
+    }
+}
+
+/// Recorded facts hold what was looked up then. What the graph says of another purpose or resource
+/// today is no part of them, and a mixture of both would be neither.
+fn looked_up(changed: &ChangedFacts, request: &Request) -> Result<(), Refusal> {
+    let members = [
+        ("purpose", &changed.purpose, &request.purpose),
+        ("resource_id", &changed.resource_id, &request.resource_id),
+        ("workspace_id", &changed.workspace_id, &request.workspace_id),
+        ("delegation_id", &changed.delegation_id, &request.delegation_id),
+        ("tool_id", &changed.tool_id, &request.tool_id),
+    ];
+    let others = members.iter().filter(|(_, given, own)| given.is_some() && given != own);
+    let violations: Vec<_> = others
+        .map(|(name, ..)| Violation {
+            field: format!("changes.{name}"),
+            problem: "was not looked up for the stored decision; change it with `against` \
+                      `present`"
+                .to_owned(),
+        })
+        .collect();
+    if violations.is_empty() { Ok(()) } else { Err(Refusal::invalid(violations)) }
+}
+
+fn supposed(at: DateTime<Utc>) -> Approval {
+    let legal = |number| Signature {
+        by: format!("supposed|{number}"),
+        role: "legal".to_owned(),
+        own_interest: false,
+    };
+    Approval {
+        id: SUPPOSED.to_owned(),
+        state: ApprovalState::Approved,
+        same_question: true,
+        same_subject: true,
+        given: (0..PEOPLE).map(legal).collect(),
+        expires_at: at + TimeDelta::hours(1),
+    }
+}
+
+/// Names the members at fault below the member that holds them.
+pub(super) fn below(member: &str, refusal: Refusal) -> Refusal {
+    let named = |violation: Violation| Violation {
+        field: format!("{member}.{}", violation.field),
+        ..violation
+    };
+    let violations: Vec<_> = refusal.violations.into_iter().map(named).collect();
+    Refusal { violations, ..refusal }
+}

@@ -1,0 +1,111 @@
+//! Whether a credential still counts once the call has begun.
+//!
+//! A body may be long in coming and a stream goes on for hours, while keys are revoked, tokens run
+//! out, and people and tenants are suspended. From memory alone.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use super::Runtime;
+use authority_core::{
+    clock::Clock,
+    error::{ErrorCode, Refusal},
+    graph::{ApiKey, Cell, Graph},
+    identity::{self, Caller, Holds, PERSON_INACTIVE, SecretCode, Standing, TENANT_INACTIVE},
+    shutdown::Shutdown,
+};
+
+impl Runtime {
+    /// Whether the caller's credential is still what it was when the call began. A decision asks
+    /// after its facts were gathered, so that one at a revision has seen that revision's keys and
+    /// people.
+    ///
+    /// # Errors
+    /// The token has run out; the key was revoked, has expired, has another secret or not what it
+    /// takes; the person or the tenant is not active any more.
+    pub(super) fn credential_holds(
+        &self,
+        caller: &Caller,
+        scope: &str,
+        subject: Option<&str>,
+        at: DateTime<Utc>,
+    ) -> Result<(), Refusal> {
+        match &caller.standing {
+            Standing::Anonymous | Standing::Owner { .. } | Standing::Member { .. } => {
+                person_holds(&self.0.graph, caller, at)
+            }
+            Standing::Key { tenant_id, key_id, secret, .. } => {
+                let key = self.0.graph.api_key(public_id(key_id));
+                let holds = key.is_some_and(|key| {
+                    key.active
+                        && key.tenant_id == *tenant_id
+                        && secret_until(&key, secret).is_some_and(|end| at < end)
+                        && key.scopes.iter().any(|held| held == scope)
+                        && subject.is_none_or(|subject| {
+                            let bound = &key.principal_ids;
+                            bound.is_empty() || bound.iter().any(|id| id == subject)
+                        })
+                });
+                if !holds {
+                    return Err(Refusal::plain(ErrorCode::Unauthenticated));
+                }
+                active_tenant(&self.0.graph, tenant_id).map(drop)
+            }
+        }
+    }
+
+    /// When the credential ends by itself, if nothing changes before.
+    pub(super) fn credential_until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
+        let Standing::Key { key_id, secret, .. } = &caller.standing else { return caller.until };
+        secret_until(&*self.0.graph.api_key(public_id(key_id))?, secret)
+    }
+}
+
+/// What an export asks before each line. API keys export nothing.
+pub(super) fn of_people(graph: &Arc<Graph>, clock: &Clock, shutdown: &Shutdown) -> Holds {
+    let (graph, clock, shutdown) = (Arc::clone(graph), clock.clone(), shutdown.clone());
+    Arc::new(move |caller| {
+        if shutdown.begun() {
+            let message = "the service is stopping; go on from the last line's `page_token`";
+            return Err(Refusal::new(ErrorCode::Unavailable, message));
+        }
+        person_holds(&graph, caller, clock.now())
+    })
+}
+
+fn person_holds(graph: &Graph, caller: &Caller, at: DateTime<Utc>) -> Result<(), Refusal> {
+    if caller.until.is_some_and(|end| end <= at) {
+        return Err(identity::Error::Token("it has expired").into());
+    }
+    match &caller.standing {
+        Standing::Owner { .. } => Ok(()),
+        Standing::Member { tenant_id, subject, email, .. } => {
+            let cell = active_tenant(graph, tenant_id)?;
+            let excluded = cell.read().excludes(subject, email.as_deref());
+            if excluded { Err(PERSON_INACTIVE.into()) } else { Ok(()) }
+        }
+        Standing::Anonymous | Standing::Key { .. } => Err(identity::Error::NoCredential.into()),
+    }
+}
+
+fn active_tenant(graph: &Graph, id: &str) -> Result<Cell, Refusal> {
+    let cell = graph.tenant(id)?.ok_or(TENANT_INACTIVE)?;
+    let active = cell.read().tenant().is_some_and(|tenant| tenant.active);
+    if active { Ok(cell) } else { Err(TENANT_INACTIVE.into()) }
+}
+
+/// When a secret of the key ends by itself, the end of time where it does not; none where it is no
+/// secret of the key any more.
+fn secret_until(key: &ApiKey, secret: &SecretCode) -> Option<DateTime<Utc>> {
+    let own = key.expires_at.unwrap_or(DateTime::<Utc>::MAX_UTC);
+    if key.code == secret.0 {
+        return Some(own);
+    }
+    let (_, until) = key.previous.as_ref().filter(|(code, _)| *code == secret.0)?;
+    Some(own.min(*until))
+}
+
+fn public_id(key_id: &str) -> &str {
+    identity::api_key::public_id(key_id)
+}

@@ -1,0 +1,170 @@
+//! Exports of decisions and of entities' histories.
+
+use authority_model::{
+    proto::runtime::{
+        EntityVersion, ExportDecisionsRequest, ExportDecisionsResponse, ExportEntityHistoryRequest,
+        ExportEntityHistoryResponse, ListDecisionsRequest, ListEntityHistoryRequest,
+    },
+    schema::decisions,
+    service::Messages,
+    wire::Json,
+};
+use diesel::prelude::*;
+use serde_json::Value;
+
+use super::{
+    Runtime, answer,
+    find::{Found, LIST, SHORT, bounded, matching},
+    history::list_of,
+};
+use authority_core::{
+    error::Refusal,
+    identity::{Caller, Pages},
+    keys::{self, page_token},
+    store::{self, RunQueryDsl},
+};
+
+/// Records in memory at a time.
+const PAGE: usize = 100;
+
+impl Runtime {
+    pub(super) async fn export_found(
+        &self,
+        caller: Caller,
+        asked: ExportDecisionsRequest,
+    ) -> Result<Messages<ExportDecisionsResponse>, Refusal> {
+        let by = ListDecisionsRequest::from(asked);
+        bounded(&caller, &by)?;
+        let before = page_token::read(&self.0.keys, LIST, &by.page_token)?;
+        let before = before.map(|before| String::from_utf8(before).unwrap_or_default());
+        let token = by.page_token.clone();
+        let runtime = self.clone();
+        let pages = Decisions { runtime, caller: caller.clone(), by, before, token, over: false };
+        self.0.exports.stream(caller, pages).await
+    }
+
+    pub(super) async fn export_history(
+        &self,
+        caller: Caller,
+        asked: ExportEntityHistoryRequest,
+    ) -> Result<Messages<ExportEntityHistoryResponse>, Refusal> {
+        let by = ListEntityHistoryRequest::from(asked);
+        let runtime = self.clone();
+        let token = by.page_token.clone();
+        let mut pages =
+            History { runtime, caller: caller.clone(), by, token, first: None, over: false };
+        // An entity that is not there is a refusal, whatever else the caller has under way.
+        pages.first = Some(pages.next().await?);
+        self.0.exports.stream(caller, pages).await
+    }
+}
+
+/// A decision of the list, with what proves it.
+type Row = (Found, Vec<u8>, String, Vec<u8>);
+
+struct Decisions {
+    runtime: Runtime,
+    caller: Caller,
+    by: ListDecisionsRequest,
+    before: Option<String>,
+    /// Where to go on after the last line.
+    token: String,
+    over: bool,
+}
+
+impl Decisions {
+    fn line(&mut self, row: Row) -> ExportDecisionsResponse {
+        let (found, record, kid, signature) = row;
+        self.token = page_token::write(&self.runtime.0.keys, LIST, found.id.as_bytes());
+        let pack = answer::pack(&keys::sha256(&record), &kid, &signature);
+        ExportDecisionsResponse {
+            decision: Some(self.runtime.summary(found)),
+            page_token: self.token.clone(),
+            end: false,
+            record: match serde_json::from_slice(&record) {
+                Ok(Value::Object(members)) => Some(Json(members)),
+                _ => None,
+            },
+            evidence_pack: Some(pack),
+        }
+    }
+}
+
+impl Pages for Decisions {
+    type Line = ExportDecisionsResponse;
+
+    async fn next(&mut self) -> Result<Vec<Self::Line>, Refusal> {
+        if self.over {
+            return Ok(Vec::new());
+        }
+        let (scope, by, before) = (self.caller.scope(), self.by.clone(), self.before.take());
+        let within = scope.tenant.clone();
+        let read = self.runtime.0.store.read(&scope, async move |db| {
+            diesel::sql_query(SHORT).execute(db).await?;
+            let mut query = matching(&by, within.as_deref());
+            if let Some(before) = before {
+                query = query.filter(decisions::id.lt(before));
+            }
+            let columns =
+                (Found::as_select(), decisions::record, decisions::kid, decisions::signature);
+            let page = i64::try_from(PAGE).unwrap_or(i64::MAX);
+            let query = query.order(decisions::id.desc()).limit(page).select(columns);
+            Ok::<Vec<Row>, store::Error>(query.load(db).await?)
+        });
+        let rows = read.await?;
+        self.over = rows.len() < PAGE;
+        self.before = rows.last().map(|(last, ..)| last.id.clone());
+        Ok(rows.into_iter().map(|row| self.line(row)).collect())
+    }
+
+    fn end(&self) -> Self::Line {
+        ExportDecisionsResponse {
+            page_token: self.token.clone(),
+            end: true,
+            ..ExportDecisionsResponse::default()
+        }
+    }
+}
+
+struct History {
+    runtime: Runtime,
+    caller: Caller,
+    by: ListEntityHistoryRequest,
+    token: String,
+    first: Option<Vec<ExportEntityHistoryResponse>>,
+    over: bool,
+}
+
+impl History {
+    fn line(&mut self, version: EntityVersion) -> ExportEntityHistoryResponse {
+        let number: i64 = version.version.parse().unwrap_or_default();
+        let list = list_of(&self.by.entity_id);
+        self.token = page_token::write(&self.runtime.0.keys, &list, &number.to_be_bytes());
+        ExportEntityHistoryResponse {
+            version: Some(version),
+            page_token: self.token.clone(),
+            end: false,
+        }
+    }
+}
+
+impl Pages for History {
+    type Line = ExportEntityHistoryResponse;
+
+    async fn next(&mut self) -> Result<Vec<Self::Line>, Refusal> {
+        if let Some(first) = self.first.take() {
+            return Ok(first);
+        }
+        if self.over {
+            return Ok(Vec::new());
+        }
+        let page = self.runtime.history(&self.caller, self.by.clone()).await?;
+        self.over = page.next_page_token.is_none();
+        self.by.page_token = page.next_page_token.unwrap_or_default();
+        Ok(page.versions.into_iter().map(|version| self.line(version)).collect())
+    }
+
+    fn end(&self) -> Self::Line {
+        ExportEntityHistoryResponse { version: None, page_token: self.token.clone(), end: true }
+    }
+}

@@ -1,0 +1,139 @@
+//! Decisions found by who asked for what and how it came out, newest first.
+
+use authority_model::{
+    proto::runtime::{DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
+    schema::decisions,
+    wire::Time,
+};
+use diesel::{pg::Pg, prelude::*};
+
+use super::{Runtime, answer};
+use authority_core::{
+    error::Refusal, identity::Caller, keys::page_token, store, store::RunQueryDsl,
+};
+use authority_decision::Decision;
+
+const PAGE: i32 = 100;
+/// A list is not worth keeping others waiting for.
+pub(super) const SHORT: &str = "SET LOCAL statement_timeout = '3s'";
+const PREFIX: &str = "svc:decision:";
+
+/// What page tokens of the list are for.
+pub(super) const LIST: &str = "decisions";
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = decisions, check_for_backend(Pg))]
+pub(super) struct Found {
+    pub(super) id: String,
+    tenant_id: String,
+    subject: String,
+    action: String,
+    decision: String,
+    reason_code: String,
+    evaluated_at: Time,
+    approval_id: Option<String>,
+}
+
+impl Runtime {
+    /// A page of decisions. Their ids begin with their time, so that a span of time is a span of
+    /// ids, and only the partitions that hold it are read.
+    pub(super) async fn find(
+        &self,
+        caller: &Caller,
+        by: ListDecisionsRequest,
+    ) -> Result<ListDecisionsResponse, Refusal> {
+        bounded(caller, &by)?;
+        let keys = &self.0.keys;
+        let before = page_token::read(keys, LIST, &by.page_token)?;
+        let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
+        let scope = caller.scope();
+        let within = scope.tenant.clone();
+        let found = self.0.store.read(&scope, async move |db| {
+            diesel::sql_query(SHORT).execute(db).await?;
+            let mut query = matching(&by, within.as_deref());
+            if let Some(before) = before {
+                query =
+                    query.filter(decisions::id.lt(String::from_utf8(before).unwrap_or_default()));
+            }
+            let page = i64::try_from(size).unwrap_or(i64::MAX - 1) + 1;
+            let query = query.order(decisions::id.desc()).limit(page).select(Found::as_select());
+            Ok::<Vec<Found>, store::Error>(query.load(db).await?)
+        });
+        let mut found = found.await?;
+        let more = found.len() > size;
+        found.truncate(size);
+        let last = found.last().map(|last| last.id.as_bytes());
+        let next_page_token = last.filter(|_| more).map(|id| page_token::write(keys, LIST, id));
+        let decisions = found.into_iter().map(|found| self.summary(found)).collect();
+        Ok(ListDecisionsResponse { decisions, next_page_token })
+    }
+
+    pub(super) fn summary(&self, found: Found) -> DecisionSummary {
+        DecisionSummary {
+            verify_url: self.receipt_url(&found.id),
+            decision_id: found.id,
+            tenant_id: found.tenant_id,
+            subject: found.subject,
+            action: found.action,
+            decision: Decision::from_word(&found.decision).map_or(0, answer::word),
+            reason_code: found.reason_code,
+            evaluated_at: Some(found.evaluated_at),
+            approval_id: found.approval_id,
+        }
+    }
+}
+
+/// Whether a filter is looked for within a tenant or a span of time.
+pub(super) fn bounded(caller: &Caller, by: &ListDecisionsRequest) -> Result<(), Refusal> {
+    let narrows = [&by.subject, &by.action, &by.decision, &by.reason_code];
+    let narrowed = narrows.iter().any(|filter| filter.is_some());
+    let within = caller.tenant().is_some() || by.tenant_id.is_some() || by.since.is_some();
+    if narrowed && !within {
+        // It might read every decision that there ever was.
+        return Err(Refusal::field("tenant_id", "is required with this filter, or `since`"));
+    }
+    Ok(())
+}
+
+pub(super) fn matching<'q>(
+    by: &ListDecisionsRequest,
+    within: Option<&str>,
+) -> decisions::BoxedQuery<'q, Pg> {
+    let mut query = decisions::table.into_boxed();
+    for tenant in [by.tenant_id.as_deref(), within].into_iter().flatten() {
+        query = query.filter(decisions::tenant_id.eq(tenant.to_owned()));
+    }
+    if let Some(subject) = by.subject.clone() {
+        query = query.filter(decisions::subject.eq(subject));
+    }
+    if let Some(action) = by.action.clone() {
+        query = query.filter(decisions::action.eq(action));
+    }
+    if let Some(decision) = &by.decision {
+        query = query.filter(decisions::decision.eq_any(found_by(decision)));
+    }
+    if let Some(reason) = by.reason_code.clone() {
+        query = query.filter(decisions::reason_code.eq(reason));
+    }
+    if let Some(since) = by.since {
+        query = query.filter(decisions::id.ge(first_id(since)));
+    }
+    if let Some(until) = by.until {
+        query = query.filter(decisions::id.lt(first_id(until)));
+    }
+    query
+}
+
+/// The words on record that a word asks for: what was permitted with constraints is an `allow` too,
+/// as the evaluate endpoint answers it.
+fn found_by(decision: &str) -> Vec<&'static str> {
+    let asked = Decision::from_word(decision);
+    let words =
+        Decision::ALL.iter().filter(|word| asked == Some(**word) || asked == Some(word.folded()));
+    words.map(|word| word.word()).collect()
+}
+
+/// Where the ids of a moment begin.
+pub(super) fn first_id(at: Time) -> String {
+    format!("{PREFIX}{:012x}", at.micros().max(0) / 1000)
+}

@@ -1,0 +1,221 @@
+//! A dry run of a change of policies over decisions that were made.
+//!
+//! Each is judged on the facts that it was decided on, without the change and with it. One that
+//! without it does not come to what is on record proves nothing, and is counted apart.
+
+use std::{collections::HashMap, sync::Arc};
+
+use authority_model::{
+    proto::runtime::{ChangedDecision, ImpactPoliciesRequest, ImpactPoliciesResponse},
+    schema::decisions,
+    wire::Time,
+};
+use diesel::prelude::*;
+
+use super::{
+    Runtime, answer,
+    find::{SHORT, first_id},
+};
+use authority_core::{
+    error::Refusal,
+    evidence::{
+        self,
+        sealed::Outcome,
+        stored::{Row, Stored, complete},
+    },
+    identity::Caller,
+    store,
+    store::RunQueryDsl,
+};
+use authority_decision::{
+    CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide,
+};
+
+const LAST: i32 = 100;
+/// Decisions in memory at a time.
+const PAGE: usize = 100;
+/// Changed decisions that are shown.
+const MOST_SHOWN: usize = 100;
+
+impl Runtime {
+    pub(super) async fn impact(
+        &self,
+        caller: &Caller,
+        asked: ImpactPoliciesRequest,
+    ) -> Result<ImpactPoliciesResponse, Refusal> {
+        let tenant_id = self.tenant_asked(caller, asked.tenant_id)?;
+        if asked.candidate_policies.is_empty() && asked.without_policies.is_empty() {
+            return Err(Refusal::field("candidate_policies", "is required, or `without_policies`"));
+        }
+        let (candidates, without) = (asked.candidate_policies, asked.without_policies);
+        let policies = self.candidates(caller, &tenant_id, candidates, without).await?;
+        let mut run = Run::new(policies);
+        let mut left = usize::try_from(asked.last.unwrap_or(LAST)).unwrap_or_default();
+        let mut before = None;
+        while left > 0 {
+            let size = left.min(PAGE);
+            let page = self.page(caller, &tenant_id, asked.since, before, size).await?;
+            left = if page.len() < size { 0 } else { left - size };
+            before = page.last().map(|oldest| oldest.id.clone());
+            run = self.judge_page(&tenant_id, run, page).await?;
+        }
+        Ok(run.report)
+    }
+
+    /// In turns: between two, others are let first.
+    async fn judge_page(
+        &self,
+        tenant_id: &str,
+        mut run: Run,
+        page: Vec<Stored>,
+    ) -> Result<Run, Refusal> {
+        let mut page = page.into_iter();
+        while page.len() > 0 {
+            let judging = self.0.pool.run(tenant_id, move |turn| {
+                while turn.is_wanted() && !turn.is_over() {
+                    let Some(decision) = page.next() else { break };
+                    run.take(&decision);
+                }
+                (run, page)
+            });
+            (run, page) = judging.await?;
+        }
+        Ok(run)
+    }
+
+    /// The tenant that a caller asks about: its own, or the one that the owner names.
+    fn tenant_asked(&self, caller: &Caller, given: Option<String>) -> Result<String, Refusal> {
+        let refused = |problem: &str| Err(Refusal::field("tenant_id", problem));
+        match (caller.tenant(), given.filter(|id| !id.is_empty())) {
+            (Some(own), given) if given.as_deref().is_none_or(|id| id == own) => Ok(own.to_owned()),
+            (Some(_), _) => refused("is not the caller's own tenant; leave it out"),
+            (None, None) => refused("is required"),
+            (None, Some(id)) => {
+                let cell = self.0.graph.tenant(&id)?;
+                let known = cell.is_some_and(|cell| cell.read().tenant().is_some());
+                if known { Ok(id) } else { refused("is the id of no tenant, as `svc:tenant:acme`") }
+            }
+        }
+    }
+
+    async fn page(
+        &self,
+        caller: &Caller,
+        tenant_id: &str,
+        since: Option<Time>,
+        before: Option<String>,
+        size: usize,
+    ) -> Result<Vec<Stored>, Refusal> {
+        let tenant = tenant_id.to_owned();
+        let scope = caller.scope();
+        let found = self.0.store.read(&scope, async move |db| {
+            diesel::sql_query(SHORT).execute(db).await?;
+            let mut query = decisions::table.filter(decisions::tenant_id.eq(tenant)).into_boxed();
+            if let Some(since) = since {
+                query = query.filter(decisions::id.ge(first_id(since)));
+            }
+            if let Some(before) = before {
+                query = query.filter(decisions::id.lt(before));
+            }
+            let size = i64::try_from(size).unwrap_or_default();
+            let query = query.order(decisions::id.desc()).limit(size).select(Row::as_select());
+            let rows: Vec<Row> = query.load(db).await?;
+            Ok::<_, store::Error>(complete(db, rows).await?)
+        });
+        Ok(found.await?)
+    }
+}
+
+/// One dry run: what was found so far, and what is worth keeping from page to page.
+struct Run {
+    policies: Arc<PolicyChange>,
+    /// By id, version and digest; a thousand decisions share a few policies.
+    compiled: HashMap<(String, i64, String), Arc<CompiledPolicy>>,
+    report: ImpactPoliciesResponse,
+}
+
+/// A decision's question, how it came out, and how it would.
+struct Judged {
+    request: Request,
+    before: Outcome,
+    after: Outcome,
+}
+
+impl Run {
+    fn new(policies: Arc<PolicyChange>) -> Self {
+        Self { policies, compiled: HashMap::new(), report: ImpactPoliciesResponse::default() }
+    }
+
+    fn take(&mut self, decision: &Stored) {
+        self.report.considered += 1;
+        let judged = match self.judge(decision) {
+            Ok(judged) => judged,
+            Err(error) => {
+                tracing::debug!(%error, id = decision.id, "no dry run of a decision");
+                None
+            }
+        };
+        let Some(Judged { request, before, after }) = judged else {
+            self.report.unreadable += 1;
+            return;
+        };
+        if before == after {
+            return;
+        }
+        self.report.changed_total += 1;
+        if self.report.changed.len() < MOST_SHOWN {
+            let evaluated_at = decision.sealed.said().ok().map(|said| said.evaluated_at.into());
+            self.report.changed.push(ChangedDecision {
+                decision_id: decision.id.clone(),
+                subject: request.subject.clone(),
+                action: request.action.clone(),
+                evaluated_at,
+                before: Some(answer::outcome(&before)),
+                after: Some(answer::outcome(&after)),
+            });
+        }
+    }
+
+    /// None where the decision's own facts do not lead to what is on record.
+    fn judge(&mut self, decision: &Stored) -> Result<Option<Judged>, evidence::Error> {
+        let said = decision.sealed.said()?;
+        let asked = Draft { explain: false, ..decision.sealed.request()?.into_draft() };
+        let unreadable = || evidence::Error::Unreadable("a stored request");
+        let request = Request::new(asked).map_err(|_| unreadable())?;
+        let facts = self.facts(decision)?;
+        let before = Outcome::from(&decide(&request, &facts, said.evaluated_at));
+        if before != said.outcome {
+            return Ok(None);
+        }
+        let gathered = self.policies.applied(&request, &facts.gathered);
+        let facts = Facts { gathered, ..facts };
+        let after = Outcome::from(&decide(&request, &facts, said.evaluated_at));
+        Ok(Some(Judged { request, before, after }))
+    }
+
+    fn facts(&mut self, decision: &Stored) -> Result<Facts, evidence::Error> {
+        let sealed = &decision.sealed;
+        evidence::sealed::facts_with(&sealed.facts, sealed.gathered()?, |reference| {
+            self.policy(reference, sealed.texts.get(&reference.sha256))
+        })
+    }
+
+    /// The policy, compiled once a run for all rows and times that it ever had.
+    fn policy(
+        &mut self,
+        reference: &PolicyReference,
+        text: Option<&String>,
+    ) -> Result<Arc<CompiledPolicy>, evidence::Error> {
+        let key = (reference.id.clone(), reference.version, reference.sha256.clone());
+        if let Some(known) = self.compiled.get(&key) {
+            if known.reference == *reference {
+                return Ok(Arc::clone(known));
+            }
+            let (rows, effective) = (reference.applies_to.clone(), reference.effective);
+            return Ok(Arc::new(known.applied_to(rows, effective)));
+        }
+        let compiled = evidence::sealed::compiled(reference, text)?;
+        self.compiled.insert(key, Arc::clone(&compiled));
+        Ok(compiled)
+    }
+}

@@ -1,0 +1,167 @@
+//! Follows a held decision: what people say of it, the allow that comes of it, how that went.
+
+use authority_model::{
+    proto::runtime::{DecisionUpdate, WatchDecisionRequest},
+    schema::decisions,
+    service::Messages,
+};
+use diesel::prelude::*;
+use tokio::time::Instant;
+
+use super::{
+    super::{Runtime, answer, decisions::readable},
+    Tells, Watching,
+    news::{Said, Topic, said},
+    told,
+};
+use authority_core::{
+    error::{ErrorCode, Refusal},
+    identity::Caller,
+    store::{self, Db, RunQueryDsl},
+};
+use authority_decision::{Decision, levels::ApprovalState};
+
+impl Runtime {
+    /// # Errors
+    /// The decision is not the caller's to read.
+    pub(in super::super) async fn updates(
+        &self,
+        caller: Caller,
+        asked: WatchDecisionRequest,
+    ) -> Result<Messages<DecisionUpdate>, Refusal> {
+        let id = asked.decision_id;
+        let missing = Refusal::not_found("decision", &id);
+        let (scope, by) = (caller.scope(), caller.clone());
+        let found = self
+            .0
+            .store
+            .read(&scope, async move |db| Ok::<_, store::Error>(present(db, id, &by).await?));
+        let (tenant_id, update) = found.await?.ok_or(missing)?;
+        self.0.graph.fresh()?;
+        let watching = Watching::new(self.clone(), caller, &tenant_id);
+        let news = &self.0.news;
+        let waited = Some(&update).filter(|update| !is_over(update));
+        let approval = waited.and_then(|update| update.approval_id.as_deref());
+        let report = waited.and_then(|update| update.used_by.as_deref());
+        let (approval, report) = (approval.map(|id| news.of(id)), report.map(|id| news.of(id)));
+        Ok(told(Watch { watching, approval, report, update, opened: false }))
+    }
+}
+
+/// How a decision stands now, and whose it is.
+async fn present(
+    db: &mut Db,
+    id: String,
+    caller: &Caller,
+) -> QueryResult<Option<(String, DecisionUpdate)>> {
+    let columns = (decisions::tenant_id, decisions::decision, decisions::approval_id);
+    let found: Option<(String, String, Option<String>)> =
+        readable(&id, caller).select(columns).first(db).await.optional()?;
+    let Some((tenant_id, decision, approval_id)) = found else { return Ok(None) };
+    let approval = match &approval_id {
+        Some(approval_id) => one(db, approval_id).await?,
+        None => None,
+    };
+    let (approval_state, used_by) = approval.map(|said| (said.word, said.used_by)).unzip();
+    let used_by = used_by.flatten();
+    let outcome = one(db, used_by.as_ref().unwrap_or(&id)).await?;
+    let update = DecisionUpdate {
+        decision_id: id,
+        decision: Decision::from_word(&decision).map_or(0, answer::word),
+        approval_id,
+        approval_state,
+        used_by,
+        outcome: outcome.map(|said| said.word),
+    };
+    Ok(Some((tenant_id, update)))
+}
+
+async fn one(db: &mut Db, id: &String) -> QueryResult<Option<Said>> {
+    Ok(said(db, std::slice::from_ref(id)).await?.remove(id))
+}
+
+/// Whether nothing more can come of it. An allow that spent an approval waits for no one.
+fn is_over(update: &DecisionUpdate) -> bool {
+    if update.decision != answer::word(Decision::RequireApproval) {
+        return true;
+    }
+    match update.approval_state.as_deref().and_then(ApprovalState::from_word) {
+        Some(ApprovalState::Pending | ApprovalState::Approved) => false,
+        Some(ApprovalState::Used) => update.outcome.is_some(),
+        Some(ApprovalState::Declined | ApprovalState::Expired | ApprovalState::Void) | None => true,
+    }
+}
+
+/// One stream.
+struct Watch {
+    watching: Watching,
+    approval: Option<Topic>,
+    /// The decision that the approval was spent on, once it is known.
+    report: Option<Topic>,
+    update: DecisionUpdate,
+    opened: bool,
+}
+
+impl Tells for Watch {
+    type Message = DecisionUpdate;
+
+    async fn next(&mut self) -> Option<Result<DecisionUpdate, Refusal>> {
+        if !self.opened {
+            self.opened = true;
+            return Some(Ok(self.update.clone()));
+        }
+        if is_over(&self.update) {
+            return None;
+        }
+        loop {
+            let runtime = self.watching.runtime.clone();
+            let goes_on = runtime.0.graph.fresh().map_err(Refusal::from);
+            if let Err(refusal) = goes_on.and_then(|()| self.watching.may_go_on()) {
+                return Some(Err(refusal));
+            }
+            if self.takes_news() {
+                return Some(Ok(self.update.clone()));
+            }
+            let look = Instant::now() + runtime.0.settings.heartbeat;
+            let changed = tokio::select! {
+                changed = news_of(&mut self.approval) => changed,
+                changed = news_of(&mut self.report) => changed,
+                moved = self.watching.moves(look) => moved,
+            };
+            if let Err(refusal) = changed {
+                return Some(Err(refusal));
+            }
+        }
+    }
+}
+
+impl Watch {
+    /// Takes in what is known by now; whether it is news.
+    fn takes_news(&mut self) -> bool {
+        let before = self.update.clone();
+        if let Some(said) = latest(&mut self.approval) {
+            if said.used_by.is_some() && said.used_by != self.update.used_by {
+                let news = &self.watching.runtime.0.news;
+                self.report = said.used_by.as_deref().map(|id| news.of(id));
+            }
+            self.update.approval_state = Some(said.word);
+            self.update.used_by = said.used_by;
+        }
+        if let Some(said) = latest(&mut self.report) {
+            self.update.outcome = Some(said.word);
+        }
+        self.update != before
+    }
+}
+
+fn latest(topic: &mut Option<Topic>) -> Option<Said> {
+    topic.as_mut().and_then(|topic| topic.borrow_and_update().clone())
+}
+
+/// Until something is said of it; where there is nothing to hear, never.
+async fn news_of(topic: &mut Option<Topic>) -> Result<(), Refusal> {
+    match topic {
+        Some(topic) => topic.changed().await.map_err(|_| Refusal::plain(ErrorCode::Unavailable)),
+        None => std::future::pending().await,
+    }
+}

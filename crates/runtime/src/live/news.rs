@@ -1,0 +1,176 @@
+//! News of held decisions, for all who watch on this node: one listener, one reader.
+//!
+//! A notification names an approval or a decision; what became of it is read once, however many
+//! watch it. As a notification may be lost, everything watched is read every few seconds as well,
+//! in one statement.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use authority_model::schema::{approvals, decision_reports};
+use diesel::prelude::*;
+use futures_util::FutureExt;
+use parking_lot::Mutex;
+use tokio::{
+    sync::{mpsc, watch},
+    time::{MissedTickBehavior, interval},
+};
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
+
+use authority_core::store::{self, Db, Heard, RunQueryDsl, Scope, Store};
+
+/// The channel that the triggers of approvals and reports notify on.
+const CHANNEL: &str = "decision_news";
+/// How often everything is read, whatever was heard.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// What became of an approval or of a permitted decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    /// The approval's state, or the outcome that was reported of the decision.
+    pub(super) word: String,
+    /// The decision that the approval was spent on.
+    pub(super) used_by: Option<String>,
+}
+
+/// One thing that is watched, and what is known of it: nothing, until it was read.
+pub(super) type Topic = watch::Receiver<Option<Said>>;
+
+type Topics = Mutex<HashMap<String, watch::Sender<Option<Said>>>>;
+
+/// What is watched on this node.
+pub(in super::super) struct News {
+    topics: Arc<Topics>,
+    ask: mpsc::UnboundedSender<String>,
+}
+
+impl News {
+    /// Listens until it is dropped.
+    pub(in super::super) fn start(store: &Store) -> Self {
+        let topics = Arc::new(Topics::default());
+        let (ask, asked) = mpsc::unbounded_channel();
+        let reader = Reader {
+            topics: Arc::clone(&topics),
+            store: store.clone(),
+            heard: store.listen(CHANNEL),
+            asked,
+        };
+        tokio::spawn(reader.run());
+        Self { topics, ask }
+    }
+
+    /// Watches an approval or a decision. It is read once more from now on, so that what happened
+    /// between the watcher's own look and this call is told, too.
+    pub(super) fn of(&self, id: &str) -> Topic {
+        let topic = {
+            let mut topics = self.topics.lock();
+            let sender = topics.entry(id.to_owned()).or_insert_with(|| watch::Sender::new(None));
+            sender.subscribe()
+        };
+        // The reader ends after this handle: it is there.
+        let _ = self.ask.send(id.to_owned());
+        topic
+    }
+}
+
+/// Reads for all.
+struct Reader {
+    topics: Arc<Topics>,
+    store: Store,
+    heard: ReceiverStream<Heard>,
+    asked: mpsc::UnboundedReceiver<String>,
+}
+
+impl Reader {
+    async fn run(mut self) {
+        let mut tick = interval(EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let mut named = BTreeSet::new();
+            let mut all = false;
+            tokio::select! {
+                asked = self.asked.recv() => match asked {
+                    Some(id) => all |= name(Heard::Notified(id), &mut named),
+                    None => return,
+                },
+                heard = self.heard.next() => match heard {
+                    Some(heard) => all |= name(heard, &mut named),
+                    None => return,
+                },
+                _ = tick.tick() => all = true,
+            }
+            // What else has come by now is read along with it.
+            while let Ok(id) = self.asked.try_recv() {
+                named.insert(id);
+            }
+            while let Some(Some(heard)) = self.heard.next().now_or_never() {
+                all |= name(heard, &mut named);
+            }
+            let wanted = self.wanted(named, all);
+            if !wanted.is_empty() {
+                self.read(wanted).await;
+            }
+        }
+    }
+
+    /// Of what was named, or of everything, what someone watches.
+    fn wanted(&self, named: BTreeSet<String>, all: bool) -> Vec<String> {
+        let mut topics = self.topics.lock();
+        if all {
+            topics.retain(|_, topic| topic.receiver_count() > 0);
+            return topics.keys().cloned().collect();
+        }
+        named.into_iter().filter(|id| topics.contains_key(id)).collect()
+    }
+
+    async fn read(&self, ids: Vec<String>) {
+        let scope = Scope::service();
+        let found =
+            self.store.read(&scope, async move |db| Ok::<_, store::Error>(said(db, &ids).await?));
+        let found = match found.await {
+            Ok(found) => found,
+            // They are read again in a few seconds.
+            Err(error) => return tracing::warn!(%error, "cannot read news of decisions"),
+        };
+        let topics = self.topics.lock();
+        for (id, said) in found {
+            let Some(topic) = topics.get(&id) else { continue };
+            topic.send_if_modified(|known| {
+                let is_new = known.as_ref() != Some(&said);
+                *known = Some(said);
+                is_new
+            });
+        }
+    }
+}
+
+/// Takes down what a message names; whether it asks for everything.
+fn name(heard: Heard, named: &mut BTreeSet<String>) -> bool {
+    match heard {
+        Heard::Notified(id) => {
+            named.insert(id);
+            false
+        }
+        Heard::Listening => true,
+    }
+}
+
+/// What became of these approvals and decisions.
+pub(super) async fn said(db: &mut Db, ids: &[String]) -> QueryResult<BTreeMap<String, Said>> {
+    let states: Vec<(String, String, Option<String>)> = approvals::table
+        .filter(approvals::id.eq_any(ids))
+        .select((approvals::id, approvals::state, approvals::used_by))
+        .load(db)
+        .await?;
+    let outcomes: Vec<(String, String)> = decision_reports::table
+        .filter(decision_reports::decision_id.eq_any(ids))
+        .select((decision_reports::decision_id, decision_reports::outcome))
+        .load(db)
+        .await?;
+    let states = states.into_iter().map(|(id, word, used_by)| (id, Said { word, used_by }));
+    let outcomes = outcomes.into_iter().map(|(id, word)| (id, Said { word, used_by: None }));
+    Ok(states.chain(outcomes).collect())
+}

@@ -1,0 +1,141 @@
+//! Watches over a permission: heartbeats while it stands, and at last what ended it.
+
+use authority_model::{
+    proto::runtime::{StopConditionEvent, WatchStopConditionsRequest},
+    schema::decisions,
+    service::Messages,
+};
+use diesel::prelude::*;
+use tokio::time::Instant;
+
+use super::{
+    super::{
+        Runtime,
+        decisions::readable,
+        standing::{Permitted, permitted},
+    },
+    Tells, Watching, told,
+};
+use authority_core::{
+    error::{ErrorCode, Refusal},
+    evidence, graph,
+    identity::Caller,
+    store::{self, Db, RunQueryDsl},
+};
+use authority_decision::{Decision, Reason};
+
+/// Said when the graph has grown too old: what may have fired since is not known here.
+const UNAVAILABLE: &str = "authority.unavailable";
+
+/// A stored decision, and the tenant's revision as the database knows it.
+struct Found {
+    tenant_id: String,
+    decision: String,
+    record: Vec<u8>,
+    revision: i64,
+}
+
+impl Runtime {
+    /// # Errors
+    /// The decision is not the caller's to read, or it permitted nothing.
+    pub(in super::super) async fn stop_conditions(
+        &self,
+        caller: Caller,
+        asked: WatchStopConditionsRequest,
+    ) -> Result<Messages<StopConditionEvent>, Refusal> {
+        let id = asked.decision_id;
+        let missing = Refusal::not_found("decision", &id);
+        let (scope, by) = (caller.scope(), caller.clone());
+        let found = self
+            .0
+            .store
+            .read(&scope, async move |db| Ok::<_, store::Error>(find(db, &id, &by).await?));
+        let found = found.await?.ok_or(missing)?;
+        if !Decision::from_word(&found.decision).is_some_and(Decision::permits) {
+            let message = format!(
+                "the decision is `{}`: it permitted nothing that could be stopped",
+                found.decision
+            );
+            return Err(Refusal::new(ErrorCode::TransitionNotAllowed, message));
+        }
+        // What was committed before this call is seen by the first judgement.
+        self.0.graph.tenant_at(&found.tenant_id, found.revision).await?;
+        // No row that is judged here looks at the context.
+        let request = evidence::sealed::request(&found.record, b"{}")?;
+        let permitted = permitted(request, &found.record)?;
+        let watching = Watching::new(self.clone(), caller, &found.tenant_id);
+        Ok(told(Watch { watching, permitted, due: Instant::now(), ended: false }))
+    }
+}
+
+async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<Found>> {
+    let columns = (decisions::tenant_id, decisions::decision, decisions::record);
+    let found: Option<(String, String, Vec<u8>)> =
+        readable(id, caller).select(columns).first(db).await.optional()?;
+    let Some((tenant_id, decision, record)) = found else { return Ok(None) };
+    let revision = graph::revision(db, &tenant_id).await?;
+    Ok(Some(Found { tenant_id, decision, record, revision }))
+}
+
+/// One stream.
+struct Watch {
+    watching: Watching,
+    /// What was permitted, and the authority that permitted it.
+    permitted: Permitted,
+    /// When the next heartbeat is.
+    due: Instant,
+    ended: bool,
+}
+
+impl Tells for Watch {
+    type Message = StopConditionEvent;
+
+    async fn next(&mut self) -> Option<Result<StopConditionEvent, Refusal>> {
+        if self.ended {
+            return None;
+        }
+        loop {
+            let runtime = &self.watching.runtime;
+            let Ok(cell) = runtime.0.graph.tenant(self.permitted.tenant_id()) else {
+                self.ended = true;
+                let revision = *self.watching.moved.borrow();
+                return Some(Ok(self.event(revision, Some((UNAVAILABLE, None)))));
+            };
+            let (revision, standing) = runtime.standing(cell.as_ref(), &self.permitted);
+            // First what has become of the permission: where it ended, its holder must know, also
+            // when the same change ends the credential that it is watched with.
+            if let Some(reason) = standing.stopped {
+                self.ended = true;
+                let fired = (self.permitted.condition(reason).word(), Some(reason));
+                return Some(Ok(self.event(revision, Some(fired))));
+            }
+            if let Err(refusal) = self.watching.may_go_on() {
+                return Some(Err(refusal));
+            }
+            let now = Instant::now();
+            if self.due <= now {
+                self.due = now + runtime.0.settings.heartbeat;
+                return Some(Ok(self.event(revision, None)));
+            }
+            let ends = standing.until.and_then(|until| self.watching.when(until));
+            let by = ends.map_or(self.due, |ends| ends.min(self.due));
+            if let Err(refusal) = self.watching.moves(by).await {
+                return Some(Err(refusal));
+            }
+        }
+    }
+}
+
+impl Watch {
+    fn event(&self, revision: i64, fired: Option<(&str, Option<Reason>)>) -> StopConditionEvent {
+        let kind = if fired.is_some() { "stopped" } else { "heartbeat" };
+        let (stop_condition, reason) = fired.unzip();
+        StopConditionEvent {
+            kind: kind.to_owned(),
+            authority_revision: revision.try_into().unwrap_or(u32::MAX),
+            at: Some(self.watching.runtime.0.clock.now().into()),
+            stop_condition: stop_condition.map(str::to_owned),
+            reason_code: reason.flatten().map(|reason| reason.word().to_owned()),
+        }
+    }
+}

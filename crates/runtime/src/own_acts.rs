@@ -1,0 +1,88 @@
+//! Whose acts count in a decision, on present authority: nobody's who by now stands on the asking side of
+//! it, behind its credential, the question, the subject or the authority in use.
+//!
+//! The others are left out of the facts that the core sees and that are sealed.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use super::Runtime;
+use authority_core::{
+    error::Refusal,
+    evidence::PreparedFacts,
+    graph::{self, Cell, Persons, Said},
+    identity::Caller,
+    spending::Cited,
+};
+use authority_decision::{Facts, Request, Verdict, facts::Gathered};
+
+/// What is read of a request that is decided: the facts, and the approval that it cites.
+pub(super) struct Seen {
+    pub(super) facts: Facts,
+    pub(super) cited: Option<Cited>,
+}
+
+/// What tells whose acts count.
+pub(super) struct Counting {
+    cell: Cell,
+    /// For whom the credential stands.
+    claimed_by: Persons,
+}
+
+impl Runtime {
+    /// None where the decision rests on nobody's act, as most do. From memory, and read after the facts
+    /// were gathered: what has changed since makes the decision stale. `claims`: who would spend what was
+    /// approved, where anybody would.
+    pub(super) fn counting(
+        &self,
+        claims: Option<&Caller>,
+        cell: Option<&Cell>,
+        request: &Request,
+        gathered: &Gathered,
+    ) -> Option<Counting> {
+        let mut links = gathered.delegations.iter().flat_map(|chain| &chain.0);
+        if request.approval_id.is_none() && links.all(|link| link.standing.is_empty()) {
+            return None;
+        }
+        let claimed_by = claims.map(|caller| self.people_of(caller)).unwrap_or_default();
+        Some(Counting { cell: Arc::clone(cell?), claimed_by })
+    }
+
+    /// Decides with those acts of the approval cited that count under the authority in use.
+    pub(super) fn decide_on(
+        &self,
+        request: &Request,
+        seen: &mut Seen,
+        counting: Option<&Counting>,
+        at: DateTime<Utc>,
+    ) -> Verdict {
+        let Some(cited) = &seen.cited else {
+            return authority_decision::decide(request, &seen.facts, at);
+        };
+        let mut asked_by = self.0.graph.persons(&cited.requested_by, &cited.asker_emails);
+        if let (Some(by), Some(counting)) = (&mut asked_by, counting) {
+            by.add(&counting.claimed_by);
+        }
+        let cell = counting.map(|counting| &counting.cell);
+        let said = Said { acts: &cited.acts, asked_by };
+        graph::decide_on(cell, request, &mut seen.facts, &said, at)
+    }
+}
+
+impl Counting {
+    /// The facts with delegations' standing approvals less the acts that do not count.
+    pub(super) fn in_facts(
+        &self,
+        facts: Arc<PreparedFacts>,
+        request: &Request,
+    ) -> Result<Arc<PreparedFacts>, Refusal> {
+        let chains = &facts.gathered.delegations;
+        let tenant = self.cell.read();
+        let less = tenant.standing_that_counts(&request.subject, &self.claimed_by, chains);
+        drop(tenant);
+        let Some(delegations) = less else { return Ok(facts) };
+        let gathered = Gathered { delegations, ..Gathered::clone(&facts.gathered) };
+        Ok(Arc::new(PreparedFacts::new(gathered, request)?))
+    }
+}

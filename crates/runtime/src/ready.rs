@@ -1,0 +1,96 @@
+//! Citing by itself: where its tenant lets it, a request that would be held takes the approval that
+//! stands ready for it.
+//!
+//! It is decided once more as if it had cited that approval, and recorded so. What it may take is for
+//! the same question, of the same subject, and was asked with the same credential; the claim is the
+//! recorder's, as for any that is cited.
+
+use std::sync::Arc;
+
+use authority_model::schema::approvals;
+use chrono::{DateTime, Utc};
+use diesel::{
+    dsl::sql,
+    prelude::*,
+    sql_types::{Bool, Text},
+};
+
+use super::{Runtime, decide::fault};
+use authority_core::{
+    error::{ErrorCode, Refusal},
+    graph::Cell,
+    identity::{Caller, Standing},
+    spending,
+    store::{self, RunQueryDsl, SERVICE, Scope},
+};
+use authority_decision::{Draft, Facts, Gathered, Request, Verdict};
+
+/// A request that cites what stood ready for it, and how it is decided.
+pub(super) struct Citing {
+    pub(super) request: Request,
+    pub(super) seen: Facts,
+    pub(super) verdict: Verdict,
+}
+
+impl Runtime {
+    /// None where nothing stands ready, or it would not meet what the request is held for: then it is
+    /// held as it was asked.
+    pub(super) async fn citing_ready(
+        &self,
+        caller: &Caller,
+        cell: Option<&Cell>,
+        request: &Request,
+        gathered: &Arc<Gathered>,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Citing>, Refusal> {
+        let Some(id) = self.ready(caller, request, at).await? else { return Ok(None) };
+        let draft = Draft { approval_id: Some(id), ..request.clone().into_draft() };
+        let request = Request::new(draft).map_err(|_| Refusal::plain(ErrorCode::Internal))?;
+        let mut seen = self.seen(&request, gathered, at).await?;
+        // Whose acts count is asked anew: of a request that cites nothing nobody needed to know.
+        let counting = self.counting(Some(caller), cell, &request, gathered);
+        let verdict = self.decide_on(&request, &mut seen, counting.as_ref(), at);
+        let met = verdict.claims.approval_id.is_some();
+        Ok(met.then_some(Citing { request, seen: seen.facts, verdict }))
+    }
+
+    /// The oldest approval of the question that is approved and not used.
+    async fn ready(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        at: DateTime<Utc>,
+    ) -> Result<Option<String>, Refusal> {
+        let digest = spending::question(request).map_err(fault)?;
+        let kind = match &caller.standing {
+            Standing::Key { .. } => "api_key",
+            Standing::Owner { .. } | Standing::Member { .. } => "person",
+            Standing::Anonymous => return Ok(None),
+        };
+        let (tenant_id, subject) = (request.tenant_id.clone(), request.subject.clone());
+        let (kind, asker) = (kind.to_owned(), caller.identity());
+        let scope = Scope { tenant: Some(tenant_id.clone()), actor: SERVICE.to_owned() };
+        let read = self.0.store.read(&scope, async move |db| {
+            let asked = sql::<Bool>(
+                "EXISTS (SELECT FROM unnest(requested_by) AS asker WHERE asker ->> 'kind' = ",
+            )
+            .bind::<Text, _>(kind)
+            .sql(" AND asker ->> 'id' = ")
+            .bind::<Text, _>(asker)
+            .sql(")");
+            let id: Option<String> = approvals::table
+                .filter(approvals::tenant_id.eq(tenant_id))
+                .filter(approvals::request_digest.eq(digest.to_vec()))
+                .filter(approvals::subject.eq(subject))
+                .filter(approvals::state.eq("approved").and(approvals::expires_at.gt(at)))
+                .filter(asked)
+                .order((approvals::created_at, approvals::id))
+                .select(approvals::id)
+                .first(db)
+                .await
+                .optional()?;
+            Ok::<_, store::Error>(id)
+        });
+        Ok(read.await?)
+    }
+}

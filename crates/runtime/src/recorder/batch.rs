@@ -1,0 +1,358 @@
+//! One batch, one transaction: fence, what is spent, keys, facts, approval requests, decisions.
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use diesel::QueryResult;
+use diesel_async::AsyncConnection;
+use parking_lot::Mutex;
+
+use super::{
+    super::asking::NOBODY,
+    askers::{self, Open},
+    decisions_sql::{InsertDecisions, StoreCurrent, Times},
+    entry::{Entry, Outcome, Queued},
+    health::Health,
+    spend,
+    sql::{
+        ClaimKeys, Fence, InsertApprovals, InsertBlobs, KeepAnswers, LapseApprovals,
+        PendingApprovals,
+    },
+};
+use authority_core::{
+    clock::Clock,
+    store::{Db, Error, RunQueryDsl, Store, discard},
+};
+
+/// How many facts are remembered as stored; beyond it the memory starts afresh.
+const KNOWN_FACTS: usize = 100_000;
+
+/// How long the database may take over one batch; nobody waits for its decisions any more by then.
+/// Whether it committed is unknown, and its idempotency keys tell.
+const LONGEST: Duration = Duration::from_secs(4);
+
+/// How often a batch begins again because somebody's time ran out in it.
+const TRIES: u32 = 3;
+
+/// A tenant's fact: of equal bytes each tenant stores its own.
+type Fact = (u64, [u8; 32]);
+
+fn fact(entry: &Entry) -> Fact {
+    let mut hasher = DefaultHasher::new();
+    entry.tenant_id.hash(&mut hasher);
+    (hasher.finish(), entry.gathered.sha256)
+}
+
+pub(super) struct Batches {
+    store: Store,
+    clock: Clock,
+    fenced: bool,
+    health: Health,
+    /// Facts that this node has committed: they are not sent again.
+    known: Mutex<HashSet<Fact>>,
+}
+
+impl Batches {
+    pub(super) fn new(store: Store, clock: Clock, fenced: bool, health: Health) -> Self {
+        Self { store, clock, fenced, health, known: Mutex::default() }
+    }
+
+    /// Commits what it can and tells everyone. A batch that fails for a reason of its own is split
+    /// until the bad row stands alone; when the database is away, nobody is tried again.
+    pub(super) async fn commit(&self, queued: Vec<Queued>) {
+        let mut parts = vec![queued];
+        while let Some(part) = parts.pop() {
+            let (entries, waiting): (Vec<_>, Vec<_>) =
+                part.into_iter().map(|queued| (queued.entry, queued.done)).unzip();
+            match self.transact(&entries).await {
+                Ok(outcomes) => {
+                    self.health.note(Ok(()));
+                    self.remember(&entries, &outcomes);
+                    for (done, outcome) in waiting.into_iter().zip(outcomes) {
+                        let _ = done.send(outcome); // the caller may have gone; the record stays
+                    }
+                }
+                Err(error) if entries.len() == 1 || matches!(error, Error::Unavailable(_)) => {
+                    tracing::error!(%error, decisions = entries.len(), "could not record");
+                    // One bad row says nothing of the others.
+                    if matches!(error, Error::Unavailable(_)) {
+                        self.health.note(Err(error.to_string()));
+                    }
+                    for done in waiting {
+                        let _ = done.send(Outcome::Failed);
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, decisions = entries.len(), "splitting a batch");
+                    let mut first: Vec<_> = entries
+                        .into_iter()
+                        .zip(waiting)
+                        .map(|(entry, done)| Queued { entry, done })
+                        .collect();
+                    let second = first.split_off(first.len() / 2);
+                    parts.extend([second, first]);
+                }
+            }
+        }
+    }
+
+    async fn transact(&self, entries: &[Entry]) -> Result<Vec<Outcome>, Error> {
+        let mut db = self.store.recorder().await?;
+        let stored = self.store.within(LONGEST, self.store(&mut db, entries)).await;
+        if matches!(stored, Err(Error::Unavailable(_))) {
+            discard(db);
+        }
+        stored
+    }
+
+    async fn store(&self, db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Outcome>> {
+        let fresh = self.unknown_facts(entries);
+        let relaxed = entries.iter().all(|entry| entry.relaxed);
+        if self.fenced && fresh.is_empty() && entries.iter().all(Entry::is_alone) {
+            return store_current(db, entries, relaxed, &self.clock).await;
+        }
+        let mut tries = 1;
+        loop {
+            let stored = self.store_together(db, entries, &fresh, relaxed).await;
+            // Somebody's time ran out between the fence and the insert: the next fence tells whose.
+            let is_late = matches!(stored, Err(diesel::result::Error::RollbackTransaction));
+            if !is_late || tries == TRIES {
+                return stored;
+            }
+            tries += 1;
+        }
+    }
+
+    async fn store_together(
+        &self,
+        db: &mut Db,
+        entries: &[Entry],
+        fresh: &[&Entry],
+        relaxed: bool,
+    ) -> QueryResult<Vec<Outcome>> {
+        db.transaction(async move |db| {
+            if relaxed {
+                diesel::sql_query("SET LOCAL synchronous_commit = off").execute(db).await?;
+            }
+            let mut outcomes = fence(db, entries, &self.clock).await?;
+            if !self.fenced {
+                outcomes.iter_mut().for_each(|outcome| *outcome = None);
+            }
+            let now = self.clock.now();
+            spend::share_out(db, entries, &mut outcomes, now).await?;
+            claim_keys(db, entries, &mut outcomes).await?;
+            if !fresh.is_empty() {
+                insert_blobs(db, fresh).await?;
+            }
+            let kept: Vec<&Entry> = entries
+                .iter()
+                .zip(&outcomes)
+                .filter(|(_, outcome)| outcome.is_none())
+                .map(|(entry, _)| entry)
+                .collect();
+            spend::write(db, &kept, now).await?;
+            let approvals = open_approvals(db, &kept, &self.clock).await?;
+            if !kept.is_empty() {
+                let insert = InsertDecisions::new(&kept, &approvals, &self.clock);
+                if insert.execute(db).await? < kept.len() {
+                    // What they claimed goes with them, and the others begin again.
+                    return Err(diesel::result::Error::RollbackTransaction);
+                }
+            }
+            keep_answers(db, &kept, &approvals).await?;
+            let approval_id = |entry: &Entry| approvals.get(&entry.decision_id).cloned();
+            Ok(entries
+                .iter()
+                .zip(outcomes)
+                .map(|(entry, outcome)| {
+                    outcome.unwrap_or_else(|| Outcome::Stored { approval_id: approval_id(entry) })
+                })
+                .collect())
+        })
+        .await
+    }
+
+    fn unknown_facts<'e>(&self, entries: &'e [Entry]) -> Vec<&'e Entry> {
+        let known = self.known.lock();
+        let mut seen = HashSet::new();
+        entries
+            .iter()
+            .filter(|entry| {
+                let fact = fact(entry);
+                !known.contains(&fact) && seen.insert(fact)
+            })
+            .collect()
+    }
+
+    fn remember(&self, entries: &[Entry], outcomes: &[Outcome]) {
+        let mut known = self.known.lock();
+        if known.len() > KNOWN_FACTS {
+            known.clear();
+        }
+        for (entry, outcome) in entries.iter().zip(outcomes) {
+            // A relaxed commit may be undone by a crash of the database: never rely on it.
+            if !entry.relaxed && matches!(outcome, Outcome::Stored { .. }) {
+                known.insert(fact(entry));
+            }
+        }
+    }
+}
+
+/// Decisions that nothing else is stored with.
+async fn store_current(
+    db: &mut Db,
+    entries: &[Entry],
+    relaxed: bool,
+    clock: &Clock,
+) -> QueryResult<Vec<Outcome>> {
+    let present = StoreCurrent::new(entries, &tenants(entries), relaxed, clock).load(db).await?;
+    let outcomes = passed_by(entries, present, clock).into_iter();
+    Ok(outcomes.map(|passed| passed.unwrap_or(Outcome::Stored { approval_id: None })).collect())
+}
+
+/// From here to the commit, nobody's authority can change.
+async fn fence(db: &mut Db, entries: &[Entry], clock: &Clock) -> QueryResult<Vec<Option<Outcome>>> {
+    let present = Fence { tenants: tenants(entries) }.load(db).await?;
+    Ok(passed_by(entries, present, clock))
+}
+
+fn tenants(entries: &[Entry]) -> Vec<&str> {
+    let tenants: HashSet<&str> = entries.iter().map(|entry| entry.tenant_id.as_str()).collect();
+    let mut tenants: Vec<&str> = tenants.into_iter().collect();
+    tenants.sort_unstable();
+    tenants
+}
+
+/// A tenant's present revision, and when that was by the database's clock.
+type Present = (String, i64, DateTime<Utc>);
+
+/// Who decided on authority older than its tenant's, or too long ago.
+fn passed_by(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Option<Outcome>> {
+    let present = present.into_iter().map(|(tenant, revision, now)| (tenant, (revision, now)));
+    let present: HashMap<String, (i64, DateTime<Utc>)> = present.collect();
+    let passed = entries.iter().map(|entry| match present.get(&entry.tenant_id) {
+        Some((revision, _)) if *revision != entry.revision => {
+            Some(Outcome::Stale { revision: *revision })
+        }
+        Some((_, now)) if Times::of(entry, clock).are_good(*now) => None,
+        Some(_) => Some(Outcome::Late),
+        None => Some(Outcome::Stale { revision: 0 }),
+    });
+    passed.collect()
+}
+
+async fn claim_keys(
+    db: &mut Db,
+    entries: &[Entry],
+    outcomes: &mut [Option<Outcome>],
+) -> QueryResult<()> {
+    let mut claim = ClaimKeys::default();
+    for (entry, _) in entries.iter().zip(&*outcomes).filter(|(_, outcome)| outcome.is_none()) {
+        let Some(key) = &entry.key else { continue };
+        claim.tenant.push(&entry.tenant_id);
+        claim.scope.push(key.scope);
+        claim.key.push(&key.key);
+        claim.caller.push(&key.caller);
+        claim.request.push(&key.request_sha256);
+        claim.decision.push(&entry.decision_id);
+        claim.at.push(entry.evaluated_at);
+    }
+    if claim.key.is_empty() {
+        return Ok(());
+    }
+    let won: Vec<String> = claim.load(db).await?;
+    let won: HashSet<String> = won.into_iter().collect();
+    for (entry, outcome) in entries.iter().zip(outcomes) {
+        if outcome.is_none() && entry.key.is_some() && !won.contains(&entry.decision_id) {
+            *outcome = Some(Outcome::KeyTaken);
+        }
+    }
+    Ok(())
+}
+
+async fn insert_blobs(db: &mut Db, fresh: &[&Entry]) -> QueryResult<()> {
+    let mut insert = InsertBlobs::default();
+    for entry in fresh {
+        insert.tenant.push(&entry.tenant_id);
+        insert.sha256.push(&entry.gathered.sha256);
+        insert.body.push(&entry.gathered.body);
+    }
+    insert.execute(db).await.map(drop)
+}
+
+/// The approval request that each held decision waits for, by decision.
+async fn open_approvals(
+    db: &mut Db,
+    kept: &[&Entry],
+    clock: &Clock,
+) -> QueryResult<HashMap<String, String>> {
+    let mut insert = InsertApprovals::default();
+    for entry in kept {
+        let Some(hold) = &entry.hold else { continue };
+        insert.id.push(&hold.approval_id);
+        insert.tenant.push(&entry.tenant_id);
+        insert.decision.push(&entry.decision_id);
+        insert.subject.push(&entry.subject);
+        insert.action.push(&entry.action);
+        insert.reason.push(entry.reason_code.word());
+        insert.digest.push(&hold.request_digest);
+        insert.needed.push(hold.needed);
+        insert.roles.push(hold.roles.join(","));
+        insert.at.push(entry.evaluated_at);
+        insert.expires.push(hold.expires_at);
+        insert.authority.push(hold.authority.as_ref());
+        insert.policies.push(&hold.policies);
+        insert.requested_by.push(&hold.asked_by);
+        insert.email.push(hold.asker_email.as_deref());
+        insert.eligible.push(hold.nobody_eligible.then_some(NOBODY));
+    }
+    if insert.id.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (tenant, digest) = (insert.tenant.clone(), insert.digest.clone());
+    LapseApprovals { tenant: tenant.clone(), digest: digest.clone(), now: clock.now() }
+        .execute(db)
+        .await?;
+    insert.execute(db).await?;
+    let pending: Vec<(String, Vec<u8>, Open)> =
+        PendingApprovals { tenant, digest }.load(db).await?;
+    let open = |(tenant, digest, open)| ((tenant, digest), open);
+    let pending: HashMap<_, _> = pending.into_iter().map(open).collect();
+    let held: QueryResult<Vec<_>> = kept
+        .iter()
+        .filter_map(|entry| Some((*entry, entry.hold.as_ref()?)))
+        .map(|(entry, hold)| {
+            let found = pending.get(&(entry.tenant_id.clone(), hold.request_digest.to_vec()));
+            // Decided upon between the two statements: the batch is tried again, and opens a new one.
+            Ok((entry, found.ok_or(diesel::result::Error::NotFound)?))
+        })
+        .collect();
+    let held = held?;
+    askers::add(db, &held).await?;
+    Ok(held.into_iter().map(|(entry, open)| (entry.decision_id.clone(), open.id.clone())).collect())
+}
+
+async fn keep_answers(
+    db: &mut Db,
+    kept: &[&Entry],
+    approvals: &HashMap<String, String>,
+) -> QueryResult<()> {
+    let mut keep = KeepAnswers::default();
+    for entry in kept {
+        let Some(key) = &entry.key else { continue };
+        let approval = approvals.get(entry.decision_id.as_str()).map(String::as_str);
+        keep.tenant.push(&entry.tenant_id);
+        keep.scope.push(key.scope);
+        keep.key.push(&key.key);
+        keep.caller.push(&key.caller);
+        keep.answer.push((key.answer)(approval));
+    }
+    if keep.key.is_empty() {
+        return Ok(());
+    }
+    keep.execute(db).await.map(drop)
+}

@@ -1,0 +1,232 @@
+//! The statements that store decisions: behind a fence that was taken, or together with it.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::{
+    QueryResult,
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::{Array, BigInt, Bool, Bytea, Nullable, Text, Timestamptz},
+};
+
+use super::{entry::Entry, sql::run_queries};
+use authority_core::clock::Clock;
+
+const COLUMNS: &str = "id, tenant_id, subject, action, decision, reason_code, evaluated_at, \
+     record, kid, signature, context, context_salt, facts, facts_salt, approval_id";
+
+/// How far a decision's time may be from the database's, either way: the time that a request has, and
+/// the limit of staleness, within which clocks may differ.
+pub(super) const APART_SECONDS: i64 = 7;
+
+/// By the clock on the left: decided now, and what it permits, if anything, is not over.
+const IN_TIME: &str = "dated BETWEEN {now} - interval '7 s' AND {now} + interval '7 s' \
+     AND (ends IS NULL OR ends > {now})";
+
+/// Decisions, column by column.
+#[derive(Default)]
+struct Columns<'a> {
+    id: Vec<&'a str>,
+    tenant: Vec<&'a str>,
+    subject: Vec<&'a str>,
+    action: Vec<&'a str>,
+    decision: Vec<&'a str>,
+    reason: Vec<&'a str>,
+    at: Vec<DateTime<Utc>>,
+    record: Vec<&'a [u8]>,
+    kid: Vec<&'a str>,
+    signature: Vec<&'a [u8]>,
+    context: Vec<&'a [u8]>,
+    context_salt: Vec<&'a [u8]>,
+    facts: Vec<&'a [u8]>,
+    facts_salt: Vec<&'a [u8]>,
+    approval: Vec<Option<&'a str>>,
+    /// When each was decided and ends, as the database's clock would have it.
+    dated: Vec<DateTime<Utc>>,
+    ends: Vec<Option<DateTime<Utc>>>,
+}
+
+impl<'a> Columns<'a> {
+    fn push(&mut self, entry: &'a Entry, approval: Option<&'a str>, clock: &Clock) {
+        let times = Times::of(entry, clock);
+        self.dated.push(times.dated);
+        self.ends.push(times.ends);
+        self.id.push(&entry.decision_id);
+        self.tenant.push(&entry.tenant_id);
+        self.subject.push(&entry.subject);
+        self.action.push(&entry.action);
+        self.decision.push(entry.decision);
+        self.reason.push(entry.reason_code.word());
+        self.at.push(entry.evaluated_at);
+        self.record.push(&entry.record);
+        self.kid.push(&entry.kid);
+        self.signature.push(&entry.signature);
+        self.context.push(&entry.context);
+        self.context_salt.push(&entry.context_salt);
+        self.facts.push(&entry.facts);
+        self.facts_salt.push(&entry.facts_salt);
+        self.approval.push(approval);
+    }
+
+    /// The arrays, in the order of [`COLUMNS`], then `dated` and `ends`.
+    fn walk<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let texts =
+            [&self.id, &self.tenant, &self.subject, &self.action, &self.decision, &self.reason];
+        for column in texts {
+            out.push_bind_param::<Array<Text>, _>(column)?;
+            out.push_sql(", ");
+        }
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.record)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.kid)?;
+        for column in
+            [&self.signature, &self.context, &self.context_salt, &self.facts, &self.facts_salt]
+        {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Bytea>, _>(column)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.approval)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.dated)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Timestamptz>>, _>(&self.ends)
+    }
+}
+
+/// When a decision was made and ends, as the database's clock would have it.
+pub(super) struct Times {
+    dated: DateTime<Utc>,
+    ends: Option<DateTime<Utc>>,
+}
+
+impl Times {
+    pub(super) fn of(entry: &Entry, clock: &Clock) -> Self {
+        Self {
+            dated: clock.by_database(entry.evaluated_at),
+            ends: entry.valid_until.map(|until| clock.by_database(until)),
+        }
+    }
+
+    /// Whether the decision can be stored now; as [`IN_TIME`] has it.
+    pub(super) fn are_good(&self, now: DateTime<Utc>) -> bool {
+        let apart = TimeDelta::seconds(APART_SECONDS);
+        (now - self.dated).abs() <= apart && self.ends.is_none_or(|ends| now < ends)
+    }
+}
+
+/// Stores decisions in a transaction that has taken the fence; fewer than it was given where the
+/// database's clock is past what some permit.
+pub(super) struct InsertDecisions<'a>(Columns<'a>);
+
+impl<'a> InsertDecisions<'a> {
+    /// With the approval request that each waits for, by decision, or the approval that it spends.
+    pub(super) fn new(
+        entries: &[&'a Entry],
+        approvals: &'a HashMap<String, String>,
+        clock: &Clock,
+    ) -> Self {
+        let mut columns = Columns::default();
+        for entry in entries {
+            let approval = approvals.get(&entry.decision_id).or(entry.claims.approval_id.as_ref());
+            columns.push(entry, approval.map(String::as_str), clock);
+        }
+        Self(columns)
+    }
+}
+
+impl QueryFragment<Pg> for InsertDecisions<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        for part in ["INSERT INTO decisions (", COLUMNS, ") SELECT ", COLUMNS, " FROM UNNEST("] {
+            out.push_sql(part);
+        }
+        self.0.walk(&mut out)?;
+        for part in [") AS decided (", COLUMNS, ", dated, ends) WHERE "] {
+            out.push_sql(part);
+        }
+        in_time(&mut out, "clock_timestamp()");
+        Ok(())
+    }
+}
+
+/// The condition that a row is stored under, by this clock.
+fn in_time(out: &mut AstPass<'_, '_, Pg>, now: &str) {
+    for (place, part) in IN_TIME.split("{now}").enumerate() {
+        if place > 0 {
+            out.push_sql(now);
+        }
+        out.push_sql(part);
+    }
+}
+
+/// Takes the fence and stores the decisions that were made on present authority and in time; answers
+/// each tenant's present revision, and when that was. A transaction by itself: one round trip to the database, not four.
+pub(super) struct StoreCurrent<'a> {
+    tenants: &'a [&'a str],
+    columns: Columns<'a>,
+    revision: Vec<i64>,
+    relaxed: bool,
+}
+
+impl<'a> StoreCurrent<'a> {
+    /// `relaxed`: commits without waiting for the disk.
+    pub(super) fn new(
+        entries: &'a [Entry],
+        tenants: &'a [&'a str],
+        relaxed: bool,
+        clock: &Clock,
+    ) -> Self {
+        let mut columns = Columns::default();
+        for entry in entries {
+            columns.push(entry, None, clock);
+        }
+        let revision = entries.iter().map(|entry| entry.revision).collect();
+        Self { tenants, columns, revision, relaxed }
+    }
+}
+
+impl Query for StoreCurrent<'_> {
+    type SqlType = (Text, BigInt, Timestamptz);
+}
+
+impl QueryFragment<Pg> for StoreCurrent<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        // No row can be stored before the fence is taken, nor by a clock that was read before it, since
+        // each is joined to what it answers.
+        out.push_sql(
+            "WITH present AS MATERIALIZED \
+             (SELECT tenant_id, revision, clock_timestamp() AS fenced_at FROM fence(",
+        );
+        out.push_bind_param::<Array<Text>, _>(self.tenants)?;
+        for part in [
+            ")), stored AS (INSERT INTO decisions (",
+            COLUMNS,
+            ") SELECT ",
+            COLUMNS,
+            " FROM UNNEST(",
+        ] {
+            out.push_sql(part);
+        }
+        self.columns.walk(&mut out)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<BigInt>, _>(&self.revision)?;
+        for part in [
+            ") AS decided (",
+            COLUMNS,
+            ", dated, ends, revision) JOIN present USING (tenant_id, revision) WHERE ",
+        ] {
+            out.push_sql(part);
+        }
+        in_time(&mut out, "fenced_at");
+        // Only ever weaker than the server's own setting, which may be stronger than `on`.
+        out.push_sql(") SELECT tenant_id, revision, fenced_at FROM present WHERE CASE WHEN ");
+        out.push_bind_param::<Bool, _>(&self.relaxed)?;
+        out.push_sql(" THEN set_config('synchronous_commit', 'off', true) ELSE '' END IS NOT NULL");
+        Ok(())
+    }
+}
+
+run_queries!(InsertDecisions, StoreCurrent);

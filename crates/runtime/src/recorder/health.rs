@@ -1,0 +1,86 @@
+//! Whether decisions can be recorded: what the last batch came to or, where none came, a probe in
+//! the role that records.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use tokio::time::{sleep, timeout};
+
+use authority_core::store::{Db, Error, RunQueryDsl, Store, discard};
+
+/// How often it is looked at; a batch that was stored meanwhile tells as much.
+const EVERY: Duration = Duration::from_secs(1);
+/// How long a probe may take, and before it the wait for a connection.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What was found longer ago than this tells nothing.
+const LATEST: Duration = Duration::from_secs(8);
+
+diesel::define_sql_function! {
+    /// Fails where no decision could be stored now.
+    fn can_record() -> diesel::sql_types::Bool;
+}
+
+/// What was found last. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct Health(Arc<Mutex<Option<Found>>>);
+
+struct Found {
+    at: Instant,
+    outcome: Result<(), String>,
+}
+
+impl Health {
+    pub(super) fn note(&self, outcome: Result<(), String>) {
+        *self.0.lock() = Some(Found { at: Instant::now(), outcome });
+    }
+
+    /// `Err` says, for operators, why nothing can be recorded.
+    pub(super) fn get(&self) -> Result<(), String> {
+        match &*self.0.lock() {
+            Some(found) if found.at.elapsed() < LATEST => found.outcome.clone(),
+            Some(_) => Err("the database does not answer".to_owned()),
+            None => Err("it was not looked at yet".to_owned()),
+        }
+    }
+
+    fn is_proven(&self) -> bool {
+        let found = self.0.lock();
+        found.as_ref().is_some_and(|found| found.outcome.is_ok() && found.at.elapsed() < EVERY)
+    }
+
+    /// Looks now.
+    pub(super) async fn look(&self, store: &Store) {
+        let outcome = probe(store).await.map_err(|error| error.to_string());
+        if let Err(problem) = &outcome {
+            tracing::warn!(problem, "decisions cannot be recorded");
+        }
+        self.note(outcome);
+    }
+
+    /// Looks again and again. Never returns.
+    pub(super) async fn keep(&self, store: &Store) {
+        loop {
+            sleep(EVERY).await;
+            if !self.is_proven() {
+                self.look(store).await;
+            }
+        }
+    }
+}
+
+async fn probe(store: &Store) -> Result<(), Error> {
+    let late = |_| Error::Unavailable("no connection in time".to_owned());
+    let mut db = timeout(PATIENCE, store.recorder()).await.map_err(late)??;
+    let probed = store.within(PATIENCE, ask(&mut db)).await;
+    if probed.is_err() {
+        discard(db);
+    }
+    probed
+}
+
+async fn ask(db: &mut Db) -> diesel::QueryResult<()> {
+    diesel::select(can_record()).execute(db).await.map(drop)
+}

@@ -1,0 +1,127 @@
+//! The recorder: one writer that commits what queued while its last commit ran.
+//!
+//! No timer: under load batches grow by themselves, and alone a decision waits for nobody. An
+//! answer leaves the process only after the commit of its record.
+
+mod askers;
+mod batch;
+mod decisions_sql;
+mod entry;
+mod health;
+mod spend;
+mod spend_sql;
+mod sql;
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+pub use entry::{Entry, Hold, Key, Outcome};
+
+use authority_core::{clock::Clock, store::Store};
+use batch::Batches;
+use entry::{Done, Queued};
+use health::Health;
+
+/// How many decisions one transaction holds at most (facts: 64 to 256 is best).
+const MOST: usize = 256;
+/// How many may wait: beyond it the service says that it cannot keep up.
+const QUEUE: usize = 8192;
+/// And how much of what callers sent may wait with them, in bytes: 8 KiB each, were they all alike.
+const QUEUED_BYTES: usize = QUEUE << 13;
+
+/// Hands entries to the writer. Cheap to clone.
+#[derive(Clone)]
+pub struct Recorder {
+    queue: mpsc::Sender<Queued>,
+    /// A permit a byte, held until the entry is done with, whether or not its caller is still there.
+    bytes: Arc<Semaphore>,
+    store: Store,
+    health: Health,
+}
+
+impl Recorder {
+    /// Starts the writer; it ends when the last handle is dropped and the queue is empty.
+    pub fn start(store: Store, clock: Clock, fenced: bool) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        let health = Health::default();
+        tokio::spawn(write(waiting, Batches::new(store.clone(), clock, fenced, health.clone())));
+        Self { queue, bytes: Arc::new(Semaphore::new(QUEUED_BYTES)), store, health }
+    }
+
+    /// Whether a decision could be recorded, as far as the last batch or a probe tells: from memory.
+    ///
+    /// # Errors
+    /// Why not, for operators.
+    pub fn can_record(&self) -> Result<(), String> {
+        if self.queue.is_closed() {
+            return Err("the writer has ended".to_owned());
+        }
+        self.health.get()
+    }
+
+    /// Looks now whether a decision could be recorded.
+    pub async fn look(&self) {
+        self.health.look(&self.store).await;
+    }
+
+    /// Looks every second in which no batch was stored. Never returns.
+    pub async fn keep_looking(&self) {
+        self.health.keep(&self.store).await;
+    }
+
+    /// Stores one entry; answers after its commit.
+    pub async fn record(&self, entry: Entry) -> Outcome {
+        let (done, answer) = oneshot::channel();
+        let size = u32::try_from(entry.size()).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.bytes).try_acquire_many_owned(size);
+        let Ok(room) = room else { return Outcome::Failed };
+        let done = Done { told: done, _room: room };
+        // A full queue is refused rather than awaited: the caller's time is running.
+        if self.queue.try_send(Queued { entry, done }).is_err() {
+            return Outcome::Failed;
+        }
+        answer.await.unwrap_or(Outcome::Failed)
+    }
+}
+
+async fn write(mut waiting: mpsc::Receiver<Queued>, batches: Batches) {
+    let batches = Arc::new(batches);
+    let mut queued = Vec::with_capacity(MOST);
+    while waiting.recv_many(&mut queued, MOST).await > 0 {
+        metrics::histogram!("authority_batch_decisions").record(count(queued.len()));
+        // Who has gone, or whose time is over, is not recorded: it is as if it had not been asked.
+        let (relaxed, durable): (Vec<_>, Vec<_>) = queued
+            .drain(..)
+            .filter(|queued| !queued.done.is_left())
+            .partition(|queued| queued.entry.relaxed);
+        for part in [durable, relaxed] {
+            if !part.is_empty() {
+                batches.commit(part).await;
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a batch is far below 2^52")]
+fn count(size: usize) -> f64 {
+    size as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a caller left behind still takes its room: it is in the queue.
+    #[tokio::test]
+    async fn room_is_kept_until_the_entry_is_done_with() {
+        let bytes = Arc::new(Semaphore::new(10));
+        let (told, answer) = oneshot::channel();
+        let room = Arc::clone(&bytes).try_acquire_many_owned(8).unwrap();
+        let done = Done { told, _room: room };
+        drop(answer);
+        assert!(Arc::clone(&bytes).try_acquire_many_owned(3).is_err());
+        assert_eq!(done.send(Outcome::Failed), Err(Outcome::Failed));
+        assert!(bytes.try_acquire_many_owned(10).is_ok());
+    }
+}

@@ -1,0 +1,249 @@
+//! Idempotency keys of decisions: the first answer again, byte for byte, for 24 hours.
+
+use std::time::Duration;
+
+use authority_model::{
+    proto::runtime::{AuthorizeResponse, Decision, EvaluateDecisionResponse, EvaluateResponse},
+    schema::{decision_keys, decisions},
+};
+use chrono::{DateTime, Utc};
+use diesel::prelude::*;
+use prost::Message;
+use tonic::{Response, metadata::MetadataValue};
+
+use super::{
+    Runtime,
+    ask::{self, Ask},
+    decide::{Decided, Reached},
+    standing::permitted,
+};
+use authority_core::{
+    deadline::Deadline,
+    error::{ErrorCode, Refusal},
+    graph,
+    identity::{ANSWERS_KEPT, Caller},
+    keys,
+    store::{self, Db, RunQueryDsl, Scope},
+};
+use authority_decision::Request;
+
+const FORGET_EVERY: Duration = Duration::from_secs(3600);
+/// Between two looks at a key that another request is about to answer.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+/// With less time than this left, whoever waits is told that the first request is still running.
+const LEAST_LEFT: Duration = Duration::from_millis(200);
+
+/// An idempotency key as it was given, and what it was given with.
+pub(super) struct KeyGiven {
+    /// The door: the same key at another door is another key.
+    pub(super) scope: &'static str,
+    pub(super) key: String,
+    /// Whose it is: the same key of another caller is another key.
+    pub(super) caller: String,
+    pub(super) request_sha256: [u8; 32],
+    /// Writes the door's answer.
+    pub(super) answer: fn(&Decided) -> Vec<u8>,
+}
+
+/// A door's answer: made of a decision, kept as protobuf.
+pub(super) trait Reply: Message + Default + for<'d> From<&'d Decided> {
+    fn decision(&self) -> Decision;
+}
+
+macro_rules! replies {
+    ($($reply:ty),*) => { $(
+        impl Reply for $reply {
+            fn decision(&self) -> Decision {
+                self.decision()
+            }
+        }
+    )* };
+}
+replies!(EvaluateResponse, AuthorizeResponse, EvaluateDecisionResponse);
+
+impl Runtime {
+    /// Decides once for an idempotency key, and every time without one.
+    pub(super) async fn answer<A: Ask, R: Reply>(
+        &self,
+        door: &'static str,
+        caller: &Caller,
+        key: Option<String>,
+        by: Deadline,
+        asked: A,
+    ) -> Result<Response<R>, Refusal> {
+        let request = ask::normal(caller, asked)?;
+        if caller.is_owner() {
+            self.of_a_tenant::<A>(&request).await?;
+        }
+        let Some(key) = key else {
+            return match self.decide(door, caller, &request, None).await? {
+                Reached::Decided(decided) => Ok(Response::new(R::from(&decided))),
+                Reached::KeyTaken => Err(Refusal::plain(ErrorCode::Internal)),
+            };
+        };
+        let asked = serde_json_canonicalizer::to_vec(&*request).map_err(super::decide::fault)?;
+        let key = KeyGiven {
+            scope: door,
+            key,
+            caller: caller.identity(),
+            request_sha256: keys::sha256(&asked),
+            answer: |decided| R::from(decided).encode_to_vec(),
+        };
+        if let Some(first) = self.first_answer(&request, &key).await? {
+            return Ok(first);
+        }
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.decide(door, caller, &request, Some(&key)).await? {
+                Reached::Decided(decided) => return Ok(Response::new(R::from(&decided))),
+                Reached::KeyTaken => {}
+            }
+            if let Some(first) = self.first_answer(&request, &key).await? {
+                return Ok(first);
+            }
+            // Whoever has the key has not committed. Where that fails, the key is free again.
+            if by.left() < pause + LEAST_LEFT {
+                let running = Refusal::plain(ErrorCode::IdempotencyInProgress);
+                return Err(running.with("retry_after", "1"));
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// The owner is of no tenant: the subject says whose authority is asked, and there must be one.
+    async fn of_a_tenant<A: Ask>(&self, request: &Request) -> Result<(), Refusal> {
+        // Whatever tenant there is has a revision: its own record made the first.
+        match self.0.graph.tenant_at(&request.tenant_id, 1).await {
+            Ok(_) => Ok(()),
+            Err(graph::Error::Behind { .. }) => {
+                let problem = format!("is of `{}`, which is no tenant here", request.tenant_id);
+                Err(Refusal::field(ask::named::<A>("subject"), problem))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn first_answer<R: Reply>(
+        &self,
+        request: &Request,
+        key: &KeyGiven,
+    ) -> Result<Option<Response<R>>, Refusal> {
+        let place = Place {
+            tenant_id: request.tenant_id.clone(),
+            scope: key.scope,
+            key: key.key.clone(),
+            caller: key.caller.clone(),
+        };
+        let scope = Scope::service();
+        let since = self.0.clock.now() - ANSWERS_KEPT;
+        // In a task of its own: a caller that leaves must not leave a busy connection behind.
+        let first = self.0.store.act(&scope, async move |db| first(db, place, since).await).await?;
+        let Some(first) = first else { return Ok(None) };
+        if !first.answers(&key.request_sha256) {
+            return Err(Refusal::plain(ErrorCode::IdempotencyKeyReused));
+        }
+        let answer = R::decode(first.answer.as_slice()).map_err(|error| {
+            tracing::error!(%error, "a kept answer cannot be read");
+            Refusal::plain(ErrorCode::Internal)
+        })?;
+        if matches!(answer.decision(), Decision::Allow | Decision::AllowWithConstraints) {
+            self.still_stands(request, &first).await?;
+        }
+        Ok(Some(replayed(answer)))
+    }
+
+    /// Before an allow is repeated: has a stop condition of the authority that it was given under
+    /// fired since, as far as the database knows?
+    async fn still_stands(&self, request: &Request, first: &First) -> Result<(), Refusal> {
+        let cell = self.0.graph.tenant_at(&request.tenant_id, first.revision).await?;
+        let permitted = permitted(request.clone(), &first.record)?;
+        let (_, standing) = self.standing(cell.as_ref(), &permitted);
+        let Some(reason) = standing.stopped else { return Ok(()) };
+        let fired = permitted.condition(reason);
+        let message = format!("{fired} ended what this key was answered ({reason}); ask anew");
+        let refusal = Refusal::new(ErrorCode::DecisionStopped, message);
+        Err(refusal.with("stop_condition", fired.word()).with("reason_code", reason.word()))
+    }
+
+    /// Forgets the answers of long ago, now and every hour. Never returns.
+    pub async fn forget_keys(self) {
+        loop {
+            let until = self.0.clock.now() - ANSWERS_KEPT;
+            let scope = Scope::service();
+            let forgotten = self.0.store.act(&scope, async move |db| {
+                let old = decision_keys::table.filter(decision_keys::created_at.le(until));
+                Ok::<_, store::Error>(diesel::delete(old).execute(db).await?)
+            });
+            if let Err(error) = forgotten.await {
+                tracing::warn!(%error, "cannot forget old idempotency keys");
+            }
+            tokio::time::sleep(FORGET_EVERY).await;
+        }
+    }
+}
+
+/// Where the answer to a key is kept.
+pub(super) struct Place {
+    pub(super) tenant_id: String,
+    pub(super) scope: &'static str,
+    pub(super) key: String,
+    pub(super) caller: String,
+}
+
+/// The caller of answers that were kept before it was kept whose they are: nobody is answered those.
+const NOBODY: &str = "";
+
+/// What was answered first under a key.
+pub(super) struct First {
+    caller: String,
+    request_sha256: Vec<u8>,
+    pub(super) answer: Vec<u8>,
+    record: Vec<u8>,
+    /// The tenant's present revision.
+    revision: i64,
+}
+
+impl First {
+    /// Whether it may be repeated to a caller whose request has this digest.
+    pub(super) fn answers(&self, request_sha256: &[u8; 32]) -> bool {
+        self.caller != NOBODY && self.request_sha256 == request_sha256
+    }
+}
+
+/// The first answer under a key of a caller at a door, given since then.
+pub(super) async fn first(
+    db: &mut Db,
+    place: Place,
+    since: DateTime<Utc>,
+) -> Result<Option<First>, store::Error> {
+    let kept = || {
+        decision_keys::table
+            .filter(decision_keys::tenant_id.eq(&place.tenant_id))
+            .filter(decision_keys::scope.eq(place.scope))
+            .filter(decision_keys::key.eq(&place.key))
+            .filter(decision_keys::caller.eq_any([NOBODY, place.caller.as_str()]))
+    };
+    diesel::delete(kept().filter(decision_keys::created_at.le(since))).execute(db).await?;
+    let columns = (
+        decision_keys::caller,
+        decision_keys::request_sha256,
+        decision_keys::answer,
+        decision_keys::decision_id,
+    );
+    let own_first = decision_keys::caller.desc();
+    let found: Option<(String, Vec<u8>, Vec<u8>, String)> =
+        kept().select(columns).order(own_first).first(db).await.optional()?;
+    let Some((caller, request_sha256, answer, decision_id)) = found else { return Ok(None) };
+    let record = decisions::table.find(decision_id).select(decisions::record).first(db).await?;
+    let revision = graph::revision(db, &place.tenant_id).await?;
+    Ok(Some(First { caller, request_sha256, answer, record, revision }))
+}
+
+/// Marked as the first answer, told again.
+pub(super) fn replayed<M>(answer: M) -> Response<M> {
+    let mut response = Response::new(answer);
+    response.metadata_mut().insert("idempotency-replayed", MetadataValue::from_static("true"));
+    response
+}

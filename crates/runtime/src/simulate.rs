@@ -1,0 +1,201 @@
+//! What would be decided: a stored question or a new one, on other policies or other facts.
+//!
+//! The core is asked as always; what it is asked with is read, and nothing is written. Counters are
+//! looked at and never counted, an approval that is cited is not used.
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::runtime::{SimulateDecisionRequest, SimulateDecisionResponse},
+    wire::Time,
+};
+use chrono::{DateTime, Utc};
+
+use super::{
+    Runtime, answer, ask,
+    changes::{Changes, below},
+    smallest::Denied,
+};
+use authority_core::{
+    error::{ErrorCode, Refusal},
+    evidence::{
+        self,
+        sealed::{Outcome, Said},
+        stored,
+    },
+    graph::Cell,
+    identity::Caller,
+    store,
+};
+use authority_decision::{Decision, Facts, Request, counters_needed, decide};
+
+/// The question as it was asked.
+struct Question {
+    request: Request,
+    stored: Option<Stored>,
+}
+
+/// What is on record of it.
+struct Stored {
+    said: Said,
+    /// What it was decided on, where that is asked for.
+    facts: Option<Facts>,
+}
+
+/// What it is judged on.
+enum Ground {
+    /// The tenant's authority as it stands.
+    Present(Option<Cell>),
+    /// What a decision was made on, whatever has changed since.
+    Recorded(Box<Facts>),
+}
+
+impl Runtime {
+    pub(super) async fn simulate(
+        &self,
+        caller: &Caller,
+        asked: SimulateDecisionRequest,
+    ) -> Result<SimulateDecisionResponse, Refusal> {
+        let recorded = asked.against.as_deref() == Some("recorded");
+        let Question { request, stored } =
+            self.question(caller, asked.decision_id, asked.request, recorded).await?;
+        let changes = Changes::of(asked.changes.unwrap_or_default(), &request, recorded)?;
+        let (candidates, without) = (asked.candidate_policies, asked.without_policies);
+        let policies = self.candidates(caller, &request.tenant_id, candidates, without).await?;
+        let (ground, at) = self.ground(&request, stored.as_ref(), asked.at).await?;
+        let present = match &stored {
+            Some(_) => None,
+            None => Some(self.judged_on(&ground, &request, at).await?),
+        };
+        let facts = self.judged_on(&ground, &changes.request, at).await?;
+        let gathered = policies.applied(&changes.request, &facts.gathered);
+        let facts = changes.approve(&request, Facts { gathered, ..facts }, at);
+        let (changed, tenant_id) = (changes.request.clone(), request.tenant_id.clone());
+        // What candidates cost is their author's to say: not on a thread that others wait for.
+        let judging = self.0.pool.run(&tenant_id, move |_| {
+            let before = present.map(|present| Outcome::from(&decide(&request, &present, at)));
+            let verdict = decide(&changed, &facts, at);
+            (before, verdict, facts)
+        });
+        let (before, verdict, facts) = judging.await?;
+        let Some(before) = before.or_else(|| stored.map(|stored| stored.said.outcome)) else {
+            return Err(Refusal::plain(ErrorCode::Internal));
+        };
+        let mut answer = answer::simulated(&verdict, &before, at);
+        answer.authority_revision = u32::try_from(facts.gathered.revision).unwrap_or(u32::MAX);
+        if verdict.decision == Decision::Deny {
+            let cell = match ground {
+                Ground::Present(cell) => cell,
+                Ground::Recorded(_) => None,
+            };
+            let denied = Denied { request: changes.request, facts, at, cell, policies };
+            let smallest = self.smallest_change(denied).await;
+            answer.smallest_change = smallest.as_ref().and_then(answer::smallest);
+        }
+        Ok(answer)
+    }
+
+    async fn question(
+        &self,
+        caller: &Caller,
+        decision_id: Option<String>,
+        request: Option<authority_model::proto::runtime::DecisionRequest>,
+        recorded: bool,
+    ) -> Result<Question, Refusal> {
+        match (decision_id, request) {
+            (Some(id), None) => self.stored_question(caller, id, recorded).await,
+            (None, Some(_)) if recorded => Err(Refusal::field(
+                "against",
+                "`recorded` needs `decision_id`: a new question has no recorded facts",
+            )),
+            (None, Some(request)) => {
+                self.0.store.confirm(&caller.scope()).await?;
+                let request = ask::normal(caller, request);
+                let request = request.map_err(|refusal| below("request", refusal))?;
+                Ok(Question { request, stored: None })
+            }
+            (None, None) => Err(Refusal::field("decision_id", "is required, or `request`")),
+            (Some(_), Some(_)) => {
+                Err(Refusal::field("request", "stands beside `decision_id`; give one of them"))
+            }
+        }
+    }
+
+    async fn stored_question(
+        &self,
+        caller: &Caller,
+        id: String,
+        recorded: bool,
+    ) -> Result<Question, Refusal> {
+        let tenant = caller.tenant().map(str::to_owned);
+        let scope = caller.scope();
+        let missing = Refusal::not_found("decision", &id);
+        let found = self.0.store.read(&scope, async move |db| {
+            Ok::<_, store::Error>(stored::one(db, tenant.as_deref(), &id).await?)
+        });
+        let Some(stored) = found.await? else { return Err(missing) };
+        let sealed = &stored.sealed;
+        let unreadable = |error: evidence::Error| {
+            tracing::warn!(%error, id = stored.id, "a stored decision cannot be read back");
+            let problem = "cannot be read back whole; ask its question anew, as `request`";
+            Refusal::field("decision_id", problem)
+        };
+        let request = sealed.request().map_err(unreadable)?;
+        // A key that speaks for some principals learns nothing about what others asked.
+        if !caller.acts_for(&request.subject) {
+            return Err(missing);
+        }
+        let said = sealed.said().map_err(unreadable)?;
+        let facts = recorded.then(|| sealed.facts()).transpose().map_err(unreadable)?;
+        Ok(Question { request, stored: Some(Stored { said, facts }) })
+    }
+
+    /// What is judged on, and when.
+    async fn ground(
+        &self,
+        request: &Request,
+        stored: Option<&Stored>,
+        at: Option<Time>,
+    ) -> Result<(Ground, DateTime<Utc>), Refusal> {
+        let at = at.and_then(Time::moment);
+        let recorded = stored.and_then(|stored| Some((stored, stored.facts.clone()?)));
+        let Some((stored, mut facts)) = recorded else {
+            // A stored question asked for authority as recent as it was then.
+            let wanted = request.at_least_revision.filter(|_| stored.is_none());
+            let cell = self.cell_at(request, wanted.unwrap_or_default());
+            return Ok((Ground::Present(cell.await?), at.unwrap_or_else(|| self.0.clock.now())));
+        };
+        let said = &stored.said;
+        Arc::make_mut(&mut facts.gathered).revision = said.authority_revision.into();
+        if let Some(at) = at {
+            // Of another window than the decision's nothing is on record: as if nothing was spent.
+            for key in counters_needed(&facts.gathered, at) {
+                facts.spent.0.entry(key).or_default();
+            }
+        }
+        Ok((Ground::Recorded(Box::new(facts)), at.unwrap_or(said.evaluated_at)))
+    }
+
+    async fn judged_on(
+        &self,
+        ground: &Ground,
+        request: &Request,
+        at: DateTime<Utc>,
+    ) -> Result<Facts, Refusal> {
+        match ground {
+            Ground::Recorded(facts) => Ok(Facts::clone(facts)),
+            Ground::Present(cell) => {
+                let (mut facts, _) = self.gather(cell.as_ref(), request)?;
+                let counting = self.counting(None, cell.as_ref(), request, &facts.gathered);
+                if let Some(counting) = &counting {
+                    facts = counting.in_facts(facts, request)?;
+                }
+                let mut seen = self.seen(request, &facts.gathered, at).await?;
+                if seen.cited.is_some() {
+                    self.decide_on(request, &mut seen, counting.as_ref(), at);
+                }
+                Ok(seen.facts)
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The smallest change that would alter a denial, with what the graph knows of other questions.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+
+use super::Runtime;
+use authority_core::{error::Refusal, graph::Cell};
+use authority_decision::{
+    Draft, Facts, PolicyChange, Request,
+    facts::Spent,
+    remedy::{self, Remedy},
+};
+
+/// An explanation is no reason to keep an answer back for long.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// A denied question and what it was judged on.
+pub(super) struct Denied {
+    pub(super) request: Request,
+    pub(super) facts: Facts,
+    pub(super) at: DateTime<Utc>,
+    /// Where facts about other questions come from; none: from these facts alone.
+    pub(super) cell: Option<Cell>,
+    pub(super) policies: Arc<PolicyChange>,
+}
+
+impl Runtime {
+    /// None too where it cannot be found out: it explains, and no answer waits for the lack of it.
+    pub(super) async fn smallest_change(&self, denied: Denied) -> Option<Remedy> {
+        let spent = match self.spent_beside(&denied).await {
+            Ok(spent) => spent,
+            Err(refusal) => {
+                tracing::warn!(%refusal, "cannot read counters to explain a denial");
+                return None;
+            }
+        };
+        let tenant_id = denied.request.tenant_id.clone();
+        // Some hundred decisions may be taken: not on a thread that others wait for.
+        let searching = self.0.pool.run_within(&tenant_id, LONGEST, move |turn| {
+            let Denied { request, facts, at, cell, policies } = denied;
+            let around = |other: &Request| {
+                let gathered = Arc::new(cell.as_ref()?.read().gather(other));
+                let gathered = policies.applied(other, &gathered);
+                Some(Facts { gathered, spent: spent.clone(), approval: None })
+            };
+            remedy::smallest(&request, &facts, at, &around, &|| turn.is_wanted())
+        });
+        searching.await.unwrap_or_else(|error| {
+            tracing::info!(%error, "a denial goes without its smallest change");
+            None
+        })
+    }
+
+    /// The counters of the subject's other delegations beside those of the one that it named.
+    async fn spent_beside(&self, denied: &Denied) -> Result<Spent, Refusal> {
+        let mut spent = denied.facts.spent.clone();
+        let (Some(cell), Some(_)) = (&denied.cell, &denied.request.delegation_id) else {
+            return Ok(spent);
+        };
+        let draft = denied.request.clone().into_draft();
+        let draft = Draft { delegation_id: None, approval_id: None, ..draft };
+        let Ok(unnamed) = Request::new(draft) else { return Ok(spent) };
+        let gathered = Arc::new(cell.read().gather(&unnamed));
+        let other = self.seen(&unnamed, &gathered, denied.at).await?.facts.spent;
+        spent.0.extend(other.0);
+        Ok(spent)
+    }
+}

@@ -1,0 +1,58 @@
+//! Whether what was permitted still stands: asked before an allow is repeated, and by who watches.
+
+use std::sync::Arc;
+
+use super::Runtime;
+use authority_core::{
+    error::{ErrorCode, Refusal},
+    evidence::sealed,
+    graph::Cell,
+};
+use authority_decision::{
+    Facts, Reason, Request, Standing, StopCondition,
+    verdict::{AuthorityKind, AuthorityUsed},
+};
+
+/// A permitted request and the authority that permitted it: that another would permit it now does
+/// not keep the first in force.
+pub(super) struct Permitted {
+    request: Request,
+    used: AuthorityUsed,
+}
+
+impl Permitted {
+    pub(super) fn tenant_id(&self) -> &str {
+        &self.request.tenant_id
+    }
+
+    /// The condition that fired when it was found to stand no longer.
+    pub(super) fn condition(&self, reason: Reason) -> StopCondition {
+        StopCondition::of(reason, self.used.kind)
+    }
+}
+
+impl Runtime {
+    /// What has become of a permission by now, and the revision of the tenant that tells it. A
+    /// tenant that is not there permits nothing. From memory alone.
+    pub(super) fn standing(&self, cell: Option<&Cell>, permitted: &Permitted) -> (i64, Standing) {
+        let Permitted { request, used } = permitted;
+        let gathered = cell.map(|cell| cell.read().gather(request)).unwrap_or_default();
+        let revision = gathered.revision;
+        let facts = Facts::new(Arc::new(gathered));
+        (revision, Standing::judge(request, used, &facts, self.0.clock.now()))
+    }
+}
+
+/// The request of a permitted decision with the authority that its record names.
+///
+/// # Errors
+/// The record names none that can be read: nobody knows then what may have ended.
+pub(super) fn permitted(request: Request, record: &[u8]) -> Result<Permitted, Refusal> {
+    let used = sealed::authority(record)?;
+    let mut draft = request.into_draft();
+    if used.kind == AuthorityKind::Delegation {
+        draft.delegation_id = Some(used.id.clone());
+    }
+    let request = Request::new(draft).map_err(|_| Refusal::plain(ErrorCode::Internal))?;
+    Ok(Permitted { request, used })
+}

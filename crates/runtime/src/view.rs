@@ -1,0 +1,231 @@
+//! What of a record is shown to whom. The installation's owner reads it whole. A tenant's people and
+//! keys read the members that are listed here for its kind, and of a kind that is not, only that it
+//! is there. So a member that is added to a table is shown to nobody until it is listed.
+
+use authority_core::identity::{Caller, Standing};
+use serde_json::{Map, Value};
+
+/// What a kind of record shows.
+#[derive(Default)]
+struct View {
+    /// To all of the tenant: what a runtime needs to call rightly. Nothing personal, no free text for
+    /// people, nothing of contracts.
+    all: &'static [&'static str],
+    /// To [`View::keepers`] besides.
+    kept: &'static [&'static str],
+    keepers: Keepers,
+    /// The members that name the principals that it is about: a key that is bound to others does not
+    /// see the record.
+    about: &'static [&'static str],
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Keepers {
+    /// A tenant's admins and auditors.
+    #[default]
+    Readers,
+    /// Its admins alone.
+    Admins,
+}
+
+/// Of a record of any kind.
+const ALWAYS: [&str; 2] = ["id", "state"];
+/// Of a record of a kind that is known.
+const TIMES: [&str; 4] = ["tenant_id", "created_at", "updated_at", "deleted_at"];
+/// Of a tenant's own records, to those who keep them.
+const KEPT: [&str; 4] = ["notes", "tags", "metadata", "created_by"];
+
+#[expect(clippy::too_many_lines, reason = "a table, a row a kind of record")]
+fn view(table: &str) -> Option<View> {
+    let (all, kept): (&'static [&'static str], &'static [&'static str]) = match table {
+        // Notes, tags and metadata are the installation owner's, about the customer.
+        "tenants" => (
+            &["slug", "name", "env", "region"],
+            &[
+                "idp_org_id",
+                "owner_email",
+                "contract_status",
+                "sla_tier",
+                "require_declaration",
+                "durability",
+                "gate",
+                "valid_for_seconds",
+                "approval_ttl_seconds",
+                "cite_ready_approval",
+                "activated_at",
+                "auto_seal",
+                "self_approval",
+            ],
+        ),
+        "legal_entities" => (
+            &["legal_name", "form", "country_code", "parent_legal_entity_id"],
+            &["registration_number", "registered_address"],
+        ),
+        "billing_accounts" => {
+            (&[], &["billing_email", "legal_entity_id", "currency", "plan", "purchase_order"])
+        }
+        "domains" => (&["fqdn", "verified_at"], &["verification_method"]),
+        "policies" => (
+            &["regime", "name", "description", "effective_from", "effective_until", "version"],
+            &["cedar", "draft_version", "draft_cedar"],
+        ),
+        "workspaces" => (&["name", "slug", "description"], &[]),
+        "projects" => (&["name", "workspace_id", "visible_in_workspaces", "description"], &[]),
+        "teams" => (&["name", "workspace_id", "description"], &[]),
+        "models" => (
+            &["model_provider", "model_family", "version", "risk_tier", "actions"],
+            &["license", "endpoint"],
+        ),
+        "principals" => (
+            &["principal_class", "name", "legal_entity_id", "model_id", "owner_principal_id"],
+            &["display_name", "email", "external_subject"],
+        ),
+        "resources" => {
+            (&["kind", "name", "workspace_id", "sensitivity"], &["uri", "owner_principal_id"])
+        }
+        "tools" => (
+            &[
+                "name",
+                "function_signature",
+                "workspace_id",
+                "description",
+                "input_schema",
+                "actions",
+                "requires",
+                "access_level",
+                "action_declaration",
+                "action_risk_classification",
+            ],
+            &[],
+        ),
+        "external_apps" => (&["vendor_name", "connector_kind", "scopes", "actions"], &["base_url"]),
+        "audit_streams" => (&[], &["name", "sink", "target", "filter", "cursor"]),
+        "purposes" => (
+            &[
+                "slug",
+                "name",
+                "allowed_actions",
+                "principal_classes",
+                "jurisdictions",
+                "not_before",
+                "expires_at",
+                "description",
+            ],
+            &[],
+        ),
+        _ => return rows(table),
+    };
+    let about: &[&str] = if table == "principals" { &["id"] } else { &[] };
+    Some(View { all, kept, about, ..View::default() })
+}
+
+/// Grants, relationships, keys and what stops.
+fn rows(table: &str) -> Option<View> {
+    let mut keepers = Keepers::Readers;
+    let (all, kept, about): (&[&str], &[&str], &[&str]) = match table {
+        "delegations" => (
+            &[
+                "delegator_id",
+                "delegate_id",
+                "actions",
+                "purposes",
+                "jurisdictions",
+                "resource_ids",
+                "workspace_ids",
+                "max_amount",
+                "currency",
+                "max_risk_tier",
+                "max_total_amount",
+                "max_uses",
+                "hours",
+                "not_before",
+                "expires_at",
+                "parent_id",
+                "can_delegate",
+                "needs_standing_approval",
+                "root_id",
+                "depth",
+                "revoked_at",
+            ],
+            &["revoke_reason", "standing"],
+            &["delegator_id", "delegate_id"],
+        ),
+        "member_of" => {
+            (&["team_id", "principal_id", "role", "joined_at", "left_at"], &[], &["principal_id"])
+        }
+        "acts_in" => (
+            &["principal_id", "workspace_id", "since", "until", "allowed_actions_json"],
+            &[],
+            &["principal_id"],
+        ),
+        "granted_access_to" => {
+            (&["resource_id", "grantee_id", "grantee_kind", "access_level"], &[], &["grantee_id"])
+        }
+        "uses" => (
+            &["agent_id", "used_id", "used_kind", "allowed", "since", "until", "constraints_json"],
+            &[],
+            &["agent_id"],
+        ),
+        "applies_to" => (&["policy_id", "target_class"], &[], &[]),
+        "stop_signals" => (&["actor_id"], &["reason", "lifted_by"], &["actor_id"]),
+        "quarantines" => (
+            &["subject_id", "action", "delegation_id"],
+            &["reason", "released_by"],
+            &["subject_id"],
+        ),
+        "api_keys" => {
+            keepers = Keepers::Admins;
+            let kept = &[
+                "label",
+                "prefix",
+                "scopes",
+                "principal_ids",
+                "ip_allowlist",
+                "expires_at",
+                "last_used_at",
+                "rotated_at",
+                "revoked_at",
+            ];
+            (&["status"], kept, &["id"])
+        }
+        _ => return None,
+    };
+    Some(View { all, kept, keepers, about })
+}
+
+/// The record as the caller is shown it; `None`: to them it is not there.
+pub(super) fn of(
+    table: &str,
+    mut record: Map<String, Value>,
+    caller: &Caller,
+) -> Option<Map<String, Value>> {
+    if caller.is_owner() {
+        return Some(record);
+    }
+    let Some(view) = view(table) else {
+        record.retain(|member, _| ALWAYS.contains(&member.as_str()));
+        return Some(record);
+    };
+    let mut named = view.about.iter().filter_map(|member| record.get(*member)?.as_str()).peekable();
+    if named.peek().is_some() && !named.any(|id| caller.acts_for(id)) {
+        return None;
+    }
+    let keeps = match (&caller.standing, view.keepers) {
+        (Standing::Member { role, .. }, Keepers::Readers) => role == "admin" || role == "auditor",
+        (Standing::Member { role, .. }, Keepers::Admins) => role == "admin",
+        _ => false,
+    };
+    // A person's name is theirs; an agent's is for whoever calls it.
+    let is_human = record.get("principal_class").is_some_and(|class| class == "human");
+    let agents_name = |member: &str| table == "principals" && member == "display_name" && !is_human;
+    record.retain(|member, _| {
+        let member = member.as_str();
+        ALWAYS.contains(&member)
+            || TIMES.contains(&member)
+            || view.all.contains(&member)
+            || agents_name(member)
+            || keeps
+                && (view.kept.contains(&member) || table != "tenants" && KEPT.contains(&member))
+    });
+    Some(record)
+}

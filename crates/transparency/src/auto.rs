@@ -1,0 +1,97 @@
+//! Tenants that have every decision sealed: soon after it was made, without anybody asking.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use authority_model::schema::tenants;
+use chrono::TimeDelta;
+use diesel::prelude::*;
+
+use super::{Error, Proof, seal::Sealer};
+use authority_core::store::{RunQueryDsl, Scope};
+
+const EVERY: Duration = Duration::from_secs(1);
+/// How many decisions are sealed together.
+const PAGE: i64 = 2048;
+/// How many pages of one tenant before the others have their turn.
+const PAGES: usize = 16;
+/// A decision is committed this long after its time at the latest.
+const LATEST: TimeDelta = TimeDelta::minutes(10);
+
+/// Seals for them, for ever.
+pub async fn seal_by_themselves(proof: Proof) {
+    // Where to go on looking, by tenant.
+    let mut seen = HashMap::new();
+    loop {
+        match proof.seal_open(&mut seen).await {
+            Ok(true) => {}
+            Ok(false) => tokio::time::sleep(EVERY).await,
+            Err(error) => {
+                tracing::warn!(%error, "cannot seal by itself");
+                tokio::time::sleep(EVERY).await;
+            }
+        }
+    }
+}
+
+impl Proof {
+    /// Seals some pages of each tenant's open decisions; whether there may be more.
+    async fn seal_open(&self, seen: &mut HashMap<String, String>) -> Result<bool, Error> {
+        let scope = Scope::service();
+        let tenants: Vec<String> = self
+            .0
+            .store
+            .read(&scope, async move |db| {
+                let sealing = tenants::table
+                    .filter(tenants::auto_seal.and(tenants::deleted_at.is_null()))
+                    .select(tenants::id);
+                Ok::<_, Error>(sealing.load(db).await?)
+            })
+            .await?;
+        let before = (self.0.clock.now() - LATEST).timestamp_millis().max(0);
+        let settled = format!("svc:decision:{before:012x}");
+        let mut more = false;
+        for tenant_id in tenants {
+            let from = seen.get(&tenant_id).cloned().unwrap_or_default();
+            match self.0.logs.seal_pages(&tenant_id, from).await {
+                // Go on behind them. Else look once more at what may still be committed.
+                Ok(behind) => {
+                    more |= behind.is_some();
+                    seen.insert(tenant_id, behind.unwrap_or_else(|| settled.clone()));
+                }
+                // Its log cannot go on: the others' can.
+                Err(error) => {
+                    tracing::warn!(%error, tenant = tenant_id, "cannot seal by itself");
+                }
+            }
+        }
+        Ok(more)
+    }
+}
+
+impl Sealer {
+    /// Seals pages of the tenant's open decisions, those behind `after`. While one is written, the next
+    /// is read. The last decision sealed, where there may be more behind it.
+    async fn seal_pages(
+        self: &Arc<Self>,
+        tenant_id: &str,
+        after: String,
+    ) -> Result<Option<String>, Error> {
+        let mut page = self.open(tenant_id, after, PAGE).await?;
+        let mut left = PAGES;
+        loop {
+            left -= 1;
+            let is_full = i64::try_from(page.list.len()).is_ok_and(|found| found == PAGE);
+            let last = page.list.last().map(|leaf| leaf.decision_id.clone()).filter(|_| is_full);
+            let Some(behind) = last.clone().filter(|_| left > 0) else {
+                if !page.list.is_empty() {
+                    self.seal_leaves(tenant_id, page).await?;
+                }
+                return Ok(last);
+            };
+            let next = self.open(tenant_id, behind, PAGE);
+            let (sealed, next) = tokio::join!(self.seal_leaves(tenant_id, page), next);
+            sealed?;
+            page = next?;
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Follows the heads of the logs, so that this node remembers what other nodes sign.
+
+use std::{sync::Arc, time::Duration};
+
+use authority_model::schema::log_heads;
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::prelude::*;
+
+use super::{
+    Error, Proof,
+    log::{Head, broken, continues, slug},
+    seal::Sealer,
+};
+use authority_core::{evidence::log::note::SignedCheckpoint, store::RunQueryDsl, store::Scope};
+
+const EVERY: Duration = Duration::from_secs(1);
+/// A head is looked at again for so long: its transaction may have taken a while.
+const LATE: TimeDelta = TimeDelta::minutes(1);
+
+/// Follows them, for ever.
+pub async fn follow_logs(proof: Proof) {
+    let mut since = DateTime::<Utc>::UNIX_EPOCH;
+    loop {
+        let begun = proof.0.clock.now();
+        match follow(&proof.0.logs, since).await {
+            Ok(()) => since = begun - LATE,
+            Err(error) => tracing::warn!(%error, "cannot follow the logs"),
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error> {
+    let scope = Scope::service();
+    let this = Arc::clone(sealer);
+    let read = sealer.store.read(&scope, async move |db| {
+        let heads: Vec<(String, Head)> = log_heads::table
+            .filter(log_heads::signed_at.ge(since).and(log_heads::checkpoint.ne("")))
+            .order((log_heads::tenant_id, log_heads::epoch))
+            .select((log_heads::tenant_id, Head::as_select()))
+            .load(db)
+            .await?;
+        for (tenant_id, head) in heads {
+            let name = slug(&tenant_id);
+            let last = this.witness.last(name).map_err(|why| broken(&tenant_id, &why))?;
+            if let Some(last) = last
+                && !continues(db, &tenant_id, &head, &last).await?
+            {
+                // What is remembered stays, and whoever seals next begins a new epoch.
+                tracing::error!(tenant = tenant_id, "a log does not continue what is known of it");
+                continue;
+            }
+            let note = SignedCheckpoint::parse(&head.checkpoint);
+            let note = note.map_err(|why| broken(&tenant_id, &why))?;
+            let kept = this.witness.keep(name, &note.checkpoint, &head.checkpoint);
+            kept.map_err(|why| broken(&tenant_id, &why))?;
+        }
+        Ok::<_, Error>(())
+    });
+    read.await
+}

@@ -1,0 +1,132 @@
+//! Decisions about to be sealed, each written as the leaf that it will be in its tenant's log.
+
+use std::{collections::HashSet, sync::Arc};
+
+use authority_model::schema::decisions;
+use chrono::{DateTime, Utc};
+use diesel::{
+    prelude::*,
+    sql_types::{BigInt, Text},
+};
+
+use super::{
+    Error,
+    packs::{Row, sealed},
+    seal::Sealer,
+};
+use authority_core::{
+    evidence::pack::{self, Sealing},
+    store::{RunQueryDsl, Scope},
+};
+
+/// A decision's leaf.
+pub(super) struct Leaf {
+    pub(super) decision_id: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Leaves of one moment.
+pub(super) struct Leaves {
+    pub(super) list: Vec<Leaf>,
+    pub(super) sealed_at: DateTime<Utc>,
+}
+
+/// A decision that someone wants sealed.
+pub(super) struct Found {
+    pub(super) decision_id: String,
+    pub(super) tenant_id: String,
+    pub(super) state: State,
+}
+
+pub(super) enum State {
+    Sealed(Row),
+    Open(Leaf),
+}
+
+#[derive(Queryable, QueryableByName, Selectable)]
+#[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
+struct Decision {
+    id: String,
+    tenant_id: String,
+    record: Vec<u8>,
+    kid: String,
+    signature: Vec<u8>,
+}
+
+impl Decision {
+    fn leaf(&self, issuer: &str, sealed_at: DateTime<Utc>) -> Result<Leaf, Error> {
+        let bytes = pack::leaf(&Sealing {
+            decision_id: &self.id,
+            record: &self.record,
+            kid: &self.kid,
+            signature: &self.signature,
+            sealed_at,
+            issuer,
+        })?;
+        Ok(Leaf { decision_id: self.id.clone(), bytes })
+    }
+}
+
+impl Sealer {
+    /// Those of the decisions that exist and are of the tenant beside them, where one is.
+    pub(super) async fn find(
+        self: &Arc<Self>,
+        wanted: HashSet<(String, Option<String>)>,
+        sealed_at: DateTime<Utc>,
+    ) -> Result<Vec<Found>, Error> {
+        let this = Arc::clone(self);
+        let scope = Scope::service();
+        let read = self.store.read(&scope, async move |db| {
+            // Sealing again is common: what is sealed is not written as a leaf once more.
+            let ids = || wanted.iter().map(|(id, _)| id.as_str());
+            let mut known = sealed(db, ids()).await?;
+            let found: Vec<Decision> = decisions::table
+                .filter(decisions::id.eq_any(ids()))
+                .select(Decision::as_select())
+                .load(db)
+                .await?;
+            let is_wanted = |decision: &Decision| {
+                let (id, tenant) = (decision.id.clone(), Some(decision.tenant_id.clone()));
+                wanted.contains(&(id.clone(), None)) || wanted.contains(&(id, tenant))
+            };
+            let found = found.into_iter().filter(is_wanted).map(|decision| {
+                let state = match known.remove(&decision.id) {
+                    Some(row) => State::Sealed(row),
+                    None => State::Open(decision.leaf(&this.public_url, sealed_at)?),
+                };
+                let Decision { id: decision_id, tenant_id, .. } = decision;
+                Ok(Found { decision_id, tenant_id, state })
+            });
+            found.collect()
+        });
+        read.await
+    }
+
+    /// The tenant's first decisions behind `after` that are in no log, as many as `most`.
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        tenant_id: &str,
+        after: String,
+        most: i64,
+    ) -> Result<Leaves, Error> {
+        let (this, sealed_at, tenant_id) =
+            (Arc::clone(self), self.clock.now(), tenant_id.to_owned());
+        let scope = Scope::service();
+        let read = self.store.read(&scope, async move |db| {
+            let open: Vec<Decision> = diesel::sql_query(
+                "SELECT d.id, d.tenant_id, d.record, d.kid, d.signature FROM decisions d \
+                 WHERE d.tenant_id = $1 AND d.id > $2 \
+                 AND NOT EXISTS (SELECT FROM evidence_packs p WHERE p.decision_id = d.id) \
+                 ORDER BY d.id LIMIT $3",
+            )
+            .bind::<Text, _>(tenant_id)
+            .bind::<Text, _>(after)
+            .bind::<BigInt, _>(most)
+            .load(db)
+            .await?;
+            let list = open.iter().map(|decision| decision.leaf(&this.public_url, sealed_at));
+            Ok::<_, Error>(Leaves { list: list.collect::<Result<_, _>>()?, sealed_at })
+        });
+        read.await
+    }
+}

@@ -1,0 +1,143 @@
+//! Seals decisions into their tenants' transparency logs, and replays what was sealed.
+//!
+//! The formats are `evidence/`'s; here is what needs the database and the keys. `seal.rs` puts
+//! `leaves.rs` into `log.rs`, one tenant's log in the database, and keeps `packs.rs`; `auto.rs` does so
+//! unasked. `witness.rs` is what this node remembers of the logs apart from the database, `follow.rs`
+//! how it hears of other nodes' seals.
+
+mod auto;
+mod follow;
+mod leaves;
+mod log;
+mod packs;
+mod replay;
+mod seal;
+mod service;
+mod witness;
+
+use std::{path::PathBuf, sync::Arc};
+
+use tokio::sync::mpsc;
+
+pub use auto::seal_by_themselves;
+pub use follow::follow_logs;
+
+use authority_core::{
+    clock::Clock,
+    compute::{self, ComputePool},
+    error::{ErrorCode, Refusal},
+    evidence,
+    graph::{self, Graph},
+    keys::{self, Keys},
+    store::{self, Store},
+};
+use seal::Sealer;
+use witness::Witness;
+
+/// What the evidence service is built of.
+pub struct Parts {
+    /// The service's public URL: issuer of packs, and the beginning of the logs' origins.
+    pub public_url: String,
+    /// Where this node remembers what it signed, apart from the database.
+    pub folder: PathBuf,
+    pub clock: Clock,
+    pub store: Store,
+    pub keys: Keys,
+    pub graph: Arc<Graph>,
+    /// Where replays compile policies and decide.
+    pub pool: ComputePool,
+}
+
+/// The evidence service. Cheap to clone.
+#[derive(Clone)]
+pub struct Proof(Arc<Inner>);
+
+struct Inner {
+    public_url: String,
+    clock: Clock,
+    store: Store,
+    keys: Keys,
+    graph: Arc<Graph>,
+    sealer: mpsc::Sender<seal::Asked>,
+    logs: Arc<Sealer>,
+    pool: ComputePool,
+}
+
+impl Proof {
+    /// Starts the sealer; it ends with the last handle.
+    pub fn start(parts: Parts) -> Self {
+        let Parts { public_url, folder, clock, store, keys, graph, pool } = parts;
+        let logs = Arc::new(Sealer {
+            public_url: public_url.clone(),
+            clock: clock.clone(),
+            store: store.clone(),
+            keys: keys.clone(),
+            witness: Witness::new(folder),
+        });
+        let sealer = Sealer::start(Arc::clone(&logs));
+        Self(Arc::new(Inner { public_url, clock, store, keys, graph, sealer, logs, pool }))
+    }
+}
+
+/// Why there is no evidence.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("no {0} `{1}`")]
+    NotFound(&'static str, String),
+    #[error("decision `{0}` is not sealed")]
+    NotSealed(String),
+    #[error(
+        "decision `{0}` is not sealed yet, so that there is no evidence of it: seal it by \
+         POST /v1/evidence/seal with its `decision_id`, or let the tenant's `auto_seal` do so"
+    )]
+    NoEvidenceYet(String),
+    #[error("`{0}` {1}")]
+    Field(&'static str, String),
+    #[error("what is stored of it cannot be read: {0}")]
+    Unreadable(String),
+    #[error("the log of {0} cannot be continued: {1}")]
+    Log(String, String),
+    #[error(transparent)]
+    Evidence(#[from] evidence::Error),
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error(transparent)]
+    Compute(#[from] compute::Error),
+    #[error(transparent)]
+    Graph(#[from] graph::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound(kind, id) => Self::not_found(kind, &id),
+            Error::NotSealed(_) => Self::new(ErrorCode::DecisionNotSealed, error.to_string()),
+            // What is asked for is not there, as the contract has it.
+            Error::NoEvidenceYet(_) => Self::new(ErrorCode::NotFound, error.to_string()),
+            Error::Field(field, problem) => Self::field(field, problem),
+            Error::Evidence(error) => error.into(),
+            Error::Keys(error) => error.into(),
+            Error::Compute(error) => error.into(),
+            Error::Graph(error) => error.into(),
+            Error::Store(error) => error.into(),
+            Error::Unreadable(_) | Error::Log(..) => {
+                tracing::error!(%error, "evidence");
+                Self::plain(ErrorCode::Internal)
+            }
+        }
+    }
+}

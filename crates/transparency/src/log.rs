@@ -1,0 +1,359 @@
+//! One tenant's log in the database: locked, continued, signed.
+
+use std::collections::{BTreeMap, HashMap};
+
+use authority_model::schema::log_heads;
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryResult,
+    prelude::*,
+    sql_types::{Array, BigInt, Bytea, Integer, SmallInt, Text},
+};
+use serde_json::json;
+
+use super::{Error, seal::Sealer};
+use authority_core::{
+    evidence::log::{
+        note::{Checkpoint, LogKey, check_origin, signed},
+        proof::InclusionProof,
+        tree::{self, Frontier, Hash, NodeId},
+    },
+    keys::Purpose,
+    store::{Db, RunQueryDsl},
+};
+
+/// `kind` of the first leaf of an epoch that follows another.
+const EPOCH_KIND: &str = "svc.log.epoch.v1";
+
+/// Where a log stands.
+#[derive(Clone, Debug, Queryable, Selectable)]
+#[diesel(table_name = log_heads, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Head {
+    pub(super) epoch: i32,
+    pub(super) origin: String,
+    pub(super) size: i64,
+    pub(super) root: Vec<u8>,
+    pub(super) checkpoint: String,
+}
+
+/// The newest epoch of the tenant's log.
+pub(super) async fn head(db: &mut Db, tenant_id: &str) -> QueryResult<Option<Head>> {
+    let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id));
+    let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
+    newest.first(db).await.optional()
+}
+
+/// What the database holds of these subtrees.
+pub(super) async fn nodes(
+    db: &mut Db,
+    tenant_id: &str,
+    epoch: i32,
+    wanted: &[NodeId],
+) -> QueryResult<HashMap<NodeId, Hash>> {
+    if wanted.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let level: Vec<i16> = wanted.iter().map(|node| node.level.into()).collect();
+    let index: Vec<i64> = wanted.iter().map(|node| number(node.index)).collect();
+    let rows: Vec<Node> = diesel::sql_query(
+        "SELECT w.level, w.index, \
+           substring(n.hashes FROM (32 * (w.index - n.first))::int + 1 FOR 32) AS hash \
+         FROM UNNEST($3, $4) AS w (level, index) CROSS JOIN LATERAL ( \
+           SELECT first, hashes FROM log_nodes \
+           WHERE tenant_id = $1 AND epoch = $2 AND level = w.level AND first <= w.index \
+           ORDER BY first DESC LIMIT 1) n \
+         WHERE length(n.hashes) > 32 * (w.index - n.first)",
+    )
+    .bind::<Text, _>(tenant_id)
+    .bind::<Integer, _>(epoch)
+    .bind::<Array<SmallInt>, _>(level)
+    .bind::<Array<BigInt>, _>(index)
+    .load(db)
+    .await?;
+    Ok(rows.into_iter().filter_map(Node::read).collect())
+}
+
+#[derive(QueryableByName)]
+struct Node {
+    #[diesel(sql_type = SmallInt)]
+    level: i16,
+    #[diesel(sql_type = BigInt)]
+    index: i64,
+    #[diesel(sql_type = Bytea)]
+    hash: Vec<u8>,
+}
+
+impl Node {
+    fn read(self) -> Option<(NodeId, Hash)> {
+        let id = NodeId { level: self.level.try_into().ok()?, index: self.index.try_into().ok()? };
+        Some((id, self.hash.try_into().ok()?))
+    }
+}
+
+/// A log, locked by this transaction.
+pub(super) struct Log<'a> {
+    sealer: &'a Sealer,
+    pub(super) tenant_id: &'a str,
+    pub(super) epoch: i32,
+    pub(super) origin: String,
+    frontier: Frontier,
+    /// Of the right edge, and those that are new.
+    nodes: HashMap<NodeId, Hash>,
+    /// At each level, those that are new: they stand side by side.
+    new: BTreeMap<u8, Run>,
+    /// Where this transaction begins an epoch: the last checkpoint known of the one before.
+    follows: Option<Checkpoint>,
+}
+
+/// Subtrees of one level that stand side by side: one row.
+struct Run {
+    first: u64,
+    hashes: Vec<u8>,
+}
+
+/// Whether a log has what is known of it as its beginning.
+pub(super) async fn continues(
+    db: &mut Db,
+    tenant_id: &str,
+    head: &Head,
+    last: &Checkpoint,
+) -> QueryResult<bool> {
+    if last.origin != head.origin {
+        // Of an epoch before this one, which names it; or of one after it, which is lost.
+        let before = epoch_of(&last.origin, tenant_id);
+        return Ok(before.is_some_and(|before| before < head.epoch));
+    }
+    let size = u64::try_from(head.size).unwrap_or_default();
+    if last.size >= size {
+        return Ok(last.size == size && last.root.as_slice() == head.root);
+    }
+    let edge = tree::right_edge(last.size);
+    let known = nodes(db, tenant_id, head.epoch, &edge).await?;
+    let hashes = edge.iter().filter_map(|id| known.get(id).copied()).collect();
+    Ok(Frontier::new(last.size, hashes).is_ok_and(|then| then.root() == last.root))
+}
+
+impl<'a> Log<'a> {
+    /// Locks the tenant's log; made where it is new, and followed by the next epoch where it lies
+    /// behind what this node remembers.
+    pub(super) async fn lock(
+        db: &mut Db,
+        sealer: &'a Sealer,
+        tenant_id: &'a str,
+        now: DateTime<Utc>,
+    ) -> Result<Self, Error> {
+        // Serialises the making of an epoch; the head's row does for all else.
+        diesel::sql_query("SELECT pg_advisory_xact_lock(4157004, hashtext($1))")
+            .bind::<Text, _>(tenant_id)
+            .execute(db)
+            .await?;
+        let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id));
+        let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
+        let head = newest.for_update().first(db).await;
+        let Some(head) = head.optional()? else {
+            let follows =
+                sealer.witness.last(slug(tenant_id)).map_err(|why| broken(tenant_id, &why))?;
+            return Self::begin(db, sealer, tenant_id, 1, follows, now).await;
+        };
+        let size = u64::try_from(head.size).unwrap_or_default();
+        let edge = tree::right_edge(size);
+        let nodes = nodes(db, tenant_id, head.epoch, &edge).await?;
+        let hashes: Vec<Hash> = edge.iter().filter_map(|id| nodes.get(id).copied()).collect();
+        let frontier = Frontier::new(size, hashes).map_err(|why| broken(tenant_id, &why))?;
+        let log = Self {
+            sealer,
+            tenant_id,
+            epoch: head.epoch,
+            origin: head.origin.clone(),
+            frontier,
+            nodes,
+            new: BTreeMap::new(),
+            follows: None,
+        };
+        if log.frontier.root().as_slice() != head.root {
+            return Err(broken(tenant_id, &"its tree does not make its root"));
+        }
+        let last = sealer.witness.last(slug(tenant_id)).map_err(|why| broken(tenant_id, &why))?;
+        match last {
+            Some(last) if !continues(db, tenant_id, &head, &last).await? => {
+                Self::begin(db, sealer, tenant_id, log.epoch + 1, Some(last), now).await
+            }
+            _ => Ok(log),
+        }
+    }
+
+    async fn begin(
+        db: &mut Db,
+        sealer: &'a Sealer,
+        tenant_id: &'a str,
+        epoch: i32,
+        follows: Option<Checkpoint>,
+        now: DateTime<Utc>,
+    ) -> Result<Self, Error> {
+        // Where even the earlier epochs are lost with the database, what is remembered still counts.
+        let after = follows
+            .as_ref()
+            .and_then(|last| epoch_of(&last.origin, tenant_id))
+            .map_or(epoch, |last| epoch.max(last + 1));
+        let origin = origin(&sealer.public_url, tenant_id, after);
+        check_origin(&origin).map_err(|why| broken(tenant_id, &why))?;
+        let mut log = Self {
+            sealer,
+            tenant_id,
+            epoch: after,
+            origin,
+            frontier: Frontier::default(),
+            nodes: HashMap::new(),
+            new: BTreeMap::new(),
+            follows: None,
+        };
+        let named = follows.as_ref().map(Checkpoint::body);
+        log.follows = follows;
+        diesel::insert_into(log_heads::table)
+            .values((
+                log_heads::tenant_id.eq(tenant_id),
+                log_heads::epoch.eq(after),
+                log_heads::origin.eq(&log.origin),
+                log_heads::size.eq(0),
+                log_heads::root.eq(&log.frontier.root()[..]),
+                log_heads::checkpoint.eq(""),
+                log_heads::follows.eq(&named),
+                log_heads::signed_at.eq(now),
+            ))
+            .execute(db)
+            .await?;
+        if let Some(named) = named {
+            let leaf = json!({"follows": named, "kind": EPOCH_KIND, "origin": log.origin});
+            log.add(&serde_json_canonicalizer::to_vec(&leaf)?)?;
+        }
+        Ok(log)
+    }
+
+    /// Whether there is anything to sign.
+    pub(super) fn has_grown(&self) -> bool {
+        !self.new.is_empty()
+    }
+
+    /// Adds a leaf; its index.
+    pub(super) fn add(&mut self, leaf: &[u8]) -> Result<u64, Error> {
+        let index = self.frontier.size();
+        let (nodes, new) = (&mut self.nodes, &mut self.new);
+        let added = self.frontier.push(tree::leaf_hash(leaf), |id, hash| {
+            nodes.insert(id, hash);
+            let run =
+                new.entry(id.level).or_insert_with(|| Run { first: id.index, hashes: Vec::new() });
+            run.hashes.extend_from_slice(&hash);
+        });
+        added.map_err(|why| broken(self.tenant_id, &why))?;
+        Ok(index)
+    }
+
+    /// Writes what was added, and signs where the log stands now.
+    pub(super) async fn sign(&mut self, db: &mut Db, now: DateTime<Utc>) -> Result<Signed, Error> {
+        insert(db, self.tenant_id, self.epoch, &self.new).await?;
+        let (size, root) = (self.frontier.size(), self.frontier.root());
+        let checkpoint = Checkpoint { origin: self.origin.clone(), size, root };
+        let signer = self.sealer.keys.signer(Purpose::Log);
+        let key = LogKey { origin: self.origin.clone(), public_key: *signer.public_key() };
+        let body = checkpoint.body();
+        let note = signed(&body, &self.origin, key.id(), &signer.sign(body.as_bytes()));
+        diesel::update(log_heads::table.find((self.tenant_id, self.epoch)))
+            .set((
+                log_heads::size.eq(number(size)),
+                log_heads::root.eq(&root[..]),
+                log_heads::checkpoint.eq(&note),
+                log_heads::signed_at.eq(now),
+            ))
+            .execute(db)
+            .await?;
+        let follows = self.follows.take();
+        Ok(Signed { slug: slug(self.tenant_id).to_owned(), checkpoint, note, follows })
+    }
+
+    /// The proof of a leaf that was added, as the tree is now.
+    pub(super) fn proof(&self, index: i64, note: &str) -> Result<String, Error> {
+        let index = u64::try_from(index).unwrap_or(u64::MAX);
+        let path =
+            tree::inclusion_path(index, self.frontier.size(), |id| self.nodes.get(&id).copied());
+        let path = path.ok_or_else(|| broken(self.tenant_id, &"a subtree is missing"))?;
+        Ok(InclusionProof { index, path, checkpoint_note: note.to_owned() }.write())
+    }
+}
+
+/// A checkpoint that was signed and is not yet committed.
+pub(super) struct Signed {
+    pub(super) slug: String,
+    pub(super) checkpoint: Checkpoint,
+    pub(super) note: String,
+    /// The last checkpoint known of the epoch before, where this one begins with it.
+    pub(super) follows: Option<Checkpoint>,
+}
+
+impl Signed {
+    /// Tells operators that the log could not be continued. Once the new epoch is committed.
+    pub(super) fn tell_of_epoch(&self) {
+        let Some(last) = &self.follows else { return };
+        metrics::counter!("authority_log_epochs_total").increment(1);
+        tracing::warn!(
+            log = self.slug,
+            origin = self.checkpoint.origin,
+            follows = last.origin,
+            follows_size = last.size,
+            "the log does not continue what was signed of it: a new epoch has begun"
+        );
+    }
+}
+
+async fn insert(
+    db: &mut Db,
+    tenant_id: &str,
+    epoch: i32,
+    new: &BTreeMap<u8, Run>,
+) -> QueryResult<()> {
+    let level: Vec<i16> = new.keys().map(|level| i16::from(*level)).collect();
+    let first: Vec<i64> = new.values().map(|run| number(run.first)).collect();
+    let hashes: Vec<&[u8]> = new.values().map(|run| run.hashes.as_slice()).collect();
+    diesel::sql_query(
+        "INSERT INTO log_nodes (tenant_id, epoch, level, first, hashes) \
+         SELECT $1, $2, n.* FROM UNNEST($3, $4, $5) AS n",
+    )
+    .bind::<Text, _>(tenant_id)
+    .bind::<Integer, _>(epoch)
+    .bind::<Array<SmallInt>, _>(level)
+    .bind::<Array<BigInt>, _>(first)
+    .bind::<Array<Bytea>, _>(hashes)
+    .execute(db)
+    .await
+    .map(drop)
+}
+
+/// The tenant's slug, which its id ends with.
+pub(super) fn slug(tenant_id: &str) -> &str {
+    tenant_id.rsplit(':').next().unwrap_or(tenant_id)
+}
+
+/// A schema-less URL, as C2SP recommends: one for each epoch.
+fn origin(public_url: &str, tenant_id: &str, epoch: i32) -> String {
+    let host = public_url.split_once("://").map_or(public_url, |(_, host)| host);
+    let first = format!("{}/log/{}", host.trim_end_matches('/'), slug(tenant_id));
+    if epoch == 1 { first } else { format!("{first}/{epoch}") }
+}
+
+/// Which epoch of the tenant's log has this origin, under whatever public URL it was begun; none
+/// where it is no origin of the tenant's.
+fn epoch_of(found: &str, tenant_id: &str) -> Option<i32> {
+    let name = format!("/log/{}", slug(tenant_id));
+    let (_, rest) = found.rsplit_once(&name)?;
+    match rest {
+        "" => Some(1),
+        rest => rest.strip_prefix('/')?.parse().ok(),
+    }
+}
+
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn broken(tenant_id: &str, why: &impl std::fmt::Display) -> Error {
+    Error::Log(tenant_id.to_owned(), why.to_string())
+}

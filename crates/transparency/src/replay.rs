@@ -1,0 +1,378 @@
+//! Replays a sealed decision, and says under signature what came of it.
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::evidence::MintReplayProofRequest,
+    schema::{approvals, policy_versions, replay_proofs},
+};
+use chrono::{DateTime, Utc};
+use diesel::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Error, Proof, packs, service::stored};
+use authority_core::{
+    evidence::{
+        Sealed, digest_text,
+        pack::{decision_of, evidence_id},
+        replay::{Difference, Mode, Outcome, PinnedPolicy, Replay, differences, proof},
+        salted_digest,
+        stored::Stored,
+        verify::{Trust, key_set, verify},
+    },
+    graph::{self, Graph, Said},
+    identity::Caller,
+    keys::{self, Purpose},
+    spending::Wanted,
+    store::{Db, RunQueryDsl, new_id},
+};
+use authority_decision::{
+    CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict, levels::ApprovalState,
+};
+
+/// What deciding again came to.
+struct Found {
+    outcome: Outcome,
+    recomputed: Option<String>,
+    diff: Vec<Difference>,
+    detail: Option<String>,
+    policy: Option<PinnedPolicy>,
+}
+
+/// What it is decided on again.
+enum Ground {
+    /// What is stored is not what was sealed: which member.
+    Altered(String),
+    Sealed,
+    /// Present authority, and the approval that this decision used.
+    Present(Box<Facts>, Option<String>),
+    /// The sealed facts with this version's text.
+    Pinned(PinnedPolicy, String),
+}
+
+impl Proof {
+    pub(super) async fn replay(
+        &self,
+        caller: &Caller,
+        asked: MintReplayProofRequest,
+    ) -> Result<String, Error> {
+        let (mode, decision_id) = (mode(&asked)?, decision(&asked)?);
+        if !self.is_shown(caller, &decision_id).await? {
+            return Err(Error::NotFound("decision", decision_id));
+        }
+        let scope = caller.scope();
+        let within = scope.tenant.clone();
+        let (this, id) = (self.clone(), decision_id.clone());
+        let now = self.0.clock.now();
+        let read = self.0.store.read(&scope, async move |db| {
+            let stored = stored(db, within.as_deref(), &id).await?;
+            let pack = packs::one(db, within.as_deref(), &id)
+                .await?
+                .ok_or_else(|| Error::NotSealed(id.clone()))?
+                .pack()?;
+            let ground = match (mode, this.altered(&pack, &stored)?) {
+                (_, Some(why)) => Ground::Altered(why),
+                (Mode::HistoricalStateSnapshot, None) => Ground::Sealed,
+                (Mode::CurrentState, None) => present(db, &this.0.graph, &stored, &id, now).await?,
+                (Mode::PolicyPin, None) => pinned_text(db, &stored, &asked).await?,
+            };
+            Ok::<_, Error>((stored, ground))
+        });
+        let (stored, ground) = read.await?;
+        let (tenant_id, id) = (stored.tenant_id.clone(), decision_id.clone());
+        // Compiling and deciding take a while, and no connection meanwhile.
+        let deciding = self.0.pool.run(&tenant_id, move |_| {
+            let found = match ground {
+                Ground::Altered(why) => Ok(altered_found(&why)),
+                Ground::Sealed => snapshot(&id, &stored),
+                Ground::Present(facts, used) => current(&stored, *facts, used.as_deref(), now),
+                Ground::Pinned(policy, text) => pinned(&stored, policy, &text),
+            };
+            found.map(|found| (stored, found))
+        });
+        let (stored, found) = deciding.await??;
+        let this = self.clone();
+        let kept = self.0.store.act(&scope, async move |db| {
+            this.keep(db, &stored, &decision_id, mode, &found, now).await
+        });
+        kept.await
+    }
+
+    /// What of a sealed decision is no longer what was sealed, if anything: its pack, with signature
+    /// and place in the log; the record; context and facts, which the record holds digests of.
+    fn altered(&self, pack: &str, stored: &Stored) -> Result<Option<String>, Error> {
+        let keys = key_set(self.0.keys.jwks().as_bytes());
+        let trust = Trust { keys: keys.ok(), log_key: None };
+        if let Err(why) = verify(pack.as_bytes(), &trust) {
+            return Ok(Some(format!("pack: {why}")));
+        }
+        let pack: Value = serde_json::from_str(pack)?;
+        if serde_json_canonicalizer::to_vec(&pack["record"])? != stored.sealed.record {
+            return Ok(Some("record".to_owned()));
+        }
+        let Sealed { context, facts, salts, .. } = &stored.sealed;
+        let record = &pack["record"];
+        let holds = |named: &Value, salt, content: &[u8]| {
+            *named == digest_text(&salted_digest(salt, content)).as_str()
+        };
+        if !holds(&record["request"]["context_digest"], &salts.context, context) {
+            return Ok(Some("request.context_digest".to_owned()));
+        }
+        if !holds(&record["facts_digest"], &salts.facts, facts) {
+            return Ok(Some("facts_digest".to_owned()));
+        }
+        Ok(None)
+    }
+
+    async fn keep(
+        &self,
+        db: &mut Db,
+        stored: &Stored,
+        decision_id: &str,
+        mode: Mode,
+        found: &Found,
+        now: DateTime<Utc>,
+    ) -> Result<String, Error> {
+        let (id, evidence_id) = (format!("svc:replay:{}", new_id()), evidence_id(decision_id));
+        let replay = Replay {
+            id: &id,
+            decision_id,
+            evidence_id: &evidence_id,
+            mode,
+            semantics: SEMANTICS,
+            policy: found.policy.clone(),
+            outcome: found.outcome,
+            recomputed_decision_id: found.recomputed.as_deref(),
+            diff: &found.diff,
+            detail: found.detail.as_deref(),
+            replayed_at: now,
+            issuer: &self.0.public_url,
+        };
+        let text = proof(&replay, &self.0.keys.signer(Purpose::Replay))?;
+        diesel::insert_into(replay_proofs::table)
+            .values((
+                replay_proofs::id.eq(&id),
+                replay_proofs::tenant_id.eq(&stored.tenant_id),
+                replay_proofs::decision_id.eq(decision_id),
+                replay_proofs::mode.eq(json!(mode).as_str().unwrap_or_default()),
+                replay_proofs::result.eq(found.outcome.word()),
+                replay_proofs::body.eq(text.as_bytes()),
+                replay_proofs::created_at.eq(now),
+            ))
+            .execute(db)
+            .await?;
+        Ok(text)
+    }
+}
+
+fn mode(asked: &MintReplayProofRequest) -> Result<Mode, Error> {
+    match asked.mode.as_deref() {
+        None | Some("historical_state_snapshot") => Ok(Mode::HistoricalStateSnapshot),
+        Some("current_state") => Ok(Mode::CurrentState),
+        Some("policy_pin") if asked.policy_id.is_none() => {
+            Err(Error::Field("policy_id", "is required with `policy_pin`".to_owned()))
+        }
+        Some("policy_pin") if asked.policy_version.is_none() => {
+            Err(Error::Field("policy_version", "is required with `policy_pin`".to_owned()))
+        }
+        _ => Ok(Mode::PolicyPin),
+    }
+}
+
+fn decision(asked: &MintReplayProofRequest) -> Result<String, Error> {
+    match (&asked.decision_id, &asked.evidence_id) {
+        (Some(_), Some(_)) => {
+            Err(Error::Field("evidence_id", "is one too many beside `decision_id`".to_owned()))
+        }
+        (Some(id), None) => Ok(id.clone()),
+        (None, Some(id)) => decision_of(id).ok_or_else(|| Error::NotFound("evidence", id.clone())),
+        (None, None) => {
+            Err(Error::Field("decision_id", "is required, or `evidence_id`".to_owned()))
+        }
+    }
+}
+
+/// What is stored is not what was sealed: nothing that comes of it is worth comparing.
+fn altered_found(member: &str) -> Found {
+    let one = |text: &str| Value::from(text);
+    let diff = vec![Difference {
+        member: member.to_owned(),
+        recomputed: one("of what is stored now"),
+        sealed: one("of what was sealed"),
+    }];
+    Found {
+        outcome: Outcome::Mismatch,
+        recomputed: None,
+        diff,
+        detail: Some("what is stored of the decision was altered after it was sealed".to_owned()),
+        policy: None,
+    }
+}
+
+/// The same arguments: the same bytes, or it says where not.
+fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
+    let again = match stored.sealed.decide_again() {
+        Ok(again) => again,
+        Err(why) => return Ok(indeterminate(why.to_string())),
+    };
+    let sealed: Value = serde_json::from_slice(&stored.sealed.record)?;
+    let recomputed: Value = serde_json::from_slice(&again.written.record)?;
+    let mut diff = differences(&sealed, &recomputed);
+    let same =
+        again.written.record == stored.sealed.record && again.written.decision_id == decision_id;
+    if !same && diff.is_empty() {
+        // Equal as JSON and not in bytes: still not what was signed.
+        diff = differences(
+            &json!({"decision_id": decision_id}),
+            &json!({"decision_id": again.written.decision_id}),
+        );
+    }
+    Ok(Found {
+        outcome: if same { Outcome::Match } else { Outcome::Mismatch },
+        recomputed: Some(again.written.decision_id),
+        diff,
+        detail: None,
+        policy: None,
+    })
+}
+
+/// Today's authority for the sealed request.
+async fn present(
+    db: &mut Db,
+    graph: &Graph,
+    stored: &Stored,
+    decision_id: &str,
+    now: DateTime<Utc>,
+) -> Result<Ground, Error> {
+    let request = stored.sealed.request()?;
+    let mut facts = Facts::new(Arc::new(graph.present(db, &request).await?));
+    let mut used = None;
+    if let Some(wanted) = Wanted::of(&request, &facts.gathered, now)? {
+        let (spent, cited) = wanted.read(db).await?;
+        facts.spent = spent;
+        if let Some(cited) = cited {
+            let asked_by = graph.persons(&cited.requested_by, &cited.asker_emails);
+            let said = Said { acts: &cited.acts, asked_by };
+            facts.approval = Some(cited.approval);
+            let cell = graph.tenant(&request.tenant_id)?;
+            graph::decide_on(cell.as_ref(), &request, &mut facts, &said, now);
+        }
+        used = approvals::table
+            .filter(approvals::used_by.eq(decision_id))
+            .select(approvals::id)
+            .first(db)
+            .await
+            .optional()?;
+    }
+    Ok(Ground::Present(Box::new(facts), used))
+}
+
+/// The sealed request on today's authority.
+fn current(
+    stored: &Stored,
+    mut facts: Facts,
+    used: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<Found, Error> {
+    let request = stored.sealed.request()?;
+    unspend(stored, used, &mut facts);
+    compared(stored, &authority_decision::decide(&request, &facts, now), None)
+}
+
+/// As if this decision had not been made yet: what it spent is not held against it.
+fn unspend(stored: &Stored, used: Option<&str>, facts: &mut Facts) {
+    if let Some(approval) = facts.approval.as_mut().filter(|one| Some(one.id.as_str()) == used) {
+        approval.state = ApprovalState::Approved;
+    }
+    if facts.spent.0.is_empty() {
+        return;
+    }
+    if let Ok(again) = stored.sealed.decide_again() {
+        for claim in again.verdict.claims.counters {
+            if let Some(used) = facts.spent.0.get_mut(&claim.key) {
+                *used = used.saturating_sub(claim.add).max(0);
+            }
+        }
+    }
+}
+
+/// The text of another version of a policy.
+async fn pinned_text(
+    db: &mut Db,
+    stored: &Stored,
+    asked: &MintReplayProofRequest,
+) -> Result<Ground, Error> {
+    let id = asked.policy_id.clone().unwrap_or_default();
+    let version = asked.policy_version.unwrap_or_default();
+    let text: Option<String> = policy_versions::table
+        .find((&id, version))
+        .filter(policy_versions::tenant_id.eq(&stored.tenant_id))
+        .select(policy_versions::cedar)
+        .first(db)
+        .await
+        .optional()?;
+    let text = text
+        .ok_or_else(|| Error::Field("policy_version", format!("{version} of `{id}` is unknown")))?;
+    let sha256 = format!("sha256:{}", hex::encode(keys::sha256(text.as_bytes())));
+    Ok(Ground::Pinned(PinnedPolicy { id, version, sha256 }, text))
+}
+
+/// The sealed facts with another version of a policy.
+fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<Found, Error> {
+    let facts = match stored.sealed.facts() {
+        Ok(facts) => facts,
+        Err(why) => return Ok(indeterminate(why.to_string())),
+    };
+    let id = &policy.id;
+    let mut gathered = (*facts.gathered).clone();
+    let place = gathered.policies.iter_mut().find(|policy| policy.reference.id == *id);
+    let Some(place) = place else {
+        let why = format!("the sealed facts were read without `{id}`: it could not apply then");
+        return Ok(Found { policy: Some(policy), ..indeterminate(why) });
+    };
+    let sha256 = policy.sha256.trim_start_matches("sha256:").to_owned();
+    let version = policy.version.into();
+    let reference = PolicyReference { sha256, version, ..place.reference.clone() };
+    match CompiledPolicy::compile(reference, text) {
+        Ok(compiled) => *place = Arc::new(compiled),
+        Err(why) => return Ok(Found { policy: Some(policy), ..indeterminate(why.to_string()) }),
+    }
+    let facts = Facts { gathered: Arc::new(gathered), ..facts };
+    match stored.sealed.decide_with(facts) {
+        Ok(again) => compared(stored, &again.verdict, Some(policy)),
+        Err(why) => Ok(Found { policy: Some(policy), ..indeterminate(why.to_string()) }),
+    }
+}
+
+fn indeterminate(detail: String) -> Found {
+    Found {
+        outcome: Outcome::Indeterminate,
+        recomputed: None,
+        diff: Vec::new(),
+        detail: Some(detail),
+        policy: None,
+    }
+}
+
+/// What was decided against what would be: not who approved or when.
+fn compared(
+    stored: &Stored,
+    verdict: &Verdict,
+    policy: Option<PinnedPolicy>,
+) -> Result<Found, Error> {
+    let record: Value = serde_json::from_slice(&stored.sealed.record)?;
+    let sealed = &record["verdict"];
+    let recomputed = json!({
+        "approvals_needed": verdict.approvals_needed,
+        "decision": verdict.decision,
+        "obligations": verdict.obligations,
+        "reason_code": verdict.reason_code,
+        "stop_conditions": verdict.stop_conditions,
+    });
+    let members = ["approvals_needed", "decision", "obligations", "reason_code", "stop_conditions"];
+    let then: serde_json::Map<String, Value> =
+        members.iter().map(|member| ((*member).to_owned(), sealed[*member].clone())).collect();
+    let diff = differences(&json!({"verdict": then}), &json!({"verdict": recomputed}));
+    let outcome = if diff.is_empty() { Outcome::Match } else { Outcome::Mismatch };
+    Ok(Found { outcome, recomputed: None, diff, detail: None, policy })
+}

@@ -1,0 +1,198 @@
+//! The sealer: seals together what was asked for meanwhile, each tenant's in a transaction of its own.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    Error, Proof,
+    leaves::{Found, Leaf, Leaves, State},
+    log::{Log, Signed, broken},
+    packs::{self, Row},
+    witness::Witness,
+};
+use authority_core::{
+    clock::Clock,
+    keys::Keys,
+    store::{self, Db, Scope, Store},
+};
+
+/// How many decisions one transaction seals at most.
+const MOST: usize = 2048;
+/// How many may wait.
+const QUEUE: usize = 4096;
+
+/// A decision to be sealed, and who waits for its pack.
+pub(super) struct Asked {
+    pub(super) decision_id: String,
+    /// Only where it is this tenant's.
+    pub(super) within: Option<String>,
+    pub(super) done: oneshot::Sender<Result<String, Refused>>,
+}
+
+/// Why a decision was not sealed. Cheap to tell everybody in a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    Unknown,
+    /// The database does not answer.
+    Away,
+    /// The log cannot be continued.
+    Broken,
+}
+
+impl From<&Error> for Refused {
+    fn from(error: &Error) -> Self {
+        if matches!(error, Error::Log(..)) { Self::Broken } else { Self::Away }
+    }
+}
+
+/// Seals for this node.
+pub(super) struct Sealer {
+    pub(super) public_url: String,
+    pub(super) clock: Clock,
+    pub(super) store: Store,
+    pub(super) keys: Keys,
+    pub(super) witness: Witness,
+}
+
+impl Proof {
+    /// The pack of a decision; sealed now unless it was before.
+    pub(super) async fn seal(
+        &self,
+        decision_id: String,
+        within: Option<String>,
+    ) -> Result<String, Error> {
+        let (done, sealed) = oneshot::channel();
+        let away = || Error::Store(store::Error::Unavailable("the sealer does not answer".into()));
+        let asked = Asked { decision_id: decision_id.clone(), within, done };
+        self.0.sealer.try_send(asked).map_err(|_| away())?;
+        match sealed.await.unwrap_or(Err(Refused::Away)) {
+            Ok(pack) => Ok(pack),
+            Err(Refused::Unknown) => Err(Error::NotFound("decision", decision_id)),
+            Err(Refused::Away) => Err(away()),
+            Err(Refused::Broken) => Err(broken(&decision_id, &"see the service's log")),
+        }
+    }
+}
+
+impl Sealer {
+    pub(super) fn start(sealer: Arc<Self>) -> mpsc::Sender<Asked> {
+        let (queue, mut waiting) = mpsc::channel(QUEUE);
+        tokio::spawn(async move {
+            let mut asked = Vec::with_capacity(MOST);
+            while waiting.recv_many(&mut asked, MOST).await > 0 {
+                Self::answer(&sealer, std::mem::take(&mut asked)).await;
+            }
+        });
+        queue
+    }
+
+    async fn answer(this: &Arc<Self>, asked: Vec<Asked>) {
+        let sealed_at = this.clock.now();
+        let wanted = asked.iter().map(|one| (one.decision_id.clone(), one.within.clone()));
+        let found = this.find(wanted.collect(), sealed_at).await;
+        if let Err(error) = &found {
+            tracing::error!(%error, decisions = asked.len(), "cannot read what to seal");
+        }
+        let unknown = if found.is_ok() { Refused::Unknown } else { Refused::Away };
+        let mut told = HashMap::new();
+        let mut open: BTreeMap<String, Vec<Leaf>> = BTreeMap::new();
+        for Found { decision_id, tenant_id, state } in found.unwrap_or_default() {
+            match state {
+                State::Sealed(row) => {
+                    told.insert(decision_id, Told { tenant_id, pack: text(row) });
+                }
+                State::Open(leaf) => open.entry(tenant_id).or_default().push(leaf),
+            }
+        }
+        for (tenant_id, list) in open {
+            let ids: Vec<String> = list.iter().map(|leaf| leaf.decision_id.clone()).collect();
+            // One log that cannot go on stops no other.
+            let mut sealed = this.seal_leaves(&tenant_id, Leaves { list, sealed_at }).await;
+            if let Err(error) = &sealed {
+                tracing::error!(%error, tenant = tenant_id, "could not seal");
+            }
+            for id in ids {
+                let pack = match &mut sealed {
+                    Ok(rows) => rows.remove(&id).map_or(Err(Refused::Away), text),
+                    Err(error) => Err(Refused::from(&*error)),
+                };
+                told.insert(id, Told { tenant_id: tenant_id.clone(), pack });
+            }
+        }
+        for one in asked {
+            let own = |told: &&Told| one.within.as_ref().is_none_or(|id| *id == told.tenant_id);
+            let told = told.get(&one.decision_id).filter(own);
+            // Who asked may have gone; the pack stays.
+            let _ = one.done.send(told.map_or(Err(unknown), |told| told.pack.clone()));
+        }
+    }
+
+    /// Adds to the tenant's log what is not in it yet; the packs of all of them, by decision.
+    pub(super) async fn seal_leaves(
+        self: &Arc<Self>,
+        tenant_id: &str,
+        leaves: Leaves,
+    ) -> Result<HashMap<String, Row>, Error> {
+        let scope = Scope::service();
+        let (sealer, tenant_id) = (Arc::clone(self), tenant_id.to_owned());
+        let done =
+            self.store.act(&scope, async move |db| sealer.transact(db, &tenant_id, leaves).await);
+        let (packs, signed) = done.await?;
+        if let Some(signed) = signed {
+            signed.tell_of_epoch();
+            // After the commit, and before anybody who asked is answered.
+            let kept = self.witness.keep(&signed.slug, &signed.checkpoint, &signed.note);
+            kept.map_err(|why| broken(&signed.slug, &why))?;
+        }
+        Ok(packs)
+    }
+
+    async fn transact(
+        &self,
+        db: &mut Db,
+        tenant_id: &str,
+        leaves: Leaves,
+    ) -> Result<(HashMap<String, Row>, Option<Signed>), Error> {
+        let Leaves { mut list, sealed_at } = leaves;
+        let mut log = Log::lock(db, self, tenant_id, sealed_at).await?;
+        // Another may have sealed some of them since they were read.
+        let mut packs =
+            packs::sealed(db, list.iter().map(|leaf| leaf.decision_id.as_str())).await?;
+        list.retain(|leaf| !packs.contains_key(&leaf.decision_id));
+        let mut rows = Vec::with_capacity(list.len());
+        for leaf in list {
+            let index = log.add(&leaf.bytes)?;
+            rows.push(Row {
+                decision_id: leaf.decision_id,
+                origin: log.origin.clone(),
+                log_index: i64::try_from(index).unwrap_or(i64::MAX),
+                body: leaf.bytes,
+                proof: String::new(),
+            });
+        }
+        if !log.has_grown() {
+            return Ok((packs, None));
+        }
+        let signed = log.sign(db, sealed_at).await?;
+        for row in &mut rows {
+            row.proof = log.proof(row.log_index, &signed.note)?;
+        }
+        packs::insert(db, &log, &rows, sealed_at).await?;
+        packs.extend(rows.into_iter().map(|row| (row.decision_id.clone(), row)));
+        Ok((packs, Some(signed)))
+    }
+}
+
+/// What is told of a decision, to those who may know of it.
+struct Told {
+    tenant_id: String,
+    pack: Result<String, Refused>,
+}
+
+fn text(row: Row) -> Result<String, Refused> {
+    row.pack().map_err(|error| Refused::from(&error))
+}

@@ -1,0 +1,252 @@
+//! The evidence service's operations.
+
+use authority_model::proto::evidence::{
+    ConsistencyProof, EvidenceDocument, GetCheckpointRequest, GetConsistencyProofRequest,
+    GetEvidenceRequest, GetInclusionProofRequest, GetLogKeyRequest, LogText,
+    MintReplayProofRequest, SealDecisionRequest,
+};
+use authority_model::{schema::decisions, service::EvidenceService};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use diesel::prelude::*;
+use tonic::{Request, Response, Status};
+
+use super::{
+    Error, Proof,
+    log::{self, Head},
+    packs,
+};
+use authority_core::{
+    error::{ErrorCode, Refusal},
+    evidence::{
+        bundle::bundle,
+        log::{
+            note::{LogKey, SignedCheckpoint},
+            proof::InclusionProof,
+            tree,
+        },
+        pack::decision_of,
+        stored::{self, Stored},
+    },
+    identity::{Caller, Standing, admitted},
+    keys::{Keys, Purpose},
+    store::{Db, RunQueryDsl, Scope},
+};
+
+type Reply<T> = Result<Response<T>, Status>;
+
+/// Whether there is such a decision, of the tenant where one is named.
+async fn is_there(db: &mut Db, within: Option<&str>, decision_id: &str) -> Result<bool, Error> {
+    let mut query = decisions::table.filter(decisions::id.eq(decision_id)).into_boxed();
+    if let Some(tenant) = within {
+        query = query.filter(decisions::tenant_id.eq(tenant));
+    }
+    let found: Option<String> = query.select(decisions::id).first(db).await.optional()?;
+    Ok(found.is_some())
+}
+
+/// Whether they may see what a decision was made on, and not only its record.
+fn sees_all(caller: &Caller) -> bool {
+    match &caller.standing {
+        Standing::Owner { .. } => true,
+        Standing::Member { role, .. } => role == "admin" || role == "auditor",
+        Standing::Key { principal_ids, .. } => principal_ids.is_empty(),
+        Standing::Anonymous => false,
+    }
+}
+
+fn document(document: String) -> Response<EvidenceDocument> {
+    Response::new(EvidenceDocument { document })
+}
+
+#[tonic::async_trait]
+impl EvidenceService for Proof {
+    async fn seal_decision(&self, call: Request<SealDecisionRequest>) -> Reply<EvidenceDocument> {
+        let (caller, asked) = admitted(call)?;
+        if !self.is_shown(&caller, &asked.decision_id).await.map_err(Refusal::from)? {
+            return Err(Refusal::not_found("decision", &asked.decision_id).into());
+        }
+        let pack =
+            self.seal(asked.decision_id, caller.scope().tenant).await.map_err(Refusal::from)?;
+        Ok(document(pack))
+    }
+
+    async fn get_evidence(&self, call: Request<GetEvidenceRequest>) -> Reply<EvidenceDocument> {
+        let (caller, asked) = admitted(call)?;
+        if asked.bundle && !sees_all(&caller) {
+            let text = "a bundle holds context, facts and policies: it is for the owner, the roles \
+                        `admin` and `auditor`, and API keys bound to no principals";
+            return Err(Refusal::new(ErrorCode::Forbidden, text).into());
+        }
+        Ok(document(self.evidence(&caller, asked).await.map_err(Refusal::from)?))
+    }
+
+    async fn mint_replay_proof(
+        &self,
+        call: Request<MintReplayProofRequest>,
+    ) -> Reply<EvidenceDocument> {
+        let (caller, asked) = admitted(call)?;
+        Ok(document(self.replay(&caller, asked).await.map_err(Refusal::from)?))
+    }
+
+    async fn get_checkpoint(&self, call: Request<GetCheckpointRequest>) -> Reply<LogText> {
+        let (caller, asked) = admitted(call)?;
+        let (_, head) =
+            self.head(&caller.scope(), asked.tenant_slug).await.map_err(Refusal::from)?;
+        Ok(Response::new(LogText { text: head.checkpoint }))
+    }
+
+    async fn get_log_key(&self, call: Request<GetLogKeyRequest>) -> Reply<LogText> {
+        let (caller, asked) = admitted(call)?;
+        let head = self.head(&caller.scope(), asked.tenant_slug).await.map_err(Refusal::from)?.1;
+        let text = signer(&self.0.keys, &head.checkpoint, &head.origin).map_err(Refusal::from)?;
+        Ok(Response::new(LogText { text }))
+    }
+
+    async fn get_inclusion_proof(&self, call: Request<GetInclusionProofRequest>) -> Reply<LogText> {
+        let (caller, asked) = admitted(call)?;
+        let text = self.inclusion(&caller.scope(), asked).await.map_err(Refusal::from)?;
+        Ok(Response::new(LogText { text }))
+    }
+
+    async fn get_consistency_proof(
+        &self,
+        call: Request<GetConsistencyProofRequest>,
+    ) -> Reply<ConsistencyProof> {
+        let (caller, asked) = admitted(call)?;
+        Ok(Response::new(self.consistency(&caller.scope(), asked).await.map_err(Refusal::from)?))
+    }
+}
+
+impl Proof {
+    /// Whether a decision is one of those that the caller is shown: a bound API key sees its own
+    /// principals' alone, and the others do not exist for it.
+    pub(super) async fn is_shown(&self, caller: &Caller, decision_id: &str) -> Result<bool, Error> {
+        let Some(own) = caller.bound_to().map(<[String]>::to_vec) else { return Ok(true) };
+        let (id, tenant) = (decision_id.to_owned(), caller.tenant().map(str::to_owned));
+        let read = self.0.store.read(&caller.scope(), async move |db| {
+            let found: Option<String> = decisions::table
+                .filter(decisions::id.eq(id))
+                .filter(decisions::tenant_id.eq(tenant.unwrap_or_default()))
+                .select(decisions::subject)
+                .first(db)
+                .await
+                .optional()?;
+            Ok::<_, Error>(found)
+        });
+        Ok(read.await?.is_some_and(|subject| own.contains(&subject)))
+    }
+
+    async fn evidence(&self, caller: &Caller, asked: GetEvidenceRequest) -> Result<String, Error> {
+        let missing = || Error::NotFound("evidence", asked.entity_id.clone());
+        let decision_id = decision_of(&asked.entity_id).ok_or_else(missing)?;
+        if !self.is_shown(caller, &decision_id).await? {
+            return Err(missing());
+        }
+        let scope = caller.scope();
+        let within = scope.tenant.clone();
+        let read = self.0.store.read(&scope, async move |db| {
+            let Some(row) = packs::one(db, within.as_deref(), &decision_id).await? else {
+                let is_there = is_there(db, within.as_deref(), &decision_id).await?;
+                return if is_there { Err(Error::NoEvidenceYet(decision_id)) } else { Ok(None) };
+            };
+            let (origin, pack) = (row.origin.clone(), row.pack()?);
+            let stored = if asked.bundle {
+                Some(stored(db, within.as_deref(), &decision_id).await?)
+            } else {
+                None
+            };
+            Ok::<_, Error>(Some((pack, origin, stored)))
+        });
+        let (pack, origin, stored) = read.await?.ok_or_else(missing)?;
+        let Some(stored) = stored else { return Ok(pack) };
+        let key = self.0.keys.public(&stored.kid).map(|key| key.published());
+        let key = key.ok_or_else(|| Error::Unreadable(format!("no key {}", stored.kid)))?;
+        let log_key = log_key(&self.0.keys, &pack, &origin)?;
+        Ok(bundle(&pack, &stored.sealed, &key, &log_key)?)
+    }
+
+    /// The log of a tenant that the caller may see.
+    async fn head(&self, scope: &Scope, slug: String) -> Result<(String, Head), Error> {
+        let tenant_id = format!("svc:tenant:{slug}");
+        let missing = Error::NotFound("log", slug);
+        if scope.tenant.as_ref().is_some_and(|within| *within != tenant_id) {
+            return Err(missing);
+        }
+        let of = tenant_id.clone();
+        let read =
+            self.0.store.read(scope, async move |db| Ok::<_, Error>(log::head(db, &of).await?));
+        let head = read.await?.filter(|head| !head.checkpoint.is_empty());
+        Ok((tenant_id, head.ok_or(missing)?))
+    }
+
+    async fn inclusion(
+        &self,
+        scope: &Scope,
+        asked: GetInclusionProofRequest,
+    ) -> Result<String, Error> {
+        let (tenant_id, head) = self.head(scope, asked.tenant_slug).await?;
+        let (index, size) = (u64::from(asked.index), u64::try_from(head.size).unwrap_or_default());
+        if index >= size {
+            return Err(Error::Field("index", format!("the log has {size} leaves, from 0")));
+        }
+        let wanted = tree::inclusion_nodes(index, size);
+        let nodes = self.0.store.read(scope, async move |db| {
+            Ok::<_, Error>(log::nodes(db, &tenant_id, head.epoch, &wanted).await?)
+        });
+        let nodes = nodes.await?;
+        let path = tree::inclusion_path(index, size, |id| nodes.get(&id).copied());
+        let path = path.ok_or_else(|| Error::Unreadable("a subtree is missing".to_owned()))?;
+        Ok(InclusionProof { index, path, checkpoint_note: head.checkpoint }.write())
+    }
+
+    async fn consistency(
+        &self,
+        scope: &Scope,
+        asked: GetConsistencyProofRequest,
+    ) -> Result<ConsistencyProof, Error> {
+        let (tenant_id, head) = self.head(scope, asked.tenant_slug).await?;
+        let size = u32::try_from(head.size).unwrap_or(u32::MAX);
+        let (from, to) = (asked.from, asked.to.unwrap_or(size));
+        if to > size {
+            return Err(Error::Field("to", format!("the log has {size} leaves")));
+        }
+        if from > to {
+            return Err(Error::Field("from", "is more than `to`".to_owned()));
+        }
+        let wanted = tree::consistency_nodes(from.into(), to.into());
+        let nodes = self.0.store.read(scope, async move |db| {
+            Ok::<_, Error>(log::nodes(db, &tenant_id, head.epoch, &wanted).await?)
+        });
+        let nodes = nodes.await?;
+        let lookup = |id| nodes.get(&id).copied();
+        let path = tree::consistency_path(from.into(), to.into(), lookup);
+        let path = path.ok_or_else(|| Error::Unreadable("a subtree is missing".to_owned()))?;
+        let path = path.iter().map(|hash| STANDARD.encode(hash)).collect();
+        Ok(ConsistencyProof { origin: head.origin, from, to, path })
+    }
+}
+
+/// A decision with all that it was decided on.
+pub(super) async fn stored(db: &mut Db, within: Option<&str>, id: &str) -> Result<Stored, Error> {
+    let found = stored::one(db, within, id).await?;
+    found.ok_or_else(|| Error::NotFound("decision", id.to_owned()))
+}
+
+/// The verifier key of the checkpoint in a pack: of the keys that there were, the one that it names.
+fn log_key(keys: &Keys, pack: &str, origin: &str) -> Result<String, Error> {
+    let broken = |why: String| Error::Unreadable(format!("the pack's proof: {why}"));
+    let pack: serde_json::Value = serde_json::from_str(pack)?;
+    let proof = pack["log"]["proof"].as_str().unwrap_or_default();
+    let proof = InclusionProof::parse(proof).map_err(|why| broken(why.to_string()))?;
+    signer(keys, &proof.checkpoint_note, origin)
+}
+
+/// The verifier key of a checkpoint.
+fn signer(keys: &Keys, note: &str, origin: &str) -> Result<String, Error> {
+    let broken = |why: String| Error::Unreadable(format!("the checkpoint: {why}"));
+    let note = SignedCheckpoint::parse(note).map_err(|why| broken(why.to_string()))?;
+    let candidates = keys.ed25519_of(Purpose::Log).into_iter();
+    let mut keys = candidates.map(|public_key| LogKey { origin: origin.to_owned(), public_key });
+    let key = keys.find(|key| key.id() == note.key_id);
+    key.map(|key| key.vkey()).ok_or_else(|| broken("no key of ours signed it".to_owned()))
+}
