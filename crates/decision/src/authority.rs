@@ -1,4 +1,4 @@
-//! Stage 1: may this actor do this at all? The rows of decision.md's table, in its order.
+//! Stage 1: may this actor do this at all? The rows of docs/decision.md's table, in its order.
 //!
 //! Every candidate authority walks the same rows. The first that passes all of them, and the
 //! purposes that it is bound to, is used; if none does, the refusal of the one that got furthest

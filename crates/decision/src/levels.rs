@@ -1,7 +1,7 @@
 //! The ordered words: risk tiers, effect classes, reversibility, oversight, access, states.
 //!
 //! Each enum is declared in rising order, so that `max` is "the riskier" and a comparison reads
-//! as decision.md says it.
+//! as docs/decision.md says it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,7 @@
 //! Stage 3, second: has the world moved from what the authority assumed?
 //!
 //! Staleness is judged at the decision's own time, so an anchor goes stale by the clock alone.
-//! Coupling can only lower a verdict, never raise it. The table is reality.md's, as far as the hot
-//! path knows it.
+//! Coupling can only lower a verdict, never raise it. The table is docs/decision.md's.
 
 use chrono::TimeDelta;
 

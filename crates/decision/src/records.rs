@@ -274,7 +274,7 @@ pub struct Anchor {
     pub overridden_until: Option<DateTime<Utc>>,
 }
 
-/// How old an anchor's newest snapshot may be; see reality.md.
+/// How old an anchor's newest snapshot may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FreshnessContract {
     pub max_staleness_seconds: u32,

@@ -8,7 +8,7 @@ use proptest::{prelude::*, sample::select};
 
 const UNDOINGS: [Undoing; 3] = [Undoing::Undone, Undoing::Compensated, Undoing::Final];
 
-/// decision.md's table, cell by cell: below financial, financial, safety critical.
+/// docs/decision.md's table, cell by cell: below financial, financial, safety critical.
 #[test]
 fn the_table_is_as_written() {
     use Oversight::{None as Nobody, Prohibited, SingleApprover as Single, TwoPerson as Two};
@@ -118,7 +118,7 @@ proptest! {
 }
 
 /// `effect_class: informational` declared is below the missing one's `digital_state_change`, and
-/// `risk_tier: minimal` below limited: the one way in which declaring lowers, and decision.md's.
+/// `risk_tier: minimal` below limited: the one way in which declaring lowers, and docs/decision.md's.
 fn lowers_a_default(from: Effective, to: Effective) -> bool {
     (from.effect_class.is_none() && to.effect_class == Some(EffectClass::Informational))
         || (from.risk_tier.is_none() && to.risk_tier == Some(RiskTier::Minimal))

@@ -1,6 +1,6 @@
 //! Leaving a member out never widens what is permitted.
 //!
-//! Where decision.md itself makes a check depend on a member being there ("a named resource: …"),
+//! Where docs/decision.md itself makes a check depend on a member being there ("a named resource: …"),
 //! leaving it out takes that check away, and only that one: the refusals that may go are listed.
 //! What a caller declares of its action only raises, so leaving that out takes away what it raised:
 //! [`a_declaration_only_raises`] holds the other side.

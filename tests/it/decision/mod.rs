@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agree;
+mod documented;
 mod gate;
 mod index_speed;
 mod leaving_out;

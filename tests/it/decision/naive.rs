@@ -1,4 +1,4 @@
-//! A second evaluator, written straight from decision.md in plain style: slow, literal, and sharing
+//! A second evaluator, written straight from docs/decision.md in plain style: slow, literal, and sharing
 //! nothing with the core but the types of its inputs. Words and codes are texts here.
 
 mod authority;
@@ -205,7 +205,7 @@ impl<'a> World<'a> {
         (1..=18).find_map(|row| self.row(row, way).map(|code| (row, code.to_owned())))
     }
 
-    #[expect(clippy::too_many_lines, reason = "one table, as decision.md has it")]
+    #[expect(clippy::too_many_lines, reason = "one table, as docs/decision.md has it")]
     pub(super) fn row(&self, row: usize, way: &Way<'a>) -> Option<&'static str> {
         match row {
             1 => {

@@ -3,7 +3,7 @@
 use super::{gate::*, *};
 
 impl<'a> World<'a> {
-    #[expect(clippy::too_many_lines, reason = "one list, as decision.md has it")]
+    #[expect(clippy::too_many_lines, reason = "one list, as docs/decision.md has it")]
     pub(super) fn rules(&self, way: &Way<'a>) -> Answer {
         // Each part: refusals, holds (code, people, legal, whether an approval meets it).
         let mut obligations = vec!["audit.emit".to_owned()];

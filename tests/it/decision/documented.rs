@@ -1,0 +1,58 @@
+//! docs/decision.md says every code that a decision can have, and the gate as it is.
+
+use std::{fs, path::Path};
+
+use authority_decision::{
+    Reason,
+    gate::{Undoing, table},
+    levels::{EffectClass, Oversight, RiskTier},
+};
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/decision.md");
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn every_reason_is_on_the_page() {
+    let page = page();
+    let missing: Vec<_> = Reason::ALL
+        .iter()
+        .map(Reason::word)
+        .filter(|word| !page.contains(&format!("`{word}`")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// What a cell asks for from this effect up: `none; from financial: single_approver`.
+fn asked(cell: &str, class: EffectClass) -> Oversight {
+    let mut asked = Oversight::None;
+    for part in cell.split(';').map(str::trim) {
+        let (from, word) = match part.strip_prefix("from ") {
+            Some(rest) => rest.split_once(": ").unwrap(),
+            None => ("informational", part),
+        };
+        if EffectClass::from_word(from).unwrap() <= class {
+            asked = Oversight::from_word(word).unwrap();
+        }
+    }
+    asked
+}
+
+#[test]
+fn the_gate_is_as_the_page_has_it() {
+    let page = page();
+    for tier in RiskTier::ALL {
+        let start = format!("| `{tier}` |");
+        let row = page.lines().find_map(|line| line.strip_prefix(&start)).unwrap();
+        let cells: Vec<_> = row.trim_end_matches('|').split('|').map(str::trim).collect();
+        let columns = [Undoing::Undone, Undoing::Compensated, Undoing::Final];
+        assert_eq!(cells.len(), columns.len(), "{row}");
+        for (cell, undoing) in cells.iter().zip(columns) {
+            for class in EffectClass::ALL {
+                let found = table(*tier, undoing, *class);
+                assert_eq!(asked(cell, *class), found, "{tier} {undoing:?} {class}: {cell}");
+            }
+        }
+    }
+}
