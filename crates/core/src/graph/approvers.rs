@@ -95,7 +95,9 @@ impl TenantGraph {
         let mut known = self.people.active_humans().peekable();
         let kept = |id: &str| {
             let asks = askers.contains(id).then_some(Barrier::Asked);
-            let barrier = interested.principals.get(id).copied().into_iter().chain(asks).min();
+            let own = self.with_one_address([id].into_iter());
+            let stands = own.iter().filter_map(|id| interested.principals.get(*id).copied());
+            let barrier = stands.chain(asks).min();
             barrier.is_some_and(|barrier| !(self_approves && barrier.is_own_interest()))
         };
         known.peek().is_some() && known.all(kept)
@@ -118,9 +120,15 @@ impl TenantGraph {
                 agents.extend([link.delegator_id.clone(), link.delegate_id.clone()]);
             }
         }
-        for agent in agents {
-            let owner = self.principals.get(&agent).and_then(|agent| agent.owner_id.as_deref());
-            owner.into_iter().for_each(|id| stands(id, Barrier::Owner));
+        // Whoever owns an owner owns what it owns.
+        let mut open: Vec<String> = agents.iter().cloned().collect();
+        while let Some(id) = open.pop() {
+            let owner = self.principals.get(&id).and_then(|owned| owned.owner_id.clone());
+            let Some(owner) = owner else { continue };
+            stands(&owner, Barrier::Owner);
+            if agents.insert(owner.clone()) {
+                open.push(owner);
+            }
         }
         Interested { principals, readable }
     }

@@ -92,6 +92,13 @@ impl People {
         named.map(|named| named.id.as_str())
     }
 
+    /// The principals of people whose recorded address is this principal's, itself among them; none
+    /// where it is no person's, or has no address.
+    pub(super) fn of_the_address_of(&self, id: &str) -> impl Iterator<Item = &str> {
+        let own = self.by_email.get(id).into_iter();
+        own.flat_map(|own| self.by_email.on(own.on())).map(|named| named.id.as_str())
+    }
+
     /// The active principals of people whom a token can name; one of two names comes twice.
     pub(super) fn active_humans(&self) -> impl Iterator<Item = &str> {
         let named = self.by_subject.iter().chain(self.by_email.iter());

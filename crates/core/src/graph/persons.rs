@@ -1,8 +1,9 @@
 //! Who is whom: identities that are one person, as far as anybody can tell.
 //!
 //! One human may have several subjects. Two identities are taken for one person where issuer and subject
-//! are equal, where the e-mail addresses are, and where they have a principal in common. An address may
-//! be unverified: whoever is taken for another is only ever kept from approving.
+//! are equal, where the e-mail addresses are, and where they have a principal in common. Principals of
+//! people with one recorded address are one person's, whatever address a token has. An address may be
+//! unverified: whoever is taken for another is only ever kept from approving.
 
 use std::collections::BTreeSet;
 
@@ -73,13 +74,22 @@ impl TenantGraph {
 
     pub(super) fn principals_of_one(&self, who: Person<'_>) -> BTreeSet<&str> {
         let by_email = who.email.into_iter().flat_map(|email| self.people.of_email(email));
-        self.people.of_subject(subject(who.identity)).chain(by_email).collect()
+        self.with_one_address(self.people.of_subject(subject(who.identity)).chain(by_email))
     }
 
     pub(super) fn principals_of_all(&self, people: &Persons) -> BTreeSet<&str> {
         let subjects = people.identities.iter().map(|identity| subject(identity));
         let by_email = people.emails.iter().flat_map(|email| self.people.of_email(email));
-        subjects.flat_map(|subject| self.people.of_subject(subject)).chain(by_email).collect()
+        let by_subject = subjects.flat_map(|subject| self.people.of_subject(subject));
+        self.with_one_address(by_subject.chain(by_email))
+    }
+
+    /// These principals, and those of people who are recorded with the address of one of them.
+    pub(super) fn with_one_address<'t>(
+        &'t self,
+        found: impl Iterator<Item = &'t str>,
+    ) -> BTreeSet<&'t str> {
+        found.flat_map(|id| [id].into_iter().chain(self.people.of_the_address_of(id))).collect()
     }
 }
 

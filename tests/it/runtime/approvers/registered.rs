@@ -13,6 +13,20 @@ async fn an_owner_known_by_address_does_not_approve() {
     approved(&person(&app, "approver", "ann"), &id).await;
 }
 
+/// Whoever owns an agent owns what it owns.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_owner_of_an_owner_does_not_approve() {
+    let (app, agent, _) = demo().await;
+    let nora = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
+    let between = json!({"principal_class": "agent", "name": "between",
+                         "owner_principal_id": nora});
+    let between = principal(&app, between).await;
+    change(&app, AGENT, json!({"owner_principal_id": between})).await;
+    let id = held(&agent).await;
+    refused(&person(&app, "approver", "nora"), &id, "you own the agent").await;
+    approved(&person(&app, "approver", "ann"), &id).await;
+}
+
 /// The demonstration's delegator, the owner of an agent further up, and each who lent in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_in_the_chain_approves() {

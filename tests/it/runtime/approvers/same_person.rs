@@ -42,6 +42,37 @@ async fn nobody_signs_twice_under_two_subjects() {
     refused(&other(&app, "c-2", "carol@acme.example"), &id, "you have acted on this already").await;
 }
 
+/// The tenant's records give two principals one address; their tokens have others, or none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn principals_of_one_recorded_address_are_one_person() {
+    let (app, agent, delegation) = demo().await;
+    let first = json!({"external_subject": "e-1", "email": "eve@acme.example"});
+    let first = principal(&app, first).await;
+    let second = json!({"external_subject": "e-2", "email": "Eve@ACME.example"});
+    principal(&app, second).await;
+    let (one, two) = (other(&app, "e-1", "old@work.example"), other(&app, "e-2", ""));
+    // What one asked by a key of hers.
+    let (_, key) = key_of(&app, &one).await;
+    let id = held(&key).await;
+    refused(&two, &id, "made or rotated the API key").await;
+    approved(&person(&app, "approver", "bob"), &id).await;
+    assert_eq!(claim(&key, &id).await["decision"], "allow");
+    // What needs two.
+    let path = format!("/api/v1/app/delegations/{delegation}/approve");
+    assert_eq!(one.post(&path, json!({})).await.0, 200);
+    assert_eq!(two.post(&path, json!({})).await.0, 409);
+    // What an agent of hers asked.
+    change(&app, AGENT, json!({"owner_principal_id": first})).await;
+    let id = held(&agent).await;
+    refused(&two, &id, "you own the agent").await;
+    two_people(&app).await;
+    let owner = principal(&app, json!({})).await;
+    change(&app, AGENT, json!({"owner_principal_id": owner})).await;
+    let (status, given) = approve(&one, &id).await;
+    assert_eq!((status, &given["approval"]["state"]), (200, &json!("pending")), "{given:#}");
+    refused(&two, &id, "you have acted on this already").await;
+}
+
 /// Two whom nothing joined when they signed are one once a principal does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_who_turn_out_to_be_one_count_once() {
