@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{self, Command, Stdio},
     time::{Duration, Instant},
@@ -261,6 +261,40 @@ async fn who_brings_a_database_leaves_the_folder_open_to_the_embedded_one() {
     fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
     data_folder(&home, None).unwrap();
     assert_eq!(mode(), 0o700);
+}
+
+/// Whoever runs the database may put links where root writes: none is followed, nothing written over.
+#[tokio::test]
+async fn links_in_the_databases_folder_lead_root_nowhere() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let folder = folder();
+    let home = folder.path().join("data");
+    let server = Embedded::start(options(&home)).await.unwrap();
+    let database = server.home().to_owned();
+    server.stop().await.unwrap();
+    let (kept, made) = (folder.path().join("kept"), folder.path().join("made"));
+    fs::write(&kept, "of root").unwrap();
+    // A folder in the way of the old log, so that it cannot be moved there.
+    let (log, old) = (database.join("postgres.log"), database.join("postgres.log.1"));
+    let _ = fs::remove_file(&old);
+    fs::create_dir(&old).unwrap();
+    fs::write(old.join("x"), "").unwrap();
+    fs::remove_file(&log).unwrap();
+    symlink(&kept, &log).unwrap();
+    Embedded::start(options(&home)).await.unwrap().stop().await.unwrap();
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "of root");
+    assert!(fs::symlink_metadata(&log).unwrap().is_file(), "a log of its own");
+    for lock in ["launch.lock", "users.lock"] {
+        let lock = database.join(lock);
+        fs::remove_file(&lock).unwrap();
+        symlink(&made, &lock).unwrap();
+        let refused = Embedded::start(options(&home)).await.unwrap_err().to_string();
+        assert!(refused.contains(&*lock.to_string_lossy()), "{refused}");
+        assert!(!made.exists());
+        fs::remove_file(&lock).unwrap();
+    }
 }
 
 struct RemoveOnDrop(PathBuf);

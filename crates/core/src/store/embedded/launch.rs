@@ -83,9 +83,7 @@ pub(super) fn launch(place: &Place, options: &Options) -> Result<Child, Error> {
 
 fn start_once(place: &Place, programs: &Programs, options: &Options) -> Result<Child, Error> {
     let path = place.log();
-    // What the last run said is kept once.
-    let _ = fs::rename(&path, path.with_extension("log.1"));
-    let log = File::create(&path).map_err(Error::io("write", &path))?;
+    let log = new_log(&path).map_err(Error::io("write", &path))?;
     let mut command = process::command(&programs.folder.join("postgres"), place.user);
     command.arg("-D").arg(place.data()).arg("-k").arg(&place.sockets);
     let own = SETTINGS.iter().map(|(name, value)| format!("{name}={value}"));
@@ -105,6 +103,18 @@ fn start_once(place: &Place, programs: &Programs, options: &Options) -> Result<C
     }
     let _ = child.kill();
     Err(Error::Slow { log: tail(&path) })
+}
+
+/// What the last run said is kept once. The folder is the database user's, who may have put anything in
+/// the log's place: where we are root, nothing of theirs is followed or written over.
+fn new_log(path: &Path) -> io::Result<File> {
+    if fs::rename(path, path.with_extension("log.1")).is_err() {
+        match fs::remove_file(path) {
+            Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(fault),
+            _ => {}
+        }
+    }
+    File::create_new(path)
 }
 
 /// Made under another name and then renamed: a half-made one is never taken for a good one.

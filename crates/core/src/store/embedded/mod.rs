@@ -15,6 +15,7 @@ mod write_out;
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::Child,
     sync::Arc,
@@ -22,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::unistd::Pid;
+use nix::{fcntl::OFlag, unistd::Pid};
 use parking_lot::Mutex;
 
 pub use self::error::Error;
@@ -262,6 +263,9 @@ fn launch_lock(place: &Place) -> Result<File, Error> {
 
 fn open_lock(place: &Place, name: &str) -> Result<File, Error> {
     let path = place.home.join(name);
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    file.map_err(Error::io("open", &path))
+    // The folder is the database user's: where we are root, no link of theirs is followed.
+    let unfollowed = OFlag::O_NOFOLLOW.bits();
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).custom_flags(unfollowed);
+    options.open(&path).map_err(Error::io("open", &path))
 }

@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     fs,
     io::{self, Read, Write},
-    os::unix::{ffi::OsStrExt, net::UnixStream, process::CommandExt},
+    os::unix::{ffi::OsStrExt, fs::MetadataExt, net::UnixStream, process::CommandExt},
     path::Path,
     process::{Command, Stdio},
     time::Duration,
@@ -54,7 +54,15 @@ pub(super) fn is_ready(sockets: &Path) -> bool {
 pub(super) fn postmaster(place: &Place) -> Option<Pid> {
     let file = fs::read_to_string(place.data().join("postmaster.pid")).ok()?;
     let pid = Pid::from_raw(file.lines().next()?.trim().parse().ok()?);
-    (pid.as_raw() > 1 && is_alive(pid) && names(pid, &place.data())).then_some(pid)
+    let is_it = pid.as_raw() > 1 && is_alive(pid) && names(pid, &place.data());
+    (is_it && place.user.is_none_or(|user| is_of(pid, user))).then_some(pid)
+}
+
+/// Whether the process is this user's: who writes the file must not choose whom root signals.
+fn is_of(pid: Pid, user: Other) -> bool {
+    // Without /proc nobody can tell.
+    let found = fs::metadata(format!("/proc/{pid}"));
+    found.map_or(!Path::new("/proc/self").exists(), |found| found.uid() == user.uid)
 }
 
 /// Removes the lock files of a server that is no more: Postgres itself would believe any live
