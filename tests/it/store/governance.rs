@@ -224,6 +224,35 @@ async fn what_decisions_hold_is_never_analyzed() {
     assert_eq!(number(&mut db, &targets("tenant_id", 10)).await, before + made);
 }
 
+/// A row of decisions is over the 2 KiB from which PostgreSQL compresses, which would cost as much as all
+/// else that it does with one.
+#[tokio::test]
+async fn rows_of_decisions_stay_as_they_are() {
+    let database = Database::fresh().await;
+    let mut db = database.owner().await;
+    let kept =
+        "SELECT count(*) AS n FROM pg_partition_tree('decisions') JOIN pg_class ON oid = relid
+                WHERE isleaf AND 'toast_tuple_target=4080' = ANY (reloptions)";
+    let before = number(&mut db, kept).await;
+    let extend = "SELECT extend_partitions(now() + interval '1 year')::bigint AS n";
+    let made = number(&mut db, extend).await;
+    let leaves = "SELECT count(*) AS n FROM pg_partition_tree('decisions') WHERE isleaf";
+    assert_eq!(number(&mut db, kept).await, number(&mut db, leaves).await);
+    assert!(before > 2 && made > 2, "{before} {made}");
+    let row = |id: &str, bytes: u32| {
+        format!(
+            "INSERT INTO decisions (id, tenant_id, subject, action, decision, reason_code,
+                 evaluated_at, record, kid, signature, context, context_salt, facts, facts_salt)
+             VALUES (time_bound('svc:decision:', now()) || '{id}', 't', 's', 'a', 'deny', 'r', now(),
+                 convert_to(repeat('x', {bytes}), 'UTF8'), 'k', '', '', '', '', '')"
+        )
+    };
+    db.batch_execute(&row("a", 3000)).await.unwrap();
+    db.batch_execute(&row("b", 5000)).await.unwrap();
+    let whole = "SELECT count(*) AS n FROM decisions WHERE pg_column_size(record) > 3000";
+    assert_eq!(number(&mut db, whole).await, 1, "the longer one is compressed");
+}
+
 #[tokio::test]
 async fn errors_are_told_apart() {
     let database = Database::fresh().await;
