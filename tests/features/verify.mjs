@@ -322,7 +322,9 @@ async function checkProof(proof, keys) {
 /** The Ed25519 keys of a JWK set by kid; it may hold others, which sign no evidence. */
 function readJwks(file) {
   try {
-    const keys = read(file).keys.filter((key) => key.crv === 'Ed25519');
+    const whole = read(file);
+    if (whole.kind != null) throw new Invalid('it is an evidence file, and cannot vouch for itself');
+    const keys = whole.keys.filter((key) => key.crv === 'Ed25519');
     for (const key of keys) fit(key, { kty: 'OKP', kid: TEXT, x: KEY.x, '*': null }, 'key');
     const byKid = new Map(keys.map((key) => [key.kid, key.x]));
     if (byKid.size < keys.length) throw new Invalid('two keys have one kid');

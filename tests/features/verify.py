@@ -256,7 +256,10 @@ def check_proof(proof, keys):
 def read_jwks(file):
     """The Ed25519 keys of a JWK set by kid; it may hold others, which sign no evidence."""
     try:
-        keys = [key for key in read(file)["keys"] if key.get("crv") == "Ed25519"]
+        whole = read(file)
+        if whole.get("kind") is not None:
+            raise Invalid("it is an evidence file, and cannot vouch for itself")
+        keys = [key for key in whole["keys"] if key.get("crv") == "Ed25519"]
         for key in keys:
             fit(key, {"kty": "OKP", "kid": TEXT, "x": KEY["x"], "*": None}, "key")
     except (Invalid, TypeError, KeyError, AttributeError) as error:

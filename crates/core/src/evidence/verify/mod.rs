@@ -154,6 +154,12 @@ pub fn sealed_in(file: &[u8]) -> Result<Sealed, Fault> {
 pub fn key_set(file: &[u8]) -> Result<KeySet, Fault> {
     let unreadable = |what: &str| Fault::Unreadable(format!("the JWK set {what}"));
     let set = read::strict(file)?;
+    // A bundle has `keys`, too: a file given as its own trust would vouch for itself.
+    if !set["kind"].is_null() {
+        return Err(unreadable(
+            "has a `kind`: it is an evidence file, and cannot vouch for itself",
+        ));
+    }
     let keys = set["keys"].as_array().ok_or_else(|| unreadable("has no `keys`"))?;
     let mut found = KeySet::new();
     for key in keys.iter().filter(|key| key["crv"] == "Ed25519") {
