@@ -45,10 +45,19 @@ impl Config {
         if self.keys.ring.is_some() && self.keys.ring_file.is_some() {
             faults.push("set `keys.ring` or `keys.ring_file`, not both".to_owned());
         }
-        if let Some(url) = &self.listen.public_url
-            && !(url.starts_with("https://") || url.starts_with("http://"))
-        {
-            faults.push(format!("`listen.public_url` is `{url}`; it must start with `https://`"));
+        let urls = [
+            ("listen.public_url", &self.listen.public_url),
+            ("identity.issuer", &self.identity.issuer),
+        ];
+        for (name, url) in urls {
+            // An empty one is as good as none.
+            if let Some(url) = url.as_deref().filter(|url| !url.is_empty())
+                && !["https://", "http://"].iter().any(|start| has_more(url, start))
+            {
+                faults.push(format!(
+                    "`{name}` is `{url}`; it must be a URL such as https://authority.example.org"
+                ));
+            }
         }
         faults
     }
@@ -117,6 +126,11 @@ impl Config {
     }
 }
 
+/// Whether it begins so, and goes on.
+fn has_more(text: &str, start: &str) -> bool {
+    text.strip_prefix(start).is_some_and(|rest| !rest.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +166,26 @@ mod tests {
         config.validate().unwrap();
         config.listen.admin = Some("0.0.0.0:80".parse().unwrap());
         assert!(config.validate().unwrap_err().to_string().contains("`listen.admin`"));
+    }
+
+    #[test]
+    fn a_url_is_one() {
+        let mut config = Config::default();
+        for (url, sound) in [
+            ("https://id.example.org", true),
+            ("http://localhost:8080", true),
+            ("", true),
+            ("x", false),
+            ("id.example.org", false),
+            ("https://", false),
+        ] {
+            config.identity.issuer = Some(url.to_owned());
+            config.listen.public_url = Some(url.to_owned());
+            let told = config.validate().err().map(|fault| fault.to_string()).unwrap_or_default();
+            for name in ["identity.issuer", "listen.public_url"] {
+                assert_eq!(!told.contains(name), sound, "{url}: {told}");
+            }
+        }
     }
 
     #[test]
