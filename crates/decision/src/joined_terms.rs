@@ -39,15 +39,16 @@ impl<T: Copy> Term<T> {
         self.omitted_by.is_some()
     }
 
-    /// Who says what of it, for people: the strictest value, and a tool that leaves it out.
-    fn said(&self, name: &str) -> Vec<(&str, String)>
+    /// Who says what of it, for people: the strictest value, and a tool that leaves it out, with what
+    /// that counts as.
+    fn said(&self, name: &str, counted: &str) -> Vec<(&str, String)>
     where
         T: Display,
     {
         let strictest = self.tool_id.as_deref().zip(self.strictest);
         let strictest = strictest.map(|(tool_id, value)| (tool_id, format!("{name} {value}")));
         let omitted = self.omitted_by.as_deref();
-        let omitted = omitted.map(|id| (id, format!("{name} left out, which counts as the worst")));
+        let omitted = omitted.map(|id| (id, format!("{name} left out, which counts as {counted}")));
         strictest.into_iter().chain(omitted).collect()
     }
 
@@ -150,12 +151,12 @@ impl JoinedTerms {
     pub fn set_by(&self) -> BTreeMap<&str, Vec<String>> {
         let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let members = [
-            self.effect_class.said("effect_class"),
-            self.reversibility.said("reversibility"),
-            self.rollback_available.said("rollback_available"),
-            self.risk_tier.said("risk_tier"),
-            self.required_oversight_mode.said("required_oversight_mode"),
-            self.access_level.said("access_level"),
+            self.effect_class.said("effect_class", "digital_state_change"),
+            self.reversibility.said("reversibility", "irreversible"),
+            self.rollback_available.said("rollback_available", "false"),
+            self.risk_tier.said("risk_tier", "limited"),
+            self.required_oversight_mode.said("required_oversight_mode", "none"),
+            self.access_level.said("access_level", "execute"),
         ];
         for (tool_id, text) in members.into_iter().flatten() {
             by.entry(tool_id).or_default().push(text);

@@ -1,4 +1,5 @@
-//! docs/decision.md says every code that a decision can have, and the gate as it is.
+//! docs/decision.md says every code that a decision can have, and the gate as it is; the policy of
+//! docs/policies.md is one.
 
 use std::{fs, path::Path};
 
@@ -6,16 +7,18 @@ use authority_decision::{
     Reason,
     gate::{Undoing, table},
     levels::{EffectClass, Oversight, RiskTier},
+    statement::Says,
 };
 
-fn page() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/decision.md");
-    fs::read_to_string(path).unwrap()
+use super::templates;
+
+fn page(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)).unwrap()
 }
 
 #[test]
 fn every_reason_is_on_the_page() {
-    let page = page();
+    let page = page("decision.md");
     let missing: Vec<_> = Reason::ALL
         .iter()
         .map(Reason::word)
@@ -41,7 +44,7 @@ fn asked(cell: &str, class: EffectClass) -> Oversight {
 
 #[test]
 fn the_gate_is_as_the_page_has_it() {
-    let page = page();
+    let page = page("decision.md");
     for tier in RiskTier::ALL {
         let start = format!("| `{tier}` |");
         let row = page.lines().find_map(|line| line.strip_prefix(&start)).unwrap();
@@ -54,5 +57,22 @@ fn the_gate_is_as_the_page_has_it() {
                 assert_eq!(asked(cell, *class), found, "{tier} {undoing:?} {class}: {cell}");
             }
         }
+    }
+}
+
+#[test]
+fn the_policy_on_the_page_holds_for_two() {
+    let page = page("policies.md");
+    let (_, rest) = page.split_once("```cedar\n").unwrap();
+    let policy = templates::compile(rest.split_once("```").unwrap().0).unwrap();
+    let statements: Vec<_> = policy.statements("payment.execute").collect();
+    let [statement] = statements[..] else { panic!("{} statements", statements.len()) };
+    assert_eq!(statement.says, Says::Hold(Reason::ApprovalThresholdBreach, 2));
+    assert_eq!(statement.id, "large-payments");
+    assert!(statement.advice.is_some());
+    for annotation in
+        ["id", "reason", "decision", "approvals", "obligation", "stop_condition", "advice"]
+    {
+        assert!(page.contains(&format!("| `@{annotation}(")), "{annotation}");
     }
 }

@@ -138,7 +138,13 @@ pub(super) fn link(search: &Search<'_>, state: &State) -> Vec<Change> {
     let out = |link: &&Delegation| !link.window.holds(at) || link.state != DelegationState::Active;
     let broken = links(state).into_iter().filter(out).map(|link| {
         let (member, problem) = problem(link.window, link.state, search);
-        let sentence = format!("bring the delegation `{}` into force: it {problem}", link.id);
+        let sentence = match link.state {
+            // Nothing brings it back.
+            DelegationState::Revoked => {
+                format!("delegate anew in the place of `{}`: it is revoked for good", link.id)
+            }
+            _ => format!("bring the delegation `{}` into force: it {problem}", link.id),
+        };
         let (member, id) = (Some(member.to_owned()), Some(link.id.clone()));
         Change { member, id, ..change(Kind::Link, sentence) }
     });
