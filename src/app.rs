@@ -135,7 +135,7 @@ impl Parts {
 
 /// The service, built and running its background work.
 pub struct App {
-    /// gRPC, gRPC-Web and REST; not yet dressed for a listener.
+    /// gRPC, gRPC-Web and REST, without the response layer of a listener.
     pub router: Router,
     pub graph: Arc<Graph>,
     pub keys: Keys,

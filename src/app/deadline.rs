@@ -27,7 +27,7 @@ use super::host::RestHost;
 use crate::transport::is_grpc;
 use authority_core::{
     deadline::{CALL, DECISION, Deadline},
-    error::{DOMAIN, ErrorCode, Refusal},
+    error::{ApiError, DOMAIN, ErrorCode},
 };
 
 /// The methods that decide one question.
@@ -171,7 +171,7 @@ impl Late {
                  Idempotency-Key if there was one",
                 self.limit.as_secs()
             );
-            Refusal::new(ErrorCode::Unavailable, text).into()
+            ApiError::new(ErrorCode::Unavailable, text).into()
         };
         if self.grpc.is_some() {
             return framed(status, self.grpc.as_ref());
@@ -198,7 +198,7 @@ fn framed(status: Status, kind: Option<&HeaderValue>) -> Response {
 }
 
 /// `grpc-timeout` (gRPC over HTTP/2): up to 8 digits and a unit.
-fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Refusal> {
+fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ApiError> {
     let Some(value) = headers.get(TIMEOUT) else { return Ok(None) };
     let read = || {
         let (unit, digits) = value.as_bytes().split_last()?;
@@ -216,7 +216,7 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Refusal> {
         }
     };
     let problem = "must be 1 to 8 digits and a unit: H, M, S, m, u or n";
-    read().map(Some).ok_or_else(|| Refusal::field(TIMEOUT, problem))
+    read().map(Some).ok_or_else(|| ApiError::field(TIMEOUT, problem))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use tower::{Layer, Service};
 use super::host::RestHost;
 use crate::transport::{Peer, Surfaces, is_grpc};
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     identity::Via,
 };
 
@@ -74,25 +74,25 @@ async fn refused(host: &RestHost, request: Request<Body>) -> Response {
     let via = Via::Grpc(surfaces);
     let admitted = host.identity.authenticate(parts.uri.path(), via, &parts.headers, peer).await;
     let fault = match (admitted, gateway_rest::content_coding(&parts.headers)) {
-        (Err(error), _) => Fault::from(Status::from(Refusal::from(error))),
+        (Err(error), _) => Fault::from(Status::from(ApiError::from(error))),
         (Ok(_), _) if parts.method != Method::POST => {
             let message =
                 format!("this path is a gRPC method: it takes POST, not {}", parts.method);
-            let refusal = Refusal::new(ErrorCode::MethodNotAllowed, message);
+            let refusal = ApiError::new(ErrorCode::MethodNotAllowed, message);
             Fault::from(Status::from(refusal.with("allow", "POST")))
         }
         (Ok(_), Some(coding)) => gateway_rest::unread_coding(&coding),
         (Ok(_), None) => {
             let message = "this path is a gRPC method: \
                  send its message as `Content-Type: application/grpc`";
-            Fault::from(Status::from(Refusal::new(ErrorCode::UnsupportedMediaType, message)))
+            Fault::from(Status::from(ApiError::new(ErrorCode::UnsupportedMediaType, message)))
         }
     };
     gateway_rest::refusal(host, fault, host.request_id(&parts).as_ref())
 }
 
 /// Around all that is no gRPC method: a gRPC call has no business there. Its 404 becomes
-/// UNIMPLEMENTED as it is dressed.
+/// UNIMPLEMENTED, as the response layer completes it.
 #[derive(Clone)]
 pub(super) struct NoMethod;
 

@@ -8,7 +8,7 @@ use tonic::Status;
 use super::{GRPC_LIMIT, document::GET_OPEN_API};
 use crate::transport::{Peer, RequestId};
 use authority_core::{
-    error::{ErrorCode, Refusal, without_secrets},
+    error::{ApiError, ErrorCode, without_secrets},
     identity::{Identity, Via},
 };
 
@@ -23,7 +23,7 @@ impl Host for RestHost {
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.client);
         let via = Via::Rest { verb: route.method, path: route.path };
         let caller = self.identity.authenticate(route.rpc, via, &parts.headers, peer).await;
-        let caller = caller.map_err(Refusal::from)?;
+        let caller = caller.map_err(ApiError::from)?;
         parts.extensions.insert(caller);
         Ok(())
     }

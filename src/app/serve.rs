@@ -142,7 +142,7 @@ impl Bound {
         for (listener, surfaces) in self.surfaces {
             let mut settings = Settings::new(config, surfaces);
             settings.bounds.connections = connections;
-            let router = transport::dress(app.router.clone(), &settings);
+            let router = transport::with_response_layer(app.router.clone(), &settings);
             serving.spawn(transport::serve(listener, router, shutdown.wait(), settings));
         }
         let rendered = metrics.clone();

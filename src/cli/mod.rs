@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use args::{ApiKey, Args, Command, Seed};
 pub(crate) use args::{ApiKeyRequest, TokenRequest, tenant_id};
 pub(crate) use outcome::Failure;
-use outcome::{Said, say};
+use outcome::{CommandOutput, say};
 
 /// What the commands ask of the service. The configuration has been read and found sound.
 pub(crate) trait Actions {
@@ -54,15 +54,15 @@ pub(crate) fn run(actions: &impl Actions) -> ExitCode {
     say(perform(actions, args), json)
 }
 
-fn perform(actions: &impl Actions, args: Args) -> Result<Said, Failure> {
+fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure> {
     match &args.command {
-        Some(Command::Openapi) => return Ok(Said::whole(actions.openapi())),
+        Some(Command::Openapi) => return Ok(CommandOutput::whole(actions.openapi())),
         Some(Command::Verify(verify)) => return verify.run(),
         Some(Command::Replay(replay)) => return replay.run(),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::grammar(), "agent-authority", &mut script);
-            return Ok(Said::whole(String::from_utf8_lossy(&script)));
+            return Ok(CommandOutput::whole(String::from_utf8_lossy(&script)));
         }
         _ => {}
     }
@@ -96,42 +96,50 @@ fn runtime() -> Result<Runtime, Failure> {
     runtime.enable_all().build().map_err(Failure::new)
 }
 
-async fn act(actions: &impl Actions, command: Command, config: Config) -> Result<Said, Failure> {
+async fn act(
+    actions: &impl Actions,
+    command: Command,
+    config: Config,
+) -> Result<CommandOutput, Failure> {
     Ok(match command {
         Command::Serve => {
             actions.serve(config).await?;
-            Said::nothing()
+            CommandOutput::nothing()
         }
-        Command::Token(request) => Said::named("token", actions.token(config, request).await?),
+        Command::Token(request) => {
+            CommandOutput::named("token", actions.token(config, request).await?)
+        }
         Command::ApiKey(ApiKey::Create(request)) => {
-            Said::named("api_key", actions.api_key(config, request).await?)
+            CommandOutput::named("api_key", actions.api_key(config, request).await?)
         }
-        Command::Migrate => Said::list("migrations", &actions.migrate(config).await?),
-        Command::Seed(Seed::Demo) => Said::named("demo", actions.seed_demo(config).await?),
+        Command::Migrate => CommandOutput::list("migrations", &actions.migrate(config).await?),
+        Command::Seed(Seed::Demo) => CommandOutput::named("demo", actions.seed_demo(config).await?),
         Command::Read(read) => read.here(actions, config).await?,
         Command::Rewrap => {
             let count = actions.rewrap(config).await?;
-            Said::named("rewrapped", count.to_string())
+            CommandOutput::named("rewrapped", count.to_string())
         }
-        Command::Healthcheck => Said::named("status", health::check(config.listen.main).await?),
+        Command::Healthcheck => {
+            CommandOutput::named("status", health::check(config.listen.main).await?)
+        }
         Command::Openapi
         | Command::Verify(_)
         | Command::Replay(_)
         | Command::Completions { .. }
-        | Command::Config { .. } => Said::nothing(),
+        | Command::Config { .. } => CommandOutput::nothing(),
     })
 }
 
 /// The effective configuration; printed even when it is not fit to run, which is then the failure.
-fn shown(actions: &impl Actions, config: &Config, print: bool) -> Result<Said, Failure> {
+fn shown(actions: &impl Actions, config: &Config, print: bool) -> Result<CommandOutput, Failure> {
     if !print {
         config.validate()?;
         actions.check(config)?;
-        return Ok(Said::named("config", "sound"));
+        return Ok(CommandOutput::named("config", "sound"));
     }
     let text = toml::to_string(config).map_err(Failure::new)?;
     let json = serde_json::to_string(config).map_err(Failure::new)?;
-    Ok(Said { text, json: Some(json), ..Said::default() })
+    Ok(CommandOutput { text, json: Some(json), ..CommandOutput::default() })
 }
 
 impl From<config::Error> for Failure {

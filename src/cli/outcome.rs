@@ -29,7 +29,7 @@ impl Failure {
 
 /// Text for people, alone on its line so that a shell can take it; the same for scripts.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct CommandOutput {
     pub(super) text: String,
     /// One line; none: the text.
     pub(super) json: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct Said {
     pub(super) aside: String,
 }
 
-impl Said {
+impl CommandOutput {
     pub(super) fn nothing() -> Self {
         Self::default()
     }
@@ -58,7 +58,7 @@ impl Said {
     }
 }
 
-pub(super) fn say(outcome: Result<Said, Failure>, as_json: bool) -> ExitCode {
+pub(super) fn say(outcome: Result<CommandOutput, Failure>, as_json: bool) -> ExitCode {
     let (written, code) = match outcome {
         Ok(said) => {
             let written = match said.json.filter(|_| as_json) {

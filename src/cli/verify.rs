@@ -11,7 +11,7 @@ use authority_core::evidence::{
 };
 use serde_json::json;
 
-use super::outcome::{Failure, Said};
+use super::outcome::{CommandOutput, Failure};
 
 /// Which file, and whom it is trusted by.
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub(super) struct Verify {
 
 impl Verify {
     /// 0 valid, 1 invalid, 2 unreadable.
-    pub(super) fn run(&self) -> Result<Said, Failure> {
+    pub(super) fn run(&self) -> Result<CommandOutput, Failure> {
         let keys = self.jwks.as_deref().map(|file| key_set(&read(file)?)).transpose();
         let log_key = self.checkpoint_key.as_deref().map(LogKey::parse).transpose();
         let trust = Trust {
@@ -44,7 +44,7 @@ impl Verify {
         }
         let text = valid.to_string();
         let json = json!({"ok": true, "trusted": valid == Valid::Trusted, "found": text});
-        Ok(Said { text, json: Some(json.to_string()), ..Said::default() })
+        Ok(CommandOutput { text, json: Some(json.to_string()), ..CommandOutput::default() })
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Replay {
 
 impl Replay {
     /// Decides again on the bundle's own facts; 1 when another record comes of it.
-    pub(super) fn run(&self) -> Result<Said, Failure> {
+    pub(super) fn run(&self) -> Result<CommandOutput, Failure> {
         let sealed = read(&self.file).and_then(|file| sealed_in(&file)).map_err(failure)?;
         let again = sealed.decide_again().map_err(Failure::new)?;
         if again.written.record != sealed.record {
@@ -71,7 +71,7 @@ impl Replay {
         let json = json!({"result": "match", "decision": decision, "reason_code": reason,
                           "decision_id": id});
         let text = format!("match: {decision} ({reason}), {id}");
-        Ok(Said { text, json: Some(json.to_string()), ..Said::default() })
+        Ok(CommandOutput { text, json: Some(json.to_string()), ..CommandOutput::default() })
     }
 }
 

@@ -9,7 +9,7 @@ use axum::{
 
 use super::{POLICY, Receipts, missing, read, refused};
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence::pack,
 };
 
@@ -36,7 +36,7 @@ pub(super) async fn file(
             Err(error) => refused(error),
             Ok(None) => {
                 let text = "the decision is not sealed: there is no pack and no proof yet";
-                refused(Refusal::new(ErrorCode::NotFound, text))
+                refused(ApiError::new(ErrorCode::NotFound, text))
             }
             Ok(Some(sealed)) if file == "proof" => document(TEXT, sealed.proof),
             Ok(Some(sealed)) => {

@@ -23,9 +23,9 @@ use axum::{
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence::is_hex,
-    identity::{Error as IdentityError, Identity, Standing},
+    identity::{CallerKind, Error as IdentityError, Identity},
     store::Store,
 };
 use page::{NotFound, Receipt};
@@ -125,7 +125,7 @@ impl Receipts {
         drop(turn);
         let caller = self.0.identity.identify(&parts.headers, (self.0.peer)(&parts.extensions));
         let caller = caller.await.map_err(|error| Box::new(refused(error)))?;
-        if caller.standing == Standing::Anonymous {
+        if caller.kind == CallerKind::Anonymous {
             return Err(refused(IdentityError::NoCredential).into());
         }
         // To anybody else it is as if there were none.
@@ -146,7 +146,7 @@ impl Receipts {
     }
 }
 
-fn refused(error: impl Into<Refusal>) -> Response {
+fn refused(error: impl Into<ApiError>) -> Response {
     let refusal = error.into();
     let challenge = refusal.about.into_iter().find(|(name, _)| *name == "www_authenticate");
     let challenge = challenge.and_then(|(_, text)| HeaderValue::from_str(&text).ok());

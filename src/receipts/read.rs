@@ -59,7 +59,7 @@ pub(super) struct Pack {
 /// None where there is no such decision.
 pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, Error> {
     let scope = Scope { tenant: None, actor: "receipt".to_owned() };
-    let read = store.read(&scope, async move |db| {
+    let read = store.read_tx(&scope, async move |db| {
         let decision: Option<Decision> =
             decisions::table.find(&id).select(Decision::as_select()).first(db).await.optional()?;
         let Some(decision) = decision else { return Ok(None) };
@@ -88,7 +88,7 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
 /// The sealed pack and its proof, each exactly as sealing gave it out; None where it is not sealed.
 pub(super) async fn sealed(store: &Store, id: String) -> Result<Option<Sealed>, Error> {
     let scope = Scope { tenant: None, actor: "receipt".to_owned() };
-    let row = store.read(&scope, async move |db| {
+    let row = store.read_tx(&scope, async move |db| {
         let row = evidence_packs::table
             .filter(evidence_packs::decision_id.eq(&id))
             .select(Sealed::as_select())

@@ -18,7 +18,7 @@ use super::{
     activity::{Activity, Verdict},
     full::Full,
     protocol::{Protocol, detect},
-    service::Door,
+    service::ConnectionService,
     settings::{Bounds, Settings},
     socket::Socket,
     stall::Streams,
@@ -126,7 +126,7 @@ impl Server {
         // The streams of HTTP/2 are bounded one by one, and its silence by the socket and by pings.
         let stalled = is_http1.then_some(bounds.stalled);
         let socket = Socket::new(stream, Arc::clone(&activity), header, bounds.stalled);
-        let door = Door::new(
+        let service = ConnectionService::new(
             self.router.clone(),
             Arc::clone(&self.settings),
             address,
@@ -136,7 +136,7 @@ impl Server {
             Protocol::Http1 => &self.http1,
             Protocol::Http2 => &self.http2,
         };
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(socket), door));
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(socket), service));
         let mut look = pin!(sleep(bounds.idle.min(bounds.stalled)));
         let mut ending = false;
         if *phases.borrow_and_update() != Phase::Serving {

@@ -6,7 +6,6 @@ mod answer;
 mod body;
 mod client;
 mod cors;
-mod dress;
 mod full;
 mod headers;
 mod host;
@@ -15,6 +14,7 @@ mod ops;
 mod protocol;
 mod refusal;
 mod request_id;
+mod response;
 mod service;
 mod settings;
 mod socket;
@@ -35,7 +35,7 @@ pub use request_id::RequestId;
 pub use settings::{Bounds, Settings};
 pub use surfaces::{Surfaces, plan};
 
-/// Serves `router` (dressed before) until `shutdown` resolves, then drains: at most
+/// Serves `router` (with its response layer) until `shutdown` resolves, then drains: at most
 /// `settings.bounds.drain` and a second.
 pub async fn serve(
     listener: TcpListener,
@@ -46,11 +46,12 @@ pub async fn serve(
     listener::serve(listener, router, shutdown, settings).await
 }
 
-/// Puts on what every answer wears. Call it last: routes added later go naked.
-pub fn dress(router: Router, settings: &Settings) -> Router {
-    let dress = dress::Dress::new(settings);
+/// Adds the headers, limits and panic handling of every response. Call it last: a route that is added
+/// later goes without.
+pub fn with_response_layer(router: Router, settings: &Settings) -> Router {
+    let layer = response::ResponseLayer::new(settings);
     match cors::layer(settings) {
-        Some(cors) => router.layer(ServiceBuilder::new().layer(dress).layer(cors)),
-        None => router.layer(dress),
+        Some(cors) => router.layer(ServiceBuilder::new().layer(layer).layer(cors)),
+        None => router.layer(layer),
     }
 }

@@ -9,9 +9,9 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::request_id::RequestId;
-use authority_core::error::{ErrorCode, Refusal};
+use authority_core::error::{ApiError, ErrorCode};
 
-/// The client's door, as far as a refusal's form depends on it.
+/// Which transport the client uses, as far as a refusal's form depends on it.
 pub(super) struct Asker {
     /// The request's content type when it is gRPC or gRPC-web.
     grpc: Option<HeaderValue>,
@@ -38,7 +38,7 @@ impl Asker {
         Self { grpc: kind.filter(|_| is_grpc(headers)).cloned() }
     }
 
-    pub(super) fn refuse(&self, refusal: Refusal, id: &RequestId) -> Response<Body> {
+    pub(super) fn refuse(&self, refusal: ApiError, id: &RequestId) -> Response<Body> {
         match &self.grpc {
             Some(kind) => status(refusal, kind),
             None => json(&refusal, refusal.code.http(), id),
@@ -56,7 +56,7 @@ impl Asker {
         if said {
             return response;
         }
-        let refusal = Refusal::plain(code(status));
+        let refusal = ApiError::plain(code(status));
         let bare = match &self.grpc {
             Some(kind) => self::status(refusal, kind),
             None => json(&refusal, status, id),
@@ -83,7 +83,7 @@ pub fn is_grpc(headers: &HeaderMap) -> bool {
     }
 }
 
-fn status(refusal: Refusal, kind: &HeaderValue) -> Response<Body> {
+fn status(refusal: ApiError, kind: &HeaderValue) -> Response<Body> {
     let is_unknown = refusal.code == ErrorCode::NotFound;
     let mut status = Status::from(refusal);
     if is_unknown {
@@ -97,7 +97,7 @@ fn status(refusal: Refusal, kind: &HeaderValue) -> Response<Body> {
     response
 }
 
-fn json(refusal: &Refusal, status: StatusCode, id: &RequestId) -> Response<Body> {
+fn json(refusal: &ApiError, status: StatusCode, id: &RequestId) -> Response<Body> {
     let details = refusal.violations.iter();
     let shape = Shape {
         ok: false,

@@ -28,14 +28,14 @@ use super::{
 };
 
 /// The router, as one connection sees it.
-pub(super) struct Door {
+pub(super) struct ConnectionService {
     router: Router,
     settings: Arc<Settings>,
     address: SocketAddr,
     activity: Arc<Activity>,
 }
 
-impl Door {
+impl ConnectionService {
     pub(super) fn new(
         router: Router,
         settings: Arc<Settings>,
@@ -46,7 +46,7 @@ impl Door {
     }
 }
 
-impl Service<Request<Incoming>> for Door {
+impl Service<Request<Incoming>> for ConnectionService {
     type Response = Response<Answer>;
     type Error = Infallible;
     type Future = Answering;

@@ -97,7 +97,7 @@ def sealed(context=None, answer=ALLOW, at="2026-01-05T10:30:00.123456Z", valid_u
     facts = {"salt": b64(sha256(b"facts salt")[:16]),
              "value": {"approval": approval, "gathered": blob_digest({"json": gathered}), "spent": list(spent)}}
     record = {
-        "authority_revision": 7, "door": "evaluate", "evaluated_at": at, "facts_digest": salted(facts),
+        "authority_revision": 7, "operation": "evaluate", "evaluated_at": at, "facts_digest": salted(facts),
         "facts_index": [{"id": "svc:agent:acme:invoice-bot", "kind": "principal"},
                         {"absent": True, "id": "invoice-settlement", "kind": "purpose"}],
         "kind": "svc.decision.record.v1", "nonce": "5f3a6a0a51bb",

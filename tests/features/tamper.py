@@ -3,7 +3,7 @@
 `tampered(document, text)` takes a good file, parsed and as text, and gives (name, bytes) pairs. Whoever
 verifies with the keys that the good file was signed with must refuse every one of them.
 
-A name says what was done and where: `changed pack.record.door`. With `, digests made anew` at its end, every
+A name says what was done and where: `changed pack.record.operation`. With `, digests made anew` at its end, every
 digest and id that needs no key to compute was computed again, as somebody would who hopes to pass; with
 `, bundle digest made anew`, that one alone.
 """

@@ -1,11 +1,11 @@
-//! Worlds: hand-written records and requests, and the one verdict that every door must give.
+//! Worlds: hand-written records and requests, and the one verdict that every operation must give.
 //!
 //! `tests/worlds/*.yaml` say what each rule of a decision means; the head of `authority.yaml`
 //! explains how to read them. Each world is a tenant of its own in one server, made through the
 //! admin API; each request goes through evaluate, authorize and decisions/evaluate, over REST and
 //! over gRPC, at once.
 
-mod doors;
+mod operations;
 mod records;
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::{proof::golden, support::TestApp};
-use doors::{Answer, Doors, Outcome, Verdict};
+use operations::{Answer, Operations, Outcome, Verdict};
 use records::{Names, Records};
 
 const FILES: [(&str, &str); 10] = [
@@ -77,15 +77,15 @@ const EXPECTATIONS: [&str; 8] =
 async fn every_door_gives_the_verdict_that_the_world_says() {
     let app = TestApp::start().await;
     let records = Arc::new(Records::new(&app));
-    let doors = Arc::new(Doors::new(&app));
+    let operations = Arc::new(Operations::new(&app));
     let turns = Arc::new(Semaphore::new(AT_ONCE));
     let mut running = JoinSet::new();
     let mut titles = BTreeMap::new();
     for (place, (title, world)) in worlds().into_iter().enumerate() {
-        let (records, doors, turns) = (records.clone(), doors.clone(), turns.clone());
+        let (records, operations, turns) = (records.clone(), operations.clone(), turns.clone());
         let task = running.spawn(async move {
             let _turn = turns.acquire().await.unwrap();
-            live(place, world, &records, &doors).await
+            live(place, world, &records, &operations).await
         });
         titles.insert(task.id(), title);
     }
@@ -144,7 +144,12 @@ fn read(mut line: Map<String, Value>) -> Step {
 }
 
 /// Lives through one world; what went otherwise than it says, in words.
-async fn live(place: usize, world: World, records: &Records, doors: &Doors) -> Vec<String> {
+async fn live(
+    place: usize,
+    world: World,
+    records: &Records,
+    operations: &Operations,
+) -> Vec<String> {
     let mut names = match records.settle(place).await {
         Ok(names) => names,
         Err(problem) => return vec![problem],
@@ -154,7 +159,7 @@ async fn live(place: usize, world: World, records: &Records, doors: &Doors) -> V
     for line in world.given.into_iter().chain(world.asks) {
         let step = read(line);
         if step.act == "ask" {
-            ask(&step, doors, &names, &mut approvals, &mut found).await;
+            ask(&step, operations, &names, &mut approvals, &mut found).await;
             continue;
         }
         let what = format!("{} {}", step.act, step.body);
@@ -201,24 +206,24 @@ fn names_member(field: &Value, member: &str) -> bool {
 
 async fn ask(
     step: &Step,
-    doors: &Doors,
+    operations: &Operations,
     names: &Names,
     approvals: &mut BTreeMap<String, String>,
     found: &mut Vec<String>,
 ) {
     let body = normal_form(names, step.body.clone());
     let asker = step.expected.asker.as_deref().map(|name| names.secret(name));
-    let answers = doors.ask(&body, asker).await;
-    // Doors that err alike are one line: the decision is at fault, not the door.
+    let answers = operations.ask(&body, asker).await;
+    // Operations that err alike are one line: the decision is at fault, not the operation.
     let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for answer in &answers {
         for problem in faults(&step.expected, answer) {
-            alike.entry(problem).or_default().push(answer.door);
+            alike.entry(problem).or_default().push(answer.operation);
         }
     }
     let mut problems = String::new();
     for (problem, at) in alike {
-        let at = if at.len() == answers.len() { "every door".into() } else { at.join(", ") };
+        let at = if at.len() == answers.len() { "every operation".into() } else { at.join(", ") };
         let _ = write!(problems, "\n        {at}: {problem}");
     }
     for problem in disagreements(&answers) {
@@ -242,7 +247,7 @@ fn normal_form(names: &Names, request: Value) -> Map<String, Value> {
     whole
 }
 
-/// What one door answered otherwise than expected.
+/// What one operation answered otherwise than expected.
 fn faults(expected: &Expected, answer: &Answer) -> Vec<String> {
     match (&answer.outcome, &expected.refused) {
         (Outcome::Refused { status, body }, Some(wanted)) => {
@@ -314,7 +319,7 @@ fn sorted(list: &[String]) -> Vec<&String> {
     list
 }
 
-/// Where the doors differ among themselves in what should be the same.
+/// Where the operations differ among themselves in what should be the same.
 fn disagreements(answers: &[Answer]) -> Vec<String> {
     let verdicts: Vec<_> = answers.iter().filter_map(Answer::verdict).collect();
     let mut problems = Vec::new();
@@ -346,14 +351,14 @@ fn waiting(
 ) -> Vec<String> {
     let Some(name) = &expected.approval else { return Vec::new() };
     let mut problems = Vec::new();
-    for (door, verdict) in answers.iter().filter_map(Answer::verdict) {
+    for (operation, verdict) in answers.iter().filter_map(Answer::verdict) {
         let Some(id) = &verdict.approval_id else { continue };
         let known = approvals.entry(name.clone()).or_insert_with(|| id.clone());
         if known != id {
-            problems.push(format!("{door}: approval {id}, not {known} as before"));
+            problems.push(format!("{operation}: approval {id}, not {known} as before"));
         }
         if approvals.iter().any(|(other, known)| other != name && known == id) {
-            problems.push(format!("{door}: approval {id} is another request's"));
+            problems.push(format!("{operation}: approval {id} is another request's"));
         }
     }
     problems

@@ -107,7 +107,7 @@ codes! {
 /// A refusal on its way out: a code, a text for people, the members at fault.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
+pub struct ApiError {
     pub code: ErrorCode,
     pub message: String,
     pub violations: Vec<Violation>,
@@ -115,7 +115,7 @@ pub struct Refusal {
     pub about: Vec<(&'static str, String)>,
 }
 
-impl Refusal {
+impl ApiError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { code, message, violations: Vec::new(), about: Vec::new() }
@@ -162,8 +162,8 @@ impl Refusal {
     }
 }
 
-impl From<Refusal> for Status {
-    fn from(refusal: Refusal) -> Self {
+impl From<ApiError> for Status {
+    fn from(refusal: ApiError) -> Self {
         let about = refusal.about.into_iter();
         let told = |value| shortened(&without_secrets(value), 200).into_owned();
         let about = about.map(|(key, value)| (key.to_owned(), told(value)));
@@ -242,17 +242,17 @@ mod tests {
             (&"x".repeat(100_000), &"\u{1f600}".repeat(100_000), 3),
         ] {
             let violation = Violation { field: field.to_owned(), problem: problem.to_owned() };
-            let refusal = Refusal::invalid(vec![violation; count]);
+            let refusal = ApiError::invalid(vec![violation; count]);
             assert!(refusal.message.starts_with("the request is invalid: `"));
             assert!(size(refusal.into()) < 6500, "{count} of {field:.10}");
         }
-        assert!(size(Refusal::not_found("tool", &"%".repeat(1 << 20)).into()) < 6500);
+        assert!(size(ApiError::not_found("tool", &"%".repeat(1 << 20)).into()) < 6500);
     }
 
     #[test]
     fn what_is_left_out_is_counted() {
         let fault = |n| Violation { field: format!("a[{n}]"), problem: "is wrong".to_owned() };
-        let refusal = Refusal::invalid((0..256).map(fault).collect());
+        let refusal = ApiError::invalid((0..256).map(fault).collect());
         assert!(refusal.message.ends_with("`a[2]` is wrong; and 253 more"), "{}", refusal.message);
         let details = Status::from(refusal).get_error_details();
         let listed = &details.bad_request().unwrap().field_violations;
@@ -263,7 +263,7 @@ mod tests {
             ("", format!("and {unsaid} more"))
         );
         assert!(listed.len() > 20);
-        let few = Refusal::invalid(vec![fault(1), fault(2)]);
+        let few = ApiError::invalid(vec![fault(1), fault(2)]);
         assert!(!few.message.contains("more"), "{}", few.message);
     }
 }

@@ -23,7 +23,7 @@ use super::{
 type Check = fn(&Case<'_>, &Candidate<'_>) -> Result<(), Reason>;
 
 /// The table. Purposes close it, since a candidate is judged on them too.
-const ROWS: [Check; 18] = [
+const CHECKS: [Check; 18] = [
     tenant_is_active,
     subject_is_active,
     nobody_is_stopped,
@@ -62,7 +62,7 @@ const STANDING: [Check; 10] = [
 
 /// Where a candidate failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct FailedCheck {
     pub row: usize,
     pub reason: Reason,
 }
@@ -70,16 +70,16 @@ pub(super) struct Refusal {
 /// The candidate that counts, and why it does not pass.
 pub(super) struct Choice<'a> {
     pub candidate: Candidate<'a>,
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<FailedCheck>,
     /// All that were tried, in order.
-    pub tried: Vec<(Candidate<'a>, Option<Refusal>)>,
+    pub tried: Vec<(Candidate<'a>, Option<FailedCheck>)>,
 }
 
 pub(super) fn choose<'a>(case: &Case<'a>) -> Choice<'a> {
-    let mut tried: Vec<(Candidate<'a>, Option<Refusal>)> = Vec::new();
-    let mut furthest: Option<(Candidate<'a>, Refusal)> = None;
+    let mut tried: Vec<(Candidate<'a>, Option<FailedCheck>)> = Vec::new();
+    let mut furthest: Option<(Candidate<'a>, FailedCheck)> = None;
     for candidate in candidates(case) {
-        let refusal = judge(case, &candidate, &ROWS);
+        let refusal = judge(case, &candidate, &CHECKS);
         tried.push((candidate, refusal));
         let Some(refusal) = refusal else {
             return Choice { candidate, refusal: None, tried };
@@ -89,7 +89,7 @@ pub(super) fn choose<'a>(case: &Case<'a>) -> Choice<'a> {
         }
     }
     let nothing =
-        || (Candidate::nothing(case), Refusal { row: 0, reason: Reason::PermissionMissing });
+        || (Candidate::nothing(case), FailedCheck { row: 0, reason: Reason::PermissionMissing });
     let (candidate, refusal) = furthest.unwrap_or_else(nothing);
     Choice { candidate, refusal: Some(refusal), tried }
 }
@@ -99,7 +99,7 @@ pub(super) fn choose<'a>(case: &Case<'a>) -> Choice<'a> {
 pub(super) fn standing<'a>(
     case: &Case<'a>,
     used: &AuthorityUsed,
-) -> (Candidate<'a>, Option<Refusal>) {
+) -> (Candidate<'a>, Option<FailedCheck>) {
     let is = |candidate: &Candidate<'_>| candidate.name() == Some((used.kind, &*used.id));
     let found = candidates(case).into_iter().find(is);
     let candidate = found.unwrap_or_else(|| Candidate::absent(case, used.kind));
@@ -124,9 +124,9 @@ pub(super) fn denied_from(case: &Case<'_>) -> Option<DateTime<Utc>> {
     ahead.min()
 }
 
-fn judge(case: &Case<'_>, candidate: &Candidate<'_>, rows: &[Check]) -> Option<Refusal> {
+fn judge(case: &Case<'_>, candidate: &Candidate<'_>, rows: &[Check]) -> Option<FailedCheck> {
     let failed = |(row, check): (usize, &Check)| {
-        check(case, candidate).err().map(|reason| Refusal { row, reason })
+        check(case, candidate).err().map(|reason| FailedCheck { row, reason })
     };
     rows.iter().enumerate().find_map(failed)
 }

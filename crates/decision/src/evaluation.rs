@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use super::{
     candidate::Candidate,
     case::Case,
+    cedar_request::{self, CedarRequest},
     cost,
     gate::Effective,
     people::Needed,
@@ -19,7 +20,6 @@ use super::{
     statement::{Evaluated, Says, Statement},
     target::Aspects,
     trace::{Outcome, Step},
-    world::{self, World},
 };
 
 /// The most declarations that policies are evaluated on. With more, naming a tool is the remedy.
@@ -43,7 +43,7 @@ pub(super) struct Policies<'a> {
 }
 
 impl<'a> Policies<'a> {
-    pub(super) fn hear(case: &Case<'a>, candidate: &Candidate<'a>) -> Self {
+    pub(super) fn evaluate(case: &Case<'a>, candidate: &Candidate<'a>) -> Self {
         let mut heard: Vec<_> = evaluate(case, candidate);
         heard.sort_by(|(one, _), (other, _)| one.order().cmp(&other.order()));
         let mut policies = Self::default();
@@ -129,14 +129,14 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
     }
     // What reads no declaration is evaluated once.
     let times = |statement: &Statement| {
-        let reads_declared = world::reads_declared(|member| statement.reads(member));
+        let reads_declared = cedar_request::reads_declared(|member| statement.reads(member));
         if reads_declared { declared.len() } else { 1 }
     };
     let costs = statements.iter().map(|statement| statement.cost.times(times(statement)));
     if cost::is_too_much(costs, &case.request.context) {
         return failed(TOO_COSTLY);
     }
-    let Some(world) = World::of(case, candidate, reads) else {
+    let Some(world) = CedarRequest::of(case, candidate, reads) else {
         return failed(UNSEEN);
     };
     let evaluators: Vec<_> = declared.iter().map(|declared| world.evaluator(*declared)).collect();
@@ -163,7 +163,8 @@ fn each<T: Copy + PartialEq>(
 
 /// The declarations as far as they are read, each once.
 fn read_of(declared: Vec<Effective>, reads: impl Fn(&str) -> bool) -> Vec<Effective> {
-    let mut read: Vec<_> = declared.into_iter().map(|one| world::as_read(one, &reads)).collect();
+    let mut read: Vec<_> =
+        declared.into_iter().map(|one| cedar_request::as_read(one, &reads)).collect();
     read.sort_unstable();
     read.dedup();
     read

@@ -6,6 +6,7 @@
 mod authority;
 mod candidate;
 mod case;
+mod cedar_request;
 mod cost;
 mod evaluation;
 mod exceeded;
@@ -19,7 +20,6 @@ mod rules;
 mod stack;
 mod terms;
 mod trace_terms;
-mod world;
 
 pub mod amount;
 pub mod bounds;
@@ -35,6 +35,7 @@ pub mod jurisdiction_comparison;
 pub mod levels;
 pub mod moment;
 pub mod pattern;
+pub mod permission_status;
 pub mod policy;
 pub mod policy_index;
 pub mod policy_text;
@@ -43,7 +44,6 @@ pub mod reason;
 pub mod records;
 pub mod remedy;
 pub mod request;
-pub mod standing;
 pub mod statement;
 pub mod stricter;
 pub mod target;
@@ -63,12 +63,12 @@ pub use self::{
     limits::counters_needed,
     own_reason::OwnReason,
     pattern::Pattern,
+    permission_status::{PermissionStatus, StopCondition},
     policy::{CompiledPolicy, PolicyError, PolicyReference},
     policy_index::{PolicyIndex, PolicyKeys},
     purpose::{Admission, admit},
     reason::Reason,
     request::{Draft, Request},
-    standing::{Standing, StopCondition},
     target::Target,
     verdict::Verdict,
     what_if::PolicyChange,
@@ -92,7 +92,7 @@ pub fn decide(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Verdict {
     // A refusal is final; the rules are still heard where the whole trace was asked for.
     let rules = match choice.refusal {
         Some(_) if !request.explain => Rules::default(),
-        _ => rules::hear(&case, &choice.candidate),
+        _ => rules::evaluate(&case, &choice.candidate),
     };
     let trace = request.explain.then(|| trace::stages(&case, &choice, &rules));
     let verdict = match choice.refusal {

@@ -1,4 +1,4 @@
-//! The normal form of a request: what every door turns its own body into.
+//! The normal form of a request: what every operation turns its own body into.
 //!
 //! [`Draft`] is the plain members; [`Request`] is a draft that was checked, with its amount in
 //! the one normal number form. Only a `Request` can be decided.

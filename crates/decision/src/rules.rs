@@ -39,10 +39,10 @@ pub(super) struct Rules<'a> {
     pub steps: Vec<Step>,
 }
 
-pub(super) fn hear<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> {
-    let policies = Policies::hear(case, candidate);
-    let reality = Reality::hear(case);
-    let gate = Gate::hear(case, candidate);
+pub(super) fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> {
+    let policies = Policies::evaluate(case, candidate);
+    let reality = Reality::evaluate(case);
+    let gate = Gate::evaluate(case, candidate);
     let mut needed = policies.needed;
     needed.take(reality.needed);
     needed.take(gate.needed);
@@ -138,7 +138,7 @@ struct Reality {
 }
 
 impl Reality {
-    fn hear(case: &Case<'_>) -> Self {
+    fn evaluate(case: &Case<'_>) -> Self {
         let mut reality = Self::default();
         let mut steps = Vec::new();
         for (kind, id, effect) in reality::effects(case) {
@@ -187,7 +187,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn hear(case: &Case<'_>, candidate: &Candidate<'_>) -> Self {
+    fn evaluate(case: &Case<'_>, candidate: &Candidate<'_>) -> Self {
         let tenant = case.gathered.tenant.as_deref();
         let declared = &candidate.declared;
         let tightening = tenant.map_or(&[][..], |tenant| &tenant.gate);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    authority::{Choice, Refusal},
+    authority::{Choice, FailedCheck},
     candidate::Candidate,
     case::Case,
     exceeded, purpose,
@@ -64,7 +64,7 @@ pub(super) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) ->
 
 fn authority(case: &Case<'_>, choice: &Choice<'_>) -> StageTrace {
     let refusal = choice.refusal.filter(|refusal| refusal.reason.stage() == Stage::Authority);
-    let tried = |(candidate, refusal): &(Candidate<'_>, Option<Refusal>)| {
+    let tried = |(candidate, refusal): &(Candidate<'_>, Option<FailedCheck>)| {
         let (kind, id) = candidate.name()?;
         let kind = match kind {
             AuthorityKind::Delegation => "delegation",

@@ -1,7 +1,7 @@
 //! What the trace says of the terms that tools set: which tool set each, and what access is needed.
 
 use super::{
-    authority::Refusal,
+    authority::FailedCheck,
     candidate::Candidate,
     case::Case,
     levels::AccessLevel,
@@ -15,7 +15,7 @@ use super::{
 pub(super) fn steps(
     case: &Case<'_>,
     candidate: &Candidate<'_>,
-    refusal: Option<Refusal>,
+    refusal: Option<FailedCheck>,
 ) -> Vec<Step> {
     let reason = refusal.map(|refusal| refusal.reason);
     let mut steps = joined(case, candidate, reason);

@@ -16,8 +16,10 @@ pub(crate) fn asked(pool: &DescriptorPool) -> String {
         for method in service.methods() {
             let path = names::path(&method.input());
             let name = format!("{}/{}", service.full_name(), method.name());
-            let _ =
-                writeln!(code, "impl Asks for {path} {{ const METHOD: &'static str = {name:?}; }}");
+            let _ = writeln!(
+                code,
+                "impl RpcRequest for {path} {{ const METHOD: &'static str = {name:?}; }}"
+            );
         }
     }
     code
@@ -49,7 +51,7 @@ fn request(message: &MessageDescriptor, path: &str) -> String {
         };
         let _ = writeln!(
             code,
-            "impl Named for {path} {{ fn id(&self) -> &str {{ &self.id }} {deleted} }}"
+            "impl ByIdRequest for {path} {{ fn id(&self) -> &str {{ &self.id }} {deleted} }}"
         );
     }
     if is_text(message, "page_token") && message.get_field_by_name("limit").is_some() {
@@ -62,7 +64,7 @@ fn request(message: &MessageDescriptor, path: &str) -> String {
         };
         let _ = writeln!(
             code,
-            "impl Carries for {path} {{
+            "impl RecordRequest for {path} {{
                 type Record = {};
                 const FIELD: &'static str = {:?};
                 fn open(self) -> (Self::Record, FieldMask) {{ (self.{}.unwrap_or_default(), {mask}) }}
@@ -149,7 +151,7 @@ fn response(message: &MessageDescriptor, path: &str) -> String {
         };
         let _ = writeln!(
             code,
-            "impl Listed for {path} {{
+            "impl ListResponse for {path} {{
                 type Record = {record};
                 fn of(records: Vec<{record}>, {parameter}: Option<i32>, next_page_token: Option<String>) -> Self {{
                     Self {{ {field}: records, {total} next_page_token }}
@@ -239,9 +241,9 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
             fn state(&self) -> &str {{ {state} }}
             fn created_at(&self) -> Option<Time> {{ {created} }}
             fn updated_at(&self) -> Option<Time> {{ {updated} }}
-            fn begin(&mut self, id: String, {by}: String, {first}: &str) {{ {begin} }}
-            fn unset(&self, found: &mut Violations) {{ {unset} }}
-            fn fixed(mask: &FieldMask, found: &mut Violations) {{
+            fn stamp_created(&mut self, id: String, {by}: String, {first}: &str) {{ {begin} }}
+            fn reject_output_only(&self, found: &mut Violations) {{ {unset} }}
+            fn reject_immutable(mask: &FieldMask, found: &mut Violations) {{
                 for path in &mask.paths {{ match path.as_str() {{ {fixed} other => found.add(other, \"is no member of this record\"), }} }}
             }}
             {merge}
@@ -259,8 +261,8 @@ fn members(message: &MessageDescriptor) -> (String, String, String) {
         let (name, rust) = (field.name(), names::field(&field));
         match (options::behaviour(&field), field.kind()) {
             (Some(Behaviour::OutputOnly), _) => {
-                let _ = writeln!(unset, "found.unset({name:?}, {});", is_empty(&field));
-                let _ = writeln!(fixed, "{name:?} => found.unset({name:?}, false),");
+                let _ = writeln!(unset, "found.output_only({name:?}, {});", is_empty(&field));
+                let _ = writeln!(fixed, "{name:?} => found.output_only({name:?}, false),");
             }
             (Some(Behaviour::Immutable), _) => {
                 let _ = writeln!(fixed, "{name:?} => found.add({name:?}, \"cannot change\"),");

@@ -11,7 +11,10 @@ include!(concat!(env!("OUT_DIR"), "/areas.rs"));
 /// What their annotations say, as implementations of this crate's traits.
 mod facts {
     use crate::{
-        record::{Asks, Carries, Deleted, Exported, Listed, Listing, Named, Page, Record},
+        record::{
+            ByIdRequest, Deleted, Exported, ListResponse, Listing, Page, Record, RecordRequest,
+            RpcRequest,
+        },
         validate::{Text, Validate, Violations},
         wire::{FieldMask, Time},
     };

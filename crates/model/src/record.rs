@@ -7,13 +7,13 @@ use crate::{
 };
 
 /// A message that a method takes.
-pub trait Asks: prost::Message {
+pub trait RpcRequest: prost::Message {
     /// `authority.registry.v1.ToolService/CreateTool`.
     const METHOD: &'static str;
 }
 
 /// A request about one record.
-pub trait Named {
+pub trait ByIdRequest {
     fn id(&self) -> &str;
     /// Whether a soft-deleted one is meant too.
     fn deleted(&self) -> bool {
@@ -42,7 +42,7 @@ pub struct Page<'a> {
 }
 
 /// A request that holds a record: the whole for a create, the named parts for an update.
-pub trait Carries {
+pub trait RecordRequest {
     type Record: Record;
     /// The member that holds it.
     const FIELD: &'static str;
@@ -50,7 +50,7 @@ pub trait Carries {
 }
 
 /// A page of records on its way out.
-pub trait Listed {
+pub trait ListResponse {
     type Record: Record;
     fn of(records: Vec<Self::Record>, total: Option<i32>, next_page_token: Option<String>) -> Self;
 }
@@ -79,11 +79,11 @@ pub trait Record: Validate + prost::Message + Clone + Default + 'static {
     fn created_at(&self) -> Option<Time>;
     fn updated_at(&self) -> Option<Time>;
     /// Fills what the server sets on create; `state` only where the client gave none.
-    fn begin(&mut self, id: String, by: String, state: &str);
+    fn stamp_created(&mut self, id: String, by: String, state: &str);
     /// Faults a client's value for a field that the server alone writes.
-    fn unset(&self, found: &mut Violations);
+    fn reject_output_only(&self, found: &mut Violations);
     /// Faults each member of a patch that no patch may name.
-    fn fixed(mask: &FieldMask, found: &mut Violations);
+    fn reject_immutable(mask: &FieldMask, found: &mut Violations);
     /// Replaces the fields that the mask names, each whole.
     fn merge(&mut self, from: Self, mask: &FieldMask);
 }

@@ -232,7 +232,7 @@ impl Violations {
     }
 
     /// For the fields that the server alone writes.
-    pub fn unset(&mut self, field: &str, is: bool) {
+    pub fn output_only(&mut self, field: &str, is: bool) {
         if !is {
             self.add(field, "is set by the server; leave it out");
         }

@@ -15,7 +15,7 @@ impl Row for ActsIn {
     type List = ListActsInRequest;
     const AUTHORITY: bool = true;
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         rules::span(("since", self.since), ("until", self.until), found);
         if let Some(problem) = self.allowed_actions_json.as_deref().and_then(rules::allowed_actions)
         {
@@ -23,14 +23,14 @@ impl Row for ActsIn {
         }
     }
 
-    async fn locate(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         let tenant = tenant_of!(workspaces, db, within, &self.workspace_id)?;
         self.tenant_id =
             tenant.ok_or_else(|| Error::unknown("workspace_id", &self.workspace_id))?;
         Ok(())
     }
 
-    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(act.db, "principal_id", Some(&self.principal_id)).await?;
         known.placed_by("workspace_id", &self.workspace_id).all()

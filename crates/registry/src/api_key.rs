@@ -17,7 +17,7 @@ use diesel::sql_types::{Array, Text, Timestamptz};
 
 use super::{
     flow::found,
-    once::{Done, Key},
+    idempotency::{Done, IdempotencyKey},
     prelude::*,
 };
 use authority_core::{
@@ -47,17 +47,17 @@ impl Row for ApiKey {
     type List = ListApiKeysRequest;
     const AUTHORITY: bool = true;
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         if let Err(entry) = allow_list(self.ip_allowlist.iter().map(String::as_str)) {
             found.add("ip_allowlist", format!("`{entry}` is neither address nor network (CIDR)"));
         }
     }
 
-    async fn locate(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         references::own_tenant(&mut self.tenant_id, Self::KIND, within)
     }
 
-    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let before = was.and_then(|was| was.expires_at);
         was.map_or(Ok(()), live)?;
         if self.expires_at != before && self.expires_at.is_some_and(|end| end <= act.now.into()) {
@@ -80,7 +80,7 @@ impl Row for ApiKey {
         known.all()
     }
 
-    async fn release(&self, _act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_delete(&self, _act: &mut Act<'_>) -> Result<(), Error> {
         live(self)
     }
 
@@ -134,28 +134,28 @@ impl ApiKeys {
     async fn make(
         &self,
         caller: &Caller,
-        key: Option<Key>,
+        key: Option<IdempotencyKey>,
         mut new: ApiKey,
     ) -> Result<Done<CreateApiKeyResponse>, Error> {
         let mut faults = Violations::default();
         faults.within("api_key", |faults| {
-            new.unset(faults);
-            new.check(faults);
+            new.reject_output_only(faults);
+            new.validate_record(faults);
         });
         Error::unless_clean(faults)?;
         let key = key.map(|key| key.within(new.tenant_id()).sealed(self.registry.keys.clone()));
         let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
         let (now, by) = (self.registry.clock.now(), caller.clone());
-        let made = self.registry.once(caller, key, async move |db| {
-            new.locate(db, by.tenant()).await?;
-            new.home(db, by.tenant()).await?;
+        let made = self.registry.idempotent(caller, key, async move |db| {
+            new.resolve_tenant(db, by.tenant()).await?;
+            new.tenant_slug(db, by.tenant()).await?;
             let env: String =
                 tenants::table.find(new.tenant_id()).select(tenants::env).first(db).await?;
             let public = store::new_id();
-            new.begin(record_id(&public), by.actor.clone(), "");
+            new.stamp_created(record_id(&public), by.actor.clone(), "");
             ACTIVE.clone_into(&mut new.status);
             new.prefix = prefix(&env, &public);
-            new.settle(None, &mut Act { db, caller: &by, now }).await?;
+            new.before_save(None, &mut Act { db, caller: &by, now }).await?;
             let Issued { text, code } =
                 issue(&*secrets, &env, &public, random).map_err(|_| unfit())?;
             let made = diesel::insert_into(api_keys::table)
@@ -178,7 +178,7 @@ impl ApiKeys {
     async fn rotate(
         &self,
         caller: &Caller,
-        key: Option<Key>,
+        key: Option<IdempotencyKey>,
         request: RotateApiKeyRequest,
     ) -> Result<Done<RotateApiKeyResponse>, Error> {
         let key = key.map(|key| key.sealed(self.registry.keys.clone()));
@@ -186,7 +186,7 @@ impl ApiKeys {
         let overlap = TimeDelta::seconds(request.overlap_seconds.unwrap_or_default().into());
         let (now, by) = (self.registry.clock.now(), caller.clone());
         let id = request.id;
-        let rotated = self.registry.once(caller, key, async move |db| {
+        let rotated = self.registry.idempotent(caller, key, async move |db| {
             let was = found(ApiKey::lock(db, by.tenant(), &id).await, &id)?;
             live(&was)?;
             let public = public_id(&was.id);
@@ -252,7 +252,7 @@ pub async fn note_uses(
         uses.into_iter().map(|(id, at)| (id.to_string(), at)).unzip();
     let everywhere = Scope::service();
     store
-        .act(&everywhere, async move |db| {
+        .write_tx(&everywhere, async move |db| {
             let update = diesel::sql_query(
                 "UPDATE api_keys k SET last_used_at = u.at \
                  FROM unnest($1, $2) AS u (id, at) \
@@ -289,7 +289,7 @@ impl ApiKeyService for ApiKeys {
         &self,
         call: Request<CreateApiKeyRequest>,
     ) -> Reply<CreateApiKeyResponse> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         Ok(self.make(&caller, key, request.api_key.unwrap_or_default()).await?.reply())
     }
@@ -313,7 +313,7 @@ impl ApiKeyService for ApiKeys {
         &self,
         call: Request<RotateApiKeyRequest>,
     ) -> Reply<RotateApiKeyResponse> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         Ok(self.rotate(&caller, key, request).await?.reply())
     }

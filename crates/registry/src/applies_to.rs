@@ -15,13 +15,13 @@ impl Row for AppliesTo {
     type List = ListAppliesToRequest;
     const AUTHORITY: bool = true;
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         if let Some(problem) = rules::target(&self.target_class) {
             found.add("target_class", problem);
         }
     }
 
-    async fn locate(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         let tenant = tenant_of!(policies, db, within, &self.policy_id)?;
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("policy_id", &self.policy_id))?;
         Ok(())

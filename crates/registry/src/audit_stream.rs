@@ -12,7 +12,7 @@ impl Row for AuditStream {
         names::or(&mut self.sink, "stdout");
     }
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         let sink = self.sink.as_deref().unwrap_or_default();
         if sink != "stdout" && self.target.is_none() {
             found.add("target", format!("is required for the sink `{sink}`"));

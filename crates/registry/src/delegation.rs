@@ -11,7 +11,7 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 
 use super::{attenuation, delegation_moves as moves, prelude::*};
-use authority_core::identity::Standing;
+use authority_core::identity::CallerKind;
 
 /// How many delegations may stand above one.
 const DEEPEST: i32 = 16;
@@ -21,7 +21,7 @@ impl Row for Delegation {
     const FINAL: &'static [&'static str] = &["revoked"];
     const AUTHORITY: bool = true;
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         rules::patterns("actions", &self.actions, found);
         rules::span(("not_before", self.not_before), ("expires_at", self.expires_at), found);
         let has_amount = self.max_amount.is_some() || self.max_total_amount.is_some();
@@ -40,7 +40,7 @@ impl Row for Delegation {
         format!("svc:del:{slug}:{}", authority_core::store::new_id())
     }
 
-    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         if was.is_none() {
             self.may_lend(act)?;
         }
@@ -75,7 +75,7 @@ trait Lending {
 impl Lending for Delegation {
     /// An API key lends on only what a principal that it is bound to was lent.
     fn may_lend(&self, act: &Act<'_>) -> Result<(), Error> {
-        let Standing::Key { principal_ids, .. } = &act.caller.standing else { return Ok(()) };
+        let CallerKind::Key { principal_ids, .. } = &act.caller.kind else { return Ok(()) };
         if principal_ids.is_empty() || !act.caller.acts_for(&self.delegator_id) {
             return Err(Error::NotSubject);
         }

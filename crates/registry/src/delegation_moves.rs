@@ -13,7 +13,7 @@ use authority_model::{
             WithdrawDelegationRequest,
         },
     },
-    record::{Asks, Named},
+    record::{ByIdRequest, RpcRequest},
     schema::delegations,
     validate::Validate,
     wire::Time,
@@ -21,10 +21,10 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    approvals::{ActContext, Eligibility, Said, Statement, Terms, act, sign},
+    approvals::{ActContext, ApproverAct, Eligibility, Statement, Terms, act, sign},
     digest::digest,
     flow::{changeable, found},
-    once::Key,
+    idempotency::IdempotencyKey,
     prelude::*,
     version::IfMatch,
 };
@@ -35,7 +35,7 @@ const SHAPE: &str = "authority.delegation.v1.Delegation";
 const SIGNING: [&str; 2] = ["standing", "updated_at"];
 
 /// Moves it from one of some states to another; `reason`: why it is not in force from then on.
-pub(super) async fn to<Q: Asks + Named + Validate>(
+pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     registry: &Registry,
     call: Request<Q>,
     from: &'static [&'static str],
@@ -43,10 +43,10 @@ pub(super) async fn to<Q: Asks + Named + Validate>(
     revoked_at: Option<Time>,
     reason: Option<String>,
 ) -> Reply<Delegation> {
-    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+    let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
     let (caller, request) = admitted(call)?;
     let (id, within) = (request.id().to_owned(), caller.tenant().map(str::to_owned));
-    let moved = registry.once(&caller, key, async move |db| {
+    let moved = registry.idempotent(&caller, key, async move |db| {
         let was = found(Delegation::lock(db, within.as_deref(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
@@ -94,16 +94,16 @@ pub(super) async fn approve(
     registry: &Registry,
     call: Request<ApproveDelegationRequest>,
 ) -> Reply<Delegation> {
-    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+    let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
     let (caller, request) = admitted(call)?;
     let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
     let graph = Arc::clone(&registry.graph);
-    let approved = registry.once(&caller, key, async move |db| {
+    let approved = registry.idempotent(&caller, key, async move |db| {
         let id = request.id;
         let was = found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
-        let cell = graph.fenced(db, &was.tenant_id, Fence::Alone).await?;
+        let handle = graph.fenced(db, &was.tenant_id, Fence::Alone).await?;
         // Nobody asked; how many its actions need, each decision says.
         let eligibility = Eligibility {
             subject: was.delegate_id.clone(),
@@ -117,8 +117,9 @@ pub(super) async fn approve(
             about: &was.id,
             question: digest(SHAPE, &was, &SIGNING)?,
         };
-        let (said, now) = (Said::Approve(request.comment), clock.now());
-        let context = ActContext { keys: &keys, cell: cell.as_ref(), eligibility: &eligibility };
+        let (said, now) = (ApproverAct::Approve(request.comment), clock.now());
+        let context =
+            ActContext { keys: &keys, handle: handle.as_ref(), eligibility: &eligibility };
         let act = act(db, &by, context, terms, &was.standing, &said, now).await?;
         let standing = [was.standing, vec![act]].concat();
         let approved = diesel::update(delegations::table.find(&was.id))
@@ -142,10 +143,10 @@ pub(super) async fn withdraw(
     registry: &Registry,
     call: Request<WithdrawDelegationRequest>,
 ) -> Reply<Delegation> {
-    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+    let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
     let (caller, asked) = admitted(call)?;
     let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
-    let withdrawn = registry.once(&caller, key, async move |db| {
+    let withdrawn = registry.idempotent(&caller, key, async move |db| {
         let id = &asked.id;
         let was = found(Delegation::lock(db, by.tenant(), id).await, id)?;
         if_match.check(&was)?;
@@ -183,7 +184,7 @@ pub(super) async fn blast_radius(
 ) -> Reply<BlastRadius> {
     let (caller, request) = admitted(call)?;
     let whose = caller.scope();
-    let chain = registry.store.read(&whose, async move |db| {
+    let chain = registry.store.read_tx(&whose, async move |db| {
         let id = &request.id;
         let first = found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
         let below = delegations::table

@@ -27,7 +27,7 @@ pub(super) trait Row: Record {
     fn defaults(&mut self) {}
 
     /// Rules that span fields.
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         let _ = found;
     }
 
@@ -44,7 +44,7 @@ pub(super) trait Row: Record {
     }
 
     /// Finds the tenant of a row whose body does not name it.
-    fn locate(
+    fn resolve_tenant(
         &mut self,
         db: &mut Db,
         within: Option<&str>,
@@ -54,7 +54,7 @@ pub(super) trait Row: Record {
     }
 
     /// The slug of its tenant, for ids. A tenant that is unknown or deleted is a fault.
-    fn home(
+    fn tenant_slug(
         &self,
         db: &mut Db,
         within: Option<&str>,
@@ -73,7 +73,7 @@ pub(super) trait Row: Record {
     }
 
     /// Rules that need other rows, just before writing; `was` is the locked row of an update.
-    fn settle(
+    fn before_save(
         &mut self,
         was: Option<&Self>,
         act: &mut Act<'_>,
@@ -93,7 +93,7 @@ pub(super) trait Row: Record {
     }
 
     /// Just before deleting, on the locked row: refuses while others need it, ends what hangs on it.
-    fn release(&self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send {
+    fn before_delete(&self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = act;
         async { Ok(()) }
     }

@@ -5,7 +5,7 @@ use tonic::Status;
 
 use authority_core::{
     compute,
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence, graph, keys, store,
 };
 
@@ -98,7 +98,7 @@ impl From<diesel::result::Error> for Error {
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let text = error.to_string();
         match error {
@@ -138,7 +138,7 @@ impl From<Error> for Refusal {
 
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
-        Refusal::from(error).into()
+        ApiError::from(error).into()
     }
 }
 

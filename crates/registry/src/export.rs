@@ -16,7 +16,7 @@ use super::{
     page::{Window, place_of},
 };
 use authority_core::{
-    error::Refusal,
+    error::ApiError,
     identity::{Caller, Pages, admitted},
 };
 
@@ -61,13 +61,13 @@ struct Records<A: Exported<Record: Row>> {
 impl<A: Exported<Record: Row>> Pages for Records<A> {
     type Line = A;
 
-    async fn next(&mut self) -> Result<Vec<A>, Refusal> {
+    async fn next(&mut self) -> Result<Vec<A>, ApiError> {
         if self.over {
             return Ok(Vec::new());
         }
         let window = Window { size: PAGE, after: self.after.take() };
         let (by, within) = (Arc::clone(&self.by), self.caller.tenant().map(str::to_owned));
-        let read = self.registry.store.read(&self.caller.scope(), async move |db| {
+        let read = self.registry.store.read_tx(&self.caller.scope(), async move |db| {
             Ok::<_, Error>(A::Record::list(db, within.as_deref(), &by, &window).await?)
         });
         let (mut rows, _) = read.await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authority_model::{
-    record::{Asks, Carries, Deleted, Listed, Listing, Named, Record},
+    record::{ByIdRequest, Deleted, ListResponse, Listing, Record, RecordRequest, RpcRequest},
     validate::{Validate, Violations},
     wire::FieldMask,
 };
@@ -14,14 +14,14 @@ use tonic::{Request, Response, Status};
 use super::{
     Error,
     entity::{Act, Entity, OnDelete, Row, Stops},
-    once::Key,
+    idempotency::IdempotencyKey,
     page::Window,
     version::{IfMatch, tagged},
 };
 use authority_core::{
     clock::Clock,
     compute::ComputePool,
-    error::Refusal,
+    error::ApiError,
     graph::Graph,
     identity::{Caller, Exports, admitted, caller},
     keys::Keys,
@@ -52,14 +52,14 @@ pub struct Registry {
 impl Registry {
     pub(super) async fn list<A>(&self, call: Request<<A::Record as Row>::List>) -> Reply<A>
     where
-        A: Listed,
+        A: ListResponse,
         A::Record: Row,
     {
         let (caller, by) = admitted(call)?;
         let window = Window::of::<A::Record>(by.page(), &self.keys)?;
         let within = caller.tenant().map(str::to_owned);
         let whose = caller.scope();
-        let read = self.store.read(&whose, async move |db| {
+        let read = self.store.read_tx(&whose, async move |db| {
             let found = A::Record::list(db, within.as_deref(), &by, &window).await;
             Ok::<_, Error>((found?, window))
         });
@@ -71,28 +71,28 @@ impl Registry {
 
     pub(super) async fn create<C>(&self, call: Request<C>) -> Reply<C::Record>
     where
-        C: Carries<Record: Row> + Validate + Asks,
+        C: RecordRequest<Record: Row> + Validate + RpcRequest,
     {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request, mut found) = admit(call)?;
         let (mut row, _) = request.open();
         let key = key.map(|key| key.within(row.tenant_id()));
         found.within(C::FIELD, |found| {
-            row.unset(found);
+            row.reject_output_only(found);
             if C::Record::FINAL.contains(&row.state()) {
                 found.add("state", format!("a new record cannot be `{}`", row.state()));
             }
             row.defaults();
-            row.check(found);
+            row.validate_record(found);
         });
         let examined = examined::<C>(row.examine(self, &caller, None).await, found)?;
         let (now, by) = (self.clock.now(), caller.clone());
-        let made = self.once(&caller, key, async move |db| {
+        let made = self.idempotent(&caller, key, async move |db| {
             examined?;
-            row.locate(db, by.tenant()).await?;
-            let slug = row.home(db, by.tenant()).await?;
-            row.begin(row.new_id(&slug), by.actor.clone(), C::Record::FIRST_STATE);
-            row.settle(None, &mut Act { db, caller: &by, now }).await?;
+            row.resolve_tenant(db, by.tenant()).await?;
+            let slug = row.tenant_slug(db, by.tenant()).await?;
+            row.stamp_created(row.new_id(&slug), by.actor.clone(), C::Record::FIRST_STATE);
+            row.before_save(None, &mut Act { db, caller: &by, now }).await?;
             let mut made = C::Record::insert(db, &row).await?;
             row.attach(&mut made, &mut Act { db, caller: &by, now }).await?;
             Ok::<_, Error>(made)
@@ -102,11 +102,11 @@ impl Registry {
         Ok(made.tagged())
     }
 
-    pub(super) async fn get<R: Row>(&self, call: Request<impl Named + Validate>) -> Reply<R> {
+    pub(super) async fn get<R: Row>(&self, call: Request<impl ByIdRequest + Validate>) -> Reply<R> {
         let (caller, request) = admitted(call)?;
         let (id, deleted) = (R::address(request.id()), request.deleted());
         let whose = caller.scope();
-        let row = self.store.read(&whose, async move |db| {
+        let row = self.store.read_tx(&whose, async move |db| {
             found(R::find(db, caller.tenant(), &id, deleted).await, &id)
         });
         Ok(tagged(row.await?))
@@ -114,17 +114,17 @@ impl Registry {
 
     pub(super) async fn update<C>(&self, call: Request<C>) -> Reply<C::Record>
     where
-        C: Carries<Record: Entity> + Named + Validate + Asks,
+        C: RecordRequest<Record: Entity> + ByIdRequest + Validate + RpcRequest,
     {
-        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, request, mut faults) = admit(call)?;
         let id = C::Record::address(request.id());
         let (patch, mask) = request.open();
-        faults.within(C::FIELD, |faults| C::Record::fixed(&mask, faults));
+        faults.within(C::FIELD, |faults| C::Record::reject_immutable(&mask, faults));
         named_faults::<C>(&patch, &mask, &mut faults);
         let examined = examined::<C>(patch.examine(self, &caller, Some(&id)).await, faults)?;
         let (now, by) = (self.clock.now(), caller.clone());
-        let changed = self.once(&caller, key, async move |db| {
+        let changed = self.idempotent(&caller, key, async move |db| {
             let was = found(C::Record::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
             changeable(&was)?;
@@ -141,13 +141,13 @@ impl Registry {
             let mut faults = Violations::default();
             faults.within(C::FIELD, |faults| {
                 row.validate(faults);
-                row.check(faults);
+                row.validate_record(faults);
                 if stateless {
                     faults.add("state", "cannot be cleared: name a state");
                 }
             });
             Error::unless_clean(faults)?;
-            row.settle(Some(&was), &mut Act { db, caller: &by, now }).await?;
+            row.before_save(Some(&was), &mut Act { db, caller: &by, now }).await?;
             Ok(C::Record::save(db, &row).await?)
         });
         let changed = changed.await?;
@@ -155,7 +155,7 @@ impl Registry {
         Ok(changed.tagged())
     }
 
-    pub(super) async fn delete<A>(&self, call: Request<impl Named + Validate>) -> Reply<A>
+    pub(super) async fn delete<A>(&self, call: Request<impl ByIdRequest + Validate>) -> Reply<A>
     where
         A: Deleted<Record: Entity>,
     {
@@ -167,11 +167,11 @@ impl Registry {
         let (caller, request) = admitted(call)?;
         let id = A::Record::address(request.id());
         let (now, whose) = (self.clock.now(), caller.scope());
-        let gone = self.store.act(&whose, async move |db| {
+        let gone = self.store.write_tx(&whose, async move |db| {
             let row = found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
             if_match.check(&row)?;
             changeable(&row)?;
-            row.release(&mut Act { db, caller: &caller, now }).await?;
+            row.before_delete(&mut Act { db, caller: &caller, now }).await?;
             let left = match A::Record::ON_DELETE {
                 OnDelete::Erase => A::Record::erase(db, &row).await.map(|_| None),
                 OnDelete::Hide(state) => A::Record::end(db, &row, state, true).await.map(Some),
@@ -186,14 +186,14 @@ impl Registry {
     }
 
     /// Lifts what holds authority back.
-    pub(super) async fn lift<R: Stops, Q: Asks + Named + Validate>(
+    pub(super) async fn lift<R: Stops, Q: RpcRequest + ByIdRequest + Validate>(
         &self,
         call: Request<Q>,
     ) -> Reply<R> {
-        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, request) = admitted(call)?;
         let (id, by) = (R::address(request.id()), caller.clone());
-        let lifted = self.once(&caller, key, async move |db| {
+        let lifted = self.idempotent(&caller, key, async move |db| {
             let was = found(R::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
             changeable(&was)?;
@@ -214,7 +214,7 @@ impl Registry {
 
 /// What the body's own rules find is refused at once, with what was examined beside it. What that
 /// alone finds depends on other records too: it is for a first call, not for its repetition.
-fn examined<C: Carries>(
+fn examined<C: RecordRequest>(
     examined: Result<Violations, Error>,
     mut found: Violations,
 ) -> Result<Result<(), Error>, Error> {
@@ -236,7 +236,7 @@ fn examined<C: Carries>(
 }
 
 /// The faults of the members that a patch names; the rest of it was never given.
-fn named_faults<C: Carries>(patch: &C::Record, mask: &FieldMask, faults: &mut Violations) {
+fn named_faults<C: RecordRequest>(patch: &C::Record, mask: &FieldMask, faults: &mut Violations) {
     let mut all = Violations::default();
     patch.validate(&mut all);
     for fault in all.list {
@@ -251,7 +251,7 @@ fn named_faults<C: Carries>(patch: &C::Record, mask: &FieldMask, faults: &mut Vi
 }
 
 /// Who calls, what they ask, and what in it breaks its proto's rules.
-fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), Refusal> {
+fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), ApiError> {
     let caller = caller(&call)?;
     let request = call.into_inner();
     let mut found = Violations::default();

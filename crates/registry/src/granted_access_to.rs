@@ -15,7 +15,7 @@ impl Row for GrantedAccessTo {
     type List = ListGrantedAccessToRequest;
     const AUTHORITY: bool = true;
 
-    async fn locate(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         let id = &self.resource_id;
         let tenant = match tenant_of!(resources, db, within, id)? {
             Some(tenant) => Some(tenant),
@@ -25,7 +25,7 @@ impl Row for GrantedAccessTo {
         Ok(())
     }
 
-    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.of_kind(act.db, "resource_id", "resource", &self.resource_id).await?;
         known.of_kind(act.db, "grantee_id", &self.grantee_kind, &self.grantee_id).await?;

@@ -7,7 +7,7 @@ use super::prelude::*;
 impl Row for LegalEntity {
     type List = ListLegalEntitiesRequest;
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         if self.parent_legal_entity_id.as_ref().is_some_and(|parent| *parent == self.id) {
             found.add("parent_legal_entity_id", "is the record itself");
         }

@@ -19,17 +19,17 @@ impl Row for MemberOf {
         names::or(&mut self.role, "member");
     }
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         rules::span(("joined_at", self.joined_at), ("left_at", self.left_at), found);
     }
 
-    async fn locate(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         let tenant = tenant_of!(teams, db, within, &self.team_id)?;
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("team_id", &self.team_id))?;
         Ok(())
     }
 
-    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(act.db, "principal_id", Some(&self.principal_id)).await?;
         known.placed_by("team_id", &self.team_id).all()

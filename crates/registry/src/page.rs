@@ -6,7 +6,7 @@ use authority_model::{
 };
 
 use authority_core::{
-    error::Refusal,
+    error::ApiError,
     keys::{Keys, page_token},
 };
 
@@ -20,7 +20,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn of<R: Record>(page: Page<'_>, keys: &Keys) -> Result<Self, Refusal> {
+    pub(super) fn of<R: Record>(page: Page<'_>, keys: &Keys) -> Result<Self, ApiError> {
         let size = usize::try_from(page.limit.unwrap_or(SIZE)).unwrap_or_default();
         let place = page_token::read(keys, R::KIND, page.token)?;
         // A genuine token names a place: it was made by `cut`.

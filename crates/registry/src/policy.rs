@@ -26,7 +26,7 @@ impl Row for Policy {
         names::or(&mut self.state, if self.cedar.is_some() { "active" } else { "draft" });
     }
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         if self.state() == "active" && self.cedar.is_none() {
             found.add("cedar", "is required: a policy without rules cannot be active");
         }
@@ -58,7 +58,7 @@ impl Row for Policy {
         Ok(found)
     }
 
-    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         match was {
             None => policy_versions::begin(self, act).await,
             Some(was) => policy_versions::change(self, was, act).await,
@@ -98,7 +98,7 @@ impl Row for Policy {
 /// The tenant of a policy that the caller may see; empty where there is none such.
 async fn tenant_of(registry: &Registry, caller: &Caller, id: &str) -> Result<String, Error> {
     let (id, within) = (id.to_owned(), caller.tenant().map(str::to_owned));
-    let read = registry.store.read(&caller.scope(), async move |db| {
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let policy = Policy::find(db, within.as_deref(), &id, false).await.optional()?;
         Ok::<_, store::Error>(policy.map(|policy| policy.tenant_id))
     });

@@ -49,7 +49,7 @@ impl Ground {
         tenant_id: &str,
     ) -> Result<Self, Error> {
         let tenant_id = tenant_id.to_owned();
-        let read = registry.store.read(&caller.scope(), async move |db| {
+        let read = registry.store.read_tx(&caller.scope(), async move |db| {
             Ok::<_, store::Error>(Self::read(db, &tenant_id).await?)
         });
         Ok(read.await?)
@@ -160,7 +160,7 @@ pub(super) async fn complete(
     policies: &mut [Policy],
 ) -> Result<(), Error> {
     let ids: Vec<String> = policies.iter().map(|policy| policy.id.clone()).collect();
-    let read = registry.store.read(&caller.scope(), async move |db| {
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let rows: Vec<(String, String)> = applies_to::table
             .filter(applies_to::policy_id.eq_any(&ids))
             .order((applies_to::created_at, applies_to::id))

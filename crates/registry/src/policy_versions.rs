@@ -12,7 +12,7 @@ use tonic::Response;
 
 use super::{
     flow::{changeable, found},
-    once::Key,
+    idempotency::IdempotencyKey,
     policy_check::{Ground, told},
     prelude::*,
     version::IfMatch,
@@ -81,11 +81,11 @@ pub(super) async fn activate(
     registry: &Registry,
     call: Request<ActivatePolicyRequest>,
 ) -> Reply<Policy> {
-    let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+    let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
     let (caller, request) = admitted(call)?;
     let within = caller.tenant().map(str::to_owned);
     let checked = checked(registry, &caller, &request).await;
-    let active = registry.once(&caller, key, async move |db| {
+    let active = registry.idempotent(&caller, key, async move |db| {
         let was = found(Policy::lock(db, within.as_deref(), &request.id).await, &request.id)?;
         if_match.check(&was)?;
         changeable(&was)?;
@@ -122,7 +122,7 @@ async fn checked(
     request: &ActivatePolicyRequest,
 ) -> Result<i32, Error> {
     let (within, asked) = (caller.tenant().map(str::to_owned), request.clone());
-    let read = registry.store.read(&caller.scope(), async move |db| {
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let found = Policy::find(db, within.as_deref(), &asked.id, false).await;
         let policy = super::flow::found(found, &asked.id)?;
         changeable(&policy)?;
@@ -170,7 +170,7 @@ pub(super) async fn list(
 ) -> Reply<ListPolicyVersionsResponse> {
     let (caller, request) = admitted(call)?;
     let whose = caller.scope();
-    let versions = registry.store.read(&whose, async move |db| {
+    let versions = registry.store.read_tx(&whose, async move |db| {
         let found =
             found(Policy::find(db, caller.tenant(), &request.id, false).await, &request.id)?;
         let rows: Vec<(String, i32, String, Time, String)> = policy_versions::table

@@ -23,7 +23,7 @@ impl Row for Principal {
         }
     }
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         match (&self.name, self.principal_class == AGENT) {
             (None, true) => found.add(
                 "name",
@@ -44,14 +44,14 @@ impl Row for Principal {
         }
     }
 
-    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(act.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
         known.all()
     }
 
     /// Ends what it lends and was lent, and all its relationship rows.
-    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
         let (tenant, id) = (&self.tenant_id, &self.id);
         diesel::update(delegations::table)
             .filter(delegations::tenant_id.eq(tenant))

@@ -9,7 +9,7 @@ impl Row for Project {
     const FINAL: &'static [&'static str] = &["archived"];
     const AUTHORITY: bool = true;
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         if self.workspace_id.is_none() && self.visible_in_workspaces.is_empty() {
             found.add(
                 "workspace_id",
@@ -18,7 +18,7 @@ impl Row for Project {
         }
     }
 
-    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.workspaces(act.db, "visible_in_workspaces", &self.visible_in_workspaces).await?;
         known.all()

@@ -9,12 +9,12 @@ impl Row for Purpose {
     const FINAL: &'static [&'static str] = &["retired"];
     const AUTHORITY: bool = true;
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         rules::patterns("allowed_actions", &self.allowed_actions, found);
         rules::span(("not_before", self.not_before), ("expires_at", self.expires_at), found);
     }
 
-    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
         references::purpose_is_free(act.db, &self.tenant_id, &self.slug).await
     }
 

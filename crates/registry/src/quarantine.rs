@@ -12,17 +12,16 @@ const RELEASED: &str = "released";
 
 impl Row for Quarantine {
     type List = ListQuarantinesRequest;
-    const FIRST_STATE: &'static str = "standing";
     const FINAL: &'static [&'static str] = &[RELEASED];
     const AUTHORITY: bool = true;
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         if let Some(problem) = self.action.as_deref().and_then(rules::pattern) {
             found.add("action", problem);
         }
     }
 
-    async fn locate(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         references::own_tenant(&mut self.tenant_id, Self::KIND, within)
     }
 
@@ -30,7 +29,7 @@ impl Row for Quarantine {
         format!("svc:quarantine:{}", authority_core::store::new_id())
     }
 
-    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         // Who speaks for some agents sets nothing aside but theirs.
         if !act.caller.acts_for(self.subject_id.as_deref().unwrap_or_default()) {
             return Err(Error::NotSubject);

@@ -34,7 +34,7 @@ impl Registry {
         name: String,
     ) -> Reply<R> {
         let whose = caller.scope();
-        let row = self.store.read(&whose, async move |db| {
+        let row = self.store.read_tx(&whose, async move |db| {
             let id = known::<R>(db, &caller, &key, &name).await?;
             found(R::find(db, caller.tenant(), &id, false).await, &name)
         });
@@ -52,7 +52,7 @@ impl Registry {
         A: Deleted<Record: Related>,
     {
         let whose = caller.scope();
-        let gone = self.store.act(&whose, async move |db| {
+        let gone = self.store.write_tx(&whose, async move |db| {
             let id = known::<A::Record>(db, &caller, &key, &name).await?;
             let row = found(A::Record::lock(db, caller.tenant(), &id).await, &name)?;
             A::Record::erase(db, &row).await?;

@@ -8,13 +8,13 @@ impl Row for Resource {
     type List = ListResourcesRequest;
     const AUTHORITY: bool = true;
 
-    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(act.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
         known.all()
     }
 
-    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
         references::resource_is_free(act.db, &self.tenant_id, &self.id).await
     }
 

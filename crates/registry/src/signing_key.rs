@@ -17,10 +17,10 @@ use tonic::{Request, Response, Status};
 use super::{
     Registry,
     flow::Reply,
-    once::{Done, Key},
+    idempotency::{Done, IdempotencyKey},
 };
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     identity::admitted,
     keys::{self, Algorithm, NewKey, NewRotation, Rotation},
 };
@@ -47,18 +47,18 @@ impl KeyService for SigningKeys {
     }
 
     async fn create_key(&self, call: Request<CreateKeyRequest>) -> Reply<SigningKey> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let provider = request.custody_provider.as_deref().unwrap_or(IN_PROCESS);
         if provider != IN_PROCESS {
             let text = format!("keys of `{provider}` are read-only here; use `{IN_PROCESS}`");
-            return Err(Refusal::new(ErrorCode::ReadOnlyProvider, text).into());
+            return Err(ApiError::new(ErrorCode::ReadOnlyProvider, text).into());
         }
         let algorithm = match request.alg.as_deref() {
             None => Some(Algorithm::Es256),
             Some(name) => Algorithm::named(name),
         };
-        let algorithm = algorithm.ok_or_else(|| Refusal::field("alg", "is unknown"))?;
+        let algorithm = algorithm.ok_or_else(|| ApiError::field("alg", "is unknown"))?;
         let new = NewKey {
             algorithm,
             purpose: request.purpose.unwrap_or_else(|| GENERAL.to_owned()),
@@ -67,7 +67,7 @@ impl KeyService for SigningKeys {
         };
         let pair = self.0.keys.pair(algorithm).await.map_err(refused)?;
         let keys = self.0.keys.clone();
-        let made = self.0.once(&caller, key, async move |db| {
+        let made = self.0.idempotent(&caller, key, async move |db| {
             Ok(shown(keys.create(db, &new, &pair).await?, true))
         });
         self.refreshed(made.await?).await
@@ -105,7 +105,7 @@ impl KeyService for SigningKeys {
         &self,
         call: Request<ScheduleKeyRotationRequest>,
     ) -> Reply<KeyRotation> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let due_at = request.due_at.and_then(authority_model::wire::Time::moment);
         let new = NewRotation {
@@ -115,8 +115,9 @@ impl KeyService for SigningKeys {
             created_by: caller.actor.clone(),
         };
         let keys = self.0.keys.clone();
-        let planned =
-            self.0.once(&caller, key, async move |db| Ok(rotation(keys.schedule(db, new).await?)));
+        let planned = self
+            .0
+            .idempotent(&caller, key, async move |db| Ok(rotation(keys.schedule(db, new).await?)));
         Ok(planned.await?.reply())
     }
 
@@ -124,10 +125,10 @@ impl KeyService for SigningKeys {
         &self,
         call: Request<CompleteKeyRotationRequest>,
     ) -> Reply<KeyRotation> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let keys = self.0.keys.clone();
-        let done = self.0.once(&caller, key, async move |db| {
+        let done = self.0.idempotent(&caller, key, async move |db| {
             Ok(rotation(keys.complete(db, &request.id).await?))
         });
         self.refreshed(done.await?).await
@@ -137,12 +138,12 @@ impl KeyService for SigningKeys {
         &self,
         call: Request<CancelKeyRotationRequest>,
     ) -> Reply<KeyRotation> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let keys = self.0.keys.clone();
-        let ended = self
-            .0
-            .once(&caller, key, async move |db| Ok(rotation(keys.cancel(db, &request.id).await?)));
+        let ended = self.0.idempotent(&caller, key, async move |db| {
+            Ok(rotation(keys.cancel(db, &request.id).await?))
+        });
         self.refreshed(ended.await?).await
     }
 }
@@ -226,5 +227,5 @@ fn shown(key: keys::SigningKey, with_public: bool) -> SigningKey {
 }
 
 fn refused(error: keys::Error) -> Status {
-    Refusal::from(error).into()
+    ApiError::from(error).into()
 }

@@ -8,11 +8,10 @@ const LIFTED: &str = "lifted";
 
 impl Row for StopSignal {
     type List = ListStopSignalsRequest;
-    const FIRST_STATE: &'static str = "standing";
     const FINAL: &'static [&'static str] = &[LIFTED];
     const AUTHORITY: bool = true;
 
-    async fn locate(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         references::own_tenant(&mut self.tenant_id, Self::KIND, within)
     }
 
@@ -20,7 +19,7 @@ impl Row for StopSignal {
         format!("svc:stop_signal:{}", authority_core::store::new_id())
     }
 
-    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         if !act.caller.acts_for(&self.actor_id) {
             return Err(Error::NotSubject);
         }

@@ -8,7 +8,7 @@ impl Row for Team {
     type List = ListTeamsRequest;
     const AUTHORITY: bool = true;
 
-    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
         references::grantee_is_free(act.db, &self.tenant_id, &self.id).await
     }
 

@@ -25,7 +25,7 @@ impl Row for Tenant {
         names::or(&mut self.policy_validation, "enforce");
     }
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         if self.slug.is_none() {
             found.add("slug", "is required: `name` holds no letter or digit to make it from");
         }
@@ -40,7 +40,7 @@ impl Row for Tenant {
         }
     }
 
-    async fn home(&self, _db: &mut Db, _within: Option<&str>) -> Result<String, Error> {
+    async fn tenant_slug(&self, _db: &mut Db, _within: Option<&str>) -> Result<String, Error> {
         Ok(self.slug.clone().unwrap_or_default())
     }
 
@@ -52,7 +52,7 @@ impl Row for Tenant {
         if id.starts_with("svc:") { id.to_owned() } else { format!("svc:tenant:{id}") }
     }
 
-    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         if self.state() != "active" || self.activated_at.is_some() {
             return Ok(());
         }

@@ -9,12 +9,12 @@ impl Row for Tool {
     const FINAL: &'static [&'static str] = &["deprecated"];
     const AUTHORITY: bool = true;
 
-    async fn settle(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         self.warnings = tool_warnings::of(self, was, act.db).await?;
         Ok(())
     }
 
-    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
         references::used_is_free(act.db, &self.tenant_id, &self.id).await
     }
 

@@ -22,7 +22,7 @@ impl Row for Uses {
         self.allowed.get_or_insert(1);
     }
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         rules::span(("since", self.since), ("until", self.until), found);
         if let Some(problem) = self.constraints_json.as_deref().and_then(rules::constraints) {
             found.add("constraints_json", problem);
@@ -34,13 +34,13 @@ impl Row for Uses {
         }
     }
 
-    async fn locate(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         let tenant = tenant_of!(principals, db, within, &self.agent_id)?;
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("agent_id", &self.agent_id))?;
         Ok(())
     }
 
-    async fn settle(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(act.db, "agent_id", Some(&self.agent_id)).await?;
         if self.used_kind != ACTION {

@@ -9,7 +9,7 @@ impl Row for Workspace {
     const AUTHORITY: bool = true;
 
     /// Foreign keys guard the rest; these name it in lists.
-    async fn release(&self, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
         references::workspace_is_free(act.db, &self.tenant_id, &self.id).await
     }
 

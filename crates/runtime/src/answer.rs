@@ -1,4 +1,4 @@
-//! An outcome as each door answers it.
+//! An outcome as each operation answers it.
 
 use authority_model::proto::runtime::{
     ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Decision as Word, EvaluateDecisionResponse,

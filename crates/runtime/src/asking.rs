@@ -4,8 +4,8 @@ use authority_model::proto::approval::Asker;
 
 use super::Runtime;
 use authority_core::{
-    graph::{Asked, Cell, Persons},
-    identity::{Caller, Standing, api_key},
+    graph::{Asked, Persons, TenantHandle},
+    identity::{Caller, CallerKind, api_key},
 };
 use authority_decision::{Request, Verdict};
 
@@ -27,21 +27,23 @@ impl Runtime {
     pub(super) fn asking(
         &self,
         caller: &Caller,
-        cell: Option<&Cell>,
+        handle: Option<&TenantHandle>,
         request: &Request,
         verdict: &Verdict,
     ) -> Option<Asking> {
         let needed = verdict.approvals_needed.as_ref()?;
-        let kind = match &caller.standing {
-            Standing::Key { .. } => "api_key",
-            Standing::Anonymous | Standing::Owner { .. } | Standing::Member { .. } => "person",
+        let kind = match &caller.kind {
+            CallerKind::Key { .. } => "api_key",
+            CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => {
+                "person"
+            }
         };
         let by = Asker { kind: kind.to_owned(), id: caller.identity() };
         let people = self.people_of(caller);
         let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
         let asked = Asked { subject: &request.subject, chain, by: &people };
-        let nobody_eligible = cell.is_some_and(|cell| {
-            let graph = cell.read();
+        let nobody_eligible = handle.is_some_and(|handle| {
+            let graph = handle.read();
             let self_approves = graph.profile.self_approval && needed.count == 1;
             graph.nobody_may_approve(asked, self_approves)
         });
@@ -51,12 +53,12 @@ impl Runtime {
 
     /// For whom a caller stands: a person for themselves, an API key for whoever made or rotated it.
     pub(super) fn people_of(&self, caller: &Caller) -> Persons {
-        match &caller.standing {
-            Standing::Key { key_id, .. } => {
+        match &caller.kind {
+            CallerKind::Key { key_id, .. } => {
                 let key = self.0.graph.api_key(api_key::public_id(key_id));
                 key.map(|key| Persons::clone(&key.people)).unwrap_or_default()
             }
-            Standing::Anonymous | Standing::Owner { .. } | Standing::Member { .. } => {
+            CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => {
                 let person = caller.person();
                 let email = person.as_ref().and(caller.email()).map(str::to_owned);
                 Persons { identities: Vec::from_iter(person), emails: Vec::from_iter(email) }

@@ -13,7 +13,7 @@ use authority_model::{
 use diesel::prelude::*;
 
 use super::Runtime;
-use authority_core::{error::Refusal, identity::Caller, keys, store, store::RunQueryDsl};
+use authority_core::{error::ApiError, identity::Caller, keys, store, store::RunQueryDsl};
 use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window};
 
 /// What the tenant has of the policies that were named.
@@ -35,7 +35,7 @@ impl Runtime {
         tenant_id: &str,
         candidates: Vec<CandidatePolicy>,
         without: Vec<String>,
-    ) -> Result<Arc<PolicyChange>, Refusal> {
+    ) -> Result<Arc<PolicyChange>, ApiError> {
         let known = self.known(caller, tenant_id, &candidates, &without).await?;
         let mut found = Violations::default();
         for (place, id) in without.iter().enumerate().filter(|(_, id)| !known.ids.contains(*id)) {
@@ -58,7 +58,7 @@ impl Runtime {
             (added.collect::<Vec<_>>(), found)
         });
         let (added, found) = compiling.await?;
-        Refusal::unless_clean(found)?;
+        ApiError::unless_clean(found)?;
         Ok(Arc::new(PolicyChange::new(added, without)))
     }
 
@@ -68,7 +68,7 @@ impl Runtime {
         tenant_id: &str,
         candidates: &[CandidatePolicy],
         without: &[String],
-    ) -> Result<Known, Refusal> {
+    ) -> Result<Known, ApiError> {
         let replaced = candidates.iter().filter_map(|one| one.policy_id.clone());
         let ids: Vec<String> = replaced.chain(without.iter().cloned()).collect();
         if ids.is_empty() {
@@ -76,7 +76,7 @@ impl Runtime {
         }
         let tenant = tenant_id.to_owned();
         let scope = caller.scope();
-        let found = self.0.store.read(&scope, async move |db| {
+        let found = self.0.store.read_tx(&scope, async move |db| {
             let own = policies::table.filter(policies::tenant_id.eq(&tenant));
             let own = own.filter(policies::id.eq_any(&ids)).select(policies::id);
             let known: Vec<String> = own.load(db).await?;

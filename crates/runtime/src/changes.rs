@@ -4,8 +4,8 @@ use authority_model::{proto::runtime::ChangedFacts, validate::Violation};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Number, Value};
 
-use super::ask;
-use authority_core::error::Refusal;
+use super::normalize;
+use authority_core::error::ApiError;
 use authority_decision::{
     Draft, Facts, Request,
     facts::{Approval, Signature},
@@ -31,7 +31,7 @@ impl Changes {
         changed: ChangedFacts,
         request: &Request,
         recorded: bool,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ApiError> {
         if recorded {
             looked_up(&changed, request)?;
         }
@@ -46,8 +46,9 @@ impl Changes {
             },
             problem,
         };
-        let request = Request::new(draft)
-            .map_err(|invalid| Refusal::invalid(invalid.faults.into_iter().map(named).collect()))?;
+        let request = Request::new(draft).map_err(|invalid| {
+            ApiError::invalid(invalid.faults.into_iter().map(named).collect())
+        })?;
         Ok(Self { request, approved, recorded })
     }
 
@@ -76,8 +77,8 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
     let own = [("amount", amount), ("jurisdiction", place)].into_iter();
     let own = own.filter_map(|(name, value)| Some((name.to_owned(), value?)));
     draft.context.extend(own);
-    let declared = changed.action_declaration.as_ref().map(ask::declaration);
-    let classified = changed.action_risk_classification.as_ref().map(ask::classification);
+    let declared = changed.action_declaration.as_ref().map(normalize::declaration);
+    let classified = changed.action_risk_classification.as_ref().map(normalize::classification);
     Draft {
         purpose: changed.purpose.or(draft.purpose),
         resource_id: changed.resource_id.or(draft.resource_id),
@@ -97,7 +98,7 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
 
 /// Recorded facts hold what was looked up then. What the graph says of another purpose or resource
 /// today is no part of them, and a mixture of both would be neither.
-fn looked_up(changed: &ChangedFacts, request: &Request) -> Result<(), Refusal> {
+fn looked_up(changed: &ChangedFacts, request: &Request) -> Result<(), ApiError> {
     let members = [
         ("purpose", &changed.purpose, &request.purpose),
         ("resource_id", &changed.resource_id, &request.resource_id),
@@ -114,7 +115,7 @@ fn looked_up(changed: &ChangedFacts, request: &Request) -> Result<(), Refusal> {
                 .to_owned(),
         })
         .collect();
-    if violations.is_empty() { Ok(()) } else { Err(Refusal::invalid(violations)) }
+    if violations.is_empty() { Ok(()) } else { Err(ApiError::invalid(violations)) }
 }
 
 fn supposed(at: DateTime<Utc>) -> Approval {
@@ -134,11 +135,11 @@ fn supposed(at: DateTime<Utc>) -> Approval {
 }
 
 /// Names the members at fault below the member that holds them.
-pub(super) fn below(member: &str, refusal: Refusal) -> Refusal {
+pub(super) fn below(member: &str, refusal: ApiError) -> ApiError {
     let named = |violation: Violation| Violation {
         field: format!("{member}.{}", violation.field),
         ..violation
     };
     let violations: Vec<_> = refusal.violations.into_iter().map(named).collect();
-    Refusal { violations, ..refusal }
+    ApiError { violations, ..refusal }
 }

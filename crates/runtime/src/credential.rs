@@ -10,9 +10,9 @@ use chrono::{DateTime, Utc};
 use super::Runtime;
 use authority_core::{
     clock::Clock,
-    error::{ErrorCode, Refusal},
-    graph::{ApiKey, Cell, Graph},
-    identity::{self, Caller, Holds, PERSON_INACTIVE, SecretCode, Standing, TENANT_INACTIVE},
+    error::{ApiError, ErrorCode},
+    graph::{ApiKey, Graph, TenantHandle},
+    identity::{self, Caller, CallerKind, Holds, PERSON_INACTIVE, SecretCode, TENANT_INACTIVE},
     shutdown::Shutdown,
 };
 
@@ -30,12 +30,12 @@ impl Runtime {
         scope: &str,
         subject: Option<&str>,
         at: DateTime<Utc>,
-    ) -> Result<(), Refusal> {
-        match &caller.standing {
-            Standing::Anonymous | Standing::Owner { .. } | Standing::Member { .. } => {
+    ) -> Result<(), ApiError> {
+        match &caller.kind {
+            CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => {
                 person_holds(&self.0.graph, caller, at)
             }
-            Standing::Key { tenant_id, key_id, secret, .. } => {
+            CallerKind::Key { tenant_id, key_id, secret, .. } => {
                 let key = self.0.graph.api_key(public_id(key_id));
                 let holds = key.is_some_and(|key| {
                     key.active
@@ -48,7 +48,7 @@ impl Runtime {
                         })
                 });
                 if !holds {
-                    return Err(Refusal::plain(ErrorCode::Unauthenticated));
+                    return Err(ApiError::plain(ErrorCode::Unauthenticated));
                 }
                 active_tenant(&self.0.graph, tenant_id).map(drop)
             }
@@ -57,7 +57,7 @@ impl Runtime {
 
     /// When the credential ends by itself, if nothing changes before.
     pub(super) fn credential_until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
-        let Standing::Key { key_id, secret, .. } = &caller.standing else { return caller.until };
+        let CallerKind::Key { key_id, secret, .. } = &caller.kind else { return caller.until };
         secret_until(&*self.0.graph.api_key(public_id(key_id))?, secret)
     }
 }
@@ -68,31 +68,31 @@ pub(super) fn of_people(graph: &Arc<Graph>, clock: &Clock, shutdown: &Shutdown) 
     Arc::new(move |caller| {
         if shutdown.begun() {
             let message = "the service is stopping; go on from the last line's `page_token`";
-            return Err(Refusal::new(ErrorCode::Unavailable, message));
+            return Err(ApiError::new(ErrorCode::Unavailable, message));
         }
         person_holds(&graph, caller, clock.now())
     })
 }
 
-fn person_holds(graph: &Graph, caller: &Caller, at: DateTime<Utc>) -> Result<(), Refusal> {
+fn person_holds(graph: &Graph, caller: &Caller, at: DateTime<Utc>) -> Result<(), ApiError> {
     if caller.until.is_some_and(|end| end <= at) {
         return Err(identity::Error::Token("it has expired").into());
     }
-    match &caller.standing {
-        Standing::Owner { .. } => Ok(()),
-        Standing::Member { tenant_id, subject, email, .. } => {
-            let cell = active_tenant(graph, tenant_id)?;
-            let excluded = cell.read().excludes(subject, email.as_deref());
+    match &caller.kind {
+        CallerKind::Owner { .. } => Ok(()),
+        CallerKind::Member { tenant_id, subject, email, .. } => {
+            let handle = active_tenant(graph, tenant_id)?;
+            let excluded = handle.read().excludes(subject, email.as_deref());
             if excluded { Err(PERSON_INACTIVE.into()) } else { Ok(()) }
         }
-        Standing::Anonymous | Standing::Key { .. } => Err(identity::Error::NoCredential.into()),
+        CallerKind::Anonymous | CallerKind::Key { .. } => Err(identity::Error::NoCredential.into()),
     }
 }
 
-fn active_tenant(graph: &Graph, id: &str) -> Result<Cell, Refusal> {
-    let cell = graph.tenant(id)?.ok_or(TENANT_INACTIVE)?;
-    let active = cell.read().tenant().is_some_and(|tenant| tenant.active);
-    if active { Ok(cell) } else { Err(TENANT_INACTIVE.into()) }
+fn active_tenant(graph: &Graph, id: &str) -> Result<TenantHandle, ApiError> {
+    let handle = graph.tenant(id)?.ok_or(TENANT_INACTIVE)?;
+    let active = handle.read().tenant().is_some_and(|tenant| tenant.active);
+    if active { Ok(handle) } else { Err(TENANT_INACTIVE.into()) }
 }
 
 /// When a secret of the key ends by itself, the end of time where it does not; none where it is no

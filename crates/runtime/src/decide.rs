@@ -1,4 +1,4 @@
-//! The pipeline that every door shares: gather, decide, record, answer.
+//! The pipeline that every operation shares: gather, decide, record, answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,18 +7,18 @@ use chrono::{DateTime, Utc};
 use super::{
     Runtime,
     asking::Asking,
+    idempotency::IdempotencyKey,
     own_acts::Seen,
     recorder::{Entry, Key, Outcome},
-    repeat::KeyGiven,
     smallest::Denied,
 };
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence::{self, Asked, PreparedFacts, Recorded},
-    graph::{self, Cell},
+    graph::{self, TenantHandle},
     identity::Caller,
     keys::{self, Purpose},
-    spending::Wanted,
+    spending::CounterQuery,
     store::{self, Db, SERVICE, Scope},
 };
 use authority_decision::{Decision, Facts, Gathered, Request, Verdict, remedy::Remedy};
@@ -73,25 +73,25 @@ impl Runtime {
     /// cannot be committed: nothing is permitted then.
     pub(super) async fn decide(
         &self,
-        door: &'static str,
+        operation: &'static str,
         caller: &Caller,
         request: &Request,
-        key: Option<&KeyGiven>,
-    ) -> Result<Reached, Refusal> {
+        key: Option<&IdempotencyKey>,
+    ) -> Result<Reached, ApiError> {
         // Never the caller's key: a record is shown to others, and keys name invoices and people.
-        let nonce = hex::encode(keys::random::<16>().map_err(Refusal::from)?);
+        let nonce = hex::encode(keys::random::<16>().map_err(ApiError::from)?);
         let signer = self.0.keys.signer(Purpose::Evidence);
         let mut revision = request.at_least_revision.unwrap_or_default();
         for _ in 0..ROUNDS {
-            let cell = self.cell_at(request, revision).await?;
+            let handle = self.cell_at(request, revision).await?;
             let at = self.0.clock.now();
-            let (mut facts, recording) = self.gather(cell.as_ref(), request)?;
+            let (mut facts, recording) = self.gather(handle.as_ref(), request)?;
             self.credential_holds(caller, SCOPE, Some(&request.subject), at)?;
-            let counting = self.counting(Some(caller), cell.as_ref(), request, &facts.gathered);
+            let counting = self.counting(Some(caller), handle.as_ref(), request, &facts.gathered);
             if let Some(counting) = &counting {
                 facts = counting.in_facts(facts, request)?;
             }
-            let mut seen = self.seen(request, &facts.gathered, at).await?;
+            let mut seen = self.load_counters_and_approval(request, &facts.gathered, at).await?;
             let mut verdict = self.decide_on(request, &mut seen, counting.as_ref(), at);
             let mut seen = seen.facts;
             let ready;
@@ -100,14 +100,14 @@ impl Runtime {
             if recording.cites_ready
                 && waits
                 && let Some(citing) =
-                    self.citing_ready(caller, cell.as_ref(), request, &facts.gathered, at).await?
+                    self.citing_ready(caller, handle.as_ref(), request, &facts.gathered, at).await?
             {
                 (ready, seen, verdict) = (citing.request, citing.seen, citing.verdict);
                 request = &ready;
             }
             let recorded = evidence::record(
                 &Asked {
-                    door,
+                    operation,
                     request,
                     facts: &facts,
                     spent: &seen.spent,
@@ -119,11 +119,11 @@ impl Runtime {
                 &signer,
             )?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
-            decided.asking = self.asking(caller, cell.as_ref(), request, &decided.verdict);
+            decided.asking = self.asking(caller, handle.as_ref(), request, &decided.verdict);
             if request.explain && decided.verdict.decision == Decision::Deny {
                 // Now and not later: what a key keeps of the answer is written with the record.
                 let (request, policies) = (request.clone(), Arc::default());
-                let denied = Denied { request, facts: seen, at, cell, policies };
+                let denied = Denied { request, facts: seen, at, handle, policies };
                 decided.smallest_change = self.smallest_change(denied).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
@@ -143,7 +143,7 @@ impl Runtime {
                 Outcome::Failed => break,
             }
         }
-        Err(Refusal::plain(ErrorCode::Unavailable))
+        Err(ApiError::plain(ErrorCode::Unavailable))
     }
 
     /// The tenant's graph at this revision or later. A revision that the caller asks for and that the
@@ -152,19 +152,19 @@ impl Runtime {
         &self,
         request: &Request,
         wanted: i64,
-    ) -> Result<Option<Cell>, Refusal> {
+    ) -> Result<Option<TenantHandle>, ApiError> {
         let found = self.0.graph.tenant_at(&request.tenant_id, wanted).await;
         let asked = request.at_least_revision.unwrap_or_default();
         if asked > 0 && matches!(found, Err(graph::Error::Behind { .. })) {
             let (scope, tenant_id) = (Scope::service(), request.tenant_id.clone());
-            let read = self.0.store.read(&scope, async move |db| {
+            let read = self.0.store.read_tx(&scope, async move |db| {
                 Ok::<_, store::Error>(graph::revision(db, &tenant_id).await?)
             });
             let present = read.await?;
             if present < asked {
                 let problem =
                     format!("is beyond the revision that the tenant's authority has: {present}");
-                return Err(Refusal::field("at_least_revision", problem));
+                return Err(ApiError::field("at_least_revision", problem));
             }
         }
         Ok(found?)
@@ -174,14 +174,14 @@ impl Runtime {
     /// that is not there has no authority at all.
     pub(super) fn gather(
         &self,
-        cell: Option<&Cell>,
+        handle: Option<&TenantHandle>,
         request: &Request,
-    ) -> Result<(Arc<PreparedFacts>, Recording), Refusal> {
-        let Some(cell) = cell else {
+    ) -> Result<(Arc<PreparedFacts>, Recording), ApiError> {
+        let Some(handle) = handle else {
             let nothing = PreparedFacts::new(Gathered::default(), request)?;
             return Ok((Arc::new(nothing), Recording::default()));
         };
-        let graph = cell.read();
+        let graph = handle.read();
         let facts = self.0.cache.gather(&graph, request)?;
         let recording = Recording {
             relaxed: self.0.settings.relaxed || graph.profile.relaxed,
@@ -193,18 +193,18 @@ impl Runtime {
 
     /// The facts with what changes from call to call: counters, the approval cited. Only those who
     /// need them wait for the database.
-    pub(super) async fn seen(
+    pub(super) async fn load_counters_and_approval(
         &self,
         request: &Request,
         gathered: &Arc<Gathered>,
         at: DateTime<Utc>,
-    ) -> Result<Seen, Refusal> {
+    ) -> Result<Seen, ApiError> {
         let mut facts = Facts::new(Arc::clone(gathered));
-        let wanted = Wanted::of(request, &facts.gathered, at).map_err(fault)?;
+        let wanted = CounterQuery::of(request, &facts.gathered, at).map_err(fault)?;
         let Some(wanted) = wanted else { return Ok(Seen { facts, cited: None }) };
         let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: SERVICE.to_owned() };
         let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
-        let (spent, cited) = self.0.store.read(&scope, read).await?;
+        let (spent, cited) = self.0.store.read_tx(&scope, read).await?;
         facts.spent = spent;
         facts.approval = cited.as_ref().map(|cited| cited.approval.clone());
         Ok(Seen { facts, cited })
@@ -243,9 +243,9 @@ impl Runtime {
         recorded: Recorded,
         facts: Arc<PreparedFacts>,
         decided: &Decided,
-        key: Option<&KeyGiven>,
+        key: Option<&IdempotencyKey>,
         recording: Recording,
-    ) -> Result<Entry, Refusal> {
+    ) -> Result<Entry, ApiError> {
         let claims = decided.verdict.claims.clone();
         let hold = self.hold(request, &facts.gathered, decided, recording)?;
         let key = key.map(|key| kept(key, decided));
@@ -276,8 +276,8 @@ impl Runtime {
     }
 }
 
-/// The key with the answer that its door would give, whichever approval the decision waits for.
-fn kept(given: &KeyGiven, decided: &Decided) -> Key {
+/// The key with the answer that its operation would give, whichever approval the decision waits for.
+fn kept(given: &IdempotencyKey, decided: &Decided) -> Key {
     let (decided, answer) = (decided.clone(), given.answer);
     Key {
         scope: given.scope,
@@ -302,7 +302,7 @@ fn count(verdict: &Verdict) {
 
 /// A part that does not serialise is a fault of this program: logged, and no decision.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-pub(super) fn fault(error: serde_json::Error) -> Refusal {
+pub(super) fn fault(error: serde_json::Error) -> ApiError {
     tracing::error!(%error, "a decision's part does not serialise");
-    Refusal::plain(ErrorCode::Internal)
+    ApiError::plain(ErrorCode::Internal)
 }

@@ -18,7 +18,7 @@ use super::{
     history::list_of,
 };
 use authority_core::{
-    error::Refusal,
+    error::ApiError,
     identity::{Caller, Pages},
     keys::{self, page_token},
     store::{self, RunQueryDsl},
@@ -32,7 +32,7 @@ impl Runtime {
         &self,
         caller: Caller,
         asked: ExportDecisionsRequest,
-    ) -> Result<Messages<ExportDecisionsResponse>, Refusal> {
+    ) -> Result<Messages<ExportDecisionsResponse>, ApiError> {
         let by = ListDecisionsRequest::from(asked);
         bounded(&caller, &by)?;
         let before = page_token::read(&self.0.keys, LIST, &by.page_token)?;
@@ -47,7 +47,7 @@ impl Runtime {
         &self,
         caller: Caller,
         asked: ExportEntityHistoryRequest,
-    ) -> Result<Messages<ExportEntityHistoryResponse>, Refusal> {
+    ) -> Result<Messages<ExportEntityHistoryResponse>, ApiError> {
         let by = ListEntityHistoryRequest::from(asked);
         let runtime = self.clone();
         let token = by.page_token.clone();
@@ -93,13 +93,13 @@ impl Decisions {
 impl Pages for Decisions {
     type Line = ExportDecisionsResponse;
 
-    async fn next(&mut self) -> Result<Vec<Self::Line>, Refusal> {
+    async fn next(&mut self) -> Result<Vec<Self::Line>, ApiError> {
         if self.over {
             return Ok(Vec::new());
         }
         let (scope, by, before) = (self.caller.scope(), self.by.clone(), self.before.take());
         let within = scope.tenant.clone();
-        let read = self.runtime.0.store.read(&scope, async move |db| {
+        let read = self.runtime.0.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
             let mut query = matching(&by, within.as_deref());
             if let Some(before) = before {
@@ -151,7 +151,7 @@ impl History {
 impl Pages for History {
     type Line = ExportEntityHistoryResponse;
 
-    async fn next(&mut self) -> Result<Vec<Self::Line>, Refusal> {
+    async fn next(&mut self) -> Result<Vec<Self::Line>, ApiError> {
         if let Some(first) = self.first.take() {
             return Ok(first);
         }

@@ -9,7 +9,7 @@ use diesel::{pg::Pg, prelude::*};
 
 use super::{Runtime, answer};
 use authority_core::{
-    error::Refusal, identity::Caller, keys::page_token, store, store::RunQueryDsl,
+    error::ApiError, identity::Caller, keys::page_token, store, store::RunQueryDsl,
 };
 use authority_decision::Decision;
 
@@ -41,14 +41,14 @@ impl Runtime {
         &self,
         caller: &Caller,
         by: ListDecisionsRequest,
-    ) -> Result<ListDecisionsResponse, Refusal> {
+    ) -> Result<ListDecisionsResponse, ApiError> {
         bounded(caller, &by)?;
         let keys = &self.0.keys;
         let before = page_token::read(keys, LIST, &by.page_token)?;
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         let scope = caller.scope();
         let within = scope.tenant.clone();
-        let found = self.0.store.read(&scope, async move |db| {
+        let found = self.0.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
             let mut query = matching(&by, within.as_deref());
             if let Some(before) = before {
@@ -84,13 +84,13 @@ impl Runtime {
 }
 
 /// Whether a filter is looked for within a tenant or a span of time.
-pub(super) fn bounded(caller: &Caller, by: &ListDecisionsRequest) -> Result<(), Refusal> {
+pub(super) fn bounded(caller: &Caller, by: &ListDecisionsRequest) -> Result<(), ApiError> {
     let narrows = [&by.subject, &by.action, &by.decision, &by.reason_code];
     let narrowed = narrows.iter().any(|filter| filter.is_some());
     let within = caller.tenant().is_some() || by.tenant_id.is_some() || by.since.is_some();
     if narrowed && !within {
         // It might read every decision that there ever was.
-        return Err(Refusal::field("tenant_id", "is required with this filter, or `since`"));
+        return Err(ApiError::field("tenant_id", "is required with this filter, or `since`"));
     }
     Ok(())
 }

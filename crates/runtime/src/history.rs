@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{Runtime, view};
 use authority_core::{
-    error::Refusal, identity::Caller, keys::page_token, store, store::RunQueryDsl,
+    error::ApiError, identity::Caller, keys::page_token, store, store::RunQueryDsl,
 };
 use authority_decision::moment;
 
@@ -52,10 +52,10 @@ impl Runtime {
         caller: &Caller,
         id: String,
         at: Option<DateTime<Utc>>,
-    ) -> Result<Option<Version>, Refusal> {
+    ) -> Result<Option<Version>, ApiError> {
         let tenant = caller.tenant().map(str::to_owned);
         let scope = caller.scope();
-        let found = self.0.store.read(&scope, async move |db| {
+        let found = self.0.store.read_tx(&scope, async move |db| {
             let mut query = record_versions::table
                 .filter(record_versions::entity_id.eq(&id))
                 .order((record_versions::valid_from.desc(), record_versions::version.desc()))
@@ -77,7 +77,7 @@ impl Runtime {
         &self,
         caller: &Caller,
         asked: ListEntityHistoryRequest,
-    ) -> Result<ListEntityHistoryResponse, Refusal> {
+    ) -> Result<ListEntityHistoryResponse, ApiError> {
         let list = list_of(&asked.entity_id);
         let before = page_token::read(&self.0.keys, &list, &asked.page_token)?;
         let version = |place: Vec<u8>| Some(i64::from_be_bytes(place.try_into().ok()?));
@@ -85,7 +85,7 @@ impl Runtime {
         let size = usize::try_from(asked.limit.unwrap_or(PAGE)).unwrap_or_default();
         let (id, tenant) = (asked.entity_id.clone(), caller.tenant().map(str::to_owned));
         let scope = caller.scope();
-        let found = self.0.store.read(&scope, async move |db| {
+        let found = self.0.store.read_tx(&scope, async move |db| {
             let mut query = record_versions::table
                 .filter(record_versions::entity_id.eq(&id))
                 .filter(record_versions::version.lt(before))
@@ -101,7 +101,7 @@ impl Runtime {
         });
         let found = found.await?;
         if found.is_empty() && before == i64::MAX {
-            return Err(Refusal::not_found("entity", &asked.entity_id));
+            return Err(ApiError::not_found("entity", &asked.entity_id));
         }
         let more = found.len() > size;
         let last = found.get(size.saturating_sub(1)).filter(|_| more);

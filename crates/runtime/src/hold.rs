@@ -10,7 +10,7 @@ use super::{
     recorder::Hold,
 };
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     spending,
     store::new_id,
 };
@@ -29,11 +29,11 @@ impl Runtime {
         gathered: &Gathered,
         decided: &Decided,
         recording: Recording,
-    ) -> Result<Option<Hold>, Refusal> {
+    ) -> Result<Option<Hold>, ApiError> {
         let verdict = &decided.verdict;
         let Some(needed) = &verdict.approvals_needed else { return Ok(None) };
         let Some(asking) = &decided.asking else {
-            return Err(Refusal::plain(ErrorCode::Internal));
+            return Err(ApiError::plain(ErrorCode::Internal));
         };
         let request_digest = spending::question(request).map_err(fault)?;
         let ttl = recording.approval_ttl.unwrap_or(self.0.settings.approval_ttl);

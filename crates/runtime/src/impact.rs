@@ -17,7 +17,7 @@ use super::{
     find::{SHORT, first_id},
 };
 use authority_core::{
-    error::Refusal,
+    error::ApiError,
     evidence::{
         self,
         sealed::Outcome,
@@ -42,10 +42,13 @@ impl Runtime {
         &self,
         caller: &Caller,
         asked: ImpactPoliciesRequest,
-    ) -> Result<ImpactPoliciesResponse, Refusal> {
+    ) -> Result<ImpactPoliciesResponse, ApiError> {
         let tenant_id = self.tenant_asked(caller, asked.tenant_id)?;
         if asked.candidate_policies.is_empty() && asked.without_policies.is_empty() {
-            return Err(Refusal::field("candidate_policies", "is required, or `without_policies`"));
+            return Err(ApiError::field(
+                "candidate_policies",
+                "is required, or `without_policies`",
+            ));
         }
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
         let policies = self.candidates(caller, &tenant_id, candidates, without).await?;
@@ -68,7 +71,7 @@ impl Runtime {
         tenant_id: &str,
         mut run: Run,
         page: Vec<Stored>,
-    ) -> Result<Run, Refusal> {
+    ) -> Result<Run, ApiError> {
         let mut page = page.into_iter();
         while page.len() > 0 {
             let judging = self.0.pool.run(tenant_id, move |turn| {
@@ -84,15 +87,15 @@ impl Runtime {
     }
 
     /// The tenant that a caller asks about: its own, or the one that the owner names.
-    fn tenant_asked(&self, caller: &Caller, given: Option<String>) -> Result<String, Refusal> {
-        let refused = |problem: &str| Err(Refusal::field("tenant_id", problem));
+    fn tenant_asked(&self, caller: &Caller, given: Option<String>) -> Result<String, ApiError> {
+        let refused = |problem: &str| Err(ApiError::field("tenant_id", problem));
         match (caller.tenant(), given.filter(|id| !id.is_empty())) {
             (Some(own), given) if given.as_deref().is_none_or(|id| id == own) => Ok(own.to_owned()),
             (Some(_), _) => refused("is not the caller's own tenant; leave it out"),
             (None, None) => refused("is required"),
             (None, Some(id)) => {
-                let cell = self.0.graph.tenant(&id)?;
-                let known = cell.is_some_and(|cell| cell.read().tenant().is_some());
+                let handle = self.0.graph.tenant(&id)?;
+                let known = handle.is_some_and(|handle| handle.read().tenant().is_some());
                 if known { Ok(id) } else { refused("is the id of no tenant, as `svc:tenant:acme`") }
             }
         }
@@ -105,10 +108,10 @@ impl Runtime {
         since: Option<Time>,
         before: Option<String>,
         size: usize,
-    ) -> Result<Vec<Stored>, Refusal> {
+    ) -> Result<Vec<Stored>, ApiError> {
         let tenant = tenant_id.to_owned();
         let scope = caller.scope();
-        let found = self.0.store.read(&scope, async move |db| {
+        let found = self.0.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
             let mut query = decisions::table.filter(decisions::tenant_id.eq(tenant)).into_boxed();
             if let Some(since) = since {

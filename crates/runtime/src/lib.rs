@@ -1,34 +1,34 @@
-//! Decides at every door: evaluate, authorize, the normal form and batches of it.
+//! Decides at every operation: evaluate, authorize, the normal form and batches of it.
 //!
-//! `decide.rs` is the pipeline, top to bottom. The doors (`doors.rs`) only turn their bodies into
+//! `decide.rs` is the pipeline, top to bottom. The operations (`runtime_service.rs`) only turn their bodies into
 //! the normal form (`ask.rs`) and the outcome into their answers (`answer.rs`). What becomes of a
 //! decision afterwards is told by streams (`live/`) and reported by agents (`report.rs`).
 
 mod answer;
-mod ask;
 mod asking;
-mod authority;
+mod authority_service;
 mod cache;
 mod candidates;
 mod changes;
 mod credential;
 mod decide;
-mod decisions;
-mod doors;
+mod decision_service;
 mod export;
 mod find;
 mod history;
 mod hold;
+mod idempotency;
 mod impact;
 mod live;
+mod normalize;
 mod own_acts;
+mod permission_status;
 mod ready;
 pub mod recorder;
-mod repeat;
 mod report;
+mod runtime_service;
 mod simulate;
 mod smallest;
-mod standing;
 mod view;
 
 use std::{sync::Arc, time::Duration};
@@ -38,7 +38,7 @@ use authority_core::{
     shutdown::Shutdown, store::Store,
 };
 use cache::Cache;
-use live::News;
+use live::ChangeFeed;
 use recorder::Recorder;
 
 pub use decide::Decided;
@@ -58,7 +58,7 @@ pub struct Settings {
     pub heartbeat: Duration,
 }
 
-/// The decision doors. Cheap to clone.
+/// The decision operations. Cheap to clone.
 #[derive(Clone)]
 pub struct Runtime(Arc<Inner>);
 
@@ -72,7 +72,7 @@ struct Inner {
     pool: ComputePool,
     recorder: Recorder,
     cache: Cache,
-    news: News,
+    change_feed: ChangeFeed,
     exports: Exports,
     /// Ends the streams: none would end by itself, and the drain would wait for them.
     shutdown: Shutdown,
@@ -89,7 +89,7 @@ impl Runtime {
         shutdown: Shutdown,
     ) -> Self {
         let recorder = Recorder::start(store.clone(), clock.clone(), settings.fenced);
-        let news = News::start(&store);
+        let change_feed = ChangeFeed::start(&store);
         let cache = Cache::default();
         let exports = Exports::new(credential::of_people(&graph, &clock, &shutdown));
         Self(Arc::new(Inner {
@@ -101,7 +101,7 @@ impl Runtime {
             pool,
             recorder,
             cache,
-            news,
+            change_feed,
             exports,
             shutdown,
         }))

@@ -9,9 +9,9 @@ use chrono::{DateTime, Utc};
 
 use super::Runtime;
 use authority_core::{
-    error::Refusal,
+    error::ApiError,
     evidence::PreparedFacts,
-    graph::{self, Cell, Persons, Said},
+    graph::{self, GivenActs, Persons, TenantHandle},
     identity::Caller,
     spending::Cited,
 };
@@ -25,7 +25,7 @@ pub(super) struct Seen {
 
 /// What tells whose acts count.
 pub(super) struct Counting {
-    cell: Cell,
+    handle: TenantHandle,
     /// For whom the credential stands.
     claimed_by: Persons,
 }
@@ -37,7 +37,7 @@ impl Runtime {
     pub(super) fn counting(
         &self,
         claims: Option<&Caller>,
-        cell: Option<&Cell>,
+        handle: Option<&TenantHandle>,
         request: &Request,
         gathered: &Gathered,
     ) -> Option<Counting> {
@@ -46,7 +46,7 @@ impl Runtime {
             return None;
         }
         let claimed_by = claims.map(|caller| self.people_of(caller)).unwrap_or_default();
-        Some(Counting { cell: Arc::clone(cell?), claimed_by })
+        Some(Counting { handle: Arc::clone(handle?), claimed_by })
     }
 
     /// Decides with those acts of the approval cited that count under the authority in use.
@@ -64,9 +64,9 @@ impl Runtime {
         if let (Some(by), Some(counting)) = (&mut asked_by, counting) {
             by.add(&counting.claimed_by);
         }
-        let cell = counting.map(|counting| &counting.cell);
-        let said = Said { acts: &cited.acts, asked_by };
-        graph::decide_on(cell, request, &mut seen.facts, &said, at)
+        let handle = counting.map(|counting| &counting.handle);
+        let said = GivenActs { acts: &cited.acts, asked_by };
+        graph::decide_on(handle, request, &mut seen.facts, &said, at)
     }
 }
 
@@ -76,9 +76,9 @@ impl Counting {
         &self,
         facts: Arc<PreparedFacts>,
         request: &Request,
-    ) -> Result<Arc<PreparedFacts>, Refusal> {
+    ) -> Result<Arc<PreparedFacts>, ApiError> {
         let chains = &facts.gathered.delegations;
-        let tenant = self.cell.read();
+        let tenant = self.handle.read();
         let less = tenant.standing_that_counts(&request.subject, &self.claimed_by, chains);
         drop(tenant);
         let Some(delegations) = less else { return Ok(facts) };

@@ -17,9 +17,9 @@ use diesel::{
 
 use super::{Runtime, decide::fault};
 use authority_core::{
-    error::{ErrorCode, Refusal},
-    graph::Cell,
-    identity::{Caller, Standing},
+    error::{ApiError, ErrorCode},
+    graph::TenantHandle,
+    identity::{Caller, CallerKind},
     spending,
     store::{self, RunQueryDsl, SERVICE, Scope},
 };
@@ -38,17 +38,17 @@ impl Runtime {
     pub(super) async fn citing_ready(
         &self,
         caller: &Caller,
-        cell: Option<&Cell>,
+        handle: Option<&TenantHandle>,
         request: &Request,
         gathered: &Arc<Gathered>,
         at: DateTime<Utc>,
-    ) -> Result<Option<Citing>, Refusal> {
+    ) -> Result<Option<Citing>, ApiError> {
         let Some(id) = self.ready(caller, request, at).await? else { return Ok(None) };
         let draft = Draft { approval_id: Some(id), ..request.clone().into_draft() };
-        let request = Request::new(draft).map_err(|_| Refusal::plain(ErrorCode::Internal))?;
-        let mut seen = self.seen(&request, gathered, at).await?;
+        let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
+        let mut seen = self.load_counters_and_approval(&request, gathered, at).await?;
         // Whose acts count is asked anew: of a request that cites nothing nobody needed to know.
-        let counting = self.counting(Some(caller), cell, &request, gathered);
+        let counting = self.counting(Some(caller), handle, &request, gathered);
         let verdict = self.decide_on(&request, &mut seen, counting.as_ref(), at);
         let met = verdict.claims.approval_id.is_some();
         Ok(met.then_some(Citing { request, seen: seen.facts, verdict }))
@@ -60,17 +60,17 @@ impl Runtime {
         caller: &Caller,
         request: &Request,
         at: DateTime<Utc>,
-    ) -> Result<Option<String>, Refusal> {
+    ) -> Result<Option<String>, ApiError> {
         let digest = spending::question(request).map_err(fault)?;
-        let kind = match &caller.standing {
-            Standing::Key { .. } => "api_key",
-            Standing::Owner { .. } | Standing::Member { .. } => "person",
-            Standing::Anonymous => return Ok(None),
+        let kind = match &caller.kind {
+            CallerKind::Key { .. } => "api_key",
+            CallerKind::Owner { .. } | CallerKind::Member { .. } => "person",
+            CallerKind::Anonymous => return Ok(None),
         };
         let (tenant_id, subject) = (request.tenant_id.clone(), request.subject.clone());
         let (kind, asker) = (kind.to_owned(), caller.identity());
         let scope = Scope { tenant: Some(tenant_id.clone()), actor: SERVICE.to_owned() };
-        let read = self.0.store.read(&scope, async move |db| {
+        let read = self.0.store.read_tx(&scope, async move |db| {
             let asked = sql::<Bool>(
                 "EXISTS (SELECT FROM unnest(requested_by) AS asker WHERE asker ->> 'kind' = ",
             )

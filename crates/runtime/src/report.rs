@@ -14,11 +14,11 @@ use tonic::Response;
 
 use super::{
     Runtime, answer,
-    decisions::readable,
-    repeat::{Place, first, replayed},
+    decision_service::readable,
+    idempotency::{Place, first, replayed},
 };
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence::{self, OutcomeReport as Terms, SignedText},
     identity::{ANSWERS_KEPT, Caller},
     keys::{self, Purpose, Signer},
@@ -26,8 +26,8 @@ use authority_core::{
 };
 use authority_decision::Decision;
 
-/// The door of reports: its idempotency keys are its own.
-const DOOR: &str = "report";
+/// The operation of reports: its idempotency keys are its own.
+const OPERATION: &str = "report";
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
@@ -54,7 +54,7 @@ impl Runtime {
         caller: &Caller,
         key: Option<String>,
         asked: ReportDecisionRequest,
-    ) -> Result<Response<ReportDecisionResponse>, Refusal> {
+    ) -> Result<Response<ReportDecisionResponse>, ApiError> {
         let sha256 = keys::sha256(&asked.encode_to_vec());
         let report = Report {
             caller: caller.clone(),
@@ -66,12 +66,12 @@ impl Runtime {
         // The service's own scope: keys of decisions are kept there. Whose decision it is, the
         // query says.
         let scope = Scope { tenant: None, actor: caller.actor.clone() };
-        self.0.store.act(&scope, async move |db| report.make(db).await).await
+        self.0.store.write_tx(&scope, async move |db| report.make(db).await).await
     }
 }
 
 impl Report {
-    async fn make(&self, db: &mut Db) -> Result<Response<ReportDecisionResponse>, Refusal> {
+    async fn make(&self, db: &mut Db) -> Result<Response<ReportDecisionResponse>, ApiError> {
         let id = &self.asked.decision_id;
         let found: Option<Reported> = readable(id, &self.caller)
             .select(Reported::as_select())
@@ -79,7 +79,7 @@ impl Report {
             .await
             .optional()
             .map_err(store::Error::from)?;
-        let found = found.ok_or_else(|| Refusal::not_found("decision", id))?;
+        let found = found.ok_or_else(|| ApiError::not_found("decision", id))?;
         if let Some(first) = self.first_answer(db, &found.tenant_id).await? {
             return Ok(first);
         }
@@ -101,7 +101,7 @@ impl Report {
                 return Ok(first);
             }
             let message = "what came of this decision was reported already";
-            return Err(Refusal::new(ErrorCode::AlreadyExists, message));
+            return Err(ApiError::new(ErrorCode::AlreadyExists, message));
         }
         let answer = ReportDecisionResponse {
             decision_id: id.clone(),
@@ -116,20 +116,20 @@ impl Report {
     }
 
     /// When it happened, if it can have.
-    fn moment(&self, found: &Reported) -> Result<DateTime<Utc>, Refusal> {
+    fn moment(&self, found: &Reported) -> Result<DateTime<Utc>, ApiError> {
         if !Decision::from_word(&found.decision).is_some_and(Decision::permits) {
             let message = format!(
                 "the decision is `{}`: nothing was permitted that could have an outcome",
                 found.decision
             );
-            return Err(Refusal::new(ErrorCode::TransitionNotAllowed, message));
+            return Err(ApiError::new(ErrorCode::TransitionNotAllowed, message));
         }
         let at = self.asked.at.and_then(Time::moment).unwrap_or(self.now);
         if at > self.now {
-            return Err(Refusal::field("at", "is in the future"));
+            return Err(ApiError::field("at", "is in the future"));
         }
         if at < found.evaluated_at {
-            return Err(Refusal::field("at", "is before the decision"));
+            return Err(ApiError::field("at", "is before the decision"));
         }
         Ok(at)
     }
@@ -163,18 +163,18 @@ impl Report {
         &self,
         db: &mut Db,
         tenant_id: &str,
-    ) -> Result<Option<Response<ReportDecisionResponse>>, Refusal> {
+    ) -> Result<Option<Response<ReportDecisionResponse>>, ApiError> {
         let Some((key, sha256)) = &self.key else { return Ok(None) };
         let place = Place {
             tenant_id: tenant_id.to_owned(),
-            scope: DOOR,
+            scope: OPERATION,
             key: key.clone(),
             caller: self.caller.identity(),
         };
         let first = first(db, place, self.now - ANSWERS_KEPT).await?;
         let Some(first) = first else { return Ok(None) };
         if !first.answers(sha256) {
-            return Err(Refusal::plain(ErrorCode::IdempotencyKeyReused));
+            return Err(ApiError::plain(ErrorCode::IdempotencyKeyReused));
         }
         let answer = ReportDecisionResponse::decode(first.answer.as_slice());
         let unreadable = |_| store::Error::Internal("a kept answer cannot be read".to_owned());
@@ -186,12 +186,12 @@ impl Report {
         db: &mut Db,
         tenant_id: &str,
         answer: &ReportDecisionResponse,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ApiError> {
         let Some((key, sha256)) = &self.key else { return Ok(()) };
         let kept = diesel::insert_into(decision_keys::table)
             .values((
                 decision_keys::tenant_id.eq(tenant_id),
-                decision_keys::scope.eq(DOOR),
+                decision_keys::scope.eq(OPERATION),
                 decision_keys::key.eq(key),
                 decision_keys::caller.eq(self.caller.identity()),
                 decision_keys::request_sha256.eq(&sha256[..]),
@@ -204,7 +204,7 @@ impl Report {
             .await
             .map_err(store::Error::from)?;
         // Taken meanwhile for the report of another decision.
-        let reused = || Refusal::plain(ErrorCode::IdempotencyKeyReused);
+        let reused = || ApiError::plain(ErrorCode::IdempotencyKeyReused);
         if kept == 1 { Ok(()) } else { Err(reused()) }
     }
 }

@@ -12,18 +12,19 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    Runtime, answer, ask,
+    Runtime, answer,
     changes::{Changes, below},
+    normalize,
     smallest::Denied,
 };
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence::{
         self,
-        sealed::{Outcome, Said},
+        sealed::{Outcome, Recorded},
         stored,
     },
-    graph::Cell,
+    graph::TenantHandle,
     identity::Caller,
     store,
 };
@@ -37,7 +38,7 @@ struct Question {
 
 /// What is on record of it.
 struct Stored {
-    said: Said,
+    said: Recorded,
     /// What it was decided on, where that is asked for.
     facts: Option<Facts>,
 }
@@ -45,7 +46,7 @@ struct Stored {
 /// What it is judged on.
 enum Ground {
     /// The tenant's authority as it stands.
-    Present(Option<Cell>),
+    Present(Option<TenantHandle>),
     /// What a decision was made on, whatever has changed since.
     Recorded(Box<Facts>),
 }
@@ -55,7 +56,7 @@ impl Runtime {
         &self,
         caller: &Caller,
         asked: SimulateDecisionRequest,
-    ) -> Result<SimulateDecisionResponse, Refusal> {
+    ) -> Result<SimulateDecisionResponse, ApiError> {
         let recorded = asked.against.as_deref() == Some("recorded");
         let Question { request, stored } =
             self.question(caller, asked.decision_id, asked.request, recorded).await?;
@@ -79,16 +80,16 @@ impl Runtime {
         });
         let (before, verdict, facts) = judging.await?;
         let Some(before) = before.or_else(|| stored.map(|stored| stored.said.outcome)) else {
-            return Err(Refusal::plain(ErrorCode::Internal));
+            return Err(ApiError::plain(ErrorCode::Internal));
         };
         let mut answer = answer::simulated(&verdict, &before, at);
         answer.authority_revision = u32::try_from(facts.gathered.revision).unwrap_or(u32::MAX);
         if verdict.decision == Decision::Deny {
-            let cell = match ground {
-                Ground::Present(cell) => cell,
+            let handle = match ground {
+                Ground::Present(handle) => handle,
                 Ground::Recorded(_) => None,
             };
-            let denied = Denied { request: changes.request, facts, at, cell, policies };
+            let denied = Denied { request: changes.request, facts, at, handle, policies };
             let smallest = self.smallest_change(denied).await;
             answer.smallest_change = smallest.as_ref().and_then(answer::smallest);
         }
@@ -101,22 +102,22 @@ impl Runtime {
         decision_id: Option<String>,
         request: Option<authority_model::proto::runtime::DecisionRequest>,
         recorded: bool,
-    ) -> Result<Question, Refusal> {
+    ) -> Result<Question, ApiError> {
         match (decision_id, request) {
             (Some(id), None) => self.stored_question(caller, id, recorded).await,
-            (None, Some(_)) if recorded => Err(Refusal::field(
+            (None, Some(_)) if recorded => Err(ApiError::field(
                 "against",
                 "`recorded` needs `decision_id`: a new question has no recorded facts",
             )),
             (None, Some(request)) => {
                 self.0.store.confirm(&caller.scope()).await?;
-                let request = ask::normal(caller, request);
+                let request = normalize::normalize(caller, request);
                 let request = request.map_err(|refusal| below("request", refusal))?;
                 Ok(Question { request, stored: None })
             }
-            (None, None) => Err(Refusal::field("decision_id", "is required, or `request`")),
+            (None, None) => Err(ApiError::field("decision_id", "is required, or `request`")),
             (Some(_), Some(_)) => {
-                Err(Refusal::field("request", "stands beside `decision_id`; give one of them"))
+                Err(ApiError::field("request", "stands beside `decision_id`; give one of them"))
             }
         }
     }
@@ -126,11 +127,11 @@ impl Runtime {
         caller: &Caller,
         id: String,
         recorded: bool,
-    ) -> Result<Question, Refusal> {
+    ) -> Result<Question, ApiError> {
         let tenant = caller.tenant().map(str::to_owned);
         let scope = caller.scope();
-        let missing = Refusal::not_found("decision", &id);
-        let found = self.0.store.read(&scope, async move |db| {
+        let missing = ApiError::not_found("decision", &id);
+        let found = self.0.store.read_tx(&scope, async move |db| {
             Ok::<_, store::Error>(stored::one(db, tenant.as_deref(), &id).await?)
         });
         let Some(stored) = found.await? else { return Err(missing) };
@@ -138,7 +139,7 @@ impl Runtime {
         let unreadable = |error: evidence::Error| {
             tracing::warn!(%error, id = stored.id, "a stored decision cannot be read back");
             let problem = "cannot be read back whole; ask its question anew, as `request`";
-            Refusal::field("decision_id", problem)
+            ApiError::field("decision_id", problem)
         };
         let request = sealed.request().map_err(unreadable)?;
         // A key that speaks for some principals learns nothing about what others asked.
@@ -156,14 +157,14 @@ impl Runtime {
         request: &Request,
         stored: Option<&Stored>,
         at: Option<Time>,
-    ) -> Result<(Ground, DateTime<Utc>), Refusal> {
+    ) -> Result<(Ground, DateTime<Utc>), ApiError> {
         let at = at.and_then(Time::moment);
         let recorded = stored.and_then(|stored| Some((stored, stored.facts.clone()?)));
         let Some((stored, mut facts)) = recorded else {
             // A stored question asked for authority as recent as it was then.
             let wanted = request.at_least_revision.filter(|_| stored.is_none());
-            let cell = self.cell_at(request, wanted.unwrap_or_default());
-            return Ok((Ground::Present(cell.await?), at.unwrap_or_else(|| self.0.clock.now())));
+            let handle = self.cell_at(request, wanted.unwrap_or_default());
+            return Ok((Ground::Present(handle.await?), at.unwrap_or_else(|| self.0.clock.now())));
         };
         let said = &stored.said;
         Arc::make_mut(&mut facts.gathered).revision = said.authority_revision.into();
@@ -181,16 +182,17 @@ impl Runtime {
         ground: &Ground,
         request: &Request,
         at: DateTime<Utc>,
-    ) -> Result<Facts, Refusal> {
+    ) -> Result<Facts, ApiError> {
         match ground {
             Ground::Recorded(facts) => Ok(Facts::clone(facts)),
-            Ground::Present(cell) => {
-                let (mut facts, _) = self.gather(cell.as_ref(), request)?;
-                let counting = self.counting(None, cell.as_ref(), request, &facts.gathered);
+            Ground::Present(handle) => {
+                let (mut facts, _) = self.gather(handle.as_ref(), request)?;
+                let counting = self.counting(None, handle.as_ref(), request, &facts.gathered);
                 if let Some(counting) = &counting {
                     facts = counting.in_facts(facts, request)?;
                 }
-                let mut seen = self.seen(request, &facts.gathered, at).await?;
+                let mut seen =
+                    self.load_counters_and_approval(request, &facts.gathered, at).await?;
                 if seen.cited.is_some() {
                     self.decide_on(request, &mut seen, counting.as_ref(), at);
                 }

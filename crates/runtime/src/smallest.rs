@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 
 use super::Runtime;
-use authority_core::{error::Refusal, graph::Cell};
+use authority_core::{error::ApiError, graph::TenantHandle};
 use authority_decision::{
     Draft, Facts, PolicyChange, Request,
     facts::Spent,
@@ -21,7 +21,7 @@ pub(super) struct Denied {
     pub(super) facts: Facts,
     pub(super) at: DateTime<Utc>,
     /// Where facts about other questions come from; none: from these facts alone.
-    pub(super) cell: Option<Cell>,
+    pub(super) handle: Option<TenantHandle>,
     pub(super) policies: Arc<PolicyChange>,
 }
 
@@ -38,9 +38,9 @@ impl Runtime {
         let tenant_id = denied.request.tenant_id.clone();
         // Some hundred decisions may be taken: not on a thread that others wait for.
         let searching = self.0.pool.run_within(&tenant_id, LONGEST, move |turn| {
-            let Denied { request, facts, at, cell, policies } = denied;
+            let Denied { request, facts, at, handle, policies } = denied;
             let around = |other: &Request| {
-                let gathered = Arc::new(cell.as_ref()?.read().gather(other));
+                let gathered = Arc::new(handle.as_ref()?.read().gather(other));
                 let gathered = policies.applied(other, &gathered);
                 Some(Facts { gathered, spent: spent.clone(), approval: None })
             };
@@ -53,16 +53,17 @@ impl Runtime {
     }
 
     /// The counters of the subject's other delegations beside those of the one that it named.
-    async fn spent_beside(&self, denied: &Denied) -> Result<Spent, Refusal> {
+    async fn spent_beside(&self, denied: &Denied) -> Result<Spent, ApiError> {
         let mut spent = denied.facts.spent.clone();
-        let (Some(cell), Some(_)) = (&denied.cell, &denied.request.delegation_id) else {
+        let (Some(handle), Some(_)) = (&denied.handle, &denied.request.delegation_id) else {
             return Ok(spent);
         };
         let draft = denied.request.clone().into_draft();
         let draft = Draft { delegation_id: None, approval_id: None, ..draft };
         let Ok(unnamed) = Request::new(draft) else { return Ok(spent) };
-        let gathered = Arc::new(cell.read().gather(&unnamed));
-        let other = self.seen(&unnamed, &gathered, denied.at).await?.facts.spent;
+        let gathered = Arc::new(handle.read().gather(&unnamed));
+        let other =
+            self.load_counters_and_approval(&unnamed, &gathered, denied.at).await?.facts.spent;
         spent.0.extend(other.0);
         Ok(spent)
     }

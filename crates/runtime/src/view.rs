@@ -2,7 +2,7 @@
 //! keys read the members that are listed here for its kind, and of a kind that is not, only that it
 //! is there. So a member that is added to a table is shown to nobody until it is listed.
 
-use authority_core::identity::{Caller, Standing};
+use authority_core::identity::{Caller, CallerKind};
 use serde_json::{Map, Value};
 
 /// What a kind of record shows.
@@ -210,9 +210,9 @@ pub(super) fn of(
     if named.peek().is_some() && !named.any(|id| caller.acts_for(id)) {
         return None;
     }
-    let keeps = match (&caller.standing, view.keepers) {
-        (Standing::Member { role, .. }, Keepers::Readers) => role == "admin" || role == "auditor",
-        (Standing::Member { role, .. }, Keepers::Admins) => role == "admin",
+    let keeps = match (&caller.kind, view.keepers) {
+        (CallerKind::Member { role, .. }, Keepers::Readers) => role == "admin" || role == "auditor",
+        (CallerKind::Member { role, .. }, Keepers::Admins) => role == "admin",
         _ => false,
     };
     // A person's name is theirs; an agent's is for whoever calls it.

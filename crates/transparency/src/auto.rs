@@ -40,7 +40,7 @@ impl Proof {
         let tenants: Vec<String> = self
             .0
             .store
-            .read(&scope, async move |db| {
+            .read_tx(&scope, async move |db| {
                 let sealing = tenants::table
                     .filter(tenants::auto_seal.and(tenants::deleted_at.is_null()))
                     .select(tenants::id);

@@ -33,7 +33,7 @@ pub async fn follow_logs(proof: Proof) {
 async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error> {
     let scope = Scope::service();
     let this = Arc::clone(sealer);
-    let read = sealer.store.read(&scope, async move |db| {
+    let read = sealer.store.read_tx(&scope, async move |db| {
         let heads: Vec<(String, Head)> = log_heads::table
             .filter(log_heads::signed_at.ge(since).and(log_heads::checkpoint.ne("")))
             .order((log_heads::tenant_id, log_heads::epoch))

@@ -76,7 +76,7 @@ impl Sealer {
     ) -> Result<Vec<Found>, Error> {
         let this = Arc::clone(self);
         let scope = Scope::service();
-        let read = self.store.read(&scope, async move |db| {
+        let read = self.store.read_tx(&scope, async move |db| {
             // Sealing again is common: what is sealed is not written as a leaf once more.
             let ids = || wanted.iter().map(|(id, _)| id.as_str());
             let mut known = sealed(db, ids()).await?;
@@ -112,7 +112,7 @@ impl Sealer {
         let (this, sealed_at, tenant_id) =
             (Arc::clone(self), self.clock.now(), tenant_id.to_owned());
         let scope = Scope::service();
-        let read = self.store.read(&scope, async move |db| {
+        let read = self.store.read_tx(&scope, async move |db| {
             let open: Vec<Decision> = diesel::sql_query(
                 "SELECT d.id, d.tenant_id, d.record, d.kid, d.signature FROM decisions d \
                  WHERE d.tenant_id = $1 AND d.id > $2 \

@@ -25,7 +25,7 @@ pub use follow::follow_logs;
 use authority_core::{
     clock::Clock,
     compute::{self, ComputePool},
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence,
     graph::{self, Graph},
     keys::{self, Keys},
@@ -121,7 +121,7 @@ impl From<serde_json::Error> for Error {
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::NotFound(kind, id) => Self::not_found(kind, &id),

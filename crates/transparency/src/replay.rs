@@ -20,10 +20,10 @@ use authority_core::{
         stored::Stored,
         verify::{Trust, key_set, verify},
     },
-    graph::{self, Graph, Said},
+    graph::{self, GivenActs, Graph},
     identity::Caller,
     keys::{self, Purpose},
-    spending::Wanted,
+    spending::CounterQuery,
     store::{Db, RunQueryDsl, new_id},
 };
 use authority_decision::{
@@ -64,7 +64,7 @@ impl Proof {
         let within = scope.tenant.clone();
         let (this, id) = (self.clone(), decision_id.clone());
         let now = self.0.clock.now();
-        let read = self.0.store.read(&scope, async move |db| {
+        let read = self.0.store.read_tx(&scope, async move |db| {
             let stored = stored(db, within.as_deref(), &id).await?;
             let pack = packs::one(db, within.as_deref(), &id)
                 .await?
@@ -92,7 +92,7 @@ impl Proof {
         });
         let (stored, found) = deciding.await??;
         let this = self.clone();
-        let kept = self.0.store.act(&scope, async move |db| {
+        let kept = self.0.store.write_tx(&scope, async move |db| {
             this.keep(db, &stored, &decision_id, mode, &found, now).await
         });
         kept.await
@@ -247,15 +247,15 @@ async fn present(
     let request = stored.sealed.request()?;
     let mut facts = Facts::new(Arc::new(graph.present(db, &request).await?));
     let mut used = None;
-    if let Some(wanted) = Wanted::of(&request, &facts.gathered, now)? {
+    if let Some(wanted) = CounterQuery::of(&request, &facts.gathered, now)? {
         let (spent, cited) = wanted.read(db).await?;
         facts.spent = spent;
         if let Some(cited) = cited {
             let asked_by = graph.persons(&cited.requested_by, &cited.asker_emails);
-            let said = Said { acts: &cited.acts, asked_by };
+            let said = GivenActs { acts: &cited.acts, asked_by };
             facts.approval = Some(cited.approval);
-            let cell = graph.tenant(&request.tenant_id)?;
-            graph::decide_on(cell.as_ref(), &request, &mut facts, &said, now);
+            let handle = graph.tenant(&request.tenant_id)?;
+            graph::decide_on(handle.as_ref(), &request, &mut facts, &said, now);
         }
         used = approvals::table
             .filter(approvals::used_by.eq(decision_id))

@@ -139,8 +139,9 @@ impl Sealer {
     ) -> Result<HashMap<String, Row>, Error> {
         let scope = Scope::service();
         let (sealer, tenant_id) = (Arc::clone(self), tenant_id.to_owned());
-        let done =
-            self.store.act(&scope, async move |db| sealer.transact(db, &tenant_id, leaves).await);
+        let done = self
+            .store
+            .write_tx(&scope, async move |db| sealer.transact(db, &tenant_id, leaves).await);
         let (packs, signed) = done.await?;
         if let Some(signed) = signed {
             signed.tell_of_epoch();

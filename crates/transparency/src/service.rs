@@ -16,7 +16,7 @@ use super::{
     packs,
 };
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence::{
         bundle::bundle,
         log::{
@@ -27,7 +27,7 @@ use authority_core::{
         pack::decision_of,
         stored::{self, Stored},
     },
-    identity::{Caller, Standing, admitted},
+    identity::{Caller, CallerKind, admitted},
     keys::{Keys, Purpose},
     store::{Db, RunQueryDsl, Scope},
 };
@@ -46,11 +46,11 @@ async fn is_there(db: &mut Db, within: Option<&str>, decision_id: &str) -> Resul
 
 /// Whether they may see what a decision was made on, and not only its record.
 fn sees_all(caller: &Caller) -> bool {
-    match &caller.standing {
-        Standing::Owner { .. } => true,
-        Standing::Member { role, .. } => role == "admin" || role == "auditor",
-        Standing::Key { principal_ids, .. } => principal_ids.is_empty(),
-        Standing::Anonymous => false,
+    match &caller.kind {
+        CallerKind::Owner { .. } => true,
+        CallerKind::Member { role, .. } => role == "admin" || role == "auditor",
+        CallerKind::Key { principal_ids, .. } => principal_ids.is_empty(),
+        CallerKind::Anonymous => false,
     }
 }
 
@@ -62,11 +62,11 @@ fn document(document: String) -> Response<EvidenceDocument> {
 impl EvidenceService for Proof {
     async fn seal_decision(&self, call: Request<SealDecisionRequest>) -> Reply<EvidenceDocument> {
         let (caller, asked) = admitted(call)?;
-        if !self.is_shown(&caller, &asked.decision_id).await.map_err(Refusal::from)? {
-            return Err(Refusal::not_found("decision", &asked.decision_id).into());
+        if !self.is_shown(&caller, &asked.decision_id).await.map_err(ApiError::from)? {
+            return Err(ApiError::not_found("decision", &asked.decision_id).into());
         }
         let pack =
-            self.seal(asked.decision_id, caller.scope().tenant).await.map_err(Refusal::from)?;
+            self.seal(asked.decision_id, caller.scope().tenant).await.map_err(ApiError::from)?;
         Ok(document(pack))
     }
 
@@ -75,9 +75,9 @@ impl EvidenceService for Proof {
         if asked.bundle && !sees_all(&caller) {
             let text = "a bundle holds context, facts and policies: it is for the owner, the roles \
                         `admin` and `auditor`, and API keys bound to no principals";
-            return Err(Refusal::new(ErrorCode::Forbidden, text).into());
+            return Err(ApiError::new(ErrorCode::Forbidden, text).into());
         }
-        Ok(document(self.evidence(&caller, asked).await.map_err(Refusal::from)?))
+        Ok(document(self.evidence(&caller, asked).await.map_err(ApiError::from)?))
     }
 
     async fn mint_replay_proof(
@@ -85,26 +85,26 @@ impl EvidenceService for Proof {
         call: Request<MintReplayProofRequest>,
     ) -> Reply<EvidenceDocument> {
         let (caller, asked) = admitted(call)?;
-        Ok(document(self.replay(&caller, asked).await.map_err(Refusal::from)?))
+        Ok(document(self.replay(&caller, asked).await.map_err(ApiError::from)?))
     }
 
     async fn get_checkpoint(&self, call: Request<GetCheckpointRequest>) -> Reply<LogText> {
         let (caller, asked) = admitted(call)?;
         let (_, head) =
-            self.head(&caller.scope(), asked.tenant_slug).await.map_err(Refusal::from)?;
+            self.head(&caller.scope(), asked.tenant_slug).await.map_err(ApiError::from)?;
         Ok(Response::new(LogText { text: head.checkpoint }))
     }
 
     async fn get_log_key(&self, call: Request<GetLogKeyRequest>) -> Reply<LogText> {
         let (caller, asked) = admitted(call)?;
-        let head = self.head(&caller.scope(), asked.tenant_slug).await.map_err(Refusal::from)?.1;
-        let text = signer(&self.0.keys, &head.checkpoint, &head.origin).map_err(Refusal::from)?;
+        let head = self.head(&caller.scope(), asked.tenant_slug).await.map_err(ApiError::from)?.1;
+        let text = signer(&self.0.keys, &head.checkpoint, &head.origin).map_err(ApiError::from)?;
         Ok(Response::new(LogText { text }))
     }
 
     async fn get_inclusion_proof(&self, call: Request<GetInclusionProofRequest>) -> Reply<LogText> {
         let (caller, asked) = admitted(call)?;
-        let text = self.inclusion(&caller.scope(), asked).await.map_err(Refusal::from)?;
+        let text = self.inclusion(&caller.scope(), asked).await.map_err(ApiError::from)?;
         Ok(Response::new(LogText { text }))
     }
 
@@ -113,7 +113,7 @@ impl EvidenceService for Proof {
         call: Request<GetConsistencyProofRequest>,
     ) -> Reply<ConsistencyProof> {
         let (caller, asked) = admitted(call)?;
-        Ok(Response::new(self.consistency(&caller.scope(), asked).await.map_err(Refusal::from)?))
+        Ok(Response::new(self.consistency(&caller.scope(), asked).await.map_err(ApiError::from)?))
     }
 }
 
@@ -123,7 +123,7 @@ impl Proof {
     pub(super) async fn is_shown(&self, caller: &Caller, decision_id: &str) -> Result<bool, Error> {
         let Some(own) = caller.bound_to().map(<[String]>::to_vec) else { return Ok(true) };
         let (id, tenant) = (decision_id.to_owned(), caller.tenant().map(str::to_owned));
-        let read = self.0.store.read(&caller.scope(), async move |db| {
+        let read = self.0.store.read_tx(&caller.scope(), async move |db| {
             let found: Option<String> = decisions::table
                 .filter(decisions::id.eq(id))
                 .filter(decisions::tenant_id.eq(tenant.unwrap_or_default()))
@@ -144,7 +144,7 @@ impl Proof {
         }
         let scope = caller.scope();
         let within = scope.tenant.clone();
-        let read = self.0.store.read(&scope, async move |db| {
+        let read = self.0.store.read_tx(&scope, async move |db| {
             let Some(row) = packs::one(db, within.as_deref(), &decision_id).await? else {
                 let is_there = is_there(db, within.as_deref(), &decision_id).await?;
                 return if is_there { Err(Error::NoEvidenceYet(decision_id)) } else { Ok(None) };
@@ -174,7 +174,7 @@ impl Proof {
         }
         let of = tenant_id.clone();
         let read =
-            self.0.store.read(scope, async move |db| Ok::<_, Error>(log::head(db, &of).await?));
+            self.0.store.read_tx(scope, async move |db| Ok::<_, Error>(log::head(db, &of).await?));
         let head = read.await?.filter(|head| !head.checkpoint.is_empty());
         Ok((tenant_id, head.ok_or(missing)?))
     }
@@ -190,7 +190,7 @@ impl Proof {
             return Err(Error::Field("index", format!("the log has {size} leaves, from 0")));
         }
         let wanted = tree::inclusion_nodes(index, size);
-        let nodes = self.0.store.read(scope, async move |db| {
+        let nodes = self.0.store.read_tx(scope, async move |db| {
             Ok::<_, Error>(log::nodes(db, &tenant_id, head.epoch, &wanted).await?)
         });
         let nodes = nodes.await?;
@@ -214,7 +214,7 @@ impl Proof {
             return Err(Error::Field("from", "is more than `to`".to_owned()));
         }
         let wanted = tree::consistency_nodes(from.into(), to.into());
-        let nodes = self.0.store.read(scope, async move |db| {
+        let nodes = self.0.store.read_tx(scope, async move |db| {
             Ok::<_, Error>(log::nodes(db, &tenant_id, head.epoch, &wanted).await?)
         });
         let nodes = nodes.await?;

@@ -40,7 +40,7 @@ pub(super) fn find(name: &'static str) -> Option<Collection> {
         ROUTES.iter().filter(|route| route.method == "GET").filter(plain)
     };
     let is = |segment: &Segment| *segment == Segment::Literal(name);
-    // Of several the shortest: the owner's door, before one that is kept to a tenant.
+    // Of several the shortest: the owner's path, before one that is kept to a tenant.
     let list = reads()
         .filter(|route| route.variables.is_empty() && route.segments.last().is_some_and(is))
         .filter_map(Listing::of)

@@ -18,7 +18,7 @@ use gateway_rest::{Route, Segment};
 use serde_json::Value;
 use terminal_size::{Width, terminal_size_of};
 
-use super::{Actions, Failure, outcome::Said};
+use super::{Actions, Failure, outcome::CommandOutput};
 use collection::{Collection, Listing};
 use server::{Server, Where};
 
@@ -43,7 +43,7 @@ impl Read {
     }
 
     /// Asks the service that was named.
-    pub(super) async fn there(self) -> Result<Said, Failure> {
+    pub(super) async fn there(self) -> Result<CommandOutput, Failure> {
         let Self { collection, id, query, at } = self;
         ask(&at.named()?, &collection, id, query).await
     }
@@ -53,7 +53,7 @@ impl Read {
         self,
         actions: &impl Actions,
         config: Config,
-    ) -> Result<Said, Failure> {
+    ) -> Result<CommandOutput, Failure> {
         let Self { collection, id, query, at } = self;
         let listing = collection.list.as_ref().map(|list| list.route);
         let route = if id.is_some() { collection.item.or(listing) } else { listing };
@@ -67,7 +67,7 @@ async fn ask(
     collection: &Collection,
     id: Option<String>,
     query: Vec<(String, String)>,
-) -> Result<Said, Failure> {
+) -> Result<CommandOutput, Failure> {
     match (id, collection.item, &collection.list) {
         (None, _, Some(listing)) => list(server, collection.name, listing, &query).await,
         (Some(id), Some(route), _) => show(server, route, &id, &query).await,
@@ -82,7 +82,7 @@ async fn list(
     name: &str,
     listing: &Listing,
     query: &[(String, String)],
-) -> Result<Said, Failure> {
+) -> Result<CommandOutput, Failure> {
     let body = server.get(&path(listing.route, ""), query).await?;
     let (answer, records) = page(server, listing, &body)?;
     let mut aside = Vec::new();
@@ -97,7 +97,7 @@ async fn list(
         aside.push(format!("there are more: repeat this with {flag} {}", text::plain(next)));
     }
     let room = terminal_size_of(io::stdout()).map(|(Width(columns), _)| usize::from(columns));
-    Ok(Said {
+    Ok(CommandOutput {
         text: table::text(listing.record, &records, room),
         json: Some(body),
         aside: aside.join("\n"),
@@ -109,7 +109,7 @@ async fn show(
     route: &'static Route,
     id: &str,
     query: &[(String, String)],
-) -> Result<Said, Failure> {
+) -> Result<CommandOutput, Failure> {
     let body = server.get(&path(route, id), query).await?;
     let mut answer = json(server, &body)?;
     if let Some(members) = answer.as_object_mut().filter(|_| route.ok) {
@@ -121,11 +121,16 @@ async fn show(
     };
     let record = record.filter(|record| record.is_object());
     let text = record::text(record.ok_or_else(|| server.stranger("there is no record in it"))?);
-    Ok(Said { text, json: Some(body), aside: String::new() })
+    Ok(CommandOutput { text, json: Some(body), aside: String::new() })
 }
 
 /// Shows one record of a list that has no operation for it: looks through all pages.
-async fn pick(server: &Server, name: &str, listing: &Listing, id: &str) -> Result<Said, Failure> {
+async fn pick(
+    server: &Server,
+    name: &str,
+    listing: &Listing,
+    id: &str,
+) -> Result<CommandOutput, Failure> {
     let member = collection::identity(listing.record).map_or("id", |field| field.name);
     let mut query = Vec::new();
     loop {
@@ -133,7 +138,7 @@ async fn pick(server: &Server, name: &str, listing: &Listing, id: &str) -> Resul
         let (answer, records) = page(server, listing, &body)?;
         if let Some(record) = records.iter().find(|record| record[member] == id) {
             let json = Some(record.to_string());
-            return Ok(Said { text: record::text(record), json, aside: String::new() });
+            return Ok(CommandOutput { text: record::text(record), json, aside: String::new() });
         }
         match answer[NEXT].as_str() {
             Some(next) => query = vec![(PAGE.to_owned(), next.to_owned())],

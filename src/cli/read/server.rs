@@ -171,7 +171,7 @@ impl Server {
     }
 
     fn refused(&self, status: StatusCode, body: &str) -> Failure {
-        let Ok(refusal) = serde_json::from_str::<Refusal>(body) else {
+        let Ok(refusal) = serde_json::from_str::<ApiError>(body) else {
             return self.stranger(&format!("status {status}"));
         };
         let advice = if status == StatusCode::UNAUTHORIZED { self.advice } else { "" };
@@ -187,7 +187,7 @@ impl Server {
 
 /// The body of every refusal.
 #[derive(Deserialize)]
-struct Refusal {
+struct ApiError {
     error: String,
     message: String,
     #[serde(default)]
@@ -201,7 +201,7 @@ struct Detail {
     problem: String,
 }
 
-impl Refusal {
+impl ApiError {
     /// Parameters at fault go by the names of their flags.
     fn told(&self) -> String {
         let details = self
@@ -268,7 +268,7 @@ mod tests {
         let body = r#"{"ok": false, "error": "invalid_request", "message": "the request is",
             "details": [{"field": "page_token", "problem": "is \u001b[31mnot ours"},
                         {"field": "tenant_id", "problem": "is unknown"}], "request_id": "7f"}"#;
-        let refusal: Refusal = serde_json::from_str(body).unwrap();
+        let refusal: ApiError = serde_json::from_str(body).unwrap();
         assert_eq!(
             refusal.told(),
             "invalid_request: --page-token is \\u{1b}[31mnot ours; --tenant is unknown (request 7f)"

@@ -56,7 +56,7 @@ fn the_core_and_the_naive_evaluator_agree() {
     }
     let seen = seen.into_inner();
     eprintln!("{seen:#?}");
-    // A world that never meets a rule proves nothing about it. The door gives the one left out.
+    // A world that never meets a rule proves nothing about it. The operation gives the one left out.
     for reason in Reason::ALL {
         let met = seen.get(reason).copied().unwrap_or_default();
         assert!(met > 0 || *reason == Reason::SubjectNotPermitted, "no world met `{reason}`");

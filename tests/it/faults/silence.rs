@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::store::{Error, Heard, Limits, Scope, Store};
+use authority_core::store::{Error, Limits, Notification, Scope, Store};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 use tokio_stream::StreamExt;
@@ -73,8 +73,8 @@ async fn a_transaction_ends_and_its_connection_is_not_used_again() {
     let store = Store::open(&line.address(), &limits).unwrap();
     let scope = Scope::service();
     let one = async |store: &Store| {
-        let read =
-            store.read(&scope, async move |db| Ok::<_, Error>(db.batch_execute("SELECT 1").await?));
+        let read = store
+            .read_tx(&scope, async move |db| Ok::<_, Error>(db.batch_execute("SELECT 1").await?));
         tokio::time::timeout(Duration::from_secs(20), read).await.expect("it ends by itself")
     };
     one(&store).await.unwrap();
@@ -94,8 +94,12 @@ async fn a_silent_listener_is_probed_and_listens_anew() {
     let line = Line::before(&database).await;
     let store = Store::open(&line.address(), &Limits::default()).unwrap();
     let mut heard = store.listen("authority_changes");
-    assert_eq!(heard.next().await, Some(Heard::Listening));
+    assert_eq!(heard.next().await, Some(Notification::Listening));
     line.cut();
     let again = tokio::time::timeout(Duration::from_secs(20), heard.next()).await;
-    assert_eq!(again, Ok(Some(Heard::Listening)), "it stays with a connection that is silent");
+    assert_eq!(
+        again,
+        Ok(Some(Notification::Listening)),
+        "it stays with a connection that is silent"
+    );
 }

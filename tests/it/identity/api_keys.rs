@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authority_core::identity::{
-    ApiKeyFacts, Error, Standing, allow_list,
+    ApiKeyFacts, CallerKind, Error, allow_list,
     api_key::{self, issue, parse, prefix, public_id, record_id},
 };
 use chrono::TimeDelta;
@@ -84,7 +84,7 @@ async fn a_genuine_key_acts_for_its_tenant() {
     assert_eq!(caller.actor, record_id(ID));
     let caller = world.call(WRITE, &text).await.unwrap();
     assert!(caller.acts_for("svc:agent:acme:a") && !caller.acts_for("svc:agent:acme:b"));
-    assert!(matches!(caller.standing, Standing::Key { .. }));
+    assert!(matches!(caller.kind, CallerKind::Key { .. }));
     assert!(matches!(world.call(OWNER, &text).await, Err(Error::Forbidden(_))));
 }
 

@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use authority_core::{
-    error::{ErrorCode, Refusal},
-    identity::{Caller, Exports, Pages, Standing},
+    error::{ApiError, ErrorCode},
+    identity::{Caller, CallerKind, Exports, Pages},
 };
 use futures_util::StreamExt as _;
 use tonic::Code;
@@ -18,7 +18,7 @@ struct Counted(usize);
 impl Pages for Counted {
     type Line = usize;
 
-    async fn next(&mut self) -> Result<Vec<usize>, Refusal> {
+    async fn next(&mut self) -> Result<Vec<usize>, ApiError> {
         self.0 = self.0.saturating_sub(1);
         Ok(if self.0 == 0 { Vec::new() } else { vec![self.0, self.0] })
     }
@@ -30,8 +30,8 @@ impl Pages for Counted {
 
 fn caller(subject: &str) -> Caller {
     let (issuer, subject) = ("https://idp".to_owned(), subject.to_owned());
-    let standing = Standing::Owner { issuer, subject, email: None };
-    Caller { actor: "a".to_owned(), standing, until: None }
+    let kind = CallerKind::Owner { issuer, subject, email: None };
+    Caller { actor: "a".to_owned(), kind, until: None }
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn an_export_ends_with_its_callers_credential() {
     let count = Arc::clone(&asked);
     let exports = Exports::new(Arc::new(move |_| {
         let left = count.fetch_add(1, Ordering::Relaxed) < 3;
-        if left { Ok(()) } else { Err(Refusal::plain(ErrorCode::Unauthenticated)) }
+        if left { Ok(()) } else { Err(ApiError::plain(ErrorCode::Unauthenticated)) }
     }));
     let lines = exports.stream(caller("a"), Counted(usize::MAX)).await.unwrap();
     let lines: Vec<_> = lines.collect().await;

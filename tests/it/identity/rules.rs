@@ -1,8 +1,8 @@
 //! Who may: the rules, the headers, the refusals' look.
 
 use authority_core::{
-    error::Refusal,
-    identity::{AuthenticateLayer, Caller, Error, Standing, Via},
+    error::ApiError,
+    identity::{AuthenticateLayer, Caller, CallerKind, Error, Via},
 };
 use authority_model::access::Surfaces;
 use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
@@ -136,7 +136,7 @@ fn refusals_say_what_to_send() {
         (Error::Forbidden("no"), "forbidden", None),
         (Error::Unavailable, "unavailable", None),
     ] {
-        let refusal = Refusal::from(error);
+        let refusal = ApiError::from(error);
         assert_eq!(refusal.code.word(), word);
         let shown = refusal.about.iter().find(|(key, _)| *key == "www_authenticate");
         assert_eq!(shown.map(|(_, text)| text.as_str()), challenge);
@@ -170,11 +170,11 @@ async fn the_layer_refuses_or_hands_the_caller_on() {
     assert_eq!(refused.unwrap().headers()["grpc-status"], "7");
     // One whose caller was checked before is not checked again.
     let mut checked = Request::post("/t.Service/New").body(String::new()).unwrap();
-    let rest = Caller { actor: "rest".to_owned(), standing: owner(), until: None };
+    let rest = Caller { actor: "rest".to_owned(), kind: owner(), until: None };
     checked.extensions_mut().insert(rest);
     assert_eq!(service.oneshot(checked).await.unwrap().body(), "rest");
 }
 
-fn owner() -> Standing {
-    Standing::Owner { issuer: "https://idp".to_owned(), subject: "o".to_owned(), email: None }
+fn owner() -> CallerKind {
+    CallerKind::Owner { issuer: "https://idp".to_owned(), subject: "o".to_owned(), email: None }
 }

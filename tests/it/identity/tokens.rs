@@ -1,6 +1,6 @@
 //! Access tokens: what is taken, and all that is not.
 
-use authority_core::identity::{Caller, Error, PERSON_INACTIVE, Standing, dev_provider::Holder};
+use authority_core::identity::{Caller, CallerKind, Error, PERSON_INACTIVE, dev_provider::Holder};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn the_development_providers_tokens_pass_the_common_verifier() {
     let owner = world.dev_token(&Holder::Owner { email: "o@example.com".to_owned() });
     let caller = world.call(OWNER, &owner).await.unwrap();
     assert_eq!(caller.actor, "o@example.com");
-    assert!(matches!(&caller.standing, Standing::Owner { subject, .. } if !subject.is_empty()));
+    assert!(matches!(&caller.kind, CallerKind::Owner { subject, .. } if !subject.is_empty()));
     assert_eq!(caller.tenant(), None);
     let caller = world.call(ADMIN, &world.dev_token(&member("acme", "admin"))).await.unwrap();
     assert_eq!(caller.tenant(), Some("svc:tenant:acme"));

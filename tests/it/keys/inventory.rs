@@ -41,7 +41,7 @@ impl Place {
         let (own, scope) = (keys.clone(), Scope { tenant: None, actor: "o".to_owned() });
         let made = self
             .store
-            .act(&scope, async move |db| own.create(db, &new, &pair).await)
+            .write_tx(&scope, async move |db| own.create(db, &new, &pair).await)
             .await
             .unwrap();
         keys.refresh().await.unwrap();

@@ -10,7 +10,7 @@ use authority_core::{
     compute::{ComputePool, Limits},
     error::ErrorCode,
     graph::{self, Graph},
-    identity::{Caller, Exports, Standing},
+    identity::{Caller, CallerKind, Exports},
     keys::Keys,
 };
 use authority_model::rest::ROUTES;
@@ -151,18 +151,18 @@ impl Host for TestHost {
         let subject = said("x-subject").unwrap_or(&actor).to_owned();
         let issuer = "test".to_owned();
         let email = Some(actor.clone());
-        let standing = match who {
-            Some("owner") => Standing::Owner { issuer, subject, email },
-            Some(tenant) => Standing::Member {
+        let kind = match who {
+            Some("owner") => CallerKind::Owner { issuer, subject, email },
+            Some(tenant) => CallerKind::Member {
                 tenant_id: tenant.to_owned(),
                 role: role.to_owned(),
                 issuer,
                 subject,
                 email,
             },
-            None => Standing::Anonymous,
+            None => CallerKind::Anonymous,
         };
-        parts.extensions.insert(Caller { actor, standing, until: None });
+        parts.extensions.insert(Caller { actor, kind, until: None });
         Ok(())
     }
 

@@ -23,7 +23,7 @@ struct Commit {
     waits: String,
 }
 
-/// Asks, and tells what the decision was committed with.
+/// RpcRequest, and tells what the decision was committed with.
 async fn waits(app: &TestApp, client: &Client, headers: &[(&str, &str)], ask: Value) -> String {
     let (status, answer) =
         client.call("POST", "/api/v1/runtime/evaluate", Some(ask), headers).await;

@@ -50,7 +50,7 @@ async fn a_key_with_another_body_is_refused() {
     other["context"]["amount"] = json!(11);
     let (status, answer) = authorize(&client, other, "pay-2").await;
     assert_eq!((status, &answer["error"]), (422, &"idempotency_key_reused".into()));
-    // Another door, another key.
+    // Another operation, another key.
     let headers = [("idempotency-key", "pay-2")];
     let body = Some(asking(5.0, "DE"));
     let (status, _) = client.call("POST", "/api/v1/runtime/evaluate", body, &headers).await;

@@ -1,4 +1,4 @@
-//! The decision doors, over every transport, and what they leave on record.
+//! The decision operations, over every transport, and what they leave on record.
 
 mod approvals;
 mod approvers;

@@ -67,8 +67,8 @@ async fn a_quarantine_sets_aside_what_matches_all_that_it_names() {
         assert_eq!(status, 200);
         assert_eq!(outcome(&client).await, "permission_granted", "{members}");
     }
-    let (_, standing) = owner.get("/api/v1/quarantines?state=standing&count=true").await;
-    assert_eq!(standing["total"], 0);
+    let (_, active) = owner.get("/api/v1/quarantines?state=active&count=true").await;
+    assert_eq!(active["total"], 0);
     let body = json!({"tenant_id": TENANT, "delegation_id": "svc:del:acme:0", "reason": "x"});
     let (status, refused) = owner.post("/api/v1/quarantines", body).await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("delegation_id")));

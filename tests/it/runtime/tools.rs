@@ -1,4 +1,4 @@
-//! A tool that is not named binds all the same, over the service's own doors; and what else a
+//! A tool that is not named binds all the same, over the service's own operations; and what else a
 //! question is held to since then.
 
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use authority_core::store::{Db, Error, Heard, Store};
+use authority_core::store::{Db, Error, Notification, Store};
 use diesel::{
     QueryableByName,
     sql_types::{BigInt, Text},
@@ -44,7 +44,7 @@ async fn write(store: Store, writer: u32) {
         let seed = writer * WRITES + turn;
         let tenant = format!("t{}", writer % 3);
         let scope = of(&tenant);
-        let wrote = store.act(&scope, async move |db| {
+        let wrote = store.write_tx(&scope, async move |db| {
             let insert = |id: u32| {
                 format!("INSERT INTO things (id, tenant_id) VALUES ('{seed}.{id}', '{tenant}')")
             };
@@ -125,7 +125,7 @@ async fn the_fence_holds_later_changes_back_and_other_fences_not() {
         let change = tokio::spawn(async move {
             let insert = "INSERT INTO things (id, tenant_id) VALUES ('1', 'a')";
             other
-                .act(&of("a"), async move |db| Ok::<_, Error>(db.batch_execute(insert).await?))
+                .write_tx(&of("a"), async move |db| Ok::<_, Error>(db.batch_execute(insert).await?))
                 .await
         });
         sleep(Duration::from_millis(150)).await;
@@ -144,12 +144,13 @@ async fn one_notice_a_transaction() {
     let database = with_tables().await;
     let store = database.store();
     let mut heard = store.listen("authority_changes");
-    assert_eq!(heard.next().await, Some(Heard::Listening));
+    assert_eq!(heard.next().await, Some(Notification::Listening));
     let insert =
         "INSERT INTO things (id, tenant_id) SELECT n::text, 'a' FROM generate_series(1, 50) n";
     let scope = of("a");
-    let wrote = store.act(&scope, async move |db| Ok::<_, Error>(db.batch_execute(insert).await?));
+    let wrote =
+        store.write_tx(&scope, async move |db| Ok::<_, Error>(db.batch_execute(insert).await?));
     wrote.await.unwrap();
-    assert_eq!(heard.next().await, Some(Heard::Notified(String::new())));
+    assert_eq!(heard.next().await, Some(Notification::Received(String::new())));
     assert!(timeout(Duration::from_millis(100), heard.next()).await.is_err());
 }

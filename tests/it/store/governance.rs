@@ -1,7 +1,7 @@
 //! Tenancy, history and append-only tables.
 
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     store::{Db, Error, Scope, Store},
 };
 use diesel::{
@@ -15,11 +15,11 @@ use super::{number, of, owner, with_tables};
 use crate::support::database::Database;
 
 async fn act(store: &Store, scope: &Scope, sql: &'static str) -> Result<(), Error> {
-    store.act(scope, async move |db| Ok::<_, Error>(db.batch_execute(sql).await?)).await
+    store.write_tx(scope, async move |db| Ok::<_, Error>(db.batch_execute(sql).await?)).await
 }
 
 async fn count(store: &Store, scope: &Scope, sql: &'static str) -> i64 {
-    let counted = store.read(scope, async move |db| Ok::<_, Error>(number(db, sql).await)).await;
+    let counted = store.read_tx(scope, async move |db| Ok::<_, Error>(number(db, sql).await)).await;
     counted.unwrap()
 }
 
@@ -277,7 +277,7 @@ async fn errors_are_told_apart() {
         let fault = format!("{:?}", fault(sql).await);
         assert!(fault.starts_with(expected), "{sql}: {fault}");
     }
-    let refusal = Refusal::from(fault("INSERT INTO parents VALUES ('1')").await);
+    let refusal = ApiError::from(fault("INSERT INTO parents VALUES ('1')").await);
     assert_eq!(refusal.code, ErrorCode::AlreadyExists);
     assert_eq!(refusal.about, [("constraint", "parents_pkey".to_owned())]);
 }
@@ -288,7 +288,7 @@ async fn a_swallowed_failure_is_no_success() {
     let database = with_tables().await;
     let store = database.store();
     let scope = of("a");
-    let done = store.act(&scope, async move |db| {
+    let done = store.write_tx(&scope, async move |db| {
         db.batch_execute("INSERT INTO facts VALUES ('1', 'a')").await?;
         let _ = db.batch_execute("SELECT 1 / 0").await;
         Ok::<_, Error>(())
@@ -297,7 +297,7 @@ async fn a_swallowed_failure_is_no_success() {
     assert_eq!(count(&store, &owner(), "SELECT count(*) AS n FROM facts").await, 0);
     act(&store, &of("a"), "INSERT INTO facts VALUES ('1', 'a')").await.unwrap();
     let scope = of("a");
-    let read = store.read(&scope, async move |db| {
+    let read = store.read_tx(&scope, async move |db| {
         Ok::<_, Error>(db.batch_execute("INSERT INTO facts VALUES ('2', 'a')").await?)
     });
     assert!(read.await.is_err());

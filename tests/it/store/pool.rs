@@ -6,7 +6,7 @@ use std::{
 };
 
 use authority_core::store::{
-    Address, Db, Error, Heard, Limits, RunQueryDsl, Store,
+    Address, Db, Error, Limits, Notification, RunQueryDsl, Store,
     embedded::{Embedded, LOGIN, Options},
     migrate,
 };
@@ -32,13 +32,13 @@ async fn nobody_waits_for_ever() {
     let database = with_tables().await;
     let store = Store::open(&database.address(), &quick()).unwrap();
     let scope = of("a");
-    let sleeper = store.act(&scope, async move |db| {
+    let sleeper = store.write_tx(&scope, async move |db| {
         Ok::<_, Error>(db.batch_execute("SELECT pg_sleep(20)").await?)
     });
     let (slept, waited) = tokio::join!(sleeper, async {
         sleep(Duration::from_millis(50)).await;
         store
-            .read(&of("a"), async move |db| {
+            .read_tx(&of("a"), async move |db| {
                 Ok::<_, Error>(number(db, "SELECT 1::bigint AS n").await)
             })
             .await
@@ -47,13 +47,13 @@ async fn nobody_waits_for_ever() {
     assert!(matches!(waited, Err(Error::Unavailable(_))), "{waited:?}");
 
     let scope = of("a");
-    let idle = store.act(&scope, async move |_| {
+    let idle = store.write_tx(&scope, async move |_| {
         sleep(Duration::from_secs(2)).await;
         Ok::<_, Error>(())
     });
     assert!(matches!(idle.await, Err(Error::Unavailable(_))));
     let next = store
-        .read(&scope, async move |db| Ok::<_, Error>(number(db, "SELECT 1::bigint AS n").await));
+        .read_tx(&scope, async move |db| Ok::<_, Error>(number(db, "SELECT 1::bigint AS n").await));
     assert_eq!(next.await.unwrap(), 1, "a closed connection was handed out");
 }
 
@@ -62,7 +62,7 @@ async fn who_goes_away_leaves_work_that_ends() {
     let database = with_tables().await;
     let store = Store::open(&database.address(), &quick()).unwrap();
     let scope = of("a");
-    let work = store.act(&scope, async move |db| {
+    let work = store.write_tx(&scope, async move |db| {
         db.batch_execute("INSERT INTO facts VALUES ('1', 'a'); SELECT pg_sleep(0.2)").await?;
         Ok::<_, Error>(())
     });
@@ -70,7 +70,7 @@ async fn who_goes_away_leaves_work_that_ends() {
     assert!(gone.is_err());
     sleep(Duration::from_millis(400)).await;
     let scope = of("a");
-    let kept = store.read(&scope, async move |db| {
+    let kept = store.read_tx(&scope, async move |db| {
         Ok::<_, Error>(number(db, "SELECT count(*) AS n FROM facts").await)
     });
     assert_eq!(kept.await.unwrap(), 1);
@@ -81,7 +81,7 @@ async fn a_panic_in_the_work_harms_nobody_else() {
     let database = with_tables().await;
     let store = Store::open(&database.address(), &quick()).unwrap();
     let scope = of("a");
-    let crashed = store.act(&scope, async move |db| {
+    let crashed = store.write_tx(&scope, async move |db| {
         db.batch_execute("INSERT INTO facts VALUES ('1', 'a')").await?;
         panic!("on purpose");
         #[expect(unreachable_code, reason = "names the type")]
@@ -89,7 +89,7 @@ async fn a_panic_in_the_work_harms_nobody_else() {
     });
     assert!(matches!(crashed.await, Err(Error::Internal(_))));
     let scope = of("a");
-    let kept = store.read(&scope, async move |db| {
+    let kept = store.read_tx(&scope, async move |db| {
         Ok::<_, Error>(number(db, "SELECT count(*) AS n FROM facts").await)
     });
     assert_eq!(kept.await.unwrap(), 0);
@@ -122,24 +122,24 @@ async fn a_database_that_returns_is_used_again() {
     migrate(&Address::parse(&server.owner_url()).unwrap(), LOGIN).await.unwrap();
     let store = Store::open(&Address::parse(&server.url()).unwrap(), &quick()).unwrap();
     let mut heard = store.listen("authority_changes");
-    assert_eq!(heard.next().await, Some(Heard::Listening));
+    assert_eq!(heard.next().await, Some(Notification::Listening));
     assert!(store.is_current().await.unwrap());
 
     server.stop().await.unwrap();
     let since = Instant::now();
     for _ in 0..20 {
-        let away = store.read(&owner(), async move |_| Ok::<_, Error>(())).await;
+        let away = store.read_tx(&owner(), async move |_| Ok::<_, Error>(())).await;
         assert!(matches!(away, Err(Error::Unavailable(_))), "{away:?}");
     }
     assert!(since.elapsed() < Duration::from_secs(3), "callers wait for a server that is away");
 
     let server = Embedded::start(options).await.unwrap();
     let since = Instant::now();
-    while store.read(&owner(), async move |_| Ok::<_, Error>(())).await.is_err() {
+    while store.read_tx(&owner(), async move |_| Ok::<_, Error>(())).await.is_err() {
         assert!(since.elapsed() < Duration::from_secs(5), "the pool did not recover");
         sleep(Duration::from_millis(20)).await;
     }
     let again = tokio::time::timeout(Duration::from_secs(5), heard.next()).await;
-    assert_eq!(again, Ok(Some(Heard::Listening)));
+    assert_eq!(again, Ok(Some(Notification::Listening)));
     server.stop().await.unwrap();
 }

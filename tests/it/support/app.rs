@@ -112,7 +112,7 @@ impl TestApp {
         };
         let app = App::build(parts).await.unwrap();
         let settings = transport::Settings::new(&config, Surfaces::ALL);
-        let router = transport::dress(app.router.clone(), &settings);
+        let router = transport::with_response_layer(app.router.clone(), &settings);
         tokio::spawn(transport::serve(listener, router, shutdown.wait(), settings));
         let holder = Holder::Owner { email: "owner@example.org".to_owned() };
         let owner = app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap();
@@ -124,7 +124,7 @@ impl TestApp {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let settings = transport::Settings { surfaces, ..transport::Settings::default() };
-        let router = transport::dress(self.app.router.clone(), &settings);
+        let router = transport::with_response_layer(self.app.router.clone(), &settings);
         tokio::spawn(transport::serve(listener, router, self.shutdown.wait(), settings));
         base
     }

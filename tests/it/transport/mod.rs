@@ -4,5 +4,5 @@ mod connections;
 mod descriptors;
 mod drain;
 mod http2;
+mod response;
 mod server;
-mod wear;

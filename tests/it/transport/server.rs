@@ -45,7 +45,7 @@ pub(super) async fn serve(settings: Settings) -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let shutdown = Shutdown::default();
-    let router = transport::dress(routes(), &settings);
+    let router = transport::with_response_layer(routes(), &settings);
     let done = tokio::spawn(transport::serve(listener, router, shutdown.wait(), settings));
     Served { address, shutdown, done }
 }

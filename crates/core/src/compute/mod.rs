@@ -20,7 +20,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use crate::error::{ErrorCode, Refusal};
+use crate::error::{ApiError, ErrorCode};
 use queue::{Job, Next, Queue};
 
 /// Enough for what `decision/stack.rs` asks for, so that it asks for no more.
@@ -72,7 +72,7 @@ pub enum Error {
     Failed,
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::Full => {

@@ -31,7 +31,7 @@ pub struct Sealed {
 #[derive(Deserialize)]
 pub struct Head {
     pub authority_revision: i64,
-    pub door: String,
+    pub operation: String,
     #[serde(with = "moment")]
     pub evaluated_at: DateTime<Utc>,
     pub nonce: String,
@@ -84,8 +84,8 @@ impl Sealed {
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn said(&self) -> Result<sealed::Said, Error> {
-        sealed::said(&self.record)
+    pub fn said(&self) -> Result<sealed::Recorded, Error> {
+        sealed::recorded(&self.record)
     }
 
     /// Decides on the sealed arguments: the same bytes and id, unless something was altered or
@@ -109,7 +109,7 @@ impl Sealed {
         let verdict = authority_decision::decide(&request, &facts, head.evaluated_at);
         let prepared = PreparedFacts::of(Arc::clone(&facts.gathered), &request)?;
         let asked = Asked {
-            door: &head.door,
+            operation: &head.operation,
             request: &request,
             facts: &prepared,
             spent: &facts.spent,

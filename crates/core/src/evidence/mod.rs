@@ -26,7 +26,7 @@ pub use report::{OutcomeReport, REPORT_KIND, sign_report};
 pub use signed::SignedText;
 
 use crate::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     keys,
 };
 use authority_decision::facts::RebuildError;
@@ -46,7 +46,7 @@ pub enum Error {
     Semantics(String),
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         tracing::error!(%error, "no record");
         Self::plain(ErrorCode::Internal)

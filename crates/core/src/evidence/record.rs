@@ -15,7 +15,7 @@ use authority_decision::{Request, SEMANTICS, Verdict, facts::Spent, moment, reco
 
 /// A decision with what it was asked with.
 pub struct Asked<'a> {
-    pub door: &'a str,
+    pub operation: &'a str,
     pub request: &'a Request,
     pub facts: &'a PreparedFacts,
     pub spent: &'a Spent,
@@ -44,12 +44,12 @@ pub struct Recorded {
 #[derive(Serialize)]
 struct Record<'a> {
     authority_revision: u32,
-    door: &'a str,
     evaluated_at: String,
     facts_digest: String,
     facts_index: &'a RawValue,
     kind: &'a str,
     nonce: &'a str,
+    operation: &'a str,
     request: RecordedRequest<'a>,
     semantics: &'a str,
     tenant_id: &'a str,
@@ -174,12 +174,12 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
     let mut record = Vec::with_capacity(ROOM);
     let whole = Record {
         authority_revision: asked.facts.revision(),
-        door: asked.door,
         evaluated_at: moment::text(asked.evaluated_at),
         facts_digest: digest_text(&salted_digest(&salts.facts, &facts)),
         facts_index: &asked.facts.index,
         kind: RECORD_KIND,
         nonce: asked.nonce,
+        operation: asked.operation,
         request: recorded_request(asked.request, &salted_digest(&salts.context, &context))?,
         semantics: SEMANTICS,
         tenant_id: &asked.request.tenant_id,

@@ -159,7 +159,7 @@ impl From<&Verdict> for Outcome {
 }
 
 /// What a record says was decided, and when.
-pub struct Said {
+pub struct Recorded {
     pub evaluated_at: DateTime<Utc>,
     pub authority_revision: u32,
     pub outcome: Outcome,
@@ -167,15 +167,15 @@ pub struct Said {
 
 /// # Errors
 /// When the record cannot be read as what this service wrote.
-pub fn said(record: &[u8]) -> Result<Said, Error> {
+pub fn recorded(record: &[u8]) -> Result<Recorded, Error> {
     #[derive(Deserialize)]
     struct Record {
         authority_revision: u32,
         evaluated_at: String,
-        verdict: Recorded,
+        verdict: RecordedVerdict,
     }
     #[derive(Deserialize)]
-    struct Recorded {
+    struct RecordedVerdict {
         approvals_needed: Option<ApprovalsNeeded>,
         decision: Decision,
         obligations: Vec<String>,
@@ -184,7 +184,7 @@ pub fn said(record: &[u8]) -> Result<Said, Error> {
     }
     let Record { authority_revision, evaluated_at, verdict } = serde_json::from_slice(record)?;
     let evaluated_at = DateTime::parse_from_rfc3339(&evaluated_at);
-    Ok(Said {
+    Ok(Recorded {
         authority_revision,
         evaluated_at: evaluated_at.map_err(|_| Error::Unreadable("its time"))?.to_utc(),
         outcome: Outcome {

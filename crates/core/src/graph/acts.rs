@@ -7,7 +7,7 @@ use authority_model::proto::approval::ApprovalAct;
 use chrono::{DateTime, Utc};
 
 use super::{
-    Cell,
+    TenantHandle,
     approvers::Asked,
     persons::{Person, Persons, subject},
     tenant::TenantGraph,
@@ -35,7 +35,7 @@ fn addresses(acts: &[ApprovalAct]) -> Addresses {
 
 /// What was said of an approval.
 #[derive(Clone, Debug)]
-pub struct Said<'a> {
+pub struct GivenActs<'a> {
     pub acts: &'a [ApprovalAct],
     /// The people who asked or claim, and those behind the keys that do; none where they cannot be told.
     pub asked_by: Option<Persons>,
@@ -44,21 +44,21 @@ pub struct Said<'a> {
 /// Decides with those signatures alone, of the approval in the facts, that count under the authority in
 /// use; the others are left out of the facts.
 pub fn decide_on(
-    cell: Option<&Cell>,
+    handle: Option<&TenantHandle>,
     request: &Request,
     facts: &mut Facts,
-    said: &Said<'_>,
+    said: &GivenActs<'_>,
     at: DateTime<Utc>,
 ) -> Verdict {
     let verdict = decide(request, facts, at);
     let Some(approval) = &mut facts.approval else { return verdict };
     let before = approval.given.len();
-    match (cell, &said.asked_by) {
-        (Some(cell), Some(by)) => {
+    match (handle, &said.asked_by) {
+        (Some(handle), Some(by)) => {
             // Which authority is in use is no matter of who approved.
             let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
             let asked = Asked { subject: &request.subject, chain, by };
-            cell.read().keep_counting(asked, &mut approval.given, said.acts);
+            handle.read().keep_counting(asked, &mut approval.given, said.acts);
         }
         _ => approval.given.clear(),
     }

@@ -68,8 +68,8 @@ macro_rules! tables {
                     .load_stream::<$message>(db)
                     .await?;
                 while let Some(row) = rows.try_next().await? {
-                    let cell = graph.cell(row.tenant_id());
-                    row.put(&mut cell.write());
+                    let handle = graph.handle(row.tenant_id());
+                    row.put(&mut handle.write());
                 }
                 drop(rows);
             )*
@@ -202,15 +202,15 @@ async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
         .load(db)
         .await?;
     for (tenant, revision) in revisions {
-        graph.cell(&tenant).write().revision = revision;
+        graph.handle(&tenant).write().revision = revision;
     }
-    for (tenant_id, cell) in &*graph.tenants.read() {
-        let mut cell = cell.write();
-        cell.index_policies();
-        for fault in cell.faulty_policies() {
-            tracing::warn!(tenant = cell.profile.slug, "a stored policy is at fault: {fault}");
+    for (tenant_id, handle) in &*graph.tenants.read() {
+        let mut handle = handle.write();
+        handle.index_policies();
+        for fault in handle.faulty_policies() {
+            tracing::warn!(tenant = handle.profile.slug, "a stored policy is at fault: {fault}");
         }
-        graph.move_org(tenant_id, None, cell.organisation());
+        graph.move_org(tenant_id, None, handle.organisation());
     }
     graph.position.store(last, std::sync::atomic::Ordering::Release);
     Ok(())

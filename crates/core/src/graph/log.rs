@@ -22,14 +22,14 @@ pub(super) struct Moved {
 }
 
 /// What the log says happened since a position.
-pub(super) struct News {
+pub(super) struct NewChanges {
     pub(super) position: i64,
     pub(super) tenants: BTreeMap<String, Moved>,
     /// The log goes on behind this.
     pub(super) more: bool,
 }
 
-impl News {
+impl NewChanges {
     /// What changed in each table, whosever it is.
     pub(super) fn tables(&self) -> Changed {
         let mut all = Changed::new();
@@ -50,7 +50,7 @@ pub(super) async fn last(db: &mut Db) -> QueryResult<(i64, DateTime<Utc>)> {
 }
 
 /// What happened since a position.
-pub(super) async fn news(db: &mut Db, position: i64) -> QueryResult<News> {
+pub(super) async fn new_changes(db: &mut Db, position: i64) -> QueryResult<NewChanges> {
     let log: Vec<(i64, String, i64, String, String)> = authority_changes::table
         .filter(authority_changes::seq.gt(position))
         .order(authority_changes::seq)
@@ -64,13 +64,16 @@ pub(super) async fn news(db: &mut Db, position: i64) -> QueryResult<News> {
         ))
         .load(db)
         .await?;
-    let mut news =
-        News { position, tenants: BTreeMap::new(), more: i64::try_from(log.len()) == Ok(MOST) };
+    let mut new_changes = NewChanges {
+        position,
+        tenants: BTreeMap::new(),
+        more: i64::try_from(log.len()) == Ok(MOST),
+    };
     for (seq, tenant_id, revision, table, id) in log {
-        news.position = seq;
-        let moved = news.tenants.entry(tenant_id).or_default();
+        new_changes.position = seq;
+        let moved = new_changes.tenants.entry(tenant_id).or_default();
         moved.revision = revision;
         moved.changed.entry(table).or_default().insert(id);
     }
-    Ok(news)
+    Ok(new_changes)
 }

@@ -11,6 +11,7 @@ mod clock_distance;
 mod delegation_row;
 mod faulty_policies;
 mod grants;
+mod indexed;
 mod load;
 mod log;
 mod node;
@@ -20,7 +21,6 @@ mod persons;
 mod present;
 mod rows;
 mod settings;
-mod shelf;
 mod tail;
 mod tenant;
 mod tool_index;
@@ -38,7 +38,7 @@ use std::{
 use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
-pub use acts::{Said, actor, decide_on};
+pub use acts::{GivenActs, actor, decide_on};
 pub use api_key::ApiKey;
 pub use approvers::{Asked, Barrier};
 pub use grants::GrantView;
@@ -66,7 +66,7 @@ pub enum Error {
     Store(#[from] crate::store::Error),
 }
 
-impl From<Error> for crate::error::Refusal {
+impl From<Error> for crate::error::ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::Store(inner) => inner.into(),
@@ -76,13 +76,13 @@ impl From<Error> for crate::error::Refusal {
 }
 
 /// One tenant's place; the graph in it is replaced row by row.
-pub type Cell = Arc<RwLock<TenantGraph>>;
+pub type TenantHandle = Arc<RwLock<TenantGraph>>;
 
 /// Every tenant's authority.
 pub struct Graph {
     store: Store,
     settings: Settings,
-    tenants: RwLock<HashMap<Arc<str>, Cell>>,
+    tenants: RwLock<HashMap<Arc<str>, TenantHandle>>,
     /// API keys by their public id: they are looked up before the tenant is known.
     keys: RwLock<HashMap<String, Arc<ApiKey>>>,
     /// Live tenants by organisation: the token names no tenant either.
@@ -101,14 +101,16 @@ pub struct Graph {
 
 impl Graph {
     /// The tenant's authority, unless the graph is too old to decide on.
-    pub fn tenant(&self, id: &str) -> Result<Option<Cell>, Error> {
+    pub fn tenant(&self, id: &str) -> Result<Option<TenantHandle>, Error> {
         self.fresh()?;
         Ok(self.tenants.read().get(id).cloned())
     }
 
     /// The tenant's authority, at this revision or later; waits for it if it must.
-    pub async fn tenant_at(&self, id: &str, revision: i64) -> Result<Option<Cell>, Error> {
-        let at = |cell: &Option<Cell>| cell.as_ref().map_or(0, |cell| cell.read().revision);
+    pub async fn tenant_at(&self, id: &str, revision: i64) -> Result<Option<TenantHandle>, Error> {
+        let at = |handle: &Option<TenantHandle>| {
+            handle.as_ref().map_or(0, |handle| handle.read().revision)
+        };
         let found = self.tenant(id)?;
         if at(&found) >= revision {
             return Ok(found);
@@ -147,12 +149,12 @@ impl Graph {
 
     /// Tells each new revision of the tenant. Its own changes alone wake who waits here.
     pub fn watch(&self, tenant_id: &str) -> watch::Receiver<i64> {
-        self.cell(tenant_id).write().watch()
+        self.handle(tenant_id).write().watch()
     }
 
     /// How many watch the tenant.
     pub fn watchers(&self, tenant_id: &str) -> usize {
-        self.tenants.read().get(tenant_id).map_or(0, |cell| cell.read().watchers())
+        self.tenants.read().get(tenant_id).map_or(0, |handle| handle.read().watchers())
     }
 
     /// How long ago the change log was seen to its end.
@@ -177,11 +179,12 @@ impl Graph {
         self.tenants.read().len()
     }
 
-    fn cell(&self, tenant_id: &str) -> Cell {
-        if let Some(cell) = self.tenants.read().get(tenant_id) {
-            return Arc::clone(cell);
+    fn handle(&self, tenant_id: &str) -> TenantHandle {
+        if let Some(handle) = self.tenants.read().get(tenant_id) {
+            return Arc::clone(handle);
         }
-        let empty = || Cell::new(RwLock::new(TenantGraph::new(self.settings.valid_for_seconds)));
+        let empty =
+            || TenantHandle::new(RwLock::new(TenantGraph::new(self.settings.valid_for_seconds)));
         Arc::clone(self.tenants.write().entry(tenant_id.into()).or_insert_with(empty))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::shelf::{Hangs, Row};
+use super::indexed::{HasParent, Row};
 use authority_decision::records;
 
 /// A tenant's settings, as far as others than the core ask for them.
@@ -94,7 +94,7 @@ rows! {
 
 macro_rules! hangs {
     ($($node:ty: $on:ident;)*) => { $(
-        impl Hangs for $node {
+        impl HasParent for $node {
             fn on(&self) -> &str {
                 &self.$on
             }

@@ -22,8 +22,8 @@ impl Graph {
     pub fn tenant_of_org(&self, org: &str) -> Option<Arc<str>> {
         let tenant_id = self.orgs.read().get(org).cloned()?;
         // The lock of the one is never held while the other's is waited for.
-        let cell = self.tenants.read().get(&tenant_id).cloned()?;
-        let is = cell.read().organisation() == Some(org);
+        let handle = self.tenants.read().get(&tenant_id).cloned()?;
+        let is = handle.read().organisation() == Some(org);
         is.then_some(tenant_id)
     }
 

@@ -6,8 +6,8 @@
 use authority_model::proto::registry;
 
 use super::{
+    indexed::{HasParent, Indexed, Row},
     node,
-    shelf::{Branches, Hangs, Row},
     tenant::TenantGraph,
 };
 use authority_decision::levels::PrincipalClass;
@@ -36,7 +36,7 @@ impl Row for Named {
     }
 }
 
-impl Hangs for Named {
+impl HasParent for Named {
     fn on(&self) -> &str {
         &self.name
     }
@@ -45,10 +45,10 @@ impl Hangs for Named {
 /// Principals by what tokens call them. Most agents have no such name and are not here.
 #[derive(Default)]
 pub(super) struct People {
-    by_subject: Branches<Named>,
-    by_email: Branches<Named>,
+    by_subject: Indexed<Named>,
+    by_email: Indexed<Named>,
     /// Those that are no people, by the address where they can be written to.
-    by_contact: Branches<Named>,
+    by_contact: Indexed<Named>,
 }
 
 impl People {

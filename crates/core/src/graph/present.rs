@@ -3,7 +3,7 @@
 use authority_model::schema::tenant_revisions;
 use diesel::{prelude::*, sql_types::Bool};
 
-use super::{Cell, Error, Graph, persons::Persons};
+use super::{Error, Graph, TenantHandle, persons::Persons};
 use crate::store::{self, Db, RunQueryDsl};
 use authority_decision::{Gathered, Request};
 
@@ -34,7 +34,7 @@ impl Graph {
         db: &mut Db,
         tenant_id: &str,
         fence: Fence,
-    ) -> Result<Option<Cell>, Error> {
+    ) -> Result<Option<TenantHandle>, Error> {
         // Caught up before, so that next to nothing is left to wait for.
         self.at_present(db, tenant_id).await?;
         diesel::sql_query("SELECT hold_fence($1)")
@@ -45,7 +45,11 @@ impl Graph {
         self.at_present(db, tenant_id).await
     }
 
-    async fn at_present(&self, db: &mut Db, tenant_id: &str) -> Result<Option<Cell>, Error> {
+    async fn at_present(
+        &self,
+        db: &mut Db,
+        tenant_id: &str,
+    ) -> Result<Option<TenantHandle>, Error> {
         let revision = revision(db, tenant_id).await.map_err(store::Error::from)?;
         self.tenant_at(tenant_id, revision).await
     }
@@ -56,9 +60,9 @@ impl Graph {
     /// # Errors
     /// The graph cannot catch up, or is too old to decide on.
     pub async fn present(&self, db: &mut Db, request: &Request) -> Result<Gathered, Error> {
-        let cell = self.at_present(db, &request.tenant_id).await?;
-        let Some(cell) = cell else { return Ok(Gathered::default()) };
-        let tenant = cell.read();
+        let handle = self.at_present(db, &request.tenant_id).await?;
+        let Some(handle) = handle else { return Ok(Gathered::default()) };
+        let tenant = handle.read();
         let (mut gathered, nobody) = (tenant.gather(request), Persons::default());
         let chains = &gathered.delegations;
         if let Some(less) = tenant.standing_that_counts(&request.subject, &nobody, chains) {

@@ -17,7 +17,7 @@ use super::{
     load,
     log::{self, Moved},
 };
-use crate::store::{Db, Error, Heard, Store, discard};
+use crate::store::{Db, Error, Notification, Store, discard};
 
 /// How long the database may take to say where the log ends. Every node asks it twice a second.
 const LOOK: Duration = Duration::from_secs(3);
@@ -72,7 +72,10 @@ impl Graph {
     }
 
     /// Wakes the tail at each notification, and when one may have been missed.
-    pub(super) async fn listen(graph: std::sync::Weak<Self>, mut heard: ReceiverStream<Heard>) {
+    pub(super) async fn listen(
+        graph: std::sync::Weak<Self>,
+        mut heard: ReceiverStream<Notification>,
+    ) {
         while heard.next().await.is_some() {
             let Some(graph) = graph.upgrade() else { return };
             graph.wake.notify_one();
@@ -103,19 +106,19 @@ impl Graph {
         if last == position {
             return Ok(false);
         }
-        let (news, rows) = db
+        let (new_changes, rows) = db
             .build_transaction()
             .read_only()
             .repeatable_read()
             .run(async |db| {
-                let news = log::news(db, position).await?;
-                let rows = load::changed(db, &news.tables()).await?;
-                Ok::<_, diesel::result::Error>((news, rows))
+                let new_changes = log::new_changes(db, position).await?;
+                let rows = load::changed(db, &new_changes.tables()).await?;
+                Ok::<_, diesel::result::Error>((new_changes, rows))
             })
             .await?;
-        self.apply(news.tenants, rows);
-        self.position.store(news.position, Ordering::Release);
-        Ok(news.more)
+        self.apply(new_changes.tenants, rows);
+        self.position.store(new_changes.position, Ordering::Release);
+        Ok(new_changes.more)
     }
 
     /// Moves each tenant named to its revision, under one lock a tenant.
@@ -125,8 +128,8 @@ impl Graph {
         let changed = tenants.values().filter_map(|moved| moved.changed.get(API_KEYS)).flatten();
         self.put_keys(changed, keys);
         for (tenant_id, moved) in tenants {
-            let cell = self.cell(&tenant_id);
-            let mut graph = cell.write();
+            let handle = self.handle(&tenant_id);
+            let mut graph = handle.write();
             let rows = rows.remove(&tenant_id).unwrap_or_default();
             let org = graph.organisation().map(str::to_owned);
             graph.replace(&moved.changed, rows);

@@ -9,9 +9,9 @@ use tokio::sync::watch;
 
 use super::{
     acts::Addresses,
+    indexed::{ById, Indexed},
     node::{self, Profile},
     people::People,
-    shelf::{Branches, Shelf},
     tool_index::ToolIndex,
 };
 use authority_decision::{
@@ -30,27 +30,27 @@ pub struct TenantGraph {
     /// How long an allow is good for, where the tenant says nothing.
     pub(super) valid_for_seconds: u32,
     pub(super) tenant: Option<Arc<records::Tenant>>,
-    pub(super) principals: Shelf<node::Principal>,
+    pub(super) principals: ById<node::Principal>,
     /// Principals by what tokens call them.
     pub(super) people: People,
-    pub(super) memberships: Branches<node::Membership>,
-    pub(super) delegations: Branches<records::Delegation>,
+    pub(super) memberships: Indexed<node::Membership>,
+    pub(super) delegations: Indexed<records::Delegation>,
     /// Who signed delegations, by delegation. Most have no standing approval, and are not here.
     pub(super) signers: HashMap<String, Addresses>,
-    pub(super) uses: Branches<node::Uses>,
-    pub(super) acts_in: Branches<node::ActsIn>,
-    pub(super) grants: Branches<records::Grant>,
-    pub(super) purposes: Branches<records::Purpose>,
-    pub(super) tools: Shelf<records::Tool>,
-    pub(super) models: Shelf<records::Model>,
-    pub(super) external_apps: Shelf<records::ExternalApp>,
-    pub(super) resources: Shelf<records::Resource>,
-    pub(super) workspaces: Shelf<records::Workspace>,
-    pub(super) projects: Shelf<records::Project>,
-    pub(super) policies: Shelf<node::Policy>,
-    pub(super) applies_to: Branches<node::AppliesTo>,
-    pub(super) stop_signals: Branches<records::StopSignal>,
-    pub(super) quarantines: Shelf<records::Quarantine>,
+    pub(super) uses: Indexed<node::Uses>,
+    pub(super) acts_in: Indexed<node::ActsIn>,
+    pub(super) grants: Indexed<records::Grant>,
+    pub(super) purposes: Indexed<records::Purpose>,
+    pub(super) tools: ById<records::Tool>,
+    pub(super) models: ById<records::Model>,
+    pub(super) external_apps: ById<records::ExternalApp>,
+    pub(super) resources: ById<records::Resource>,
+    pub(super) workspaces: ById<records::Workspace>,
+    pub(super) projects: ById<records::Project>,
+    pub(super) policies: ById<node::Policy>,
+    pub(super) applies_to: Indexed<node::AppliesTo>,
+    pub(super) stop_signals: Indexed<records::StopSignal>,
+    pub(super) quarantines: ById<records::Quarantine>,
     pub(super) index: PolicyIndex,
     /// The tools whose terms bind whoever names none.
     pub(super) tool_index: ToolIndex,
@@ -282,6 +282,6 @@ impl TenantGraph {
     }
 }
 
-fn found<T: super::shelf::Row>(shelf: &Shelf<T>, id: Option<&str>) -> Option<Arc<T>> {
-    shelf.get(id?).cloned()
+fn found<T: super::indexed::Row>(rows: &ById<T>, id: Option<&str>) -> Option<Arc<T>> {
+    rows.get(id?).cloned()
 }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 
-use super::{ApiKeyFacts, Caller, Error, SecretCode, Secrets, Standing};
+use super::{ApiKeyFacts, Caller, CallerKind, Error, SecretCode, Secrets};
 
 const DOMAIN: &str = "api-key";
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -136,7 +136,7 @@ pub(super) fn check(
     }
     Ok(Caller {
         actor: facts.id.to_string(),
-        standing: Standing::Key {
+        kind: CallerKind::Key {
             tenant_id: facts.tenant_id.clone(),
             key_id: facts.id.clone(),
             scopes: facts.scopes.clone(),

@@ -5,8 +5,8 @@ use std::{net::IpAddr, sync::Arc};
 use http::HeaderMap;
 
 use super::{
-    Caller, Claims, Directory, Error, Issuer, LastUsed, PERSON_INACTIVE, Rules, Secrets, Standing,
-    TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
+    Caller, CallerKind, Claims, Directory, Error, Issuer, LastUsed, PERSON_INACTIVE, Rules,
+    Secrets, TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
     jwt::Verifier, newcomers::Newcomers, permit,
 };
 use crate::clock::Clock;
@@ -114,17 +114,17 @@ impl Identity {
         let (issuer, subject) = (claims.iss.clone(), claims.sub.clone());
         let email = claims.email.clone().filter(|email| !email.is_empty());
         let role = claims.public_metadata.role.as_deref().unwrap_or_default();
-        let standing = if role == OWNER {
-            Standing::Owner { issuer, subject, email }
+        let kind = if role == OWNER {
+            CallerKind::Owner { issuer, subject, email }
         } else {
             let tenant = active(self.tenant_of(claims))?;
             if self.0.directory.excludes(&tenant.id, &subject, email.as_deref()) {
                 return Err(PERSON_INACTIVE);
             }
             let (tenant_id, role) = (tenant.id.to_string(), role.to_owned());
-            Standing::Member { tenant_id, role, issuer, subject, email }
+            CallerKind::Member { tenant_id, role, issuer, subject, email }
         };
-        Ok(Caller { actor: claims.actor().to_owned(), standing, until: Some(claims.until()) })
+        Ok(Caller { actor: claims.actor().to_owned(), kind, until: Some(claims.until()) })
     }
 
     /// The tenant of the token's organisation; where that is none's, the one that it names.

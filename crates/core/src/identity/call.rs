@@ -4,8 +4,8 @@ use authority_model::validate::{Validate, Violations};
 use chrono::TimeDelta;
 use tonic::{Request, metadata::MetadataMap};
 
-use super::{Caller, Standing};
-use crate::error::{ErrorCode, Refusal};
+use super::{Caller, CallerKind};
+use crate::error::{ApiError, ErrorCode};
 
 /// How long an answer is kept under its idempotency key.
 pub const ANSWERS_KEPT: TimeDelta = TimeDelta::hours(24);
@@ -17,17 +17,17 @@ const LONGEST_KEY: usize = 255;
 ///
 /// # Errors
 /// Without a credential nobody calls.
-pub fn caller<T>(call: &Request<T>) -> Result<Caller, Refusal> {
+pub fn caller<T>(call: &Request<T>) -> Result<Caller, ApiError> {
     let caller = call.extensions().get::<Caller>().cloned();
-    let known = caller.filter(|caller| caller.standing != Standing::Anonymous);
-    known.ok_or_else(|| Refusal::plain(ErrorCode::Unauthenticated))
+    let known = caller.filter(|caller| caller.kind != CallerKind::Anonymous);
+    known.ok_or_else(|| ApiError::plain(ErrorCode::Unauthenticated))
 }
 
 /// Who calls and what they ask, where it keeps its proto's rules.
 ///
 /// # Errors
 /// Nobody calls, or members break their rules: all of them are named.
-pub fn admitted<T: Validate>(call: Request<T>) -> Result<(Caller, T), Refusal> {
+pub fn admitted<T: Validate>(call: Request<T>) -> Result<(Caller, T), ApiError> {
     let caller = caller(&call)?;
     let request = call.into_inner();
     checked(&request)?;
@@ -36,22 +36,22 @@ pub fn admitted<T: Validate>(call: Request<T>) -> Result<(Caller, T), Refusal> {
 
 /// # Errors
 /// The request breaks its proto's rules.
-pub fn checked<T: Validate>(request: &T) -> Result<(), Refusal> {
+pub fn checked<T: Validate>(request: &T) -> Result<(), ApiError> {
     let mut found = Violations::default();
     request.validate(&mut found);
-    Refusal::unless_clean(found)
+    ApiError::unless_clean(found)
 }
 
 /// The idempotency key that a call carries, if any.
 ///
 /// # Errors
 /// It is none that a header field can hold, or too long.
-pub fn idempotency_key(metadata: &MetadataMap) -> Result<Option<String>, Refusal> {
+pub fn idempotency_key(metadata: &MetadataMap) -> Result<Option<String>, ApiError> {
     let Some(value) = metadata.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
     if text.is_empty() || text.len() > LONGEST_KEY {
         let problem = "must be 1 to 255 visible ASCII characters";
-        return Err(Refusal::field(IDEMPOTENCY_KEY, problem));
+        return Err(ApiError::field(IDEMPOTENCY_KEY, problem));
     }
     Ok(Some(text.to_owned()))
 }

@@ -13,7 +13,7 @@ pub struct Caller {
     /// As the history names them: a person's e-mail address (or the token's subject), an API key's
     /// id, `anonymous`.
     pub actor: String,
-    pub standing: Standing,
+    pub kind: CallerKind,
     /// When the token that was shown is refused from; none: it is no token. What goes on for longer
     /// than a call ends then.
     pub until: Option<DateTime<Utc>>,
@@ -21,7 +21,7 @@ pub struct Caller {
 
 /// In which capacity they call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum CallerKind {
     /// No credential.
     Anonymous,
     /// The installation's owner: issuer and subject are the person.
@@ -57,15 +57,15 @@ impl fmt::Debug for SecretCode {
 
 impl Caller {
     pub fn anonymous() -> Self {
-        Self { actor: "anonymous".to_owned(), standing: Standing::Anonymous, until: None }
+        Self { actor: "anonymous".to_owned(), kind: CallerKind::Anonymous, until: None }
     }
 
     /// The tenant they are confined to; `None` for the owner and for nobody.
     pub fn tenant(&self) -> Option<&str> {
-        match &self.standing {
-            Standing::Anonymous | Standing::Owner { .. } => None,
-            Standing::Member { tenant_id, .. } => Some(tenant_id),
-            Standing::Key { tenant_id, .. } => Some(tenant_id),
+        match &self.kind {
+            CallerKind::Anonymous | CallerKind::Owner { .. } => None,
+            CallerKind::Member { tenant_id, .. } => Some(tenant_id),
+            CallerKind::Key { tenant_id, .. } => Some(tenant_id),
         }
     }
 
@@ -76,29 +76,31 @@ impl Caller {
 
     /// Who they are, whatever they are called: a person's issuer and subject, an API key's id.
     pub fn identity(&self) -> String {
-        match &self.standing {
-            Standing::Anonymous => String::new(),
-            Standing::Owner { issuer, subject, .. } | Standing::Member { issuer, subject, .. } => {
+        match &self.kind {
+            CallerKind::Anonymous => String::new(),
+            CallerKind::Owner { issuer, subject, .. }
+            | CallerKind::Member { issuer, subject, .. } => {
                 format!("{issuer}|{subject}")
             }
-            Standing::Key { key_id, .. } => key_id.to_string(),
+            CallerKind::Key { key_id, .. } => key_id.to_string(),
         }
     }
 
     /// The e-mail address that their token names.
     pub fn email(&self) -> Option<&str> {
-        match &self.standing {
-            Standing::Anonymous | Standing::Key { .. } => None,
-            Standing::Owner { email, .. } | Standing::Member { email, .. } => email.as_deref(),
+        match &self.kind {
+            CallerKind::Anonymous | CallerKind::Key { .. } => None,
+            CallerKind::Owner { email, .. } | CallerKind::Member { email, .. } => email.as_deref(),
         }
     }
 
     /// The person, as [`Self::identity`] has them; none: an API key, nobody, or what the command line
     /// and the demonstration's seed do by themselves.
     pub fn person(&self) -> Option<String> {
-        match &self.standing {
-            Standing::Anonymous | Standing::Key { .. } => None,
-            Standing::Owner { issuer, subject, .. } | Standing::Member { issuer, subject, .. } => {
+        match &self.kind {
+            CallerKind::Anonymous | CallerKind::Key { .. } => None,
+            CallerKind::Owner { issuer, subject, .. }
+            | CallerKind::Member { issuer, subject, .. } => {
                 let is_own = (issuer.as_str(), subject.as_str()) == (dev_provider::ISSUER, SERVICE);
                 (!is_own).then(|| self.identity())
             }
@@ -106,14 +108,16 @@ impl Caller {
     }
 
     pub fn is_owner(&self) -> bool {
-        matches!(self.standing, Standing::Owner { .. })
+        matches!(self.kind, CallerKind::Owner { .. })
     }
 
     /// The principals that they are confined to: of those of others they see nothing. Only an API
     /// key can be.
     pub fn bound_to(&self) -> Option<&[String]> {
-        match &self.standing {
-            Standing::Key { principal_ids, .. } if !principal_ids.is_empty() => Some(principal_ids),
+        match &self.kind {
+            CallerKind::Key { principal_ids, .. } if !principal_ids.is_empty() => {
+                Some(principal_ids)
+            }
             _ => None,
         }
     }
@@ -121,6 +125,6 @@ impl Caller {
     /// Whether they may act for `principal`: only a bound API key is confined.
     pub fn acts_for(&self, principal: &str) -> bool {
         let mine = |own: &[String]| own.iter().any(|id| id == principal);
-        self.standing != Standing::Anonymous && self.bound_to().is_none_or(mine)
+        self.kind != CallerKind::Anonymous && self.bound_to().is_none_or(mine)
     }
 }

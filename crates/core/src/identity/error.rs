@@ -3,7 +3,7 @@
 //! A 401 says which kind of fault it was, never what the credential held; RFC 6750 names the
 //! header's words.
 
-use crate::error::{ErrorCode, Refusal};
+use crate::error::{ApiError, ErrorCode};
 
 /// The credential is good, and its tenant is not.
 pub const TENANT_INACTIVE: Error =
@@ -67,7 +67,7 @@ impl Error {
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         if let Error::Repeated(header) = error {
             return Self::field(header, "is given more than once; send it once");

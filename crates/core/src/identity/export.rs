@@ -11,17 +11,17 @@ use futures_util::stream;
 use parking_lot::Mutex;
 
 use super::Caller;
-use crate::error::{ErrorCode, Refusal};
+use crate::error::{ApiError, ErrorCode};
 
 /// Whether a caller's credential still counts.
-pub type Holds = Arc<dyn Fn(&Caller) -> Result<(), Refusal> + Send + Sync>;
+pub type Holds = Arc<dyn Fn(&Caller) -> Result<(), ApiError> + Send + Sync>;
 
 /// Where the lines of an export come from.
 pub trait Pages: Send + 'static {
     type Line: Send + 'static;
 
     /// The next lines; none: that was all.
-    fn next(&mut self) -> impl Future<Output = Result<Vec<Self::Line>, Refusal>> + Send;
+    fn next(&mut self) -> impl Future<Output = Result<Vec<Self::Line>, ApiError>> + Send;
 
     /// The last line, after all others.
     fn end(&self) -> Self::Line;
@@ -48,7 +48,7 @@ impl Exports {
         &self,
         caller: Caller,
         mut pages: P,
-    ) -> Result<Messages<P::Line>, Refusal> {
+    ) -> Result<Messages<P::Line>, ApiError> {
         let turn = self.turn(&caller)?;
         let lines = pages.next().await?.into();
         let holds = Arc::clone(&self.holds);
@@ -62,13 +62,13 @@ impl Exports {
         })))
     }
 
-    fn turn(&self, caller: &Caller) -> Result<Turn, Refusal> {
+    fn turn(&self, caller: &Caller) -> Result<Turn, ApiError> {
         let who = caller.identity();
         if self.busy.lock().insert(who.clone()) {
             return Ok(Turn { busy: Arc::clone(&self.busy), who });
         }
         let message = "an export of this caller is under way: read it to its end, or leave it";
-        Err(Refusal::new(ErrorCode::RateLimited, message).with("retry_after", "1"))
+        Err(ApiError::new(ErrorCode::RateLimited, message).with("retry_after", "1"))
     }
 }
 
@@ -94,7 +94,7 @@ struct State<P: Pages> {
 }
 
 impl<P: Pages> State<P> {
-    async fn next(&mut self) -> Result<Option<P::Line>, Refusal> {
+    async fn next(&mut self) -> Result<Option<P::Line>, ApiError> {
         if self.ended {
             return Ok(None);
         }

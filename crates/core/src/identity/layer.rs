@@ -12,7 +12,7 @@ use tonic::Status;
 use tower::{Layer, Service};
 
 use super::{Caller, Identity, Via};
-use crate::error::Refusal;
+use crate::error::ApiError;
 
 /// Where a request came from, as the transport left it in the extensions.
 type Peer = fn(&Extensions) -> Option<IpAddr>;
@@ -84,7 +84,7 @@ where
                     request.extensions_mut().insert(caller);
                     inner.call(request).await
                 }
-                Err(error) => Ok(Status::from(Refusal::from(error)).into_http()),
+                Err(error) => Ok(Status::from(ApiError::from(error)).into_http()),
             }
         })
     }

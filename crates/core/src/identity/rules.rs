@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use authority_model::access::{Access, Binding, RULES, Surfaces};
 
-use super::{Caller, Error, Standing};
+use super::{Caller, CallerKind, Error};
 
 /// How a call came.
 #[derive(Clone, Copy, Debug)]
@@ -67,13 +67,13 @@ pub fn permit(
     rules: &(impl Iterator<Item = &'static Access> + Clone),
     caller: &Caller,
 ) -> Result<(), Error> {
-    if rules.clone().any(|rule| opens(rule, &caller.standing)) {
+    if rules.clone().any(|rule| opens(rule, &caller.kind)) {
         return Ok(());
     }
     let scope = rules.clone().map(|rule| rule.scope).find(|scope| !scope.is_empty());
     let by_role = rules.clone().any(|rule| !rule.roles.is_empty());
-    match &caller.standing {
-        Standing::Anonymous => Err(Error::NoCredential),
+    match &caller.kind {
+        CallerKind::Anonymous => Err(Error::NoCredential),
         _ if rules.clone().next().is_none() => {
             Err(Error::Forbidden("no rule opens this operation to anyone"))
         }
@@ -81,28 +81,28 @@ pub fn permit(
             "this operation is the installation owner's alone; a tenant's own operations are \
              under /api/v1/app and /v1",
         )),
-        Standing::Owner { .. } => Err(Error::Forbidden(
+        CallerKind::Owner { .. } => Err(Error::Forbidden(
             "this operation acts on the caller's own tenant; use a tenant's token",
         )),
-        Standing::Member { .. } if by_role => {
+        CallerKind::Member { .. } if by_role => {
             Err(Error::Forbidden("this operation is not open to the token's role"))
         }
-        Standing::Member { .. } => {
+        CallerKind::Member { .. } => {
             Err(Error::Forbidden("this operation is not open to a tenant's members"))
         }
-        Standing::Key { .. } => {
+        CallerKind::Key { .. } => {
             Err(scope.map_or(Error::Forbidden("this operation takes no API key"), Error::Scope))
         }
     }
 }
 
-fn opens(rule: &Access, standing: &Standing) -> bool {
+fn opens(rule: &Access, kind: &CallerKind) -> bool {
     rule.public
-        || match standing {
-            Standing::Anonymous => false,
-            Standing::Owner { .. } => rule.owner,
-            Standing::Member { role, .. } => rule.member || rule.roles.contains(&role.as_str()),
-            Standing::Key { scopes, .. } => {
+        || match kind {
+            CallerKind::Anonymous => false,
+            CallerKind::Owner { .. } => rule.owner,
+            CallerKind::Member { role, .. } => rule.member || rule.roles.contains(&role.as_str()),
+            CallerKind::Key { scopes, .. } => {
                 !rule.scope.is_empty() && scopes.iter().any(|scope| scope == rule.scope)
             }
         }

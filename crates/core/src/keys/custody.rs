@@ -92,7 +92,7 @@ impl Keys {
         let (now, ring) = (clock.now(), Arc::new(ring));
         let shared = Arc::clone(&ring);
         let (root, held) = store
-            .act(&Scope::service(), async move |db| {
+            .write_tx(&Scope::service(), async move |db| {
                 inventory::lock(db).await?;
                 let root = inventory::mac_root(db, &shared, now).await?;
                 inventory::make_missing(db, &shared, now, tokens).await?;
@@ -163,7 +163,7 @@ impl Keys {
         let ring = Arc::clone(&self.0.ring);
         let held = self
             .store()?
-            .read(&Scope::service(), async move |db| inventory::hold(db, &ring).await)
+            .read_tx(&Scope::service(), async move |db| inventory::hold(db, &ring).await)
             .await?;
         *self.0.loaded.write() = Arc::new(Loaded::of(held)?);
         Ok(())
@@ -181,7 +181,7 @@ impl Keys {
 
     /// The inventory by status (active, rotating, retired, revoked), then newest first.
     pub async fn list(&self) -> Result<Vec<SigningKey>, Error> {
-        self.store()?.read(&Scope::service(), async move |db| inventory::list(db).await).await
+        self.store()?.read_tx(&Scope::service(), async move |db| inventory::list(db).await).await
     }
 
     /// Makes the halves of a key for the inventory. RSA takes its time, and no transaction should
@@ -209,7 +209,7 @@ impl Keys {
         let (kid, scope) = (kid.to_owned(), Scope { actor: actor.to_owned(), ..Scope::service() });
         let revoked = self
             .store()?
-            .act(&scope, async move |db| inventory::revoke(db, &ring, &kid, now).await)
+            .write_tx(&scope, async move |db| inventory::revoke(db, &ring, &kid, now).await)
             .await?;
         self.refresh().await?;
         Ok(revoked)
@@ -217,7 +217,7 @@ impl Keys {
 
     /// The rotations that are not done, the soonest due first.
     pub async fn rotations(&self) -> Result<Vec<Rotation>, Error> {
-        self.store()?.read(&Scope::service(), async move |db| rotation::open(db).await).await
+        self.store()?.read_tx(&Scope::service(), async move |db| rotation::open(db).await).await
     }
 
     /// Plans a rotation.
@@ -240,7 +240,7 @@ impl Keys {
         let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
         let steps = self
             .store()?
-            .act(&Scope::service(), async move |db| rotation::work(db, &ring, now).await)
+            .write_tx(&Scope::service(), async move |db| rotation::work(db, &ring, now).await)
             .await?;
         if steps > 0 {
             self.refresh().await?;
@@ -263,7 +263,7 @@ impl Keys {
     pub async fn rewrap(&self) -> Result<usize, Error> {
         let ring = Arc::clone(&self.0.ring);
         self.store()?
-            .act(&Scope::service(), async move |db| inventory::rewrap(db, &ring).await)
+            .write_tx(&Scope::service(), async move |db| inventory::rewrap(db, &ring).await)
             .await
     }
 

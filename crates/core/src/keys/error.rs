@@ -1,7 +1,7 @@
 //! What can go wrong with keys, and how it looks outside.
 
 use crate::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     store,
 };
 
@@ -48,7 +48,7 @@ pub enum Error {
     Store(#[from] store::Error),
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::Store(error) => error.into(),

@@ -6,7 +6,7 @@
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use super::{Keys, equal};
-use crate::error::Refusal;
+use crate::error::ApiError;
 
 /// How much of the authentication code a token carries, in bytes.
 const CODE: usize = 16;
@@ -20,14 +20,14 @@ pub fn write(keys: &Keys, list: &str, place: &[u8]) -> String {
 ///
 /// # Errors
 /// The token is none that this list gave.
-pub fn read(keys: &Keys, list: &str, token: &str) -> Result<Option<Vec<u8>>, Refusal> {
+pub fn read(keys: &Keys, list: &str, token: &str) -> Result<Option<Vec<u8>>, ApiError> {
     if token.is_empty() {
         return Ok(None);
     }
     let bytes = URL_SAFE_NO_PAD.decode(token).unwrap_or_default();
     let parts = bytes.split_at_checked(CODE);
     let genuine = parts.filter(|(given, place)| equal(given, &code(keys, list, place)));
-    let refused = || Refusal::field("page_token", "is none that this list gave");
+    let refused = || ApiError::field("page_token", "is none that this list gave");
     genuine.map(|(_, place)| Some(place.to_vec())).ok_or_else(refused)
 }
 

@@ -19,7 +19,7 @@ pub async fn forget(store: Store, clock: Clock) {
     loop {
         let until = clock.now().timestamp() - KEPT;
         let scope = Scope::service();
-        let forgotten = store.act(&scope, async move |db| {
+        let forgotten = store.write_tx(&scope, async move |db| {
             let closed = sql::<Bool>("window_start + window_seconds < ")
                 .bind::<diesel::sql_types::BigInt, _>(until);
             Ok::<_, store::Error>(diesel::delete(counters::table.filter(closed)).execute(db).await?)

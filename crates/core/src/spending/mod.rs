@@ -63,7 +63,7 @@ pub struct Cited {
 
 /// What must be read before a request can be decided.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct CounterQuery {
     tenant_id: String,
     subject: String,
     counters: Vec<CounterKey>,
@@ -71,7 +71,7 @@ pub struct Wanted {
     approval: Option<(String, [u8; 32])>,
 }
 
-impl Wanted {
+impl CounterQuery {
     /// None for most requests: nothing counts them, and they cite nothing.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use diesel::{
 };
 use diesel_async::pooled_connection::deadpool::PoolError;
 
-use crate::error::{ErrorCode, Refusal};
+use crate::error::{ApiError, ErrorCode};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -83,7 +83,7 @@ impl From<ConnectionError> for Error {
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let (code, about) = match &error {
             Error::Unavailable(reason) => {

@@ -14,12 +14,12 @@ use super::{
 
 /// What a listener hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Notification {
     /// It listens from now on. What was said before, also while it was away, it did not hear:
     /// read everything again.
     Listening,
     /// The payload of a NOTIFY.
-    Notified(String),
+    Received(String),
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -28,7 +28,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 impl Store {
     /// Listens until the stream is dropped or the store closed. It never ends by itself; a poll
     /// beside it is wise, since a connection that fell silent is noticed after seconds.
-    pub fn listen(&self, channel: &'static str) -> ReceiverStream<Heard> {
+    pub fn listen(&self, channel: &'static str) -> ReceiverStream<Notification> {
         let (heard, stream) = mpsc::channel(64);
         let store = self.clone();
         tokio::spawn(async move {
@@ -41,7 +41,7 @@ impl Store {
     }
 }
 
-async fn keep_listening(store: &Store, channel: &str, heard: &mpsc::Sender<Heard>) {
+async fn keep_listening(store: &Store, channel: &str, heard: &mpsc::Sender<Notification>) {
     let mut pause = FIRST_PAUSE;
     loop {
         let connected = timeout(PATIENCE, connect(store, channel)).await;
@@ -76,8 +76,8 @@ async fn connect(store: &Store, channel: &str) -> Result<AsyncPgConnection, Erro
 }
 
 /// Until the connection is lost, or answers no longer.
-async fn follow(db: &mut AsyncPgConnection, heard: &mpsc::Sender<Heard>) {
-    let mut next = Heard::Listening;
+async fn follow(db: &mut AsyncPgConnection, heard: &mpsc::Sender<Notification>) {
+    let mut next = Notification::Listening;
     loop {
         if heard.send(next).await.is_err() {
             return;
@@ -88,14 +88,14 @@ async fn follow(db: &mut AsyncPgConnection, heard: &mpsc::Sender<Heard>) {
 }
 
 /// The next notification, as long as the connection answers.
-async fn notified(db: &mut AsyncPgConnection) -> Option<Heard> {
+async fn notified(db: &mut AsyncPgConnection) -> Option<Notification> {
     loop {
         let next = {
             let mut notifications = std::pin::pin!(db.notifications_stream());
             timeout(QUIET, notifications.next()).await
         };
         if let Ok(next) = next {
-            return Some(Heard::Notified(next?.ok()?.payload));
+            return Some(Notification::Received(next?.ok()?.payload));
         }
         // Nothing was said. Or nobody is there to say it.
         timeout(PATIENCE, db.batch_execute("SELECT 1")).await.ok()?.ok()?;

@@ -108,7 +108,7 @@ impl Store {
                 .load::<String>(db);
             Ok::<_, Error>(versions.await?)
         };
-        let run = self.read(&Scope::service(), read).await?;
+        let run = self.read_tx(&Scope::service(), read).await?;
         let run: HashSet<_> = run.into_iter().collect();
         Ok(known()?.iter().all(|version| run.contains(version)))
     }

@@ -16,7 +16,7 @@ mod transaction;
 pub use address::Address;
 pub use error::Error;
 pub use ids::new_id;
-pub use listen::Heard;
+pub use listen::Notification;
 pub use migrate::{MIGRATIONS, migrate};
 pub use pool::{Limits, Pooled, Store};
 pub use query::{LoadQuery, RunQueryDsl};

@@ -32,6 +32,6 @@ impl Store {
         let extend = async move |db: &mut Db| {
             Ok::<_, Error>(diesel::select(extend_partitions()).get_result(db).await?)
         };
-        self.act(&Scope::service(), extend).await
+        self.write_tx(&Scope::service(), extend).await
     }
 }

@@ -72,14 +72,14 @@ pub struct Store {
     /// How long a transaction may take, on our side: a statement that the server ends is told as
     /// what it is.
     pub(super) transaction: Duration,
-    gate: Arc<Gate>,
+    breaker: Arc<CircuitBreaker>,
 }
 
 impl Store {
     /// Connects at first use, so that it opens while Postgres is away, too.
     pub fn open(address: &Address, limits: &Limits) -> Result<Self, Error> {
-        let gate = Arc::new(Gate::default());
-        let pool = |kind, size| pool(address, &gate, limits, kind, size);
+        let breaker = Arc::new(CircuitBreaker::default());
+        let pool = |kind, size| pool(address, &breaker, limits, kind, size);
         Ok(Self {
             tenant: pool("tenant", limits.tenant)?,
             system: pool("system", limits.system)?,
@@ -88,13 +88,13 @@ impl Store {
             address: address.clone(),
             silence: Silence::default(),
             transaction: limits.statement + MARGIN,
-            gate,
+            breaker,
         })
     }
 
     /// Tells each time that Postgres is back after it was away.
     pub fn returns(&self) -> watch::Receiver<()> {
-        self.gate.returned.subscribe()
+        self.breaker.returned.subscribe()
     }
 
     /// From now on nobody is given a connection, and nothing listens: the service stops. Who wants
@@ -136,7 +136,7 @@ pub(super) async fn take(pool: &Pool) -> Result<Pooled, Error> {
 
 fn pool(
     address: &Address,
-    gate: &Arc<Gate>,
+    breaker: &Arc<CircuitBreaker>,
     limits: &Limits,
     kind: &'static str,
     size: usize,
@@ -144,14 +144,14 @@ fn pool(
     let mut config = ManagerConfig::default();
     // A lost connection is known to be closed without asking; silent ones `silence.rs` ends.
     config.recycling_method = RecyclingMethod::Fast;
-    let (address, gate) = (address.clone(), Arc::clone(gate));
+    let (address, breaker) = (address.clone(), Arc::clone(breaker));
     let opening = opening(kind, limits);
     config.custom_setup = Box::new(move |_| {
-        let (address, gate, opening) = (address.clone(), Arc::clone(&gate), opening.clone());
+        let (address, breaker, opening) = (address.clone(), Arc::clone(&breaker), opening.clone());
         async move {
-            let began = gate.pass()?;
+            let began = breaker.pass()?;
             let made = open(&address, &opening).await;
-            gate.note(began, made.is_ok());
+            breaker.note(began, made.is_ok());
             made
         }
         .boxed()
@@ -187,9 +187,9 @@ fn opening(kind: &str, limits: &Limits) -> String {
 }
 
 /// While Postgres is away, callers are refused at once and one at a time tries again, ever more
-/// slowly, up to [`Gate::LONGEST`].
+/// slowly, up to [`CircuitBreaker::LONGEST`].
 #[derive(Default)]
-struct Gate {
+struct CircuitBreaker {
     state: Mutex<State>,
     returned: watch::Sender<()>,
 }
@@ -206,7 +206,7 @@ struct Closed {
     until: Instant,
 }
 
-impl Gate {
+impl CircuitBreaker {
     const LONGEST: Duration = Duration::from_secs(1);
 
     /// When the attempt begins, if it may.
@@ -249,23 +249,23 @@ mod tests {
 
     #[test]
     fn a_failure_closes_and_a_success_opens() {
-        let gate = Gate::default();
-        let returned = gate.returned.subscribe();
-        let (first, second) = (gate.pass().unwrap(), gate.pass().unwrap());
-        gate.note(first, false);
-        assert!(gate.pass().is_err() && !returned.has_changed().unwrap());
-        gate.note(second, true);
-        assert!(gate.pass().is_ok() && returned.has_changed().unwrap());
+        let breaker = CircuitBreaker::default();
+        let returned = breaker.returned.subscribe();
+        let (first, second) = (breaker.pass().unwrap(), breaker.pass().unwrap());
+        breaker.note(first, false);
+        assert!(breaker.pass().is_err() && !returned.has_changed().unwrap());
+        breaker.note(second, true);
+        assert!(breaker.pass().is_ok() && returned.has_changed().unwrap());
     }
 
     #[test]
     fn an_attempt_that_fails_late_does_not_close_on_a_database_that_is_back() {
-        let gate = Gate::default();
-        let (early, next) = (gate.pass().unwrap(), gate.pass().unwrap());
-        gate.note(next, true);
-        gate.note(early, false);
-        let later = gate.pass().unwrap();
-        gate.note(later, false);
-        assert!(gate.pass().is_err());
+        let breaker = CircuitBreaker::default();
+        let (early, next) = (breaker.pass().unwrap(), breaker.pass().unwrap());
+        breaker.note(next, true);
+        breaker.note(early, false);
+        let later = breaker.pass().unwrap();
+        breaker.note(later, false);
+        assert!(breaker.pass().is_err());
     }
 }

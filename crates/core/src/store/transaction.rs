@@ -45,7 +45,7 @@ impl Store {
     /// Runs `work` in one transaction, which commits when `work` answers `Ok`. It runs to its end
     /// in a task of its own even when the caller goes away: a dropped query would commit all the
     /// same, and block its connection's next user.
-    pub fn act<T, E, F>(
+    pub fn write_tx<T, E, F>(
         &self,
         scope: &Scope,
         work: F,
@@ -59,7 +59,7 @@ impl Store {
     }
 
     /// The same for `work` that only reads: Postgres refuses it a write.
-    pub fn read<T, E, F>(
+    pub fn read_tx<T, E, F>(
         &self,
         scope: &Scope,
         work: F,
@@ -78,7 +78,7 @@ impl Store {
     /// [`Error::KeyEnded`], or the database is away.
     pub async fn confirm(&self, scope: &Scope) -> Result<(), Error> {
         match scope.api_key() {
-            Some(_) => self.read(scope, async |_: &mut Db| Ok::<_, Error>(())).await,
+            Some(_) => self.read_tx(scope, async |_: &mut Db| Ok::<_, Error>(())).await,
             None => Ok(()),
         }
     }

@@ -283,7 +283,7 @@ fn a_permission_ends_with_the_membership_that_reached_its_project() {
     let used = world.decide().authority.unwrap();
     let judged = |world: &World| {
         let request = Request::new(world.draft.clone()).unwrap();
-        super::Standing::judge(&request, &used, &world.facts(), now())
+        super::PermissionStatus::judge(&request, &used, &world.facts(), now())
     };
     let end = moment("2026-01-05T10:30:20Z");
     Arc::make_mut(&mut world.gathered.acts_in[0]).window.until = Some(end);

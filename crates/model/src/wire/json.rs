@@ -1,7 +1,7 @@
 //! A JSON object: `google.protobuf.Struct` and `jsonb`.
 //!
 //! Protobuf has only doubles here. Whole numbers up to 2^53 come back as integers; the transcoder
-//! refuses larger ones at the door, for they would be rounded in silence.
+//! refuses larger ones at the edge, for they would be rounded in silence.
 
 use std::io::Write;
 

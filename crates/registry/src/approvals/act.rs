@@ -10,14 +10,14 @@ use super::{
 };
 use authority_core::{
     evidence::{self, Act as SignedTerms},
-    graph::Cell,
-    identity::{Caller, Standing},
+    graph::TenantHandle,
+    identity::{Caller, CallerKind},
     keys::{Keys, Purpose},
     spending::APPROVE,
 };
 
 /// What a person says.
-pub(in super::super) enum Said {
+pub(in super::super) enum ApproverAct {
     Approve(Option<String>),
     Decline(String),
 }
@@ -45,21 +45,21 @@ struct Person<'a> {
 impl<'a> Person<'a> {
     fn of(caller: &'a Caller) -> Result<Self, Error> {
         let by = caller.identity();
-        match &caller.standing {
-            Standing::Owner { .. } => Ok(Self { by, role: "owner" }),
-            Standing::Member { role, .. } => Ok(Self { by, role }),
-            Standing::Key { .. } | Standing::Anonymous => {
+        match &caller.kind {
+            CallerKind::Owner { .. } => Ok(Self { by, role: "owner" }),
+            CallerKind::Member { role, .. } => Ok(Self { by, role }),
+            CallerKind::Key { .. } | CallerKind::Anonymous => {
                 Err(Error::Role("only a person approves or declines".to_owned()))
             }
         }
     }
 }
 
-/// Where acts are judged and signed: `cell` is the tenant's authority, which stays as it is until the
+/// Where acts are judged and signed: `handle` is the tenant's authority, which stays as it is until the
 /// transaction has ended.
 pub(in super::super) struct ActContext<'a> {
     pub(in super::super) keys: &'a Keys,
-    pub(in super::super) cell: Option<&'a Cell>,
+    pub(in super::super) handle: Option<&'a TenantHandle>,
     /// Who may act: no one for themselves.
     pub(in super::super) eligibility: &'a Eligibility,
 }
@@ -87,13 +87,13 @@ pub(in super::super) async fn make(
     context: ActContext<'_>,
     terms: Terms<'_>,
     before: &[ApprovalAct],
-    said: &Said,
+    said: &ApproverAct,
     now: DateTime<Utc>,
 ) -> Result<ApprovalAct, Error> {
-    let own_interest = context.eligibility.may_act(context.cell, caller, before)?;
+    let own_interest = context.eligibility.may_act(context.handle, caller, before)?;
     let (verdict, comment) = match said {
-        Said::Approve(comment) => (APPROVE, comment.clone()),
-        Said::Decline(reason) => (DECLINE, Some(reason.clone())),
+        ApproverAct::Approve(comment) => (APPROVE, comment.clone()),
+        ApproverAct::Decline(reason) => (DECLINE, Some(reason.clone())),
     };
     let statement = Statement { verdict, comment, own_interest };
     sign(db, caller, context.keys, &terms, statement, now).await

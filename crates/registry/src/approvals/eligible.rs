@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use super::{super::prelude::*, judge};
 use authority_core::{
     evidence::sealed,
-    graph::{Asked, Cell, Graph, Person, Persons, actor},
+    graph::{Asked, Graph, Person, Persons, TenantHandle, actor},
     spending,
 };
 use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
@@ -68,16 +68,16 @@ impl Eligibility {
     /// the tenant's `self_approval` lets them.
     pub(super) fn may_act(
         &self,
-        cell: Option<&Cell>,
+        handle: Option<&TenantHandle>,
         caller: &Caller,
         before: &[ApprovalAct],
     ) -> Result<bool, Error> {
-        let cell = cell.ok_or_else(|| self.refuse("the tenant is not there"))?;
+        let handle = handle.ok_or_else(|| self.refuse("the tenant is not there"))?;
         let asked = self.asked();
         let asked = asked.ok_or_else(|| self.refuse("an API key that asked is not there"))?;
         let identity = caller.identity();
         let who = Person { identity: &identity, email: caller.email() };
-        let tenant = cell.read();
+        let tenant = handle.read();
         if before.iter().any(|act| tenant.are_one(who, actor(act))) {
             return Err(self.refuse(ACTED));
         }
@@ -94,10 +94,14 @@ impl Eligibility {
     }
 
     /// The approvals among these that count: nobody's who could not act by now.
-    pub(super) fn counted(&self, cell: Option<&Cell>, acts: &[ApprovalAct]) -> Vec<Signature> {
-        let (Some(cell), Some(asked)) = (cell, self.asked()) else { return Vec::new() };
+    pub(super) fn counted(
+        &self,
+        handle: Option<&TenantHandle>,
+        acts: &[ApprovalAct],
+    ) -> Vec<Signature> {
+        let (Some(handle), Some(asked)) = (handle, self.asked()) else { return Vec::new() };
         let mut given = spending::given(acts);
-        cell.read().keep_counting(asked, &mut given, acts);
+        handle.read().keep_counting(asked, &mut given, acts);
         given
     }
 

@@ -20,7 +20,7 @@ pub async fn expire(store: Store, clock: Clock) {
     loop {
         let now = clock.now();
         let scope = Scope::service();
-        let expired = store.act(&scope, async move |db| {
+        let expired = store.write_tx(&scope, async move |db| {
             // Whoever is being decided on is left for the next time.
             let due: Vec<String> = approvals::table
                 .filter(approvals::state.eq_any(["pending", "approved"]))

@@ -9,7 +9,7 @@ use super::super::prelude::*;
 use authority_core::{
     evidence,
     graph::Graph,
-    spending::{self, Wanted},
+    spending::{self, CounterQuery},
 };
 use authority_decision::{
     Draft, Facts,
@@ -86,7 +86,9 @@ pub(super) async fn at_present(
     let asked = authority_decision::Request::new(Draft { explain: false, ..held })
         .map_err(|_| evidence::Error::Unreadable("a stored request"))?;
     let mut facts = Facts::new(Arc::new(graph.present(db, &asked).await?));
-    if let Some(wanted) = Wanted::of(&asked, &facts.gathered, now).map_err(evidence::Error::from)? {
+    if let Some(wanted) =
+        CounterQuery::of(&asked, &facts.gathered, now).map_err(evidence::Error::from)?
+    {
         (facts.spent, _) = wanted.read(db).await?;
     }
     Ok((asked, facts))

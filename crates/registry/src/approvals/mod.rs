@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use authority_model::{
     proto::approval::*,
-    record::{Asks, Named},
+    record::{ByIdRequest, RpcRequest},
     schema::approvals,
     service::ApprovalService,
     validate::Validate,
@@ -26,13 +26,13 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use tonic::Response;
 
-pub(super) use act::{ActContext, Said, Statement, Terms, make as act, sign};
+pub(super) use act::{ActContext, ApproverAct, Statement, Terms, make as act, sign};
 pub(super) use eligible::Eligibility;
 pub use expire::expire;
 
 use super::{
     flow::{changeable, found},
-    once::Key,
+    idempotency::IdempotencyKey,
     page::place_of,
     prelude::*,
     version::IfMatch,
@@ -111,13 +111,15 @@ impl ApprovalService for Approvals {
 
     async fn approve_approval(&self, call: Request<ApproveApprovalRequest>) -> Reply<Approval> {
         let asked = call.get_ref();
-        let (said, shown) = (Said::Approve(asked.comment.clone()), asked.request_digest.clone());
+        let (said, shown) =
+            (ApproverAct::Approve(asked.comment.clone()), asked.request_digest.clone());
         self.act(call, said, shown).await
     }
 
     async fn decline_approval(&self, call: Request<DeclineApprovalRequest>) -> Reply<Approval> {
         let asked = call.get_ref();
-        let (said, shown) = (Said::Decline(asked.reason.clone()), asked.request_digest.clone());
+        let (said, shown) =
+            (ApproverAct::Decline(asked.reason.clone()), asked.request_digest.clone());
         self.act(call, said, shown).await
     }
 
@@ -129,35 +131,40 @@ impl ApprovalService for Approvals {
 impl Approvals {
     /// One person's act: the request is locked, so that acts take turns. `shown`: the digest of what
     /// the person was shown, where they say so.
-    async fn act<Q>(&self, call: Request<Q>, said: Said, shown: Option<String>) -> Reply<Approval>
+    async fn act<Q>(
+        &self,
+        call: Request<Q>,
+        said: ApproverAct,
+        shown: Option<String>,
+    ) -> Reply<Approval>
     where
-        Q: Asks + Named + Validate,
+        Q: RpcRequest + ByIdRequest + Validate,
     {
-        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, request) = admitted(call)?;
         let (id, by) = (request.id().to_owned(), caller.clone());
         let (signer, graph) = (self.registry.keys.clone(), Arc::clone(&self.graph));
         let clock = self.registry.clock.clone();
-        let acted = self.registry.once(&caller, key, async move |db| {
+        let acted = self.registry.idempotent(&caller, key, async move |db| {
             let mut row = found(Approval::lock(db, by.tenant(), &id).await, &id)?;
-            let cell = graph.fenced(db, &row.tenant_id, Fence::Shared).await?;
+            let handle = graph.fenced(db, &row.tenant_id, Fence::Shared).await?;
             if_match.check(&row)?;
             // Read only now: whoever waited for the row may have waited past its end.
             let now = clock.now();
             open(&row, now)?;
             let question = question::digest(db, &row.id).await?;
-            let approves = matches!(said, Said::Approve(_));
+            let approves = matches!(said, ApproverAct::Approve(_));
             question::check(db, &row.decision_id, &question, approves, shown.as_deref()).await?;
             let eligibility = Eligibility::of(db, &graph, &row, now).await?;
             let terms = Terms { tenant_id: &row.tenant_id, about: &row.id, question };
             let context =
-                ActContext { keys: &signer, cell: cell.as_ref(), eligibility: &eligibility };
+                ActContext { keys: &signer, handle: handle.as_ref(), eligibility: &eligibility };
             let act = act(db, &by, context, terms, &row.acts, &said, now).await?;
             row.acts.push(act);
             row.state = match said {
-                Said::Decline(_) => "declined".to_owned(),
-                Said::Approve(_) => {
-                    let given = eligibility.counted(cell.as_ref(), &row.acts);
+                ApproverAct::Decline(_) => "declined".to_owned(),
+                ApproverAct::Approve(_) => {
+                    let given = eligibility.counted(handle.as_ref(), &row.acts);
                     approved(db, &graph, &mut row, question, given, now).await?
                 }
             };

@@ -35,7 +35,7 @@ pub(super) async fn complete(
     let decisions = rows.iter().map(|row| row.decision_id.clone()).collect();
     let policies = rows.iter().flat_map(|row| &row.policies).map(|policy| policy.id.clone());
     let policies = policies.collect();
-    let read = registry.store.read(&caller.scope(), async move |db| {
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let (held, described) = (held(db, decisions).await?, described(db, policies).await?);
         let digests = digests(db, &ids).await?;
         Ok::<_, store::Error>((digests, held, described, earlier(db, &ids).await?))
@@ -77,7 +77,7 @@ pub(super) async fn cut<'r>(
     rows: &'r mut Vec<Approval>,
 ) -> Result<Option<&'r Approval>, Error> {
     let ids: Vec<String> = rows.iter().map(|row| row.decision_id.clone()).collect();
-    let read = registry.store.read(&caller.scope(), async move |db| {
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let sizes: Vec<(String, i32)> = decisions::table
             .filter(decisions::id.eq_any(ids))
             .select((decisions::id, octet_length(decisions::context)))

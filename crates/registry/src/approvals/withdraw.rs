@@ -12,7 +12,7 @@ use authority_model::{
 use super::{
     super::{
         flow::{changeable, found},
-        once::Key,
+        idempotency::IdempotencyKey,
         prelude::*,
         version::IfMatch,
     },
@@ -21,11 +21,11 @@ use super::{
 
 impl Approvals {
     pub(super) async fn withdraw(&self, call: Request<WithdrawApprovalRequest>) -> Reply<Approval> {
-        let (if_match, key) = (IfMatch::of(call.metadata()), Key::of(&call)?);
+        let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, asked) = admitted(call)?;
         let by = caller.clone();
         let (keys, clock) = (self.registry.keys.clone(), self.registry.clock.clone());
-        let withdrawn = self.registry.once(&caller, key, async move |db| {
+        let withdrawn = self.registry.idempotent(&caller, key, async move |db| {
             let id = &asked.id;
             let row = found(Approval::find(db, by.tenant(), id, false).await, id)?;
             if_match.check(&row)?;

@@ -13,7 +13,7 @@ use authority_model::{
 use super::{super::prelude::*, Approvals, PENDING, eligible, judge, question};
 use authority_core::{
     compute,
-    graph::{self, Said},
+    graph::{self, GivenActs},
     spending,
 };
 use authority_decision::{Decision, facts::Signature};
@@ -38,14 +38,14 @@ impl Approvals {
             return Ok(None);
         }
         let (graph, own) = (self.graph.clone(), approval.clone());
-        let read = self.registry.store.read(&caller.scope(), async move |db| {
+        let read = self.registry.store.read_tx(&caller.scope(), async move |db| {
             let asked = question::digest(db, &own.id).await?;
             let acts = spending::given(&own.acts);
             let (asked, facts) = judge::citing(db, &graph, &own, asked, acts, now).await?;
             let asked_by = eligible::asked_by(db, &graph, &own).await?;
             Ok((asked, facts, asked_by, graph.tenant(&own.tenant_id)?))
         });
-        let (asked, mut facts, asked_by, cell) = match read.await {
+        let (asked, mut facts, asked_by, handle) = match read.await {
             Err(Error::Graph(error)) => {
                 tracing::info!(%error, "an approval is shown without what would come of it");
                 return Ok(None);
@@ -55,8 +55,8 @@ impl Approvals {
         // Its policies cost what their authors made them cost: not on a thread that others wait for.
         let own = approval.clone();
         let judging = self.registry.pool.run_within(&approval.tenant_id, LONGEST, move |_| {
-            let said = Said { acts: &own.acts, asked_by };
-            let mut verdict = graph::decide_on(cell.as_ref(), &asked, &mut facts, &said, now);
+            let said = GivenActs { acts: &own.acts, asked_by };
+            let mut verdict = graph::decide_on(handle.as_ref(), &asked, &mut facts, &said, now);
             if own.state == PENDING
                 && let Some(approved) = &mut facts.approval
             {

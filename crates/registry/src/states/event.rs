@@ -12,7 +12,7 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    super::{digest, once::Key, prelude::*},
+    super::{digest, idempotency::IdempotencyKey, prelude::*},
     transition,
 };
 
@@ -75,7 +75,7 @@ impl StateEventService for Registry {
             return Err(Error::field("entity_id", "is required, or `machine_id`").into());
         }
         let whose = caller.scope();
-        let read = self.store.read(&whose, async move |db| {
+        let read = self.store.read_tx(&whose, async move |db| {
             let found = page(db, caller.tenant(), &by, &window).await?;
             Ok::<_, Error>((found, window))
         });
@@ -87,8 +87,9 @@ impl StateEventService for Registry {
     async fn get_state_event(&self, call: Request<GetStateEventRequest>) -> Reply<StateEvent> {
         let (caller, request) = admitted(call)?;
         let whose = caller.scope();
-        let found =
-            self.store.read(&whose, async move |db| read(db, caller.tenant(), &request.id).await);
+        let found = self
+            .store
+            .read_tx(&whose, async move |db| read(db, caller.tenant(), &request.id).await);
         Ok(Response::new(found.await?))
     }
 
@@ -110,7 +111,7 @@ impl StateEventService for Registry {
         &self,
         call: Request<CreateStateTransitionRequest>,
     ) -> Reply<StateEvent> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         transition::make(self, caller, key, request).await
     }
@@ -119,7 +120,7 @@ impl StateEventService for Registry {
         &self,
         call: Request<RequestStateTransitionRequest>,
     ) -> Reply<StateEvent> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         transition::make(self, caller, key, request.transition.unwrap_or_default()).await
     }

@@ -10,7 +10,7 @@ use prost::Message;
 use serde_json::Value;
 use tonic::Response;
 
-use super::super::{once::Key, prelude::*};
+use super::super::{idempotency::IdempotencyKey, prelude::*};
 use authority_core::store;
 
 include!(concat!(env!("OUT_DIR"), "/state_library.rs"));
@@ -133,7 +133,7 @@ impl StateLibraryService for Registry {
     ) -> Reply<ListStateLibraryResponse> {
         let (caller, request) = admitted(call)?;
         let whose = caller.scope();
-        let library = self.store.read(&whose, async move |db| every(db).await).await?;
+        let library = self.store.read_tx(&whose, async move |db| every(db).await).await?;
         let meant = |machine: &LibraryMachine| {
             request.category.as_ref().is_none_or(|category| machine.category == *category)
         };
@@ -152,9 +152,9 @@ impl StateLibraryService for Registry {
         &self,
         call: Request<SeedStateLibraryRequest>,
     ) -> Reply<SeedStateLibraryResponse> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, _) = admitted(call)?;
-        let seeded = self.once(&caller, key, async move |db| {
+        let seeded = self.idempotent(&caller, key, async move |db| {
             keep(db, &BUNDLED).await?;
             let total: i64 = state_library::table.count().get_result(db).await?;
             Ok::<_, Error>(SeedStateLibraryResponse {
@@ -182,7 +182,7 @@ mod tests {
             adopted.defaults();
             let mut found = Violations::default();
             adopted.validate(&mut found);
-            adopted.check(&mut found);
+            adopted.validate_record(&mut found);
             assert!(found.is_empty(), "{id}: {:?}", found.list);
         }
     }

@@ -4,7 +4,7 @@ use authority_model::{proto::states::*, schema::state_machines, service::StateMa
 use tonic::Response;
 
 use super::{
-    super::{once::Key, prelude::*, tenant},
+    super::{idempotency::IdempotencyKey, prelude::*, tenant},
     library, step,
 };
 
@@ -19,11 +19,11 @@ impl Row for StateMachine {
         self.metadata.get_or_insert_default();
     }
 
-    fn check(&self, found: &mut Violations) {
+    fn validate_record(&self, found: &mut Violations) {
         step::check(self, found);
     }
 
-    async fn home(&self, db: &mut Db, within: Option<&str>) -> Result<String, Error> {
+    async fn tenant_slug(&self, db: &mut Db, within: Option<&str>) -> Result<String, Error> {
         match &self.tenant_id {
             Some(id) => tenant::slug(db, within, id).await,
             None => Ok(String::new()),
@@ -74,7 +74,7 @@ impl StateMachineService for Registry {
     ) -> Reply<ListDerivationsResponse> {
         let (caller, request) = admitted(call)?;
         let whose = caller.scope();
-        let derivations = self.store.read(&whose, async move |db| {
+        let derivations = self.store.read_tx(&whose, async move |db| {
             let newest = library::newest(&library::every(db).await?);
             let machines: Vec<StateMachine> = state_machines::table
                 .filter(state_machines::tenant_id.eq(&request.tenant_id))
@@ -105,19 +105,19 @@ impl StateMachineService for Registry {
         &self,
         call: Request<AdoptStateMachineRequest>,
     ) -> Reply<StateMachine> {
-        let key = Key::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let key = key.map(|key| key.within(&request.tenant_id));
         let by = caller.clone();
-        let adopted = self.once(&caller, key, async move |db| {
+        let adopted = self.idempotent(&caller, key, async move |db| {
             let found = library::find(db, &request.library_id, &request.library_version).await?;
             library::keep(db, std::slice::from_ref(&found)).await?;
             let mut machine = library::machine(found);
             machine.tenant_id = Some(request.tenant_id);
             machine.entity_class = request.tenant_entity_class;
             machine.defaults();
-            machine.home(db, by.tenant()).await?;
-            machine.begin(machine.new_id(""), by.actor, "");
+            machine.tenant_slug(db, by.tenant()).await?;
+            machine.stamp_created(machine.new_id(""), by.actor, "");
             Ok::<_, Error>(StateMachine::insert(db, &machine).await?)
         });
         Ok(adopted.await?.tagged())

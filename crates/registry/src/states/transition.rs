@@ -13,14 +13,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::exists;
 
 use super::{
-    super::{once::Key, prelude::*},
+    super::{idempotency::IdempotencyKey, prelude::*},
     event::digest,
     step::{Asked, Step, initial, missing, step},
 };
 use authority_core::{
     clock::Clock,
     evidence::pack::decision_of,
-    identity::{Caller, Standing},
+    identity::{Caller, CallerKind},
     store::new_id,
 };
 
@@ -77,14 +77,14 @@ struct Proposal {
 pub(super) async fn make(
     registry: &Registry,
     caller: Caller,
-    key: Option<Key>,
+    key: Option<IdempotencyKey>,
     request: CreateStateTransitionRequest,
 ) -> Reply<StateEvent> {
     if request.to_state.is_none() && request.trigger.is_none() {
         return Err(Error::field("to_state", "is required, or `trigger`").into());
     }
     let (clock, by) = (registry.clock.clone(), caller.clone());
-    let moved = registry.once(&caller, key, async move |db| {
+    let moved = registry.idempotent(&caller, key, async move |db| {
         Move { db, caller: &by, asked: request, clock: &clock }.make().await
     });
     let moved = moved.await?;
@@ -197,10 +197,10 @@ impl Move<'_> {
     }
 
     fn may(&self, rule: &StateRule) -> Result<(), Error> {
-        let may = match &self.caller.standing {
-            Standing::Owner { .. } => true,
-            Standing::Member { role, .. } => rule.roles.is_empty() || rule.roles.contains(role),
-            Standing::Key { .. } | Standing::Anonymous => false,
+        let may = match &self.caller.kind {
+            CallerKind::Owner { .. } => true,
+            CallerKind::Member { role, .. } => rule.roles.is_empty() || rule.roles.contains(role),
+            CallerKind::Key { .. } | CallerKind::Anonymous => false,
         };
         if may {
             return Ok(());

@@ -9,13 +9,13 @@ use diesel::prelude::*;
 use tokio::time::Instant;
 
 use super::{
-    super::{Runtime, answer, decisions::readable},
-    Tells, Watching,
-    news::{Said, Topic, said},
-    told,
+    super::{Runtime, answer, decision_service::readable},
+    MessageSource, Watching,
+    change_feed::{Change, Topic, changes},
+    stream_of,
 };
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     identity::Caller,
     store::{self, Db, RunQueryDsl},
 };
@@ -28,23 +28,24 @@ impl Runtime {
         &self,
         caller: Caller,
         asked: WatchDecisionRequest,
-    ) -> Result<Messages<DecisionUpdate>, Refusal> {
+    ) -> Result<Messages<DecisionUpdate>, ApiError> {
         let id = asked.decision_id;
-        let missing = Refusal::not_found("decision", &id);
+        let missing = ApiError::not_found("decision", &id);
         let (scope, by) = (caller.scope(), caller.clone());
         let found = self
             .0
             .store
-            .read(&scope, async move |db| Ok::<_, store::Error>(present(db, id, &by).await?));
+            .read_tx(&scope, async move |db| Ok::<_, store::Error>(present(db, id, &by).await?));
         let (tenant_id, update) = found.await?.ok_or(missing)?;
         self.0.graph.fresh()?;
         let watching = Watching::new(self.clone(), caller, &tenant_id);
-        let news = &self.0.news;
+        let change_feed = &self.0.change_feed;
         let waited = Some(&update).filter(|update| !is_over(update));
         let approval = waited.and_then(|update| update.approval_id.as_deref());
         let report = waited.and_then(|update| update.used_by.as_deref());
-        let (approval, report) = (approval.map(|id| news.of(id)), report.map(|id| news.of(id)));
-        Ok(told(Watch { watching, approval, report, update, opened: false }))
+        let (approval, report) =
+            (approval.map(|id| change_feed.of(id)), report.map(|id| change_feed.of(id)));
+        Ok(stream_of(Watch { watching, approval, report, update, opened: false }))
     }
 }
 
@@ -76,8 +77,8 @@ async fn present(
     Ok(Some((tenant_id, update)))
 }
 
-async fn one(db: &mut Db, id: &String) -> QueryResult<Option<Said>> {
-    Ok(said(db, std::slice::from_ref(id)).await?.remove(id))
+async fn one(db: &mut Db, id: &String) -> QueryResult<Option<Change>> {
+    Ok(changes(db, std::slice::from_ref(id)).await?.remove(id))
 }
 
 /// Whether nothing more can come of it. An allow that spent an approval waits for no one.
@@ -102,10 +103,10 @@ struct Watch {
     opened: bool,
 }
 
-impl Tells for Watch {
+impl MessageSource for Watch {
     type Message = DecisionUpdate;
 
-    async fn next(&mut self) -> Option<Result<DecisionUpdate, Refusal>> {
+    async fn next(&mut self) -> Option<Result<DecisionUpdate, ApiError>> {
         if !self.opened {
             self.opened = true;
             return Some(Ok(self.update.clone()));
@@ -115,7 +116,7 @@ impl Tells for Watch {
         }
         loop {
             let runtime = self.watching.runtime.clone();
-            let goes_on = runtime.0.graph.fresh().map_err(Refusal::from);
+            let goes_on = runtime.0.graph.fresh().map_err(ApiError::from);
             if let Err(refusal) = goes_on.and_then(|()| self.watching.may_go_on()) {
                 return Some(Err(refusal));
             }
@@ -141,8 +142,8 @@ impl Watch {
         let before = self.update.clone();
         if let Some(said) = latest(&mut self.approval) {
             if said.used_by.is_some() && said.used_by != self.update.used_by {
-                let news = &self.watching.runtime.0.news;
-                self.report = said.used_by.as_deref().map(|id| news.of(id));
+                let change_feed = &self.watching.runtime.0.change_feed;
+                self.report = said.used_by.as_deref().map(|id| change_feed.of(id));
             }
             self.update.approval_state = Some(said.word);
             self.update.used_by = said.used_by;
@@ -154,14 +155,14 @@ impl Watch {
     }
 }
 
-fn latest(topic: &mut Option<Topic>) -> Option<Said> {
+fn latest(topic: &mut Option<Topic>) -> Option<Change> {
     topic.as_mut().and_then(|topic| topic.borrow_and_update().clone())
 }
 
 /// Until something is said of it; where there is nothing to hear, never.
-async fn news_of(topic: &mut Option<Topic>) -> Result<(), Refusal> {
+async fn news_of(topic: &mut Option<Topic>) -> Result<(), ApiError> {
     match topic {
-        Some(topic) => topic.changed().await.map_err(|_| Refusal::plain(ErrorCode::Unavailable)),
+        Some(topic) => topic.changed().await.map_err(|_| ApiError::plain(ErrorCode::Unavailable)),
         None => std::future::pending().await,
     }
 }

@@ -5,8 +5,8 @@
 //! (`news.rs`), for all who watch (`held.rs`). A stream is a future that its connection polls: it
 //! has no task, and is gone with the client.
 
+mod change_feed;
 mod held;
-mod news;
 mod stop;
 
 use std::time::Duration;
@@ -19,11 +19,11 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-pub(super) use news::News;
+pub(super) use change_feed::ChangeFeed;
 
 use super::Runtime;
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     identity::Caller,
 };
 
@@ -33,14 +33,14 @@ const SCOPE: &str = "runtime:read";
 const PAST: Duration = Duration::from_millis(1);
 
 /// Has something to tell, again and again.
-trait Tells: Send + 'static {
+trait MessageSource: Send + 'static {
     type Message: Send;
 
     /// What comes next; `None`: that was all. A refusal is the last that is heard.
-    fn next(&mut self) -> impl Future<Output = Option<Result<Self::Message, Refusal>>> + Send;
+    fn next(&mut self) -> impl Future<Output = Option<Result<Self::Message, ApiError>>> + Send;
 }
 
-fn told<T: Tells>(teller: T) -> Messages<T::Message> {
+fn stream_of<T: MessageSource>(teller: T) -> Messages<T::Message> {
     let next = |teller: Option<T>| async {
         let mut teller = teller?;
         match teller.next().await? {
@@ -67,7 +67,7 @@ impl Watching {
     }
 
     /// Whether the caller may still be told.
-    fn may_go_on(&self) -> Result<(), Refusal> {
+    fn may_go_on(&self) -> Result<(), ApiError> {
         let now = self.runtime.0.clock.now();
         self.runtime.credential_holds(&self.caller, SCOPE, None, now)
     }
@@ -80,17 +80,17 @@ impl Watching {
 
     /// Waits until the tenant's authority moves or may have grown too old, or the caller's credential
     /// ends; `by` then at the latest.
-    async fn moves(&mut self, by: Instant) -> Result<(), Refusal> {
+    async fn moves(&mut self, by: Instant) -> Result<(), ApiError> {
         let stale = Instant::from_std(self.runtime.0.graph.fresh_until()) + PAST;
         let ends = self.runtime.credential_until(&self.caller);
         let by = ends.and_then(|end| self.when(end)).map_or(by, |end| end.min(by));
         tokio::select! {
             biased;
             () = self.runtime.0.shutdown.wait() => {
-                Err(Refusal::new(ErrorCode::Unavailable, "the service is stopping; watch anew"))
+                Err(ApiError::new(ErrorCode::Unavailable, "the service is stopping; watch anew"))
             }
             moved = self.moved.changed() => {
-                moved.map_err(|_| Refusal::plain(ErrorCode::Unavailable))
+                moved.map_err(|_| ApiError::plain(ErrorCode::Unavailable))
             }
             () = sleep_until(by.min(stale)) => Ok(()),
         }

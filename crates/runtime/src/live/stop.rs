@@ -11,13 +11,13 @@ use tokio::time::Instant;
 use super::{
     super::{
         Runtime,
-        decisions::readable,
-        standing::{Permitted, permitted},
+        decision_service::readable,
+        permission_status::{Permitted, permitted},
     },
-    Tells, Watching, told,
+    MessageSource, Watching, stream_of,
 };
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence, graph,
     identity::Caller,
     store::{self, Db, RunQueryDsl},
@@ -42,21 +42,21 @@ impl Runtime {
         &self,
         caller: Caller,
         asked: WatchStopConditionsRequest,
-    ) -> Result<Messages<StopConditionEvent>, Refusal> {
+    ) -> Result<Messages<StopConditionEvent>, ApiError> {
         let id = asked.decision_id;
-        let missing = Refusal::not_found("decision", &id);
+        let missing = ApiError::not_found("decision", &id);
         let (scope, by) = (caller.scope(), caller.clone());
         let found = self
             .0
             .store
-            .read(&scope, async move |db| Ok::<_, store::Error>(find(db, &id, &by).await?));
+            .read_tx(&scope, async move |db| Ok::<_, store::Error>(find(db, &id, &by).await?));
         let found = found.await?.ok_or(missing)?;
         if !Decision::from_word(&found.decision).is_some_and(Decision::permits) {
             let message = format!(
                 "the decision is `{}`: it permitted nothing that could be stopped",
                 found.decision
             );
-            return Err(Refusal::new(ErrorCode::TransitionNotAllowed, message));
+            return Err(ApiError::new(ErrorCode::TransitionNotAllowed, message));
         }
         // What was committed before this call is seen by the first judgement.
         self.0.graph.tenant_at(&found.tenant_id, found.revision).await?;
@@ -64,7 +64,7 @@ impl Runtime {
         let request = evidence::sealed::request(&found.record, b"{}")?;
         let permitted = permitted(request, &found.record)?;
         let watching = Watching::new(self.clone(), caller, &found.tenant_id);
-        Ok(told(Watch { watching, permitted, due: Instant::now(), ended: false }))
+        Ok(stream_of(Watch { watching, permitted, due: Instant::now(), ended: false }))
     }
 }
 
@@ -87,21 +87,21 @@ struct Watch {
     ended: bool,
 }
 
-impl Tells for Watch {
+impl MessageSource for Watch {
     type Message = StopConditionEvent;
 
-    async fn next(&mut self) -> Option<Result<StopConditionEvent, Refusal>> {
+    async fn next(&mut self) -> Option<Result<StopConditionEvent, ApiError>> {
         if self.ended {
             return None;
         }
         loop {
             let runtime = &self.watching.runtime;
-            let Ok(cell) = runtime.0.graph.tenant(self.permitted.tenant_id()) else {
+            let Ok(handle) = runtime.0.graph.tenant(self.permitted.tenant_id()) else {
                 self.ended = true;
                 let revision = *self.watching.moved.borrow();
                 return Some(Ok(self.event(revision, Some((UNAVAILABLE, None)))));
             };
-            let (revision, standing) = runtime.standing(cell.as_ref(), &self.permitted);
+            let (revision, standing) = runtime.permission_status(handle.as_ref(), &self.permitted);
             // First what has become of the permission: where it ended, its holder must know, also
             // when the same change ends the credential that it is watched with.
             if let Some(reason) = standing.stopped {

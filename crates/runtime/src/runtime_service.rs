@@ -1,4 +1,4 @@
-//! The doors that runtimes knock at: evaluate, authorize, batches; and the streams that they watch.
+//! The operations that runtimes call: evaluate, authorize, batches; and the streams that they watch.
 
 use authority_model::{
     proto::runtime::{
@@ -16,7 +16,7 @@ use tonic::{Request, Response, Status};
 use super::Runtime;
 use authority_core::{
     deadline::Deadline,
-    error::Refusal,
+    error::ApiError,
     identity::{Caller, admitted, caller, idempotency_key},
 };
 
@@ -28,7 +28,9 @@ impl RuntimeService for Runtime {
     ) -> Result<Response<EvaluateResponse>, Status> {
         let (caller, by) = (caller(&call)?, Deadline::of(call.extensions()));
         let (metadata, _, asked) = call.into_parts();
-        Ok(self.answer("evaluate", &caller, idempotency_key(&metadata)?, by, asked).await?)
+        Ok(self
+            .decide_idempotent("evaluate", &caller, idempotency_key(&metadata)?, by, asked)
+            .await?)
     }
 
     async fn authorize(
@@ -37,7 +39,9 @@ impl RuntimeService for Runtime {
     ) -> Result<Response<AuthorizeResponse>, Status> {
         let (caller, by) = (caller(&call)?, Deadline::of(call.extensions()));
         let (metadata, _, asked) = call.into_parts();
-        Ok(self.answer("authorize", &caller, idempotency_key(&metadata)?, by, asked).await?)
+        Ok(self
+            .decide_idempotent("authorize", &caller, idempotency_key(&metadata)?, by, asked)
+            .await?)
     }
 
     async fn batch_evaluate(
@@ -53,7 +57,7 @@ impl RuntimeService for Runtime {
         if most == 0 || most > 100 {
             found.add("requests", "must hold 1 to 100 requests");
         }
-        Refusal::unless_clean(found)?;
+        ApiError::unless_clean(found)?;
         // They wait for one another's commit together, not one after the other.
         let results = asked.requests.into_iter().enumerate().map(|(place, asked)| {
             // Each request of a batch has a key of its own, made of the batch's.
@@ -85,7 +89,7 @@ impl Runtime {
         by: Deadline,
         asked: DecisionRequest,
     ) -> BatchResult {
-        let answer = self.answer("batch", caller, key, by, asked).await;
+        let answer = self.decide_idempotent("batch", caller, key, by, asked).await;
         match answer {
             Ok(answer) => {
                 let answer: EvaluateDecisionResponse = answer.into_inner();

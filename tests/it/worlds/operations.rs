@@ -1,4 +1,4 @@
-//! The doors at which a decision can be asked for: three operations, over REST and over gRPC.
+//! The operations at which a decision can be asked for: three operations, over REST and over gRPC.
 
 use authority_model::{
     proto::registry::{ActionDeclaration, ActionRiskClassification},
@@ -15,10 +15,10 @@ use tonic_types::StatusExt as _;
 
 use crate::support::{TestApp, http};
 
-/// What one door answered.
+/// What one operation answered.
 pub(crate) struct Answer {
-    pub(crate) door: &'static str,
-    /// Whether this door says plain `allow` where others say `allow_with_constraints`.
+    pub(crate) operation: &'static str,
+    /// Whether this operation says plain `allow` where others say `allow_with_constraints`.
     pub(crate) folds: bool,
     pub(crate) outcome: Outcome,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn verdict(&self) -> Option<(&'static str, &Verdict)> {
         match &self.outcome {
-            Outcome::Decided(verdict) => Some((self.door, verdict)),
+            Outcome::Decided(verdict) => Some((self.operation, verdict)),
             Outcome::Refused { .. } => None,
         }
     }
@@ -41,12 +41,12 @@ pub(crate) enum Outcome {
     },
 }
 
-/// What a decision says, whatever door it was asked at.
+/// What a decision says, whatever operation it was asked at.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) decision: String,
     pub(crate) reason_code: String,
-    /// None where the door does not tell.
+    /// None where the operation does not tell.
     pub(crate) reasons: Option<Vec<String>>,
     pub(crate) obligations: Vec<String>,
     pub(crate) stop_conditions: Vec<String>,
@@ -63,14 +63,14 @@ impl Verdict {
     }
 }
 
-pub(crate) struct Doors {
+pub(crate) struct Operations {
     client: reqwest::Client,
     base: String,
     token: String,
     channel: Channel,
 }
 
-impl Doors {
+impl Operations {
     pub(crate) fn new(app: &TestApp) -> Self {
         let base = String::from(app.base_url());
         Self {
@@ -81,7 +81,7 @@ impl Doors {
         }
     }
 
-    /// Asks a request in normal form at every door at once: with this API key, or as the owner.
+    /// Asks a request in normal form at every operation at once: with this API key, or as the owner.
     pub(crate) async fn ask(&self, normal: &Map<String, Value>, key: Option<&str>) -> Vec<Answer> {
         let token = key.unwrap_or(&self.token);
         let rest = async {
@@ -114,7 +114,7 @@ impl Doors {
         rest.into_iter()
             .chain(grpc)
             .filter(|(_, folds, _)| fits(*folds))
-            .map(|(door, folds, outcome)| Answer { door, folds, outcome })
+            .map(|(operation, folds, outcome)| Answer { operation, folds, outcome })
             .collect()
     }
 

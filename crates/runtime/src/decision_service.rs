@@ -20,7 +20,7 @@ use tonic::{Request, Response, Status};
 use super::{Runtime, answer, changes::below, report};
 use authority_core::{
     deadline::Deadline,
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     identity::{Caller, admitted, caller, checked, idempotency_key},
     keys, store,
     store::RunQueryDsl,
@@ -48,8 +48,9 @@ impl DecisionService for Runtime {
     ) -> Result<Response<EvaluateDecisionResponse>, Status> {
         let (caller, by) = (caller(&call)?, Deadline::of(call.extensions()));
         let (metadata, _, asked) = call.into_parts();
-        let asked = asked.request.ok_or_else(|| Refusal::field("request", "is required"))?;
-        let answer = self.answer("decide", &caller, idempotency_key(&metadata)?, by, asked).await;
+        let asked = asked.request.ok_or_else(|| ApiError::field("request", "is required"))?;
+        let answer =
+            self.decide_idempotent("decide", &caller, idempotency_key(&metadata)?, by, asked).await;
         Ok(answer.map_err(|refusal| below("request", refusal))?)
     }
 
@@ -142,10 +143,10 @@ pub(super) fn readable<'q>(id: &'q str, caller: &'q Caller) -> decisions::BoxedQ
 }
 
 impl Runtime {
-    async fn stored(&self, caller: &Caller, id: String) -> Result<(Stored, Since), Refusal> {
+    async fn stored(&self, caller: &Caller, id: String) -> Result<(Stored, Since), ApiError> {
         let (scope, by) = (caller.scope(), caller.clone());
-        let missing = Refusal::not_found("decision", &id);
-        let found = self.0.store.read(&scope, async move |db| {
+        let missing = ApiError::not_found("decision", &id);
+        let found = self.0.store.read_tx(&scope, async move |db| {
             let query = readable(&id, &by).select(Stored::as_select());
             let stored: Option<Stored> = query.first(db).await.optional()?;
             let Some(stored) = stored else { return Ok(None) };
@@ -160,10 +161,10 @@ impl Runtime {
         found.await?.ok_or(missing)
     }
 
-    fn shown(&self, stored: Stored, since: Since) -> Result<GetDecisionResponse, Refusal> {
+    fn shown(&self, stored: Stored, since: Since) -> Result<GetDecisionResponse, ApiError> {
         let unreadable = |_| {
             tracing::error!(id = stored.id, "a stored record cannot be read");
-            Refusal::plain(ErrorCode::Internal)
+            ApiError::plain(ErrorCode::Internal)
         };
         let record: Value = serde_json::from_slice(&stored.record).map_err(unreadable)?;
         let verdict = &record["verdict"];

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::Runtime;
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     evidence::sealed,
-    graph::Cell,
+    graph::TenantHandle,
 };
 use authority_decision::{
-    Facts, Reason, Request, Standing, StopCondition,
+    Facts, PermissionStatus, Reason, Request, StopCondition,
     verdict::{AuthorityKind, AuthorityUsed},
 };
 
@@ -34,12 +34,16 @@ impl Permitted {
 impl Runtime {
     /// What has become of a permission by now, and the revision of the tenant that tells it. A
     /// tenant that is not there permits nothing. From memory alone.
-    pub(super) fn standing(&self, cell: Option<&Cell>, permitted: &Permitted) -> (i64, Standing) {
+    pub(super) fn permission_status(
+        &self,
+        handle: Option<&TenantHandle>,
+        permitted: &Permitted,
+    ) -> (i64, PermissionStatus) {
         let Permitted { request, used } = permitted;
-        let gathered = cell.map(|cell| cell.read().gather(request)).unwrap_or_default();
+        let gathered = handle.map(|handle| handle.read().gather(request)).unwrap_or_default();
         let revision = gathered.revision;
         let facts = Facts::new(Arc::new(gathered));
-        (revision, Standing::judge(request, used, &facts, self.0.clock.now()))
+        (revision, PermissionStatus::judge(request, used, &facts, self.0.clock.now()))
     }
 }
 
@@ -47,12 +51,12 @@ impl Runtime {
 ///
 /// # Errors
 /// The record names none that can be read: nobody knows then what may have ended.
-pub(super) fn permitted(request: Request, record: &[u8]) -> Result<Permitted, Refusal> {
+pub(super) fn permitted(request: Request, record: &[u8]) -> Result<Permitted, ApiError> {
     let used = sealed::authority(record)?;
     let mut draft = request.into_draft();
     if used.kind == AuthorityKind::Delegation {
         draft.delegation_id = Some(used.id.clone());
     }
-    let request = Request::new(draft).map_err(|_| Refusal::plain(ErrorCode::Internal))?;
+    let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
     Ok(Permitted { request, used })
 }

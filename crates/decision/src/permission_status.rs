@@ -28,14 +28,14 @@ words! {
 
 /// What has become of the authority under which something was permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct PermissionStatus {
     /// Why it stands no longer.
     pub stopped: Option<Reason>,
     /// When it ends by itself, if nothing changes before.
     pub until: Option<DateTime<Utc>>,
 }
 
-impl Standing {
+impl PermissionStatus {
     /// Judges by the checks of stage 1 that can end an allow, and by no other: bounds, purposes and
     /// rules judged the question, and what was answered stays answered. `used` is the authority that
     /// it was permitted under, of whatever kind; a delegation is named by the request as well.

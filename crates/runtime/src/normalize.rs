@@ -1,4 +1,4 @@
-//! The doors' requests as one normal form, and their faults by the doors' own member names.
+//! The operations' requests as one normal form, and their faults by the operations' own member names.
 
 use authority_model::{
     proto::{
@@ -9,7 +9,7 @@ use authority_model::{
 };
 
 use authority_core::{
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     identity::Caller,
 };
 use authority_decision::{
@@ -18,9 +18,9 @@ use authority_decision::{
     request,
 };
 
-/// A door's request that can be put into the normal form.
-pub(super) trait Ask: Validate {
-    /// Where this door keeps a member of the normal form, if elsewhere.
+/// A operation's request that can be put into the normal form.
+pub(super) trait IntoDecisionRequest: Validate {
+    /// Where this operation keeps a member of the normal form, if elsewhere.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
     fn subject(&self) -> &str;
@@ -29,12 +29,15 @@ pub(super) trait Ask: Validate {
 }
 
 /// Checks a request and puts it into the normal form, for the caller's tenant.
-pub(super) fn normal<A: Ask>(caller: &Caller, asked: A) -> Result<Request, Refusal> {
+pub(super) fn normalize<A: IntoDecisionRequest>(
+    caller: &Caller,
+    asked: A,
+) -> Result<Request, ApiError> {
     let mut found = Violations::default();
     asked.validate(&mut found);
-    Refusal::unless_clean(found)?;
+    ApiError::unless_clean(found)?;
     if !caller.acts_for(asked.subject()) {
-        return Err(Refusal::plain(ErrorCode::SubjectNotPermitted));
+        return Err(ApiError::plain(ErrorCode::SubjectNotPermitted));
     }
     let tenant_id = match caller.tenant() {
         Some(tenant) => tenant.to_owned(),
@@ -46,12 +49,12 @@ pub(super) fn normal<A: Ask>(caller: &Caller, asked: A) -> Result<Request, Refus
             field: renamed(A::RENAMED, member),
             problem,
         };
-        Refusal::invalid(invalid.faults.into_iter().map(named).collect())
+        ApiError::invalid(invalid.faults.into_iter().map(named).collect())
     })
 }
 
-/// What a door calls a member of the normal form.
-pub(super) fn named<A: Ask>(member: &'static str) -> &'static str {
+/// What a operation calls a member of the normal form.
+pub(super) fn named<A: IntoDecisionRequest>(member: &'static str) -> &'static str {
     A::RENAMED.iter().find(|(normal, _)| *normal == member).map_or(member, |(_, own)| *own)
 }
 
@@ -65,7 +68,7 @@ pub(super) fn tenant_of(id: &str) -> String {
     format!("svc:tenant:{}", id.split(':').nth(2).unwrap_or_default())
 }
 
-impl Ask for EvaluateRequest {
+impl IntoDecisionRequest for EvaluateRequest {
     fn subject(&self) -> &str {
         &self.subject
     }
@@ -90,7 +93,7 @@ impl Ask for EvaluateRequest {
     }
 }
 
-impl Ask for AuthorizeRequest {
+impl IntoDecisionRequest for AuthorizeRequest {
     const RENAMED: &'static [(&'static str, &'static str)] =
         &[("subject", "actor.entity_id"), ("delegation_id", "acting_on_behalf_of.delegation_id")];
 
@@ -118,7 +121,7 @@ impl Ask for AuthorizeRequest {
     }
 }
 
-impl Ask for DecisionRequest {
+impl IntoDecisionRequest for DecisionRequest {
     fn subject(&self) -> &str {
         &self.subject
     }

@@ -6,7 +6,7 @@ use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
     graph::{self, Graph},
-    identity::{ApiKeyFacts, Caller, Exports, Secrets, Standing, allow_list, api_key},
+    identity::{ApiKeyFacts, Caller, CallerKind, Exports, Secrets, allow_list, api_key},
     keys::{Keys, equal, sha256},
 };
 use authority_model::proto::keys::{
@@ -43,14 +43,14 @@ impl Secrets for Crypto {
     }
 }
 
-struct Door {
+struct KeyServices {
     place: Place,
     api_keys: ApiKeys,
     signing_keys: SigningKeys,
     secrets: Arc<dyn Secrets>,
 }
 
-impl Door {
+impl KeyServices {
     async fn open() -> Self {
         let place = Place::new().await;
         place
@@ -128,20 +128,20 @@ struct Codes {
 fn owner() -> Caller {
     Caller {
         actor: "o@example.com".to_owned(),
-        standing: Standing::Owner { issuer: "i".to_owned(), subject: "o".to_owned(), email: None },
+        kind: CallerKind::Owner { issuer: "i".to_owned(), subject: "o".to_owned(), email: None },
         until: None,
     }
 }
 
 fn admin(tenant: &str) -> Caller {
-    let standing = Standing::Member {
+    let kind = CallerKind::Member {
         tenant_id: format!("svc:tenant:{tenant}"),
         role: "admin".to_owned(),
         issuer: "i".to_owned(),
         subject: "s".to_owned(),
         email: None,
     };
-    Caller { actor: format!("admin@{tenant}.example"), standing, until: None }
+    Caller { actor: format!("admin@{tenant}.example"), kind, until: None }
 }
 
 fn by<T>(caller: &Caller, request: T) -> Request<T> {
@@ -167,32 +167,37 @@ fn fields(status: &Status) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_made_shown_once_rotated_and_revoked() {
-    let door = Door::open().await;
-    let (made, text) = door.make(&owner(), key("svc:tenant:a")).await.unwrap();
+    let services = KeyServices::open().await;
+    let (made, text) = services.make(&owner(), key("svc:tenant:a")).await.unwrap();
     assert_eq!((made.status.as_str(), made.created_by.as_str()), ("active", "o@example.com"));
     assert!(
         text.starts_with(&format!("{}_", made.prefix)) && made.prefix.starts_with("svc_sandbox_")
     );
     assert_eq!(api_key::record_id(api_key::public_id(&made.prefix)), made.id);
-    assert!(door.counts(&text).await);
+    assert!(services.counts(&text).await);
 
-    let (rotated, second) = door.rotate(&made.id, Some(60)).await.unwrap();
+    let (rotated, second) = services.rotate(&made.id, Some(60)).await.unwrap();
     assert_eq!((rotated.prefix, rotated.rotated_at.is_some()), (made.prefix.clone(), true));
-    assert!(door.counts(&text).await && door.counts(&second).await);
-    let (_, third) = door.rotate(&made.id, None).await.unwrap();
-    assert!(!door.counts(&text).await && !door.counts(&second).await && door.counts(&third).await);
-    let long = door.rotate(&made.id, Some(604_801)).await.unwrap_err();
+    assert!(services.counts(&text).await && services.counts(&second).await);
+    let (_, third) = services.rotate(&made.id, None).await.unwrap();
+    assert!(
+        !services.counts(&text).await
+            && !services.counts(&second).await
+            && services.counts(&third).await
+    );
+    let long = services.rotate(&made.id, Some(604_801)).await.unwrap_err();
     assert_eq!(fields(&long), ["overlap_seconds"]);
 
     let revoke = || by(&owner(), RevokeApiKeyRequest { id: made.id.clone() });
-    let revoked = door.api_keys.revoke_api_key(revoke()).await.unwrap().into_inner();
+    let revoked = services.api_keys.revoke_api_key(revoke()).await.unwrap().into_inner();
     let revoked = revoked.api_key.unwrap();
     assert_eq!((revoked.status.as_str(), revoked.revoked_at.is_some()), ("revoked", true));
-    assert!(!door.counts(&third).await);
+    assert!(!services.counts(&third).await);
     for refused in [
-        door.api_keys.revoke_api_key(revoke()).await.map(drop),
-        door.rotate(&made.id, None).await.map(drop),
-        door.api_keys
+        services.api_keys.revoke_api_key(revoke()).await.map(drop),
+        services.rotate(&made.id, None).await.map(drop),
+        services
+            .api_keys
             .update_api_key(by(
                 &owner(),
                 UpdateApiKeyRequest {
@@ -210,25 +215,25 @@ async fn a_key_is_made_shown_once_rotated_and_revoked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_admin_keeps_the_own_tenants_keys_alone() {
-    let door = Door::open().await;
-    let (own, _) = door.make(&admin("a"), key("")).await.unwrap();
+    let services = KeyServices::open().await;
+    let (own, _) = services.make(&admin("a"), key("")).await.unwrap();
     assert_eq!(own.tenant_id.as_deref(), Some("svc:tenant:a"));
-    let foreign = door.make(&admin("a"), key("svc:tenant:b")).await.unwrap_err();
+    let foreign = services.make(&admin("a"), key("svc:tenant:b")).await.unwrap_err();
     assert_eq!(foreign.code(), Code::InvalidArgument);
-    let nowhere = door.make(&owner(), key("")).await.unwrap_err();
+    let nowhere = services.make(&owner(), key("")).await.unwrap_err();
     assert_eq!(fields(&nowhere), ["api_key.tenant_id"]);
     let request = by(&admin("b"), RevokeApiKeyRequest { id: own.id.clone() });
-    let refused = door.api_keys.revoke_api_key(request).await.unwrap_err();
+    let refused = services.api_keys.revoke_api_key(request).await.unwrap_err();
     assert_eq!(refused.code(), Code::NotFound);
     for (caller, shown) in [(owner(), 1), (admin("a"), 1), (admin("b"), 0)] {
-        let list = door.api_keys.list_api_keys(by(&caller, ListApiKeysRequest::default()));
+        let list = services.api_keys.list_api_keys(by(&caller, ListApiKeysRequest::default()));
         assert_eq!(list.await.unwrap().into_inner().api_keys.len(), shown);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_are_named() {
-    let door = Door::open().await;
+    let services = KeyServices::open().await;
     type Change = (&'static str, fn(&mut ApiKey));
     let changes: [Change; 7] = [
         ("api_key.label", |key| key.label.clear()),
@@ -246,30 +251,31 @@ async fn faults_are_named() {
     for (member, change) in changes {
         let mut faulty = key("svc:tenant:a");
         change(&mut faulty);
-        let refused = door.make(&owner(), faulty).await.unwrap_err();
+        let refused = services.make(&owner(), faulty).await.unwrap_err();
         let named = fields(&refused);
         assert!(named.iter().any(|field| field.starts_with(member)), "{member}: {named:?}");
     }
     let mut unknown = key("svc:tenant:a");
     unknown.scopes = vec!["everything".to_owned()];
-    assert!(door.make(&owner(), unknown).await.is_err());
+    assert!(services.make(&owner(), unknown).await.is_err());
 }
 
 /// No operation takes it yet: who has it keeps it, and nobody is given it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scope_that_opens_nothing_cannot_be_had() {
-    let door = Door::open().await;
+    let services = KeyServices::open().await;
     let scopes = || vec!["runtime:write".to_owned(), "delegations:write".to_owned()];
-    let (made, text) = door.make(&owner(), key("svc:tenant:a")).await.unwrap();
+    let (made, text) = services.make(&owner(), key("svc:tenant:a")).await.unwrap();
     let update = async |path: &str, api_key: ApiKey| {
         let mask = FieldMask { paths: vec![path.to_owned()] };
         let (id, api_key) = (made.id.clone(), Some(api_key));
         let request = UpdateApiKeyRequest { id, api_key, update_mask: Some(mask) };
-        door.api_keys.update_api_key(by(&owner(), request)).await.map(drop)
+        services.api_keys.update_api_key(by(&owner(), request)).await.map(drop)
     };
     let wider = ApiKey { scopes: scopes(), ..ApiKey::default() };
     let new = ApiKey { scopes: scopes(), ..key("svc:tenant:a") };
-    for refused in [update("scopes", wider.clone()).await, door.make(&owner(), new).await.map(drop)]
+    for refused in
+        [update("scopes", wider.clone()).await, services.make(&owner(), new).await.map(drop)]
     {
         let refused = refused.unwrap_err();
         assert_eq!(fields(&refused), ["api_key.scopes"]);
@@ -287,10 +293,10 @@ async fn a_scope_that_opens_nothing_cannot_be_had() {
          UPDATE api_keys SET scopes = scopes || '{{delegations:write}}',
                              principal_ids = '{{{principal}}}'; COMMIT"
     );
-    door.place.run(&sql).await.unwrap();
+    services.place.run(&sql).await.unwrap();
     update("label", ApiKey { label: "kept".to_owned(), ..ApiKey::default() }).await.unwrap();
     update("scopes", wider).await.unwrap();
-    assert!(door.counts(&text).await);
+    assert!(services.counts(&text).await);
     let unbound = update("principal_ids", ApiKey::default()).await.unwrap_err();
     assert_eq!(fields(&unbound), ["api_key.principal_ids"]);
     update("scopes", ApiKey { scopes: vec!["runtime:write".to_owned()], ..ApiKey::default() })
@@ -302,24 +308,24 @@ async fn a_scope_that_opens_nothing_cannot_be_had() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uses_are_written_in_batches_and_never_back_in_time() {
-    let door = Door::open().await;
-    let (made, _) = door.make(&owner(), key("svc:tenant:a")).await.unwrap();
+    let services = KeyServices::open().await;
+    let (made, _) = services.make(&owner(), key("svc:tenant:a")).await.unwrap();
     let at = Clock::default().now();
     let id: Arc<str> = made.id.as_str().into();
     for moment in [at, at - TimeDelta::hours(1)] {
         let uses = vec![(Arc::clone(&id), moment), ("svc:api_key:gone".into(), moment)];
-        note_uses(&door.place.store, uses).await.unwrap();
+        note_uses(&services.place.store, uses).await.unwrap();
     }
-    let list = door.api_keys.list_api_keys(by(&owner(), ListApiKeysRequest::default()));
+    let list = services.api_keys.list_api_keys(by(&owner(), ListApiKeysRequest::default()));
     let listed = list.await.unwrap().into_inner().api_keys;
     assert_eq!(listed[0].last_used_at, Some(at.into()));
-    note_uses(&door.place.store, Vec::new()).await.unwrap();
+    note_uses(&services.place.store, Vec::new()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_inventory_follows_the_specification() {
-    let door = Door::open().await;
-    let service = &door.signing_keys;
+    let services = KeyServices::open().await;
+    let service = &services.signing_keys;
     let create = async |alg: Option<&str>, provider: Option<&str>| {
         let request = CreateKeyRequest {
             alg: alg.map(str::to_owned),

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use authority_model::{
-    record::{Asks, Record},
+    record::{Record, RpcRequest},
     schema::idempotency_keys,
 };
 use chrono::{DateTime, TimeDelta, Utc};
@@ -20,7 +20,7 @@ use tonic::{Request, Response, metadata::MetadataValue};
 use super::{Error, Registry, version::tagged};
 use authority_core::{
     clock::Clock,
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     identity::{ANSWERS_KEPT, Caller, idempotency_key},
     keys::{self, Keys},
     store::{self, Db, RunQueryDsl, Scope, Store, Transact},
@@ -32,7 +32,7 @@ const FORGET_EVERY: Duration = Duration::from_secs(60);
 const NO_TENANT: &str = "-";
 
 /// An idempotency key as it was given, and what it was given with.
-pub(super) struct Key {
+pub(super) struct IdempotencyKey {
     tenant_id: Option<String>,
     scope: &'static str,
     key: String,
@@ -41,9 +41,9 @@ pub(super) struct Key {
     seal: Option<Keys>,
 }
 
-impl Key {
+impl IdempotencyKey {
     /// The key that a call carries, if any.
-    pub(super) fn of<T: Asks>(call: &Request<T>) -> Result<Option<Self>, Refusal> {
+    pub(super) fn of<T: RpcRequest>(call: &Request<T>) -> Result<Option<Self>, ApiError> {
         let Some(key) = idempotency_key(call.metadata())? else { return Ok(None) };
         Ok(Some(Self {
             tenant_id: None,
@@ -100,10 +100,10 @@ fn mark<M>(mut response: Response<M>, replayed: bool) -> Response<M> {
 impl Registry {
     /// Does `work` in one transaction; under a key that was there before, answers what was answered
     /// then.
-    pub(super) async fn once<M, F>(
+    pub(super) async fn idempotent<M, F>(
         &self,
         caller: &Caller,
-        key: Option<Key>,
+        key: Option<IdempotencyKey>,
         work: F,
     ) -> Result<Done<M>, Error>
     where
@@ -112,12 +112,12 @@ impl Registry {
     {
         let whose = caller.scope();
         let Some(key) = key else {
-            let message = self.store.act(&whose, work).await?;
+            let message = self.store.write_tx(&whose, work).await?;
             return Ok(Done { message, replayed: false });
         };
         let tenant = caller.tenant().or(key.tenant_id.as_deref()).unwrap_or(NO_TENANT).to_owned();
         let (now, asker) = (self.clock.now(), caller.identity());
-        let done = self.store.act(&whose, async move |db| {
+        let done = self.store.write_tx(&whose, async move |db| {
             let claim = Claim { key: &key, tenant: &tenant, caller: &asker, now };
             if let Some(first) = claim.before(db).await? {
                 let message = M::decode(first.as_slice());
@@ -137,7 +137,7 @@ fn internal(what: &str) -> Error {
 }
 
 struct Claim<'k> {
-    key: &'k Key,
+    key: &'k IdempotencyKey,
     tenant: &'k str,
     caller: &'k str,
     now: DateTime<Utc>,
@@ -222,7 +222,7 @@ pub async fn forget_answers(store: Store, clock: Clock) {
     loop {
         let now = clock.now();
         let scope = Scope::service();
-        let forgotten = store.act(&scope, async move |db| {
+        let forgotten = store.write_tx(&scope, async move |db| {
             let old = idempotency_keys::created_at.le(now - ANSWERS_KEPT);
             diesel::delete(idempotency_keys::table.filter(old)).execute(db).await?;
             let shown = idempotency_keys::sealed

@@ -28,16 +28,16 @@ use super::{
     settings::Settings,
     surfaces::Surfaces,
 };
-use authority_core::error::{ErrorCode, Refusal};
+use authority_core::error::{ApiError, ErrorCode};
 
 #[derive(Clone, Copy)]
-pub(super) struct Dress {
+pub(super) struct ResponseLayer {
     surfaces: Surfaces,
     body_bytes: u64,
     https: bool,
 }
 
-impl Dress {
+impl ResponseLayer {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             surfaces: settings.surfaces,
@@ -47,13 +47,13 @@ impl Dress {
     }
 
     /// What is refused before the router's own work.
-    fn refusal(self, request: &Request<Body>) -> Option<Refusal> {
+    fn refusal(self, request: &Request<Body>) -> Option<ApiError> {
         if let Some(problem) = host::problem(request) {
-            Some(Refusal::field("host", problem))
+            Some(ApiError::field("host", problem))
         } else if !self.surfaces.serve(request.uri().path()) {
-            Some(Refusal::plain(ErrorCode::NotFound))
+            Some(ApiError::plain(ErrorCode::NotFound))
         } else if declared(request.headers()) > self.body_bytes {
-            Some(Refusal::plain(ErrorCode::TooLarge))
+            Some(ApiError::plain(ErrorCode::TooLarge))
         } else {
             None
         }
@@ -66,27 +66,27 @@ fn declared(headers: &HeaderMap) -> u64 {
     length.and_then(|length| length.parse().ok()).unwrap_or_default()
 }
 
-impl<S> Layer<S> for Dress {
-    type Service = Dressed<S>;
+impl<S> Layer<S> for ResponseLayer {
+    type Service = ResponseService<S>;
 
-    fn layer(&self, inner: S) -> Dressed<S> {
-        Dressed { inner, dress: *self }
+    fn layer(&self, inner: S) -> ResponseService<S> {
+        ResponseService { inner, layer: *self }
     }
 }
 
 #[derive(Clone)]
-pub(super) struct Dressed<S> {
+pub(super) struct ResponseService<S> {
     inner: S,
-    dress: Dress,
+    layer: ResponseLayer,
 }
 
-impl<S> Service<Request<Body>> for Dressed<S>
+impl<S> Service<Request<Body>> for ResponseService<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Dressing<S::Future>;
+    type Future = ResponseFuture<S::Future>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(context)
@@ -96,17 +96,17 @@ where
         let id = RequestId::settle(request.headers_mut());
         request.extensions_mut().insert(id.clone());
         // Who may call a gRPC method depends on the address that it was called at.
-        request.extensions_mut().insert(self.dress.surfaces);
+        request.extensions_mut().insert(self.layer.surfaces);
         let asker = Asker::of(request.headers());
-        let answer = match self.dress.refusal(&request) {
+        let answer = match self.layer.refusal(&request) {
             Some(refusal) => Stage::Refused { refusal: Some(refusal) },
             None => self.route(request, &id),
         };
-        Dressing { answer, asker, id, https: self.dress.https }
+        ResponseFuture { answer, asker, id, https: self.layer.https }
     }
 }
 
-impl<S: Service<Request<Body>>> Dressed<S> {
+impl<S: Service<Request<Body>>> ResponseService<S> {
     /// Hands it to the router; a panic, now or later, stays with this request.
     fn route(&mut self, request: Request<Body>, id: &RequestId) -> Stage<S::Future> {
         let span = tracing::info_span!("request", id = id.as_str());
@@ -117,7 +117,7 @@ impl<S: Service<Request<Body>>> Dressed<S> {
             }
             Err(panic) => {
                 report(&*panic, id);
-                Stage::Refused { refusal: Some(Refusal::plain(ErrorCode::Internal)) }
+                Stage::Refused { refusal: Some(ApiError::plain(ErrorCode::Internal)) }
             }
         }
     }
@@ -129,13 +129,13 @@ pin_project! {
     #[project = StageProjection]
     enum Stage<F> {
         Routed { #[pin] answer: Guarded<F> },
-        Refused { refusal: Option<Refusal> },
+        Refused { refusal: Option<ApiError> },
     }
 }
 
 pin_project! {
-    /// An answer being dressed.
-    pub(super) struct Dressing<F> {
+    /// A response that is on its way.
+    pub(super) struct ResponseFuture<F> {
         #[pin]
         answer: Stage<F>,
         asker: Asker,
@@ -144,7 +144,7 @@ pin_project! {
     }
 }
 
-impl<F> Future for Dressing<F>
+impl<F> Future for ResponseFuture<F>
 where
     F: Future<Output = Result<Response<Body>, Infallible>>,
 {
@@ -163,7 +163,7 @@ where
                 Ok(Err(never)) => match never {},
                 Err(panic) => {
                     report(&*panic, id);
-                    asker.refuse(Refusal::plain(ErrorCode::Internal), id)
+                    asker.refuse(ApiError::plain(ErrorCode::Internal), id)
                 }
             },
         };

@@ -1,4 +1,4 @@
-//! Rows in memory, found by their own id and by what they hang on.
+//! Rows in memory, found by their own id and by their parent.
 
 use std::{
     borrow::Borrow,
@@ -12,51 +12,51 @@ pub(super) trait Row {
     fn id(&self) -> &str;
 }
 
-/// A row that hangs on another: a delegation on its delegate, a grant on its resource.
-pub(super) trait Hangs: Row {
+/// A row with a parent: a delegation under its delegate, a grant under its resource.
+pub(super) trait HasParent: Row {
     fn on(&self) -> &str;
 }
 
 /// Found by id without keeping the id twice: a million rows feel it.
-struct ById<T>(Arc<T>);
+struct IdKeyed<T>(Arc<T>);
 
-impl<T: Row> Borrow<str> for ById<T> {
+impl<T: Row> Borrow<str> for IdKeyed<T> {
     fn borrow(&self) -> &str {
         self.0.id()
     }
 }
 
-impl<T: Row> Hash for ById<T> {
+impl<T: Row> Hash for IdKeyed<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.id().hash(state);
     }
 }
 
-impl<T: Row> PartialEq for ById<T> {
+impl<T: Row> PartialEq for IdKeyed<T> {
     fn eq(&self, other: &Self) -> bool {
         self.0.id() == other.0.id()
     }
 }
 
-impl<T: Row> Eq for ById<T> {}
+impl<T: Row> Eq for IdKeyed<T> {}
 
 /// Rows by id.
-pub(super) struct Shelf<T>(HashSet<ById<T>>);
+pub(super) struct ById<T>(HashSet<IdKeyed<T>>);
 
-impl<T: Row> Default for Shelf<T> {
+impl<T: Row> Default for ById<T> {
     fn default() -> Self {
         Self(HashSet::new())
     }
 }
 
-impl<T: Row> Shelf<T> {
+impl<T: Row> ById<T> {
     pub(super) fn get(&self, id: &str) -> Option<&Arc<T>> {
         self.0.get(id).map(|row| &row.0)
     }
 
     /// Puts a row in the place of the one with its id; answers that one.
     pub(super) fn put(&mut self, row: Arc<T>) -> Option<Arc<T>> {
-        self.0.replace(ById(row)).map(|was| was.0)
+        self.0.replace(IdKeyed(row)).map(|was| was.0)
     }
 
     pub(super) fn remove(&mut self, id: &str) -> Option<Arc<T>> {
@@ -68,19 +68,19 @@ impl<T: Row> Shelf<T> {
     }
 }
 
-/// Rows by id and by what they hang on, in order of id there: what is gathered is hashed.
-pub(super) struct Branches<T> {
-    rows: Shelf<T>,
-    by_stem: HashMap<Box<str>, Vec<Arc<T>>>,
+/// Rows by id and by parent, under each parent in order of id: what is gathered is hashed.
+pub(super) struct Indexed<T> {
+    rows: ById<T>,
+    by_parent: HashMap<Box<str>, Vec<Arc<T>>>,
 }
 
-impl<T: Hangs> Default for Branches<T> {
+impl<T: HasParent> Default for Indexed<T> {
     fn default() -> Self {
-        Self { rows: Shelf::default(), by_stem: HashMap::new() }
+        Self { rows: ById::default(), by_parent: HashMap::new() }
     }
 }
 
-impl<T: Hangs> Branches<T> {
+impl<T: HasParent> Indexed<T> {
     pub(super) fn get(&self, id: &str) -> Option<&Arc<T>> {
         self.rows.get(id)
     }
@@ -89,20 +89,20 @@ impl<T: Hangs> Branches<T> {
         self.rows.iter()
     }
 
-    /// All that hangs on `stem`, by id.
-    pub(super) fn on(&self, stem: &str) -> &[Arc<T>] {
-        self.by_stem.get(stem).map_or(&[], Vec::as_slice)
+    /// The rows of `parent`, by id.
+    pub(super) fn on(&self, parent: &str) -> &[Arc<T>] {
+        self.by_parent.get(parent).map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn put(&mut self, row: Arc<T>) {
         if let Some(was) = self.rows.put(Arc::clone(&row)) {
             self.cut(&was);
         }
-        if let Some(rows) = self.by_stem.get_mut(row.on()) {
+        if let Some(rows) = self.by_parent.get_mut(row.on()) {
             let place = rows.partition_point(|other| other.id() < row.id());
             rows.insert(place, row);
         } else {
-            self.by_stem.insert(row.on().into(), vec![row]);
+            self.by_parent.insert(row.on().into(), vec![row]);
         }
     }
 
@@ -113,10 +113,10 @@ impl<T: Hangs> Branches<T> {
     }
 
     fn cut(&mut self, row: &T) {
-        if let Some(rows) = self.by_stem.get_mut(row.on()) {
+        if let Some(rows) = self.by_parent.get_mut(row.on()) {
             rows.retain(|other| other.id() != row.id());
             if rows.is_empty() {
-                self.by_stem.remove(row.on());
+                self.by_parent.remove(row.on());
             }
         }
     }
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    impl Hangs for Leaf {
+    impl HasParent for Leaf {
         fn on(&self) -> &str {
             self.1
         }
@@ -142,11 +142,11 @@ mod tests {
 
     #[test]
     fn a_row_that_moves_leaves_its_old_place() {
-        let mut branches = Branches::default();
+        let mut branches = Indexed::default();
         for leaf in [Leaf("b", "x"), Leaf("a", "x"), Leaf("c", "y"), Leaf("b", "y")] {
             branches.put(Arc::new(leaf));
         }
-        let on = |stem| branches.on(stem).iter().map(|leaf| leaf.0).collect::<Vec<_>>();
+        let on = |parent| branches.on(parent).iter().map(|leaf| leaf.0).collect::<Vec<_>>();
         assert_eq!((on("x"), on("y")), (vec!["a"], vec!["b", "c"]));
         assert_eq!(branches.get("b").map(|leaf| leaf.1), Some("y"));
         branches.remove("a");

@@ -14,9 +14,9 @@ use authority_model::{
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
-use super::{Runtime, ask, history::normal, view};
+use super::{Runtime, history::normal, normalize, view};
 use authority_core::{
-    error::Refusal,
+    error::ApiError,
     identity::{admitted, caller},
 };
 use authority_decision::{Facts, Reason};
@@ -29,7 +29,7 @@ impl AuthorityService for Runtime {
     ) -> Result<Response<GetEntityResponse>, Status> {
         let (caller, asked) = admitted(call)?;
         let at = asked.as_of.and_then(authority_model::wire::Time::moment);
-        let missing = Refusal::not_found("entity", &asked.entity_id);
+        let missing = ApiError::not_found("entity", &asked.entity_id);
         let version = self.version(&caller, asked.entity_id, at).await?;
         let Some(version) = version else { return Err(missing.into()) };
         let Some(Value::Object(record)) = version.body else { return Err(missing.into()) };
@@ -70,16 +70,16 @@ impl AuthorityService for Runtime {
         call: Request<GetAuthorityRequest>,
     ) -> Result<Response<GetAuthorityResponse>, Status> {
         let (caller, asked) = admitted(call)?;
-        self.0.store.confirm(&caller.scope()).await.map_err(Refusal::from)?;
-        let missing = Refusal::not_found("entity", &asked.entity_id);
+        self.0.store.confirm(&caller.scope()).await.map_err(ApiError::from)?;
+        let missing = ApiError::not_found("entity", &asked.entity_id);
         if !caller.acts_for(&asked.entity_id) {
             return Err(missing.into());
         }
         let tenant_id =
-            caller.tenant().map_or_else(|| ask::tenant_of(&asked.entity_id), str::to_owned);
-        let cell = self.0.graph.tenant(&tenant_id).map_err(Refusal::from)?;
-        let Some(cell) = cell else { return Err(missing.into()) };
-        let graph = cell.read();
+            caller.tenant().map_or_else(|| normalize::tenant_of(&asked.entity_id), str::to_owned);
+        let handle = self.0.graph.tenant(&tenant_id).map_err(ApiError::from)?;
+        let Some(handle) = handle else { return Err(missing.into()) };
+        let graph = handle.read();
         if !graph.has_principal(&asked.entity_id) {
             return Err(missing.into());
         }
@@ -105,10 +105,10 @@ impl AuthorityService for Runtime {
         call: Request<AdmitPurposeRequest>,
     ) -> Result<Response<AdmitPurposeResponse>, Status> {
         let caller = caller(&call)?;
-        self.0.store.confirm(&caller.scope()).await.map_err(Refusal::from)?;
-        let request = ask::normal(&caller, call.into_inner())?;
-        let cell = self.0.graph.tenant(&request.tenant_id).map_err(Refusal::from)?;
-        let (facts, _) = self.gather(cell.as_ref(), &request)?;
+        self.0.store.confirm(&caller.scope()).await.map_err(ApiError::from)?;
+        let request = normalize::normalize(&caller, call.into_inner())?;
+        let handle = self.0.graph.tenant(&request.tenant_id).map_err(ApiError::from)?;
+        let (facts, _) = self.gather(handle.as_ref(), &request)?;
         let facts = Facts::new(Arc::clone(&facts.gathered));
         let (admission, reason) = authority_decision::admit(&request, &facts, self.0.clock.now());
         Ok(Response::new(AdmitPurposeResponse {
@@ -119,7 +119,7 @@ impl AuthorityService for Runtime {
     }
 }
 
-impl ask::Ask for AdmitPurposeRequest {
+impl normalize::IntoDecisionRequest for AdmitPurposeRequest {
     fn subject(&self) -> &str {
         &self.subject
     }

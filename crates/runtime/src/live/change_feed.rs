@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
-use authority_core::store::{self, Db, Heard, RunQueryDsl, Scope, Store};
+use authority_core::store::{self, Db, Notification, RunQueryDsl, Scope, Store};
 
 /// The channel that the triggers of approvals and reports notify on.
 const CHANNEL: &str = "decision_news";
@@ -29,7 +29,7 @@ const EVERY: Duration = Duration::from_secs(5);
 
 /// What became of an approval or of a permitted decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct Change {
     /// The approval's state, or the outcome that was reported of the decision.
     pub(super) word: String,
     /// The decision that the approval was spent on.
@@ -37,17 +37,17 @@ pub(super) struct Said {
 }
 
 /// One thing that is watched, and what is known of it: nothing, until it was read.
-pub(super) type Topic = watch::Receiver<Option<Said>>;
+pub(super) type Topic = watch::Receiver<Option<Change>>;
 
-type Topics = Mutex<HashMap<String, watch::Sender<Option<Said>>>>;
+type Topics = Mutex<HashMap<String, watch::Sender<Option<Change>>>>;
 
 /// What is watched on this node.
-pub(in super::super) struct News {
+pub(in super::super) struct ChangeFeed {
     topics: Arc<Topics>,
     ask: mpsc::UnboundedSender<String>,
 }
 
-impl News {
+impl ChangeFeed {
     /// Listens until it is dropped.
     pub(in super::super) fn start(store: &Store) -> Self {
         let topics = Arc::new(Topics::default());
@@ -80,7 +80,7 @@ impl News {
 struct Reader {
     topics: Arc<Topics>,
     store: Store,
-    heard: ReceiverStream<Heard>,
+    heard: ReceiverStream<Notification>,
     asked: mpsc::UnboundedReceiver<String>,
 }
 
@@ -93,7 +93,7 @@ impl Reader {
             let mut all = false;
             tokio::select! {
                 asked = self.asked.recv() => match asked {
-                    Some(id) => all |= name(Heard::Notified(id), &mut named),
+                    Some(id) => all |= name(Notification::Received(id), &mut named),
                     None => return,
                 },
                 heard = self.heard.next() => match heard {
@@ -128,8 +128,9 @@ impl Reader {
 
     async fn read(&self, ids: Vec<String>) {
         let scope = Scope::service();
-        let found =
-            self.store.read(&scope, async move |db| Ok::<_, store::Error>(said(db, &ids).await?));
+        let found = self
+            .store
+            .read_tx(&scope, async move |db| Ok::<_, store::Error>(changes(db, &ids).await?));
         let found = match found.await {
             Ok(found) => found,
             // They are read again in a few seconds.
@@ -148,18 +149,18 @@ impl Reader {
 }
 
 /// Takes down what a message names; whether it asks for everything.
-fn name(heard: Heard, named: &mut BTreeSet<String>) -> bool {
+fn name(heard: Notification, named: &mut BTreeSet<String>) -> bool {
     match heard {
-        Heard::Notified(id) => {
+        Notification::Received(id) => {
             named.insert(id);
             false
         }
-        Heard::Listening => true,
+        Notification::Listening => true,
     }
 }
 
 /// What became of these approvals and decisions.
-pub(super) async fn said(db: &mut Db, ids: &[String]) -> QueryResult<BTreeMap<String, Said>> {
+pub(super) async fn changes(db: &mut Db, ids: &[String]) -> QueryResult<BTreeMap<String, Change>> {
     let states: Vec<(String, String, Option<String>)> = approvals::table
         .filter(approvals::id.eq_any(ids))
         .select((approvals::id, approvals::state, approvals::used_by))
@@ -170,7 +171,7 @@ pub(super) async fn said(db: &mut Db, ids: &[String]) -> QueryResult<BTreeMap<St
         .select((decision_reports::decision_id, decision_reports::outcome))
         .load(db)
         .await?;
-    let states = states.into_iter().map(|(id, word, used_by)| (id, Said { word, used_by }));
-    let outcomes = outcomes.into_iter().map(|(id, word)| (id, Said { word, used_by: None }));
+    let states = states.into_iter().map(|(id, word, used_by)| (id, Change { word, used_by }));
+    let outcomes = outcomes.into_iter().map(|(id, word)| (id, Change { word, used_by: None }));
     Ok(states.chain(outcomes).collect())
 }

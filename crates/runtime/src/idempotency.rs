@@ -13,13 +13,13 @@ use tonic::{Response, metadata::MetadataValue};
 
 use super::{
     Runtime,
-    ask::{self, Ask},
     decide::{Decided, Reached},
-    standing::permitted,
+    normalize::{self, IntoDecisionRequest},
+    permission_status::permitted,
 };
 use authority_core::{
     deadline::Deadline,
-    error::{ErrorCode, Refusal},
+    error::{ApiError, ErrorCode},
     graph,
     identity::{ANSWERS_KEPT, Caller},
     keys,
@@ -35,18 +35,18 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 const LEAST_LEFT: Duration = Duration::from_millis(200);
 
 /// An idempotency key as it was given, and what it was given with.
-pub(super) struct KeyGiven {
-    /// The door: the same key at another door is another key.
+pub(super) struct IdempotencyKey {
+    /// The operation: the same key of another operation is another key.
     pub(super) scope: &'static str,
     pub(super) key: String,
     /// Whose it is: the same key of another caller is another key.
     pub(super) caller: String,
     pub(super) request_sha256: [u8; 32],
-    /// Writes the door's answer.
+    /// Writes the operation's answer.
     pub(super) answer: fn(&Decided) -> Vec<u8>,
 }
 
-/// A door's answer: made of a decision, kept as protobuf.
+/// A operation's answer: made of a decision, kept as protobuf.
 pub(super) trait Reply: Message + Default + for<'d> From<&'d Decided> {
     fn decision(&self) -> Decision;
 }
@@ -64,27 +64,27 @@ replies!(EvaluateResponse, AuthorizeResponse, EvaluateDecisionResponse);
 
 impl Runtime {
     /// Decides once for an idempotency key, and every time without one.
-    pub(super) async fn answer<A: Ask, R: Reply>(
+    pub(super) async fn decide_idempotent<A: IntoDecisionRequest, R: Reply>(
         &self,
-        door: &'static str,
+        operation: &'static str,
         caller: &Caller,
         key: Option<String>,
         by: Deadline,
         asked: A,
-    ) -> Result<Response<R>, Refusal> {
-        let request = ask::normal(caller, asked)?;
+    ) -> Result<Response<R>, ApiError> {
+        let request = normalize::normalize(caller, asked)?;
         if caller.is_owner() {
             self.of_a_tenant::<A>(&request).await?;
         }
         let Some(key) = key else {
-            return match self.decide(door, caller, &request, None).await? {
+            return match self.decide(operation, caller, &request, None).await? {
                 Reached::Decided(decided) => Ok(Response::new(R::from(&decided))),
-                Reached::KeyTaken => Err(Refusal::plain(ErrorCode::Internal)),
+                Reached::KeyTaken => Err(ApiError::plain(ErrorCode::Internal)),
             };
         };
         let asked = serde_json_canonicalizer::to_vec(&*request).map_err(super::decide::fault)?;
-        let key = KeyGiven {
-            scope: door,
+        let key = IdempotencyKey {
+            scope: operation,
             key,
             caller: caller.identity(),
             request_sha256: keys::sha256(&asked),
@@ -95,7 +95,7 @@ impl Runtime {
         }
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.decide(door, caller, &request, Some(&key)).await? {
+            match self.decide(operation, caller, &request, Some(&key)).await? {
                 Reached::Decided(decided) => return Ok(Response::new(R::from(&decided))),
                 Reached::KeyTaken => {}
             }
@@ -104,7 +104,7 @@ impl Runtime {
             }
             // Whoever has the key has not committed. Where that fails, the key is free again.
             if by.left() < pause + LEAST_LEFT {
-                let running = Refusal::plain(ErrorCode::IdempotencyInProgress);
+                let running = ApiError::plain(ErrorCode::IdempotencyInProgress);
                 return Err(running.with("retry_after", "1"));
             }
             tokio::time::sleep(pause).await;
@@ -113,13 +113,13 @@ impl Runtime {
     }
 
     /// The owner is of no tenant: the subject says whose authority is asked, and there must be one.
-    async fn of_a_tenant<A: Ask>(&self, request: &Request) -> Result<(), Refusal> {
+    async fn of_a_tenant<A: IntoDecisionRequest>(&self, request: &Request) -> Result<(), ApiError> {
         // Whatever tenant there is has a revision: its own record made the first.
         match self.0.graph.tenant_at(&request.tenant_id, 1).await {
             Ok(_) => Ok(()),
             Err(graph::Error::Behind { .. }) => {
                 let problem = format!("is of `{}`, which is no tenant here", request.tenant_id);
-                Err(Refusal::field(ask::named::<A>("subject"), problem))
+                Err(ApiError::field(normalize::named::<A>("subject"), problem))
             }
             Err(error) => Err(error.into()),
         }
@@ -128,8 +128,8 @@ impl Runtime {
     async fn first_answer<R: Reply>(
         &self,
         request: &Request,
-        key: &KeyGiven,
-    ) -> Result<Option<Response<R>>, Refusal> {
+        key: &IdempotencyKey,
+    ) -> Result<Option<Response<R>>, ApiError> {
         let place = Place {
             tenant_id: request.tenant_id.clone(),
             scope: key.scope,
@@ -139,14 +139,15 @@ impl Runtime {
         let scope = Scope::service();
         let since = self.0.clock.now() - ANSWERS_KEPT;
         // In a task of its own: a caller that leaves must not leave a busy connection behind.
-        let first = self.0.store.act(&scope, async move |db| first(db, place, since).await).await?;
+        let first =
+            self.0.store.write_tx(&scope, async move |db| first(db, place, since).await).await?;
         let Some(first) = first else { return Ok(None) };
         if !first.answers(&key.request_sha256) {
-            return Err(Refusal::plain(ErrorCode::IdempotencyKeyReused));
+            return Err(ApiError::plain(ErrorCode::IdempotencyKeyReused));
         }
         let answer = R::decode(first.answer.as_slice()).map_err(|error| {
             tracing::error!(%error, "a kept answer cannot be read");
-            Refusal::plain(ErrorCode::Internal)
+            ApiError::plain(ErrorCode::Internal)
         })?;
         if matches!(answer.decision(), Decision::Allow | Decision::AllowWithConstraints) {
             self.still_stands(request, &first).await?;
@@ -156,14 +157,14 @@ impl Runtime {
 
     /// Before an allow is repeated: has a stop condition of the authority that it was given under
     /// fired since, as far as the database knows?
-    async fn still_stands(&self, request: &Request, first: &First) -> Result<(), Refusal> {
-        let cell = self.0.graph.tenant_at(&request.tenant_id, first.revision).await?;
+    async fn still_stands(&self, request: &Request, first: &First) -> Result<(), ApiError> {
+        let handle = self.0.graph.tenant_at(&request.tenant_id, first.revision).await?;
         let permitted = permitted(request.clone(), &first.record)?;
-        let (_, standing) = self.standing(cell.as_ref(), &permitted);
+        let (_, standing) = self.permission_status(handle.as_ref(), &permitted);
         let Some(reason) = standing.stopped else { return Ok(()) };
         let fired = permitted.condition(reason);
         let message = format!("{fired} ended what this key was answered ({reason}); ask anew");
-        let refusal = Refusal::new(ErrorCode::DecisionStopped, message);
+        let refusal = ApiError::new(ErrorCode::DecisionStopped, message);
         Err(refusal.with("stop_condition", fired.word()).with("reason_code", reason.word()))
     }
 
@@ -172,7 +173,7 @@ impl Runtime {
         loop {
             let until = self.0.clock.now() - ANSWERS_KEPT;
             let scope = Scope::service();
-            let forgotten = self.0.store.act(&scope, async move |db| {
+            let forgotten = self.0.store.write_tx(&scope, async move |db| {
                 let old = decision_keys::table.filter(decision_keys::created_at.le(until));
                 Ok::<_, store::Error>(diesel::delete(old).execute(db).await?)
             });
@@ -212,7 +213,7 @@ impl First {
     }
 }
 
-/// The first answer under a key of a caller at a door, given since then.
+/// The first answer under a key of a caller at a operation, given since then.
 pub(super) async fn first(
     db: &mut Db,
     place: Place,

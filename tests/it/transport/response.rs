@@ -94,7 +94,7 @@ async fn a_request_names_one_host() {
     served.stop().await;
 }
 
-/// What is no HTTP never becomes a request: hyper answers it, and there is nothing to dress.
+/// What is no HTTP never becomes a request: hyper answers it, and there is nothing to complete.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_http_is_answered_without_a_body_and_closed() {
     let served = serve(settings()).await;

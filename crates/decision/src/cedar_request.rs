@@ -32,7 +32,7 @@ use super::{
 };
 
 /// The Cedar view of one case.
-pub(super) struct World {
+pub(super) struct CedarRequest {
     /// Principal, action and resource.
     scope: [EntityUIDEntry; 3],
     entities: Entities,
@@ -75,7 +75,7 @@ fn function(name: &str) -> Option<&'static ExtensionFunction> {
     Extensions::all_available().func(&Name::parse_unqualified_name(name).ok()?).ok()
 }
 
-impl World {
+impl CedarRequest {
     /// With those members of the context that `reads` says are read. None where Cedar refuses a part
     /// of it: then no policy can be evaluated.
     pub(super) fn of(
