@@ -35,16 +35,16 @@ use crate::{
     receipts::Receipts,
     transport::Peer,
 };
+use authority_api::identity::{
+    AuthenticateLayer, Exports, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
+    Settings as IdentitySettings,
+    dev_provider::{AUDIENCE, DevProvider, ISSUER},
+};
 use authority_core::{
     clock::Clock,
     compute::{self, ComputePool},
     config::{Config, Durability},
     graph::{self, Graph},
-    identity::{
-        AuthenticateLayer, Exports, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
-        Settings as IdentitySettings,
-        dev_provider::{AUDIENCE, DevProvider, ISSUER},
-    },
     keys::{self, KeyRing, Keys},
     shutdown::Shutdown,
     spending,

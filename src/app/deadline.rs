@@ -25,7 +25,7 @@ use tower::{Layer, Service};
 
 use super::host::RestHost;
 use crate::transport::is_grpc;
-use authority_core::{
+use authority_api::{
     deadline::{CALL, DECISION, Deadline},
     error::{ApiError, DOMAIN, ErrorCode},
 };

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 
+use authority_api::identity::{
+    ApiKeyFacts, Directory, Secrets, TenantFacts, dev_provider::TokenKey,
+};
 use authority_core::{
     graph::Graph,
-    identity::{ApiKeyFacts, Directory, Secrets, TenantFacts, dev_provider::TokenKey},
     keys::{self, Keys},
 };
 

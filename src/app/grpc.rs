@@ -17,7 +17,7 @@ use tower::{Layer, Service};
 
 use super::host::RestHost;
 use crate::transport::{Peer, Surfaces, is_grpc};
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Via,
 };

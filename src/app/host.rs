@@ -7,7 +7,7 @@ use tonic::Status;
 
 use super::{GRPC_LIMIT, document::GET_OPEN_API};
 use crate::transport::{Peer, RequestId};
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode, without_secrets},
     identity::{Identity, Via},
 };

@@ -17,7 +17,8 @@ use crate::{
     telemetry::{self, Metrics},
     transport::{self, Settings, Surfaces},
 };
-use authority_core::{config::Config, identity::dev_provider::Holder, shutdown::Shutdown};
+use authority_api::identity::dev_provider::Holder;
+use authority_core::{config::Config, shutdown::Shutdown};
 
 /// How long a token of the development identity provider lasts.
 const TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(12);

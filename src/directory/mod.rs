@@ -12,7 +12,7 @@ use authority_model::service::DirectoryService;
 use serde_json::{Value, json};
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 
-use authority_core::error::{ErrorCode, without_secrets};
+use authority_api::error::{ErrorCode, without_secrets};
 
 /// The version of the API, as its paths have it.
 const API_VERSION: &str = "1.0.0";

@@ -22,12 +22,11 @@ use axum::{
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
-    evidence::is_hex,
     identity::{CallerKind, Error as IdentityError, Identity},
-    store::Store,
 };
+use authority_core::{evidence::is_hex, store::Store};
 use page::{NotFound, Receipt};
 use read::Read;
 

@@ -9,7 +9,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::request_id::RequestId;
-use authority_core::error::{ApiError, ErrorCode};
+use authority_api::error::{ApiError, ErrorCode};
 
 /// Which transport the client uses, as far as a refusal's form depends on it.
 pub(super) struct Asker {

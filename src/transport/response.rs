@@ -28,7 +28,7 @@ use super::{
     settings::Settings,
     surfaces::Surfaces,
 };
-use authority_core::error::{ApiError, ErrorCode};
+use authority_api::error::{ApiError, ErrorCode};
 
 #[derive(Clone, Copy)]
 pub(super) struct ResponseLayer {

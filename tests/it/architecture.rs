@@ -10,36 +10,40 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where the modules of the two crates stand that have several layers.
-const SOURCES: [&str; 2] = ["crates/core/src", "src"];
+/// Where the modules of the crates stand that have several layers.
+const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// Below everything else of core.
-const FLOOR: &[&str] = &["clock", "compute", "config", "deadline", "error", "shutdown", "store"];
-const MIDDLE: &[&str] = &["evidence", "graph", "identity", "keys", "spending"];
+const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store"];
+const MIDDLE: &[&str] = &["evidence", "graph", "keys", "spending"];
+/// What every service speaks.
+const API: &[&str] = &["deadline", "error", "identity", "page_token"];
 
-/// A module and the modules that it may use, of its own crate and of core.
+/// A module and the modules that it may use, of its own crate, of api and of core.
 const MODULES: &[(&str, &[&[&str]])] = &[
     // The server: the binary, its command line, and the one module that knows all others.
     ("main", &[&["app", "cli", "config"]]),
     ("cli", &[&["app", "clock", "evidence", "telemetry", "transport"], FLOOR]),
-    ("app", &[&["directory", "receipts", "telemetry", "transport"], MIDDLE, FLOOR]),
-    ("receipts", &[&["transport"], MIDDLE, FLOOR]),
-    ("directory", &[&["transport"], MIDDLE, FLOOR]),
+    ("app", &[&["directory", "receipts", "telemetry", "transport"], API, MIDDLE, FLOOR]),
+    ("receipts", &[&["transport"], API, MIDDLE, FLOOR]),
+    ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
     ("transport", &[&["config", "error"]]),
     ("telemetry", &[&["config"]]),
+    // Api. Identity knows neither graph nor keys: what it needs of them it takes as traits.
+    ("identity", &[&["clock", "error", "store"]]),
+    ("page_token", &[&["clock", "error", "keys"]]),
+    ("error", &[MIDDLE, FLOOR]),
+    ("deadline", &[]),
     // Core. What a neighbour knows is taken as a trait that `app` implements. keys stands below the
     // others, since whoever digests or signs does it there.
     ("spending", &[&["keys"], FLOOR]),
     ("evidence", &[&["keys"], FLOOR]),
     ("graph", &[&["keys"], FLOOR]),
-    ("identity", &[FLOOR]),
     ("keys", &[FLOOR]),
-    ("store", &[&["clock", "config", "error"]]),
-    ("compute", &[&["error"]]),
-    ("error", &[]),
+    ("store", &[&["clock", "config"]]),
+    ("compute", &[]),
     ("config", &[]),
     ("clock", &[]),
-    ("deadline", &[]),
     ("shutdown", &[]),
     ("lib", &[]),
 ];

@@ -1,15 +1,12 @@
-//! What every service stands on: the store, keys, who calls, the authority graph, the records and their
+//! What every service stands on: the store, keys, the authority graph, the records and their
 //! proof, counters, settings. No service is here: those are crates of their own, so that an edit of a
 //! handler compiles its crate alone.
 
 pub mod clock;
 pub mod compute;
 pub mod config;
-pub mod deadline;
-pub mod error;
 pub mod evidence;
 pub mod graph;
-pub mod identity;
 pub mod keys;
 pub mod shutdown;
 pub mod spending;

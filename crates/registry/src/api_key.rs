@@ -20,11 +20,11 @@ use super::{
     idempotency::{Done, IdempotencyKey},
     prelude::*,
 };
+use authority_api::identity::{
+    Caller, LastUsed, Secrets, allow_list,
+    api_key::{Issued, issue, prefix, public_id, record_id},
+};
 use authority_core::{
-    identity::{
-        Caller, LastUsed, Secrets, allow_list,
-        api_key::{Issued, issue, prefix, public_id, record_id},
-    },
     keys,
     store::{self, Scope, Store},
 };

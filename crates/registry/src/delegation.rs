@@ -11,7 +11,7 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 
 use super::{attenuation, delegation_moves as moves, prelude::*};
-use authority_core::identity::CallerKind;
+use authority_api::identity::CallerKind;
 
 /// How many delegations may stand above one.
 const DEEPEST: i32 = 16;

@@ -11,7 +11,8 @@ use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 
 use super::{Error, Registry, page::Window, tenant};
-use authority_core::{error::ErrorCode, identity::Caller, store::Db};
+use authority_api::{error::ErrorCode, identity::Caller};
+use authority_core::store::Db;
 
 /// A record or relationship row, and its place in SQL.
 pub(super) trait Row: Record {

@@ -3,11 +3,8 @@
 use authority_model::validate::{Violation, Violations};
 use tonic::Status;
 
-use authority_core::{
-    compute,
-    error::{ApiError, ErrorCode},
-    evidence, graph, keys, store,
-};
+use authority_api::error::{ApiError, ErrorCode};
+use authority_core::{compute, evidence, graph, keys, store};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -15,7 +15,7 @@ use super::{
     entity::Row,
     page::{Window, place_of},
 };
-use authority_core::{
+use authority_api::{
     error::ApiError,
     identity::{Caller, Pages, admitted},
 };

@@ -18,15 +18,11 @@ use super::{
     page::Window,
     version::{IfMatch, tagged},
 };
-use authority_core::{
-    clock::Clock,
-    compute::ComputePool,
+use authority_api::{
     error::ApiError,
-    graph::Graph,
     identity::{Caller, Exports, admitted, caller},
-    keys::Keys,
-    store::Store,
 };
+use authority_core::{clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, store::Store};
 
 pub(super) type Reply<T> = Result<Response<T>, Status>;
 

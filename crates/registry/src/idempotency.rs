@@ -18,10 +18,12 @@ use prost::Message;
 use tonic::{Request, Response, metadata::MetadataValue};
 
 use super::{Error, Registry, version::tagged};
-use authority_core::{
-    clock::Clock,
+use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{ANSWERS_KEPT, Caller, idempotency_key},
+};
+use authority_core::{
+    clock::Clock,
     keys::{self, Keys},
     store::{self, Db, RunQueryDsl, Scope, Store, Transact},
 };

@@ -76,9 +76,9 @@ mod prelude {
         references::{self, Known},
         rules,
     };
-    pub(super) use authority_core::{
+    pub(super) use authority_api::{
         error::ErrorCode,
         identity::{Caller, admitted},
-        store::{Db, RunQueryDsl},
     };
+    pub(super) use authority_core::store::{Db, RunQueryDsl};
 }

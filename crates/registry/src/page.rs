@@ -5,10 +5,8 @@ use authority_model::{
     wire::Time,
 };
 
-use authority_core::{
-    error::ApiError,
-    keys::{Keys, page_token},
-};
+use authority_api::{error::ApiError, page_token};
+use authority_core::keys::Keys;
 
 const SIZE: i32 = 100;
 

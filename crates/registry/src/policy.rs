@@ -11,10 +11,8 @@ use super::{
     policy_versions,
     prelude::*,
 };
-use authority_core::{
-    identity::caller,
-    store::{self, new_id},
-};
+use authority_api::identity::caller;
+use authority_core::store::{self, new_id};
 use tonic::Response;
 
 impl Row for Policy {

@@ -17,7 +17,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::prelude::*;
-use authority_core::{identity::Caller, keys::sha256, store};
+use authority_api::identity::Caller;
+use authority_core::{keys::sha256, store};
 use authority_decision::{
     Pattern,
     validation::{ContextSchema, Finding, Severity, Surroundings, ToolInput, validate},

@@ -11,7 +11,8 @@ use super::{
     flow::{Reply, found},
     version::tagged,
 };
-use authority_core::{identity::Caller, store::Db};
+use authority_api::identity::Caller;
+use authority_core::store::Db;
 
 /// A relationship, and how its key finds a row.
 pub(super) trait Related: Row {

@@ -19,11 +19,11 @@ use super::{
     flow::Reply,
     idempotency::{Done, IdempotencyKey},
 };
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
     identity::admitted,
-    keys::{self, Algorithm, NewKey, NewRotation, Rotation},
 };
+use authority_core::keys::{self, Algorithm, NewKey, NewRotation, Rotation};
 
 const IN_PROCESS: &str = "in-process";
 /// Custody providers whose keys are only listed here.

@@ -3,10 +3,8 @@
 use authority_model::proto::approval::Asker;
 
 use super::Runtime;
-use authority_core::{
-    graph::{Asked, Persons, TenantHandle},
-    identity::{Caller, CallerKind, api_key},
-};
+use authority_api::identity::{Caller, CallerKind, api_key};
+use authority_core::graph::{Asked, Persons, TenantHandle};
 use authority_decision::{Request, Verdict};
 
 /// `eligible` of what nobody could approve.

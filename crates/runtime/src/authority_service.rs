@@ -15,7 +15,7 @@ use serde_json::Value;
 use tonic::{Request, Response, Status};
 
 use super::{Runtime, history::normal, normalize, view};
-use authority_core::{
+use authority_api::{
     error::ApiError,
     identity::{admitted, caller},
 };

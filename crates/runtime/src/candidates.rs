@@ -13,7 +13,8 @@ use authority_model::{
 use diesel::prelude::*;
 
 use super::Runtime;
-use authority_core::{error::ApiError, identity::Caller, keys, store, store::RunQueryDsl};
+use authority_api::{error::ApiError, identity::Caller};
+use authority_core::{keys, store, store::RunQueryDsl};
 use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window};
 
 /// What the tenant has of the policies that were named.

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Number, Value};
 
 use super::normalize;
-use authority_core::error::ApiError;
+use authority_api::error::ApiError;
 use authority_decision::{
     Draft, Facts, Request,
     facts::{Approval, Signature},

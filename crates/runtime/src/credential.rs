@@ -8,11 +8,13 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::Runtime;
+use authority_api::{
+    error::{ApiError, ErrorCode},
+    identity::{self, Caller, CallerKind, Holds, PERSON_INACTIVE, SecretCode, TENANT_INACTIVE},
+};
 use authority_core::{
     clock::Clock,
-    error::{ApiError, ErrorCode},
     graph::{ApiKey, Graph, TenantHandle},
-    identity::{self, Caller, CallerKind, Holds, PERSON_INACTIVE, SecretCode, TENANT_INACTIVE},
     shutdown::Shutdown,
 };
 

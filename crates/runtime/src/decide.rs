@@ -12,11 +12,13 @@ use super::{
     recorder::{Entry, Key, Outcome},
     smallest::Denied,
 };
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
+    identity::Caller,
+};
+use authority_core::{
     evidence::{self, Asked, PreparedFacts, Recorded},
     graph::{self, TenantHandle},
-    identity::Caller,
     keys::{self, Purpose},
     spending::CounterQuery,
     store::{self, Db, SERVICE, Scope},

@@ -18,13 +18,12 @@ use serde_json::Value;
 use tonic::{Request, Response, Status};
 
 use super::{Runtime, answer, changes::below, report};
-use authority_core::{
+use authority_api::{
     deadline::Deadline,
     error::{ApiError, ErrorCode},
     identity::{Caller, admitted, caller, checked, idempotency_key},
-    keys, store,
-    store::RunQueryDsl,
 };
+use authority_core::{keys, store, store::RunQueryDsl};
 use authority_decision::{Decision, OwnReason, Reason};
 
 #[derive(Queryable, Selectable)]

@@ -17,10 +17,13 @@ use super::{
     find::{Found, LIST, SHORT, bounded, matching},
     history::list_of,
 };
-use authority_core::{
+use authority_api::{
     error::ApiError,
     identity::{Caller, Pages},
-    keys::{self, page_token},
+    page_token,
+};
+use authority_core::{
+    keys,
     store::{self, RunQueryDsl},
 };
 

@@ -8,9 +8,8 @@ use authority_model::{
 use diesel::{pg::Pg, prelude::*};
 
 use super::{Runtime, answer};
-use authority_core::{
-    error::ApiError, identity::Caller, keys::page_token, store, store::RunQueryDsl,
-};
+use authority_api::{error::ApiError, identity::Caller, page_token};
+use authority_core::{store, store::RunQueryDsl};
 use authority_decision::Decision;
 
 const PAGE: i32 = 100;

@@ -10,9 +10,8 @@ use diesel::prelude::*;
 use serde_json::{Map, Value};
 
 use super::{Runtime, view};
-use authority_core::{
-    error::ApiError, identity::Caller, keys::page_token, store, store::RunQueryDsl,
-};
+use authority_api::{error::ApiError, identity::Caller, page_token};
+use authority_core::{store, store::RunQueryDsl};
 use authority_decision::moment;
 
 const PAGE: i32 = 100;

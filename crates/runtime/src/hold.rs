@@ -9,11 +9,8 @@ use super::{
     decide::{Decided, Recording, fault},
     recorder::Hold,
 };
-use authority_core::{
-    error::{ApiError, ErrorCode},
-    spending,
-    store::new_id,
-};
+use authority_api::error::{ApiError, ErrorCode};
+use authority_core::{spending, store::new_id};
 use authority_decision::{
     Gathered, Request,
     bounds::Bounds,

@@ -17,12 +17,13 @@ use super::{
     normalize::{self, IntoDecisionRequest},
     permission_status::permitted,
 };
-use authority_core::{
+use authority_api::{
     deadline::Deadline,
     error::{ApiError, ErrorCode},
-    graph,
     identity::{ANSWERS_KEPT, Caller},
-    keys,
+};
+use authority_core::{
+    graph, keys,
     store::{self, Db, RunQueryDsl, Scope},
 };
 use authority_decision::Request;

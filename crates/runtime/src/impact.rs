@@ -16,14 +16,13 @@ use super::{
     Runtime, answer,
     find::{SHORT, first_id},
 };
+use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{
-    error::ApiError,
     evidence::{
         self,
         sealed::Outcome,
         stored::{Row, Stored, complete},
     },
-    identity::Caller,
     store,
     store::RunQueryDsl,
 };

@@ -33,9 +33,9 @@ mod view;
 
 use std::{sync::Arc, time::Duration};
 
+use authority_api::identity::Exports;
 use authority_core::{
-    clock::Clock, compute::ComputePool, graph::Graph, identity::Exports, keys::Keys,
-    shutdown::Shutdown, store::Store,
+    clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, shutdown::Shutdown, store::Store,
 };
 use cache::Cache;
 use live::ChangeFeed;

@@ -8,7 +8,7 @@ use authority_model::{
     validate::{Validate, Violation, Violations},
 };
 
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };

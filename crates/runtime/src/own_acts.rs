@@ -8,11 +8,10 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::Runtime;
+use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{
-    error::ApiError,
     evidence::PreparedFacts,
     graph::{self, GivenActs, Persons, TenantHandle},
-    identity::Caller,
     spending::Cited,
 };
 use authority_decision::{Facts, Request, Verdict, facts::Gathered};

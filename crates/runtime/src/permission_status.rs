@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use super::Runtime;
-use authority_core::{
-    error::{ApiError, ErrorCode},
-    evidence::sealed,
-    graph::TenantHandle,
-};
+use authority_api::error::{ApiError, ErrorCode};
+use authority_core::{evidence::sealed, graph::TenantHandle};
 use authority_decision::{
     Facts, PermissionStatus, Reason, Request, StopCondition,
     verdict::{AuthorityKind, AuthorityUsed},

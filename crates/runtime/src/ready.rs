@@ -16,10 +16,12 @@ use diesel::{
 };
 
 use super::{Runtime, decide::fault};
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
-    graph::TenantHandle,
     identity::{Caller, CallerKind},
+};
+use authority_core::{
+    graph::TenantHandle,
     spending,
     store::{self, RunQueryDsl, SERVICE, Scope},
 };

@@ -17,10 +17,12 @@ use super::{
     decision_service::readable,
     idempotency::{Place, first, replayed},
 };
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
-    evidence::{self, OutcomeReport as Terms, SignedText},
     identity::{ANSWERS_KEPT, Caller},
+};
+use authority_core::{
+    evidence::{self, OutcomeReport as Terms, SignedText},
     keys::{self, Purpose, Signer},
     store::{self, Db, RunQueryDsl, Scope},
 };

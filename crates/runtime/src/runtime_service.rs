@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use tonic::{Request, Response, Status};
 
 use super::Runtime;
-use authority_core::{
+use authority_api::{
     deadline::Deadline,
     error::ApiError,
     identity::{Caller, admitted, caller, idempotency_key},

@@ -17,15 +17,17 @@ use super::{
     normalize,
     smallest::Denied,
 };
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
+    identity::Caller,
+};
+use authority_core::{
     evidence::{
         self,
         sealed::{Outcome, Recorded},
         stored,
     },
     graph::TenantHandle,
-    identity::Caller,
     store,
 };
 use authority_decision::{Decision, Facts, Request, counters_needed, decide};

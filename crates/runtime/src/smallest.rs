@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 
 use super::Runtime;
-use authority_core::{error::ApiError, graph::TenantHandle};
+use authority_api::error::ApiError;
+use authority_core::graph::TenantHandle;
 use authority_decision::{
     Draft, Facts, PolicyChange, Request,
     facts::Spent,

@@ -2,7 +2,7 @@
 //! keys read the members that are listed here for its kind, and of a kind that is not, only that it
 //! is there. So a member that is added to a table is shown to nobody until it is listed.
 
-use authority_core::identity::{Caller, CallerKind};
+use authority_api::identity::{Caller, CallerKind};
 use serde_json::{Map, Value};
 
 /// What a kind of record shows.

@@ -22,10 +22,10 @@ use tokio::sync::mpsc;
 pub use auto::seal_by_themselves;
 pub use follow::follow_logs;
 
+use authority_api::error::{ApiError, ErrorCode};
 use authority_core::{
     clock::Clock,
     compute::{self, ComputePool},
-    error::{ApiError, ErrorCode},
     evidence,
     graph::{self, Graph},
     keys::{self, Keys},

@@ -11,6 +11,7 @@ use diesel::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Error, Proof, packs, service::stored};
+use authority_api::identity::Caller;
 use authority_core::{
     evidence::{
         Sealed, digest_text,
@@ -21,7 +22,6 @@ use authority_core::{
         verify::{Trust, key_set, verify},
     },
     graph::{self, GivenActs, Graph},
-    identity::Caller,
     keys::{self, Purpose},
     spending::CounterQuery,
     store::{Db, RunQueryDsl, new_id},

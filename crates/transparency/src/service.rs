@@ -15,8 +15,11 @@ use super::{
     log::{self, Head},
     packs,
 };
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
+    identity::{Caller, CallerKind, admitted},
+};
+use authority_core::{
     evidence::{
         bundle::bundle,
         log::{
@@ -27,7 +30,6 @@ use authority_core::{
         pack::decision_of,
         stored::{self, Stored},
     },
-    identity::{Caller, CallerKind, admitted},
     keys::{Keys, Purpose},
     store::{Db, RunQueryDsl, Scope},
 };

@@ -1,6 +1,6 @@
 //! What the OpenAPI document says of bodies, headers, codes and addresses.
 
-use authority_core::error::ErrorCode;
+use authority_api::error::ErrorCode;
 use serde_json::{Value, json};
 
 use super::document;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authority_core::identity::{
+use authority_api::identity::{
     ApiKeyFacts, CallerKind, Error, allow_list,
     api_key::{self, issue, parse, prefix, public_id, record_id},
 };

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, CallerKind, Exports, Pages},
 };

@@ -9,11 +9,8 @@ use std::{
     time::Duration,
 };
 
-use authority_core::{
-    clock::Clock,
-    identity::{Error, JwksClient, JwksSettings, KeySource, dev_provider::ISSUER},
-    keys::Keys,
-};
+use authority_api::identity::{Error, JwksClient, JwksSettings, KeySource, dev_provider::ISSUER};
+use authority_core::{clock::Clock, keys::Keys};
 use axum::{Router, http::StatusCode, response::IntoResponse, routing::get};
 use chrono::TimeDelta;
 use futures_util::future::join_all;

@@ -19,13 +19,13 @@ use std::{
     time::Duration,
 };
 
+use authority_api::identity::{
+    ApiKeyFacts, Caller, Directory, Error, Identity, Issuer, KeySource, Rules, Secrets, Settings,
+    TenantFacts, Via,
+    dev_provider::{AUDIENCE, DevProvider, Holder, ISSUER, TokenKey},
+};
 use authority_core::{
     clock::Clock,
-    identity::{
-        ApiKeyFacts, Caller, Directory, Error, Identity, Issuer, KeySource, Rules, Secrets,
-        Settings, TenantFacts, Via,
-        dev_provider::{AUDIENCE, DevProvider, Holder, ISSUER, TokenKey},
-    },
     keys::{Keys, sha256},
 };
 use authority_model::access::{Access, Binding, Surfaces};

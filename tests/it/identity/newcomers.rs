@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::identity::{ApiKeyFacts, Error, api_key};
+use authority_api::identity::{ApiKeyFacts, Error, api_key};
 use futures_util::future::join_all;
 
 use super::{Crypto, WRITE, World};

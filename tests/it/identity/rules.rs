@@ -1,6 +1,6 @@
 //! Who may: the rules, the headers, the refusals' look.
 
-use authority_core::{
+use authority_api::{
     error::ApiError,
     identity::{AuthenticateLayer, Caller, CallerKind, Error, Via},
 };

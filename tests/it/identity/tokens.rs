@@ -1,6 +1,6 @@
 //! Access tokens: what is taken, and all that is not.
 
-use authority_core::identity::{Caller, CallerKind, Error, PERSON_INACTIVE, dev_provider::Holder};
+use authority_api::identity::{Caller, CallerKind, Error, PERSON_INACTIVE, dev_provider::Holder};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use authority_api::identity::{
+    ApiKeyFacts, Caller, CallerKind, Exports, Secrets, allow_list, api_key,
+};
 use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
     graph::{self, Graph},
-    identity::{ApiKeyFacts, Caller, CallerKind, Exports, Secrets, allow_list, api_key},
     keys::{Keys, equal, sha256},
 };
 use authority_model::proto::keys::{

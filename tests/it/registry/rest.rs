@@ -5,12 +5,14 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use authority_api::{
+    error::ErrorCode,
+    identity::{Caller, CallerKind, Exports},
+};
 use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
-    error::ErrorCode,
     graph::{self, Graph},
-    identity::{Caller, CallerKind, Exports},
     keys::Keys,
 };
 use authority_model::rest::ROUTES;

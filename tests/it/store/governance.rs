@@ -1,9 +1,7 @@
 //! Tenancy, history and append-only tables.
 
-use authority_core::{
-    error::{ApiError, ErrorCode},
-    store::{Db, Error, Scope, Store},
-};
+use authority_api::error::{ApiError, ErrorCode};
+use authority_core::store::{Db, Error, Scope, Store};
 use diesel::{
     QueryableByName,
     sql_types::{Bool, Jsonb, Nullable, Text},

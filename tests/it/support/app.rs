@@ -6,11 +6,11 @@ use agent_authority::{
     app::{App, Parts},
     transport::{self, Surfaces},
 };
+use authority_api::identity::dev_provider::{AUDIENCE, Holder, ISSUER};
 use authority_core::{
     clock::Clock,
     config::Config,
     graph,
-    identity::dev_provider::{AUDIENCE, Holder, ISSUER},
     keys::KeyRing,
     shutdown::Shutdown,
     store::{Address, Limits, Store},

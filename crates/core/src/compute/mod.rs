@@ -20,7 +20,6 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use crate::error::{ApiError, ErrorCode};
 use queue::{Job, Next, Queue};
 
 /// Enough for what `decision/stack.rs` asks for, so that it asks for no more.
@@ -70,18 +69,6 @@ pub enum Error {
     TooLong,
     #[error("the work failed")]
     Failed,
-}
-
-impl From<Error> for ApiError {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Full => {
-                Self::new(ErrorCode::RateLimited, error.to_string()).with("retry_after", "1")
-            }
-            Error::TooLong => Self::new(ErrorCode::Unavailable, error.to_string()),
-            Error::Failed => Self::plain(ErrorCode::Internal),
-        }
-    }
 }
 
 /// What whoever works may look at.

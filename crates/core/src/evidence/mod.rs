@@ -25,10 +25,7 @@ pub use record::{Asked, Recorded, Salts, Written, record, write};
 pub use report::{OutcomeReport, REPORT_KIND, sign_report};
 pub use signed::SignedText;
 
-use crate::{
-    error::{ApiError, ErrorCode},
-    keys,
-};
+use crate::keys;
 use authority_decision::facts::RebuildError;
 
 /// Why there is no record.
@@ -44,13 +41,6 @@ pub enum Error {
     Facts(#[from] RebuildError),
     #[error("it was decided under `{0}`, which this program does not know")]
     Semantics(String),
-}
-
-impl From<Error> for ApiError {
-    fn from(error: Error) -> Self {
-        tracing::error!(%error, "no record");
-        Self::plain(ErrorCode::Internal)
-    }
 }
 
 /// `kind` of a decision record.

@@ -66,15 +66,6 @@ pub enum Error {
     Store(#[from] crate::store::Error),
 }
 
-impl From<Error> for crate::error::ApiError {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Store(inner) => inner.into(),
-            other => Self::new(crate::error::ErrorCode::Unavailable, other.to_string()),
-        }
-    }
-}
-
 /// One tenant's place; the graph in it is replaced row by row.
 pub type TenantHandle = Arc<RwLock<TenantGraph>>;
 

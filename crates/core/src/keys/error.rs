@@ -1,9 +1,6 @@
 //! What can go wrong with keys, and how it looks outside.
 
-use crate::{
-    error::{ApiError, ErrorCode},
-    store,
-};
+use crate::store;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -46,29 +43,4 @@ pub enum Error {
     Ephemeral,
     #[error(transparent)]
     Store(#[from] store::Error),
-}
-
-impl From<Error> for ApiError {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Store(error) => error.into(),
-            Error::KidTaken(_) | Error::RotationOpen { .. } => {
-                Self::new(ErrorCode::AlreadyExists, error.to_string())
-            }
-            Error::NotFoundOrRevoked(_) => {
-                Self::new(ErrorCode::NotFoundOrAlreadyRevoked, error.to_string())
-            }
-            Error::NoSuchKey(kid) => Self::field("kid", format!("`{kid}` is unknown")),
-            Error::NotActive { .. } => {
-                Self::new(ErrorCode::TransitionNotAllowed, error.to_string())
-            }
-            Error::UnknownRotation(_) => Self::new(ErrorCode::NotFound, error.to_string()),
-            Error::RotationEnded { .. } => Self::new(ErrorCode::RecordIsFinal, error.to_string()),
-            // What is wrong with keys inside is for the operator, never for the caller.
-            _ => {
-                tracing::error!(%error, "keys");
-                Self::plain(ErrorCode::Internal)
-            }
-        }
-    }
 }

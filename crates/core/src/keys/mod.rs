@@ -10,7 +10,6 @@ mod error;
 mod inventory;
 mod jwk;
 mod key_ring;
-pub mod page_token;
 mod pair;
 mod public_key;
 mod rotation;

@@ -6,8 +6,6 @@ use diesel::{
 };
 use diesel_async::pooled_connection::deadpool::PoolError;
 
-use crate::error::{ApiError, ErrorCode};
-
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nothing was stored, or it is unknown whether it was: trying again is right.
@@ -80,27 +78,6 @@ impl From<PoolError> for Error {
 impl From<ConnectionError> for Error {
     fn from(error: ConnectionError) -> Self {
         Self::Unavailable(error.to_string())
-    }
-}
-
-impl From<Error> for ApiError {
-    fn from(error: Error) -> Self {
-        let (code, about) = match &error {
-            Error::Unavailable(reason) => {
-                tracing::warn!(%reason, "database unavailable");
-                return Self::plain(ErrorCode::Unavailable);
-            }
-            Error::Conflict(constraint) => (ErrorCode::AlreadyExists, constraint),
-            Error::Reference(constraint) => (ErrorCode::InvalidRequest, constraint),
-            Error::InUse(constraint) => (ErrorCode::InUse, constraint),
-            Error::Missing => return Self::plain(ErrorCode::NotFound),
-            Error::KeyEnded => return Self::new(ErrorCode::Unauthenticated, error.to_string()),
-            Error::Refused(reason) | Error::Address(reason) | Error::Internal(reason) => {
-                tracing::error!(%reason, "database call failed");
-                return Self::plain(ErrorCode::Internal);
-            }
-        };
-        Self::plain(code).with("constraint", about)
     }
 }
 

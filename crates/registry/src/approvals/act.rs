@@ -8,10 +8,10 @@ use super::{
     super::prelude::*,
     eligible::{ACTED, Eligibility},
 };
+use authority_api::identity::{Caller, CallerKind};
 use authority_core::{
     evidence::{self, Act as SignedTerms},
     graph::TenantHandle,
-    identity::{Caller, CallerKind},
     keys::{Keys, Purpose},
     spending::APPROVE,
 };

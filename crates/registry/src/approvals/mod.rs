@@ -37,10 +37,8 @@ use super::{
     prelude::*,
     version::IfMatch,
 };
-use authority_core::{
-    graph::{Fence, Graph},
-    identity::caller,
-};
+use authority_api::identity::caller;
+use authority_core::graph::{Fence, Graph};
 use authority_decision::{facts::Signature, verdict::ApprovalsNeeded};
 use judge::Judgement;
 

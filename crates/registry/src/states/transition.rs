@@ -17,12 +17,8 @@ use super::{
     event::digest,
     step::{Asked, Step, initial, missing, step},
 };
-use authority_core::{
-    clock::Clock,
-    evidence::pack::decision_of,
-    identity::{Caller, CallerKind},
-    store::new_id,
-};
+use authority_api::identity::{Caller, CallerKind};
+use authority_core::{clock::Clock, evidence::pack::decision_of, store::new_id};
 
 /// How long a first person's asking waits for a second's.
 const WAITS: TimeDelta = TimeDelta::hours(24);

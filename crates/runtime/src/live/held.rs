@@ -14,11 +14,11 @@ use super::{
     change_feed::{Change, Topic, changes},
     stream_of,
 };
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
-    store::{self, Db, RunQueryDsl},
 };
+use authority_core::store::{self, Db, RunQueryDsl};
 use authority_decision::{Decision, levels::ApprovalState};
 
 impl Runtime {

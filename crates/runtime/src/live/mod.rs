@@ -22,7 +22,7 @@ use tokio::{
 pub(super) use change_feed::ChangeFeed;
 
 use super::Runtime;
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };

@@ -16,10 +16,12 @@ use super::{
     },
     MessageSource, Watching, stream_of,
 };
-use authority_core::{
+use authority_api::{
     error::{ApiError, ErrorCode},
-    evidence, graph,
     identity::Caller,
+};
+use authority_core::{
+    evidence, graph,
     store::{self, Db, RunQueryDsl},
 };
 use authority_decision::{Decision, Reason};

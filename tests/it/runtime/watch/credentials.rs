@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use authority_core::{clock::Clock, identity::dev_provider::Holder};
+use authority_api::identity::dev_provider::Holder;
+use authority_core::clock::Clock;
 use authority_model::proto::runtime::{
     WatchDecisionRequest, WatchStopConditionsRequest, runtime_service_client::RuntimeServiceClient,
 };

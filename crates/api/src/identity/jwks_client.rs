@@ -15,7 +15,7 @@ use super::{
     Error,
     jwks::{KeySet, read},
 };
-use crate::clock::Clock;
+use authority_core::clock::Clock;
 
 /// A JWKS is a few kilobytes.
 const LARGEST: usize = 256 * 1024;

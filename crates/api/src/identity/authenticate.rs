@@ -9,7 +9,7 @@ use super::{
     Secrets, TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
     jwt::Verifier, newcomers::Newcomers, permit,
 };
-use crate::clock::Clock;
+use authority_core::clock::Clock;
 
 /// The role that makes a token the installation's owner's.
 pub(super) const OWNER: &str = "owner";

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use serde::Deserialize;
 
 use super::{Error, KeySource};
-use crate::clock::Clock;
+use authority_core::clock::Clock;
 
 /// Clocks may differ by this, in seconds.
 const LEEWAY: i64 = 30;

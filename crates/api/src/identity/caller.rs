@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use chrono::{DateTime, Utc};
 
 use super::dev_provider;
-use crate::store::{SERVICE, Scope};
+use authority_core::store::{SERVICE, Scope};
 
 /// A caller whose credential was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::authenticate::OWNER;
-use crate::{clock::Clock, store::SERVICE};
+use authority_core::{clock::Clock, store::SERVICE};
 
 /// `iss` of its tokens.
 pub const ISSUER: &str = "https://dev-idp.authority.localhost";

@@ -1,7 +1,8 @@
 //! Every refusal that a client can meet: one code each, and the one place that makes a gRPC status.
 //!
-//! A room has an `Error` of its own and says here, by `From`, what its failures look like outside.
+//! A module or crate has an `Error` of its own; `From` says what its failures look like outside.
 
+mod of_core;
 mod withheld;
 
 use std::{borrow::Cow, collections::HashMap};

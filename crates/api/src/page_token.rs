@@ -5,8 +5,9 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use super::{Keys, equal};
-use crate::error::ApiError;
+use authority_core::keys::{Keys, equal};
+
+use super::error::ApiError;
 
 /// How much of the authentication code a token carries, in bytes.
 const CODE: usize = 16;
@@ -41,7 +42,7 @@ fn code(keys: &Keys, list: &str, place: &[u8]) -> [u8; CODE] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use authority_core::clock::Clock;
 
     #[test]
     fn a_token_reads_back_only_as_it_was_given() {

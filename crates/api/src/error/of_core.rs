@@ -1,0 +1,85 @@
+//! What failures of core look like outside.
+
+use authority_core::{compute, evidence, graph, keys, store};
+
+use super::{ApiError, ErrorCode};
+
+impl From<compute::Error> for ApiError {
+    fn from(error: compute::Error) -> Self {
+        match error {
+            compute::Error::Full => {
+                Self::new(ErrorCode::RateLimited, error.to_string()).with("retry_after", "1")
+            }
+            compute::Error::TooLong => Self::new(ErrorCode::Unavailable, error.to_string()),
+            compute::Error::Failed => Self::plain(ErrorCode::Internal),
+        }
+    }
+}
+
+impl From<evidence::Error> for ApiError {
+    fn from(error: evidence::Error) -> Self {
+        tracing::error!(%error, "no record");
+        Self::plain(ErrorCode::Internal)
+    }
+}
+
+impl From<graph::Error> for ApiError {
+    fn from(error: graph::Error) -> Self {
+        match error {
+            graph::Error::Store(inner) => inner.into(),
+            other => Self::new(ErrorCode::Unavailable, other.to_string()),
+        }
+    }
+}
+
+impl From<keys::Error> for ApiError {
+    fn from(error: keys::Error) -> Self {
+        match error {
+            keys::Error::Store(error) => error.into(),
+            keys::Error::KidTaken(_) | keys::Error::RotationOpen { .. } => {
+                Self::new(ErrorCode::AlreadyExists, error.to_string())
+            }
+            keys::Error::NotFoundOrRevoked(_) => {
+                Self::new(ErrorCode::NotFoundOrAlreadyRevoked, error.to_string())
+            }
+            keys::Error::NoSuchKey(kid) => Self::field("kid", format!("`{kid}` is unknown")),
+            keys::Error::NotActive { .. } => {
+                Self::new(ErrorCode::TransitionNotAllowed, error.to_string())
+            }
+            keys::Error::UnknownRotation(_) => Self::new(ErrorCode::NotFound, error.to_string()),
+            keys::Error::RotationEnded { .. } => {
+                Self::new(ErrorCode::RecordIsFinal, error.to_string())
+            }
+            // What is wrong with keys inside is for the operator, never for the caller.
+            _ => {
+                tracing::error!(%error, "keys");
+                Self::plain(ErrorCode::Internal)
+            }
+        }
+    }
+}
+
+impl From<store::Error> for ApiError {
+    fn from(error: store::Error) -> Self {
+        let (code, about) = match &error {
+            store::Error::Unavailable(reason) => {
+                tracing::warn!(%reason, "database unavailable");
+                return Self::plain(ErrorCode::Unavailable);
+            }
+            store::Error::Conflict(constraint) => (ErrorCode::AlreadyExists, constraint),
+            store::Error::Reference(constraint) => (ErrorCode::InvalidRequest, constraint),
+            store::Error::InUse(constraint) => (ErrorCode::InUse, constraint),
+            store::Error::Missing => return Self::plain(ErrorCode::NotFound),
+            store::Error::KeyEnded => {
+                return Self::new(ErrorCode::Unauthenticated, error.to_string());
+            }
+            store::Error::Refused(reason)
+            | store::Error::Address(reason)
+            | store::Error::Internal(reason) => {
+                tracing::error!(%reason, "database call failed");
+                return Self::plain(ErrorCode::Internal);
+            }
+        };
+        Self::plain(code).with("constraint", about)
+    }
+}
