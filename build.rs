@@ -12,8 +12,8 @@ const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, sa
      (1 to 500) and `page_token`. Times are RFC 3339 in UTC.\n\n\
      A body is JSON without a content coding, of at most 256 KiB and 1 MiB as protobuf; a free-form \
      member nests at most 32 levels, itself counted. An error names at most 50 members, and then how \
-     many more. What is no HTTP request (a malformed head, over 100 headers or 16 KiB of them) is \
-     answered 400 or 431 without a body.";
+     many more. Malformed HTTP (a bad head, over 100 headers or 16 KiB of them) is answered 400 or \
+     431 without a body.";
 
 /// The version of the API, as its paths have it.
 const API_VERSION: &str = "1.0.0";
@@ -124,18 +124,18 @@ fn rule(method: &MethodDescriptor, place: usize) -> Option<DynamicMessage> {
 fn error() -> serde_json::Value {
     json!({
         "type": "object",
-        "description": "Why there is no success.",
+        "description": "Why the request failed.",
         "required": ["ok", "error", "message", "details", "request_id"],
         "properties": {
             "ok": {"const": false},
             "error": {"$ref": "#/components/schemas/ErrorWord"},
             "message": {"type": "string", "description": "For people."},
-            "details": {"type": "array", "description": "Each member at fault.", "items": {
+            "details": {"type": "array", "description": "Each invalid member.", "items": {
                 "type": "object",
                 "required": ["field", "problem"],
                 "properties": {"field": {"type": "string"}, "problem": {"type": "string"}},
             }},
-            "request_id": {"type": ["string", "null"], "description": "Finds it in the log."},
+            "request_id": {"type": ["string", "null"], "description": "Identifies the request in the log."},
         },
     })
 }
@@ -190,11 +190,11 @@ fn parts(components: &mut serde_json::Value) {
                "schema": {"type": "string", "minLength": 1, "maxLength": 255}})
     };
     components["parameters"] = json!({
-        "RequestId": text("Echoed in the answer and in the log; made where none is sent.",
+        "RequestId": text("Echoed in the response and in the log; generated if absent.",
             "X-Request-Id"),
-        "IdempotencyKey": text("The same key with the same body gives the first answer again, for 24 \
-            hours; with another body it is a 422.", "Idempotency-Key"),
-        "IfMatch": text("The ETag of the version that is meant; another one is a 412.", "If-Match"),
+        "IdempotencyKey": text("The same key with the same body repeats the first response, for 24 \
+            hours; 422 with another body.", "Idempotency-Key"),
+        "IfMatch": text("The ETag of the expected version; 412 if the record has another.", "If-Match"),
     });
     let header =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});
@@ -202,7 +202,7 @@ fn parts(components: &mut serde_json::Value) {
         "RequestId": header("The request's id."),
         "ETag": header("The record's version, for If-Match."),
         "IdempotencyReplayed": {
-            "description": "`true`: this is the first answer to the Idempotency-Key, again.",
+            "description": "`true` if this repeats the first response to the Idempotency-Key.",
             "schema": {"type": "string", "const": "true"},
         },
     });
@@ -211,7 +211,7 @@ fn parts(components: &mut serde_json::Value) {
     }
     if components["responses"].get("422").is_none() {
         components["responses"]["422"] = json!({
-            "description": "The Idempotency-Key came before with another body.",
+            "description": "The Idempotency-Key was used before with another body.",
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
         });
     }

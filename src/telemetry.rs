@@ -16,7 +16,7 @@ use authority_core::config::{LogFormat, Logs};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("`{0}` is no log filter; write it as `info` or `authority_runtime=debug,warn`")]
+    #[error("`{0}` is not a log filter; write it as `info` or `authority_runtime=debug,warn`")]
     Filter(String),
     #[error("cannot set up metrics: {0}")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),

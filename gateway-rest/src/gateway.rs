@@ -134,7 +134,7 @@ impl<H: Host> Inner<H> {
         let path = parts.uri.path();
         let routes = self.tree.all(path);
         let Some(route) = routes.first() else {
-            let fault = Fault::new(Code::NotFound, reason::NOT_FOUND, "there is nothing here");
+            let fault = Fault::new(Code::NotFound, reason::NOT_FOUND, "this path is unknown");
             return Fault { status: Some(StatusCode::NOT_FOUND), ..fault };
         };
         let mut methods: Vec<&str> = routes.iter().map(|route| route.method).collect();
@@ -278,7 +278,7 @@ pub fn content_coding(headers: &HeaderMap) -> Option<String> {
 /// 415 to a body in a coding that nothing here reads.
 pub fn unread_coding(coding: &str) -> Fault {
     let message = format!(
-        "`Content-Encoding: {coding}` is not read here; send the body as it is, without the header"
+        "`Content-Encoding: {coding}` is not supported; send the body uncoded, without the header"
     );
     let fault = Fault::new(Code::InvalidArgument, reason::UNSUPPORTED_MEDIA_TYPE, message);
     let mut headers = HeaderMap::new();

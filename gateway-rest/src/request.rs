@@ -45,12 +45,12 @@ fn from_body(
     let field = route.body_field();
     if route.body == Body::None {
         if !is_empty && text.trim_ascii() != "{}" {
-            problems.add("", "there is a body, and this operation takes none");
+            problems.add("", "this operation takes no body");
         }
         return Ok(());
     }
     if is_empty && route.mask.is_some() {
-        problems.add("", "there is no body: send an object of the members to change");
+        problems.add("", "the body is missing: send an object of the members to change");
         return Ok(());
     }
     if is_empty {
@@ -72,7 +72,7 @@ fn from_body(
             _ => false,
         });
         for variable in given {
-            problems.add(variable.path, "is given by the path");
+            problems.add(variable.path, "is set by the path; leave it out");
         }
     }
     fill_mask(route, seen, out);
@@ -113,16 +113,16 @@ fn from_query(route: &'static Route, query: &str, out: &mut Vec<u8>, problems: &
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
         let Some(name) = decode(name) else {
-            problems.add(name, "is no UTF-8");
+            problems.add(name, "is not UTF-8");
             continue;
         };
         let Some(text) = decode(text) else {
-            problems.add(name, "is no UTF-8");
+            problems.add(name, "is not UTF-8");
             continue;
         };
         let mut way = [0; DEPTH];
         let Some((way, field)) = resolve(route, &name, &mut way) else {
-            problems.add(name, "is no query parameter that is known here");
+            problems.add(name, "is an unknown query parameter");
             continue;
         };
         if field.cardinality != Cardinality::Repeated {
@@ -185,7 +185,7 @@ fn from_path(route: &'static Route, path: &str, out: &mut Vec<u8>, problems: &mu
     for variable in route.variables {
         let put = match paths::variable(route, variable.segments, path) {
             Some(text) => put(route.input, variable.fields, &text, out),
-            None => Err("is no UTF-8".into()),
+            None => Err("is not UTF-8".into()),
         };
         if let Err(problem) = put {
             problems.add(variable.path, problem);

@@ -130,7 +130,7 @@ impl Args {
     /// What is derived, and `keys rewrap` beside what can be read of keys.
     pub(super) fn grammar() -> clap::Command {
         let rewrap = clap::Command::new(REWRAP)
-            .about("Seal every stored secret anew under the key ring's first key");
+            .about("Encrypt every stored secret again under the key ring's first key");
         Self::command().mut_subcommand(KEYS, |keys| keys.subcommand(rewrap))
     }
 

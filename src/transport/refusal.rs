@@ -89,7 +89,7 @@ fn status(refusal: ApiError, kind: &HeaderValue) -> Response<Body> {
     if is_unknown {
         // To gRPC, a path without a method is an unimplemented one.
         let details = status.get_error_details();
-        let text = "there is no such method here";
+        let text = "this method is unknown";
         status = Status::with_error_details(Code::Unimplemented, text, details);
     }
     let mut response = status.into_http();

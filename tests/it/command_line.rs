@@ -24,7 +24,7 @@ fn a_wrong_use_or_setting_is_2_and_a_failure_1() {
 
     let (code, _, told) = run(&["config"], &[("AGENT_AUTHORITY__LISTEN__MIAN", "x")]);
     assert_eq!(code, 2);
-    assert_eq!(told, "error: no setting `listen.mian`; did you mean `listen.main`?\n");
+    assert_eq!(told, "error: unknown setting `listen.mian`; did you mean `listen.main`?\n");
 
     let (code, _, told) = run(&["config", "--production"], &[]);
     assert_eq!(code, 2);

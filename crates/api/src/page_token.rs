@@ -20,7 +20,7 @@ pub fn write(keys: &Keys, list: &str, place: &[u8]) -> String {
 /// The place that a token names; none for the first page, which has no token.
 ///
 /// # Errors
-/// The token is none that this list gave.
+/// The token is not one that this list returned.
 pub fn read(keys: &Keys, list: &str, token: &str) -> Result<Option<Vec<u8>>, ApiError> {
     if token.is_empty() {
         return Ok(None);
@@ -28,7 +28,7 @@ pub fn read(keys: &Keys, list: &str, token: &str) -> Result<Option<Vec<u8>>, Api
     let bytes = URL_SAFE_NO_PAD.decode(token).unwrap_or_default();
     let parts = bytes.split_at_checked(CODE);
     let genuine = parts.filter(|(given, place)| equal(given, &code(keys, list, place)));
-    let refused = || ApiError::field("page_token", "is none that this list gave");
+    let refused = || ApiError::field("page_token", "is not one that this list returned");
     genuine.map(|(_, place)| Some(place.to_vec())).ok_or_else(refused)
 }
 

@@ -98,10 +98,10 @@ pub(super) fn split(text: &str) -> Result<Vec<Range<usize>>, PolicyError> {
 
 fn no_token(rest: &str) -> String {
     if rest.starts_with('"') {
-        return "the quoted text that begins here has no end".to_owned();
+        return "unterminated quoted text".to_owned();
     }
     let first = rest.chars().next().unwrap_or_default();
-    format!("`{}` has no meaning in Cedar here", first.escape_debug())
+    format!("unexpected `{}`", first.escape_debug())
 }
 
 impl Reader {
@@ -132,10 +132,10 @@ impl Reader {
     }
 
     fn close(&mut self, token: &str) -> Result<(), String> {
-        let closed = self.inner.pop().ok_or_else(|| format!("`{token}` closes nothing"))?;
+        let closed = self.inner.pop().ok_or_else(|| format!("unmatched `{token}`"))?;
         if !matches!((closed.open, token), (Some('('), ")") | (Some('['), "]") | (Some('{'), "}")) {
             let open = closed.open.unwrap_or_default();
-            return Err(format!("`{token}` stands where `{open}` must be closed"));
+            return Err(format!("unexpected `{token}`: `{open}` is not closed"));
         }
         let whole = self.inner.is_empty();
         let level = self.level();

@@ -81,7 +81,7 @@ macro_rules! reasons {
         impl<'de> Deserialize<'de> for Reason {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 let word = String::deserialize(from)?;
-                let unknown = || de::Error::custom(format_args!("`{word}` is no reason code"));
+                let unknown = || de::Error::custom(format_args!("`{word}` is not a reason code"));
                 Self::from_word(&word).ok_or_else(unknown)
             }
         }

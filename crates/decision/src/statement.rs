@@ -239,7 +239,7 @@ fn says<'a>(
             .filter(|reason| *reason != Reason::PermissionGranted)
             .ok_or_else(|| {
                 format!(
-                    "`@reason(\"{word}\")` is no reason code; write one of /v1/reason-codes, or one \
+                    "`@reason(\"{word}\")` is not a reason code; write one of /v1/reason-codes, or one \
                      of your own that begins with `x_`"
                 )
             })
@@ -302,7 +302,7 @@ fn entity_faults(condition: &ast::Expr) -> Vec<(Option<usize>, String)> {
                 uid.entity_type().to_string() == "Svc::Action" && check_action(id).is_err();
             let impossible = no_action.then(|| {
                 format!(
-                    "`{id}` is no action; for all below a prefix write `action in \
+                    "`{id}` is not an action; for all below a prefix write `action in \
                      Svc::Action::\"<prefix>\"`"
                 )
             });

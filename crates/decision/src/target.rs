@@ -27,7 +27,7 @@ pub enum Target {
 /// A text that is no target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no target: write `*`, `action:<pattern>`, `effect_class:<word>`, \
+    "`{0}` is not a target: write `*`, `action:<pattern>`, `effect_class:<word>`, \
      `risk_tier:<word>`, `principal_class:<word>`, `resource_kind:<word>`, `purpose:<slug>` or \
      `jurisdiction:<code>`"
 )]

@@ -244,7 +244,7 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
             fn stamp_created(&mut self, id: String, {by}: String, {first}: &str) {{ {begin} }}
             fn reject_output_only(&self, found: &mut Violations) {{ {unset} }}
             fn reject_immutable(mask: &FieldMask, found: &mut Violations) {{
-                for path in &mask.paths {{ match path.as_str() {{ {fixed} other => found.add(other, \"is no member of this record\"), }} }}
+                for path in &mask.paths {{ match path.as_str() {{ {fixed} other => found.add(other, \"is not a member of this record\"), }} }}
             }}
             {merge}
         }}\n",

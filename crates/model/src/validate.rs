@@ -92,13 +92,17 @@ impl Text {
             return tell(format!("is longer than {} characters", self.max));
         }
         if value.contains('\0') {
-            return tell("holds U+0000, which no text here may".to_owned());
+            return tell("may not contain U+0000".to_owned());
         }
         if !self.of.is_empty() && !self.of.contains(&value) {
-            tell(format!("`{}` is none of {}", shortened(value, SHOWN), self.of.join(", ")));
+            tell(format!(
+                "must be one of {}, not `{}`",
+                self.of.join(", "),
+                shortened(value, SHOWN)
+            ));
         }
         if self.email && !is_email(value) {
-            tell(format!("`{}` is no e-mail address", shortened(value, SHOWN)));
+            tell(format!("`{}` is not an e-mail address", shortened(value, SHOWN)));
         }
         if !self.pattern.is_empty() && !matches(self.pattern, value) {
             tell(format!("`{}` does not match {}", shortened(value, SHOWN), self.pattern));
@@ -148,7 +152,7 @@ impl Violations {
             None => self.present(field, !rule.required),
             Some("") if rule.required => self.present(field, false),
             Some("") if rule.refuses_empty() => {
-                self.add(field, "is empty; for none, leave it out or give null");
+                self.add(field, "may not be empty; leave it out or send null");
             }
             Some("") => {}
             Some(value) => rule.problems(value, |problem| self.add(field, problem)),
@@ -202,7 +206,7 @@ impl Violations {
 
     pub fn time(&mut self, field: &str, value: Option<Time>) {
         if value.is_some_and(|value| value.moment().is_none()) {
-            self.add(field, "is no time of the years 1 to 9999");
+            self.add(field, "must be a time of the years 1 to 9999");
         }
     }
 
@@ -212,9 +216,9 @@ impl Violations {
                 // The fault's own path must not hold it again.
                 let member = format!("{field}.{}", key.replace('\0', "\u{fffd}"));
                 let problem = if is_not_finite(value) {
-                    "holds a number that is not finite, which JSON does not know"
+                    "may not contain a number that is not finite"
                 } else {
-                    "holds U+0000, which no text here may"
+                    "may not contain U+0000"
                 };
                 self.add(&member, problem);
             }

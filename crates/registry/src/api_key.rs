@@ -49,7 +49,7 @@ impl Row for ApiKey {
 
     fn validate_record(&self, found: &mut Violations) {
         if let Err(entry) = allow_list(self.ip_allowlist.iter().map(String::as_str)) {
-            found.add("ip_allowlist", format!("`{entry}` is neither address nor network (CIDR)"));
+            found.add("ip_allowlist", format!("`{entry}` is not an address or CIDR block"));
         }
     }
 
@@ -61,7 +61,7 @@ impl Row for ApiKey {
         let before = was.and_then(|was| was.expires_at);
         was.map_or(Ok(()), live)?;
         if self.expires_at != before && self.expires_at.is_some_and(|end| end <= act.now.into()) {
-            return Err(Error::field("api_key.expires_at", "is past"));
+            return Err(Error::field("api_key.expires_at", "must be in the future"));
         }
         if holds(self, BOUND) {
             if !was.is_some_and(|was| holds(was, BOUND)) {

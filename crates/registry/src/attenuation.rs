@@ -54,7 +54,7 @@ fn refuse(
     };
     let mut list: Vec<_> = excess.into_iter().map(named).collect();
     if whole.needs_standing_approval && !part.needs_standing_approval {
-        list.push(named(("needs_standing_approval", "is asked of the parent".to_owned())));
+        list.push(named(("needs_standing_approval", "must be true, as in the parent".to_owned())));
     }
     if list.is_empty() { Ok(()) } else { Err(Error::Exceeds(list)) }
 }
@@ -117,7 +117,7 @@ fn bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
         max_risk_tier: stored.max_risk_tier.as_deref().and_then(RiskTier::from_word),
     };
     if stored.hours.is_some() && bounds.hours.is_none() {
-        found.add("delegation.hours", "is no set of hours");
+        found.add("delegation.hours", "is not a valid set of hours");
     }
     bounds
 }

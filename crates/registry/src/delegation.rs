@@ -32,7 +32,7 @@ impl Row for Delegation {
             found.add("hours", "`from` and `to` must differ");
         }
         if self.delegator_id == self.delegate_id {
-            found.add("delegate_id", "is the delegator itself");
+            found.add("delegate_id", "must not be the delegator itself");
         }
     }
 
@@ -103,7 +103,7 @@ impl Lending for Delegation {
         }
         // A root is at depth 0; a chain of more links than this does not resolve.
         if parent.depth + 1 >= DEEPEST {
-            let problem = format!("stands {DEEPEST} deep already");
+            let problem = format!("is {DEEPEST} levels deep already, the maximum");
             let field = "delegation.parent_id".to_owned();
             return Err(Error::Exceeds(vec![Violation { field, problem }]));
         }

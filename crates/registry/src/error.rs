@@ -12,7 +12,7 @@ pub enum Error {
     Invalid(Vec<Violation>),
     #[error("no {kind} `{id}`")]
     NotFound { kind: &'static str, id: String },
-    #[error("{kind} `{id}` is {state} and changes no more")]
+    #[error("{kind} `{id}` is {state} and cannot change")]
     Final { kind: &'static str, id: String, state: String },
     #[error("{0}")]
     NotAllowed(String),

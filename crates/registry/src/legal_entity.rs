@@ -9,7 +9,7 @@ impl Row for LegalEntity {
 
     fn validate_record(&self, found: &mut Violations) {
         if self.parent_legal_entity_id.as_ref().is_some_and(|parent| *parent == self.id) {
-            found.add("parent_legal_entity_id", "is the record itself");
+            found.add("parent_legal_entity_id", "must not be the record itself");
         }
     }
 

@@ -33,7 +33,7 @@ impl Row for Principal {
             _ => {}
         }
         if self.owner_principal_id.as_ref().is_some_and(|owner| *owner == self.id) {
-            found.add("owner_principal_id", "is the record itself");
+            found.add("owner_principal_id", "must not be the record itself");
         }
     }
 

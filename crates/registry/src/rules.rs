@@ -50,7 +50,10 @@ pub(super) fn constraints(json: &str) -> Option<String> {
         Err(_) => return Some("is not a JSON object".to_owned()),
     };
     if let Some(other) = members.keys().find(|name| !CONSTRAINTS.contains(&name.as_str())) {
-        return Some(format!("holds `{other}`, which is none of {}", CONSTRAINTS.join(", ")));
+        return Some(format!(
+            "holds the unknown member `{other}`; the known ones are {}",
+            CONSTRAINTS.join(", ")
+        ));
     }
     let bounds: Bounds = match serde_json::from_str(json) {
         Ok(bounds) => bounds,
@@ -77,7 +80,7 @@ pub(super) fn constraints(json: &str) -> Option<String> {
     }
     let has_amount = bounds.max_amount.is_some() || bounds.max_total_amount.is_some();
     (has_amount && bounds.currency.is_none())
-        .then(|| "bounds an amount and names no `currency`".to_owned())
+        .then(|| "bounds an amount without a `currency`".to_owned())
 }
 
 /// Faults a span that ends before it begins.

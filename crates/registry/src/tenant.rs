@@ -30,7 +30,7 @@ impl Row for Tenant {
             found.add("slug", "is required: `name` holds no letter or digit to make it from");
         }
         if self.state() == "deleted" {
-            found.add("state", "`deleted` is what DELETE makes of it");
+            found.add("state", "cannot be `deleted`; use DELETE");
         }
         if let Some(declared) = &self.context_schema
             && let Err((path, problem)) = ContextSchema::of(Value::Object(declared.0.clone()))

@@ -100,7 +100,7 @@ impl Runtime {
 }
 
 fn unknown(id: &str) -> String {
-    format!("`{id}` is no policy of this tenant; list them with GET /policies")
+    format!("`{id}` is not a policy of this tenant; list them with GET /policies")
 }
 
 fn compile(

@@ -69,7 +69,7 @@ pub(super) fn of_people(graph: &Arc<Graph>, clock: &Clock, shutdown: &Shutdown) 
     let (graph, clock, shutdown) = (Arc::clone(graph), clock.clone(), shutdown.clone());
     Arc::new(move |caller| {
         if shutdown.begun() {
-            let message = "the service is stopping; go on from the last line's `page_token`";
+            let message = "the service is stopping; continue from the last line's `page_token`";
             return Err(ApiError::new(ErrorCode::Unavailable, message));
         }
         person_holds(&graph, caller, clock.now())

@@ -95,7 +95,11 @@ impl Runtime {
             (None, Some(id)) => {
                 let handle = self.0.graph.tenant(&id)?;
                 let known = handle.is_some_and(|handle| handle.read().tenant().is_some());
-                if known { Ok(id) } else { refused("is the id of no tenant, as `svc:tenant:acme`") }
+                if known {
+                    Ok(id)
+                } else {
+                    refused("must be the id of a tenant, such as `svc:tenant:acme`")
+                }
             }
         }
     }

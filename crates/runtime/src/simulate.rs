@@ -118,9 +118,10 @@ impl Runtime {
                 Ok(Question { request, stored: None })
             }
             (None, None) => Err(ApiError::field("decision_id", "is required, or `request`")),
-            (Some(_), Some(_)) => {
-                Err(ApiError::field("request", "stands beside `decision_id`; give one of them"))
-            }
+            (Some(_), Some(_)) => Err(ApiError::field(
+                "request",
+                "cannot be combined with `decision_id`; give one of them",
+            )),
         }
     }
 

@@ -181,9 +181,10 @@ fn mode(asked: &MintReplayProofRequest) -> Result<Mode, Error> {
 
 fn decision(asked: &MintReplayProofRequest) -> Result<String, Error> {
     match (&asked.decision_id, &asked.evidence_id) {
-        (Some(_), Some(_)) => {
-            Err(Error::Field("evidence_id", "is one too many beside `decision_id`".to_owned()))
-        }
+        (Some(_), Some(_)) => Err(Error::Field(
+            "evidence_id",
+            "cannot be combined with `decision_id`; give one of them".to_owned(),
+        )),
         (Some(id), None) => Ok(id.clone()),
         (None, Some(id)) => decision_of(id).ok_or_else(|| Error::NotFound("evidence", id.clone())),
         (None, None) => {

@@ -78,7 +78,7 @@ impl Rest {
                 .kind()
                 .as_message()
                 .is_some_and(|message| message.full_name() == "google.protobuf.FieldMask");
-            assert!(is_mask && !mask.is_list(), "{at}: mask `{}` is no FieldMask", self.mask);
+            assert!(is_mask && !mask.is_list(), "{at}: mask `{}` is not a FieldMask", self.mask);
         }
         if self.raw.is_empty() {
             assert!(self.content_type.is_empty(), "{at}: `content_type` needs `raw`");
@@ -123,7 +123,7 @@ fn collect(method: &MethodDescriptor, rule: &DynamicMessage, found: &mut Vec<Bin
         (pattern.to_uppercase(), descriptor::text(rule, pattern))
     };
     let is_method = !verb.is_empty() && verb.bytes().all(|byte| byte.is_ascii_uppercase());
-    assert!(is_method && verb != "HEAD", "{at}: `{verb}` is no method; GET serves HEAD");
+    assert!(is_method && verb != "HEAD", "{at}: `{verb}` is not a method; GET serves HEAD");
     let template = Template::parse(&path).unwrap_or_else(|why| panic!("{at}: `{path}` {why}"));
     let (body, response_body) =
         (descriptor::text(rule, "body"), descriptor::text(rule, "response_body"));
@@ -185,7 +185,7 @@ pub(crate) fn field(
     at: &str,
     role: &str,
 ) -> FieldDescriptor {
-    message
-        .get_field_by_name(name)
-        .unwrap_or_else(|| panic!("{at}: {role} `{name}` is no field of {}", message.full_name()))
+    message.get_field_by_name(name).unwrap_or_else(|| {
+        panic!("{at}: {role} `{name}` is not a field of {}", message.full_name())
+    })
 }

@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
             let here = Path::Member(path, &name);
             match shape.position(&name).and_then(|at| Some((at, shape.fields.get(at)?))) {
                 None => {
-                    self.problems.add(here, "is no member that is known here");
+                    self.problems.add(here, "is an unknown field");
                     self.skip(&here)?;
                 }
                 Some((position, _)) if seen.again(position) => {
@@ -147,7 +147,8 @@ impl<'a> Reader<'a> {
         let mut others = shape.fields.iter().enumerate();
         let other = others.find(|(at, other)| other.oneof == field.oneof && chosen.contains(*at));
         if let Some((_, other)) = other {
-            self.problems.add(path, format!("excludes `{}`: give one of them", other.name));
+            self.problems
+                .add(path, format!("cannot be combined with `{}`; give one of them", other.name));
         }
     }
 
@@ -216,7 +217,7 @@ impl<'a> Reader<'a> {
             let start = wire::open(self.out);
             wire::put_tag(self.out, key.number, Wire::of(&key.kind));
             if let Err(problem) = from_text(&key.kind, &name, self.out) {
-                self.problems.add(here, format!("is no key: it {problem}"));
+                self.problems.add(here, format!("is not a valid key: it {problem}"));
             }
             self.tagged(value, &here)?;
             wire::close(self.out, start);
@@ -263,8 +264,9 @@ impl<'a> Reader<'a> {
 
 /// The text of a body; a fault when its bytes are no UTF-8.
 pub(crate) fn utf8(json: &[u8]) -> Result<&str, Fault> {
-    std::str::from_utf8(json)
-        .map_err(|error| malformed(format!("the body is no UTF-8 at byte {}", error.valid_up_to())))
+    std::str::from_utf8(json).map_err(|error| {
+        malformed(format!("the body is not UTF-8 at byte {}", error.valid_up_to()))
+    })
 }
 
 /// What came of reading: the faults of a text that ended early, or of one that did not.

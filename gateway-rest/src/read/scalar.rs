@@ -102,7 +102,7 @@ impl Reader<'_> {
     }
 }
 
-const TOO_LARGE: &str = "is larger than a number may be";
+const TOO_LARGE: &str = "is out of range for a number";
 pub(super) const NUL: &str = "may not contain U+0000";
 
 fn integer_problem((least, most): (i128, i128)) -> String {
@@ -144,7 +144,7 @@ pub(crate) fn from_text(
             wire::close(out, start);
         }
         Kind::Message(_) | Kind::Struct | Kind::Value | Kind::List => {
-            return Err("is an object and cannot stand in a URL".into());
+            return Err("is an object and cannot be given in a URL".into());
         }
         _ => match wire::range(kind) {
             None => return put_string(kind, text, out),

@@ -149,7 +149,7 @@ impl<'a> Text<'a> {
                 self.at += 1;
                 return self.unicode();
             }
-            _ => return self.fail("an escape that JSON knows"),
+            _ => return self.fail("a valid escape"),
         };
         self.at += 1;
         Ok(escaped)

@@ -29,7 +29,7 @@ async fn the_request_may_be_the_body() {
         (&json!("7"), &json!(90))
     );
     let reply = send("POST", "/v1/books/7:lend", r#"{"id": "8", "reader": "Ann"}"#).await;
-    assert_eq!(reply.problems(), [("id".into(), "is given by the path".into())]);
+    assert_eq!(reply.problems(), [("id".into(), "is set by the path; leave it out".into())]);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ async fn a_variable_is_decoded_once() {
     let reply = get("/v1/books/a%2520b%2Fc%C3%A4").await;
     assert_eq!(reply.json()["book"]["id"], "a%20b/cä");
     assert_eq!(reply.json()["book"]["subject"], "/v1/books/a%2520b%2Fc%C3%A4");
-    assert_eq!(get("/v1/books/%FF").await.problems(), [("id".into(), "is no UTF-8".into())]);
+    assert_eq!(get("/v1/books/%FF").await.problems(), [("id".into(), "is not UTF-8".into())]);
     let nul = get("/v1/books/a%00").await;
     assert_eq!(nul.problems(), [("id".into(), "may not contain U+0000".into())]);
     assert_eq!(get("/v1/b%6Foks/x").await.status, 200, "a literal may be encoded");

@@ -114,7 +114,7 @@ fn id(name: &str, help: String) -> Arg {
 /// A path's segment: empty or of dots it would lead to another path.
 fn segment(text: &str) -> Result<String, &'static str> {
     match text {
-        "" | "." | ".." => Err("is no id"),
+        "" | "." | ".." => Err("is not an id"),
         text => Ok(text.to_owned()),
     }
 }

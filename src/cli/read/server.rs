@@ -124,8 +124,9 @@ async fn owner(
 impl Server {
     fn new(base: Url, token: &Secret, advice: &'static str) -> Result<Self, Failure> {
         let bearer = format!("Bearer {}", token.reveal().trim());
-        let mut token = HeaderValue::try_from(bearer)
-            .map_err(|_| Failure::usage("--token: holds what no HTTP header may"))?;
+        let mut token = HeaderValue::try_from(bearer).map_err(|_| {
+            Failure::usage("--token: has characters that an HTTP header may not contain")
+        })?;
         token.set_sensitive(true);
         // A redirect could lead from https to anywhere.
         let http = Client::builder()
@@ -144,7 +145,7 @@ impl Server {
     ) -> Result<String, Failure> {
         let mut url = self.base.clone();
         url.path_segments_mut()
-            .map_err(|()| Failure::usage("--url: has no place for a path"))?
+            .map_err(|()| Failure::usage("--url: cannot take a path"))?
             .pop_if_empty()
             .extend(path);
         if !query.is_empty() {

@@ -218,7 +218,7 @@ fn tells_where_a_text_is_wrong() {
         ("forbid(principal == User::\"x\", action, resource);".to_owned(), 1, 21, "unknown entity type `User`"),
         ("forbid(principal is Svc::Person, action, resource);".to_owned(), 1, 21, "unknown entity type"),
         ("forbid(principal, action, resource) when { principal in Team::\"x\" };".to_owned(), 1, 57, "unknown entity type"),
-        ("forbid(principal, action == Svc::Action::\"payment.*\", resource);".to_owned(), 1, 29, "is no action"),
+        ("forbid(principal, action == Svc::Action::\"payment.*\", resource);".to_owned(), 1, 29, "is not an action"),
         ("forbid(principal, action in Svc::Team::\"x\", resource);".to_owned(), 1, 29, "Action"),
         (String::new(), 1, 1, "no statement"),
         ("forbid(principal, action, resource)".to_owned(), 1, 36, ""),

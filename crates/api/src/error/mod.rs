@@ -70,38 +70,38 @@ impl ErrorCode {
 
 codes! {
     InvalidRequest "invalid_request" InvalidArgument 400 "the request is invalid; `details` names each member and what is wrong with it";
-    MalformedJson "malformed_json" InvalidArgument 400 "the body is not one JSON value that this service reads";
+    MalformedJson "malformed_json" InvalidArgument 400 "the body is not valid JSON in UTF-8";
     Unauthenticated "unauthenticated" Unauthenticated 401 "send `Authorization: Bearer` with a valid token or API key";
     Forbidden "forbidden" PermissionDenied 403 "this credential may not do this";
     PermissionScopeExceeded "permission_scope_exceeded" PermissionDenied 403 "the API key lacks the scope that this operation needs";
     SubjectNotPermitted "subject_not_permitted" PermissionDenied 403 "the API key is bound to other principals than the subject";
-    NotFound "not_found" NotFound 404 "there is no such thing, or not for this caller";
+    NotFound "not_found" NotFound 404 "not found, or not visible to this caller";
     NotFoundOrAlreadyRevoked "not_found_or_already_revoked" NotFound 404 "no key has this `kid`, or it was revoked before";
-    MethodNotAllowed "method_not_allowed" Unimplemented 405 "this path does not take this method; see the Allow header";
+    MethodNotAllowed "method_not_allowed" Unimplemented 405 "this path does not support this method; see the Allow header";
     BillingAccountsCannotBeDeleted "billing_accounts_cannot_be_deleted" Unimplemented 405 "close a billing account with PATCH state=closed";
     PoliciesAreImmutable "policies_are_immutable" Unimplemented 405 "retire a policy with PATCH state=retired";
     AuditStreamsAreImmutable "audit_streams_are_immutable" Unimplemented 405 "seal an audit stream with PATCH state=sealed";
     StateEventsAreImmutable "state_events_are_immutable" Unimplemented 405 "correct a state event with a compensating transition";
     DecisionNotSealed "decision_not_sealed" FailedPrecondition 409 "seal the decision first: POST /v1/evidence/seal";
     AlreadyExists "already_exists" AlreadyExists 409 "another record has this name or key already";
-    RecordIsFinal "record_is_final" Aborted 409 "the record is in its last state and changes no more";
+    RecordIsFinal "record_is_final" Aborted 409 "the record is in a final state and cannot change";
     InUse "in_use" Aborted 409 "other records still refer to this one; end them first";
     DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow what its parent grants";
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not act on this approval";
     RequestDigestDiffers "request_digest_differs" Aborted 409 "the approval is for another request than the one that was shown; read it again";
-    RequestErased "request_erased" Aborted 409 "what this approval is for was erased and cannot be shown, so that nobody can approve it";
-    DecisionStopped "decision_stopped" Aborted 409 "a stop condition of the repeated decision has fired; ask anew";
+    RequestErased "request_erased" Aborted 409 "the request of this approval was erased and cannot be shown, so nobody can approve it";
+    DecisionStopped "decision_stopped" Aborted 409 "a stop condition of the repeated decision has fired; ask again with a new Idempotency-Key";
     IdempotencyInProgress "idempotency_in_progress" Aborted 409 "the first request with this key is still running; retry later";
     ReadOnlyProvider "read_only_provider" Aborted 409 "keys of this custody provider are read-only here";
     PreconditionFailed "precondition_failed" FailedPrecondition 412 "the record is not at the version that If-Match names; read it again";
-    SecondApproverMissing "second_approver_missing" FailedPrecondition 412 "this takes two people: somebody else must ask for the same";
+    SecondApproverMissing "second_approver_missing" FailedPrecondition 412 "this needs two people: someone else must make the same request";
     TooLarge "too_large" OutOfRange 413 "the body is larger than this service reads";
     UnsupportedMediaType "unsupported_media_type" InvalidArgument 415 "send the body as application/json";
     IdempotencyAnswerErased "idempotency_answer_erased" Aborted 409 "the first answer to this key held a secret, which is not shown again";
-    IdempotencyKeyReused "idempotency_key_reused" InvalidArgument 422 "this Idempotency-Key came before with another body; use a new one";
+    IdempotencyKeyReused "idempotency_key_reused" InvalidArgument 422 "this Idempotency-Key was used before with another body; use a new one";
     RateLimited "rate_limited" ResourceExhausted 429 "too many requests; wait as Retry-After says";
-    Internal "internal" Internal 500 "something failed inside; the request id finds it in the log";
+    Internal "internal" Internal 500 "internal error; the request id identifies it in the log";
     Unavailable "unavailable" Unavailable 503 "the service cannot answer safely now; retry";
 }
 

@@ -10,13 +10,13 @@ pub const TENANT_INACTIVE: Error =
     Error::Forbidden("the credential's tenant is suspended or deleted");
 /// The token is good, and the tenant has put away the person whose it is.
 pub const PERSON_INACTIVE: Error =
-    Error::Forbidden("the token's person is no active principal of the tenant");
+    Error::Forbidden("the token's person is not an active principal of the tenant");
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("send `Authorization: Bearer` with a token or an API key")]
     NoCredential,
-    #[error("the Authorization header is not one `Bearer` and one token")]
+    #[error("the Authorization header must be `Bearer` and one token")]
     Unreadable,
     #[error("the token is refused: {0}")]
     Token(&'static str),
@@ -28,7 +28,7 @@ pub enum Error {
     Forbidden(&'static str),
     #[error("the API key lacks the scope `{0}`")]
     Scope(&'static str),
-    #[error("no credential can be judged now; retry")]
+    #[error("credentials cannot be checked now; retry")]
     Unavailable,
     /// A header that may stand once only.
     #[error("the header `{0}` is given more than once")]

@@ -67,7 +67,7 @@ impl Exports {
         if self.busy.lock().insert(who.clone()) {
             return Ok(Turn { busy: Arc::clone(&self.busy), who });
         }
-        let message = "an export of this caller is under way: read it to its end, or leave it";
+        let message = "an export of this caller is running: read it to its end, or cancel it";
         Err(ApiError::new(ErrorCode::RateLimited, message).with("retry_after", "1"))
     }
 }

@@ -24,7 +24,7 @@ pub(super) type KeySet = HashMap<String, DecodingKey>;
 /// # Errors
 /// The document is no JWKS.
 pub(super) fn read(document: &[u8]) -> Result<KeySet, &'static str> {
-    let document: Value = serde_json::from_slice(document).map_err(|_| "it is no JSON")?;
+    let document: Value = serde_json::from_slice(document).map_err(|_| "it is not JSON")?;
     let keys = document.get("keys").and_then(Value::as_array).ok_or("it has no `keys`")?;
     if keys.len() > MOST_KEYS {
         return Err("it has over 100 keys");

@@ -151,7 +151,8 @@ impl Verifier {
 
 /// The key that the header names, once the header is one that we take.
 fn kid(token: &str) -> Result<String, Error> {
-    let header = decode_header(token).map_err(|_| Error::Token("it is no JWT that we read"))?;
+    let header = decode_header(token)
+        .map_err(|_| Error::Token("it is not a JWT that this service reads"))?;
     if header.alg != Algorithm::RS256 {
         return Err(Error::Token("it is not signed with RS256"));
     }
@@ -161,7 +162,9 @@ fn kid(token: &str) -> Result<String, Error> {
     }
     // We understand no extension, so none may be critical (RFC 7515, 4.1.11).
     if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
-        return Err(Error::Token("its header asks for what this service does not know"));
+        return Err(Error::Token(
+            "its header uses an extension that this service does not support",
+        ));
     }
     header.kid.filter(|kid| !kid.is_empty()).ok_or(Error::Token("its header lacks `kid`"))
 }
@@ -181,7 +184,7 @@ fn verified(token: &str, issuer: &Issuer, key: &DecodingKey) -> Result<Claims, E
             ErrorKind::InvalidAudience => "it is meant for another audience",
             ErrorKind::InvalidIssuer => "its issuer is not one that this service trusts",
             ErrorKind::MissingRequiredClaim(_) => "it lacks one of `exp`, `iss`, `aud` and `sub`",
-            _ => "its claims are not what this service reads",
+            _ => "its claims cannot be read",
         })
     })?;
     Ok(verified.claims)

@@ -63,9 +63,9 @@ impl Default for Limits {
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("too much of this kind is waiting already, of this tenant or in all")]
+    #[error("too many requests of this kind are waiting, of this tenant or in all")]
     Full,
-    #[error("it takes longer than an answer may; ask for less at a time")]
+    #[error("it takes too long for one response; ask for less at a time")]
     TooLong,
     #[error("the work failed")]
     Failed,

@@ -102,9 +102,9 @@ fn tell(error: &figment::Error) -> String {
             };
             let told = match meant(name, known) {
                 Some(meant) => format!("did you mean `{}`?", whole(meant)),
-                None => format!("there are {}", known.join(", ")),
+                None => format!("the known ones are {}", known.join(", ")),
             };
-            format!("no setting `{}`; {told}", whole(name))
+            format!("unknown setting `{}`; {told}", whole(name))
         }
         Kind::UnknownVariant(word, known) => {
             format!("`{place}` is `{word}`; it must be {}", known.join(" or "))
@@ -172,23 +172,32 @@ mod tests {
         for (name, told) in [
             (
                 "AGENT_AUTHORITY__LISTEN__MIAN",
-                "no setting `listen.mian`; did you mean `listen.main`?",
+                "unknown setting `listen.mian`; did you mean `listen.main`?",
             ),
-            ("AGENT_AUTHORITY__DATABSE__URL", "no setting `databse`; did you mean `database`?"),
+            (
+                "AGENT_AUTHORITY__DATABSE__URL",
+                "unknown setting `databse`; did you mean `database`?",
+            ),
             (
                 "AGENT_AUTHORITY__LIMITS__DRAIN",
-                "no setting `limits.drain`; did you mean `limits.drain_seconds`?",
+                "unknown setting `limits.drain`; did you mean `limits.drain_seconds`?",
             ),
             // Nothing is like these: no guess.
-            ("AGENT_AUTHORITY__LOGS__LEVEL", "no setting `logs.level`; there are format, filter"),
-            ("AGENT_AUTHORITY__KEYS__KEK", "no setting `keys.kek`; there are ring_file, ring"),
+            (
+                "AGENT_AUTHORITY__LOGS__LEVEL",
+                "unknown setting `logs.level`; the known ones are format, filter",
+            ),
+            (
+                "AGENT_AUTHORITY__KEYS__KEK",
+                "unknown setting `keys.kek`; the known ones are ring_file, ring",
+            ),
         ] {
             let error = Config::load(&sources(&[(name, "x")])).unwrap_err();
             assert_eq!(error.to_string(), told);
         }
         let (_folder, path) = file("[limits]\ndrain_second = 3");
         let error = Config::load(&Sources { file: Some(path), ..Sources::default() }).unwrap_err();
-        let told = "no setting `limits.drain_second`; did you mean `limits.drain_seconds`?";
+        let told = "unknown setting `limits.drain_second`; did you mean `limits.drain_seconds`?";
         assert_eq!(error.to_string(), told);
     }
 
@@ -200,7 +209,7 @@ mod tests {
         let error = load("AGENT_AUTHORITY__DECIDE__DURABILITY", "full").unwrap_err().to_string();
         assert_eq!(error, "`decide.durability` is `full`; it must be strict or relaxed");
         let error = load("AGENT_AUTHORITY__CORS__ORIGINS", "*").unwrap_err().to_string();
-        assert!(error.contains("`*` is no origin"), "{error}");
+        assert!(error.contains("`*` is not an origin"), "{error}");
 
         let (_folder, path) = file("[keys]\nring = [\"hush\"]");
         let error = Config::load(&Sources { file: Some(path), ..Sources::default() }).unwrap_err();

@@ -27,7 +27,8 @@ pub(super) fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec
         .into_iter()
         .map(|item| {
             let network = item.parse().or_else(|_| item.parse::<IpAddr>().map(IpNet::from));
-            network.map_err(|_| D::Error::custom(format!("`{item}` is no address or CIDR block")))
+            network
+                .map_err(|_| D::Error::custom(format!("`{item}` is not an address or CIDR block")))
         })
         .collect()
 }
@@ -50,7 +51,7 @@ pub(super) fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<
                 Ok(origin)
             } else {
                 Err(D::Error::custom(format!(
-                    "`{item}` is no origin; write it as `https://console.example.org`"
+                    "`{item}` is not an origin; write it as `https://console.example.org`"
                 )))
             }
         })

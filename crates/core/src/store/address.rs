@@ -106,7 +106,7 @@ impl Mode {
             "verify-full" => Self::VerifyFull,
             _ => {
                 return Err(Error::Address(format!(
-                    "sslmode `{word}` is none of disable, prefer, require, verify-ca, verify-full"
+                    "sslmode must be one of disable, prefer, require, verify-ca, verify-full, not `{word}`"
                 )));
             }
         })

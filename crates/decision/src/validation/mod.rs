@@ -176,7 +176,7 @@ impl<'a> Check<'a> {
         let schema = match Schema::from_json_value(json) {
             Ok(schema) => schema,
             Err(error) => {
-                let problem = format!("what is declared of the input is no Cedar schema: {error}");
+                let problem = format!("the declared input types are not a Cedar schema: {error}");
                 let severity = Severity::Error;
                 return vec![Fault { span: (0, 0), severity, problem, suggestion: None }];
             }

@@ -49,7 +49,7 @@ impl<'a> Person<'a> {
             CallerKind::Owner { .. } => Ok(Self { by, role: "owner" }),
             CallerKind::Member { role, .. } => Ok(Self { by, role }),
             CallerKind::Key { .. } | CallerKind::Anonymous => {
-                Err(Error::Role("only a person approves or declines".to_owned()))
+                Err(Error::Role("only a person may approve or decline".to_owned()))
             }
         }
     }

@@ -72,9 +72,9 @@ impl Eligibility {
         caller: &Caller,
         before: &[ApprovalAct],
     ) -> Result<bool, Error> {
-        let handle = handle.ok_or_else(|| self.refuse("the tenant is not there"))?;
+        let handle = handle.ok_or_else(|| self.refuse("the tenant was not found"))?;
         let asked = self.asked();
-        let asked = asked.ok_or_else(|| self.refuse("an API key that asked is not there"))?;
+        let asked = asked.ok_or_else(|| self.refuse("an API key that asked was not found"))?;
         let identity = caller.identity();
         let who = Person { identity: &identity, email: caller.email() };
         let tenant = handle.read();

@@ -113,22 +113,22 @@ pub(super) fn missing<'m>(rule: &'m StateRule, given: &[String]) -> Vec<&'m str>
 pub(super) fn check(machine: &StateMachine, found: &mut Violations) {
     let known = |state: &String| machine.states.contains(state);
     if machine.initial_state.as_ref().is_some_and(|state| !known(state)) {
-        found.add("initial_state", "is none of `states`");
+        found.add("initial_state", "must be one of `states`");
     }
     for (index, state) in machine.final_states.iter().enumerate() {
         if !known(state) {
-            found.add(&format!("final_states[{index}]"), "is none of `states`");
+            found.add(&format!("final_states[{index}]"), "must be one of `states`");
         }
     }
     let mut taken = BTreeSet::new();
     for (index, rule) in machine.transitions.iter().enumerate() {
         let at = |member: &str| format!("transitions[{index}].{member}");
         if !known(&rule.to) {
-            found.add(&at("to"), "is none of `states`");
+            found.add(&at("to"), "must be one of `states`");
         }
         for (place, from) in rule.from.iter().enumerate() {
             if !known(from) {
-                found.add(&at(&format!("from[{place}]")), "is none of `states`");
+                found.add(&at(&format!("from[{place}]")), "must be one of `states`");
             } else if !taken.insert((from, &rule.trigger)) {
                 let problem = format!("`{from}` has another move with this trigger");
                 found.add(&at("trigger"), problem);
@@ -137,7 +137,7 @@ pub(super) fn check(machine: &StateMachine, found: &mut Violations) {
         if let Some(compensated) = &rule.compensates
             && !machine.transitions.iter().any(|other| other.trigger == *compensated)
         {
-            found.add(&at("compensates"), "is the trigger of no move of this machine");
+            found.add(&at("compensates"), "must be the trigger of a move of this machine");
         }
     }
 }

@@ -93,7 +93,7 @@ pub(super) async fn make(
 
 fn waiting(rule: &StateRule, actor: &str) -> String {
     format!(
-        "`{}` takes two people: kept for 24 hours, until somebody other than {actor} asks for the same",
+        "`{}` needs two people: kept for 24 hours, until someone other than {actor} requests the same",
         rule.trigger
     )
 }
@@ -120,7 +120,7 @@ impl Move<'_> {
             machine.ok_or_else(|| Error::unknown("machine_id", &self.asked.machine_id))?;
         self.names_its_own(&machine).await?;
         if let Some(state) = self.asked.to_state.as_ref().filter(|s| !machine.states.contains(*s)) {
-            let problem = format!("`{state}` is none of the machine's states");
+            let problem = format!("`{state}` is not one of the machine's states");
             return Err(Error::field("to_state", problem));
         }
         let head = self.head(&machine).await?;
@@ -289,7 +289,7 @@ impl Move<'_> {
             (Some(found), ..) => Ok(Some(found)),
             (None, Some(id), _) => Err(Error::field(
                 "compensates_event_id",
-                format!("`{id}` is no event of this record that the move takes back"),
+                format!("`{id}` is not an event of this record that the move takes back"),
             )),
             (None, None, wanted) => Err(Error::NotAllowed(format!(
                 "the record has no `{}` to take back",

@@ -87,7 +87,7 @@ impl Watching {
         tokio::select! {
             biased;
             () = self.runtime.0.shutdown.wait() => {
-                Err(ApiError::new(ErrorCode::Unavailable, "the service is stopping; watch anew"))
+                Err(ApiError::new(ErrorCode::Unavailable, "the service is stopping; watch again"))
             }
             moved = self.moved.changed() => {
                 moved.map_err(|_| ApiError::plain(ErrorCode::Unavailable))

@@ -108,18 +108,18 @@ fn tag_name(service: &ServiceDescriptor) -> String {
 
 fn refusal(status: u16) -> Value {
     let description = match status {
-        400 => "The request is wrong; the body names each member at fault.",
+        400 => "The request is invalid; the body names each invalid member.",
         401 => "No credential, or one that is not valid.",
         403 => "The credential does not allow this.",
-        404 => "There is no such thing, or not for this caller.",
-        405 => "The record does not take this method; see Allow.",
-        409 => "The state of the record, or another record, stands against it.",
-        412 => "A precondition does not hold.",
+        404 => "Not found, or not visible to this caller.",
+        405 => "The record does not support this method; see Allow.",
+        409 => "The state of the record, or another record, conflicts with the request.",
+        412 => "A precondition failed.",
         413 => "The body is too large.",
-        415 => "The body is not JSON by its Content-Type.",
-        422 => "The Idempotency-Key came before with another body.",
+        415 => "The Content-Type is not JSON.",
+        422 => "The Idempotency-Key was used before with another body.",
         429 => "Too many requests; wait as Retry-After says.",
-        500 => "Something failed inside.",
+        500 => "Internal error.",
         503 => "The service cannot answer now; retry.",
         _ => "Refused.",
     };
@@ -131,7 +131,7 @@ fn refusal(status: u16) -> Value {
     });
     let header = match status {
         401 => ("WWW-Authenticate", "How to authenticate.", json!({"type": "string"})),
-        405 => ("Allow", "The methods that it takes.", json!({"type": "string"})),
+        405 => ("Allow", "The supported methods.", json!({"type": "string"})),
         429 | 503 => ("Retry-After", "Seconds to wait.", json!({"type": "integer", "minimum": 0})),
         _ => return response,
     };

@@ -63,7 +63,7 @@ impl Operation<'_> {
         for status in &rest.statuses {
             let mut same = success.clone();
             same["description"] =
-                format!("The body of {}, of another outcome.", rest.status).into();
+                format!("The same body as {}, for another outcome.", rest.status).into();
             responses.insert(status.to_string(), same);
         }
         responses.insert(rest.status.to_string(), success);
@@ -141,7 +141,7 @@ impl Operation<'_> {
     fn success(&self, rest: &Rest, schemas: &mut Schemas<'_>) -> Value {
         let mut response = json!({"description": "Success."});
         if rest.status == 201 {
-            let description = "Where the new record is.";
+            let description = "The URL of the new record.";
             response["headers"] = json!({
                 "Location": {"description": description, "schema": {"type": "string"}},
             });

@@ -254,7 +254,7 @@ impl<'a> Schemas<'a> {
                 "description": "Seconds, as `1.5s`.",
             }),
             Some("FieldMask") => json!({
-                "type": "string", "description": "Names of members, with commas between.",
+                "type": "string", "description": "Comma-separated names of members.",
             }),
             Some("Struct") => json!({"type": "object", "additionalProperties": true}),
             Some("Value") => json!({}),
