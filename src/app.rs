@@ -35,10 +35,13 @@ use crate::{
     receipts::Receipts,
     transport::Peer,
 };
-use authority_api::identity::{
-    AuthenticateLayer, Exports, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
-    Settings as IdentitySettings,
-    dev_provider::{AUDIENCE, DevProvider, ISSUER},
+use authority_api::{
+    idempotency,
+    identity::{
+        AuthenticateLayer, Exports, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
+        Settings as IdentitySettings,
+        dev_provider::{AUDIENCE, DevProvider, ISSUER},
+    },
 };
 use authority_core::{
     clock::Clock,
@@ -51,8 +54,7 @@ use authority_core::{
     store::{self, Store},
 };
 use authority_registry::{
-    ApiKeys, Approvals, Registry, SigningKeys, expire_approvals, forget_answers, keep_last_used,
-    services,
+    ApiKeys, Approvals, Registry, SigningKeys, expire_approvals, keep_last_used, services,
 };
 use authority_runtime::{Runtime, Settings as RuntimeSettings};
 use authority_transparency::{Parts as ProofParts, Proof, follow_logs, seal_by_themselves};
@@ -213,7 +215,6 @@ impl App {
         tokio::spawn(schema.keep(shutdown.clone()));
         tokio::spawn(runtime.clone().keep_looking_at_recorder());
         tokio::spawn(readiness::tell(health.clone(), directory, shutdown));
-        tokio::spawn(runtime.forget_keys());
         tokio::spawn(follow_logs(proof.clone()));
         tokio::spawn(seal_by_themselves(proof));
         Ok(Self { router, graph, keys, store, provider, identity, health })
@@ -352,7 +353,7 @@ fn work(keys: &Keys, identity: &Identity, store: &Store, clock: &Clock) {
     tokio::spawn(async move { rotated.keep_rotating(KEY_ROTATION).await });
     let partitions = store.clone();
     tokio::spawn(async move { partitions.keep_partitions().await });
-    tokio::spawn(forget_answers(store.clone(), clock.clone()));
+    tokio::spawn(idempotency::keep_sweeping(store.clone(), clock.clone()));
     tokio::spawn(expire_approvals(store.clone(), clock.clone()));
     tokio::spawn(spending::forget(store.clone(), clock.clone()));
     tokio::spawn(keep_last_used(identity.last_used(), store.clone()));

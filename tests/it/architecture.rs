@@ -17,7 +17,7 @@ const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store"];
 const MIDDLE: &[&str] = &["evidence", "graph", "keys", "spending"];
 /// What every service speaks.
-const API: &[&str] = &["deadline", "error", "identity", "page_token"];
+const API: &[&str] = &["deadline", "error", "idempotency", "identity", "page_token"];
 
 /// A module and the modules that it may use, of its own crate, of api and of core.
 const MODULES: &[(&str, &[&[&str]])] = &[
@@ -31,6 +31,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("telemetry", &[&["config"]]),
     // Api. Identity knows neither graph nor keys: what it needs of them it takes as traits.
     ("identity", &[&["clock", "error", "store"]]),
+    ("idempotency", &[&["clock", "error", "identity", "keys", "store"]]),
     ("page_token", &[&["clock", "error", "keys"]]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),

@@ -3,5 +3,6 @@
 
 pub mod deadline;
 pub mod error;
+pub mod idempotency;
 pub mod identity;
 pub mod page_token;

@@ -6,13 +6,11 @@
 //! nobody is answered what another was. A refused request has no effect and is not kept: it is judged
 //! anew.
 
-use std::time::Duration;
-
 use authority_model::{
     record::{Record, RpcRequest},
     schema::idempotency_keys,
 };
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use prost::Message;
 use tonic::{Request, Response, metadata::MetadataValue};
@@ -20,17 +18,14 @@ use tonic::{Request, Response, metadata::MetadataValue};
 use super::{Error, Registry, version::tagged};
 use authority_api::{
     error::{ApiError, ErrorCode},
-    identity::{ANSWERS_KEPT, Caller, idempotency_key},
+    idempotency::{ANSWERS_KEPT, SECRETS_KEPT},
+    identity::{Caller, idempotency_key},
 };
 use authority_core::{
-    clock::Clock,
     keys::{self, Keys},
-    store::{self, Db, RunQueryDsl, Scope, Store, Transact},
+    store::{self, Db, RunQueryDsl, Transact},
 };
 
-/// How long one is kept that holds a secret.
-const SECRET_KEPT: TimeDelta = TimeDelta::minutes(10);
-const FORGET_EVERY: Duration = Duration::from_secs(60);
 const NO_TENANT: &str = "-";
 
 /// An idempotency key as it was given, and what it was given with.
@@ -186,7 +181,7 @@ impl Claim<'_> {
         }
         let answer = answer.ok_or(Error::Key(ErrorCode::IdempotencyAnswerErased))?;
         let Some(keys) = &self.key.seal else { return Ok(Some(answer)) };
-        if at + SECRET_KEPT <= self.now {
+        if at + SECRETS_KEPT <= self.now {
             return Err(Error::Key(ErrorCode::IdempotencyAnswerErased));
         }
         diesel::update(row).set(idempotency_keys::answer.eq(None::<Vec<u8>>)).execute(db).await?;
@@ -216,29 +211,5 @@ fn waited(error: diesel::result::Error) -> Error {
             Error::Key(ErrorCode::IdempotencyInProgress)
         }
         other => other.into(),
-    }
-}
-
-/// Forgets the answers of long ago and the secrets of some minutes ago, every minute, for ever.
-pub async fn forget_answers(store: Store, clock: Clock) {
-    loop {
-        let now = clock.now();
-        let scope = Scope::service();
-        let forgotten = store.write_tx(&scope, async move |db| {
-            let old = idempotency_keys::created_at.le(now - ANSWERS_KEPT);
-            diesel::delete(idempotency_keys::table.filter(old)).execute(db).await?;
-            let shown = idempotency_keys::sealed
-                .and(idempotency_keys::answer.is_not_null())
-                .and(idempotency_keys::created_at.le(now - SECRET_KEPT));
-            diesel::update(idempotency_keys::table.filter(shown))
-                .set(idempotency_keys::answer.eq(None::<Vec<u8>>))
-                .execute(db)
-                .await?;
-            Ok::<_, store::Error>(())
-        });
-        if let Err(error) = forgotten.await {
-            tracing::warn!(%error, "cannot forget old idempotency keys");
-        }
-        tokio::time::sleep(FORGET_EVERY).await;
     }
 }

@@ -53,7 +53,6 @@ pub use api_key::{ApiKeys, keep_last_used, note_uses};
 pub use approvals::{Approvals, expire as expire_approvals};
 pub use error::Error;
 pub use flow::{AfterCommit, Registry};
-pub use idempotency::forget_answers;
 pub use services::services;
 pub use signing_key::SigningKeys;
 

@@ -20,7 +20,8 @@ use super::{
 use authority_api::{
     deadline::Deadline,
     error::{ApiError, ErrorCode},
-    identity::{ANSWERS_KEPT, Caller},
+    idempotency::ANSWERS_KEPT,
+    identity::Caller,
 };
 use authority_core::{
     graph, keys,
@@ -28,7 +29,6 @@ use authority_core::{
 };
 use authority_decision::Request;
 
-const FORGET_EVERY: Duration = Duration::from_secs(3600);
 /// Between two looks at a key that another request is about to answer.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
@@ -167,22 +167,6 @@ impl Runtime {
         let message = format!("{fired} ended what this key was answered ({reason}); ask anew");
         let refusal = ApiError::new(ErrorCode::DecisionStopped, message);
         Err(refusal.with("stop_condition", fired.word()).with("reason_code", reason.word()))
-    }
-
-    /// Forgets the answers of long ago, now and every hour. Never returns.
-    pub async fn forget_keys(self) {
-        loop {
-            let until = self.0.clock.now() - ANSWERS_KEPT;
-            let scope = Scope::service();
-            let forgotten = self.0.store.write_tx(&scope, async move |db| {
-                let old = decision_keys::table.filter(decision_keys::created_at.le(until));
-                Ok::<_, store::Error>(diesel::delete(old).execute(db).await?)
-            });
-            if let Err(error) = forgotten.await {
-                tracing::warn!(%error, "cannot forget old idempotency keys");
-            }
-            tokio::time::sleep(FORGET_EVERY).await;
-        }
     }
 }
 

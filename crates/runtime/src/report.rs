@@ -19,7 +19,8 @@ use super::{
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
-    identity::{ANSWERS_KEPT, Caller},
+    idempotency::ANSWERS_KEPT,
+    identity::Caller,
 };
 use authority_core::{
     evidence::{self, OutcomeReport as Terms, SignedText},

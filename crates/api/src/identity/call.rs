@@ -1,14 +1,11 @@
 //! What a handler takes from a call: who calls, what they ask, and under which idempotency key.
 
 use authority_model::validate::{Validate, Violations};
-use chrono::TimeDelta;
 use tonic::{Request, metadata::MetadataMap};
 
 use super::{Caller, CallerKind};
 use crate::error::{ApiError, ErrorCode};
 
-/// How long an answer is kept under its idempotency key.
-pub const ANSWERS_KEPT: TimeDelta = TimeDelta::hours(24);
 /// The header of REST and the metadata of gRPC.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const LONGEST_KEY: usize = 255;

@@ -21,7 +21,7 @@ mod rules;
 mod usage;
 
 pub use authenticate::{Identity, Settings};
-pub use call::{ANSWERS_KEPT, admitted, caller, checked, idempotency_key};
+pub use call::{admitted, caller, checked, idempotency_key};
 pub use caller::{Caller, CallerKind, SecretCode};
 pub use directory::{ApiKeyFacts, Directory, Secrets, TenantFacts, allow_list};
 pub use error::{Error, PERSON_INACTIVE, TENANT_INACTIVE};

@@ -1,0 +1,49 @@
+//! Forgets what is kept for too long: answers after a day, secrets after some minutes.
+
+use std::time::Duration;
+
+use authority_core::{
+    clock::Clock,
+    store::{Error, RunQueryDsl, Scope, Store},
+};
+use authority_model::schema::{decision_keys, idempotency_keys};
+use chrono::{DateTime, Utc};
+use diesel::prelude::*;
+
+use super::{ANSWERS_KEPT, SECRETS_KEPT};
+
+const EVERY: Duration = Duration::from_secs(60);
+
+/// Forgets, of every tenant, what is kept for too long at this moment.
+///
+/// # Errors
+/// The database is away; what is old is left for the next sweep.
+pub async fn sweep(store: &Store, now: DateTime<Utc>) -> Result<(), Error> {
+    let scope = Scope::service();
+    let swept = store.write_tx(&scope, async move |db| {
+        let (day, minutes) = (now - ANSWERS_KEPT, now - SECRETS_KEPT);
+        let old = decision_keys::table.filter(decision_keys::created_at.le(day));
+        diesel::delete(old).execute(db).await?;
+        let old = idempotency_keys::table.filter(idempotency_keys::created_at.le(day));
+        diesel::delete(old).execute(db).await?;
+        let secret = idempotency_keys::sealed
+            .and(idempotency_keys::answer.is_not_null())
+            .and(idempotency_keys::created_at.le(minutes));
+        diesel::update(idempotency_keys::table.filter(secret))
+            .set(idempotency_keys::answer.eq(None::<Vec<u8>>))
+            .execute(db)
+            .await?;
+        Ok::<_, Error>(())
+    });
+    swept.await
+}
+
+/// Sweeps now and every minute. Never returns.
+pub async fn keep_sweeping(store: Store, clock: Clock) {
+    loop {
+        if let Err(error) = sweep(&store, clock.now()).await {
+            tracing::warn!(%error, "cannot forget old idempotency keys");
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+}
