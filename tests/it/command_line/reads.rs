@@ -267,7 +267,7 @@ fn a_wrong_use_is_2_and_names_the_flag() {
     assert!(help.starts_with("Lists delegations, oldest first"), "{help}");
     for said in [
         "--delegator-id <ID>",
-        "How many at most; 100 when left out",
+        "The maximum number of records on a page; 100 when left out",
         "[possible values: active, suspended, revoked]",
     ] {
         assert!(help.contains(said), "{said} in {help}");
