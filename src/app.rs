@@ -48,11 +48,12 @@ use authority_core::{
     compute::{self, ComputePool},
     config::{Config, Durability},
     graph::{self, Graph},
-    keys::{self, KeyRing, Keys},
+    keys::{self, Keys, key_ring},
     shutdown::Shutdown,
     spending,
     store::{self, Store},
 };
+use authority_crypto::KeyRing;
 use authority_registry::{
     ApiKeys, Approvals, Registry, SigningKeys, expire_approvals, keep_last_used, services,
 };
@@ -115,7 +116,7 @@ impl Parts {
         let ring = match named::ring(&config)? {
             Some(ring) => ring,
             // Only development comes here: production refuses to start without a ring.
-            None => KeyRing::load_or_create(&config.data_dir.join("keys.ring"))?,
+            None => key_ring::load_or_create(&config.data_dir.join("keys.ring"))?,
         };
         let graph = graph::Settings {
             max_staleness: Duration::from_secs(config.decide.max_staleness_seconds),

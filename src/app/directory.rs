@@ -7,10 +7,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use authority_api::identity::{
     ApiKeyFacts, Directory, Secrets, TenantFacts, dev_provider::TokenKey,
 };
-use authority_core::{
-    graph::Graph,
-    keys::{self, Keys},
-};
+use authority_core::{graph::Graph, keys::Keys};
+use authority_crypto::{equal, sha256};
 
 /// Tenants and API keys as the authority graph holds them.
 pub(super) struct GraphDirectory(pub(super) Arc<Graph>);
@@ -70,7 +68,7 @@ pub(super) struct KeySecrets(pub(super) Keys);
 
 impl Secrets for KeySecrets {
     fn digest(&self, bytes: &[u8]) -> [u8; 32] {
-        keys::sha256(bytes)
+        sha256(bytes)
     }
 
     fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
@@ -78,7 +76,7 @@ impl Secrets for KeySecrets {
     }
 
     fn equal(&self, left: &[u8], right: &[u8]) -> bool {
-        keys::equal(left, right)
+        equal(left, right)
     }
 }
 

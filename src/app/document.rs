@@ -1,6 +1,7 @@
 //! The OpenAPI document, which anybody may ask for: all answers share its bytes, over REST and over
 //! gRPC. A copy for each would be half a megabyte, held for as long as a caller does not read.
 
+use authority_crypto::sha256;
 use std::{
     convert::Infallible,
     future::{Ready, ready},
@@ -18,8 +19,6 @@ use http_body_util::StreamBody;
 use prost::Message;
 use tower::Service;
 
-use authority_core::keys;
-
 /// The method whose answer it is.
 pub(super) const GET_OPEN_API: &str = "/authority.directory.v1.DirectoryService/GetOpenApi";
 
@@ -36,7 +35,7 @@ pub(super) struct OpenApi {
 
 impl OpenApi {
     pub(super) fn new(document: &str) -> Self {
-        let tag = format!("\"{}\"", hex::encode(keys::sha256(document.as_bytes())));
+        let tag = format!("\"{}\"", hex::encode(sha256(document.as_bytes())));
         let etag = HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\""));
         let message = GetOpenApiResponse { document: document.to_owned() };
         let mut framed = BytesMut::with_capacity(message.encoded_len() + 5);

@@ -3,15 +3,16 @@
 
 use authority_core::{
     config::Config,
-    keys::{self, KeyRing},
+    keys::{self, key_ring},
     store::Address,
 };
+use authority_crypto::KeyRing;
 
 /// The ring that is set; none in development alone, which makes one.
 pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
     Ok(match (&config.keys.ring, &config.keys.ring_file) {
         (Some(ring), _) => Some(KeyRing::parse(ring.reveal())?),
-        (None, Some(file)) => Some(KeyRing::load(file)?),
+        (None, Some(file)) => Some(key_ring::load(file)?),
         (None, None) => None,
     })
 }

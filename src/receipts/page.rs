@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::read::{self, Read};
 use authority_core::{
     evidence::{digest_text, pack::evidence_id},
-    keys,
     spending::APPROVE,
 };
+use authority_crypto::sha256;
 use authority_decision::{Decision, Reason as Code, moment};
 
 #[derive(Template)]
@@ -168,7 +168,7 @@ impl Receipt {
                 sealed_at: Moment::of(pack.sealed_at),
             }),
             decision_id: decision.id,
-            record_digest: digest_text(&keys::sha256(text.as_bytes())),
+            record_digest: digest_text(&sha256(text.as_bytes())),
             kid: decision.kid,
             signature: STANDARD.encode(&decision.signature),
             record_pieces: visible(&text).split_inclusive(',').map(str::to_owned).collect(),

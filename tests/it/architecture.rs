@@ -35,11 +35,10 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("page_token", &[&["clock", "error", "keys"]]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),
-    // Core. What a neighbour knows is taken as a trait that `app` implements. keys stands below the
-    // others, since whoever digests or signs does it there.
-    ("spending", &[&["keys"], FLOOR]),
-    ("evidence", &[&["keys"], FLOOR]),
-    ("graph", &[&["keys"], FLOOR]),
+    // Core. What a neighbour knows is taken as a trait that `app` implements.
+    ("spending", &[FLOOR]),
+    ("evidence", &[FLOOR]),
+    ("graph", &[FLOOR]),
     ("keys", &[FLOOR]),
     ("store", &[&["clock", "config"]]),
     ("compute", &[]),
@@ -48,9 +47,6 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("shutdown", &[]),
     ("lib", &[]),
 ];
-
-/// Crates that one module alone names, so that there is one place to audit.
-const CRYPTO: (&str, &[&str]) = ("keys", &["aws_lc_rs", "ring"]);
 
 /// In the first line of a file that nobody writes by hand.
 const GENERATED: &[&str] = &["@generated", "print-schema"];
@@ -70,21 +66,6 @@ fn modules_use_only_what_is_below_them() {
         for used in modules_used(&file) {
             if used != module && !may.iter().any(|group| group.contains(&used.as_str())) {
                 faults.push(format!("{}: `{module}` must not use `{used}`", file.display()));
-            }
-        }
-    }
-    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
-}
-
-#[test]
-fn keys_alone_hold_crypto() {
-    let mut faults = Vec::new();
-    let all = ["crates", "src"].iter().flat_map(|source| files(source));
-    for file in all.filter(|file| !file.starts_with(Path::new("crates/core/src").join(CRYPTO.0))) {
-        let code = code(&file);
-        for name in CRYPTO.1 {
-            if after(&code, &format!("{name}::")).next().is_some() {
-                faults.push(format!("{}: `{}` alone names `{name}`", file.display(), CRYPTO.0));
             }
         }
     }

@@ -5,7 +5,8 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use authority_core::keys::{Keys, equal};
+use authority_core::keys::Keys;
+use authority_crypto::equal;
 
 use super::error::ApiError;
 

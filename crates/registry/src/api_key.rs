@@ -24,10 +24,8 @@ use authority_api::identity::{
     Caller, LastUsed, Secrets, allow_list,
     api_key::{Issued, issue, prefix, public_id, record_id},
 };
-use authority_core::{
-    keys,
-    store::{self, Scope, Store},
-};
+use authority_core::store::{self, Scope, Store};
+use authority_crypto::random;
 
 const USES_EVERY: Duration = Duration::from_secs(30);
 const ACTIVE: &str = "active";
@@ -230,7 +228,7 @@ fn email(by: &Caller) -> Option<String> {
 }
 
 fn fresh() -> Result<[u8; 32], Error> {
-    keys::random().map_err(|_| Error::Store(store::Error::Internal("no randomness".to_owned())))
+    random().map_err(|_| Error::Store(store::Error::Internal("no randomness".to_owned())))
 }
 
 /// The table holds only what makes keys.

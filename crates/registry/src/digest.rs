@@ -5,7 +5,8 @@ use prost::Message;
 use serde_json::{Map, Value};
 
 use super::Error;
-use authority_core::{keys, store};
+use authority_core::store;
+use authority_crypto::sha256;
 
 /// Of the message that `shape` names, without some of its members.
 pub(super) fn digest(
@@ -21,5 +22,5 @@ pub(super) fn digest(
         serde_json::from_slice(&json).map_err(|error| broken(&error.to_string()))?;
     members.retain(|member, _| !without.contains(&member.as_str()));
     let text = serde_json_canonicalizer::to_vec(&members);
-    Ok(keys::sha256(&text.map_err(|error| broken(&error.to_string()))?))
+    Ok(sha256(&text.map_err(|error| broken(&error.to_string()))?))
 }

@@ -22,9 +22,10 @@ use authority_api::{
     identity::{Caller, idempotency_key},
 };
 use authority_core::{
-    keys::{self, Keys},
+    keys::Keys,
     store::{self, Db, RunQueryDsl, Transact},
 };
+use authority_crypto::sha256;
 
 const NO_TENANT: &str = "-";
 
@@ -46,7 +47,7 @@ impl IdempotencyKey {
             tenant_id: None,
             scope: T::METHOD,
             key,
-            request_sha256: keys::sha256(&call.get_ref().encode_to_vec()),
+            request_sha256: sha256(&call.get_ref().encode_to_vec()),
             seal: None,
         }))
     }

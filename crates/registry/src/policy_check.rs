@@ -18,7 +18,8 @@ use serde_json::Value;
 
 use super::prelude::*;
 use authority_api::identity::Caller;
-use authority_core::{keys::sha256, store};
+use authority_core::store;
+use authority_crypto::sha256;
 use authority_decision::{
     Pattern,
     validation::{ContextSchema, Finding, Severity, Surroundings, ToolInput, validate},

@@ -23,7 +23,8 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::admitted,
 };
-use authority_core::keys::{self, Algorithm, NewKey, NewRotation, Rotation};
+use authority_core::keys::{self, NewKey, NewRotation, Rotation};
+use authority_crypto::Algorithm;
 
 const IN_PROCESS: &str = "in-process";
 /// Custody providers whose keys are only listed here.

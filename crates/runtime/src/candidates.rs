@@ -14,7 +14,8 @@ use diesel::prelude::*;
 
 use super::Runtime;
 use authority_api::{error::ApiError, identity::Caller};
-use authority_core::{keys, store, store::RunQueryDsl};
+use authority_core::store::{self, RunQueryDsl};
+use authority_crypto::sha256;
 use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window};
 
 /// What the tenant has of the policies that were named.
@@ -132,7 +133,7 @@ fn compile(
     let reference = PolicyReference {
         id: id.unwrap_or_else(|| format!("candidate:{place}")),
         version: 0,
-        sha256: hex::encode(keys::sha256(candidate.cedar.as_bytes())),
+        sha256: hex::encode(sha256(candidate.cedar.as_bytes())),
         applies_to,
         effective: Window::default(),
     };

@@ -19,10 +19,11 @@ use authority_api::{
 use authority_core::{
     evidence::{self, Asked, PreparedFacts, Recorded},
     graph::{self, TenantHandle},
-    keys::{self, Purpose},
+    keys::Purpose,
     spending::CounterQuery,
     store::{self, Db, SERVICE, Scope},
 };
+use authority_crypto::random;
 use authority_decision::{Decision, Facts, Gathered, Request, Verdict, remedy::Remedy};
 
 /// What an API key must hold to have decisions made.
@@ -81,7 +82,7 @@ impl Runtime {
         key: Option<&IdempotencyKey>,
     ) -> Result<Reached, ApiError> {
         // Never the caller's key: a record is shown to others, and keys name invoices and people.
-        let nonce = hex::encode(keys::random::<16>().map_err(ApiError::from)?);
+        let nonce = hex::encode(random::<16>().map_err(ApiError::from)?);
         let signer = self.0.keys.signer(Purpose::Evidence);
         let mut revision = request.at_least_revision.unwrap_or_default();
         for _ in 0..ROUNDS {

@@ -23,7 +23,8 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, admitted, caller, checked, idempotency_key},
 };
-use authority_core::{keys, store, store::RunQueryDsl};
+use authority_core::store::{self, RunQueryDsl};
+use authority_crypto::sha256;
 use authority_decision::{Decision, OwnReason, Reason};
 
 #[derive(Queryable, Selectable)]
@@ -187,7 +188,7 @@ impl Runtime {
             approval_state: since.approval_state,
             report: since.report,
             evidence_pack: Some(answer::pack(
-                &keys::sha256(&stored.record),
+                &sha256(&stored.record),
                 &stored.kid,
                 &stored.signature,
             )),

@@ -22,10 +22,8 @@ use authority_api::{
     identity::{Caller, Pages},
     page_token,
 };
-use authority_core::{
-    keys,
-    store::{self, RunQueryDsl},
-};
+use authority_core::store::{self, RunQueryDsl};
+use authority_crypto::sha256;
 
 /// Records in memory at a time.
 const PAGE: usize = 100;
@@ -79,7 +77,7 @@ impl Decisions {
     fn line(&mut self, row: Row) -> ExportDecisionsResponse {
         let (found, record, kid, signature) = row;
         self.token = page_token::write(&self.runtime.0.keys, LIST, found.id.as_bytes());
-        let pack = answer::pack(&keys::sha256(&record), &kid, &signature);
+        let pack = answer::pack(&sha256(&record), &kid, &signature);
         ExportDecisionsResponse {
             decision: Some(self.runtime.summary(found)),
             page_token: self.token.clone(),

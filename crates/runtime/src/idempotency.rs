@@ -24,9 +24,10 @@ use authority_api::{
     identity::Caller,
 };
 use authority_core::{
-    graph, keys,
+    graph,
     store::{self, Db, RunQueryDsl, Scope},
 };
+use authority_crypto::sha256;
 use authority_decision::Request;
 
 /// Between two looks at a key that another request is about to answer.
@@ -88,7 +89,7 @@ impl Runtime {
             scope: operation,
             key,
             caller: caller.identity(),
-            request_sha256: keys::sha256(&asked),
+            request_sha256: sha256(&asked),
             answer: |decided| R::from(decided).encode_to_vec(),
         };
         if let Some(first) = self.first_answer(&request, &key).await? {

@@ -24,9 +24,10 @@ use authority_api::{
 };
 use authority_core::{
     evidence::{self, OutcomeReport as Terms, SignedText},
-    keys::{self, Purpose, Signer},
+    keys::Purpose,
     store::{self, Db, RunQueryDsl, Scope},
 };
+use authority_crypto::{Signer, sha256};
 use authority_decision::Decision;
 
 /// The operation of reports: its idempotency keys are its own.
@@ -58,7 +59,7 @@ impl Runtime {
         key: Option<String>,
         asked: ReportDecisionRequest,
     ) -> Result<Response<ReportDecisionResponse>, ApiError> {
-        let sha256 = keys::sha256(&asked.encode_to_vec());
+        let sha256 = sha256(&asked.encode_to_vec());
         let report = Report {
             caller: caller.clone(),
             asked,
@@ -91,7 +92,7 @@ impl Report {
         let terms = Terms {
             tenant_id: &found.tenant_id,
             decision_id: id,
-            record_digest: &keys::sha256(&found.record),
+            record_digest: &sha256(&found.record),
             outcome: &self.asked.outcome,
             at,
             detail: self.asked.detail.as_deref(),

@@ -22,10 +22,11 @@ use authority_core::{
         verify::{Trust, key_set, verify},
     },
     graph::{self, GivenActs, Graph},
-    keys::{self, Purpose},
+    keys::Purpose,
     spending::CounterQuery,
     store::{Db, RunQueryDsl, new_id},
 };
+use authority_crypto::sha256;
 use authority_decision::{
     CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict, levels::ApprovalState,
 };
@@ -314,7 +315,7 @@ async fn pinned_text(
         .optional()?;
     let text = text
         .ok_or_else(|| Error::Field("policy_version", format!("{version} of `{id}` is unknown")))?;
-    let sha256 = format!("sha256:{}", hex::encode(keys::sha256(text.as_bytes())));
+    let sha256 = format!("sha256:{}", hex::encode(sha256(text.as_bytes())));
     Ok(Ground::Pinned(PinnedPolicy { id, version, sha256 }, text))
 }
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use authority_core::{
-    keys::KeyRing,
-    store::{embedded::LOGIN, migrate},
-};
+use authority_core::store::{embedded::LOGIN, migrate};
+use authority_crypto::KeyRing;
 use serde_json::{Value, json};
 
 use super::run;

@@ -24,10 +24,8 @@ use authority_api::identity::{
     TenantFacts, Via,
     dev_provider::{AUDIENCE, DevProvider, Holder, ISSUER, TokenKey},
 };
-use authority_core::{
-    clock::Clock,
-    keys::{Keys, sha256},
-};
+use authority_core::{clock::Clock, keys::Keys};
+use authority_crypto::{equal, sha256};
 use authority_model::access::{Access, Binding, Surfaces};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta};
@@ -128,7 +126,7 @@ impl Secrets for Crypto {
     }
 
     fn equal(&self, left: &[u8], right: &[u8]) -> bool {
-        authority_core::keys::equal(left, right)
+        equal(left, right)
     }
 }
 

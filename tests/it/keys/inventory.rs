@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use authority_core::{
     clock::Clock,
-    keys::{Algorithm, Error, KeyRing, Keys, NewKey, Purpose, SigningKey},
+    keys::{Error, Keys, NewKey, Purpose, SigningKey},
     store::{Db, Scope, Store},
 };
+use authority_crypto::{self as crypto, Algorithm, KeyRing};
 use chrono::{DateTime, TimeDelta};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::Value;
@@ -107,7 +108,10 @@ async fn the_wrong_ring_refuses_and_a_new_one_takes_over() {
     let place = Place::new().await;
     let keys = place.keys().await;
     let other = KeyRing::generate().unwrap();
-    assert!(matches!(place.node(&other).await.err(), Some(Error::UnknownRingKey(_))));
+    assert!(matches!(
+        place.node(&other).await.err(),
+        Some(Error::Crypto(crypto::Error::UnknownRingKey(_)))
+    ));
     // The new key in front of the old: wrapped anew, the old one may go.
     let both = place.node(&format!("{other}{}", place.ring)).await.unwrap();
     assert_eq!(both.rewrap().await.unwrap(), Purpose::ALL.len() + 2);
@@ -129,7 +133,10 @@ async fn a_moved_or_altered_private_key_is_refused() {
         )
         .await
         .unwrap();
-    assert!(matches!(place.node(&place.ring).await.err(), Some(Error::Sealed)));
+    assert!(matches!(
+        place.node(&place.ring).await.err(),
+        Some(Error::Crypto(crypto::Error::Sealed))
+    ));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,9 @@
 
 use authority_core::{
     clock::Clock,
-    keys::{KeyRing, Keys, Purpose},
+    keys::{Keys, Purpose},
 };
+use authority_crypto::KeyRing;
 use chrono::{DateTime, TimeDelta};
 use serde_json::{Value, json};
 

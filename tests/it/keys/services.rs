@@ -9,8 +9,9 @@ use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
     graph::{self, Graph},
-    keys::{Keys, equal, sha256},
+    keys::Keys,
 };
+use authority_crypto::{equal, sha256};
 use authority_model::proto::keys::{
     ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
     RevokeApiKeyRequest, RevokeKeyRequest, RotateApiKeyRequest, UpdateApiKeyRequest,

@@ -1,6 +1,7 @@
 //! The offline verifier against files that were tampered with: each is refused.
 
 use authority_core::evidence::verify::{Trust, verify};
+use authority_crypto::sha256;
 use serde_json::{Value, json};
 
 use super::{asking, bundle, decided, published, sealing};
@@ -76,6 +77,6 @@ async fn no_member_of_a_bundle_can_be_altered() {
 
 fn redigest(file: &mut Value) {
     file.as_object_mut().unwrap().remove("bundle_digest");
-    let digest = authority_core::keys::sha256(&serde_json_canonicalizer::to_vec(file).unwrap());
+    let digest = sha256(&serde_json_canonicalizer::to_vec(file).unwrap());
     file["bundle_digest"] = json!(format!("sha256:{}", hex::encode(digest)));
 }

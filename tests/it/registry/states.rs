@@ -1,5 +1,6 @@
 //! State machines, moves under them, and the chain of events that they leave.
 
+use authority_crypto::sha256;
 use std::collections::BTreeSet;
 
 use diesel_async::RunQueryDsl;
@@ -225,7 +226,7 @@ async fn events_are_a_chain_that_anyone_can_check_and_nobody_can_change() {
         let mut members = event.as_object().unwrap().clone();
         let digest = members.remove("digest").unwrap();
         let text = serde_json_canonicalizer::to_vec(&members).unwrap();
-        assert_eq!(digest, json!(hex::encode(authority_core::keys::sha256(&text))));
+        assert_eq!(digest, json!(hex::encode(sha256(&text))));
         previous = digest;
     }
     let event = id(&events[0]);

@@ -1,6 +1,7 @@
 //! What people who approve are shown, and that it is what they sign.
 
-use authority_core::{evidence::digest_text, keys};
+use authority_core::evidence::digest_text;
+use authority_crypto::sha256;
 use serde_json::{Value, json};
 
 use super::demo;
@@ -46,7 +47,7 @@ pub(super) async fn act(client: &Client, id: &str, verb: &str, body: Value) -> (
 
 /// SHA-256 of the canonical JSON, as anybody can compute it.
 fn digest(shown: &Value) -> String {
-    digest_text(&keys::sha256(&serde_json_canonicalizer::to_vec(shown).unwrap()))
+    digest_text(&sha256(&serde_json_canonicalizer::to_vec(shown).unwrap()))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

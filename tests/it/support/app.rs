@@ -11,10 +11,10 @@ use authority_core::{
     clock::Clock,
     config::Config,
     graph,
-    keys::KeyRing,
     shutdown::Shutdown,
     store::{Address, Limits, Store},
 };
+use authority_crypto::KeyRing;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};

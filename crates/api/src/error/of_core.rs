@@ -32,6 +32,13 @@ impl From<graph::Error> for ApiError {
     }
 }
 
+impl From<authority_crypto::Error> for ApiError {
+    fn from(error: authority_crypto::Error) -> Self {
+        tracing::error!(%error, "keys");
+        Self::plain(ErrorCode::Internal)
+    }
+}
+
 impl From<keys::Error> for ApiError {
     fn from(error: keys::Error) -> Self {
         match error {

@@ -1,10 +1,10 @@
 //! What a person said of a held question or of a delegation, signed.
 
+use authority_crypto::Signer;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::{Error, SignedText, digest_text, signed::sign};
-use crate::keys::Signer;
 use authority_decision::moment;
 
 /// `kind` of an approving or declining act.

@@ -1,12 +1,12 @@
 //! The bundle `svc.evidence.bundle.v1`: a pack with all that is needed to verify and replay it offline.
 
+use authority_crypto::sha256;
 use std::collections::BTreeSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::{Error, Sealed, digest_text, sealed::policies};
-use crate::keys;
 
 /// `kind` of a bundle.
 pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
@@ -19,7 +19,7 @@ pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
 pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result<String, Error> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
     let facts = sealed.gathered()?;
-    let gathered = digest_text(&keys::sha256(facts));
+    let gathered = digest_text(&sha256(facts));
     let mut blobs = vec![(gathered.clone(), json!({"json": read(facts)?, "sha256": gathered}))];
     let named: BTreeSet<String> = policies(facts)?.into_iter().map(|one| one.sha256).collect();
     for sha256 in named {
@@ -38,7 +38,7 @@ pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result
         "log_key": log_key,
         "pack": serde_json::from_str::<Value>(pack)?,
     });
-    let digest = keys::sha256(&serde_json_canonicalizer::to_vec(&bundle)?);
+    let digest = sha256(&serde_json_canonicalizer::to_vec(&bundle)?);
     bundle["bundle_digest"] = json!(digest_text(&digest));
     Ok(serde_json_canonicalizer::to_string(&bundle)?)
 }

@@ -1,11 +1,11 @@
 //! Gathered facts, made ready once for every decision that shares them.
 
+use authority_crypto::sha256;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
 use super::Error;
-use crate::keys;
 use authority_decision::{Facts, Gathered, Request, facts_index};
 
 /// What a tenant's graph said, its canonical bytes, their digest, and the index of what was read.
@@ -32,7 +32,7 @@ impl PreparedFacts {
         let facts = Facts::new(Arc::clone(&gathered));
         let reads = facts_index::reads(request, &facts);
         let index = RawValue::from_string(serde_json_canonicalizer::to_string(&reads)?)?;
-        Ok(Self { gathered, sha256: keys::sha256(&body), body, index })
+        Ok(Self { gathered, sha256: sha256(&body), body, index })
     }
 
     /// The revision of the tenant's authority that these facts are of.

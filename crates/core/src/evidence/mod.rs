@@ -25,14 +25,14 @@ pub use record::{Asked, Recorded, Salts, Written, record, write};
 pub use report::{OutcomeReport, REPORT_KIND, sign_report};
 pub use signed::SignedText;
 
-use crate::keys;
+use authority_crypto::sha256;
 use authority_decision::facts::RebuildError;
 
 /// Why there is no record.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Keys(#[from] keys::Error),
+    Crypto(#[from] authority_crypto::Error),
     #[error("a part of the record does not serialise, or cannot be read: {0}")]
     Json(#[from] serde_json::Error),
     #[error("{0} cannot be read")]
@@ -58,5 +58,5 @@ pub fn digest_text(digest: &[u8; 32]) -> String {
 
 /// A digest that tells nothing of what it is of to who lacks the salt: SHA-256(salt ‖ content).
 pub fn salted_digest(salt: &[u8; 16], content: &[u8]) -> [u8; 32] {
-    keys::sha256(&[salt, content].concat())
+    sha256(&[salt, content].concat())
 }

@@ -2,13 +2,13 @@
 //!
 //! Without its `log` it is the log's leaf. Members stand in the order of RFC 8785, as in `record.rs`.
 
+use authority_crypto::sha256;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Error, digest_text, log::tree};
-use crate::keys;
 use authority_decision::moment;
 
 /// `kind` of a pack.
@@ -99,7 +99,7 @@ pub fn leaf(sealing: &Sealing<'_>) -> Result<Vec<u8>, Error> {
         kind: PACK_KIND,
         log: None,
         record: serde_json::from_slice(sealing.record)?,
-        record_digest: digest_text(&keys::sha256(sealing.record)),
+        record_digest: digest_text(&sha256(sealing.record)),
         sealed_at: moment::text(sealing.sealed_at),
         signature: Signature::of(sealing.kid, sealing.signature),
     };

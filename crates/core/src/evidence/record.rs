@@ -3,6 +3,7 @@
 //! The structs below declare their members in the order of RFC 8785, hold no floating number, and
 //! `serde_json` escapes as it asks; a test compares their bytes with a canonicalizer's.
 
+use authority_crypto::{Signer, random, sha256};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -10,7 +11,6 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
-use crate::keys::{self, Signer};
 use authority_decision::{Request, SEMANTICS, Verdict, facts::Spent, moment, records::Approval};
 
 /// A decision with what it was asked with.
@@ -122,7 +122,7 @@ struct Seen<'a> {
 /// # Errors
 /// When there is no randomness, or a part does not serialise: no decision for the caller.
 pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, Error> {
-    let drawn: [u8; 32] = keys::random()?;
+    let drawn: [u8; 32] = random()?;
     let mut salts = Salts::default();
     salts.context.copy_from_slice(&drawn[..16]);
     salts.facts.copy_from_slice(&drawn[16..]);
@@ -187,7 +187,7 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
         verdict: recorded_verdict(asked.verdict),
     };
     serde_json::to_writer(&mut record, &whole)?;
-    let digest = keys::sha256(&record);
+    let digest = sha256(&record);
     let decision_id = decision_id(asked.evaluated_at, &digest);
     Ok(Written { decision_id, record, digest, context, facts })
 }

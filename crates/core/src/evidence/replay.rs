@@ -1,12 +1,12 @@
 //! The replay proof `svc.replay.proof.v1`: what deciding again came to, member by member, signed.
 
+use authority_crypto::Signer;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Error;
-use crate::keys::Signer;
 use authority_decision::moment;
 
 /// `kind` of a replay proof.

@@ -1,10 +1,10 @@
 //! What came of a permitted decision, as the agent tells it, signed.
 
+use authority_crypto::Signer;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::{Error, SignedText, digest_text, signed::sign};
-use crate::keys::Signer;
 use authority_decision::moment;
 
 /// `kind` of an outcome report.

@@ -3,6 +3,7 @@
 //! All of it is pure: the bytes come from the caller, and what is named by a digest is taken only
 //! where it has that digest. So what is read back is what was decided on, or nothing.
 
+use authority_crypto::sha256;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -10,7 +11,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Error, digest_text};
-use crate::keys;
 use authority_decision::{
     CompiledPolicy, Decision, Facts, FactsDocument, Gathered, PolicyReference, Reason, Request,
     Verdict,
@@ -113,7 +113,7 @@ pub fn facts_with(
     policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, Error>,
 ) -> Result<Facts, Error> {
     let seen: Seen = serde_json::from_slice(facts)?;
-    if digest_text(&keys::sha256(gathered)) != seen.gathered {
+    if digest_text(&sha256(gathered)) != seen.gathered {
         return Err(Error::Unreadable("what it was decided on, by its digest,"));
     }
     let gathered: Gathered<PolicyReference> = serde_json::from_slice(gathered)?;
@@ -130,7 +130,7 @@ pub fn compiled(
     text: Option<impl AsRef<str>>,
 ) -> Result<Arc<CompiledPolicy>, Error> {
     let id = || reference.id.clone();
-    let is = |text: &str| hex::encode(keys::sha256(text.as_bytes())) == reference.sha256;
+    let is = |text: &str| hex::encode(sha256(text.as_bytes())) == reference.sha256;
     let text = text.filter(|text| is(text.as_ref())).ok_or_else(|| RebuildError::TextMissing(id()));
     let compiled = CompiledPolicy::compile(reference.clone(), text?.as_ref());
     Ok(Arc::new(compiled.map_err(|why| RebuildError::Policy(id(), Box::new(why)))?))

@@ -1,11 +1,11 @@
 //! A text with its signature: what people and agents say about decisions.
 
+use authority_crypto::Signer;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::Error;
-use crate::keys::Signer;
 
 /// A signed text.
 pub struct SignedText {

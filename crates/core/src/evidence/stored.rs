@@ -12,7 +12,8 @@ use authority_model::schema::{decisions, fact_blobs, policy_versions};
 use diesel::{QueryResult, prelude::*};
 
 use super::{Salts, Sealed, sealed};
-use crate::{keys, store::Db, store::RunQueryDsl};
+use crate::store::{Db, RunQueryDsl};
+use authority_crypto::sha256;
 
 /// Policies' texts by the lower-case hex of their SHA-256.
 type Texts = HashMap<String, String>;
@@ -127,7 +128,7 @@ async fn texts(db: &mut Db, gathered: &Blobs) -> QueryResult<Texts> {
     let mut texts = Texts::new();
     for (tenant, id, version, cedar) in found {
         if wanted.contains(&(tenant, id, version)) {
-            texts.insert(hex::encode(keys::sha256(cedar.as_bytes())), cedar);
+            texts.insert(hex::encode(sha256(cedar.as_bytes())), cedar);
         }
     }
     Ok(texts)

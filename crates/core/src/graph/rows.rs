@@ -1,6 +1,7 @@
 //! Stored rows as facts. What cannot be read becomes the narrowest fact there is: a pattern list
 //! without the unreadable pattern, an inactive state, a bound that does not hold.
 
+use authority_crypto::sha256;
 use std::{sync::Arc, time::Duration};
 
 use authority_model::{
@@ -16,7 +17,6 @@ use super::{
     tenant::TenantGraph,
     tool_row::{BoundTool, tool},
 };
-use crate::keys;
 use authority_decision::{
     gate::{Tightening, Undoing},
     levels::{AccessLevel, EffectClass, Oversight, PrincipalClass, RiskTier},
@@ -208,7 +208,7 @@ authority! {
             graph.policies.put(Arc::new(node::Policy {
                 id: row.id,
                 version: row.version.into(),
-                sha256: hex::encode(keys::sha256(text.as_bytes())),
+                sha256: hex::encode(sha256(text.as_bytes())),
                 text,
                 // A policy whose span cannot be read is in force.
                 effective: window(row.effective_from, row.effective_until).unwrap_or_default(),

@@ -2,13 +2,15 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use authority_crypto::{
+    self as crypto, Algorithm, KeyRing, Mac, Pair, Signer, TokenSigner, jwk, random,
+};
 use chrono::Datelike;
 use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use super::{
-    Algorithm, Error, KeyRing, Mac, NewKey, Pair, PublicKey, Signer, SigningKey, Status,
-    TokenSigner, inventory, jwk, random,
+    Error, NewKey, PublicKey, SigningKey, Status, inventory,
     rotation::{self, NewRotation, Rotation},
 };
 use crate::{
@@ -150,11 +152,11 @@ impl Keys {
 
     /// Seals a secret for the place that `associated` names (say `tenant|kid|alg|purpose`).
     pub fn seal(&self, associated: &[u8], plain: &[u8]) -> Result<Vec<u8>, Error> {
-        self.0.ring.seal(associated, plain)
+        Ok(self.0.ring.seal(associated, plain)?)
     }
 
     pub fn open(&self, associated: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Error> {
-        self.0.ring.open(associated, sealed)
+        Ok(self.0.ring.open(associated, sealed)?)
     }
 
     /// Reads the inventory again: what another node made, activated or revoked. When that fails,
@@ -188,7 +190,7 @@ impl Keys {
     /// wait for it.
     pub async fn pair(&self, algorithm: Algorithm) -> Result<Pair, Error> {
         let pair = tokio::task::spawn_blocking(move || Pair::inventory(algorithm)).await;
-        pair.map_err(|_| Error::Generation)?
+        Ok(pair.map_err(|_| crypto::Error::Generation)??)
     }
 
     /// Puts a key into the inventory; the service signs with none of these. Refresh after the
@@ -322,7 +324,9 @@ impl Loaded {
             let shown = held.iter().find(|h| h.public.kid == *kid).map(|h| &h.public.jwk["x"]);
             match shown.and_then(Value::as_str) {
                 Some(x) if x == jwk::ed25519(signer.public_key())["x"] => Ok(Arc::new(signer)),
-                _ => Err(Error::BadKey("its private half is not its public half's")),
+                _ => Err(Error::Crypto(crypto::Error::BadKey(
+                    "its private half is not its public half's",
+                ))),
             }
         };
         let signers = [

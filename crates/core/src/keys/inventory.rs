@@ -2,6 +2,7 @@
 //!
 //! Neither belongs to a tenant, so all of it runs in the owner's scope.
 
+use authority_crypto::{self as crypto, Algorithm, KeyRing, Pair, jwk, random};
 use authority_model::schema::{service_secrets, signing_keys};
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
 use diesel::{
@@ -11,9 +12,9 @@ use diesel::{
 use serde_json::Value;
 
 use super::{
-    Algorithm, Error, KeyRing, Pair, PublicKey, Purpose, Status,
+    Error, PublicKey, Purpose, Status,
     custody::{Held, TOKENS},
-    jwk, random, rotation,
+    rotation,
 };
 use crate::store::{self, Db, RunQueryDsl, SERVICE};
 
@@ -79,7 +80,7 @@ pub(super) async fn mac_root(
         .map_err(sql)?;
     if let Some(sealed) = found {
         let root = ring.open(associated.as_bytes(), &sealed)?;
-        return root.try_into().map_err(|_| Error::Sealed);
+        return root.try_into().map_err(|_| crypto::Error::Sealed.into());
     }
     let root = random()?;
     let row = (
@@ -148,7 +149,8 @@ pub(super) async fn make_successor(
     let (algorithm, pair) = if old.managed {
         managed_pair(&old.purpose)?
     } else {
-        let named = Algorithm::named(&old.alg).ok_or(Error::BadKey("its `alg` is unknown"))?;
+        let named =
+            Algorithm::named(&old.alg).ok_or(crypto::Error::BadKey("its `alg` is unknown"))?;
         (named, Pair::inventory(named)?)
     };
     let mut row = row(&own(algorithm, &old.purpose), &pair, now)?;
@@ -224,13 +226,15 @@ pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error
 }
 
 fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Held, Error> {
-    let status = Status::named(&row.status).ok_or(Error::BadKey("its status is unknown"))?;
+    let status =
+        Status::named(&row.status).ok_or(crypto::Error::BadKey("its status is unknown"))?;
     let signs = row.managed && [Status::Active, Status::Rotating].contains(&status);
     let private = match sealed {
         Some(sealed) if signs => Some(ring.open(&associated(&row), sealed)?),
         _ => None,
     };
-    let algorithm = Algorithm::named(&row.alg).ok_or(Error::BadKey("its `alg` is unknown"))?;
+    let algorithm =
+        Algorithm::named(&row.alg).ok_or(crypto::Error::BadKey("its `alg` is unknown"))?;
     let public = PublicKey {
         kid: row.kid,
         algorithm,

@@ -4,6 +4,7 @@
 //! that long to fetch the successor's public half. Every step takes the inventory's lock, so any
 //! number of nodes may run the worker.
 
+use authority_crypto::{KeyRing, random};
 use authority_model::schema::{key_rotations, signing_keys};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
@@ -12,9 +13,8 @@ use diesel::{
 };
 
 use super::{
-    Error, KeyRing, SigningKey, Status,
+    Error, SigningKey, Status,
     inventory::{self, ROTATION, lock, sql},
-    random,
 };
 use crate::store::{Db, RunQueryDsl, SERVICE};
 

@@ -19,10 +19,8 @@ use diesel::{QueryResult, prelude::*};
 
 pub use forget::forget;
 
-use crate::{
-    keys,
-    store::{Db, RunQueryDsl},
-};
+use crate::store::{Db, RunQueryDsl};
+use authority_crypto::sha256;
 use authority_decision::{
     Gathered, Request, counters_needed,
     facts::{Approval, CounterKey, Counts, Signature, Spent},
@@ -37,7 +35,7 @@ pub const APPROVE: &str = "approve";
 /// # Errors
 /// When the request does not serialise, which is a fault of this program.
 pub fn question(request: &Request) -> Result<[u8; 32], serde_json::Error> {
-    Ok(keys::sha256(&serde_json_canonicalizer::to_vec(&request.question())?))
+    Ok(sha256(&serde_json_canonicalizer::to_vec(&request.question())?))
 }
 
 /// Who approved, of what was said.

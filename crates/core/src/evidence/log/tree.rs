@@ -5,7 +5,7 @@
 //! not complete has no row; its hash is folded from the complete ones that it is made of. The same
 //! folding gives the root and every element of a proof.
 
-use crate::keys::sha256;
+use authority_crypto::sha256;
 
 /// SHA-256, of a leaf or of a node.
 pub type Hash = [u8; 32];

@@ -3,18 +3,16 @@
 use serde_json::Value;
 
 use super::{Fault, LogTrust, canonical_without, need};
-use crate::{
-    evidence::{
-        digest_text,
-        log::{
-            note::{SignedCheckpoint, key_id, signed},
-            proof::InclusionProof,
-            tree,
-            verify::verify_inclusion,
-        },
+use crate::evidence::{
+    digest_text,
+    log::{
+        note::{SignedCheckpoint, key_id, signed},
+        proof::InclusionProof,
+        tree,
+        verify::verify_inclusion,
     },
-    keys,
 };
+use authority_crypto::verify_ed25519;
 
 /// # Errors
 /// When the leaf is not the pack's, or the proof does not lead to a root that the log signed.
@@ -57,6 +55,6 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
             *found.ok_or_else(|| broken(what.to_owned()))?
         }
     };
-    let holds = keys::verify_ed25519(&public_key, note.body.as_bytes(), &note.signature);
+    let holds = verify_ed25519(&public_key, note.body.as_bytes(), &note.signature);
     need(holds, &at("proof"), "the checkpoint's signature does not hold")
 }

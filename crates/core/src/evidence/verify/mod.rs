@@ -10,12 +10,12 @@ mod read;
 mod shape;
 mod signed;
 
+use authority_crypto::sha256;
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::{Sealed, bundle::BUNDLE_KIND, log::note::LogKey, pack::PACK_KIND, replay::REPLAY_KIND};
-use crate::keys;
 use shape::{BUNDLE, PACK, PROOF};
 
 /// Ed25519 public keys (base64url) by kid.
@@ -208,5 +208,5 @@ fn canonical_without(value: &Value, member: &str) -> Result<Vec<u8>, Fault> {
 
 /// `sha256:` and hex.
 fn digest(bytes: &[u8]) -> String {
-    super::digest_text(&keys::sha256(bytes))
+    super::digest_text(&sha256(bytes))
 }

@@ -1,10 +1,10 @@
 //! A pack: its record's digest, id and signature, and its place in the log.
 
+use authority_crypto::sha256;
 use chrono::DateTime;
 use serde_json::Value;
 
 use super::{Fault, KeySet, LogTrust, canonical, digest, log, need, signed};
-use crate::keys;
 
 /// `at` is the pack's own path with a dot, or nothing.
 pub(super) fn check(
@@ -18,7 +18,7 @@ pub(super) fn check(
     let moment = pack["record"]["evaluated_at"].as_str().and_then(milliseconds);
     let path = format!("{at}record.evaluated_at");
     need(moment.is_some(), &path, "must be a moment since 1970, in UTC with Z")?;
-    let hash = hex::encode(keys::sha256(&record));
+    let hash = hex::encode(sha256(&record));
     let name = format!("{:012x}{}", moment.unwrap_or_default(), &hash[..52]);
     let is = |member: &str, wanted: String| {
         need(text(member) == wanted, &format!("{at}{member}"), "is not the record's")

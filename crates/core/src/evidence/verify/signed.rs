@@ -7,11 +7,12 @@ use base64::{
 use serde_json::{Value, json};
 
 use super::{Fault, KeySet, need};
-use crate::{evidence::is_hex, keys};
+use crate::evidence::is_hex;
+use authority_crypto::{sha256, verify_with_jwk};
 
 /// The RFC 7638 thumbprint of an Ed25519 key.
 fn thumbprint(x: &str) -> [u8; 32] {
-    keys::sha256(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#).as_bytes())
+    sha256(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#).as_bytes())
 }
 
 pub(super) fn thumbprint_text(x: &str) -> String {
@@ -47,7 +48,7 @@ pub(super) fn check(
     need(fits, &at, "does not fit its key")?;
     let jwk = json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "x": x});
     let value = STANDARD.decode(text("value")).unwrap_or_default();
-    let holds = keys::verify_with_jwk(&jwk, signed, &value).is_ok();
+    let holds = verify_with_jwk(&jwk, signed, &value).is_ok();
     need(holds, &format!("{path}.value"), "does not hold")
 }
 

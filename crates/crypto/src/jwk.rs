@@ -5,25 +5,25 @@ use serde_json::{Map, Value, json};
 
 use super::{Error, sha256};
 
-pub(super) fn ed25519(public: &[u8]) -> Value {
+pub fn ed25519(public: &[u8]) -> Value {
     json!({"kty": "OKP", "crv": "Ed25519", "x": URL_SAFE_NO_PAD.encode(public)})
 }
 
 /// `point` is the uncompressed form of SEC 1: 4, x, y.
-pub(super) fn elliptic(curve: &str, point: &[u8]) -> Result<Value, Error> {
+pub fn elliptic(curve: &str, point: &[u8]) -> Result<Value, Error> {
     let [4, coordinates @ ..] = point else { return Err(Error::BadKey("no uncompressed point")) };
     let (x, y) = coordinates.split_at(coordinates.len() / 2);
     let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
     Ok(json!({"kty": "EC", "crv": curve, "x": x, "y": y}))
 }
 
-pub(super) fn rsa(modulus: &[u8], exponent: &[u8]) -> Value {
+pub fn rsa(modulus: &[u8], exponent: &[u8]) -> Value {
     let (n, e) = (URL_SAFE_NO_PAD.encode(modulus), URL_SAFE_NO_PAD.encode(exponent));
     json!({"kty": "RSA", "n": n, "e": e})
 }
 
 /// A base64url member's bytes.
-pub(super) fn bytes(jwk: &Value, member: &str) -> Result<Vec<u8>, Error> {
+pub fn bytes(jwk: &Value, member: &str) -> Result<Vec<u8>, Error> {
     let text =
         jwk.get(member).and_then(Value::as_str).ok_or(Error::BadKey("a member is absent"))?;
     URL_SAFE_NO_PAD.decode(text).map_err(|_| Error::BadKey("a member is no base64url"))

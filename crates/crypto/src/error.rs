@@ -1,0 +1,23 @@
+//! What can go wrong with keys and what is made of them.
+
+/// No message repeats a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the key ring is unusable: {0}")]
+    Ring(String),
+    #[error(
+        "sealed bytes name the key-encryption key `{0}`, which the key ring lacks; add it to the \
+         ring (after the current one)"
+    )]
+    UnknownRingKey(String),
+    #[error("sealed bytes do not open: they were altered, moved, or sealed under another key ring")]
+    Sealed,
+    #[error("a key could not be made")]
+    Generation,
+    #[error("a key cannot be read: {0}")]
+    BadKey(&'static str),
+    #[error("the signature does not fit the key and the bytes")]
+    BadSignature,
+    #[error("the operating system gives no randomness")]
+    Random,
+}
