@@ -1,4 +1,4 @@
-//! Replies and refusals as HTTP.
+//! Responses and errors as HTTP.
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use crate::{
     write,
 };
 
-/// Response metadata that are HTTP headers too.
+/// Response metadata that become HTTP headers.
 const FORWARDED: [HeaderName; 4] = [
     header::ETAG,
     header::LOCATION,
@@ -23,10 +23,10 @@ const FORWARDED: [HeaderName; 4] = [
     HeaderName::from_static("idempotency-replayed"),
 ];
 
-/// Response metadata that is the status, where it is another than the route's.
+/// Response metadata with the status, if it is not the route's.
 pub(crate) const STATUS: &str = "http-status";
 
-/// What a path segment has to encode; an id's colons may stay (RFC 3986, section 3.3).
+/// The characters to encode in a path segment; an id's colons may stay (RFC 3986, section 3.3).
 const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -103,7 +103,7 @@ pub(crate) fn broken(route: &Route) -> Fault {
     Fault::new(Code::Internal, reason::INTERNAL, message)
 }
 
-/// The body of a success, by the route's form.
+/// The body of a success, in the route's form.
 pub(crate) fn body(route: &Route, message: &[u8]) -> Result<Vec<u8>, wire::Malformed> {
     let shape = route.output;
     if let Some(field) = route.raw.and_then(|at| shape.fields.get(usize::from(at))) {
@@ -150,7 +150,7 @@ fn raw(field: &Field, shape: &Shape, message: &[u8]) -> Result<Vec<u8>, wire::Ma
     Ok(out)
 }
 
-/// Where a new record is: below the collection, by its `id`, or by that of the first record in
+/// The URL of a new record: below the collection, by its `id`, or by that of the first record in
 /// the response that has one.
 fn location(route: &Route, path: &str, message: &[u8]) -> Option<HeaderValue> {
     if route.method != "POST" || !route.verb.is_empty() {
@@ -177,7 +177,7 @@ fn id<'a>(shape: &Shape, message: &'a [u8]) -> Option<&'a str> {
     std::str::from_utf8(id).ok().filter(|id| !id.is_empty())
 }
 
-/// A document that every answer shares, or that the client has already (RFC 9110 section 13.1.2).
+/// A prepared document, or 304 if the client has it already (RFC 9110 section 13.1.2).
 pub(crate) fn document(route: &Route, asked: &HeaderMap, document: Document) -> Response {
     let known = asked.get_all(header::IF_NONE_MATCH).iter().any(|value| {
         let tags = value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
@@ -197,7 +197,7 @@ pub(crate) fn document(route: &Route, asked: &HeaderMap, document: Document) -> 
     response
 }
 
-/// A refusal in the host's form, with the headers that RFC 9110 asks of its status.
+/// An error in the host's form, with the headers that RFC 9110 requires for its status.
 pub fn refusal(host: &impl Host, fault: Fault, request_id: Option<&HeaderValue>) -> Response {
     let status = host.status(&fault);
     let id = request_id.and_then(|id| id.to_str().ok());
@@ -220,7 +220,7 @@ pub fn refusal(host: &impl Host, fault: Fault, request_id: Option<&HeaderValue>)
     response
 }
 
-/// What a failed call's metadata says to HTTP.
+/// A failed call as a fault, with the HTTP parts of its metadata.
 pub(crate) fn failed(status: tonic::Status) -> Fault {
     let mut found = HeaderMap::new();
     forward(status.metadata().as_ref(), &mut found);

@@ -1,4 +1,4 @@
-//! Messages that are protobuf already: bytes in, bytes out.
+//! A codec for messages that are encoded already: bytes in, bytes out.
 
 use bytes::{Buf, BufMut, Bytes};
 use tonic::{
@@ -6,17 +6,17 @@ use tonic::{
     codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
-/// A codec that neither reads nor writes messages.
+/// A codec that neither encodes nor decodes messages.
 #[derive(Clone, Copy)]
 pub struct Raw {
-    /// Of the message that is sent, in bytes: its buffer is made to measure, and grows if it must.
+    /// The length of the message to send, in bytes: the initial capacity of its buffer.
     pub length: usize,
 }
 
 /// tonic's own default, above which a stream's buffer is sent.
 const YIELD: usize = 32 << 10;
 
-/// What a frame needs beside its message.
+/// The length of a frame's header, in bytes.
 const FRAME: usize = 5;
 
 impl Codec for Raw {

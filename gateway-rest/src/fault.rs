@@ -1,4 +1,4 @@
-//! A call that failed, here or in the service, before it has a shape on the wire.
+//! A call that failed, here or in the service, independent of its form on the wire.
 
 use std::borrow::Cow;
 
@@ -14,19 +14,19 @@ pub mod reason {
     pub const MALFORMED_JSON: &str = "malformed_json";
     /// No route has this path.
     pub const NOT_FOUND: &str = "not_found";
-    /// The path takes other methods; they are in the metadata `allow` and the header Allow.
+    /// The path supports other methods; they are in the metadata `allow` and the header Allow.
     pub const METHOD_NOT_ALLOWED: &str = "method_not_allowed";
     /// The body is over the host's limit.
     pub const TOO_LARGE: &str = "too_large";
-    /// The body is not JSON by its Content-Type.
+    /// The Content-Type is not JSON.
     pub const UNSUPPORTED_MEDIA_TYPE: &str = "unsupported_media_type";
     /// The service's answer could not be read.
     pub const INTERNAL: &str = "internal";
-    /// The service takes no calls.
+    /// The service accepts no calls.
     pub const UNAVAILABLE: &str = "unavailable";
 }
 
-/// Problems that a message tells; all that are listed stand in the details.
+/// Problems that the message quotes; the details list them all.
 const SHOWN: usize = 3;
 
 /// A call that failed, here or in the service.
@@ -37,11 +37,11 @@ pub struct Fault {
     pub reason: Cow<'static, str>,
     /// For people.
     pub message: Cow<'static, str>,
-    /// Each member, parameter or variable at fault.
+    /// Each invalid member, parameter or variable.
     pub problems: Vec<Problem>,
     /// `ErrorInfo`'s metadata.
     pub metadata: Vec<(String, String)>,
-    /// The HTTP status, where the gateway knows better than the code; else the host's choice.
+    /// The HTTP status, if the gateway knows a better one than the code's; else the host chooses.
     pub status: Option<StatusCode>,
     /// Response headers: Allow, Retry-After, ….
     pub headers: Option<Box<HeaderMap>>,
@@ -50,7 +50,7 @@ pub struct Fault {
 /// One thing wrong with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// As the client wrote it: `tool.tags[1]`; empty: the body as a whole.
+    /// As the client wrote it: `tool.tags[1]`; empty for the body as a whole.
     pub field: String,
     /// What is wrong, to be read after the field's name: `must be a string, not a number`.
     pub problem: String,
@@ -69,8 +69,8 @@ impl Fault {
         }
     }
 
-    /// 400 that names everything at fault; of the message's own, a few and how many there are.
-    /// `more` are not in the list.
+    /// A 400 with every problem in its details; the message quotes a few and counts the others. `more` is
+    /// the number of problems that are not in the list.
     pub fn invalid(mut problems: Vec<Problem>, more: usize) -> Self {
         let mut message = String::from("the request is invalid: ");
         for (place, Problem { field, problem }) in problems.iter().take(SHOWN).enumerate() {
@@ -123,7 +123,7 @@ impl Fault {
         self.metadata.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Names the members as the client wrote them: `tool.name` is `name` when the body is `tool`.
+    /// Names the members as the client wrote them: `tool.name` is `name` if the body is `tool`.
     pub(crate) fn below(mut self, body: &str) -> Self {
         let quoted = format!("`{body}.");
         let mut changed = false;

@@ -1,4 +1,4 @@
-//! The tower service that takes HTTP calls to the gRPC services.
+//! The tower service that turns HTTP requests into gRPC calls.
 
 use std::{
     convert::Infallible,
@@ -32,7 +32,7 @@ use crate::{
     stream,
 };
 
-/// In the extensions of every call that came by REST, for [`Host::admit`] and the handler.
+/// In the extensions of every REST call, for [`Host::admit`] and the handler.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub route: &'static Route,
@@ -41,7 +41,7 @@ pub struct Call {
     pub uri: Uri,
 }
 
-/// Headers that speak of the HTTP message, and mean nothing or something else to gRPC.
+/// Headers of the HTTP message that mean nothing, or something else, in gRPC.
 const DROPPED: [&str; 14] = [
     "accept",
     "accept-encoding",
@@ -129,7 +129,7 @@ impl<H: Host> Inner<H> {
         if is_head { headers_only(response) } else { response }
     }
 
-    /// The path is unknown, or does not take this method; who may not know gets neither.
+    /// The path is unknown, or does not support this method; a caller that is not admitted learns neither.
     async fn nowhere(&self, parts: &mut Parts) -> Fault {
         let path = parts.uri.path();
         let routes = self.tree.all(path);
@@ -191,7 +191,7 @@ impl<H: Host> Inner<H> {
         let form = stream::Form::of(&parts.headers);
         let request =
             tonic::Request::from_parts(metadata(parts.headers), parts.extensions, message);
-        // In process: there is no one to protect from a large answer.
+        // In process: a large response needs no limit.
         let mut client = Grpc::new(grpc).max_decoding_message_size(usize::MAX);
         client.ready().await.map_err(|_| {
             Fault::new(Code::Unavailable, reason::UNAVAILABLE, "the service takes no calls")
@@ -240,7 +240,7 @@ impl<H: Host> Inner<H> {
     }
 }
 
-/// The service names members by its request, the client by the body that it sent.
+/// The service names members from the request message, the client from the body that it sent.
 fn refused(route: &'static Route, status: Status) -> Fault {
     let fault = answer::failed(status);
     match route.body_field() {
@@ -264,7 +264,7 @@ fn refuse_large(message: String) -> Fault {
     Fault { status: Some(StatusCode::PAYLOAD_TOO_LARGE), ..fault }
 }
 
-/// The coding of a body that is not sent as it is (RFC 9110 section 8.4), shortened.
+/// The content coding of a body (RFC 9110 section 8.4), shortened; `None` if it has none.
 pub fn content_coding(headers: &HeaderMap) -> Option<String> {
     let values = headers.get_all(header::CONTENT_ENCODING).iter();
     let text = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -275,7 +275,7 @@ pub fn content_coding(headers: &HeaderMap) -> Option<String> {
     codings.find(coded).map(|coding| shortened(&coding, 100).into_owned())
 }
 
-/// 415 to a body in a coding that nothing here reads.
+/// A 415 for a body in a content coding.
 pub fn unread_coding(coding: &str) -> Fault {
     let message = format!(
         "`Content-Encoding: {coding}` is not supported; send the body uncoded, without the header"
@@ -290,7 +290,7 @@ pub fn unread_coding(coding: &str) -> Fault {
     }
 }
 
-/// `application/json` or `…+json`; JSON has no charset but UTF-8 (RFC 8259, section 8.1).
+/// `application/json` or `…+json`; JSON is always UTF-8 (RFC 8259, section 8.1).
 fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     value.is_some_and(|value| {
@@ -308,7 +308,7 @@ fn metadata(mut headers: HeaderMap) -> MetadataMap {
     MetadataMap::from_headers(headers)
 }
 
-/// The answer to HEAD: that to GET, with its length and without its body.
+/// The response to HEAD: that to GET, with its length and without its body.
 fn headers_only(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {

@@ -1,4 +1,4 @@
-//! What the service around the gateway decides: who may call, and how a refusal looks.
+//! What the embedding service decides: who may call, and the form of errors.
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, request::Parts};
@@ -7,28 +7,28 @@ use tonic::Status;
 
 use crate::{fault::Fault, route::Route};
 
-/// The service that the gateway stands in. Every method has a default but [`Host::admit`].
+/// The service that embeds the gateway. Every method but [`Host::admit`] has a default.
 pub trait Host: Send + Sync + 'static {
     /// Authenticates and authorises a call, before its body is read. What it puts into the
-    /// extensions reaches the gRPC handler. Also asked, with any route of the path, before a
-    /// 405; not before a 404.
+    /// extensions reaches the gRPC handler. Also called, with any route of the path, before a 405; not
+    /// before a 404.
     fn admit(
         &self,
         route: &'static Route,
         parts: &mut Parts,
     ) -> impl Future<Output = Result<(), Status>> + Send;
 
-    /// HTTP status of a refusal.
+    /// HTTP status of an error.
     fn status(&self, fault: &Fault) -> StatusCode {
         fault.default_status()
     }
 
-    /// JSON body of a refusal.
+    /// JSON body of an error.
     fn render(&self, fault: &Fault, request_id: Option<&str>) -> Vec<u8> {
         google_rpc_status(fault, request_id)
     }
 
-    /// The id that a refusal's body may quote.
+    /// The id that an error body may quote.
     fn request_id(&self, parts: &Parts) -> Option<HeaderValue> {
         parts.headers.get("x-request-id").cloned()
     }
@@ -38,14 +38,14 @@ pub trait Host: Send + Sync + 'static {
         256 << 10
     }
 
-    /// The largest message that a request may come to, in bytes of protobuf: what the service
-    /// takes over gRPC. A number of two bytes in JSON can take eleven there.
+    /// The largest request message, in bytes of protobuf: the service's limit over gRPC. A number of two
+    /// bytes in JSON can take eleven there.
     fn message_limit(&self) -> usize {
         usize::MAX
     }
 
-    /// The success body of a route whose answer is ready and the same to everybody: the method is
-    /// then not called, and every answer shares these bytes.
+    /// The success body of a route whose response is the same for every caller: the method is then not
+    /// called, and all responses share these bytes.
     fn document(&self, _route: &'static Route) -> Option<Document> {
         None
     }
@@ -55,7 +55,7 @@ pub trait Host: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct Document {
     pub bytes: Bytes,
-    /// RFC 9110 section 8.8.3: whoever has these bytes is told so, and is not sent them again.
+    /// RFC 9110 section 8.8.3: a client that has these bytes gets a 304.
     pub etag: HeaderValue,
 }
 

@@ -1,8 +1,8 @@
 //! JSON REST in front of tonic services, in process, from tables made by `gateway-rest-build`.
 //!
 //! A call goes: route, [`Host::admit`], JSON text -> protobuf bytes, the tonic stack, protobuf
-//! bytes -> JSON text. No message type is known here, only its [`Shape`]; so the code does not
-//! grow with the API, and every fault of a body is found in one pass.
+//! bytes -> JSON text. Message types are known only by their [`Shape`], so the code does not grow
+//! with the API, and one pass finds every problem of a body.
 
 mod answer;
 mod codec;
@@ -36,7 +36,7 @@ pub use route::{Body, Route, Segment, Variable};
 pub use shape::{Cardinality, Field, Kind, Shape};
 pub use shorten::{json_len, shortened};
 
-/// JSON text -> protobuf. Reports every fault of the text at once.
+/// JSON text -> protobuf. Reports every problem of the text at once.
 pub fn to_proto(shape: &'static Shape, json: &[u8]) -> Result<Bytes, Fault> {
     let text = read::utf8(json)?;
     let (mut out, mut problems) = (Vec::with_capacity(json.len()), Problems::default());
@@ -45,8 +45,8 @@ pub fn to_proto(shape: &'static Shape, json: &[u8]) -> Result<Bytes, Fault> {
     if problems.is_empty() { Ok(out.into()) } else { Err(problems.into_fault()) }
 }
 
-/// Protobuf -> JSON text, members in the proto's order, all of them. The fault is the caller's
-/// own: bytes that are not this message.
+/// Protobuf -> JSON text with all members, in the proto's order. It fails only if the bytes are not this
+/// message.
 pub fn to_json(shape: &'static Shape, proto: &[u8]) -> Result<Vec<u8>, Fault> {
     let mut out = Vec::with_capacity(proto.len() * 2 + 64);
     write::message(&mut out, shape, proto, 0).map_err(|wire::Malformed| {
@@ -57,8 +57,8 @@ pub fn to_json(shape: &'static Shape, proto: &[u8]) -> Result<Vec<u8>, Fault> {
 }
 
 /// The routes as an axum router over `grpc`, a tower service such as `tonic::service::Routes`,
-/// bare or in layers. Serves as a fallback: it answers every path, unknown ones with the host's
-/// 404.
+/// with or without layers. It can serve as a fallback: it answers every path, unknown ones with the
+/// host's 404.
 pub fn router<H: Host, S>(
     routes: impl IntoIterator<Item = &'static Route>,
     grpc: S,

@@ -1,6 +1,6 @@
 //! Finds the route of a path: a tree of segments, literals before wildcards.
 //!
-//! Not matchit, which has neither `{id}:verb` nor a 404 and a 405 in the service's own shape.
+//! matchit supports neither `{id}:verb` nor a 404 and 405 in the service's own form.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub(crate) struct Tree {
 
 struct Leaf {
     route: &'static Route,
-    /// The verb to split off a variable; empty where a literal holds it.
+    /// The verb to split off a variable; empty if a literal contains it.
     verb: &'static str,
 }
 
@@ -59,7 +59,7 @@ impl Tree {
         &mut self.literals[place].1
     }
 
-    /// The route for a method and a path as it came, undecoded.
+    /// The route for a method and a path that is not decoded yet.
     pub(crate) fn find(&self, method: &str, path: &str) -> Option<&'static Route> {
         let method = if method == "HEAD" { "GET" } else { method };
         let mut wanted = |route: &'static Route| (route.method == method).then_some(route);
@@ -77,7 +77,7 @@ impl Tree {
         all
     }
 
-    /// Offers each route of the path, the most literal first, until one is taken.
+    /// Visits each route of the path, the most literal first, until one is accepted.
     fn walk(
         &self,
         last: &str,
@@ -110,18 +110,17 @@ fn segments(path: &str) -> Option<&str> {
     path.strip_prefix('/').filter(|rest| !rest.is_empty())
 }
 
-/// Ids hold colons themselves: only a verb that is known is split off, and only where it was not
-/// percent-encoded.
+/// Ids may contain colons: only a known verb is split off, and only if it is not percent-encoded.
 fn has_verb(segment: &str, verb: &str) -> bool {
     segment.rsplit_once(':').is_some_and(|(id, end)| !id.is_empty() && end == verb)
 }
 
-/// Percent-decodes once; None when the bytes are no UTF-8.
+/// Percent-decodes once; `None` if the bytes are not UTF-8.
 pub(crate) fn decode(raw: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(raw).decode_utf8().ok()
 }
 
-/// The text of a variable that covers the segments from..to of a path; None when it is no UTF-8.
+/// The text of a variable that covers the segments from..to of a path; `None` if it is not UTF-8.
 pub(crate) fn variable<'a>(
     route: &Route,
     (from, to): (u16, u16),
@@ -149,8 +148,8 @@ pub(crate) fn variable<'a>(
     if !open && to - from == 1 {
         return decode(raw);
     }
-    // In a variable of several segments a slash that was encoded stays so, lest it be taken for
-    // one between segments (google.api.http).
+    // In a variable of several segments an encoded slash stays encoded, to be told from one between
+    // segments (google.api.http).
     let kept = raw.replace("%2F", "%252F").replace("%2f", "%252f");
     decode(&kept).map(|text| Cow::Owned(text.into_owned()))
 }

@@ -7,17 +7,17 @@ use crate::{
     shorten::{json_len, shortened},
 };
 
-/// More than this many help nobody.
+/// The most problems to list; more would not help.
 const MOST: usize = 50;
-/// What they take of a refusal's 16 KiB, in bytes.
+/// Their share of an error's 16 KiB, in bytes.
 const BYTES: usize = 12 << 10;
-/// Names and punctuation of one of them, at least.
+/// Member names and punctuation of one problem, in bytes.
 const FRAME: usize = 32;
-/// Characters of a path, and of what is wrong there, which may quote the client.
+/// The most characters of a path, and of a problem, which may quote the client.
 const FIELD: usize = 100;
 const PROBLEM: usize = 300;
 
-/// Where in the body we are: a list from the leaf up, on the stack.
+/// The current path in the body: a linked list from the leaf up, on the stack.
 #[derive(Clone, Copy)]
 pub(crate) enum Path<'a> {
     Root,
@@ -36,11 +36,11 @@ impl Display for Path<'_> {
     }
 }
 
-/// What is listed, bounded in number and size; the rest is counted.
+/// The list, bounded in number and size; the rest is only counted.
 #[derive(Default)]
 pub(crate) struct Problems {
     list: Vec<Problem>,
-    /// Of the list, as JSON.
+    /// The size of the list as JSON.
     bytes: usize,
     more: usize,
 }

@@ -1,7 +1,6 @@
-//! One protobuf message out of the path, the query and the body.
+//! Builds one protobuf message from the path, the query and the body.
 //!
-//! Written in that order reversed: of a field that is there twice protobuf keeps the last, so the
-//! URL wins.
+//! They are written in reverse order: protobuf keeps the last of a repeated scalar, so the URL wins.
 
 use std::borrow::Cow;
 
@@ -17,7 +16,7 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// Messages that a query parameter may go down through.
+/// Levels of nested messages in the name of a query parameter.
 const DEPTH: usize = 8;
 
 pub(crate) fn assemble(
@@ -57,7 +56,7 @@ fn from_body(
         if field.is_some_and(|field| !is_object(field)) {
             return Ok(());
         }
-        // So that the service names each member that is required.
+        // Then the service names each required member.
         text = "{}";
     }
     let mut reader = Reader::new(text, out, problems);
@@ -84,7 +83,7 @@ fn is_object(field: &Field) -> bool {
     single && matches!(field.kind, Kind::Message(_) | Kind::Struct)
 }
 
-/// The members that the body has, null ones too, become the paths of the mask.
+/// The members of the body, null ones too, become the paths of the mask.
 fn fill_mask(route: &'static Route, seen: Seen, out: &mut Vec<u8>) {
     let Some((at, mask)) =
         route.mask.and_then(|at| Some((usize::from(at), route.input.fields.get(usize::from(at))?)))
@@ -138,7 +137,7 @@ fn from_query(route: &'static Route, query: &str, out: &mut Vec<u8>, problems: &
     }
 }
 
-/// `+` is a space in a query, and only there.
+/// `+` is a space only in a query.
 fn decode(raw: &str) -> Option<Cow<'_, str>> {
     if !raw.contains('+') {
         return paths::decode(raw);
@@ -147,8 +146,8 @@ fn decode(raw: &str) -> Option<Cow<'_, str>> {
     paths::decode(&spaced).map(|text| Cow::Owned(text.into_owned()))
 }
 
-/// The way from the request down to a query parameter's field; None when there is none, or when
-/// the path, the body or the mask has it.
+/// The field positions from the request down to a query parameter's field; `None` if there is no such
+/// field, or if the path, the body or the mask sets it.
 fn resolve<'a>(
     route: &'static Route,
     name: &str,
@@ -193,7 +192,7 @@ fn from_path(route: &'static Route, path: &str, out: &mut Vec<u8>, problems: &mu
     }
 }
 
-/// Writes a scalar at the end of a way through messages; protobuf merges them with what is there.
+/// Writes a scalar at the end of a path of messages; protobuf merges them with those present.
 fn put(shape: &Shape, way: &[u16], text: &str, out: &mut Vec<u8>) -> Result<(), Cow<'static, str>> {
     let Some((first, rest)) = way.split_first() else { return Ok(()) };
     let Some(field) = shape.fields.get(usize::from(*first)) else { return Ok(()) };

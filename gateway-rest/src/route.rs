@@ -7,13 +7,13 @@ use crate::shape::{Field, Shape};
 pub struct Route {
     /// The gRPC path: `/package.v1.Service/Method`.
     pub rpc: &'static str,
-    /// The HTTP method, in capitals. GET serves HEAD also.
+    /// The HTTP method, in upper case. GET also serves HEAD.
     pub method: &'static str,
-    /// The path template, as the proto has it.
+    /// The path template, as written in the proto.
     pub path: &'static str,
     /// The template's segments, without the verb.
     pub segments: &'static [Segment],
-    /// What stands after the last `:`; empty: none.
+    /// The verb after the last `:`; empty for none.
     pub verb: &'static str,
     pub variables: &'static [Variable],
     pub input: &'static Shape,
@@ -25,15 +25,15 @@ pub struct Route {
     pub mask: Option<u16>,
     /// HTTP status of success.
     pub status: u16,
-    /// The member that the response stands under, beside `ok`; empty: none.
+    /// The member that contains the response, beside `ok`; empty for none.
     pub envelope: &'static str,
-    /// Whether a success body opens with `"ok": true`.
+    /// Whether a success body begins with `"ok": true`.
     pub ok: bool,
-    /// The response field that is the body as it stands: position in `output.fields`.
+    /// The response field that is the raw body: position in `output.fields`.
     pub raw: Option<u16>,
-    /// Content type of a raw body; empty: application/json.
+    /// Content type of a raw body; application/json if empty.
     pub content_type: &'static str,
-    /// How long caches may keep the response, in seconds; 0: not at all.
+    /// How long caches may keep the response, in seconds; 0 for not at all.
     pub max_age_seconds: u32,
     /// Whether the RPC streams its responses.
     pub streams: bool,
@@ -45,18 +45,18 @@ pub enum Segment {
     Literal(&'static str),
     /// `*`: any one segment that is not empty.
     One,
-    /// `**`: all the rest, of which there may be none. Always last.
+    /// `**`: the remaining segments, possibly none. Always last.
     Rest,
 }
 
-/// A request field that the path gives.
+/// A request field that the path sets.
 #[derive(Debug)]
 pub struct Variable {
     /// As in the template: `id`, `tool.id`.
     pub path: &'static str,
-    /// The way down from the request, as positions in each message's `fields`.
+    /// The path from the request to the field, as positions in each message's `fields`.
     pub fields: &'static [u16],
-    /// The segments that it covers: from, and up to but without.
+    /// The range of segments that it covers, the end excluded.
     pub segments: (u16, u16),
 }
 

@@ -1,4 +1,4 @@
-//! What a message looks like, as tables: all that transcoding needs to know of a type.
+//! The shape of a message as tables: all that transcoding needs to know of a type.
 //!
 //! `gateway-rest-build` writes them as statics; nothing here is per message.
 
@@ -23,7 +23,7 @@ pub struct Field {
     pub number: u32,
     pub kind: Kind,
     pub cardinality: Cardinality,
-    /// Fields of one message with the same number exclude one another; 0 excludes nothing.
+    /// Fields of one message with the same number exclude one another; 0 if it is in no oneof.
     pub oneof: u8,
 }
 
@@ -60,18 +60,18 @@ pub enum Kind {
     String,
     /// Base64.
     Bytes,
-    /// Numbers and their words, sorted by number. 0 has no word: it is null.
+    /// Numbers and their words, sorted by number. Without a word 0 is null.
     Enum(&'static [(i32, &'static str)]),
     Message(&'static Shape),
     /// `google.protobuf.Timestamp`: RFC 3339, written in UTC with `Z`.
     Timestamp,
     /// `google.protobuf.Duration`: seconds with an `s`.
     Duration,
-    /// `google.protobuf.FieldMask`: paths with commas between.
+    /// `google.protobuf.FieldMask`: comma-separated paths.
     FieldMask,
     /// `google.protobuf.Struct`: any object.
     Struct,
-    /// `google.protobuf.Value`: anything.
+    /// `google.protobuf.Value`: any JSON value.
     Value,
     /// `google.protobuf.ListValue`: any array.
     List,

@@ -1,9 +1,9 @@
-//! Texts of a client's that a refusal quotes: long enough to find the place, and no longer.
+//! Shortens client texts that an error quotes: long enough to find the place, and no longer.
 
 use std::borrow::Cow;
 
-/// At most `most` characters of a text: its beginning and its end, which says more than its
-/// beginning alone, and a mark of what is left out.
+/// At most `most` characters of a text: its beginning and its end, which together tell more than the
+/// beginning alone, and a mark for the rest.
 pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     // A text has at least as many bytes as characters.
     if text.len() <= most || text.chars().nth(most).is_none() {
@@ -17,7 +17,7 @@ pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…{}", part(0..end), part(start..text.len())))
 }
 
-/// How long a text is in JSON, in bytes.
+/// The length of a text in JSON, in bytes.
 pub fn json_len(text: &str) -> usize {
     let escaped = |byte: &u8| match byte {
         b'"' | b'\\' => 2,

@@ -1,6 +1,6 @@
-//! Server streams as newline-delimited JSON, or as server-sent events when they are asked for.
+//! Server streams as newline-delimited JSON, or as server-sent events on request.
 //!
-//! A failure under way is the last line, in the form of any refusal; the status was sent before.
+//! A failure in mid-stream is the last line, in the form of any error; the status was sent before.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use tonic::Streaming;
 
 use crate::{answer, fault::Fault, host::Host, route::Route};
 
-/// Proxies close connections that are silent for longer than some 30 to 60 seconds.
+/// Proxies close connections that are idle for about 30 to 60 seconds.
 const SILENCE: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub(crate) fn respond<H: Host>(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, form.content_type());
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Asks nginx and its like not to hold lines back.
+    // Asks nginx and similar proxies not to buffer.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }
@@ -85,7 +85,7 @@ impl<H: Host> State<H> {
         let messages = self.messages.as_mut()?;
         let next = match tokio::time::timeout(SILENCE, messages.message()).await {
             Ok(next) => next,
-            // A blank line to NDJSON readers, a comment to event readers.
+            // A blank line for NDJSON readers, a comment for event readers.
             Err(_) if self.form == Form::Events => {
                 return Some(Bytes::from_static(b": still here\n\n"));
             }

@@ -71,7 +71,7 @@ fn offset(text: &str) -> Option<i64> {
     (hours < 24 && minutes < 60).then(|| sign * i64::from(hours * 3600 + minutes * 60))
 }
 
-/// In UTC with `Z`; with as few of 0, 6 or 9 decimals as say it all. None when out of range.
+/// In UTC with `Z`, with the fewest of 0, 6 or 9 decimals that lose nothing; `None` if out of range.
 pub(crate) fn format(out: &mut Vec<u8>, instant: Instant) -> Option<()> {
     let nanos = u32::try_from(instant.nanos).ok()?;
     if !SECONDS.contains(&instant.seconds) {

@@ -1,13 +1,13 @@
-//! The protobuf wire format (<https://protobuf.dev/programming-guides/encoding>), as far as
-//! tables need it.
+//! The protobuf wire format (<https://protobuf.dev/programming-guides/encoding>), as far as the
+//! gateway needs it.
 
 use crate::shape::Kind;
 
-/// Bytes that are not the message they should be.
+/// The bytes are not the expected message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// How a value lies on the wire.
+/// A wire type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
     Varint = 0,
@@ -56,13 +56,13 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Begins a value that carries its length; [`close`] writes the length once it is known.
+/// Begins a length-delimited value; [`close`] writes the length once it is known.
 pub(crate) fn open(out: &mut Vec<u8>) -> usize {
     out.push(0);
     out.len()
 }
 
-/// Ends what [`open`] began. One byte was kept for the length; longer ones move the value.
+/// Ends what [`open`] began. One byte is reserved for the length; a longer length moves the value.
 pub(crate) fn close(out: &mut Vec<u8>, start: usize) {
     let length = out.len().saturating_sub(start);
     let mut prefix = [0; 10];
@@ -105,7 +105,7 @@ pub(crate) fn put_integer(out: &mut Vec<u8>, kind: &Kind, value: i128) {
     }
 }
 
-/// The least and the greatest of an integer kind; None for other kinds.
+/// The minimum and maximum of an integer kind; `None` for other kinds.
 pub(crate) fn range(kind: &Kind) -> Option<(i128, i128)> {
     Some(match kind {
         Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => (i32::MIN.into(), i32::MAX.into()),
@@ -118,14 +118,14 @@ pub(crate) fn range(kind: &Kind) -> Option<(i128, i128)> {
 
 // ---- Reading
 
-/// One field's value as it lies on the wire.
+/// One field's value on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-/// What is left to read of a message.
+/// The unread rest of a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
@@ -168,7 +168,7 @@ impl<'a> Input<'a> {
         Ok(*bytes)
     }
 
-    /// A field's number and how its value lies. Groups, long gone from proto3, are malformed.
+    /// A field's number and wire type. Groups, which proto3 lacks, are malformed.
     pub(crate) fn tag(&mut self) -> Result<(u32, Wire), Malformed> {
         let tag = u32::try_from(self.varint()?).map_err(|_| Malformed)?;
         let wire = match tag & 7 {

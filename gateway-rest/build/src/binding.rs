@@ -1,4 +1,4 @@
-//! What `google.api.http` and the REST option say of a method, checked.
+//! The HTTP bindings and the REST option of a method, validated.
 
 use prost_reflect::{
     DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor, Value,
@@ -90,7 +90,7 @@ impl Rest {
     }
 }
 
-/// The bindings of a method, none when it has no annotation.
+/// The bindings of a method; empty if it has no annotation.
 pub(crate) fn bindings(method: &MethodDescriptor, options: &Options) -> Vec<Binding> {
     let mut found = Vec::new();
     let http = descriptor::option(method.parent_pool(), &method.options(), "google.api.http");

@@ -1,4 +1,4 @@
-//! Reading descriptors: options, comments, words.
+//! Reading descriptors: options, comments, enum words.
 
 use prost_reflect::{
     DescriptorPool, DynamicMessage, EnumDescriptor, FieldDescriptor, FileDescriptor, Kind,
@@ -7,7 +7,7 @@ use prost_reflect::{
 
 use crate::Options;
 
-/// The value of an option by the extension's full name; None when it is not set.
+/// The value of an option by the extension's full name; `None` if it is not set.
 pub(crate) fn option(pool: &DescriptorPool, from: &DynamicMessage, name: &str) -> Option<Value> {
     let extension = pool.get_extension_by_name(name)?;
     from.has_extension(&extension).then(|| from.get_extension(&extension).into_owned())
@@ -36,7 +36,7 @@ pub(crate) fn integer(message: &DynamicMessage, field: &str) -> i32 {
     message.get_field_by_name(field).and_then(|value| value.as_i32()).unwrap_or_default()
 }
 
-/// The fields as the proto has them, not by number.
+/// The fields in the order of the proto, not by number.
 pub(crate) fn fields(message: &MessageDescriptor) -> Vec<FieldDescriptor> {
     let mut fields: Vec<_> = message.fields().collect();
     fields.sort_by_key(|field| field.path().last().copied());
@@ -48,21 +48,21 @@ pub(crate) fn is_nullable(field: &FieldDescriptor) -> bool {
     !field.is_list() && !field.is_map() && field.supports_presence()
 }
 
-/// The oneof that excludes other fields; not the one that protoc makes up for `optional`.
+/// The oneof that a field is in; not the synthetic one that protoc adds for `optional`.
 pub(crate) fn oneof(field: &FieldDescriptor) -> Option<usize> {
     let oneof = field.containing_oneof().filter(|oneof| !oneof.is_synthetic())?;
     oneof.path().last().and_then(|index| usize::try_from(*index).ok())
 }
 
 /// `DECISION_ALLOW_WITH_LIMITS` of enum `Decision` is `allow_with_limits`. Sorted by number.
-/// 0 has no word where its name says that it means nothing.
+/// 0 has no word if it is `…_UNSPECIFIED` or `…_UNKNOWN`.
 pub(crate) fn words(kind: &EnumDescriptor) -> Vec<(i32, String)> {
     let prefix = shouting(kind.name()) + "_";
     let mut words = Vec::<(i32, String)>::new();
     for value in kind.values() {
         let word = value.name().strip_prefix(&prefix).unwrap_or(value.name()).to_lowercase();
         let empty = value.number() == 0 && matches!(word.as_str(), "unspecified" | "unknown");
-        // Of aliases the first is the word.
+        // The first of several aliases is the word.
         if !empty && words.iter().all(|(number, _)| *number != value.number()) {
             words.push((value.number(), word));
         }
@@ -88,7 +88,7 @@ fn shouting(name: &str) -> String {
 pub(crate) const OUTPUT_ONLY: i32 = 3;
 pub(crate) const INPUT_ONLY: i32 = 4;
 pub(crate) const IMMUTABLE: i32 = 5;
-/// The server fills it when a client leaves it out: a response never lacks it.
+/// The server sets it when a client leaves it out: a response always has it.
 pub(crate) const NON_EMPTY_DEFAULT: i32 = 7;
 const REQUIRED: i32 = 2;
 
@@ -110,12 +110,12 @@ pub(crate) fn is_required(field: &FieldDescriptor, options: &Options) -> bool {
     behaves(field, REQUIRED) || rules(field, options).is_some_and(|rules| flag(&rules, "required"))
 }
 
-/// The comment above something, or beside it; without the lines meant for tools.
+/// The leading or trailing comment of an element, without the lines meant for tools.
 #[derive(Default)]
 pub(crate) struct Comment {
     pub(crate) text: String,
-    /// What follows `Example:`, at the beginning of a line or within one, up to the line's end; JSON
-    /// goes on for as many lines as it needs.
+    /// The text after `Example:`, at the beginning of a line or within one, up to the line's end; JSON
+    /// may span several lines.
     pub(crate) example: Option<String>,
 }
 
@@ -192,13 +192,13 @@ fn is_open(text: &str) -> bool {
     text.starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(text).is_err()
 }
 
-/// The message that a field holds, unless JSON has a form of its own for it.
+/// The message type of a field, unless the JSON mapping has a special form for it.
 pub(crate) fn plain_message(kind: &Kind) -> Option<MessageDescriptor> {
     let message = kind.as_message()?;
     (!is_special(message.full_name())).then(|| message.clone())
 }
 
-/// Well-known types that the JSON mapping writes in another form than as a message.
+/// Well-known types with a special form in the JSON mapping.
 pub(crate) fn is_special(name: &str) -> bool {
     wrapped(name).is_some()
         || matches!(
@@ -213,7 +213,7 @@ pub(crate) fn is_special(name: &str) -> bool {
         )
 }
 
-/// The `Kind` within a wrapper type.
+/// The `Kind` of the value in a wrapper type.
 pub(crate) fn wrapped(name: &str) -> Option<Kind> {
     Some(match name.strip_prefix("google.protobuf.")? {
         "BoolValue" => Kind::Bool,

@@ -1,7 +1,7 @@
 //! Turns `google.api.http` into the static tables that `gateway-rest` serves, and into `OpenAPI`
 //! 3.1.
 //!
-//! For build scripts: what is wrong in a proto is a panic that names the method or field.
+//! For build scripts: an error in a proto is a panic that names the method or field.
 
 mod binding;
 mod descriptor;
@@ -13,14 +13,14 @@ mod template;
 use prost_reflect::{DescriptorPool, MethodDescriptor};
 use serde_json::{Value, json};
 
-/// What the library is not to know by itself.
+/// What depends on the project that uses the library.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Full name of the method option that says what `google.api.http` does not, for example
+    /// Full name of the method option with what `google.api.http` lacks, for example
     /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `ok`,
-    /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`. Empty: none.
+    /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`. Empty for none.
     pub rest: String,
-    /// Full name of the field option with validation rules: `buf.validate.field`. Empty: none.
+    /// Full name of the field option with validation rules: `buf.validate.field`. Empty for none.
     pub validate: String,
     /// Packages whose services are served and whose messages all get shapes; a name covers the
     /// packages below it.
@@ -50,12 +50,12 @@ impl Options {
     }
 }
 
-/// Rust source: all that [`shapes`] gives, and `pub static ROUTES: &[Route]`, one for each
-/// binding of each method of `options.packages`. To be included in a module of its own.
+/// Rust source: everything that [`shapes`] writes, and `pub static ROUTES: &[Route]` with one route for
+/// each binding of each method of `options.packages`. Include it in a module of its own.
 ///
 /// # Panics
-/// When an annotation names a field that is not there or does not fit, when two bindings are the
-/// same path and method, and when a message that REST reaches has a 64-bit integer.
+/// If an annotation names a field that does not exist or has the wrong type, if two bindings have the
+/// same path and method, or if a message that REST reaches has a 64-bit integer.
 pub fn routes(pool: &DescriptorPool, options: &Options) -> String {
     shapes(pool, options) + &routes::source(pool, options)
 }
@@ -63,16 +63,16 @@ pub fn routes(pool: &DescriptorPool, options: &Options) -> String {
 /// An HTTP method and path template of an RPC.
 #[derive(Clone, Debug)]
 pub struct HttpBinding {
-    /// In capitals.
+    /// In upper case.
     pub method: String,
-    /// As the proto has it.
+    /// As written in the proto.
     pub path: String,
 }
 
-/// The HTTP bindings of a method, in the order of its annotation; none where it has none.
+/// The HTTP bindings of a method, in the order of its annotation; empty if it has none.
 ///
 /// # Panics
-/// Where [`routes`] does.
+/// As [`routes`] does.
 pub fn http_bindings(method: &MethodDescriptor, options: &Options) -> Vec<HttpBinding> {
     let bindings = binding::bindings(method, options).into_iter();
     bindings.map(|binding| HttpBinding { method: binding.method, path: binding.path }).collect()
@@ -83,25 +83,25 @@ pub fn http_bindings(method: &MethodDescriptor, options: &Options) -> Vec<HttpBi
 /// `pub fn shape(name: &str) -> Option<&'static Shape>` by full protobuf name.
 ///
 /// # Panics
-/// When a message has more than 256 fields or a field of a type that has no JSON form here.
+/// If a message has more than 256 fields, or a field of a type without a JSON form here.
 pub fn shapes(pool: &DescriptorPool, options: &Options) -> String {
     shapes::source(pool, options)
 }
 
-/// What an `OpenAPI` document says beside the protos. Start from [`Info::new`].
+/// What an `OpenAPI` document contains besides the protos. Start from [`Info::new`].
 pub struct Info<'a> {
     pub title: String,
     pub version: String,
     pub description: String,
     /// `OpenAPI` server URLs; may be empty.
     pub servers: Vec<String>,
-    /// Security schemes by name, as `OpenAPI` has them: see [`bearer`].
+    /// `OpenAPI` security schemes by name: see [`bearer`].
     pub security_schemes: Vec<(String, Value)>,
-    /// Who may call a method at one of its bindings, by its place among them.
+    /// Who may call a method at one of its bindings, by the binding's index.
     pub access: &'a dyn Fn(&MethodDescriptor, usize) -> Access,
-    /// JSON Schema of every refusal's body; it becomes `#/components/schemas/Error`.
+    /// JSON Schema of every error body; it becomes `#/components/schemas/Error`.
     pub error: Value,
-    /// Statuses that every operation may refuse with, beside those found from its form.
+    /// Error statuses of every operation, besides those that follow from its form.
     pub refusals: Vec<u16>,
     /// Further schemas by name: of bodies that no message describes, which a method's option
     /// `documents` names.
@@ -111,7 +111,7 @@ pub struct Info<'a> {
 }
 
 impl Info<'_> {
-    /// No security, `google.rpc.Status` for refusals, and 429, 500 and 503 from everywhere.
+    /// No security, `google.rpc.Status` as the error, and 429, 500 and 503 from every operation.
     pub fn new(title: &str, version: &str) -> Self {
         Self {
             title: title.to_owned(),
@@ -147,11 +147,11 @@ pub fn bearer(format: &str, description: &str) -> Value {
 /// The security of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Any one of these opens the operation; none: no credential is needed.
+    /// Any one of these permits the call; if empty, no credential is needed.
     pub alternatives: Vec<Requirement>,
 }
 
-/// A credential that opens an operation.
+/// A credential that permits the call.
 #[derive(Clone, Debug)]
 pub struct Requirement {
     /// The name of its security scheme.
@@ -163,7 +163,7 @@ pub struct Requirement {
 /// The `OpenAPI` 3.1 document of the services of `options.packages`.
 ///
 /// # Panics
-/// Where [`routes`] does.
+/// As [`routes`] does.
 pub fn openapi(pool: &DescriptorPool, options: &Options, info: &Info<'_>) -> Value {
     openapi::document(pool, options, info)
 }

@@ -34,8 +34,8 @@ pub(crate) fn source(pool: &DescriptorPool, options: &Options) -> String {
     code + "];\n"
 }
 
-/// JSON numbers are doubles to most readers: 64-bit integers would be strings to some and wrong
-/// numbers to others.
+/// Most JSON readers parse numbers as doubles: 64-bit integers would be strings to some and wrong numbers
+/// to others.
 fn refuse_wide(message: &MessageDescriptor) {
     let mut reached = BTreeMap::new();
     shapes::reach(message, &mut reached);

@@ -6,7 +6,7 @@ use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 
 use crate::{Options, descriptor};
 
-/// What the runtime keeps a bit for.
+/// The runtime has a bit for each field.
 const MOST_FIELDS: usize = 256;
 
 pub(crate) fn source(pool: &DescriptorPool, options: &Options) -> String {
@@ -44,7 +44,7 @@ pub(crate) fn source(pool: &DescriptorPool, options: &Options) -> String {
     code
 }
 
-/// The message and all that its fields hold; recursion ends at what is known.
+/// The message and those of its fields; recursion ends at known ones.
 pub(crate) fn reach(message: &MessageDescriptor, known: &mut BTreeMap<String, MessageDescriptor>) {
     if descriptor::is_special(message.full_name()) {
         return;

@@ -15,7 +15,7 @@ pub(crate) enum Segment {
     Rest,
 }
 
-/// A field path and the segments it covers: from, and up to but without.
+/// A field path and the range of segments that it covers, the end excluded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) path: String,
@@ -64,7 +64,7 @@ impl Template {
         Ok(template)
     }
 
-    /// Takes one segment, and gives what follows it.
+    /// Parses one segment, and returns the rest.
     fn segment<'a>(&mut self, text: &'a str) -> Result<&'a str, String> {
         if let Some(rest) = text.strip_prefix('{') {
             let (variable, rest) = rest.split_once('}').ok_or("has a `{` without `}`")?;
@@ -115,7 +115,7 @@ impl Template {
         shape
     }
 
-    /// As `OpenAPI` writes it: one name for each wildcard.
+    /// In the form of `OpenAPI`: one name for each wildcard.
     pub(crate) fn openapi(&self) -> String {
         let mut path = String::new();
         let mut names = self.parameters().into_iter();
@@ -138,7 +138,7 @@ impl Template {
         path
     }
 
-    /// A name for each wildcard, and the variable that it belongs to.
+    /// A name for each wildcard, with the variable that it belongs to.
     pub(crate) fn parameters(&self) -> Vec<(String, Option<&Variable>)> {
         let wild = |at: &usize| !matches!(self.segments.get(*at), Some(Segment::Literal(_)));
         let mut parameters = Vec::new();

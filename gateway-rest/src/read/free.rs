@@ -1,7 +1,7 @@
 //! Free-form JSON: `google.protobuf.Struct`, `Value` and `ListValue`.
 //!
-//! Numbers there are doubles, so one that a double cannot say is refused: it would reach the
-//! service as another number than the client signed or meant.
+//! Numbers there are doubles, so one that a double cannot represent is refused: it would reach the service
+//! as another number than the client signed or meant.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -12,8 +12,8 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// What is wrong with a number that no double can say. It advises no text: what wants a number
-/// refuses one.
+/// The problem of a number that no double represents. It does not advise a string: members that want a
+/// number refuse one.
 const ROUNDED: &str = "would be rounded: a number here keeps some 16 digits; write one with fewer";
 
 /// Field numbers of `google.protobuf.Value`.
@@ -24,12 +24,12 @@ const BOOL: u32 = 4;
 const STRUCT: u32 = 5;
 const LIST: u32 = 6;
 
-/// Up to so many names, comparing each with each is quicker than a set.
+/// Up to this many names, pairwise comparison is faster than a set.
 const FEW: usize = 16;
 
 impl<'a> Reader<'a> {
-    /// A whole message of one of the three types, with its length. Its nesting is counted from
-    /// here, wherever in a body it stands, as the service counts what comes over gRPC.
+    /// A whole message of one of the three types, with its length. Its nesting is counted from here,
+    /// wherever it is in a body, as the service counts it over gRPC.
     pub(super) fn free(&mut self, kind: &Kind, path: &Path<'_>) -> Result<(), Stop> {
         let outside = std::mem::take(&mut self.depth);
         let start = wire::open(self.out);
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reports names that an object has twice, and forgets the object's names.
+    /// Reports duplicate names of an object, and forgets its names.
     pub(super) fn unique(&mut self, base: usize, path: &Path<'_>) {
         let names = self.names.get(base..).unwrap_or_default();
         if names.len() <= FEW {

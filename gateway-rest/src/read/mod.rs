@@ -1,4 +1,4 @@
-//! JSON text -> protobuf bytes in one pass, by [`Shape`]; finds every fault of the text.
+//! JSON text -> protobuf bytes in one pass, by [`Shape`]; finds every problem of the text.
 
 mod free;
 mod number;
@@ -20,15 +20,15 @@ pub(crate) use scalar::from_text;
 pub(crate) use text::Stop;
 use text::{DEPTH, Text};
 
-/// Which fields of one message were there, by position.
+/// Which fields of a message were present, by position.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen([u64; MOST_FIELDS / 64]);
 
-/// Fields that one message may have; `gateway-rest-build` refuses more.
+/// The most fields of a message; `gateway-rest-build` refuses more.
 const MOST_FIELDS: usize = 256;
 
 impl Seen {
-    /// True when the field was there before.
+    /// Whether the field was present before.
     fn again(&mut self, position: usize) -> bool {
         let bit = 1 << (position % 64);
         self.0.get_mut(position / 64).is_some_and(|word| {
@@ -43,13 +43,13 @@ impl Seen {
     }
 }
 
-/// Reads one text into `out`; what is wrong goes to `problems`, and `out` is then worth nothing.
+/// Reads one text into `out`. If it adds to `problems`, `out` is invalid.
 pub(crate) struct Reader<'a> {
     text: Text<'a>,
     depth: u8,
     out: &'a mut Vec<u8>,
     problems: &'a mut Problems,
-    /// Member names of the free-form objects that are open, to find duplicates.
+    /// Member names of the open free-form objects, to find duplicates.
     names: Vec<Cow<'a, str>>,
 }
 
@@ -58,15 +58,15 @@ impl<'a> Reader<'a> {
         Self { text: Text::new(text), depth: 0, out, problems, names: Vec::new() }
     }
 
-    /// A whole text that is one message; says which members it had.
+    /// Reads a whole text as one message; returns which members it had.
     pub(crate) fn whole(&mut self, shape: &'static Shape) -> Result<Seen, Stop> {
         let seen = self.message(shape, &Path::Root)?;
         self.text.end()?;
         Ok(seen)
     }
 
-    /// A whole text that is the value of one field, which is written with its tag. Says which
-    /// members it had, if it is a message.
+    /// Reads a whole text as the value of one field, and writes it with its tag. Returns which members it
+    /// had, if it is a message.
     pub(crate) fn whole_field(&mut self, field: &'static Field) -> Result<Seen, Stop> {
         let alone = matches!(field.cardinality, Cardinality::Single | Cardinality::Optional);
         let mut seen = Seen::default();
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         Ok(seen)
     }
 
-    /// Opens an array or object; false when something else stood there, which is reported.
+    /// Opens an array or object; false if something else is there, which is reported.
     fn enter(&mut self, bracket: u8, path: &Path<'_>) -> Result<bool, Stop> {
         if !self.text.take(bracket) {
             let expected = if bracket == b'[' { "an array" } else { "an object" };
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         if !self.enter(b'{', path)? {
             return Ok(seen);
         }
-        // Members of oneofs that have a value: a null excludes nothing.
+        // Members of oneofs with a value: a null is not a choice.
         let mut chosen = Seen::default();
         let mut more = !self.text.take(b'}');
         while more {
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A field with its tag; false when it was null, which is absence.
+    /// Reads a field, with its tag; false if it is null, which is absence.
     fn field(&mut self, field: &'static Field, path: &Path<'_>) -> Result<bool, Stop> {
         if self.text.peek() == b'n' {
             self.text.word("null")?;
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// An object whose names are keys, as entries of two fields.
+    /// Reads an object as a map: entries of key and value.
     fn map(&mut self, field: &'static Field, path: &Path<'_>) -> Result<(), Stop> {
         let Kind::Message(Shape { fields: [key, value], .. }) = &field.kind else {
             return self.skip(path);
@@ -229,7 +229,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Passes over any value. Duplicate names within it go unnoticed: it is refused anyway.
+    /// Skips any value. Duplicate names in it are not reported: it is refused anyway.
     fn skip(&mut self, path: &Path<'_>) -> Result<(), Stop> {
         match self.text.peek() {
             b'"' => self.text.string().map(drop),
@@ -262,14 +262,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The text of a body; a fault when its bytes are no UTF-8.
+/// The text of a body; a fault if its bytes are not UTF-8.
 pub(crate) fn utf8(json: &[u8]) -> Result<&str, Fault> {
     std::str::from_utf8(json).map_err(|error| {
         malformed(format!("the body is not UTF-8 at byte {}", error.valid_up_to()))
     })
 }
 
-/// What came of reading: the faults of a text that ended early, or of one that did not.
+/// The result of reading: the problems of a text that ended early, or of one that did not.
 pub(crate) fn verdict<T>(
     read: Result<T, Stop>,
     text: &str,

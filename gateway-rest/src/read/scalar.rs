@@ -1,4 +1,4 @@
-//! Values that are one JSON token, from a body or from a URL.
+//! Values of one JSON token, from a body or from a URL.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -15,7 +15,7 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// Both alphabets are read, with or without padding, as the protobuf JSON mapping asks.
+/// Both alphabets are accepted, with or without padding, as the protobuf JSON mapping requires.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
@@ -119,7 +119,7 @@ fn put_double(kind: &Kind, literal: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// A scalar out of a URL or a map's key, without its tag; else what is wrong with it.
+/// Writes a scalar from a URL or a map's key, without its tag; the error is its problem.
 pub(crate) fn from_text(
     kind: &Kind,
     text: &str,
@@ -159,7 +159,7 @@ pub(crate) fn from_text(
     Ok(())
 }
 
-/// What is a string in JSON.
+/// Writes a value that is a string in JSON.
 fn put_string(kind: &Kind, text: &str, out: &mut Vec<u8>) -> Result<(), Cow<'static, str>> {
     match kind {
         Kind::Enum(words) => {

@@ -1,18 +1,18 @@
-//! A JSON lexer (RFC 8259) that hands out strings and numbers where they stand in the text.
+//! A JSON lexer (RFC 8259) that borrows strings and numbers from the text.
 
 use std::borrow::Cow;
 
 /// Why reading ended before the text did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Not JSON: the byte at fault and what was expected there.
+    /// Not JSON: the position of the byte, and what was expected there.
     Malformed(usize, &'static str),
     /// Nested deeper than [`DEPTH`]; the problem has been recorded with its path.
     Deep,
 }
 
-/// Arrays and objects that may stand within one another: from the whole body down in what has
-/// named members, from the member down in what is free-form.
+/// Levels of nested arrays and objects: counted from the whole body in typed messages, and from the member
+/// in free-form values.
 pub(crate) const DEPTH: u8 = 32;
 
 pub(crate) struct Text<'a> {
@@ -33,7 +33,7 @@ impl<'a> Text<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// The first byte of what comes next; 0 at the end.
+    /// The next byte after white space; 0 at the end.
     pub(crate) fn peek(&mut self) -> u8 {
         loop {
             match self.here() {
@@ -49,7 +49,7 @@ impl<'a> Text<'a> {
         if self.at == self.text.len() { Ok(()) } else { self.fail("the end of the text") }
     }
 
-    /// Takes `byte`, if it comes next.
+    /// Consumes `byte`, if it is next.
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == byte;
         if found {
@@ -62,7 +62,7 @@ impl<'a> Text<'a> {
         if self.take(byte) { Ok(()) } else { self.fail(expected) }
     }
 
-    /// After an item: true when another follows, false when `end` closed the list.
+    /// After an item: true if another follows, false if `end` closed the list.
     pub(crate) fn another(&mut self, end: u8) -> Result<bool, Stop> {
         if self.take(b',') {
             return if self.peek() == end {
@@ -128,7 +128,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Runs over what needs no thought in a string.
+    /// Skips the plain characters of a string.
     fn plain(&mut self) {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let stop = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
@@ -170,7 +170,7 @@ impl<'a> Text<'a> {
         } else {
             first
         };
-        // What is left that is no char: a second half that came first.
+        // The only non-char left is a low surrogate without a high one.
         char::from_u32(code).map_or_else(|| self.fail("the first half of a surrogate pair"), Ok)
     }
 
@@ -190,7 +190,7 @@ impl<'a> Text<'a> {
         Ok(code)
     }
 
-    /// A number as it is written, checked against the grammar.
+    /// A number as written, checked against the grammar.
     pub(crate) fn number(&mut self) -> Result<&'a str, Stop> {
         self.peek();
         let start = self.at;
@@ -233,7 +233,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// What comes next, in words; a fault when it is no value at all.
+    /// The kind of the next value, in words; an error if it is not a value.
     pub(crate) fn found(&mut self) -> Result<&'static str, Stop> {
         Ok(match self.peek() {
             b'"' => "a string",

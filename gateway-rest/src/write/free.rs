@@ -1,4 +1,4 @@
-//! `google.protobuf.Struct`, `Value` and `ListValue` as the JSON that they stand for.
+//! `google.protobuf.Struct`, `Value` and `ListValue` as JSON.
 
 use super::{
     DEPTH,
@@ -30,7 +30,7 @@ pub(super) fn object(out: &mut Vec<u8>, bytes: &[u8], depth: u8) -> Result<(), M
     let mut entries = entries.into_iter().peekable();
     while let Some((name, value)) = entries.next() {
         let next = entries.peek().map(|(next, _)| *next);
-        // The sort is stable: of equal names the last one counts.
+        // The sort is stable: the last of equal names counts.
         if next == Some(name) {
             continue;
         }
@@ -82,7 +82,7 @@ fn member(out: &mut Vec<u8>, name: &str, value: &[u8], depth: u8) -> Result<(), 
     anything(out, value, depth)
 }
 
-/// A Value: the last of its oneof.
+/// A Value: the last member of its oneof.
 pub(super) fn anything(out: &mut Vec<u8>, bytes: &[u8], depth: u8) -> Result<(), Malformed> {
     let depth = depth + 1;
     if depth > DEPTH {

@@ -1,7 +1,7 @@
 //! Protobuf bytes -> JSON text, straight into one buffer, by [`Shape`].
 //!
-//! A message is scanned once to find where each field lies, then written in the proto's order:
-//! the wire may have any order, and absent members are written too.
+//! A message is scanned once to find the position of each field, then written in the proto's order: the
+//! wire may have any order, and absent members are written too.
 
 mod free;
 mod scalar;
@@ -14,10 +14,10 @@ use crate::{
 };
 use scalar::{text, value};
 
-/// Messages within one another; also guards the stack against bytes made for that.
+/// Levels of nested messages; guards the stack against crafted bytes.
 const DEPTH: u8 = 64;
 
-/// Messages of up to so many fields need no memory of their own.
+/// Messages of up to this many fields need no allocation.
 const USUAL: usize = 48;
 
 /// A message as an object.
@@ -54,7 +54,7 @@ pub(crate) fn members(
     })
 }
 
-/// One field of a message, alone. None when it is absent.
+/// A single field of a message; `None` if it is absent.
 pub(crate) fn only<'a>(field: &Field, proto: &'a [u8]) -> Result<Option<Value<'a>>, Malformed> {
     let (mut input, mut found) = (Input(proto), None);
     while !input.is_empty() {
@@ -67,7 +67,7 @@ pub(crate) fn only<'a>(field: &Field, proto: &'a [u8]) -> Result<Option<Value<'a
     Ok(found)
 }
 
-/// The value of the field at `position`, as the whole text.
+/// Only the value of the field at `position`.
 pub(crate) fn field(
     out: &mut Vec<u8>,
     shape: &Shape,
@@ -80,16 +80,16 @@ pub(crate) fn field(
     })
 }
 
-/// Where a field lies in its message.
+/// The position of a field in its message.
 #[derive(Clone, Copy, Default)]
 struct Place {
-    /// How often it is there.
+    /// How often it occurs.
     count: u32,
-    /// From the first one's tag,
+    /// The start of the first one's tag.
     start: u32,
-    /// the last one's value,
+    /// The start of the last one's value.
     value: u32,
-    /// up to the last one's end.
+    /// The end of the last one.
     end: u32,
 }
 
@@ -141,7 +141,7 @@ fn with_places<T>(
     then(places)
 }
 
-/// A field of another wire type is as good as unknown, and passed over.
+/// A field of another wire type is treated as unknown, and skipped.
 fn fits(field: &Field, wire: Wire) -> bool {
     wire == Wire::of(&field.kind)
         || (wire == Wire::Length && field.cardinality == Cardinality::Repeated)
@@ -183,7 +183,7 @@ fn one(
     }
 }
 
-/// A message in several parts is their concatenation; of other values the last one counts.
+/// A message in several parts is their concatenation; for other values the last one counts.
 fn merged(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), Malformed> {
     let is_message = !matches!(field.kind, Kind::String | Kind::Bytes);
     let mut whole = Vec::new();
@@ -199,7 +199,7 @@ fn merged(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(
     value(out, &field.kind, Value::Bytes(&whole), depth)
 }
 
-/// Each time that the field is there, in a part of a message.
+/// Each occurrence of the field, in a part of a message.
 fn occurrences<'a>(
     field: &Field,
     proto: &'a [u8],
@@ -262,7 +262,7 @@ fn map(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), 
     out.push(b'{');
     let mut entries = entries.into_iter().peekable();
     while let Some((name, entry)) = entries.next() {
-        // The sort is stable: of equal names the last one counts.
+        // The sort is stable: the last of equal names counts.
         if entries.peek().is_some_and(|(next, _)| *next == name) {
             continue;
         }
@@ -283,7 +283,7 @@ fn map(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), 
     Ok(())
 }
 
-/// What an absent scalar is worth.
+/// The default of an absent scalar.
 fn default(out: &mut Vec<u8>, kind: &Kind) -> Result<(), Malformed> {
     match kind {
         Kind::String | Kind::Bytes => {

@@ -90,7 +90,7 @@ fn quoted<T>(out: &mut Vec<u8>, inner: impl FnOnce(&mut Vec<u8>) -> T) -> T {
 }
 
 fn display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
-    // A Vec takes all that it is given.
+    // Writing to a Vec cannot fail.
     let _ = write!(out, "{value}");
 }
 
@@ -98,7 +98,7 @@ fn integer(out: &mut Vec<u8>, value: i64) {
     display(out, value);
 }
 
-/// Integers as integers; what JSON has no number for as the string that protobuf gives it.
+/// Integers as integers; NaN and infinities as the strings of the protobuf JSON mapping.
 pub(super) fn double(out: &mut Vec<u8>, value: f64) {
     #[expect(clippy::cast_possible_truncation, reason = "integral and at most 2^53")]
     if value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0 {
@@ -111,7 +111,7 @@ pub(super) fn double(out: &mut Vec<u8>, value: f64) {
 fn float(out: &mut Vec<u8>, finite: Option<impl serde::Serialize>, value: f64) {
     match finite {
         Some(finite) => {
-            // Neither a Vec nor a finite number fails.
+            // Neither a Vec nor a finite number can fail.
             let _ = serde_json::to_writer(out, &finite);
         }
         None if value.is_nan() => out.extend_from_slice(b"\"NaN\""),
@@ -120,7 +120,7 @@ fn float(out: &mut Vec<u8>, finite: Option<impl serde::Serialize>, value: f64) {
     }
 }
 
-/// A number without a word is one that a newer service has: it is shown as a number.
+/// A number without a word comes from a newer service: it is shown as a number.
 fn word(out: &mut Vec<u8>, words: &[(i32, &str)], number: i32) {
     let found = words.binary_search_by_key(&number, |(number, _)| *number);
     match found.ok().and_then(|at| words.get(at)) {

@@ -1,7 +1,7 @@
-//! Example values: from a comment's `Example: …`, else from type, rules and name.
+//! Example values: from a comment's `Example: …`, or else from type, rules and name.
 //!
-//! What is sent is what its message's comment shows or, where that shows none, the members that are
-//! required and those that show an example of their own: others may exclude one another.
+//! A request's example is the one in its message's comment. Without one it has the required members and
+//! those with an example of their own; the others could exclude one another.
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Rule};
 use serde_json::{Map, Number, Value, json};
@@ -16,17 +16,17 @@ use crate::{
     descriptor::{self, Comment},
 };
 
-/// Messages within one another; deeper ones are left out, and those within themselves.
+/// Levels of nested messages; deeper ones are left out, and so are recursive ones.
 const DEPTH: usize = 4;
 
-/// What an `Example:` line says: JSON of the field's type, or else plain text.
+/// The value of an `Example:` line: JSON of the field's type, or else plain text.
 pub(super) fn parsed(written: &str, field: &FieldDescriptor) -> Value {
     let is_text = field.kind() == Kind::String && !field.is_list();
     let value = match serde_json::from_str::<Value>(written) {
         Ok(value) if !is_text || value.is_string() => value,
         _ => written.into(),
     };
-    // One of a list stands for the list.
+    // One item may be given for a list.
     if field.is_list() && !value.is_array() { json!([value]) } else { value }
 }
 
@@ -72,7 +72,7 @@ impl Examples<'_> {
             if !is_given(&field, self.used) || without.contains(&field.name()) {
                 continue;
             }
-            // Of a oneof, the first member.
+            // The first member of a oneof.
             let others = field.containing_oneof().filter(|oneof| !oneof.is_synthetic());
             let first = others.is_none_or(|oneof| oneof.fields().next().as_ref() == Some(&field));
             let shown = || Comment::of_field(&field).example.is_some();
@@ -148,7 +148,7 @@ impl Examples<'_> {
     }
 }
 
-/// Text that keeps its rules; None where a pattern is beyond us: an `Example:` line helps.
+/// Text that satisfies its rules; `None` if the pattern is not supported, and an `Example:` line is needed.
 fn text(name: &str, rules: Option<DynamicMessage>) -> Option<Value> {
     let Some(rules) = rules else { return Some(guess(name).into()) };
     let words = rules.get_field_by_name("in");
@@ -184,7 +184,7 @@ fn text(name: &str, rules: Option<DynamicMessage>) -> Option<Value> {
     Some(guess.into())
 }
 
-/// What a field of this name would hold.
+/// A plausible text for a field of this name.
 fn guess(name: &str) -> String {
     let last = name.rsplit('_').next().unwrap_or(name);
     let guess = match last {

@@ -33,7 +33,7 @@ pub(crate) fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>
         for method in service.methods() {
             for (place, binding) in binding::bindings(&method, options).iter().enumerate() {
                 has_rest = true;
-                // `/x/{id}` and `/x/{x.id}` are one path: the first one's names stand.
+                // `/x/{id}` and `/x/{x.id}` are one path: the first one's names are used.
                 let path = paths.entry(binding.template.shape()).or_insert_with(|| Path {
                     written: binding.template.openapi(),
                     names: binding.template.parameters().into_iter().map(|(n, _)| n).collect(),
@@ -76,13 +76,13 @@ pub(crate) fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>
 
 struct Path {
     written: String,
-    /// Of its parameters, in order.
+    /// Names of its parameters, in order.
     names: Vec<String>,
     operations: Map<String, Value>,
 }
 
 impl Path {
-    /// `OpenAPI` 3.1 has a place for eight methods; others go to an extension.
+    /// `OpenAPI` 3.1 knows eight methods; others go into an extension.
     fn add(&mut self, method: &str, operation: Value) {
         let known = ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE"];
         let place = if known.contains(&method) { "" } else { "x-" };

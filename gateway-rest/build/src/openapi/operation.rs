@@ -1,4 +1,4 @@
-//! One operation: parameters, body, success, refusals, security.
+//! One operation: parameters, body, success, errors, security.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -19,14 +19,14 @@ use crate::{
 pub(super) struct Operation<'a> {
     pub(super) method: &'a MethodDescriptor,
     pub(super) binding: &'a Binding,
-    /// Its place among the method's bindings.
+    /// Its index among the method's bindings.
     pub(super) place: usize,
     pub(super) options: &'a Options,
     pub(super) info: &'a Info<'a>,
 }
 
 impl Operation<'_> {
-    /// The operation, and the statuses that it may refuse with.
+    /// The operation, and its error statuses.
     pub(super) fn describe(
         &self,
         names: &[String],
@@ -72,7 +72,7 @@ impl Operation<'_> {
             responses.insert(status.to_string(), response);
         }
         operation["responses"] = responses.into();
-        // The scopes of one requirement are all needed; of the requirements, any one.
+        // A requirement needs all of its scopes; any one requirement suffices.
         let security = access.alternatives.iter();
         let security = security.map(|one| json!({one.scheme.as_str(): one.scopes}));
         operation["security"] = security.collect();
@@ -98,7 +98,7 @@ impl Operation<'_> {
 
     fn request_body(&self, schemas: &mut Schemas<'_>) -> Option<Value> {
         let rest = Rest::of(self.method, self.options);
-        // A mask makes the body a part of a record, whatever the method.
+        // With a mask the body is a partial record, whatever the method.
         let part = self.binding.method == "PATCH" || !rest.mask.is_empty();
         let used = if part { Use::Patch } else { Use::Input };
         let input = self.method.input();
@@ -130,7 +130,7 @@ impl Operation<'_> {
             }
         };
         let mut content = json!({"schema": schema});
-        // What is always refused is no example.
+        // An operation that is always refused has no example.
         let refused = rest.refusals.contains(&405);
         if let Some(example) = example.filter(|_| !refused) {
             content["example"] = example;

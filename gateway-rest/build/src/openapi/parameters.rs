@@ -12,10 +12,10 @@ use crate::{
     descriptor::{self, Comment},
 };
 
-/// Messages that the runtime goes down through in a query.
+/// Levels of nested messages that the runtime follows in a query.
 const DEPTH: usize = 8;
 
-/// One for each wildcard of the path; `names` are those of the path as the document has it.
+/// One for each wildcard of the path; `names` are those of the path in the document.
 pub(super) fn of_path(
     binding: &Binding,
     input: &MessageDescriptor,
@@ -47,7 +47,7 @@ fn describe(parameter: &mut Value, comment: &Comment, field: &prost_reflect::Fie
     }
 }
 
-/// The fields that neither the path nor the body has.
+/// The fields that are neither in the path nor in the body.
 pub(super) fn of_query(
     binding: &Binding,
     input: &MessageDescriptor,
@@ -66,7 +66,7 @@ struct Query<'a, 'b> {
     mask: &'a str,
     schemas: &'a mut Schemas<'b>,
     found: Vec<Value>,
-    /// Messages that we are in, for recursive ones.
+    /// The enclosing messages, to detect recursion.
     within: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl Query<'_, '_> {
     }
 }
 
-/// Has no form in a URL.
+/// Whether the message has no form in a URL.
 fn is_free(message: &MessageDescriptor) -> bool {
     matches!(
         message.full_name(),

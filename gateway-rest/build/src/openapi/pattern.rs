@@ -1,9 +1,9 @@
-//! A text that matches a pattern: enough of regular expressions for the patterns of protos.
+//! A text that matches a pattern: the subset of regular expressions that protos use.
 
 use std::{iter::Peekable, str::Chars};
 
-/// The shortest text of at least `least` characters that repeats give; None for what is beyond
-/// this reader (look-around, back references, negated classes, Unicode classes).
+/// The shortest matching text of at least `least` characters; `None` for unsupported syntax (look-around,
+/// back references, negated classes, Unicode classes).
 pub(super) fn matching(pattern: &str, least: usize) -> Option<String> {
     (0..=least.max(1)).find_map(|more| {
         let mut reader = Reader { rest: pattern.chars().peekable(), more };
@@ -14,12 +14,12 @@ pub(super) fn matching(pattern: &str, least: usize) -> Option<String> {
 
 struct Reader<'a> {
     rest: Peekable<Chars<'a>>,
-    /// How often an open-ended repeat goes beyond its least.
+    /// How often an open-ended repeat exceeds its minimum.
     more: usize,
 }
 
 impl Reader<'_> {
-    /// The first alternative; the others are read and dropped.
+    /// The first alternative; the others are parsed and dropped.
     fn choice(&mut self) -> Option<String> {
         let first = self.sequence()?;
         while self.rest.next_if_eq(&'|').is_some() {
@@ -94,7 +94,7 @@ impl Reader<'_> {
             _ => return Some(1),
         };
         self.rest.next();
-        // Greedy or not is all the same to the shortest text.
+        // Greediness does not matter for the shortest text.
         self.rest.next_if_eq(&'?');
         Some(times)
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::descriptor;
 
-/// Rules of one kind: they stand in a member of its name.
+/// The rules of one kind, in the member of that name.
 pub(super) fn message_rule(rules: &DynamicMessage, name: &str) -> Option<DynamicMessage> {
     if !rules.has_field_by_name(name) {
         return None;
@@ -13,7 +13,7 @@ pub(super) fn message_rule(rules: &DynamicMessage, name: &str) -> Option<Dynamic
     rules.get_field_by_name(name)?.as_message().cloned()
 }
 
-/// Rules of one value: those of its type stand in a member of that name.
+/// The rules of one value; those of its type are in the member of that name.
 pub(super) fn apply(schema: &mut Value, rules: &DynamicMessage) {
     if let Some(rules) = message_rule(rules, "string") {
         let lengths = [("min_len", "minLength"), ("max_len", "maxLength"), ("pattern", "pattern")];
@@ -50,12 +50,12 @@ pub(super) fn apply(schema: &mut Value, rules: &DynamicMessage) {
     }
 }
 
-/// Lets a schema take the default of its type, as a response shows what was never set.
+/// Makes a schema accept the default of its type, since a response shows members that were never set.
 pub(super) fn allow_default(schema: &mut Value) {
     let is_text = schema["type"] == "string";
     let Some(members) = schema.as_object_mut() else { return };
     for keyword in ["minLength", "pattern", "format", "minimum", "exclusiveMinimum", "const"] {
-        // The format of a number says its width.
+        // The format of a number is its width.
         if is_text || keyword != "format" {
             members.remove(keyword);
         }

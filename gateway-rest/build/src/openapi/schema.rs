@@ -1,7 +1,7 @@
-//! JSON Schema 2020-12 of messages: one schema for what is sent, one for what comes back.
+//! JSON Schema 2020-12 of messages: one schema for requests, one for responses.
 //!
-//! They differ: a response has every member, a request only those that a client may give, of which
-//! few are required, and a patch requires none.
+//! They differ: a response has every member; a request only those that a client may set, few of which are
+//! required; a patch requires none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,12 +31,12 @@ pub(crate) struct Schemas<'a> {
     /// Component names by full name.
     names: BTreeMap<String, String>,
     made: BTreeMap<String, Value>,
-    /// What was begun, so that recursion ends.
+    /// The schemas that were started, so that recursion ends.
     begun: BTreeSet<(String, Use)>,
 }
 
 impl<'a> Schemas<'a> {
-    /// Short names, where they are unique among all that REST reaches.
+    /// Short names if they are unique among all messages that REST reaches.
     pub(crate) fn new(services: &[ServiceDescriptor], options: &'a Options) -> Self {
         let mut reached = BTreeMap::new();
         for method in services.iter().flat_map(|service| service.methods().collect::<Vec<_>>()) {
@@ -71,7 +71,7 @@ impl<'a> Schemas<'a> {
         self.made.into_iter().collect()
     }
 
-    /// A reference to the message's schema, which is made if it is not there yet.
+    /// A reference to the message's schema, which is added on first use.
     pub(crate) fn message(&mut self, message: &MessageDescriptor, used: Use) -> Value {
         let full = message.full_name().to_owned();
         let name = self.names.get(&full).cloned().unwrap_or_else(|| full.clone());
@@ -146,12 +146,12 @@ impl<'a> Schemas<'a> {
         schema
     }
 
-    /// Null is absence, in what is sent as in what comes back.
+    /// Null is absence, in requests and responses.
     fn may_be_null(&self, field: &FieldDescriptor, used: Use) -> bool {
         let filled = descriptor::behaves(field, NON_EMPTY_DEFAULT);
         match used {
             Use::Output => {
-                // The number 0 of an enum that has no word for it.
+                // An enum whose number 0 has no word.
                 let wordless = match field.kind() {
                     Kind::Enum(kind) if !field.is_list() => {
                         descriptor::words(&kind).iter().all(|(number, _)| *number != 0)
@@ -161,7 +161,7 @@ impl<'a> Schemas<'a> {
                 (descriptor::is_nullable(field) && !filled) || wordless
             }
             Use::Input => !descriptor::is_required(field, self.options),
-            // Null clears what can be without a value.
+            // Null clears a member that may be absent.
             Use::Patch => !descriptor::is_required(field, self.options) && !filled,
         }
     }
@@ -204,15 +204,15 @@ impl<'a> Schemas<'a> {
             }
             let filled = used != Use::Output && descriptor::flag(&rules, "required");
             if filled && field.kind() == Kind::String && schema.get("minLength").is_none() {
-                // Required text is not empty, or it would be as good as absent.
+                // Required text must not be empty: that would amount to absence.
                 schema["minLength"] = 1.into();
             }
         }
         schema
     }
 
-    /// Whether a response may have the type's default, which the rules of a request refuse: they
-    /// are not asked of what a client leaves out.
+    /// Whether a response may have the type's default although the rules of a request refuse it: the rules
+    /// do not apply to what a client leaves out.
     fn may_be_unset(&self, field: &FieldDescriptor) -> bool {
         !descriptor::is_nullable(field)
             && !descriptor::is_required(field, self.options)
@@ -234,7 +234,7 @@ impl<'a> Schemas<'a> {
             Kind::Bytes => json!({"type": "string", "contentEncoding": "base64"}),
             Kind::Enum(kind) => self.words(kind),
             Kind::Message(message) => self.held(message, used),
-            // Refused by the route tables; here for whoever asks for the document alone.
+            // The route tables refuse it; here it matters when only the document is built.
             Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
                 json!({"type": "string", "format": "int64"})
             }
@@ -279,7 +279,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Whether a client may give the member, or the service shows it.
+/// Whether the member occurs: a client may set it, or the service returns it.
 pub(crate) fn is_given(field: &FieldDescriptor, used: Use) -> bool {
     match used {
         Use::Output => true,
@@ -290,7 +290,7 @@ pub(crate) fn is_given(field: &FieldDescriptor, used: Use) -> bool {
     }
 }
 
-/// Adds null to what a schema allows.
+/// Makes a schema accept null.
 fn nullable(schema: &mut Value) {
     if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
         words.push(Value::Null);
