@@ -1,7 +1,7 @@
 //! Logs and metrics: set up once, used everywhere through `tracing` and `metrics`.
 //!
-//! Logs go to standard error, so that what a command prints stays alone on standard output. A
-//! secret is never logged: it is a `config::Secret`, which prints as `***`.
+//! Logs go to standard error, so that standard output has only a command's output. A secret is never
+//! logged: it is a `config::Secret`, which prints as `***`.
 
 use std::{
     io::{self, IsTerminal},
@@ -22,8 +22,8 @@ pub enum Error {
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
 }
 
-/// Begins logging. `RUST_LOG` beats the setting, the setting beats `otherwise`. A second call
-/// changes nothing, as tests start many services in one process.
+/// Starts logging. `RUST_LOG` overrides the setting, which overrides `otherwise`. A second call changes
+/// nothing, since tests start many services in one process.
 pub fn log(logs: &Logs, otherwise: &str) -> Result<(), Error> {
     let filter = if let Ok(filter) = EnvFilter::try_from_default_env() {
         filter
@@ -35,7 +35,7 @@ pub fn log(logs: &Logs, otherwise: &str) -> Result<(), Error> {
     let format = logs.format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
     let registry = tracing_subscriber::registry().with(filter);
     let lines = fmt::layer().with_writer(io::stderr).with_ansi(terminal);
-    // Fails only where logging has begun before.
+    // Fails only if logging was started before.
     let _ = match format {
         LogFormat::Text => registry.with(lines.with_target(false)).try_init(),
         LogFormat::Json => {
@@ -45,21 +45,21 @@ pub fn log(logs: &Logs, otherwise: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Seconds: from a decision that never leaves memory to the longest that anyone waits.
+/// Buckets in seconds: from a decision in memory to the longest timeout.
 const SECONDS: &[f64] = &[
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
     1.0, 2.5, 5.0, 10.0,
 ];
-/// Counts: of a batch, of a queue.
+/// Buckets of counts: of a batch, of a queue.
 const COUNTS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
-/// Collects what `metrics::counter!` and its like report. Names end in their unit: `_seconds`,
+/// Collects what `metrics::counter!` and the like report. Names end in their unit: `_seconds`,
 /// `_total`, `_size`.
 #[derive(Clone)]
 pub struct Metrics(PrometheusHandle);
 
 impl Metrics {
-    /// The one of this process.
+    /// Installs the recorder of this process.
     pub fn install() -> Result<Self, Error> {
         static INSTALLED: OnceLock<PrometheusHandle> = OnceLock::new();
         if let Some(handle) = INSTALLED.get() {
@@ -71,7 +71,7 @@ impl Metrics {
             .build_recorder();
         let handle = INSTALLED.get_or_init(|| {
             let handle = recorder.handle();
-            // Fails only where another recorder is in place already: ours then stays empty.
+            // Fails only if another recorder is installed: ours then stays empty.
             let _ = metrics::set_global_recorder(recorder);
             handle
         });
@@ -83,8 +83,8 @@ impl Metrics {
         self.0.render()
     }
 
-    /// Folds measurements together for as long as it is polled, so that memory stays bounded even
-    /// when nobody reads `/metrics`.
+    /// Runs the recorder's upkeep for as long as it is polled, so that memory stays bounded even if nobody
+    /// reads `/metrics`.
     pub async fn keep(self) {
         let mut every = tokio::time::interval(Duration::from_secs(5));
         loop {

@@ -1,4 +1,4 @@
-//! What may be typed.
+//! The command line's arguments.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// Settings in TOML
     #[arg(long, global = true, value_name = "FILE", env = "AGENT_AUTHORITY_CONFIG")]
     config: Option<PathBuf>,
-    /// Refuse development's defaults: needs issuer, key ring, database and public URL
+    /// Refuse the development defaults: needs issuer, key ring, database and public URL
     #[arg(long, global = true)]
     production: bool,
     /// Print JSON, for scripts
@@ -44,12 +44,12 @@ pub(super) enum Command {
     /// Print a JWT of the development identity provider
     #[command(subcommand)]
     Token(TokenRequest),
-    /// Make an API key
+    /// Create an API key
     #[command(subcommand)]
     ApiKey(ApiKey),
-    /// Bring the database's tables up to date
+    /// Run the pending database migrations
     Migrate,
-    /// Put records into the database
+    /// Seed the database with records
     #[command(subcommand)]
     Seed(Seed),
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub(super) enum Command {
     Healthcheck,
     /// Check the settings
     Config {
-        /// Print them as they are in effect, secrets masked
+        /// Print the effective settings, secrets masked
         #[arg(long)]
         print: bool,
     },
@@ -75,7 +75,7 @@ pub(super) enum Command {
     Completions { shell: Shell },
 }
 
-/// Whom the token is for.
+/// Who the token is for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenRequest {
     /// The owner of the service
@@ -99,7 +99,7 @@ pub(crate) enum TokenRequest {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ApiKey {
-    /// Make one and print it, this once
+    /// Create a key and print it, once
     Create(ApiKeyRequest),
 }
 
@@ -127,21 +127,21 @@ pub(crate) fn tenant_id(named: &str) -> String {
 }
 
 impl Args {
-    /// What is derived, and `keys rewrap` beside what can be read of keys.
+    /// The derived commands, with `keys rewrap` added to the read commands of keys.
     pub(super) fn grammar() -> clap::Command {
         let rewrap = clap::Command::new(REWRAP)
             .about("Encrypt every stored secret again under the key ring's first key");
         Self::command().mut_subcommand(KEYS, |keys| keys.subcommand(rewrap))
     }
 
-    /// What was typed.
+    /// The arguments of this process.
     pub(super) fn typed() -> Result<Self, clap::Error> {
         Self::of(&Self::grammar().try_get_matches()?)
     }
 
     fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
         let keys = matches.subcommand_matches(KEYS);
-        // Not derived, so that what can be read of keys does not hear of it.
+        // Not derived, so that the read commands of keys stay independent of it.
         let Some(given) = keys.and_then(|keys| keys.subcommand_matches(REWRAP)) else {
             return Self::from_arg_matches(matches);
         };
@@ -155,7 +155,7 @@ impl Args {
         })
     }
 
-    /// Flags, over this process's environment, over the file.
+    /// The sources of settings: flags override the environment, which overrides the file.
     pub(super) fn sources(&self) -> Sources {
         let mut flags = Vec::new();
         if let Some(listen) = &self.listen {
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(request.scopes, ["a", "b", "c"]);
         assert!(parse("x token tenant --tenant acme --role approver --listen 127.0.0.1:1").is_ok());
         assert!(parse("x token tenant --tenant acme").is_err());
-        // A tenant's member is never the owner, and a role that nobody knows is a slip.
+        // A tenant's member is never the owner, and an unknown role is a typing error.
         for role in ["owner", "Owner", "admn", ""] {
             assert!(
                 parse(&format!("x token tenant --tenant acme --role={role}")).is_err(),

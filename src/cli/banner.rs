@@ -1,4 +1,4 @@
-//! What a development server says when it is up: three requests to paste.
+//! The banner of a development server: three requests to paste.
 
 use agent_authority::app::demo::Demo;
 use authority_core::config::Config;
@@ -6,7 +6,7 @@ use authority_core::config::Config;
 /// An allowed, a held and a denied request, with a live API key.
 pub(crate) fn text(config: &Config, demo: &Demo) -> String {
     let url = config.public_url();
-    // As it was started: it need not be on the PATH.
+    // The path it was started by: it need not be on the PATH.
     let mut program = std::env::args().next().unwrap_or_else(|| "agent-authority".to_owned());
     if config.data_dir != Config::default().data_dir {
         program = format!("{program} --data-dir {}", config.data_dir.display());

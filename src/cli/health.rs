@@ -1,4 +1,4 @@
-//! Asks a running service whether it is ready, as a container's health check does.
+//! Checks whether a running service is ready, for a container's health check.
 
 use std::{
     io,
@@ -15,7 +15,7 @@ use tokio::{
 use super::Failure;
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The status line, and then some.
+/// Bytes to read: the status line and more.
 const ENOUGH: u64 = 256;
 
 /// `ready`, or why not.
@@ -30,7 +30,7 @@ pub(super) async fn check(listen: SocketAddr) -> Result<&'static str, Failure> {
     Err(Failure::new(told))
 }
 
-/// An address to listen on everywhere is reached on the loopback.
+/// A wildcard address is reached on the loopback.
 pub(super) fn reachable(mut listen: SocketAddr) -> SocketAddr {
     if listen.ip().is_unspecified() {
         let loopback: IpAddr =

@@ -1,6 +1,6 @@
-//! The command line: what may be typed, and what is done for it.
+//! The command line: its arguments, and what they do.
 //!
-//! Commands act through [`Actions`], so that this folder knows of the service only what it asks.
+//! Commands act through [`Actions`], so that this module depends only on what it needs of the service.
 
 mod args;
 pub(crate) mod banner;
@@ -20,9 +20,9 @@ pub(crate) use args::{ApiKeyRequest, TokenRequest, tenant_id};
 pub(crate) use outcome::Failure;
 use outcome::{CommandOutput, say};
 
-/// What the commands ask of the service. The configuration has been read and found sound.
+/// What the commands need of the service. The configuration is loaded and valid.
 pub(crate) trait Actions {
-    /// Whether what the settings name can be read: the key ring, the database's address.
+    /// Checks what the settings refer to: the key ring, the database's address.
     fn check(&self, config: &Config) -> Result<(), Failure>;
     /// Runs until SIGTERM.
     async fn serve(&self, config: Config) -> Result<(), Failure>;
@@ -30,7 +30,7 @@ pub(crate) trait Actions {
     async fn token(&self, config: Config, request: TokenRequest) -> Result<String, Failure>;
     /// A new API key; shown this once.
     async fn api_key(&self, config: Config, request: ApiKeyRequest) -> Result<String, Failure>;
-    /// How many stored secrets were sealed anew under the key ring's first key.
+    /// Encrypts the stored secrets again under the key ring's first key; returns how many.
     async fn rewrap(&self, config: Config) -> Result<usize, Failure>;
     /// The names of the migrations that were run.
     async fn migrate(&self, config: Config) -> Result<Vec<String>, Failure>;
@@ -40,12 +40,12 @@ pub(crate) trait Actions {
     fn openapi(&self) -> String;
 }
 
-/// Does what `typed` says; 0, 1 for a failure, 2 for a wrong use or a wrong setting.
+/// Runs the command; the exit code is 0, 1 for a failure, 2 for wrong usage or settings.
 pub(crate) fn run(actions: &impl Actions) -> ExitCode {
     let args = match Args::typed() {
         Ok(args) => args,
         Err(error) => {
-            // Nothing is left to do when the terminal is gone.
+            // Nothing can be done if the terminal is gone.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -68,7 +68,7 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
     }
     let sources = args.sources();
     let command = match args.command.unwrap_or(Command::Serve) {
-        // What is set here is nothing to another service.
+        // The settings here do not concern another service.
         Command::Read(read) if !read.is_here() => return runtime()?.block_on(read.there()),
         command => command,
     };
@@ -81,7 +81,7 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
     }
     let filter = match command {
         Command::Serve => "info",
-        // Its token is made in passing: nobody who reads asked about the database.
+        // A read only needs the database for its token: its log would distract.
         Command::Read(_) => "error",
         _ => "warn",
     };
@@ -91,7 +91,7 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
 
 fn runtime() -> Result<Runtime, Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    // Address space, not memory: decisions never ask for a stack of their own.
+    // Address space, not memory: so decisions never need to allocate a stack.
     runtime.thread_stack_size(16 * 1024 * 1024);
     runtime.enable_all().build().map_err(Failure::new)
 }
@@ -130,7 +130,7 @@ async fn act(
     })
 }
 
-/// The effective configuration; printed even when it is not fit to run, which is then the failure.
+/// The effective configuration; printed even if it is not fit to run, which is then the failure.
 fn shown(actions: &impl Actions, config: &Config, print: bool) -> Result<CommandOutput, Failure> {
     if !print {
         config.validate()?;

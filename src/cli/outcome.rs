@@ -1,4 +1,4 @@
-//! What a command says at its end, to people or to a script.
+//! The output of a command, for people or for a script.
 
 use std::{
     fmt::Display,
@@ -21,19 +21,19 @@ impl Failure {
         Self { message: error.to_string(), code: 1 }
     }
 
-    /// What was asked or set is wrong: exit code 2.
+    /// Wrong usage or settings: exit code 2.
     pub(crate) fn usage(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 2 }
     }
 }
 
-/// Text for people, alone on its line so that a shell can take it; the same for scripts.
+/// Text for people, alone on its line so that a shell can capture it; the same as JSON for scripts.
 #[derive(Default)]
 pub(super) struct CommandOutput {
     pub(super) text: String,
-    /// One line; none: the text.
+    /// One line of JSON; `None` if it is the text.
     pub(super) json: Option<String>,
-    /// What people are told beside it, on standard error.
+    /// Notes for people, on standard error.
     pub(super) aside: String,
 }
 
@@ -52,7 +52,7 @@ impl CommandOutput {
         Self { text: items.join("\n"), json, ..Self::default() }
     }
 
-    /// The same to people and scripts.
+    /// The same output for people and scripts.
     pub(super) fn whole(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
@@ -77,7 +77,7 @@ pub(super) fn say(outcome: Result<CommandOutput, Failure>, as_json: bool) -> Exi
             (line(&mut io::stderr(), &text), failure.code)
         }
     };
-    // A reader that closed its pipe (`| head`) has what it wanted.
+    // A reader that closed its pipe (`| head`) has read enough.
     let lost = written.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
     ExitCode::from(if lost { 1 } else { code })
 }

@@ -1,4 +1,4 @@
-//! `verify` and `replay`: evidence files, offline. Neither a service nor a database is asked.
+//! `verify` and `replay`: evidence files, offline, without a service or a database.
 
 use std::{
     fs,
@@ -13,15 +13,15 @@ use serde_json::json;
 
 use super::outcome::{CommandOutput, Failure};
 
-/// Which file, and whom it is trusted by.
+/// The file, and the trusted keys.
 #[derive(Debug, clap::Args)]
 pub(super) struct Verify {
     /// An evidence pack, a bundle or a replay proof
     file: PathBuf,
-    /// The service's public keys as they are known (its /.well-known/jwks.json, saved before)
+    /// The service's trusted public keys (its /.well-known/jwks.json, saved before)
     #[arg(long, value_name = "FILE")]
     jwks: Option<PathBuf>,
-    /// The log's key as it is known: <origin>+<id>+<key>
+    /// The log's trusted key: <origin>+<id>+<key>
     #[arg(long, value_name = "VKEY")]
     checkpoint_key: Option<String>,
     /// Fail unless every signature is by a key that was given
@@ -48,7 +48,7 @@ impl Verify {
     }
 }
 
-/// Which bundle.
+/// The bundle.
 #[derive(Debug, clap::Args)]
 pub(super) struct Replay {
     /// An evidence bundle: `GET /v1/evidence/{id}?bundle=true`
@@ -56,7 +56,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Decides again on the bundle's own facts; 1 when another record comes of it.
+    /// Decides again on the bundle's own facts; exit code 1 if the record differs.
     pub(super) fn run(&self) -> Result<CommandOutput, Failure> {
         let sealed = read(&self.file).and_then(|file| sealed_in(&file)).map_err(failure)?;
         let again = sealed.decide_again().map_err(Failure::new)?;

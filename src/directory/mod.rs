@@ -1,4 +1,4 @@
-//! What the service says of itself to anyone: description, health, contract, error codes, keys.
+//! What the service publishes about itself: description, health, contract, error codes, keys.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tonic::{Request, Response, Status, metadata::MetadataValue};
 
 use authority_api::error::{ErrorCode, without_secrets};
 
-/// The version of the API, as its paths have it.
+/// The version of the API, as in its paths.
 const API_VERSION: &str = "1.0.0";
 
 /// The OpenAPI 3.1 document, made by build.rs from the protos. [`contract`] is what is served.
@@ -39,7 +39,7 @@ const LINKS: [(&str, &str); 6] = [
     ("error-codes", "/v1/error-codes"),
 ];
 
-/// The REST status of a reply that is not a plain success.
+/// Metadata with the REST status of a response that is not a 200.
 const HTTP_STATUS: &str = "http-status";
 
 /// The OpenAPI document of the service at this address: with its server, and every error code.
@@ -53,14 +53,14 @@ pub fn contract(public_url: &str) -> String {
     document.to_string()
 }
 
-/// Something that must hold before the service decides: its name, and how to ask it.
+/// A readiness check: its name, and a function that runs it.
 pub struct Check {
     pub name: &'static str,
-    /// `Err` says what is wrong, for operators. From memory: whoever asks is answered at once.
+    /// `Err` has the problem, for operators. It reads memory only, so that callers never wait.
     pub ask: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
-/// The directory's answers.
+/// The directory service.
 #[derive(Clone)]
 pub struct Directory {
     checks: Arc<[Check]>,
@@ -78,7 +78,7 @@ impl Directory {
         Self { checks: checks.into(), contract, jwks: Arc::new(jwks) }
     }
 
-    /// Each check with what it found.
+    /// Each check with its result.
     pub fn readiness(&self) -> Vec<(&'static str, Result<(), String>)> {
         self.checks.iter().map(|check| (check.name, (check.ask)())).collect()
     }

@@ -1,5 +1,5 @@
-//! What a receipt's reader needs to verify it: record, signature, pack, proof. Never a bundle or a
-//! context.
+//! The files that a receipt's reader needs to verify it: record, signature, pack, proof. Never a bundle or
+//! a context.
 
 use axum::{
     extract::{Path, State},

@@ -1,9 +1,9 @@
-//! The receipt page at `/receipts/{decision_id}`: a decision as a person reads it, and can check it.
+//! The receipt page at `/receipts/{decision_id}`: a decision in a form that people can read and check.
 //!
-//! Public by its id, which nobody can guess. It shows the record itself, in which the request's
-//! context is a digest, and no person's name. The facts need no script; a script verifies the
-//! signature in the browser. Below it lie the files that its reader needs to verify (`files.rs`), as
-//! public as the page. A tenant may keep both to its own credentials.
+//! Anyone with its unguessable id may open it. It shows the record itself, in which the request's context
+//! is a digest, and no person's name. It is readable without a script; a script verifies the signature in
+//! the browser. The files for verification are below it (`files.rs`), as public as the page. A tenant may
+//! restrict both to its own credentials.
 
 mod files;
 mod page;
@@ -42,20 +42,20 @@ const POLICY: (HeaderName, HeaderValue) = (
 );
 const ASSET_AGE: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 
-/// What the page is made of.
+/// The receipt pages.
 #[derive(Clone)]
 pub struct Receipts(Arc<Inner>);
 
 struct Inner {
     store: Store,
-    /// The service's public URL, with no `/` at its end.
+    /// The service's public URL, without a trailing `/`.
     issuer: String,
     turns: Semaphore,
     identity: Identity,
     peer: Peer,
 }
 
-/// Where a request came from, as the transport left it in the extensions.
+/// Reads a request's peer address, which the transport put into the extensions.
 type Peer = fn(&Extensions) -> Option<IpAddr>;
 
 impl Receipts {
@@ -65,7 +65,7 @@ impl Receipts {
         Self(Arc::new(Inner { store, issuer, turns, identity, peer }))
     }
 
-    /// The page and what it loads.
+    /// The page and its assets.
     pub fn router(self) -> Router {
         Router::new()
             .route("/receipts/style.css", get(async || asset(STYLE, "text/css; charset=utf-8")))
@@ -87,7 +87,7 @@ fn asset(text: &'static str, kind: &'static str) -> Response {
     (headers, text).into_response()
 }
 
-/// Anybody may ask, so that not everything that the database can do goes to them.
+/// Reads at one time: anyone may ask, and they must not exhaust the database.
 const AT_ONCE: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -103,7 +103,7 @@ fn missing() -> Response {
 }
 
 impl Receipts {
-    /// The decision, for whom it may be shown to, and the turn that it takes to show it.
+    /// The decision, if the caller may see it, and the permit to show it.
     async fn read(
         &self,
         decision_id: String,
@@ -120,14 +120,14 @@ impl Receipts {
         if !read.members_only {
             return Ok((read, turn));
         }
-        // An identity provider may be slow: nobody else's receipt waits for it.
+        // An identity provider may be slow: other receipts must not wait for it.
         drop(turn);
         let caller = self.0.identity.identify(&parts.headers, (self.0.peer)(&parts.extensions));
         let caller = caller.await.map_err(|error| Box::new(refused(error)))?;
         if caller.kind == CallerKind::Anonymous {
             return Err(refused(IdentityError::NoCredential).into());
         }
-        // To anybody else it is as if there were none.
+        // To anyone else it does not exist.
         let own = caller.tenant() == Some(&read.decision.tenant_id);
         if !(caller.is_owner() || own && caller.acts_for(&read.decision.subject)) {
             return Err(missing().into());

@@ -1,4 +1,4 @@
-//! A decision in a reader's words.
+//! A decision in plain words.
 
 use std::fmt::Write as _;
 
@@ -38,10 +38,10 @@ pub(super) struct Receipt {
     kid: String,
     signature: String,
     seal: Option<Seal>,
-    /// The record's text in pieces that a line may end after; what would turn the direction of
-    /// reading is shown as its JSON escape.
+    /// The record's text in pieces that a line may break after; characters that change the text direction are
+    /// shown as JSON escapes.
     record_pieces: Vec<String>,
-    /// The record's exact text, where it is not what is shown.
+    /// The record's exact text, if it differs from the shown one.
     exact_record: Option<String>,
     issuer: String,
 }
@@ -81,7 +81,7 @@ struct Approval {
     /// `1 of 2`.
     progress: String,
     given: Vec<Given>,
-    /// What each open place is for.
+    /// The approvals that are still missing.
     missing: Vec<&'static str>,
 }
 
@@ -102,12 +102,12 @@ struct Seal {
     sealed_at: Moment,
 }
 
-/// Echoes nothing of the address.
+/// It does not echo the URL.
 #[derive(Template)]
 #[template(path = "receipts/not_found.html")]
 pub(super) struct NotFound;
 
-/// The members of a request, in the order of reading.
+/// The members of a request, in the order of the page.
 const ASKED: [(&str, &str); 9] = [
     ("subject", "Subject"),
     ("action", "Action"),
@@ -121,7 +121,7 @@ const ASKED: [(&str, &str); 9] = [
 ];
 
 impl Receipt {
-    /// None where the record cannot be read.
+    /// `None` if the record cannot be read.
     pub(super) fn of(read: Read, issuer: &str) -> Option<Self> {
         let Read { decision, approval, report, pack, members_only: _ } = read;
         let text = String::from_utf8(decision.record).ok()?;
@@ -201,8 +201,8 @@ fn texts(list: &Value) -> Vec<String> {
     items.map(str::to_owned).collect()
 }
 
-/// Whether a letter turns the direction in which text is read, without being seen: a name could be
-/// made to read as another one.
+/// Whether a character invisibly changes the text direction: with it a name could be made to read as
+/// another.
 fn is_turn(letter: char) -> bool {
     matches!(
         letter,
@@ -214,12 +214,12 @@ fn turns(text: &str) -> bool {
     text.contains(is_turn)
 }
 
-/// The text with such letters as JSON writes them in ASCII.
+/// The text with such characters as JSON escapes.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
         if is_turn(letter) {
-            let _ = write!(shown, "\\u{:04x}", u32::from(letter)); // a String takes all
+            let _ = write!(shown, "\\u{:04x}", u32::from(letter)); // writing to a String cannot fail
         } else {
             shown.push(letter);
         }

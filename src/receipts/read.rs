@@ -1,4 +1,4 @@
-//! What a receipt is written from: a decision's row, and what was added to it later.
+//! The data of a receipt: a decision's row, and what was added later.
 
 use authority_model::{
     proto::approval::ApprovalAct,
@@ -9,13 +9,13 @@ use diesel::prelude::*;
 
 use authority_core::store::{Error, RunQueryDsl, Scope, Store};
 
-/// A decision and what belongs to it.
+/// A decision with its related rows.
 pub(super) struct Read {
     pub(super) decision: Decision,
     pub(super) approval: Option<Approval>,
     pub(super) report: Option<Report>,
     pub(super) pack: Option<Pack>,
-    /// Only for the tenant's own credentials.
+    /// Whether only the tenant's own credentials may see it.
     pub(super) members_only: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Pack {
     pub(super) sealed_at: DateTime<Utc>,
 }
 
-/// None where there is no such decision.
+/// `None` if there is no such decision.
 pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, Error> {
     let scope = Scope { tenant: None, actor: "receipt".to_owned() };
     let read = store.read_tx(&scope, async move |db| {
@@ -65,7 +65,7 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
         let Some(decision) = decision else { return Ok(None) };
         let tenant = tenants::table.find(&decision.tenant_id).select(tenants::receipts);
         let shown_to: Option<String> = tenant.first(db).await.optional()?;
-        // The request that a held decision opened, or the one that an allow was spent on.
+        // The approval that a held decision opened, or the one that an allow used.
         let about = approvals::table.filter(
             approvals::used_by.eq(&id).or(approvals::id.nullable().eq(&decision.approval_id)),
         );
@@ -78,14 +78,14 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
             .first(db)
             .await
             .optional()?;
-        // What cannot be told is not public.
+        // If it cannot be determined it is not public.
         let members_only = shown_to.as_deref() != Some("public");
         Ok::<_, Error>(Some(Read { decision, approval, report, pack, members_only }))
     });
     read.await
 }
 
-/// The sealed pack and its proof, each exactly as sealing gave it out; None where it is not sealed.
+/// The sealed pack and its proof, byte for byte; `None` if it is not sealed.
 pub(super) async fn sealed(store: &Store, id: String) -> Result<Option<Sealed>, Error> {
     let scope = Scope { tenant: None, actor: "receipt".to_owned() };
     let row = store.read_tx(&scope, async move |db| {

@@ -1,5 +1,4 @@
-//! What a connection is busy with, so that an idle or a stalled one can be told from a slow answer
-//! of ours.
+//! The activity of a connection, which tells an idle or stalled peer from a slow response of the service.
 
 use std::{
     sync::{
@@ -11,32 +10,32 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-/// Counters of one connection. Its tasks take turns, so a relaxed order is enough.
+/// Counters of one connection. Its tasks never run in parallel, so relaxed ordering is enough.
 pub(super) struct Activity {
     since: Instant,
-    /// Milliseconds after `since` at which a request or a part of an answer last moved.
+    /// Milliseconds from `since` to the last progress of a request or response.
     moved: AtomicU64,
     started: AtomicU64,
     running: AtomicUsize,
-    /// Answers of which the peer has yet to take what is there.
+    /// Responses with data that the peer has not read yet.
     untaken: AtomicUsize,
-    /// What those answers hold, in bytes.
+    /// The bytes that those responses hold.
     unsent: AtomicU64,
-    /// At this much of it new requests wait; twice as much is not held.
+    /// The number of `unsent` bytes at which new requests wait; twice as many are never held.
     room: u64,
-    /// Told when there is room again.
+    /// Notified when `unsent` falls below the limit.
     freed: Notify,
 }
 
 pub(super) enum Verdict {
-    /// Look again after this.
+    /// Check again after this time.
     Fine(Duration),
     Idle,
     Stalled,
 }
 
 impl Activity {
-    /// `room`: the bytes of answers not yet taken at which new requests wait.
+    /// `room` is the number of unread response bytes at which new requests wait.
     pub(super) fn new(room: u64) -> Arc<Self> {
         Arc::new(Self {
             since: Instant::now(),
@@ -50,7 +49,7 @@ impl Activity {
         })
     }
 
-    /// How many requests came so far.
+    /// The number of requests so far.
     pub(super) fn started(&self) -> u64 {
         self.started.load(Relaxed)
     }
@@ -66,12 +65,12 @@ impl Activity {
         Running(Arc::clone(self))
     }
 
-    /// Whether another request may begin.
+    /// Whether another request may start.
     pub(super) fn has_room(&self) -> bool {
         self.unsent.load(Relaxed) < self.room
     }
 
-    /// Waits until the peer has taken enough of its answers.
+    /// Waits until the peer has read enough of its responses.
     pub(super) async fn wait_for_room(&self) {
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
@@ -83,7 +82,7 @@ impl Activity {
         }
     }
 
-    /// `stalled`: the bound on a connection whose peer takes nothing, where it has one.
+    /// `stalled` is the bound on a connection whose peer reads nothing, if there is one.
     pub(super) fn verdict(&self, idle: Duration, stalled: Option<Duration>) -> Verdict {
         let still =
             self.since.elapsed().saturating_sub(Duration::from_millis(self.moved.load(Relaxed)));
@@ -100,7 +99,7 @@ impl Activity {
         }
     }
 
-    /// Notes that something moved, and when.
+    /// Records progress; returns its time.
     fn moved(&self) -> Instant {
         let now = Instant::now();
         let millis = now.saturating_duration_since(self.since).as_millis();
@@ -109,11 +108,11 @@ impl Activity {
     }
 }
 
-/// A request under way, from its head to the last of its answer.
+/// A request in progress, from its head to the end of its response.
 pub(super) struct Running(Arc<Activity>);
 
 impl Running {
-    /// The answer's head is there: from now on the peer is to take it.
+    /// The response's head is ready: from now on the peer has to read it.
     pub(super) fn begin_answer(&self) {
         self.0.untaken.fetch_add(1, Relaxed);
     }
@@ -130,13 +129,13 @@ impl Running {
         self.0.moved()
     }
 
-    /// Whether `bytes` more, which are counted, are not too much; the first answer never is.
+    /// Whether `bytes` more, already counted, fit; the first response always does.
     pub(super) fn has_room_for(&self, bytes: u64) -> bool {
         let unsent = self.0.unsent.load(Relaxed);
         unsent <= bytes || unsent <= 2 * self.0.room
     }
 
-    /// An answer held `before` bytes and holds `now`.
+    /// A response held `before` bytes and now holds `now`.
     pub(super) fn recount(&self, before: u64, now: u64) {
         if now > before {
             self.0.unsent.fetch_add(now - before, Relaxed);

@@ -1,4 +1,4 @@
-//! An answer's body on its way out: in pieces, counted for as long as the peer has not taken them.
+//! A response body on its way out: in pieces, which are counted until the peer has read them.
 
 use std::{
     collections::VecDeque,
@@ -15,36 +15,36 @@ use super::{
     stall::{self, Progress},
 };
 
-/// What HTTP/2 is handed at a time: of an answer that the peer leaves, no more is out of our hands.
+/// Bytes handed to HTTP/2 at a time: if the peer stops reading, no more than this is out of our control.
 const PIECE: usize = 16 << 10;
-/// The most that is handed over together with the end. After it the stream is out of sight, and
-/// what of it is not taken stays until the connection ends.
+/// The most bytes handed over together with the end of the stream. After the end the stream cannot be
+/// watched, and its unread bytes stay until the connection ends.
 const LAST: usize = 1 << 10;
 
-/// An answer's body. Hyper asks for a part only when the peer has room, so the time between a part
-/// given and the next asked for is the peer's, and the time until a part is there is ours.
+/// A response body. Hyper polls for a part only when the peer has capacity: the time from a part to the
+/// next poll is the peer's, the time until a part is ready is the service's.
 pub(super) struct Answer {
     body: Body,
-    /// Taken from the body, not yet asked for.
+    /// Frames of the body that hyper has not polled for yet.
     next: VecDeque<Result<Frame<Bytes>, axum::Error>>,
-    /// The body has ended, and is not to be asked again.
+    /// Whether the body has ended and must not be polled again.
     ended: bool,
     running: Running,
-    /// Of the stream that it goes out on; none over HTTP/1.1.
+    /// The progress of its stream; `None` over HTTP/1.1.
     progress: Option<Arc<Progress>>,
     untaken: bool,
-    /// What is counted of it as not taken, in bytes.
+    /// Its bytes that are counted as unread.
     counted: u64,
 }
 
-/// The connection holds as much that its peer has not taken as it may.
+/// The connection holds the most unread bytes that it may.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection's answers are not read")]
 struct Unread;
 
 impl Answer {
-    /// Takes the first of the body at once, so that what it holds is known. Where its connection
-    /// then holds too much, the answer is given up and its stream reset.
+    /// Polls the body once, so that its size is known. If the connection then holds too much, the response is
+    /// dropped and its stream reset.
     pub(super) fn new(body: Body, running: Running, context: &mut Context<'_>) -> Self {
         running.begin_answer();
         let next = VecDeque::new();
@@ -66,7 +66,7 @@ impl Answer {
         answer
     }
 
-    /// Puts what the body gives next in line, cut into pieces where a stream takes it.
+    /// Queues the next frame of the body, cut into pieces on an HTTP/2 stream.
     fn take_in(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
             Some(Ok(frame)) => frame,
@@ -80,7 +80,7 @@ impl Answer {
             }
         };
         let mut data = match frame.into_data() {
-            // HTTP/1.1 writes what it is given as it is, and waits for the socket.
+            // HTTP/1.1 writes frames as they are, and waits for the socket.
             Ok(data) if self.progress.is_none() => return self.put(Frame::data(data)),
             Ok(data) => data,
             Err(trailers) => return self.put(trailers),

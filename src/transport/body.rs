@@ -1,4 +1,4 @@
-//! A request's body that ends: in bytes and in time.
+//! A request body that is bounded in bytes and in time.
 
 use std::{
     pin::Pin,
@@ -15,16 +15,16 @@ use http_body_util::Limited;
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The peer took too long over a body.
+/// The body did not arrive in time.
 #[derive(Debug, thiserror::Error)]
 #[error("the request's body did not arrive in time")]
 pub struct BodyTooSlow;
 
-/// Fails with `http_body_util::LengthLimitError` past its size, with [`BodyTooSlow`] past its time.
+/// Fails with `http_body_util::LengthLimitError` over its size, with [`BodyTooSlow`] over its time.
 pub(super) struct BoundedBody {
     body: Limited<Incoming>,
     ends: Instant,
-    /// Made when the peer first keeps us waiting: most bodies are there at once.
+    /// Created at the first wait for the peer: most bodies are complete at once.
     timer: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Who is at the other end: the socket's address, or what a trusted proxy says.
+//! The client's address: the socket's, or the one that a trusted proxy reports.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,9 +8,9 @@ use ipnet::IpNet;
 /// In the extensions of every request that came through a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The other end of the socket.
+    /// The peer of the socket.
     pub address: SocketAddr,
-    /// The client; another than `address` only behind a trusted proxy.
+    /// The client; it differs from `address` only behind a trusted proxy.
     pub client: IpAddr,
 }
 
@@ -22,8 +22,8 @@ impl Peer {
     }
 }
 
-/// Walks `X-Forwarded-For` from its end, which the nearest proxy wrote, to the first address that
-/// is no proxy of ours; what stands before it is only the client's word.
+/// Walks `X-Forwarded-For` from its end, which the nearest proxy wrote, to the first address that is not a
+/// trusted proxy; what comes before it is unverified.
 fn forwarded(direct: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let known = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
     let mut client = direct;

@@ -1,4 +1,4 @@
-//! Which pages may call from a browser: those of the configured origins, gRPC-web included.
+//! CORS: pages of the configured origins may call, gRPC-web included.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::settings::Settings;
 
 const REMEMBERED: Duration = Duration::from_mins(10);
 
-/// None where no origin is configured: such answers have no CORS headers, and OPTIONS is a 405.
+/// `None` if no origin is configured: responses then have no CORS headers, and OPTIONS is a 405.
 pub(super) fn layer(settings: &Settings) -> Option<CorsLayer> {
     if settings.origins.is_empty() {
         return None;

@@ -1,6 +1,6 @@
-//! What a peer is told when all connections are taken: come back later, in its own protocol.
+//! The response to a peer when the connection limit is reached: try again later, in its own protocol.
 //!
-//! Telling takes a place of its own, of which there are few; past those the connection just closes.
+//! These responses have a small limit of their own; beyond it the connection just closes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, sync::Semaphore, time::timeout};
 
 use super::protocol::{Protocol, detect};
 
-/// Peers that are being told at one time.
+/// The most such responses at one time.
 const TOLD: usize = 64;
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -25,7 +25,7 @@ const BODY: &[u8] = br#"{"ok":false,"error":"unavailable","message":"too many co
 const HTTP2: &[u8] = &[
     0, 0, 0, 4, 0, 0, 0, 0, 0, // SETTINGS, empty
     0, 0, 8, 7, 0, 0, 0, 0, 0, // GOAWAY, 8 bytes
-    0, 0, 0, 0, 0, 0, 0, 11, // no stream was taken up
+    0, 0, 0, 0, 0, 0, 0, 11, // no stream was accepted
 ];
 
 #[derive(Clone)]
@@ -52,11 +52,11 @@ impl Full {
                     None => return Ok(()),
                 }
                 stream.shutdown().await?;
-                // Reads on until the peer closes: closing over unread bytes would reset the
-                // connection, and the peer might lose what it was told.
+                // Reads until the peer closes: closing with unread bytes would reset the
+                // connection, and the peer might lose the response.
                 tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
             };
-            // Too late or gone: it closes all the same.
+            // Too late or gone: it is closed in any case.
             let _ = timeout(2 * PATIENCE, told).await;
         });
     }

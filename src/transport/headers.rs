@@ -1,9 +1,9 @@
-//! What every answer wears, errors included: this service's answers are data for one caller, never
-//! a page to frame, sniff or keep.
+//! Security headers of every response, errors included: responses are data for one caller, never a page to
+//! frame, sniff or cache.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// A page of ours that needs more (a receipt's style) sets its own policy, which then stays.
+/// A page that needs more (a receipt's style) sets its own policy, which is kept.
 const UNLESS_SET: [(HeaderName, HeaderValue); 2] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -34,10 +34,10 @@ const ALWAYS: [(HeaderName, HeaderValue); 6] = [
     ),
 ];
 
-/// Two years, as browsers' preload lists ask (RFC 6797).
+/// Two years, as browsers' preload lists require (RFC 6797).
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
 
-/// Puts the security headers on; `https`: clients come by https and may be told to stay there.
+/// Adds the security headers; with `https` clients are told to keep using https.
 pub(super) fn put_on(headers: &mut HeaderMap, https: bool) {
     headers.reserve(UNLESS_SET.len() + ALWAYS.len() + 2);
     for (name, value) in UNLESS_SET {

@@ -1,11 +1,11 @@
-//! Which host a request is for: said once, and by all of HTTP/1.1.
+//! The host of a request: named exactly once, and required in HTTP/1.1.
 //!
-//! Nothing here depends on the name. But a proxy in front may route by one of two while a reader
-//! behind it takes the other.
+//! The service does not depend on the name. But of two names a proxy may route by one while a server behind
+//! it reads the other.
 
 use axum::http::{HeaderValue, Request, Version, header::HOST};
 
-/// What is wrong with how a request names its host (RFC 9112 section 3.2, RFC 9113 section 8.3.1).
+/// The problem with a request's host, if any (RFC 9112 section 3.2, RFC 9113 section 8.3.1).
 pub(super) fn problem<B>(request: &Request<B>) -> Option<&'static str> {
     let mut hosts = request.headers().get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -28,7 +28,7 @@ pub(super) fn problem<B>(request: &Request<B>) -> Option<&'static str> {
     }
 }
 
-/// By its characters (RFC 3986, section 3.2.2): no user, no path, no blank. Empty is allowed.
+/// Checks the characters (RFC 3986, section 3.2.2): no user, path or space. Empty is allowed.
 fn is_host(host: &HeaderValue) -> bool {
     let may = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:[]%".contains(byte);
     host.as_bytes().iter().all(may)

@@ -1,5 +1,5 @@
-//! Accepts connections, and lets go of every one within a bound: those that say nothing, too
-//! little, too slowly or take nothing, and all of them when the service stops.
+//! Accepts connections, and bounds each of them: those that send nothing, too little or too slowly, those
+//! that read nothing, and all of them when the service stops.
 
 use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -24,9 +24,9 @@ use super::{
     stall::Streams,
 };
 
-/// After the drain's bound: for tasks to notice that they are cut off.
+/// Time after the drain for tasks to notice that they are cut off.
 const CUT_OFF: Duration = Duration::from_secs(1);
-/// The machine is out of something (file descriptors): try again then.
+/// Time to wait when the machine is out of a resource (file descriptors).
 const RESPITE: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(super) async fn serve(
         let left = all as usize - places.available_permits();
         tracing::warn!(connections = left, "cutting off connections that did not drain");
         phase.send_replace(Phase::Closed);
-        // What is cut off is gone after this, or is stuck in a handler that never yields.
+        // After this every connection is gone, or stuck in a handler that never yields.
         let _ = timeout(CUT_OFF, places.acquire_many(all)).await;
     }
     Ok(())
@@ -112,7 +112,7 @@ impl Server {
         let _place = place;
         let _open = Open::new();
         let bounds = &self.settings.bounds;
-        // Answers are small and whole: waiting to fill a packet only delays them.
+        // Responses are small and complete: waiting to fill a packet only delays them.
         let _ = stream.set_nodelay(true);
         let protocol = tokio::select! {
             protocol = detect(&stream, bounds.first_byte) => protocol,
@@ -123,7 +123,7 @@ impl Server {
         let activity = Activity::new(bounds.unsent_bytes);
         let is_http1 = protocol == Protocol::Http1;
         let header = is_http1.then_some(bounds.header);
-        // The streams of HTTP/2 are bounded one by one, and its silence by the socket and by pings.
+        // HTTP/2 bounds each stream by itself, and a silent peer by the socket and by pings.
         let stalled = is_http1.then_some(bounds.stalled);
         let socket = Socket::new(stream, Arc::clone(&activity), header, bounds.stalled);
         let service = ConnectionService::new(
@@ -145,7 +145,7 @@ impl Server {
         loop {
             tokio::select! {
                 biased;
-                // An error is the peer's doing (reset, nonsense, too late); there is no one to tell.
+                // An error is the peer's (reset, malformed, too late); there is nobody to report it to.
                 _ = connection.as_mut() => return,
                 changed = phases.changed() => {
                     if changed.is_err() || *phases.borrow_and_update() == Phase::Closed {
@@ -176,7 +176,7 @@ fn http1(bounds: &Bounds) -> Builder<Streams> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // Hyper counts the wait between two requests too; `Socket` bounds the head itself.
+        // Hyper also counts the wait between two requests; `Socket` bounds the head itself.
         .header_read_timeout(bounds.idle)
         .max_headers(100)
         .max_buf_size(bounds.header_bytes.max(8192) as usize);
@@ -198,7 +198,7 @@ fn http2(bounds: &Bounds) -> Builder<Streams> {
     builder
 }
 
-/// One more connection in the metrics, for as long as it lives.
+/// Counts an open connection in the metrics.
 struct Open;
 
 impl Open {

@@ -1,5 +1,5 @@
-//! How bytes become requests and answers leave: connections, their limits, and what every answer
-//! wears. Nothing here knows what the service does.
+//! Connections and their limits, and what all responses have in common. Independent of what the service
+//! does.
 
 mod activity;
 mod answer;
@@ -47,7 +47,7 @@ pub async fn serve(
 }
 
 /// Adds the headers, limits and panic handling of every response. Call it last: a route that is added
-/// later goes without.
+/// later does not get them.
 pub fn with_response_layer(router: Router, settings: &Settings) -> Router {
     let layer = response::ResponseLayer::new(settings);
     match cors::layer(settings) {

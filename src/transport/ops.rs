@@ -1,4 +1,4 @@
-//! What operators read, on an address of its own: never on one that clients reach.
+//! Metrics for operators, on an address of their own: never on one that clients reach.
 
 use axum::{
     Router,

@@ -1,4 +1,4 @@
-//! The transport's own refusals, and those of libraries that say nothing, in the one error shape.
+//! Errors of the transport itself, and those of libraries that have no body, in the service's error shape.
 
 use axum::{
     body::Body,
@@ -11,9 +11,9 @@ use tonic_types::StatusExt;
 use super::request_id::RequestId;
 use authority_api::error::{ApiError, ErrorCode};
 
-/// Which transport the client uses, as far as a refusal's form depends on it.
+/// The client's transport, as far as the form of an error depends on it.
 pub(super) struct Asker {
-    /// The request's content type when it is gRPC or gRPC-web.
+    /// The request's content type, if it is gRPC or gRPC-web.
     grpc: Option<HeaderValue>,
 }
 
@@ -45,7 +45,7 @@ impl Asker {
         }
     }
 
-    /// Gives a body to an error that a library left without, or with mere text.
+    /// Adds a body to a library's error that has none, or only plain text.
     pub(super) fn complete(&self, response: Response<Body>, id: &RequestId) -> Response<Body> {
         let status = response.status();
         if !status.is_client_error() && !status.is_server_error() {
@@ -87,7 +87,7 @@ fn status(refusal: ApiError, kind: &HeaderValue) -> Response<Body> {
     let is_unknown = refusal.code == ErrorCode::NotFound;
     let mut status = Status::from(refusal);
     if is_unknown {
-        // To gRPC, a path without a method is an unimplemented one.
+        // In gRPC, an unknown path is an unimplemented method.
         let details = status.get_error_details();
         let text = "this method is unknown";
         status = Status::with_error_details(Code::Unimplemented, text, details);

@@ -1,4 +1,4 @@
-//! `X-Request-Id`: one word that finds a request in the client's log and in ours.
+//! `X-Request-Id`: identifies a request in the client's log and in the service's.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -12,10 +12,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 pub(super) const NAME: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest client's id that is taken over, in bytes.
+/// The longest accepted id of a client, in bytes.
 const LONGEST: usize = 128;
 
-/// In the extensions of every request; the client's own id when it is a sane one.
+/// In the extensions of every request; the client's own id if it is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(HeaderValue);
 
@@ -30,7 +30,7 @@ impl RequestId {
         self.0.clone()
     }
 
-    /// The client's, or a new one that is put in its place, so that gRPC metadata carries it too.
+    /// The client's id, or a new one that replaces it in the headers, so that gRPC metadata has it too.
     pub(super) fn settle(headers: &mut HeaderMap) -> Self {
         if let Some(sent) = headers.get(NAME).filter(|sent| sane(sent)) {
             return Self(sent.clone());
@@ -46,7 +46,7 @@ fn sane(id: &HeaderValue) -> bool {
     (1..=LONGEST).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic)
 }
 
-/// Sixteen hex digits of this process and sixteen that count: unique, and no secret.
+/// Sixteen hex digits of this process and sixteen of a counter: unique, not secret.
 fn made() -> HeaderValue {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
     static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -1,8 +1,7 @@
-//! One layer around every route: the request's id, its place in the log, the surface it is asked
-//! on, a panic's answer, the error shape, the security headers.
+//! The layer around every route: request id, log span, surface, panic handling, error shape, security
+//! headers.
 //!
-//! One service and one future instead of a stack of middlewares: this is on the way of every
-//! decision.
+//! One service and one future instead of a stack of middlewares, since every decision passes through.
 
 use std::{
     any::Any,
@@ -46,7 +45,7 @@ impl ResponseLayer {
         }
     }
 
-    /// What is refused before the router's own work.
+    /// The error of a request that is refused before routing.
     fn refusal(self, request: &Request<Body>) -> Option<ApiError> {
         if let Some(problem) = host::problem(request) {
             Some(ApiError::field("host", problem))
@@ -60,7 +59,7 @@ impl ResponseLayer {
     }
 }
 
-/// How long the body says it is; hyper has refused what is no number.
+/// The declared length of the body; hyper has refused a malformed one.
 fn declared(headers: &HeaderMap) -> u64 {
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     length.and_then(|length| length.parse().ok()).unwrap_or_default()
@@ -95,7 +94,7 @@ where
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let id = RequestId::settle(request.headers_mut());
         request.extensions_mut().insert(id.clone());
-        // Who may call a gRPC method depends on the address that it was called at.
+        // Who may call a gRPC method depends on the address of the call.
         request.extensions_mut().insert(self.layer.surfaces);
         let asker = Asker::of(request.headers());
         let answer = match self.layer.refusal(&request) {
@@ -107,7 +106,7 @@ where
 }
 
 impl<S: Service<Request<Body>>> ResponseService<S> {
-    /// Hands it to the router; a panic, now or later, stays with this request.
+    /// Calls the router; a panic, now or later, ends this request only.
     fn route(&mut self, request: Request<Body>, id: &RequestId) -> Stage<S::Future> {
         let span = tracing::info_span!("request", id = id.as_str());
         let inner = &mut self.inner;
@@ -134,7 +133,7 @@ pin_project! {
 }
 
 pin_project! {
-    /// A response that is on its way.
+    /// The future of a response.
     pub(super) struct ResponseFuture<F> {
         #[pin]
         answer: Stage<F>,
@@ -156,7 +155,7 @@ where
         let mut response = match this.answer.project() {
             StageProjection::Refused { refusal } => match refusal.take() {
                 Some(refusal) => asker.refuse(refusal, id),
-                None => return Poll::Pending, // polled again after the end, which no one does
+                None => return Poll::Pending, // polled after completion, which callers do not do
             },
             StageProjection::Routed { answer } => match ready!(answer.poll(context)) {
                 Ok(Ok(response)) => asker.complete(response, id),
@@ -174,7 +173,7 @@ where
     }
 }
 
-/// The client learns nothing of it but the request's id.
+/// Logs a panic; the client gets only the request's id.
 fn report(panic: &(dyn Any + Send), id: &RequestId) {
     let text = panic
         .downcast_ref::<&str>()

@@ -1,4 +1,4 @@
-//! From hyper's request to the router's: whose it is, a body that ends, and a count of it.
+//! Turns hyper's request into the router's: with the client's address, a bounded body and accounting.
 
 use std::{
     convert::Infallible,
@@ -27,7 +27,7 @@ use super::{
     settings::Settings,
 };
 
-/// The router, as one connection sees it.
+/// The router for one connection.
 pub(super) struct ConnectionService {
     router: Router,
     settings: Arc<Settings>,
@@ -76,11 +76,11 @@ impl Service<Request<Incoming>> for ConnectionService {
     }
 }
 
-/// An answer to a request that waits until its connection has room.
+/// The response to a request that waits until its connection may start another.
 type Late = BoxFuture<'static, Result<axum::response::Response, Infallible>>;
 
 pin_project! {
-    /// The router's answer, on its way.
+    /// The future of the router's response.
     pub(super) struct Answering {
         #[pin]
         answer: Either<RouteFuture<Infallible>, Late>,
@@ -101,7 +101,7 @@ impl Future for Answering {
             Some(running) => {
                 Poll::Ready(Ok(answer.map(|body| Answer::new(body, running, context))))
             }
-            None => Poll::Pending, // polled again after the end, which no one does
+            None => Poll::Pending, // polled after completion, which callers do not do
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a listener is told; made from the configuration, or by hand in a test.
+//! The settings of a listener; made from the configuration, or by hand in a test.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,31 +8,31 @@ use ipnet::IpNet;
 use super::surfaces::Surfaces;
 use authority_core::config::Config;
 
-/// What one address serves, and how.
+/// What an address serves, and its limits.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whose paths are answered here; others are a 404.
+    /// The surfaces served here; the paths of others are a 404.
     pub surfaces: Surfaces,
     pub bounds: Bounds,
-    /// Origins whose pages may call; none: no CORS headers at all.
+    /// Origins whose pages may call; if empty, there are no CORS headers.
     pub origins: Arc<[HeaderValue]>,
-    /// Peers whose `X-Forwarded-For` is believed.
+    /// Peers whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Arc<[IpNet]>,
-    /// Whether clients come by https: then Strict-Transport-Security is sent.
+    /// Whether clients use https: then Strict-Transport-Security is sent.
     pub https: bool,
 }
 
-/// What a connection may take before it is cut off.
+/// The limits of a connection.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     pub connections: usize,
     pub streams: u32,
     pub header_bytes: u32,
     pub body_bytes: u64,
-    /// Of answers that an HTTP/2 peer has not taken: at this much its next requests wait, and twice
-    /// as much is not held.
+    /// The unread response bytes at which an HTTP/2 peer's next requests wait; twice as many are never
+    /// held.
     pub unsent_bytes: u64,
-    /// From accept to the protocol being known.
+    /// From accept to the detection of the protocol.
     pub first_byte: Duration,
     /// From the first byte of a request's head to its last.
     pub header: Duration,
@@ -40,7 +40,7 @@ pub struct Bounds {
     pub body: Duration,
     /// A connection without a request.
     pub idle: Duration,
-    /// A peer that takes nothing of an answer.
+    /// A peer that reads nothing of a response.
     pub stalled: Duration,
     pub ping: Duration,
     pub pong: Duration,
@@ -83,7 +83,7 @@ impl Bounds {
 }
 
 impl Default for Settings {
-    /// As the default configuration, every surface.
+    /// The limits of the default configuration, all surfaces.
     fn default() -> Self {
         Self::new(&Config::default(), Surfaces::ALL)
     }

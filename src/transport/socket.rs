@@ -1,5 +1,4 @@
-//! A TCP stream that loses patience: with a request's head that does not end, and with a peer that
-//! takes nothing of what is written to it.
+//! A TCP stream with timeouts: for a request's head that does not end, and for a peer that reads nothing.
 
 use std::{
     io,
@@ -27,9 +26,9 @@ pub(super) struct Socket {
     write_timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// A request's head of which some bytes came.
+/// A partial head of a request.
 struct Head {
-    /// Requests there had been; one more and the head is complete.
+    /// The number of requests before it; with one more, the head is complete.
     before: u64,
     ends: Instant,
     timer: Option<Pin<Box<Sleep>>>,
@@ -45,7 +44,7 @@ impl Socket {
         Self { stream, activity, header, stalled, head: None, write_timer: None }
     }
 
-    /// Notes that bytes came while no request was under way: they begin a head.
+    /// Notes bytes that came while no request was in progress: they begin a head.
     fn begin_head(&mut self) {
         let Some(header) = self.header.filter(|_| !self.activity.running()) else { return };
         let before = self.activity.started();
@@ -54,7 +53,7 @@ impl Socket {
         }
     }
 
-    /// Whether a begun head has taken too long; else wakes the task when it will have.
+    /// Whether a partial head has taken too long; otherwise schedules a wake-up for that time.
     fn head_is_late(&mut self, context: &mut Context<'_>) -> bool {
         if self.head.as_ref().is_some_and(|head| head.before != self.activity.started()) {
             self.head = None;
@@ -64,7 +63,7 @@ impl Socket {
         timer.as_mut().poll(context).is_ready()
     }
 
-    /// Passes on what writing gave, unless it has been pending too long.
+    /// Returns the result of a write, or an error if it has been pending too long.
     fn bound_write<T>(
         &mut self,
         context: &mut Context<'_>,

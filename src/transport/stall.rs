@@ -1,9 +1,7 @@
-//! Ends HTTP/2 streams whose answers nobody takes, one by one: a connection that is otherwise busy
-//! does not keep them.
+//! Ends each HTTP/2 stream whose response is not read, even on a connection that is otherwise busy.
 //!
-//! Hyper runs each stream as a future of its own, and waits in it for as long as the peer opens no
-//! window. So the executor that hyper is given wraps that future in one that looks at the clock;
-//! dropped, it resets its stream.
+//! Hyper runs each stream as a future of its own, which waits until the peer opens its window. The executor
+//! given to hyper wraps that future in one with a timeout; dropping it resets the stream.
 
 use std::{
     pin::Pin,
@@ -24,14 +22,14 @@ tokio::task_local! {
     static STREAM: Arc<Progress>;
 }
 
-/// Since when a stream's peer has taken nothing of what is there for it.
+/// Since when a stream's peer has read nothing although data is ready.
 pub(super) struct Progress {
     began: Instant,
-    /// Milliseconds after `began`, and one; 0: it owes nothing.
+    /// Milliseconds after `began`, plus one; 0 if no data is ready.
     since: AtomicU64,
 }
 
-/// Of the stream in whose future this is called; none outside of one.
+/// The progress of the stream whose future is being polled; `None` outside of one.
 pub(super) fn current() -> Option<Arc<Progress>> {
     STREAM.try_with(Arc::clone).ok()
 }
@@ -41,7 +39,7 @@ impl Progress {
         Self { began: Instant::now(), since: AtomicU64::new(0) }
     }
 
-    /// Something is there for the peer since then, or nothing is.
+    /// Sets since when data is ready for the peer; `None` if there is none.
     pub(super) fn mark(&self, since: Option<Instant>) {
         let millis = since.map_or(0, |at| {
             let after = at.saturating_duration_since(self.began).as_millis();
@@ -56,7 +54,7 @@ impl Progress {
     }
 }
 
-/// Runs hyper's streams, each for as long as its peer takes what is there within the bound.
+/// Runs hyper's streams, each for as long as its peer reads within the bound.
 #[derive(Clone, Copy)]
 pub(super) struct Streams {
     pub(super) stalled: Duration,
@@ -78,7 +76,7 @@ pin_project! {
         stream: F,
         progress: Arc<Progress>,
         stalled: Duration,
-        // Made when the peer first keeps an answer waiting: most are taken at once.
+        // Created when a response first waits for the peer: most are read at once.
         timer: Option<Pin<Box<Sleep>>>,
     }
 }

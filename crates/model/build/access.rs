@@ -27,7 +27,7 @@ pub(crate) fn rules(pool: &DescriptorPool, rest: &Options) -> String {
     code + "];\n"
 }
 
-/// The method's bindings, as many as it has rules; one without verb and path where it has none.
+/// The method's bindings, one for each rule; one without verb and path if it has no binding.
 fn bound(method: &MethodDescriptor, rest: &Options) -> Vec<HttpBinding> {
     let mut bindings = http_bindings(method, rest);
     if bindings.is_empty() {

@@ -1,8 +1,8 @@
-//! Compiles `../proto` (no protoc) and writes down what the annotations say.
+//! Compiles `../proto` (without protoc) and generates code from its annotations.
 //!
-//! - A message with `google.api.resource` is a row of the table that its plural names (rows.rs).
+//! - A message with `google.api.resource` is a row of the table named by its plural (rows.rs).
 //! - `buf.validate` becomes a `Validate` implementation (rules.rs).
-//! - Requests, responses and records get the small traits that the registry's flow reads them by
+//! - Requests, responses and records implement the small traits that the registry's flow uses
 //!   (shapes.rs).
 //! - A service becomes a trait and a function that serves it (services.rs).
 //! - `authority.auth.v1.access` becomes the table of who may call what (access.rs).
@@ -79,7 +79,7 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn messages(pool: &DescriptorPool, mut files: FileDescriptorSet) -> Result<(), Box<dyn Error>> {
-    // prost looks google.protobuf up to know what may be Copy; of the rest, only our own.
+    // prost needs google.protobuf to derive Copy; of the rest, only our own packages.
     files.file.retain(|file| {
         let package = file.package();
         package == "google.protobuf" || is_ours(package)

@@ -1,8 +1,8 @@
-//! What a proto thing is called in Rust.
+//! Rust names of proto elements.
 
 use prost_reflect::{FieldDescriptor, MessageDescriptor};
 
-/// What stands where prost would put its own types. Everything else keeps prost's.
+/// The types that replace prost's own. All others are prost's.
 pub(crate) const OWN_TYPES: [(&str, &str); 3] = [
     ("google.protobuf.Timestamp", "crate::wire::Time"),
     ("google.protobuf.Struct", "crate::wire::Json"),
@@ -43,7 +43,7 @@ pub(crate) fn snake(name: &str) -> String {
     text
 }
 
-/// The field's Rust name: as in the proto, raw where Rust keeps the word for itself.
+/// The field's Rust name: as in the proto, raw if it is a keyword.
 pub(crate) fn field(field: &FieldDescriptor) -> String {
     match field.name() {
         word @ ("type" | "match" | "move" | "ref" | "use" | "where" | "in" | "for" | "as"

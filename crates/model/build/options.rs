@@ -7,9 +7,9 @@ use prost_reflect::{
 /// `google.api.FieldBehavior`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Behaviour {
-    /// The server's; a client's value is refused.
+    /// Set by the server; a client's value is refused.
     OutputOnly,
-    /// Given on create, never changed.
+    /// Set on create, never changed.
     Immutable,
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn behaviour(field: &FieldDescriptor) -> Option<Behaviour> {
     })
 }
 
-/// The table that a record's rows are in, and what one of them is called.
+/// The table of a record's rows, and the name of one record.
 pub(crate) struct Resource {
     pub(crate) table: String,
     pub(crate) kind: String,
@@ -40,13 +40,13 @@ pub(crate) fn resource(message: &MessageDescriptor) -> Option<Resource> {
     Some(Resource { table, kind })
 }
 
-/// Whether null is a value of the field of its own.
+/// Whether null is a distinct value of the field.
 pub(crate) fn is_nullable(field: &FieldDescriptor) -> bool {
     field.field_descriptor_proto().proto3_optional()
 }
 
-/// Whether the server fills the field when a client leaves it out (AIP-203, `NON_EMPTY_DEFAULT`):
-/// absence is told apart from the empty text, and no record is without it.
+/// Whether the server fills the field if a client leaves it out (AIP-203, `NON_EMPTY_DEFAULT`): absence
+/// differs from the empty text, and every record has it.
 pub(crate) fn is_filled(field: &FieldDescriptor) -> bool {
     const NON_EMPTY_DEFAULT: i32 = 7;
     let value = extension(&field.options(), "google.api.field_behavior");
@@ -62,8 +62,8 @@ pub(crate) fn is_computed(field: &FieldDescriptor) -> bool {
         .unwrap_or_default()
 }
 
-/// A message of this service that is stored whole, as `jsonb`, in a column of some record: in
-/// `jsonb[]` where it is repeated.
+/// A message of this service that is stored whole in a column of some record: as `jsonb`, or `jsonb[]` if
+/// it is repeated.
 pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {
     message.package_name().starts_with("authority.")
         && message.parent_pool().all_messages().filter(|m| resource(m).is_some()).any(|record| {
@@ -74,7 +74,7 @@ pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {
         })
 }
 
-/// The option's value where it is set.
+/// The option's value, if it is set.
 pub(crate) fn extension(options: &DynamicMessage, name: &str) -> Option<Value> {
     let extension = options.descriptor().parent_pool().get_extension_by_name(name)?;
     options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
@@ -101,7 +101,7 @@ pub(crate) fn texts(message: &DynamicMessage, field: &str) -> Vec<String> {
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// As Rust source; None where unset.
+/// As Rust source; `None` if it is not set.
 pub(crate) fn number(message: &DynamicMessage, field: &str) -> Option<String> {
     if !message.has_field_by_name(field) {
         return None;

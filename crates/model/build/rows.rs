@@ -1,4 +1,4 @@
-//! Makes a message with `google.api.resource` a row: diesel's derives on what prost writes.
+//! Makes a message with `google.api.resource` a row: adds diesel's derives to prost's struct.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
     let Some(options::Resource { table, .. }) = options::resource(message) else {
         return builder;
     };
-    // A record that is the server's alone has nothing to change.
+    // A record that only the server writes has no changes.
     let changes = message.fields().any(|field| options::behaviour(&field).is_none());
     let (derives, nulls) =
         if changes { (", diesel::AsChangeset", ", treat_none_as_null = true") } else { ("", "") };
@@ -47,7 +47,7 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
             );
             continue;
         }
-        // prost wraps every message in Option; the column is nullable only where the proto says so.
+        // prost wraps every message in Option; the column is nullable only if the proto says so.
         if let Kind::Message(kind) = field.kind()
             && !options::is_nullable(&field)
             && !field.is_list()
@@ -60,7 +60,7 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
                 attribute += "#[diesel(treat_none_as_null = false)]";
             }
         }
-        // So is a text that the server fills: the column has no null.
+        // The same for a text that the server fills: the column has no null.
         if options::is_filled(&field) {
             attribute.push_str("#[diesel(deserialize_as = String)]");
             if changes && !is_fixed {
@@ -97,8 +97,8 @@ pub(crate) fn sql(message: &MessageDescriptor) -> String {
     )
 }
 
-/// What a computed field holds as long as nobody has filled it: nothing, of each type that is null
-/// then. Texts and lists are empty, which needs no telling.
+/// The value of a computed field that is not filled yet: null, for each type that can be. Texts and lists
+/// are empty by default.
 pub(crate) fn computed(messages: impl Iterator<Item = MessageDescriptor>) -> String {
     let fields = messages.flat_map(|message| message.fields().collect::<Vec<_>>());
     let absent = fields.filter(|field| options::is_computed(field) && !field.is_list());

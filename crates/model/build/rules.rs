@@ -1,4 +1,4 @@
-//! `buf.validate` as Rust: one `Validate` implementation a message.
+//! `buf.validate` as Rust: one `Validate` implementation for each message.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(crate) fn of(message: &MessageDescriptor) -> String {
     )
 }
 
-/// Messages inside a oneof are checked in their turn; scalars there carry no rules.
+/// Messages inside a oneof are checked; scalars there have no rules.
 fn choice(message: &MessageDescriptor, oneof: &prost_reflect::OneofDescriptor) -> String {
     let mut arms = String::new();
     for field in oneof.fields() {
@@ -146,7 +146,7 @@ fn scalar(
         set.unwrap_or_else(|| format!("{wide}::{none}"))
     };
     let value = match (optional, wide) {
-        // A double is as wide as it is compared.
+        // A double needs no conversion to compare.
         (true, "f64") => format!("self.{rust}"),
         (false, "f64") => format!("Some(self.{rust})"),
         (true, _) => format!("self.{rust}.map({wide}::from)"),
@@ -170,7 +170,7 @@ fn inner(field: &FieldDescriptor, kind: &MessageDescriptor, required: bool) -> S
         "google.protobuf.Struct" => {
             let _ = writeln!(code, "found.json({name:?}, self.{rust}.as_ref());");
         }
-        // A patch is a part: the registry checks what the mask names, then the whole once merged.
+        // A patch is partial: the registry checks the members of the mask, then the whole merged record.
         _ if is_patch(field) => {}
         _ if is_ours(kind.package_name()) => {
             let _ = writeln!(
@@ -183,8 +183,8 @@ fn inner(field: &FieldDescriptor, kind: &MessageDescriptor, required: bool) -> S
     code
 }
 
-/// Whether the empty text is none of what the rule allows. A pattern is taken to refuse it: of no
-/// member would it be a value.
+/// Whether the rule refuses the empty text. A pattern is assumed to refuse it: the empty text is no
+/// member's value.
 fn refuses_empty(rule: &DynamicMessage) -> bool {
     options::number(rule, "min_len").is_some_and(|least| least != "0")
         || options::flag(rule, "email")
@@ -226,7 +226,7 @@ fn list(field: &FieldDescriptor, rules: &Rules) -> String {
         }
         _ => {}
     }
-    // The items of a list that is too long are not worth a look.
+    // The items of a list that is too long are not checked.
     match length.strip_suffix(";\n") {
         Some(fits) if !items.is_empty() => {
             let _ = writeln!(code, "if {fits} {{ {items} }}");

@@ -1,4 +1,4 @@
-//! A trait for each service, and the function that serves it: src/service.rs says why not tonic's.
+//! A trait for each service, and the function that serves it; src/service.rs explains why not tonic's.
 
 use std::fmt::Write as _;
 
@@ -46,7 +46,7 @@ fn service(service: &ServiceDescriptor) -> String {
     )
 }
 
-/// What the trait's method gives, and the function that writes it in bytes.
+/// The return type of the trait's method, and the function that encodes it.
 fn replies(method: &MethodDescriptor) -> (&'static str, &'static str) {
     assert!(
         !method.is_client_streaming(),

@@ -1,4 +1,4 @@
-//! Implements the traits of src/record.rs for the messages that have their shape.
+//! Implements the traits of src/record.rs for the messages with the matching shape.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::{
     options::{self, Behaviour, Resource},
 };
 
-/// Which method each request belongs to.
+/// The method that each request belongs to.
 pub(crate) fn asked(pool: &DescriptorPool) -> String {
     let mut code = String::new();
     for service in pool.services().filter(|service| is_ours(service.package_name())) {
@@ -77,7 +77,7 @@ fn request(message: &MessageDescriptor, path: &str) -> String {
     code
 }
 
-/// An export is asked for as its list is, and answers the list's records.
+/// An export takes its list's filters, and returns the list's records.
 fn export(message: &MessageDescriptor, path: &str) -> String {
     if let Some((field, record)) = carried(message) {
         let (field, record) = (names::field(&field), names::path(&record));
@@ -99,7 +99,7 @@ fn export(message: &MessageDescriptor, path: &str) -> String {
         let name = names::field(&field);
         format!("{name}: from.{name},")
     });
-    // What a list may be told besides, how many, is nothing to an export.
+    // A list's page size does not apply to an export.
     format!(
         "impl From<{path}> for {list} {{
             fn from(from: {path}) -> Self {{ Self {{ {} ..Self::default() }} }}
@@ -224,7 +224,7 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
     }
     let (fixed, unset, merge) = members(message);
     let merge = if merge.is_empty() {
-        // Nothing of it is a client's to change.
+        // A client cannot change any of it.
         "fn merge(&mut self, _: Self, _: &FieldMask) {}".to_owned()
     } else {
         format!(
@@ -253,7 +253,7 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
     )
 }
 
-/// Match arms and checks: what a patch may not name, what a create may not hold, what a patch does.
+/// Match arms and checks: what a patch must not name, what a create must not set, what a patch changes.
 fn members(message: &MessageDescriptor) -> (String, String, String) {
     let (mut fixed, mut unset, mut merge, mut free) =
         (String::new(), String::new(), String::new(), Vec::new());

@@ -7,9 +7,9 @@ pub use surfaces::Surfaces;
 /// One HTTP binding of a method, and who may call it there.
 #[derive(Debug)]
 pub struct Binding {
-    /// The HTTP method, in capitals; empty where the gRPC method has no binding.
+    /// The HTTP method, in upper case; empty if the gRPC method has no binding.
     pub verb: &'static str,
-    /// The path template, as the proto has it; empty where the gRPC method has no binding.
+    /// The path template, as written in the proto; empty if the gRPC method has no binding.
     pub path: &'static str,
     pub access: Access,
 }
@@ -25,9 +25,9 @@ pub struct Access {
     pub member: bool,
     /// Members of a tenant with one of these roles.
     pub roles: &'static [&'static str],
-    /// API keys that hold this scope; empty: none.
+    /// API keys that hold this scope; empty for none.
     pub scope: &'static str,
 }
 
-// `RULES`: `/package.Service/Method` and its bindings, a row a method. One without a row is refused.
+// `RULES`: `/package.Service/Method` and its bindings. A method without a row is refused.
 include!(concat!(env!("OUT_DIR"), "/access.rs"));

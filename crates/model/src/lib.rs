@@ -1,4 +1,4 @@
-//! What is defined once: messages, services, rows, rules and routes, all from `../proto`.
+//! Messages, services, rows, rules and routes, all generated from `../proto`.
 
 pub mod access;
 pub mod proto;

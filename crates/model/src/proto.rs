@@ -1,4 +1,4 @@
-//! The messages and services of `../proto`, one module an area: `proto::registry::Tool`.
+//! The messages and services of `../proto`, one module for each area: `proto::registry::Tool`.
 
 #[expect(unreachable_pub, clippy::all, clippy::pedantic, reason = "written by prost and tonic")]
 #[expect(clippy::allow_attributes_without_reason, reason = "written by prost and tonic")]
@@ -8,7 +8,7 @@ mod packages {
 
 include!(concat!(env!("OUT_DIR"), "/areas.rs"));
 
-/// What their annotations say, as implementations of this crate's traits.
+/// Implementations of this crate's traits, from their annotations.
 mod facts {
     use crate::{
         record::{

@@ -1,8 +1,8 @@
-//! The services of `../proto`: a trait for what each does, and a function that serves it over gRPC.
+//! The services of `../proto`: a trait for each, and a function that serves it over gRPC.
 //!
-//! tonic writes a server that is generic over every method's messages: its framing, compiled some
-//! hundred and fifty times, was a quarter of the service's code. Here tonic's framing is compiled
-//! once, over bytes, and only reading and writing a message is particular to its method.
+//! tonic generates a server that is generic over every method's messages: its framing, compiled about 150
+//! times, was a quarter of the service's code. Here tonic's framing is compiled once, over bytes, and only
+//! decoding and encoding a message is specific to its method.
 
 use std::{
     convert::Infallible,
@@ -26,20 +26,20 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 include!(concat!(env!("OUT_DIR"), "/services.rs"));
 
-/// What a method with one answer gives.
+/// The result of a unary method.
 pub type Reply<T> = Result<Response<T>, Status>;
-/// What a method with many answers gives.
+/// The result of a server-streaming method.
 pub type Replies<T> = Reply<Messages<T>>;
 /// Messages that follow until the stream ends.
 pub type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// A method's answers in bytes. A method with one answer gives a stream of one: the same on the
-/// wire, and one kind of method to serve.
+/// A method's encoded responses. A unary method returns a stream of one: it is the same on the wire, and
+/// there is one kind of method to serve.
 type Answers = BoxFuture<Response<Messages<Bytes>>, Status>;
 /// Calls the method of that name, if there is one.
 type Call = dyn Fn(&str, Request<Bytes>) -> Option<Answers> + Send + Sync;
 
-/// What most answers fit in, in bytes; larger ones grow their buffer.
+/// The initial buffer of a response, in bytes; most fit in it.
 const ANSWER: usize = 2 << 10;
 
 /// A gRPC service, to be routed under [`Service::paths`].
@@ -61,13 +61,13 @@ impl Service {
         Self { name, methods, call: Arc::new(call), limit: 4 << 20 }
     }
 
-    /// Reads no request over `limit` bytes: `OUT_OF_RANGE`, as tonic has it. 4 MiB unless told.
+    /// Limits requests to `limit` bytes; larger ones are `OUT_OF_RANGE`, as in tonic. 4 MiB by default.
     #[must_use]
     pub fn limited_to(self, limit: usize) -> Self {
         Self { limit, ..self }
     }
 
-    /// Where a router finds it: `/authority.registry.v1.ToolService/CreateTool`, each method.
+    /// The path of each method, for the router: `/authority.registry.v1.ToolService/CreateTool`.
     pub fn paths(&self) -> impl Iterator<Item = String> + use<> {
         let name = self.name;
         self.methods.iter().map(move |method| format!("/{name}/{method}"))
@@ -109,14 +109,14 @@ impl ServerStreamingService<Bytes> for Method {
     type Future = Answers;
 
     fn call(&mut self, request: Request<Bytes>) -> Answers {
-        // All that follows the service: what was admitted is what is called.
+        // Everything after the service's name: the admitted method is the one called.
         let name = self.uri.path().splitn(3, '/').nth(2).unwrap_or_default();
         let unknown = || Box::pin(async { Err(Status::unimplemented("no such method")) }) as _;
         (self.call)(name, request).unwrap_or_else(unknown)
     }
 }
 
-/// A message that is no protobuf is the caller's fault, which tonic's own codec calls internal.
+/// Malformed protobuf is the caller's error; tonic's own codec reports it as internal.
 fn read<T: Message + Default>(request: Request<Bytes>) -> Result<Request<T>, Status> {
     let (metadata, extensions, bytes) = request.into_parts();
     match T::decode(bytes) {
@@ -125,8 +125,8 @@ fn read<T: Message + Default>(request: Request<Bytes>) -> Result<Request<T>, Sta
     }
 }
 
-/// Says which member it was where prost's bound on nesting was met: the members above it stand in
-/// the error's text, the innermost first, each behind its message.
+/// Names the member that exceeds prost's bound on nesting: the error's text has the members above it, the
+/// innermost first, each after its message.
 fn unreadable(error: &str) -> Status {
     const FREE: [&str; 4] = ["Struct", "Value", "ListValue", "FieldsEntry"];
     let mut details = ErrorDetails::with_error_info("invalid_request", "authority", []);

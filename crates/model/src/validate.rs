@@ -1,7 +1,7 @@
-//! Checks a request against what its proto says (`buf.validate`), and names every fault at once.
+//! Validates a request against its proto's rules (`buf.validate`), and reports every problem at once.
 //!
-//! build/rules.rs writes a [`Validate`] for each message; what the rules mean stands here. Beyond
-//! the annotations, no text holds U+0000 (Postgres keeps none) and every time is one of a calendar.
+//! build/rules.rs generates a [`Validate`] for each message; this file implements the rules. Beyond the
+//! annotations, no text contains U+0000 (Postgres cannot store it) and every time is within the calendar.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,57 +16,57 @@ use crate::wire::{Json, NOT_FINITE, Time};
 
 /// Written by the build script for every message.
 pub trait Validate {
-    /// Adds what is wrong with this message, members named as in JSON (`hours.days[1]`).
+    /// Adds the problems of this message, with members named as in JSON (`hours.days[1]`).
     fn validate(&self, found: &mut Violations);
 }
 
-/// One member and what is wrong with it, as in `google.rpc.BadRequest`.
+/// A member and its problem, as in `google.rpc.BadRequest`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub field: String,
     pub problem: String,
 }
 
-/// Violations that are listed; what is found beyond them is counted.
+/// The most violations to list; more are only counted.
 pub const MOST: usize = 50;
-/// Characters of a member's path and of a value that is quoted.
+/// The most characters of a member's path and of a quoted value.
 const SHOWN: usize = 100;
-/// Characters of what is wrong with a member.
+/// The most characters of a problem.
 const PROBLEM: usize = 300;
 /// The deepest nesting of a free-form value, itself counted.
 const DEEPEST: usize = 32;
 
 impl Violation {
-    /// Stands at the end of a list for those that are not in it.
+    /// The last entry of a list, for those that are not in it.
     pub fn more(count: usize) -> Self {
         Self { field: String::new(), problem: format!("and {count} more") }
     }
 
-    /// For how many others it stands.
+    /// The number of violations that it stands for; `None` for an ordinary one.
     pub fn as_more(&self) -> Option<usize> {
         let count = self.problem.strip_prefix("and ")?.strip_suffix(" more")?;
         count.parse().ok().filter(|_| self.field.is_empty())
     }
 }
 
-/// Everything found wrong so far: at most [`MOST`], then how many more.
+/// The violations so far: at most [`MOST`], then how many more.
 #[derive(Debug, Default)]
 pub struct Violations {
     prefix: String,
     pub list: Vec<Violation>,
 }
 
-/// What a text must look like; an absent one is only ever faulted by `required`.
+/// The rules of a text; an absent one is only checked for `required`.
 #[derive(Debug)]
 pub struct Text {
     pub required: bool,
     /// In characters, both ends included.
     pub min: usize,
     pub max: usize,
-    /// A regular expression; empty: none.
+    /// A regular expression; empty for none.
     pub pattern: &'static str,
     pub email: bool,
-    /// The only values allowed; empty: any.
+    /// The allowed values; empty for any.
     pub of: &'static [&'static str],
 }
 
@@ -74,7 +74,7 @@ impl Text {
     pub const ANY: Self =
         Self { required: false, min: 0, max: usize::MAX, pattern: "", email: false, of: &[] };
 
-    /// Whether the empty text is none of the values that the rule allows.
+    /// Whether the rule refuses the empty text.
     fn refuses_empty(&self) -> bool {
         self.min > 0
             || self.email
@@ -82,7 +82,7 @@ impl Text {
             || (!self.pattern.is_empty() && !matches(self.pattern, ""))
     }
 
-    /// What is wrong with `value`, which is not empty.
+    /// Reports the problems of `value`, which is not empty.
     fn problems(&self, value: &str, mut tell: impl FnMut(String)) {
         let length = value.chars().count();
         if length < self.min {
@@ -120,7 +120,7 @@ impl Violations {
         self.put(&Violation { field, problem: problem.into() });
     }
 
-    /// Takes one over; a list that is full counts it.
+    /// Adds a violation; a full list only counts it.
     pub fn put(&mut self, found: &Violation) {
         let counted = self.list.last().and_then(Violation::as_more);
         match (counted, found.as_more()) {
@@ -136,7 +136,7 @@ impl Violations {
         }
     }
 
-    /// Whether something was found wrong with a list or one of its items.
+    /// Whether a list or one of its items has a violation.
     pub fn has_list(&self, field: &str) -> bool {
         let of = |found: &Violation| {
             let rest = found.field.strip_prefix(&self.prefix).and_then(|f| f.strip_prefix(field));
@@ -145,8 +145,7 @@ impl Violations {
         self.list.iter().any(of)
     }
 
-    /// `None` is absence. The empty text is a value like any other, but that it is none where one is
-    /// required.
+    /// `None` is absence. The empty text is a value, but does not satisfy `required`.
     pub fn text(&mut self, field: &str, value: Option<&str>, rule: &Text) {
         match value {
             None => self.present(field, !rule.required),
@@ -159,7 +158,7 @@ impl Violations {
         }
     }
 
-    /// Each of a list of texts; an empty one is faulted too.
+    /// Checks each text of a list; an empty one is a violation.
     pub fn texts(&mut self, field: &str, values: &[String], rule: &Text) {
         for (index, value) in values.iter().enumerate() {
             let field = format!("{field}[{index}]");
@@ -185,15 +184,15 @@ impl Violations {
         }
     }
 
-    /// Both ends included; not a number and infinity are never allowed.
+    /// Both ends included; NaN and infinity are never allowed.
     pub fn number(&mut self, field: &str, value: Option<f64>, least: f64, most: f64) {
         if let Some(value) = value.filter(|value| !(least..=most).contains(value)) {
             self.add(field, format!("`{value}` is outside {least} to {most}"));
         }
     }
 
-    /// The length of a list, a map or bytes, both ends included. Whether it is short enough for
-    /// its items to be looked at.
+    /// The length of a list, a map or bytes, both ends included. Returns whether it is short enough to check
+    /// its items.
     pub fn length(&mut self, field: &str, length: usize, least: usize, most: usize) -> bool {
         if length < least {
             self.add(field, format!("has {length} entries and needs at least {least}"));
@@ -213,7 +212,7 @@ impl Violations {
     pub fn json(&mut self, field: &str, value: Option<&Json>) {
         for (key, value) in value.iter().flat_map(|value| &value.0) {
             if holds_nul(key, value) {
-                // The fault's own path must not hold it again.
+                // The violation's own path must not contain it.
                 let member = format!("{field}.{}", key.replace('\0', "\u{fffd}"));
                 let problem = if is_not_finite(value) {
                     "may not contain a number that is not finite"
@@ -235,14 +234,14 @@ impl Violations {
         }
     }
 
-    /// For the fields that the server alone writes.
+    /// For the fields that only the server writes.
     pub fn output_only(&mut self, field: &str, is: bool) {
         if !is {
             self.add(field, "is set by the server; leave it out");
         }
     }
 
-    /// What `check` finds is named below `field`.
+    /// Runs `check` with its violations named below `field`.
     pub fn within(&mut self, field: &str, check: impl FnOnce(&mut Self)) {
         let outer = self.prefix.len();
         self.prefix.push_str(field);
@@ -261,7 +260,7 @@ fn is_not_finite(value: &Value) -> bool {
     }
 }
 
-/// Whether more arrays and objects stand within one another than `left`.
+/// Whether arrays and objects nest deeper than `left` levels.
 fn is_deeper(value: &Value, left: usize) -> bool {
     match value {
         Value::Array(items) => left == 0 || items.iter().any(|v| is_deeper(v, left - 1)),
@@ -280,7 +279,7 @@ fn holds_nul(key: &str, value: &Value) -> bool {
         }
 }
 
-/// `local@domain.tld` as it is used on the internet; deliberately narrower than RFC 5321.
+/// `local@domain.tld` as used on the internet; deliberately narrower than RFC 5321.
 fn is_email(value: &str) -> bool {
     const PATTERN: &str = r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$";
     value.len() <= 254 && matches(PATTERN, value)
@@ -348,7 +347,7 @@ mod tests {
         assert_eq!(found.list.last().unwrap().problem, "and 186 more");
         let sizes = found.list.iter().map(|v| v.field.chars().count() + v.problem.chars().count());
         assert!(sizes.max().unwrap() <= SHOWN + PROBLEM);
-        // One that counts is counted as many.
+        // A counting violation counts for as many.
         let mut all = Violations::default();
         for violation in &found.list {
             all.put(violation);

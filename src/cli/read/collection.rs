@@ -1,10 +1,10 @@
-//! What can be read, and by which operations: found in the route table, which the protos make.
+//! The collections that can be read, and their operations: found in the route table.
 
 use authority_model::rest::ROUTES;
 use gateway_rest::{Cardinality, Field, Kind, Route, Segment, Shape};
 
-/// REST collections by the last word of their path, in the order that `--help` shows them in. A
-/// name more is a command more, with what its routes offer.
+/// REST collections by the last word of their path, in the order of `--help`. Each name becomes a command
+/// with the operations of its routes.
 const NAMES: &[&str] = &["tenants", "principals", "delegations", "policies", "decisions", "keys"];
 
 /// A collection and its operations; it has at least one.
@@ -20,9 +20,9 @@ pub(super) struct Collection {
 #[derive(Debug)]
 pub(super) struct Listing {
     pub(super) route: &'static Route,
-    /// The member of its answer that holds the records.
+    /// The member of its response that holds the records.
     pub(super) member: &'static Field,
-    /// What a record looks like.
+    /// The shape of a record.
     pub(super) record: &'static Shape,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn find(name: &'static str) -> Option<Collection> {
         ROUTES.iter().filter(|route| route.method == "GET").filter(plain)
     };
     let is = |segment: &Segment| *segment == Segment::Literal(name);
-    // Of several the shortest: the owner's path, before one that is kept to a tenant.
+    // The shortest of several paths: the owner's, before one that is limited to a tenant.
     let list = reads()
         .filter(|route| route.variables.is_empty() && route.segments.last().is_some_and(is))
         .filter_map(Listing::of)
@@ -64,7 +64,7 @@ impl Listing {
     }
 }
 
-/// The member that a record is known by: `id`, else its first.
+/// The member that identifies a record: `id`, or else its first.
 pub(super) fn identity(record: &'static Shape) -> Option<&'static Field> {
     record.field("id").or(record.fields.first())
 }
@@ -90,7 +90,7 @@ mod tests {
         assert!(keys.item.is_none());
         assert_eq!(identity(keys.list.unwrap().record).unwrap().name, "kid");
         assert!(find("nothing").is_none());
-        // Neither a list of words nor a stretch of a longer path is a collection.
+        // Neither a list of words nor a part of a longer path is a collection.
         assert!(find("health").is_none());
         assert!(find("versions").is_none());
     }

@@ -1,4 +1,4 @@
-//! The commands of the collections, for clap: what may be typed, and what it asks for.
+//! The commands of the collections, for clap: their arguments and the request they make.
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand,
@@ -19,15 +19,15 @@ use crate::cli::args::tenant_id;
 const LIST: &str = "list";
 const SHOW: &str = "show";
 const ID: &str = "id";
-/// Before the id of an argument that is a query parameter: a name of its own cannot clash then.
+/// Prefix of the ids of arguments that are query parameters, so that they cannot clash with others.
 const QUERY: char = '?';
-/// The filter that takes a slug too.
+/// The filter that also accepts a slug.
 const TENANT: &str = "tenant_id";
 
 impl Subcommand for Read {
     fn augment_subcommands(command: Command) -> Command {
         collection::all().fold(command, |command, collection| {
-            // The words are looked up only for the command that is typed.
+            // The help texts are looked up only for the command that is used.
             let read = Command::new(collection.name)
                 .about(format!("Look up {}", collection.name))
                 .subcommand_required(true)
@@ -65,7 +65,7 @@ impl FromArgMatches for Read {
     }
 }
 
-/// Adds what the collection of that name offers.
+/// Adds the operations of the collection of that name.
 fn operations(command: Command) -> Command {
     match collection::named(command.get_name()) {
         Some(collection) => command.subcommands(offered(&collection)),
@@ -97,7 +97,7 @@ fn show(route: &'static Route) -> Command {
     Command::new(SHOW).about(said.summary.clone()).arg(id(name, help)).args(flags)
 }
 
-/// Shows one of a list that has no operation for it.
+/// Shows one record of a list that has no operation for it.
 fn pick(record: &'static Shape) -> Command {
     let name = collection::identity(record).map_or(ID, |field| field.name);
     Command::new(SHOW).about("Reads one of the list").arg(id(name, format!("Its `{name}`")))
@@ -111,7 +111,7 @@ fn id(name: &str, help: String) -> Arg {
         .value_parser(segment as fn(&str) -> _)
 }
 
-/// A path's segment: empty or of dots it would lead to another path.
+/// A path's segment: an empty one, or one of dots, would change the path.
 fn segment(text: &str) -> Result<String, &'static str> {
     match text {
         "" | "." | ".." => Err("is not an id"),
@@ -126,7 +126,7 @@ fn flag(parameter: &Parameter, route: &'static Route) -> Arg {
     let arg = Arg::new(format!("{QUERY}{}", parameter.name))
         .help(parameter.help())
         .required(parameter.required)
-        // As it came, and that may be with a dash in front.
+        // A token may begin with a dash.
         .allow_hyphen_values(parameter.name == PAGE)
         .action(if several { ArgAction::Append } else { ArgAction::Set });
     let arg = if parameter.name == TENANT {
@@ -135,7 +135,7 @@ fn flag(parameter: &Parameter, route: &'static Route) -> Arg {
         arg.long(long(&parameter.name))
     };
     match field.map(|field| &field.kind) {
-        // To leave it out is to say false.
+        // Leaving it out means false.
         Some(Kind::Bool) if always => arg.action(ArgAction::SetTrue),
         kind => {
             let name = parameter.name.rsplit(['.', '_']).next().unwrap_or_default();
@@ -162,7 +162,7 @@ fn long(name: &str) -> String {
     name.replace(['_', '.'], "-")
 }
 
-/// The flag of a query parameter, as it is typed.
+/// The flag of a query parameter.
 pub(super) fn typed(name: &str) -> String {
     if name == TENANT { "--tenant".to_owned() } else { format!("--{}", long(name)) }
 }
@@ -178,12 +178,12 @@ fn field(shape: &'static Shape, path: &str) -> Option<&'static Field> {
     }
 }
 
-/// The query parameters that were typed.
+/// The query parameters that were given.
 fn query(given: &ArgMatches) -> Vec<(String, String)> {
     let mut query = Vec::new();
     for id in given.ids() {
         let Some(name) = id.as_str().strip_prefix(QUERY) else { continue };
-        // A flag that was not typed has its default.
+        // A flag that was not given has its default.
         if given.value_source(id.as_str()) != Some(clap::parser::ValueSource::CommandLine) {
             continue;
         }
@@ -224,7 +224,7 @@ mod tests {
             assert!(offered.iter().all(|command| command.get_about().is_some()));
             all = all.subcommand(Command::new(collection.name).subcommands(offered));
         }
-        // Refuses flags that are there twice, beside the global ones too.
+        // Fails on duplicate flags, also with the global ones.
         Args::command().subcommand(all).debug_assert();
     }
 

@@ -1,7 +1,7 @@
 //! The read commands: `tenants list`, `keys show`, ….
 //!
-//! None is written by hand. `collection.rs` names REST collections and finds their operations in
-//! the route table; `command.rs` makes the commands of them, in the protos' own words.
+//! They are derived. `collection.rs` names REST collections and finds their operations in the route table;
+//! `command.rs` makes commands of them, with the protos' comments as help.
 
 mod collection;
 mod command;
@@ -22,33 +22,33 @@ use super::{Actions, Failure, outcome::CommandOutput};
 use collection::{Collection, Listing};
 use server::{Server, Where};
 
-/// The members of a list's answer and request that lead from page to page.
+/// The paging members of a list's response and request.
 const NEXT: &str = "next_page_token";
 const PAGE: &str = "page_token";
 
-/// What is to be read.
+/// What to read.
 #[derive(Debug)]
 pub(super) struct Read {
     collection: Collection,
-    /// One record; none: the list.
+    /// The id of one record; `None` for the list.
     id: Option<String>,
     query: Vec<(String, String)>,
     at: Where,
 }
 
 impl Read {
-    /// Whether it is this configuration's own server that is asked.
+    /// Whether it reads from this configuration's own server.
     pub(super) fn is_here(&self) -> bool {
         self.at.is_here()
     }
 
-    /// Asks the service that was named.
+    /// Reads from the service that was named.
     pub(super) async fn there(self) -> Result<CommandOutput, Failure> {
         let Self { collection, id, query, at } = self;
         ask(&at.named()?, &collection, id, query).await
     }
 
-    /// Asks the server that `config` describes.
+    /// Reads from the server that `config` describes.
     pub(super) async fn here(
         self,
         actions: &impl Actions,
@@ -149,7 +149,7 @@ async fn pick(
     }
 }
 
-/// A list's answer, and its records taken out of it.
+/// A list's response, and the records taken out of it.
 fn page(server: &Server, listing: &Listing, body: &str) -> Result<(Value, Vec<Value>), Failure> {
     let mut answer = json(server, body)?;
     match answer.get_mut(listing.member.name).map(Value::take) {

@@ -1,15 +1,14 @@
-//! One record, whole: a line for each member, what is within it below it.
+//! One whole record: a line for each member, nested values indented below.
 
 use serde_json::Value;
 
 use super::text::plain;
 
 const STEP: &str = "  ";
-/// In place of what there is not.
+/// Shown for a missing value.
 const NOTHING: &str = "-";
 
-/// `member: value` lines, in the order that the service gave them in. What is null or empty shows
-/// as `-`.
+/// `member: value` lines, in the service's order. Null and empty values are `-`.
 pub(super) fn text(record: &Value) -> String {
     let mut out = String::new();
     members(&mut out, record, "");
@@ -25,7 +24,7 @@ fn members(out: &mut String, record: &Value, indent: &str) {
     }
 }
 
-/// A value after its name: on the same line where it fits there.
+/// A value after its name: on the same line if it fits.
 fn below(out: &mut String, value: &Value, indent: &str) {
     match value {
         Value::Object(inner) if !inner.is_empty() => {
@@ -76,7 +75,7 @@ fn one(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => NOTHING.to_owned(),
         Value::String(text) => plain(text.trim_end_matches('\n')),
-        // Empty, or they would be on lines of their own.
+        // Empty; others are on lines of their own.
         Value::Null | Value::Array(_) | Value::Object(_) => NOTHING.to_owned(),
         other => other.to_string(),
     }

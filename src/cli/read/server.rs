@@ -1,4 +1,4 @@
-//! Whom to ask, and how: one GET over HTTP, and what a refusal is to the person at the terminal.
+//! The server to read from: one GET over HTTP, and errors in the terms of the command line.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -13,41 +13,41 @@ use super::text::plain;
 use crate::cli::{Actions, Failure, TokenRequest, health};
 
 const TO_CONNECT: Duration = Duration::from_secs(5);
-/// For the whole answer.
+/// For the whole response.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-// Where to ask, as it was typed. Not `///`: that would be the help of the commands themselves.
+// The server arguments. Not `///`: that would become the help of the commands themselves.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub(super) struct Where {
-    /// The service to ask; needs a token [default: the local development server]
+    /// The service to read from; needs a token [default: the local development server]
     #[arg(long, value_name = "URL", value_parser = address)]
     url: Option<Url>,
-    /// A JWT or an API key; from the environment it goes to --url alone
+    /// A JWT or an API key; one from the environment is only sent to --url
     #[arg(long, env = "AGENT_AUTHORITY_TOKEN", hide_env_values = true,
         value_parser = StringValueParser::new().map(Secret::new))]
     token: Option<Secret>,
 }
 
-/// A service that can be asked.
+/// A service to read from.
 pub(super) struct Server {
     base: Url,
     token: HeaderValue,
     http: Client,
-    /// What to do when it does not know the token.
+    /// Advice for a token that it does not accept.
     advice: &'static str,
 }
 
 impl Where {
-    /// A token in the environment is meant for one service, not for what listens here; and an
-    /// empty one is none.
+    /// A token from the environment is meant for a named service, not for a local one; an empty token counts
+    /// as none.
     pub(super) fn told(mut self, by_environment: bool) -> Self {
         let is_meant = self.url.is_some() || !by_environment;
         self.token = self.token.filter(|token| is_meant && !token.reveal().trim().is_empty());
         self
     }
 
-    /// Whether the answer is to come from this configuration's own server.
+    /// Whether it reads from this configuration's own server.
     pub(super) fn is_here(&self) -> bool {
         self.url.is_none()
     }
@@ -63,8 +63,8 @@ impl Where {
         }
     }
 
-    /// The server that `config` describes, which answers `path`; with an owner's token, unless
-    /// one was typed.
+    /// The server that `config` describes, at the address that serves `path`; with an owner's token unless
+    /// one was given.
     pub(super) async fn here(
         self,
         actions: &impl Actions,
@@ -74,7 +74,7 @@ impl Where {
         let plan = transport::plan(&config.listen);
         let serves = plan.iter().find(|(_, surfaces)| surfaces.serve(path));
         let address = health::reachable(serves.map_or(config.listen.main, |(at, _)| *at));
-        // Before a token is made: that would start the database.
+        // Checked before a token is made, which would start the database.
         listens(address).await?;
         let advice = "\nthis configuration's tokens are not the server's: run this in the folder \
                       that it was started in, or give its --data-dir";
@@ -111,7 +111,7 @@ async fn owner(
         ));
     }
     if config.database.url.is_none() && !config.data_dir.is_dir() {
-        // Else a new database would be made here, whose tokens the server does not know.
+        // Otherwise a new database would be created here, whose tokens the server does not accept.
         return Err(Failure::new(format!(
             "a service listens at {address}, but its folder `{}` is not here: run this in the \
              folder that it was started in, or give its --data-dir",
@@ -137,7 +137,7 @@ impl Server {
         Ok(Self { base, token, http: http.build().map_err(Failure::new)?, advice })
     }
 
-    /// The body of a success, as it came.
+    /// The body of a success, unchanged.
     pub(super) async fn get(
         &self,
         path: &[&str],
@@ -179,14 +179,14 @@ impl Server {
         Failure::new(format!("{}{advice}", refusal.told()))
     }
 
-    /// Something answers there, but not this service.
+    /// Something answers at the address, but not this service.
     pub(super) fn stranger(&self, what: &str) -> Failure {
         let base = &self.base;
         Failure::new(format!("{base} does not answer as Agent Authority does: {what}"))
     }
 }
 
-/// The body of every refusal.
+/// The body of every error.
 #[derive(Deserialize)]
 struct ApiError {
     error: String,
@@ -203,7 +203,7 @@ struct Detail {
 }
 
 impl ApiError {
-    /// Parameters at fault go by the names of their flags.
+    /// The error as text; invalid parameters have the names of their flags.
     fn told(&self) -> String {
         let details = self
             .details
@@ -216,7 +216,7 @@ impl ApiError {
     }
 }
 
-/// What `--url` takes: a token must not go over a network in the clear.
+/// Parses `--url`: a token must not cross a network in the clear.
 fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     let safe = url.scheme() == "https" || url.scheme() == "http" && is_loopback(&url);

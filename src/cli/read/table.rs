@@ -1,4 +1,4 @@
-//! A list as a table: which members are columns, and how they are laid out.
+//! A list as a table: its columns and their layout.
 
 use gateway_rest::{Cardinality, Field, Kind, Shape};
 use serde_json::Value;
@@ -8,18 +8,18 @@ use super::{
     text::{cut, plain, width},
 };
 
-/// Columns that a table has at most: with more of them a line is no longer read as one.
+/// The most columns of a table; longer lines are hard to read.
 const MOST: usize = 7;
-/// No column but the first is wider, on a terminal.
+/// The greatest width of a column but the first, on a terminal.
 const WIDEST: usize = 32;
-/// Nor is any cut to less than this; it is left out then.
+/// The least width of a shortened column; a narrower one is left out.
 const NARROWEST: usize = 12;
 const GAP: &str = "  ";
-/// In place of what there is not.
+/// Shown for a missing value.
 const NOTHING: &str = "-";
 
-/// The records' members that tell most, each record a line, below their names. `room`: the
-/// terminal's width, which cuts long values and leaves out columns; none: all of it.
+/// The most useful members of the records, a line for each record, below a header. `room` is the
+/// terminal's width, to which values are shortened and columns left out; `None` shows everything.
 pub(super) fn text(record: &'static Shape, records: &[Value], room: Option<usize>) -> String {
     let columns = columns(record);
     let mut rows = vec![columns.iter().map(|field| field.name.to_uppercase()).collect()];
@@ -29,8 +29,8 @@ pub(super) fn text(record: &'static Shape, records: &[Value], room: Option<usize
     lay_out(&rows, room)
 }
 
-/// What it is, where it stands, what it is called; what every record has, what some have; and at
-/// the end since when it is there.
+/// Id, state and name first; then the members of every record, then optional ones; the creation time
+/// last.
 fn columns(record: &'static Shape) -> Vec<&'static Field> {
     let id = identity(record).map_or("", |field| field.name);
     let rank = |field: &Field| match field.name {
@@ -38,9 +38,9 @@ fn columns(record: &'static Shape) -> Vec<&'static Field> {
         "state" | "status" => 1,
         "slug" | "name" | "label" | "title" => 2,
         name if name.ends_with("_name") => 2,
-        // Mostly the same for all, and a part of their ids.
+        // Mostly the same in all records, and part of their ids.
         "tenant_id" => 4,
-        // Optional in requests alone: the server fills them.
+        // Optional only in requests: the server fills them.
         "env" => 3,
         name if name.ends_with("_status") => 3,
         _ if field.cardinality == Cardinality::Optional => 4,
@@ -55,7 +55,7 @@ fn columns(record: &'static Shape) -> Vec<&'static Field> {
     columns
 }
 
-/// Whether its value goes on a line with others.
+/// Whether its value fits on a line with others.
 fn is_short(field: &Field) -> bool {
     let one = !matches!(
         field.kind,
@@ -105,8 +105,8 @@ fn lay_out(rows: &[Vec<String>], room: Option<usize>) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The widths that columns get; none for those that there is no room for. The first is an id, to
-/// be copied: it stays whole.
+/// The widths of the columns; `None` for those that do not fit. The first is an id, to be copied: it is
+/// not shortened.
 fn fitted(widths: &[usize], room: usize) -> Vec<Option<usize>> {
     let mut used = 0;
     let fit = |(at, natural): (usize, &usize)| {

@@ -1,9 +1,9 @@
-//! Text of others on a terminal: harmless, and as wide as it looks.
+//! Untrusted text on a terminal: escaped, and measured in columns.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// `text` without what a terminal would obey: control characters, and those that turn the
-/// direction of writing, become escapes.
+/// `text` without characters that a terminal interprets: control characters, and those that change the
+/// text direction, become escapes.
 pub(super) fn plain(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut plain, letter| {
         match letter {
@@ -17,13 +17,12 @@ pub(super) fn plain(text: &str) -> String {
     })
 }
 
-/// Columns of a terminal.
+/// The width in terminal columns.
 pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// At most `most` columns of `text`; what is left out is out of the middle, as ids differ at the
-/// end.
+/// At most `most` columns of `text`, shortened in the middle, since ids differ at the end.
 pub(super) fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The protos' comments and bounds, which the route table leaves out: from the `OpenAPI` document.
+//! The protos' comments and bounds, which the route table lacks: from the `OpenAPI` document.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ struct Path {
     get: Option<Operation>,
 }
 
-/// What is said of an operation.
+/// The documentation of an operation.
 #[derive(Default, Deserialize)]
 pub(super) struct Operation {
     pub(super) summary: String,
@@ -24,11 +24,11 @@ pub(super) struct Operation {
     parameters: Vec<Parameter>,
 }
 
-/// A parameter of the path or the query; a header's, which is a mere reference, has no place.
+/// A parameter of the path or the query; a header is only a reference, without `in`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Parameter {
-    /// As the query has it: `page_token`.
+    /// As in the query: `page_token`.
     pub(super) name: String,
     #[serde(rename = "in")]
     place: String,
@@ -37,7 +37,7 @@ pub(super) struct Parameter {
     schema: Value,
 }
 
-/// What is said of the GET operation at `path`; nothing, if the document has none.
+/// The documentation of the GET operation at `path`; empty if the document has none.
 pub(super) fn of(path: &str) -> Operation {
     let document = serde_json::from_str::<Document>(OPENAPI).ok();
     let path = document.and_then(|mut document| document.paths.remove(path));
@@ -56,7 +56,7 @@ impl Operation {
 }
 
 impl Parameter {
-    /// Its comment, else its name.
+    /// Its comment, or else its name.
     pub(super) fn help(&self) -> String {
         match self.description.trim_end_matches('.') {
             "" => format!("Its `{}`", self.name),
@@ -64,13 +64,13 @@ impl Parameter {
         }
     }
 
-    /// The words that it may be; empty: any.
+    /// The allowed words; empty for any.
     pub(super) fn choice(&self) -> Vec<String> {
         let words = self.schema["enum"].as_array().into_iter().flatten();
         words.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// The numbers that it may be, from and to.
+    /// The smallest and the largest allowed number.
     pub(super) fn bounds(&self) -> (i64, i64) {
         let bound = |name: &str| self.schema[name].as_i64();
         (bound("minimum").unwrap_or(i64::MIN), bound("maximum").unwrap_or(i64::MAX))

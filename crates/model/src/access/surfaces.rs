@@ -1,4 +1,4 @@
-//! Which paths belong to which surface. A gRPC method belongs to the surfaces of its HTTP bindings.
+//! Maps paths to surfaces. A gRPC method belongs to the surfaces of its HTTP bindings.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -52,7 +52,7 @@ impl Surfaces {
     }
 }
 
-/// Each method of ours with the surfaces of its bindings together.
+/// Each of our methods with the surfaces of all its bindings.
 static METHODS: LazyLock<HashMap<&'static str, Surfaces>> = LazyLock::new(|| {
     let of = |(rpc, bindings): &(&'static str, &[super::Binding])| {
         let surfaces = bindings.iter().map(|binding| Surfaces::of_http(binding.path));
@@ -62,9 +62,9 @@ static METHODS: LazyLock<HashMap<&'static str, Surfaces>> = LazyLock::new(|| {
 });
 
 enum Rule {
-    /// This path alone.
+    /// Exactly this path.
     Path(&'static str),
-    /// This path and all under it.
+    /// This path and all paths below it.
     Under(&'static str),
     /// Every service of a gRPC package that is not ours.
     Package(&'static str),
@@ -86,11 +86,11 @@ impl Rule {
     }
 }
 
-/// A path that no rule names is kept where the fewest can reach it: so is a method without an HTTP
-/// binding.
+/// The surface of a path that no rule covers, and of a method without an HTTP binding: the one that the
+/// fewest can reach.
 const UNLISTED: Surfaces = Surfaces::ADMIN;
 
-/// What any address answers, whatever it serves besides.
+/// What every address serves.
 const EVERYWHERE: &[Rule] =
     &[Path("/"), Under("/health"), Package("grpc.health.v1"), Package("grpc.reflection")];
 
@@ -98,7 +98,7 @@ fn is_everywhere(path: &str) -> bool {
     EVERYWHERE.iter().any(|rule| rule.covers(path))
 }
 
-/// The first that covers a path counts: the narrow before the wide.
+/// The first rule that covers a path applies: the narrow before the wide.
 const OWNERS: &[(Rule, Surfaces)] = &[
     (Under("/api/v1/app"), Surfaces::APP),
     (Under("/api/v1/runtime"), Surfaces::APP),
