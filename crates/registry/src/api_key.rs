@@ -1,4 +1,4 @@
-//! API keys: made, given a new secret, revoked. A secret is shown once and stored as a code alone.
+//! API keys: created, rotated, revoked. A secret is shown once; only a code derived from it is stored.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,8 +30,8 @@ use authority_crypto::random;
 const USES_EVERY: Duration = Duration::from_secs(30);
 const ACTIVE: &str = "active";
 const REVOKED: &str = "revoked";
-/// A scope that no operation takes yet: keys that hold it keep it, and none is given it. Whoever
-/// holds it is bound to certain agents.
+/// A scope that no operation accepts yet: keys that have it keep it, and it cannot be added to a key. A key
+/// with it must be bound to agents.
 const BOUND: &str = "delegations:write";
 
 /// The service of API keys.
@@ -97,7 +97,7 @@ impl Entity for ApiKey {
                 api_keys::status.eq(state),
                 api_keys::revoked_at.eq(clock_timestamp().nullable()),
                 api_keys::updated_at.eq(clock_timestamp()),
-                // A key that counts no more has no secret before the last either.
+                // An ended key has no previous secret either.
                 api_keys::previous_code.eq(None::<Vec<u8>>),
                 api_keys::previous_until.eq(None::<Time>),
             ))
@@ -128,7 +128,7 @@ fn filtered(by: &ListApiKeysRequest) -> api_keys::BoxedQuery<'_, Pg> {
 }
 
 impl ApiKeys {
-    /// Makes a key; the text is the only copy of its secret.
+    /// Creates a key; the text is the only copy of its secret.
     async fn make(
         &self,
         caller: &Caller,
@@ -222,7 +222,7 @@ impl ApiKeys {
     }
 }
 
-/// The address of who makes a key or gives it a new secret.
+/// The e-mail address of the person who creates or rotates a key.
 fn email(by: &Caller) -> Option<String> {
     by.person().and(by.email()).map(str::to_owned)
 }
@@ -231,12 +231,12 @@ fn fresh() -> Result<[u8; 32], Error> {
     random().map_err(|_| Error::Store(store::Error::Internal("no randomness".to_owned())))
 }
 
-/// The table holds only what makes keys.
+/// For a stored row that cannot be a key.
 fn unfit() -> Error {
     Error::Store(store::Error::Internal("an env or id fits no API key".to_owned()))
 }
 
-/// Writes when keys were last used, many at once; never back in time.
+/// Writes when keys were last used, many at once; a time never decreases.
 pub async fn note_uses(
     store: &Store,
     mut uses: Vec<(Arc<str>, DateTime<Utc>)>,
@@ -244,7 +244,7 @@ pub async fn note_uses(
     if uses.is_empty() {
         return Ok(());
     }
-    // In one order on every node, so that no two wait for each other.
+    // In the same order on every node, to avoid deadlocks.
     uses.sort_unstable();
     let (ids, at): (Vec<String>, Vec<DateTime<Utc>>) =
         uses.into_iter().map(|(id, at)| (id.to_string(), at)).unzip();

@@ -1,4 +1,4 @@
-//! A stored delegation as the decision core reads it, for its comparison of parent and child.
+//! Reads stored delegations for the decision core's comparison of parent and child.
 
 use authority_model::{
     proto::delegation::Delegation,
@@ -29,7 +29,7 @@ pub(super) fn check_narrower(new: &Delegation, old: &Delegation) -> Result<(), E
         let uses = row.max_uses.as_ref().map(|limit| limit.window_seconds);
         (uses, row.max_total_amount.as_ref().map(|limit| limit.window_seconds))
     };
-    // What was spent is counted by window: another one would begin at nothing.
+    // Use is counted by window: a new window would start at zero.
     let ((uses, total), (new_uses, new_total)) = (windows(old), windows(new));
     let mut found = Violations::default();
     for (member, was, is) in [("max_uses", uses, new_uses), ("max_total_amount", total, new_total)]
@@ -59,7 +59,7 @@ fn refuse(
     if list.is_empty() { Ok(()) } else { Err(Error::Exceeds(list)) }
 }
 
-/// What is stored was checked when it was written; a fault here names what is not readable now.
+/// A stored delegation was validated when it was written; an error names a member that cannot be read.
 fn read(stored: &Delegation) -> Result<records::Delegation, Error> {
     let mut found = Violations::default();
     let mut actions = Vec::new();
@@ -122,7 +122,7 @@ fn bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
     bounds
 }
 
-/// As the decision reads them; None also for what it could not read.
+/// The hours as the decision reads them; `None` also if they cannot be read.
 pub(super) fn hours(of: &Delegation) -> Option<Hours> {
     let hours = of.hours.as_ref()?;
     serde_json::from_value(json!({

@@ -1,7 +1,7 @@
-//! Delegations: authority that one principal lends another, in chains that only narrow.
+//! Delegations: authority that one principal gives another, in chains that only narrow.
 //!
-//! A decision walks the chain each time. So revoking, suspending or narrowing one binds everything
-//! below it at once, and the rows below are left as they are.
+//! Each decision walks the chain. So revoking, suspending or narrowing a delegation applies to all below it
+//! at once, and the rows below do not change.
 
 use authority_model::{
     proto::delegation::*, schema::delegations, service::DelegationService, validate::Violation,
@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use super::{attenuation, delegation_moves as moves, prelude::*};
 use authority_api::identity::CallerKind;
 
-/// How many delegations may stand above one.
+/// The most delegations above one.
 const DEEPEST: i32 = 16;
 
 impl Row for Delegation {
@@ -66,14 +66,14 @@ impl Entity for Delegation {
     changes!(delegations);
 }
 
-/// What only this record's rules do.
+/// Rules of this record.
 trait Lending {
     fn may_lend(&self, act: &Act<'_>) -> Result<(), Error>;
     fn take_place(&mut self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 impl Lending for Delegation {
-    /// An API key lends on only what a principal that it is bound to was lent.
+    /// An API key delegates on only what was delegated to a principal that it is bound to.
     fn may_lend(&self, act: &Act<'_>) -> Result<(), Error> {
         let CallerKind::Key { principal_ids, .. } = &act.caller.kind else { return Ok(()) };
         if principal_ids.is_empty() || !act.caller.acts_for(&self.delegator_id) {
@@ -85,8 +85,8 @@ impl Lending for Delegation {
         Ok(())
     }
 
-    /// At the root of a chain, or below a parent that it does not exceed and that all above still
-    /// support.
+    /// Sets its place in a chain: the root, or below a parent that it does not exceed and whose chain is in
+    /// force.
     async fn take_place(&mut self, act: &mut Act<'_>) -> Result<(), Error> {
         let Some(parent_id) = &self.parent_id else {
             self.root_id.clone_from(&self.id);
@@ -114,8 +114,8 @@ impl Lending for Delegation {
     }
 }
 
-/// A delegation above another. It is locked so that it can be neither narrowed nor ended before the
-/// one below it stands.
+/// A delegation above another. It is locked so that it can be neither narrowed nor ended before the one
+/// below it is committed.
 async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<Delegation>> {
     delegations::table
         .filter(delegations::id.eq(id))
@@ -127,7 +127,7 @@ async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<
         .optional()
 }
 
-/// Refuses what hangs on a delegation that was taken back or is over: it could never act.
+/// Refuses a delegation below one that is not active or has expired: it could never act.
 fn lends_on(above: &Delegation, which: &str, now: DateTime<Utc>) -> Result<(), Error> {
     let (id, state) = (&above.id, above.state.as_str());
     if state != "active" {

@@ -1,4 +1,4 @@
-//! What happens to a delegation after it was made.
+//! Operations on existing delegations.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -31,10 +31,10 @@ use super::{
 use authority_core::graph::{Fence, Persons};
 
 const SHAPE: &str = "authority.delegation.v1.Delegation";
-/// What signing itself changes: everybody signs the same.
+/// The members that signing changes: they are not part of what is signed.
 const SIGNING: [&str; 2] = ["standing", "updated_at"];
 
-/// Moves it from one of some states to another; `reason`: why it is not in force from then on.
+/// Moves it from one of several states to another; `reason` is why it is no longer in force.
 pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     registry: &Registry,
     call: Request<Q>,
@@ -74,7 +74,7 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     Ok(moved.tagged())
 }
 
-/// Refuses a bound that an older version stored empty: what it was meant to be, nobody can tell.
+/// Refuses a bound that an older version stored empty: its meaning is unknown.
 fn bounded(delegation: &Delegation) -> Result<(), Error> {
     let bounds = [
         ("max_amount", &delegation.max_amount),
@@ -89,7 +89,7 @@ fn bounded(delegation: &Delegation) -> Result<(), Error> {
     }
 }
 
-/// One person's signature under it, for the actions that it stands for.
+/// Adds one person's signature to its standing approval.
 pub(super) async fn approve(
     registry: &Registry,
     call: Request<ApproveDelegationRequest>,
@@ -104,7 +104,7 @@ pub(super) async fn approve(
         if_match.check(&was)?;
         changeable(&was)?;
         let handle = graph.fenced(db, &was.tenant_id, Fence::Alone).await?;
-        // Nobody asked; how many its actions need, each decision says.
+        // There is no asker; each decision determines how many its actions need.
         let eligibility = Eligibility {
             subject: was.delegate_id.clone(),
             chain: vec![was.id.clone()],
@@ -138,7 +138,7 @@ pub(super) async fn approve(
     Ok(approved.tagged())
 }
 
-/// Ends its standing approval: its actions wait until those whom they need have signed anew.
+/// Ends its standing approval: its actions are held until the people needed have signed again.
 pub(super) async fn withdraw(
     registry: &Registry,
     call: Request<WithdrawDelegationRequest>,
@@ -177,7 +177,7 @@ pub(super) async fn withdraw(
     Ok(withdrawn.tagged())
 }
 
-/// It and all below it that is not revoked, nearest first.
+/// The delegation and all below it that are not revoked, nearest first.
 pub(super) async fn blast_radius(
     registry: &Registry,
     call: Request<GetBlastRadiusRequest>,

@@ -1,7 +1,7 @@
-//! What a record is to the flow, and its queries.
+//! A record in the flow, and its queries.
 //!
 //! The SQL is ordinary diesel on known tables, written out by [`queries!`]; each statement names
-//! the caller's tenant, and row-level security stands behind it.
+//! the caller's tenant, with row-level security behind it.
 
 use authority_model::{
     record::{Listing, Record},
@@ -17,11 +17,11 @@ use authority_core::store::Db;
 /// A record or relationship row, and its place in SQL.
 pub(super) trait Row: Record {
     type List: Listing + Validate + Send + Sync + 'static;
-    /// What a new one's state is when the client says nothing.
+    /// The default state of a new record.
     const FIRST_STATE: &'static str = "active";
-    /// States from which nothing changes any more.
+    /// Final states, in which a record cannot change.
     const FINAL: &'static [&'static str] = &[];
-    /// Whether decisions look at it: a write is then answered once the graph has it.
+    /// Whether decisions depend on it: a write is then answered once the graph has it.
     const AUTHORITY: bool = false;
 
     /// Fills what the client may leave out.
@@ -32,8 +32,8 @@ pub(super) trait Row: Record {
         let _ = found;
     }
 
-    /// Rules that take long to check, or the store to know: before the transaction, on what a new
-    /// record or a patch of `patched` says. The faults are by the record's own names.
+    /// Rules that are slow or need the store, checked before the transaction on a new record or a patch of
+    /// `patched`. Violations have the record's own member names.
     fn examine(
         &self,
         registry: &Registry,
@@ -54,7 +54,7 @@ pub(super) trait Row: Record {
         async { Ok(()) }
     }
 
-    /// The slug of its tenant, for ids. A tenant that is unknown or deleted is a fault.
+    /// The slug of its tenant, for ids. An unknown or deleted tenant is an error.
     fn tenant_slug(
         &self,
         db: &mut Db,
@@ -63,17 +63,17 @@ pub(super) trait Row: Record {
         tenant::slug(db, within, self.tenant_id())
     }
 
-    /// The id of a new one.
+    /// The id of a new record.
     fn new_id(&self, slug: &str) -> String {
         format!("svc:ent:{slug}:{}:{}", Self::KIND, authority_core::store::new_id())
     }
 
-    /// The id that a request's `id` means.
+    /// The record's id for a request's `id`.
     fn address(id: &str) -> String {
         id.to_owned()
     }
 
-    /// Rules that need other rows, just before writing; `was` is the locked row of an update.
+    /// Rules that need other rows, just before the write; `was` is the locked row of an update.
     fn before_save(
         &mut self,
         was: Option<&Self>,
@@ -83,7 +83,7 @@ pub(super) trait Row: Record {
         async { Ok(()) }
     }
 
-    /// Just after a new one was written: what is written beside it.
+    /// Writes related rows, just after a new record was written.
     fn attach(
         &self,
         made: &mut Self,
@@ -93,13 +93,13 @@ pub(super) trait Row: Record {
         async { Ok(()) }
     }
 
-    /// Just before deleting, on the locked row: refuses while others need it, ends what hangs on it.
+    /// Runs before a delete, on the locked row: refuses while others refer to it, ends what depends on it.
     fn before_delete(&self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = act;
         async { Ok(()) }
     }
 
-    /// Fills what is shown of rows and is not in them.
+    /// Fills members that are shown and not stored in the rows.
     fn complete(
         registry: &Registry,
         caller: &Caller,
@@ -131,12 +131,12 @@ pub(super) trait Row: Record {
     fn erase(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<usize>> + Send;
 }
 
-/// A row that changes, and that ends as its record wants.
+/// A row that can change, and that its record ends in its own way.
 pub(super) trait Entity: Row {
     const ON_DELETE: OnDelete;
 
     fn save(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
-    /// Into this state for good; `hide`: soft-deleted too.
+    /// Moves it into this final state; with `hide`, also soft-deletes it.
     fn end(
         db: &mut Db,
         row: &Self,
@@ -145,7 +145,7 @@ pub(super) trait Entity: Row {
     ) -> impl Future<Output = QueryResult<Self>> + Send;
 }
 
-/// What holds authority back until it is lifted, and never again then.
+/// A record that suspends authority until it is lifted, which is final.
 pub(super) trait Stops: Row {
     fn lift(db: &mut Db, row: &Self, by: &str) -> impl Future<Output = QueryResult<Self>> + Send;
 }
@@ -155,15 +155,15 @@ pub(super) trait Stops: Row {
 pub(super) enum OnDelete {
     /// The row is gone; its history stays.
     Erase,
-    /// The row stays in this state and is shown no more, unless asked for.
+    /// The row stays in this state and is hidden unless requested.
     Hide(&'static str),
     /// The row stays readable in this final state.
     End(&'static str),
-    /// Never; the code says why.
+    /// It is refused with this code.
     Refuse(ErrorCode),
 }
 
-/// What the rules of a record have at hand inside its transaction.
+/// The context of a record's rules inside its transaction.
 pub(super) struct Act<'a> {
     pub db: &'a mut Db,
     pub caller: &'a Caller,
@@ -171,11 +171,11 @@ pub(super) struct Act<'a> {
 }
 
 diesel::define_sql_function! {
-    /// The time now, and not when the transaction began: each write of a row gets one of its own.
+    /// The current time, not the transaction's start: each write of a row gets its own.
     fn clock_timestamp() -> Timestamptz;
 }
 
-/// The queries of a [`Row`] and, unless `row` is said, of an [`Entity`], on the given table:
+/// The queries of a [`Row`] and, unless `row` is given, of an [`Entity`], on the given table:
 /// `queries!(tools)`, `queries!(tenants, hidden)` where rows are soft-deleted,
 /// `queries!(member_of, row)` where they have neither state nor changes.
 macro_rules! queries {
@@ -285,7 +285,7 @@ macro_rules! queries {
 pub(super) use queries;
 
 /// The writes of an [`Entity`] on the given table; `hidden` where rows are soft-deleted, `warnings`
-/// where each write says what it made stricter.
+/// where each write lists what it made stricter.
 macro_rules! changes {
     ($table:ident) => {
         changes!(@save $table);
@@ -306,7 +306,7 @@ macro_rules! changes {
                 .await
         }
     };
-    // With a member that the server writes anew at each change.
+    // With a member that the server rewrites at each change.
     ($table:ident, warnings) => {
         changes!(@save $table warnings);
         changes!(@end $table);

@@ -1,4 +1,4 @@
-//! What a registry call can fail with, and how that looks outside.
+//! Errors of the registry, and their form in the API.
 
 use authority_model::validate::{Violation, Violations};
 use tonic::Status;
@@ -25,25 +25,25 @@ pub enum Error {
     Changed,
     #[error("a delegation may only narrow what its parent grants")]
     Exceeds(Vec<Violation>),
-    /// Deleting is no move for this record; the code says which is.
+    /// The record cannot be deleted; the code has the alternative.
     #[error("{}", .0.sentence())]
     NeverDeleted(ErrorCode),
-    /// Neither is changing.
+    /// The record cannot be changed; the code has the alternative.
     #[error("{}", .0.sentence())]
     NeverChanged(ErrorCode),
-    /// The caller's role does not go so far.
+    /// The caller's role does not permit it.
     #[error("{0}")]
     Role(String),
-    /// This person may not speak of this.
+    /// This person may not act on this approval.
     #[error("{0}")]
     NotEligible(String),
-    /// Somebody else must ask for the same.
+    /// A second person must request the same.
     #[error("{0}")]
     SecondApprover(String),
-    /// For a reason that the code says.
+    /// Refused for the reason of the code.
     #[error("{}", .0.sentence())]
     Refused(ErrorCode),
-    /// What was sent under an idempotency key.
+    /// A conflict on an idempotency key.
     #[error("{}", .0.sentence())]
     Key(ErrorCode),
     #[error(transparent)]
@@ -63,7 +63,7 @@ impl Error {
         Self::Invalid(vec![Violation { field: field.to_owned(), problem: problem.into() }])
     }
 
-    /// A member that refers to nothing, or to another tenant's record: the same answer.
+    /// A member that refers to no record, or to another tenant's: the same error.
     pub(super) fn unknown(field: &str, id: &str) -> Self {
         Self::field(field, format!("`{id}` is unknown"))
     }
@@ -139,7 +139,7 @@ impl From<Error> for Status {
     }
 }
 
-/// Tables and what their rows are called in texts.
+/// Tables, and the names of their rows in messages.
 const TABLES: [(&str, &str); 27] = [
     ("acts_in", "acts-in rows"),
     ("api_keys", "API keys"),

@@ -1,4 +1,4 @@
-//! Exports of records: the list's own query, page after page, up to what was there when it began.
+//! Exports of records: the list's own query, page by page, up to the records that existed at its start.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use authority_api::{
     identity::{Caller, Pages, admitted},
 };
 
-/// Records in memory at a time: policies and schemas can be large.
+/// Records in memory at a time; policies and schemas can be large.
 const PAGE: usize = 50;
 
 impl Registry {
@@ -51,9 +51,9 @@ struct Records<A: Exported<Record: Row>> {
     caller: Caller,
     by: Arc<<A::Record as Row>::List>,
     after: Option<(Time, String)>,
-    /// Where to go on after the last line.
+    /// The token to continue after the last line.
     token: String,
-    /// What is made later is not waited for.
+    /// Records created later are not included.
     began: Time,
     over: bool,
 }

@@ -1,4 +1,4 @@
-//! External apps: other companies' services, connected.
+//! External apps: connected services of other vendors.
 
 use authority_model::{proto::registry::*, schema::external_apps, service::ExternalAppService};
 

@@ -1,4 +1,4 @@
-//! The five operations, for every record: admit (caller, rules) -> one transaction -> reply.
+//! The five operations of every record: admit (caller, rules) -> one transaction -> response.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use authority_core::{clock::Clock, compute::ComputePool, graph::Graph, keys::Key
 
 pub(super) type Reply<T> = Result<Response<T>, Status>;
 
-/// Done after each write that decisions depend on, before it is answered: the graph catches up.
+/// Runs after each write that decisions depend on, before the response: the graph catches up.
 pub type AfterCommit = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// Every service of the registry: tenants, the records around them, delegations, relationships.
@@ -34,14 +34,14 @@ pub type AfterCommit = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 pub struct Registry {
     pub store: Store,
     pub clock: Clock,
-    /// Authenticate page tokens, seal what is kept secret, sign what people do.
+    /// For authenticating page tokens, sealing secrets and signing people's acts.
     pub keys: Keys,
-    /// The authority that people's acts are judged on.
+    /// The authority on which people's acts are checked.
     pub graph: Arc<Graph>,
-    /// Where texts are parsed and checked.
+    /// Runs the parsing and checking of texts.
     pub pool: ComputePool,
     pub after_commit: AfterCommit,
-    /// The exports under way.
+    /// The running exports.
     pub exports: Exports,
 }
 
@@ -130,7 +130,7 @@ impl Registry {
             }
             let mut row = was.clone();
             row.merge(patch, &mask);
-            // Cleared, it would become what a new record's is: perhaps active again.
+            // A cleared state would become the default, and perhaps active again.
             let named = mask.paths.iter().any(|path| path == "state");
             let stateless = named && row.state().is_empty();
             row.defaults();
@@ -181,7 +181,7 @@ impl Registry {
         Ok(Response::new(A::of(id, left)))
     }
 
-    /// Lifts what holds authority back.
+    /// Lifts a suspension of authority.
     pub(super) async fn lift<R: Stops, Q: RpcRequest + ByIdRequest + Validate>(
         &self,
         call: Request<Q>,
@@ -200,7 +200,7 @@ impl Registry {
         Ok(lifted.tagged())
     }
 
-    /// Waits until what depends on a write is current.
+    /// Waits until the graph has the write.
     pub(super) async fn settle_graph<R: Row>(&self) {
         if R::AUTHORITY {
             (self.after_commit)().await;
@@ -208,8 +208,8 @@ impl Registry {
     }
 }
 
-/// What the body's own rules find is refused at once, with what was examined beside it. What that
-/// alone finds depends on other records too: it is for a first call, not for its repetition.
+/// Violations of the body's own rules are refused at once, together with those of `examine`. If only
+/// `examine` found some, they depend on other records: they apply to a first call, not to its repetition.
 fn examined<C: RecordRequest>(
     examined: Result<Violations, Error>,
     mut found: Violations,
@@ -231,14 +231,14 @@ fn examined<C: RecordRequest>(
     Error::unless_clean(found).map(Ok)
 }
 
-/// The faults of the members that a patch names; the rest of it was never given.
+/// The violations of the members that a patch names; the others were not given.
 fn named_faults<C: RecordRequest>(patch: &C::Record, mask: &FieldMask, faults: &mut Violations) {
     let mut all = Violations::default();
     patch.validate(&mut all);
     for fault in all.list {
         let member = fault.field.split(['.', '[']).next().unwrap_or_default();
         if fault.as_more().is_some() {
-            // Any of the members named may be among those that are only counted.
+            // A named member may be among those that are only counted.
             faults.put(&fault);
         } else if mask.paths.iter().any(|path| path == member) {
             faults.add(&format!("{}.{}", C::FIELD, fault.field), fault.problem);
@@ -246,7 +246,7 @@ fn named_faults<C: RecordRequest>(patch: &C::Record, mask: &FieldMask, faults: &
     }
 }
 
-/// Who calls, what they ask, and what in it breaks its proto's rules.
+/// The caller, the request, and its violations of the proto's rules.
 fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), ApiError> {
     let caller = caller(&call)?;
     let request = call.into_inner();
@@ -259,7 +259,7 @@ pub(super) fn found<R: Row>(row: QueryResult<R>, id: &str) -> Result<R, Error> {
     row.optional()?.ok_or_else(|| Error::NotFound { kind: R::KIND, id: id.to_owned() })
 }
 
-/// Refuses a record that is in its last state.
+/// Refuses a record in a final state.
 pub(super) fn changeable<R: Row>(row: &R) -> Result<(), Error> {
     if R::FINAL.contains(&row.state()) {
         let (id, state) = (row.id().to_owned(), row.state().to_owned());

@@ -1,7 +1,7 @@
 //! The registry: tenants and the records around them, delegations, relationships. One file each.
 //!
-//! `entity.rs` and `flow.rs` hold everything the records share. A record's file says only what is
-//! particular to it: its filters, its own rules, and what deleting it means.
+//! `entity.rs` and `flow.rs` have everything the records share. A record's file has only what is specific to
+//! it: its filters, its own rules, and what deleting it means.
 
 mod acts_in;
 mod api_key;
@@ -56,7 +56,7 @@ pub use flow::{AfterCommit, Registry};
 pub use services::services;
 pub use signing_key::SigningKeys;
 
-/// What every record's file needs.
+/// Imports of every record's file.
 mod prelude {
     pub(super) use authority_model::{
         record::{Listing, Record},

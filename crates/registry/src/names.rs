@@ -3,7 +3,7 @@
 /// Longest slug, in characters; each is one byte.
 const LONGEST: usize = 63;
 
-/// `Acme Europe, Ltd.` is `acme-europe-ltd`; empty where no letter or digit of ASCII is left.
+/// `Acme Europe, Ltd.` becomes `acme-europe-ltd`; empty if there is no ASCII letter or digit.
 pub(super) fn slug(name: &str) -> String {
     let mut slug = String::new();
     for letter in name.chars() {
@@ -17,7 +17,7 @@ pub(super) fn slug(name: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// Fills what was left out.
+/// Sets the default of a text that was left out.
 pub(super) fn or(text: &mut Option<String>, default: &str) {
     text.get_or_insert_with(|| default.to_owned());
 }

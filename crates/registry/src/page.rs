@@ -1,4 +1,4 @@
-//! Pages of a list: in order of `(created_at, id)`, each begun where the last one ended.
+//! Pages of a list: in order of `(created_at, id)`, each starting where the last one ended.
 
 use authority_model::{
     record::{Page, Record},
@@ -10,10 +10,10 @@ use authority_core::keys::Keys;
 
 const SIZE: i32 = 100;
 
-/// What of a list is read.
+/// The part of a list to read.
 pub(super) struct Window {
     pub size: usize,
-    /// The last record of the page before.
+    /// The last record of the previous page.
     pub after: Option<(Time, String)>,
 }
 
@@ -21,17 +21,17 @@ impl Window {
     pub(super) fn of<R: Record>(page: Page<'_>, keys: &Keys) -> Result<Self, ApiError> {
         let size = usize::try_from(page.limit.unwrap_or(SIZE)).unwrap_or_default();
         let place = page_token::read(keys, R::KIND, page.token)?;
-        // A genuine token names a place: it was made by `cut`.
+        // An authentic token has a position: `cut` created it.
         let after = place.and_then(|place| read(&place));
         Ok(Self { size, after })
     }
 
-    /// One more than shown, which tells whether there is a next page.
+    /// One more than shown, to know whether there is a next page.
     pub(super) fn wanted(&self) -> i64 {
         i64::try_from(self.size).unwrap_or(i64::MAX - 1) + 1
     }
 
-    /// Cuts what was read down to the page, and says how to go on.
+    /// Cuts the rows down to the page, and returns the next page's token.
     pub(super) fn cut<R: Record>(&self, rows: &mut Vec<R>, keys: &Keys) -> Option<String> {
         if rows.len() <= self.size {
             return None;
@@ -42,7 +42,7 @@ impl Window {
     }
 }
 
-/// The token that goes on after the record.
+/// The token to continue after the record.
 pub(super) fn place_of<R: Record>(record: &R, keys: &Keys) -> Option<String> {
     Some(page_token::write(keys, R::KIND, &place(record.created_at()?, record.id())))
 }

@@ -1,4 +1,4 @@
-//! Policies: rules in Cedar. Each text is a version that stays; only an activated one is in force.
+//! Policies: rules in Cedar. Each text is kept as a version; only an activated one is in force.
 
 use authority_model::{
     proto::registry::*,
@@ -93,7 +93,7 @@ impl Row for Policy {
     queries!(policies);
 }
 
-/// The tenant of a policy that the caller may see; empty where there is none such.
+/// The tenant of a policy that the caller may see; empty if there is no such policy.
 async fn tenant_of(registry: &Registry, caller: &Caller, id: &str) -> Result<String, Error> {
     let (id, within) = (id.to_owned(), caller.tenant().map(str::to_owned));
     let read = registry.store.read_tx(&caller.scope(), async move |db| {

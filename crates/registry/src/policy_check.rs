@@ -1,7 +1,7 @@
-//! Policies' texts held against what their tenant's records say of actions and input.
+//! Validates policy texts against the tenant's declarations of actions and input.
 //!
-//! Whether a text is taken is judged when it is written, validated or activated. What is in force
-//! stays so when tools or declarations change; what would no longer be taken is told beside it.
+//! A text is accepted or refused when it is written, validated or activated. A policy in force stays in force
+//! when tools or declarations change; if it would no longer be accepted, its `problems` say so.
 
 use std::{
     collections::HashMap,
@@ -25,22 +25,22 @@ use authority_decision::{
     validation::{ContextSchema, Finding, Severity, Surroundings, ToolInput, validate},
 };
 
-/// Texts whose findings are remembered, for as long as nothing they depend on changes.
+/// The most texts whose findings are cached, until something they depend on changes.
 const REMEMBERED: usize = 512;
-/// How long a list waits for texts to be checked; the next one goes on where this one stopped.
+/// How long a list waits for texts to be checked; the next list continues from there.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// States in which a tool performs nothing.
+/// States in which a tool performs no action.
 const ENDED: [&str; 2] = ["deprecated", "retired"];
 
 type Findings = Arc<Vec<Finding>>;
 static KNOWN: LazyLock<Mutex<HashMap<[u8; 32], Findings>>> = LazyLock::new(Mutex::default);
 
-/// What a tenant's texts are held against.
+/// What a tenant's texts are checked against.
 #[derive(Clone, Default)]
 pub(super) struct Ground {
     surroundings: Arc<Surroundings>,
     digest: [u8; 32],
-    /// What the schema alone finds wrong is a warning.
+    /// Whether violations of only the schema are warnings.
     lenient: bool,
 }
 
@@ -84,10 +84,10 @@ impl Ground {
         Ok(Self { surroundings, digest, lenient: validation == "warn" })
     }
 
-    /// What is wrong with a text, errors and warnings.
+    /// The errors and warnings of a text.
     ///
     /// # Errors
-    /// When too much is being checked already.
+    /// If too much is being checked already.
     pub(super) async fn findings(
         &self,
         registry: &Registry,
@@ -101,7 +101,7 @@ impl Ground {
         Ok(findings)
     }
 
-    /// The same, whatever the tenant has made of its errors.
+    /// The same, whatever the tenant's `policy_validation` is.
     async fn strict(
         &self,
         registry: &Registry,
@@ -123,10 +123,10 @@ impl Ground {
         Ok(found)
     }
 
-    /// The same, those alone for which a text is refused.
+    /// Only the findings for which a text is refused.
     ///
     /// # Errors
-    /// When too much is being checked already.
+    /// If too much is being checked already.
     pub(super) async fn errors(
         &self,
         registry: &Registry,
@@ -139,7 +139,7 @@ impl Ground {
     }
 }
 
-/// A finding as it is answered.
+/// A finding as an API message.
 pub(super) fn told(finding: &Finding) -> PolicyProblem {
     let number = |number: usize| i32::try_from(number).ok();
     PolicyProblem {
@@ -151,11 +151,10 @@ pub(super) fn told(finding: &Finding) -> PolicyProblem {
     }
 }
 
-/// Fills what policies' own rows do not hold: where they apply, and what by now is wrong with the
-/// text of those in force.
+/// Fills the members that policies' rows lack: where they apply, and the present problems of those in force.
 ///
 /// # Errors
-/// When the store cannot be read, or too much is being checked already.
+/// If the store cannot be read, or too much is being checked already.
 pub(super) async fn complete(
     registry: &Registry,
     caller: &Caller,

@@ -1,7 +1,7 @@
-//! The texts that a policy has had, and which of them is in force.
+//! The versions of a policy's text, and which of them is in force.
 //!
-//! A policy that is a draft takes each new text as its own. An active one keeps the text in force;
-//! a newer one waits until it is activated.
+//! A draft policy uses each new text. An active one keeps its text in force; a newer text waits until it is
+//! activated.
 
 use authority_model::{
     proto::registry::*,
@@ -28,7 +28,7 @@ pub(super) async fn begin(policy: &mut Policy, act: &mut Act<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Follows a patch: which moves of state it may make, and where a new text goes.
+/// Applies a patch: the allowed changes of state, and a new text.
 pub(super) async fn change(
     policy: &mut Policy,
     was: &Policy,
@@ -63,7 +63,7 @@ pub(super) async fn change(
 }
 
 async fn keep(policy: &Policy, version: i32, cedar: &str, act: &mut Act<'_>) -> Result<(), Error> {
-    // The reference to the policy is looked at when the transaction commits.
+    // The foreign key to the policy is checked when the transaction commits.
     diesel::insert_into(policy_versions::table)
         .values((
             policy_versions::policy_id.eq(&policy.id),
@@ -93,7 +93,7 @@ pub(super) async fn activate(
         if version != checked? {
             return Err(Error::Changed);
         }
-        // A newer text than the one activated goes on waiting.
+        // A text newer than the activated one keeps waiting.
         let waits = was.draft_version.filter(|draft| *draft != version);
         let active = diesel::update(policies::table.find(&was.id))
             .filter(policies::tenant_id.eq(&was.tenant_id))
@@ -115,7 +115,7 @@ pub(super) async fn activate(
     Ok(active.tagged())
 }
 
-/// Checks the text to be activated, and says which version it is: texts of versions never change.
+/// Checks the text to activate, and returns its version: the texts of versions never change.
 async fn checked(
     registry: &Registry,
     caller: &Caller,
@@ -139,7 +139,7 @@ async fn checked(
     Err(Error::NotAllowed(format!("version {version}: {}", faults.join("; "))))
 }
 
-/// The version that is asked for, the newest where none is named, and its text.
+/// The requested version, by default the newest, and its text.
 async fn wanted(
     db: &mut Db,
     policy: &Policy,

@@ -50,7 +50,7 @@ impl Row for Principal {
         known.all()
     }
 
-    /// Ends what it lends and was lent, and all its relationship rows.
+    /// Ends its delegations in both directions, and removes its relationship rows.
     async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
         let (tenant, id) = (&self.tenant_id, &self.id);
         diesel::update(delegations::table)

@@ -1,4 +1,4 @@
-//! Quarantines: a part of a tenant's authority is set aside until a person releases it.
+//! Quarantines: a part of a tenant's authority is suspended until a person releases it.
 
 use authority_model::{
     proto::registry::*,
@@ -30,7 +30,7 @@ impl Row for Quarantine {
     }
 
     async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
-        // Who speaks for some agents sets nothing aside but theirs.
+        // A caller bound to some agents can quarantine only theirs.
         if !act.caller.acts_for(self.subject_id.as_deref().unwrap_or_default()) {
             return Err(Error::NotSubject);
         }

@@ -1,8 +1,8 @@
-//! References that no foreign key can hold: lists of ids, ids of several kinds, and principals,
+//! References that no foreign key can express: lists of ids, ids of several kinds, and principals,
 //! which are soft-deleted.
 //!
-//! What a row refers to is locked FOR KEY SHARE while it is written, and a delete holds its row
-//! FOR UPDATE: neither can miss the other.
+//! A write locks the rows that it refers to FOR KEY SHARE, and a delete locks its row FOR UPDATE: neither
+//! can miss the other.
 
 use authority_model::{
     schema::{
@@ -16,7 +16,7 @@ use diesel::{PgArrayExpressionMethods, QueryResult, dsl::exists, prelude::*};
 use super::Error;
 use authority_core::store::{Db, RunQueryDsl};
 
-/// Collects the members of a record that refer to nothing in its tenant.
+/// Collects the members of a record that refer to no row of its tenant.
 pub(super) struct Known<'a> {
     tenant: &'a str,
     kind: &'static str,
@@ -41,8 +41,8 @@ impl<'a> Known<'a> {
         Self { tenant, kind, found: Violations::default() }
     }
 
-    /// The member that said which tenant the row is in: where another member is unknown there, it may
-    /// as well be this one that is of the wrong tenant, so it is named too.
+    /// The member that determined the row's tenant: if another member is unknown in that tenant, this one may
+    /// be the one of the wrong tenant, so it is reported too.
     pub(super) fn placed_by(mut self, field: &str, id: &str) -> Self {
         if !self.found.is_empty() {
             self.found.add(field, format!("`{id}` is of another tenant than the rest"));
@@ -119,7 +119,7 @@ impl<'a> Known<'a> {
         Ok(())
     }
 
-    /// What a relationship names by a kind and an id.
+    /// The record that a relationship refers to by kind and id.
     pub(super) async fn of_kind(
         &mut self,
         db: &mut Db,
@@ -143,7 +143,7 @@ impl<'a> Known<'a> {
         Ok(())
     }
 
-    /// Everything was found.
+    /// Fails if something was not found.
     pub(super) fn all(self) -> Result<(), Error> {
         Error::unless_clean(self.found)
     }

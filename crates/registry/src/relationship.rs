@@ -1,4 +1,4 @@
-//! What the relationships share: rows that are found by what they relate, and never change.
+//! Common code of the relationships: rows that are found by their key, and never change.
 
 use authority_model::record::{Deleted, Record};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -27,7 +27,7 @@ pub(super) trait Related: Row {
 }
 
 impl Registry {
-    /// `name`: the key as the client wrote it.
+    /// `name` is the key as the client wrote it.
     pub(super) async fn get_related<R: Related>(
         &self,
         caller: Caller,
@@ -75,7 +75,7 @@ async fn known<R: Related>(
     id.ok_or_else(|| Error::NotFound { kind: R::KIND, id: name.to_owned() })
 }
 
-/// Both parts from the query, else from the path segment: base64url of `first|second`.
+/// Both parts from the query, or else from the path segment: base64url of `first|second`.
 pub(super) fn pair(
     segment: &str,
     names: (&str, &str),
@@ -105,7 +105,7 @@ pub(super) fn pair(
     }
 }
 
-/// The tenant of the row that a relationship hangs on: `tenant_of!(teams, db, within, &id)`.
+/// The tenant of the row that a relationship belongs to: `tenant_of!(teams, db, within, &id)`.
 macro_rules! tenant_of {
     ($table:ident, $db:expr, $within:expr, $id:expr) => {{
         let mut query =

@@ -1,14 +1,14 @@
-//! Rules of the decision core that a record is held to when it is written.
+//! Rules of the decision core that are checked when a record is written.
 
 use authority_model::{validate::Violations, wire::Time};
 
 use authority_decision::{Amount, Bounds, Pattern, Target, jurisdiction};
 
-/// The members that a `uses` row may be bounded by.
+/// The members of a `uses` row's bounds.
 const CONSTRAINTS: [&str; 6] =
     ["max_amount", "currency", "max_uses", "max_total_amount", "jurisdictions", "hours"];
 
-/// What is wrong with an applies-to target.
+/// The problem of an applies-to target, if any.
 pub(super) fn target(text: &str) -> Option<String> {
     match text.parse::<Target>() {
         Ok(target) => target.fault().map(str::to_owned),
@@ -16,12 +16,12 @@ pub(super) fn target(text: &str) -> Option<String> {
     }
 }
 
-/// What is wrong with an action pattern.
+/// The problem of an action pattern, if any.
 pub(super) fn pattern(text: &str) -> Option<String> {
     text.parse::<Pattern>().err().map(|problem| format!("`{text}` {problem}"))
 }
 
-/// Faults what is no action pattern, unless the proto's rule, which says the same, did.
+/// Reports invalid action patterns, unless the proto's equivalent rule already has.
 pub(super) fn patterns(field: &str, patterns: &[String], found: &mut Violations) {
     if found.has_list(field) {
         return;
@@ -33,7 +33,7 @@ pub(super) fn patterns(field: &str, patterns: &[String], found: &mut Violations)
     }
 }
 
-/// What is wrong with `allowed_actions_json`: a JSON array of patterns.
+/// The problem of `allowed_actions_json`, a JSON array of patterns, if any.
 pub(super) fn allowed_actions(json: &str) -> Option<String> {
     match serde_json::from_str::<Vec<String>>(json) {
         Err(_) => Some("is not a JSON array of action patterns, such as `[\"payment.*\"]`".into()),
@@ -43,7 +43,7 @@ pub(super) fn allowed_actions(json: &str) -> Option<String> {
     }
 }
 
-/// What is wrong with `constraints_json`: a JSON object of bounds.
+/// The problem of `constraints_json`, a JSON object of bounds, if any.
 pub(super) fn constraints(json: &str) -> Option<String> {
     let members: serde_json::Map<String, serde_json::Value> = match serde_json::from_str(json) {
         Ok(members) => members,
@@ -83,7 +83,7 @@ pub(super) fn constraints(json: &str) -> Option<String> {
         .then(|| "bounds an amount without a `currency`".to_owned())
 }
 
-/// Faults a span that ends before it begins.
+/// Reports a period that ends before it begins.
 pub(super) fn span(
     from: (&str, Option<Time>),
     until: (&str, Option<Time>),

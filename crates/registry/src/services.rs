@@ -6,7 +6,7 @@ use authority_model::service::{self, Service};
 
 use super::Registry;
 
-/// Each service of the registry that needs nothing beside it.
+/// The services that need only the registry.
 pub fn services(registry: Registry) -> Vec<Service> {
     let registry = Arc::new(registry);
     vec![

@@ -1,4 +1,4 @@
-//! Signing keys: the inventory's API. What the keys do is the keys' room's business.
+//! Signing keys: the API of the inventory. authority-core's `keys` implements the keys.
 
 use authority_model::{
     proto::keys::{
@@ -27,7 +27,7 @@ use authority_core::keys::{self, NewKey, NewRotation, Rotation};
 use authority_crypto::Algorithm;
 
 const IN_PROCESS: &str = "in-process";
-/// Custody providers whose keys are only listed here.
+/// Custody providers whose keys are read-only here.
 const READ_ONLY: [&str; 4] = ["kms-provider-a", "kms-provider-b", "vault-provider-c", "pkcs11"];
 const GENERAL: &str = "general";
 
@@ -150,14 +150,14 @@ impl KeyService for SigningKeys {
 }
 
 impl SigningKeys {
-    /// Answers once this node signs and verifies with what was written.
+    /// Responds once this node signs and verifies with the new keys.
     async fn refreshed<M>(&self, done: Done<M>) -> Reply<M> {
         self.0.keys.refresh().await.map_err(refused)?;
         Ok(done.reply())
     }
 }
 
-/// Counts the keys that sign and, of these, whose rotation is near or past.
+/// Counts the active keys and, of these, those whose rotation is due soon or overdue.
 fn summary(keys: &[keys::SigningKey], now: DateTime<Utc>) -> KeyRotationSummary {
     let active = || keys.iter().filter(|key| key.status == "active");
     let due = |from: DateTime<Utc>, to: DateTime<Utc>| {

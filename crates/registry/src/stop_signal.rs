@@ -1,4 +1,4 @@
-//! Stop signals: an agent may do nothing more until a person lifts it.
+//! Stop signals: an agent may do nothing until a person lifts the signal.
 
 use authority_model::{proto::registry::*, schema::stop_signals, service::StopSignalService};
 

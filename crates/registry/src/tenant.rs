@@ -57,7 +57,7 @@ impl Row for Tenant {
             return Ok(());
         }
         self.activated_at = Some(act.now.into());
-        // An update's record never writes what the server alone sets.
+        // An update never writes members that only the server sets.
         if was.is_some() {
             diesel::update(tenants::table.find(&self.id))
                 .set(tenants::activated_at.eq(self.activated_at))
@@ -76,7 +76,7 @@ impl Entity for Tenant {
     changes!(tenants, hidden);
 }
 
-/// The live and active, unless others are asked for.
+/// Active tenants that are not deleted, unless others are requested.
 fn filtered<'a>(by: &ListTenantsRequest) -> tenants::BoxedQuery<'a, Pg> {
     let query = tenants::table.into_boxed();
     if by.state.is_some() || by.deleted {
@@ -111,7 +111,7 @@ impl TenantService for Registry {
     }
 }
 
-/// The slug of a live tenant that the caller may see.
+/// The slug of a tenant that is not deleted and that the caller may see.
 pub(super) async fn slug(db: &mut Db, within: Option<&str>, id: &str) -> Result<String, Error> {
     if within.is_some_and(|within| within != id) {
         return Err(Error::unknown("tenant_id", id));

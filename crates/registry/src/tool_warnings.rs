@@ -15,12 +15,12 @@ use authority_core::{
 };
 use authority_decision::{JoinedTerms, Pattern, records, stricter::stricter};
 
-/// Actions that are told at most; a tool for `*` may concern very many.
+/// The most actions to list; a tool for `*` may affect very many.
 const MOST: usize = 20;
-/// Actions that are looked at, in order: telling must not take longer than a write may.
+/// The most actions to check, in order: the check must not delay the write.
 const MOST_LOOKED_AT: usize = 1000;
 
-/// What becomes stricter once `tool` stands in the place of `was`, one line an action in use.
+/// What becomes stricter when `tool` replaces `was`, one line for each action in use.
 pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryResult<Vec<String>> {
     let Some(new) = binding_tool(tool.clone()) else { return Ok(Vec::new()) };
     if new.actions.is_empty() {
@@ -55,14 +55,14 @@ pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryRes
     Ok(found)
 }
 
-/// The terms of those of the tools that perform all actions of the pattern.
+/// The joined terms of the tools that perform all actions of the pattern.
 fn joined(tools: &[Arc<records::Tool>], action: &Pattern) -> Option<JoinedTerms> {
     let performs =
         |tool: &&Arc<records::Tool>| tool.actions.iter().any(|own| action.is_within(own));
     JoinedTerms::all(tools.iter().filter(performs).map(AsRef::as_ref))
 }
 
-/// The patterns of the actions that somebody is permitted.
+/// The patterns of the actions that are granted to anyone.
 async fn lent(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Pattern>> {
     let actions: Vec<Vec<String>> = delegations::table
         .filter(delegations::tenant_id.eq(tenant_id))
@@ -82,7 +82,7 @@ async fn lent(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Pattern>> {
     Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
 }
 
-/// Where the tool's patterns meet those in use: of two that overlap, the narrower.
+/// The overlaps of the tool's patterns with those in use: the narrower of two that overlap.
 fn concerned(own: &[Pattern], in_use: &[Pattern]) -> BTreeSet<Pattern> {
     let each = own.iter().flat_map(|own| in_use.iter().map(move |used| (own, used)));
     each.filter_map(|(own, used)| {

@@ -1,4 +1,4 @@
-//! Capability grants, found by agent, what it uses, and of what kind that is.
+//! Capability grants, found by agent, used thing and its kind.
 
 use authority_model::{
     proto::registry::*,

@@ -5,13 +5,13 @@ use tonic::{Response, metadata::MetadataMap};
 
 use super::Error;
 
-/// Changes with every write: the time of the last one, to the microsecond.
+/// The time of the last write, to the microsecond, so that it changes with every write.
 fn tag(record: &impl Record) -> Option<String> {
     let at = record.updated_at().or_else(|| record.created_at())?;
     Some(format!("\"{:x}\"", at.micros()))
 }
 
-/// The record as a response, under its tag.
+/// The record as a response, with its tag.
 pub(super) fn tagged<R: Record>(record: R) -> Response<R> {
     let tag = tag(&record).and_then(|tag| tag.parse().ok());
     let mut response = Response::new(record);
@@ -21,14 +21,14 @@ pub(super) fn tagged<R: Record>(record: R) -> Response<R> {
     response
 }
 
-/// The versions that a change may start from; none given: any.
+/// The versions that a change may start from; any if none is given.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IfMatch(Option<String>);
 
 impl IfMatch {
     pub(super) fn of(metadata: &MetadataMap) -> Self {
         let value = metadata.get("if-match");
-        // A header that is no text names no version.
+        // A header that is not text names no version.
         Self(value.map(|value| value.to_str().unwrap_or_default().to_owned()))
     }
 

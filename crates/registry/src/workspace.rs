@@ -8,7 +8,7 @@ impl Row for Workspace {
     type List = ListWorkspacesRequest;
     const AUTHORITY: bool = true;
 
-    /// Foreign keys guard the rest; these name it in lists.
+    /// Foreign keys guard other references; these rows refer to it in lists.
     async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
         references::workspace_is_free(act.db, &self.tenant_id, &self.id).await
     }

@@ -1,4 +1,4 @@
-//! One act of one person: who may, and what is signed and kept of it.
+//! One act of one person: eligibility, and the signed record of the act.
 
 use authority_model::{proto::approval::ApprovalAct, schema::approval_acts, wire::Time};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -16,7 +16,7 @@ use authority_core::{
     spending::APPROVE,
 };
 
-/// What a person says.
+/// What a person does.
 pub(in super::super) enum ApproverAct {
     Approve(Option<String>),
     Decline(String),
@@ -24,19 +24,19 @@ pub(in super::super) enum ApproverAct {
 
 /// The word of an act that declines.
 pub(super) const DECLINE: &str = "decline";
-/// The word of one that takes back what was approved.
+/// The word of an act that withdraws an approval.
 const WITHDRAW: &str = "withdraw";
 
-/// What they say it of.
+/// What the act is on.
 pub(in super::super) struct Terms<'a> {
     pub(in super::super) tenant_id: &'a str,
     /// The approval or the delegation.
     pub(in super::super) about: &'a str,
-    /// The digest of what exactly is approved.
+    /// The digest of the exact question.
     pub(in super::super) question: [u8; 32],
 }
 
-/// A person: issuer and subject are who they are, whatever they are called.
+/// A person, identified by issuer and subject, not by name.
 struct Person<'a> {
     by: String,
     role: &'a str,
@@ -55,32 +55,32 @@ impl<'a> Person<'a> {
     }
 }
 
-/// Where acts are judged and signed: `handle` is the tenant's authority, which stays as it is until the
-/// transaction has ended.
+/// The context in which acts are checked and signed: `handle` is the tenant's authority, which does not
+/// change until the transaction has ended.
 pub(in super::super) struct ActContext<'a> {
     pub(in super::super) keys: &'a Keys,
     pub(in super::super) handle: Option<&'a TenantHandle>,
-    /// Who may act: no one for themselves.
+    /// Who may act: nobody for themselves.
     pub(in super::super) eligibility: &'a Eligibility,
 }
 
-/// What is signed of what a person says.
+/// The parts of an act that are signed.
 pub(in super::super) struct Statement {
     /// A word of [`ApprovalAct`].
     pub(in super::super) verdict: &'static str,
     pub(in super::super) comment: Option<String>,
-    /// Said in the person's own interest, as the tenant's `self_approval` lets them.
+    /// Whether the act is in the person's own interest, as the tenant's `self_approval` permits.
     pub(in super::super) own_interest: bool,
 }
 
 impl Statement {
-    /// Taking back what was approved.
+    /// A withdrawal.
     pub(in super::super) fn withdraws(reason: String) -> Self {
         Self { verdict: WITHDRAW, comment: Some(reason), own_interest: false }
     }
 }
 
-/// Signs and keeps what the caller says; `before` are the acts there are.
+/// Checks, signs and stores the caller's act; `before` are the earlier acts.
 pub(in super::super) async fn make(
     db: &mut Db,
     caller: &Caller,
@@ -99,7 +99,7 @@ pub(in super::super) async fn make(
     sign(db, caller, context.keys, &terms, statement, now).await
 }
 
-/// Signs and keeps what a person says, eligible or not.
+/// Signs and stores a person's act without an eligibility check.
 pub(in super::super) async fn sign(
     db: &mut Db,
     caller: &Caller,
@@ -122,7 +122,7 @@ pub(in super::super) async fn sign(
         at: now,
     };
     let signed = evidence::sign_act(&signed, &keys.signer(Purpose::Evidence))?;
-    // What was withdrawn may be approved anew, by the same people.
+    // After a withdrawal the same people may approve again.
     let round: i64 = approval_acts::table
         .filter(approval_acts::about.eq(terms.about).and(approval_acts::withdraws))
         .count()

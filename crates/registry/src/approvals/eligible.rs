@@ -1,5 +1,5 @@
-//! Who may act: nobody approves for themselves. Judged on authority that stays as it is until the act has
-//! committed, so that a suspension, a rotated key or an asker that commits before binds.
+//! Who may act: nobody approves for themselves. It is checked on authority that does not change until the
+//! act has committed, so that a suspension, a rotated key or another asker that commits earlier counts.
 
 use authority_model::{
     proto::approval::{Approval, ApprovalAct},
@@ -17,23 +17,23 @@ use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
 
 pub(super) const ACTED: &str = "you have acted on this already";
 
-/// What is acted on, as far as it says who may.
+/// What determines who may act.
 pub(in super::super) struct Eligibility {
     /// The principal that would act.
     pub(in super::super) subject: String,
     /// The delegations that it would act under.
     pub(in super::super) chain: Vec<String>,
-    /// The people behind the question; none where they cannot be told.
+    /// The people behind the question; `None` if they cannot be determined.
     pub(in super::super) asked_by: Option<Persons>,
-    /// How many people are needed; a delegation's standing approval is for a need of one at least.
+    /// How many people are needed; at least one for a delegation's standing approval.
     pub(in super::super) needed: i32,
     /// Roles that must be among them.
     pub(in super::super) roles: Vec<String>,
 }
 
 impl Eligibility {
-    /// That of a held question: under the delegations that it was held under, and those that it would be
-    /// asked under at present.
+    /// For a held question: the delegations that it was held under, and those that it would use at
+    /// present.
     pub(super) async fn of(
         db: &mut Db,
         graph: &Graph,
@@ -46,10 +46,10 @@ impl Eligibility {
             .first(db)
             .await?;
         let mut chain = sealed::authority(&record)?.chain;
-        // A question that was erased is asked under nothing any more, and nobody can approve it.
+        // An erased question has no present authority, and nobody can approve it.
         if let Ok(held) = sealed::request(&record, &context) {
             let held = Draft { approval_id: None, ..held.into_draft() };
-            // Counters too: what is spent by now, or free again, moves a question to another authority.
+            // Counters too: spent or freed limits can move a question to another authority.
             let (asked, facts) = judge::at_present(db, graph, held, now).await?;
             let present: Option<AuthorityUsed> =
                 authority_decision::decide(&asked, &facts, now).authority;
@@ -64,8 +64,8 @@ impl Eligibility {
         })
     }
 
-    /// Whether the caller may act after these acts, and whether they do so in their own interest, which
-    /// the tenant's `self_approval` lets them.
+    /// Checks that the caller may act after these acts. Returns whether they act in their own interest, as the
+    /// tenant's `self_approval` permits.
     pub(super) fn may_act(
         &self,
         handle: Option<&TenantHandle>,
@@ -93,7 +93,7 @@ impl Eligibility {
         Err(self.refuse(&rule))
     }
 
-    /// The approvals among these that count: nobody's who could not act by now.
+    /// The approvals among these that count: without those of people who could not act now.
     pub(super) fn counted(
         &self,
         handle: Option<&TenantHandle>,
@@ -110,7 +110,7 @@ impl Eligibility {
         Some(Asked { subject: &self.subject, chain: &self.chain, by })
     }
 
-    /// Says which rule, and who could instead: roles, no names.
+    /// The error for a rule, with the roles of those who could act instead, but no names.
     pub(super) fn refuse(&self, rule: &str) -> Error {
         let mut text = format!(
             "{rule}; it takes somebody else: a person of the tenant in the role approver, legal or \
@@ -125,8 +125,8 @@ impl Eligibility {
     }
 }
 
-/// The people who asked, and those for whom the keys stand that did; none where one of these cannot be
-/// told.
+/// The people who asked, and those behind the keys that asked; `None` if one of them cannot be
+/// determined.
 pub(super) async fn asked_by(
     db: &mut Db,
     graph: &Graph,

@@ -1,4 +1,4 @@
-//! Requests that waited too long, or were approved and never used.
+//! Expires requests that waited too long, or were approved and never used.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ const EVERY: Duration = Duration::from_secs(10);
 /// How many at a time.
 const MOST: i64 = 10_000;
 
-/// Ends them, now and every ten seconds. Never returns. Whoever looks at a request before looks at
-/// its end, too: this is for those who only read its state.
+/// Expires them, now and every ten seconds. Never returns. Commands check a request's expiry themselves:
+/// this is for readers of its state.
 pub async fn expire(store: Store, clock: Clock) {
     loop {
         let now = clock.now();
         let scope = Scope::service();
         let expired = store.write_tx(&scope, async move |db| {
-            // Whoever is being decided on is left for the next time.
+            // A request that is locked by a decision is left for the next run.
             let due: Vec<String> = approvals::table
                 .filter(approvals::state.eq_any(["pending", "approved"]))
                 .filter(approvals::expires_at.le(now))

@@ -1,4 +1,4 @@
-//! The question of a held decision, judged once more on present authority with its approvals given.
+//! Evaluates the question of a held decision once more, on present authority with its approvals.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use authority_decision::{
     verdict::ApprovalsNeeded,
 };
 
-/// What comes of it.
+/// The result.
 pub(super) enum Judgement {
-    /// The approval would be taken.
+    /// The approval suffices.
     Ready,
-    /// Present authority asks for more people.
+    /// Present authority requires more people.
     More(ApprovalsNeeded),
-    /// It would be denied, however many approve.
+    /// It would be denied, whoever approves.
     Void,
 }
 
@@ -41,13 +41,12 @@ pub(super) async fn judge(
     Ok(match verdict.approvals_needed {
         Some(needed) => Judgement::More(needed),
         None if verdict.decision == authority_decision::Decision::Deny => Judgement::Void,
-        // Held for something that no approval meets: it is met as far as people can.
+        // Held for something that no approval resolves: people have done what they can.
         None => Judgement::Ready,
     })
 }
 
-/// The stored question as if it cited the approval, approved by these; and what it is decided on at
-/// present.
+/// The stored question as if it cited the approval with these signatures, and the present facts.
 pub(super) async fn citing(
     db: &mut Db,
     graph: &Graph,
@@ -75,8 +74,7 @@ pub(super) async fn citing(
     Ok((asked, facts))
 }
 
-/// A stored question, and what it is decided on at present, counters among it: they are looked at and
-/// not counted.
+/// A stored question and the present facts, including counters, which are read and not changed.
 pub(super) async fn at_present(
     db: &mut Db,
     graph: &Graph,

@@ -1,8 +1,8 @@
-//! Approvals: the requests that held decisions open, and what people say of them.
+//! Approvals: the requests that held decisions open, and people's acts on them.
 //!
-//! A request is made by the recorder, in the transaction of the decision that it holds. Here people
-//! act on it (`act.rs`); with the last approval needed the question is judged once more
-//! (`judge.rs`). Nothing here permits anything: the one allow is that of the call that cites it.
+//! The recorder opens a request in the transaction of the held decision. Here people act on it
+//! (`act.rs`); the last approval needed evaluates the question once more (`judge.rs`). Nothing here permits
+//! anything: the one allow is given to the call that cites the request.
 
 mod act;
 mod eligible;
@@ -127,8 +127,8 @@ impl ApprovalService for Approvals {
 }
 
 impl Approvals {
-    /// One person's act: the request is locked, so that acts take turns. `shown`: the digest of what
-    /// the person was shown, where they say so.
+    /// One person's act: the request is locked, so that acts are serial. `shown` is the digest of what the
+    /// person was shown, if given.
     async fn act<Q>(
         &self,
         call: Request<Q>,
@@ -147,7 +147,7 @@ impl Approvals {
             let mut row = found(Approval::lock(db, by.tenant(), &id).await, &id)?;
             let handle = graph.fenced(db, &row.tenant_id, Fence::Shared).await?;
             if_match.check(&row)?;
-            // Read only now: whoever waited for the row may have waited past its end.
+            // Read only now: the wait for the row may have lasted past its expiry.
             let now = clock.now();
             open(&row, now)?;
             let question = question::digest(db, &row.id).await?;
@@ -168,14 +168,14 @@ impl Approvals {
             };
             Ok::<_, Error>(save(db, &row, now).await?)
         });
-        // What is shown is no part of the answer that a key keeps: it is read anew.
+        // What is shown is not part of the answer stored under a key: it is read again.
         let mut acted = acted.await?.tagged();
         show::one(&self.registry, &caller, acted.get_mut()).await?;
         Ok(acted)
     }
 }
 
-/// Refuses a request that no longer waits.
+/// Refuses a request that is no longer pending.
 fn open(row: &Approval, now: DateTime<Utc>) -> Result<(), Error> {
     changeable(row)?;
     if row.state != PENDING {
@@ -187,8 +187,8 @@ fn open(row: &Approval, now: DateTime<Utc>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The state after one more approval, with those that count. Whom present authority asks for besides, it
-/// waits for.
+/// The state after one more approval, with those that count. If present authority requires more people, it
+/// stays pending.
 async fn approved(
     db: &mut Db,
     graph: &Graph,

@@ -1,7 +1,7 @@
-//! What exactly is asked, as people who approve are shown it.
+//! The exact question, as shown to those who approve.
 //!
-//! It is read from the decision that was held, and kept nowhere else: whoever erases it there has
-//! erased it here. What is shown is what is signed: a text of another digest is not shown.
+//! It is read from the held decision, and stored nowhere else: erasing it there erases it here. What is
+//! shown is what is signed: a text with another digest is not shown.
 
 use authority_model::{
     schema::{approvals, decisions},
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::prelude::*;
 use authority_core::{evidence, spending};
 
-/// Refuses to approve what cannot be shown; `shown`: the digest of what the person was shown.
+/// Refuses the approval of what cannot be shown; `shown` is the digest of what the person was shown.
 pub(super) async fn check(
     db: &mut Db,
     decision_id: &str,
@@ -43,8 +43,7 @@ pub(super) async fn digest(db: &mut Db, id: &str) -> QueryResult<[u8; 32]> {
     digest.try_into().map_err(|_| diesel::result::Error::NotFound)
 }
 
-/// The question of a held decision; none where its context is gone, or it is another question than
-/// the one of this digest.
+/// The question of a held decision; `None` if its context is gone, or if its digest is not this one.
 pub(super) fn read(record: &[u8], context: &[u8], digest: &[u8]) -> Option<Json> {
     let held = evidence::sealed::request(record, context).ok()?;
     if spending::question(&held).ok()? != digest {

@@ -1,4 +1,4 @@
-//! What is shown of approvals beside their own rows: what is asked, and what came of it before.
+//! Members of approvals that their rows lack: the question, and earlier requests for it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,17 +12,17 @@ use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 use super::{super::prelude::*, act::DECLINE, question};
 use authority_core::{evidence::digest_text, store};
 
-/// Contexts on a page of a list, in bytes: clients of gRPC take messages of 4 MiB.
+/// The most bytes of contexts on a page: gRPC clients accept messages of 4 MiB.
 const LARGEST_PAGE: i64 = 2 * 1024 * 1024;
 
 diesel::define_sql_function! {
     fn octet_length(bytes: Bytea) -> Integer;
 }
 
-/// Fills what the rows do not hold.
+/// Fills the members that the rows lack.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// If the store cannot be read.
 pub(super) async fn complete(
     registry: &Registry,
     caller: &Caller,
@@ -55,10 +55,10 @@ pub(super) async fn complete(
     Ok(())
 }
 
-/// The same of one.
+/// The same for one approval.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// If the store cannot be read.
 pub(super) async fn one(
     registry: &Registry,
     caller: &Caller,
@@ -67,10 +67,10 @@ pub(super) async fn one(
     complete(registry, caller, std::slice::from_mut(row)).await
 }
 
-/// Cuts a page of a list down to what one answer takes; the last that is left, where some are gone.
+/// Cuts a page down to the size of a response; returns the last row left, if some were removed.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// If the store cannot be read.
 pub(super) async fn cut<'r>(
     registry: &Registry,
     caller: &Caller,
@@ -91,7 +91,7 @@ pub(super) async fn cut<'r>(
         room -= i64::from(sizes.get(&row.decision_id).copied().unwrap_or_default());
         room >= 0
     };
-    // One is shown however large it is.
+    // The first is shown whatever its size.
     let count = rows.iter().take_while(fits).count().max(1);
     if count >= rows.len() {
         return Ok(None);
@@ -100,7 +100,7 @@ pub(super) async fn cut<'r>(
     Ok(rows.last())
 }
 
-/// SHA-256 of what each is for.
+/// The digest of each approval's question.
 async fn digests(db: &mut Db, ids: &[String]) -> QueryResult<HashMap<String, [u8; 32]>> {
     let rows: Vec<(String, Vec<u8>)> = approvals::table
         .filter(approvals::id.eq_any(ids))
@@ -151,7 +151,7 @@ struct Before {
     acts: Vec<ApprovalAct>,
 }
 
-/// What came to nothing before, of the same question: the newest first.
+/// Declined and expired requests for the same question, the newest first.
 async fn earlier(
     db: &mut Db,
     ids: &[String],

@@ -1,7 +1,7 @@
-//! Taking back what was approved and not used yet.
+//! Withdraws an approved request that is not used yet.
 //!
-//! Anybody who may act on approvals may withdraw one, eligible or not: nothing is permitted by it. An
-//! agent's claim and the withdrawal meet at the row; whoever comes second finds it gone.
+//! Anyone who may act on approvals may withdraw one, eligible or not: it permits nothing. An agent's claim
+//! and a withdrawal lock the same row; the second of them finds it used or void.
 
 use authority_model::{
     proto::approval::{Approval, WithdrawApprovalRequest},
@@ -38,7 +38,7 @@ impl Approvals {
             let statement = Statement::withdraws(asked.reason);
             let act = sign(db, &by, &keys, &terms, statement, now).await?;
             let acts = [row.acts.clone(), vec![act]].concat();
-            // Approved, its acts change no more.
+            // Once approved, its acts do not change.
             let open = approvals::table
                 .find(id)
                 .filter(approvals::tenant_id.eq(&row.tenant_id))
@@ -66,7 +66,7 @@ impl Approvals {
     }
 }
 
-/// Why there is nothing to take back.
+/// Why it cannot be withdrawn.
 fn too_late(row: &Approval) -> Error {
     match changeable(row) {
         Err(error) => error,

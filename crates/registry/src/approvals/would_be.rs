@@ -1,4 +1,4 @@
-//! What the question would come to now, were it approved.
+//! What would be decided now, if the request were approved.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use authority_core::{
 };
 use authority_decision::{Decision, facts::Signature};
 
-/// After so long a reader goes without it.
+/// The most time to spend on it; a reader then gets null.
 const LONGEST: Duration = Duration::from_secs(1);
-/// The role of those who have not acted yet, where none is asked for.
+/// The assumed role of those who have not acted yet, if none is required.
 const APPROVER: &str = "approver";
 
 impl Approvals {
-    /// None where the request is over or cannot be shown, and where it cannot be judged now: it is
-    /// told to who reads one, and nobody is kept from reading by the lack of it.
+    /// `None` if the request is not open or cannot be shown, or if it cannot be evaluated now: a read of one
+    /// approval does not fail for the lack of it.
     pub(super) async fn would_be(
         &self,
         caller: &Caller,
@@ -52,7 +52,7 @@ impl Approvals {
             }
             read => read?,
         };
-        // Its policies cost what their authors made them cost: not on a thread that others wait for.
+        // The cost depends on the tenant's policies, so it does not run on a shared thread.
         let own = approval.clone();
         let judging = self.registry.pool.run_within(&approval.tenant_id, LONGEST, move |_| {
             let said = GivenActs { acts: &own.acts, asked_by };
@@ -79,9 +79,9 @@ impl Approvals {
     }
 }
 
-/// Adds those who are needed besides, as if they had approved.
+/// Adds the people still needed, as if they had approved.
 fn suppose(approval: &Approval, given: &mut Vec<Signature>) {
-    // Whoever approved in their own interest is none of two.
+    // Where two are needed, an approval in one's own interest does not count.
     given.retain(|signature| approval.needed == 1 || !signature.own_interest);
     let is_there = |role: &str| given.iter().any(|signature| signature.role == role);
     let mut roles: Vec<&str> = approval.roles.iter().map(String::as_str).collect();

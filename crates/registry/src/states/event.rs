@@ -1,4 +1,4 @@
-//! State events: append-only, each linked to its record's event before by its digest.
+//! State events: append-only, each linked by digest to the record's previous event.
 
 use authority_model::{
     proto::states::{
@@ -18,12 +18,12 @@ use super::{
 
 const SHAPE: &str = "authority.states.v1.StateEvent";
 
-/// In hex; `digest` itself left out.
+/// In hex, without `digest` itself.
 pub(super) fn digest(event: &StateEvent) -> Result<String, Error> {
     Ok(hex::encode(digest::digest(SHAPE, event, &["digest"])?))
 }
 
-/// The event with this id, of that tenant where one is said.
+/// The event with this id, within a tenant if one is given.
 async fn read(db: &mut Db, within: Option<&str>, id: &str) -> Result<StateEvent, Error> {
     let mut query = state_events::table.filter(state_events::id.eq(id)).into_boxed();
     if let Some(tenant) = within {

@@ -1,5 +1,5 @@
-//! The library of machines: those that come with this release, and those that earlier releases put
-//! into the database.
+//! The library of machines: those bundled with this release, and those that earlier releases stored in the
+//! database.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -15,7 +15,7 @@ use authority_core::store;
 
 include!(concat!(env!("OUT_DIR"), "/state_library.rs"));
 
-/// The machines of this release; a test sees to it that every file can be read.
+/// The machines of this release; a test checks that every file can be read.
 static BUNDLED: LazyLock<Vec<LibraryMachine>> =
     LazyLock::new(|| FILES.iter().filter_map(|file| read(file.as_bytes()).ok()).collect());
 
@@ -38,7 +38,7 @@ fn written(machine: &LibraryMachine) -> Result<Value, Error> {
 /// By id and version.
 type Library = BTreeMap<(String, Version), LibraryMachine>;
 
-/// A version in the order of its numbers; what is none comes first.
+/// A version, ordered by its numbers; unparsable parts sort as 0.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version(Vec<u64>, String);
 
@@ -59,7 +59,7 @@ pub(super) async fn every(db: &mut Db) -> Result<Library, Error> {
             None
         }
     });
-    // What was adopted under a version stays what that version is.
+    // A stored version wins, so that adopted versions never change.
     let all = BUNDLED.iter().cloned().chain(stored);
     Ok(all.map(|m| ((m.id.clone(), Version::of(&m.version)), m)).collect())
 }
@@ -84,7 +84,7 @@ pub(super) async fn find(db: &mut Db, id: &str, version: &str) -> Result<Library
     Err(Error::field("library_version", problem))
 }
 
-/// Puts machines into the database; those that are there stay as they are.
+/// Stores machines in the database; existing ones do not change.
 pub(super) async fn keep(db: &mut Db, machines: &[LibraryMachine]) -> Result<(), Error> {
     let mut rows = Vec::with_capacity(machines.len());
     for machine in machines {
@@ -103,7 +103,7 @@ pub(super) async fn keep(db: &mut Db, machines: &[LibraryMachine]) -> Result<(),
     Ok(())
 }
 
-/// A machine of nobody yet.
+/// A machine without a tenant yet.
 pub(super) fn machine(of: LibraryMachine) -> StateMachine {
     let named = |kind: &'static str| {
         let states = of.states.iter().filter(move |state| state.kind == kind);

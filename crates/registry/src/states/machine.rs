@@ -1,4 +1,4 @@
-//! State machines: made, or adopted from the library. One never changes.
+//! State machines: created, or adopted from the library. A machine never changes.
 
 use authority_model::{proto::states::*, schema::state_machines, service::StateMachineService};
 use tonic::Response;

@@ -1,4 +1,4 @@
-//! What a machine allows: its own soundness, and one move from one state. Pure.
+//! The rules of a machine: its validity, and one move from one state. Pure.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use authority_model::{
 /// A move that the machine allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step<'m> {
-    /// Into the initial state, of a record that has no event yet.
+    /// Into the initial state, for a record without an event.
     Begin(&'m str),
-    /// As a rule says.
+    /// By a rule.
     Ruled(&'m StateRule),
-    /// Of a machine that has no rules.
+    /// In a machine without rules.
     Free(&'m str),
 }
 
@@ -34,19 +34,19 @@ impl<'m> Step<'m> {
     }
 }
 
-/// The move that is asked for.
+/// The requested move.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub trigger: Option<&'a str>,
     pub to: Option<&'a str>,
 }
 
-/// Where a record of the machine begins; a stored machine always says.
+/// The initial state of the machine's records; a stored machine always has one.
 pub(super) fn initial(machine: &StateMachine) -> &str {
     machine.initial_state.as_deref().unwrap_or_default()
 }
 
-/// Finds the move out of `at` (None: the record has no event yet), or says why there is none.
+/// Finds the move out of `at` (`None` if the record has no event), or the reason why there is none.
 pub(super) fn step<'m>(
     machine: &'m StateMachine,
     at: Option<&str>,
@@ -109,7 +109,7 @@ pub(super) fn missing<'m>(rule: &'m StateRule, given: &[String]) -> Vec<&'m str>
     rule.required_evidence.iter().filter(|kind| !is_given(kind)).map(String::as_str).collect()
 }
 
-/// Faults what in a machine does not fit together.
+/// Reports inconsistencies of a machine.
 pub(super) fn check(machine: &StateMachine, found: &mut Violations) {
     let known = |state: &String| machine.states.contains(state);
     if machine.initial_state.as_ref().is_some_and(|state| !known(state)) {

@@ -1,5 +1,5 @@
-//! One move: the record's head is locked, the machine is asked, its terms are checked, an event is
-//! written. Two moves of one record at the same time take turns.
+//! One move: it locks the record's head, checks the machine and its terms, and writes an event. Concurrent
+//! moves of one record are serialised.
 
 use authority_model::{
     proto::states::{CreateStateTransitionRequest, StateEvent, StateMachine, StateRule},
@@ -20,10 +20,10 @@ use super::{
 use authority_api::identity::{Caller, CallerKind};
 use authority_core::{clock::Clock, evidence::pack::decision_of, store::new_id};
 
-/// How long a first person's asking waits for a second's.
+/// How long a first person's request waits for a second person.
 const WAITS: TimeDelta = TimeDelta::hours(24);
 
-/// Whether `id` is the tenant's, or no id of this service at all: a record of another system.
+/// Whether `id` belongs to the tenant, or is a record of another system.
 async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
     let Some((kind, rest)) = id.strip_prefix("svc:").and_then(|id| id.split_once(':')) else {
         return Ok(true);
@@ -31,7 +31,7 @@ async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
     if let "tenant" | "ent" | "agent" | "del" = kind {
         return Ok(rest.split(':').next() == tenant_id.strip_prefix("svc:tenant:"));
     }
-    // The others do not name their tenant.
+    // Other ids do not contain their tenant.
     let decision = decision_of(id).unwrap_or_default();
     let decided = decisions::table.filter(decisions::id.eq(decision));
     let held = approvals::table.filter(approvals::id.eq(id));
@@ -48,7 +48,7 @@ async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
     found.get_result(db).await
 }
 
-/// Where a record stands.
+/// The present state of a record.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = state_heads)]
 struct Head {
@@ -57,7 +57,7 @@ struct Head {
     digest: Option<String>,
 }
 
-/// What a first person asked for.
+/// The request of a first person.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = state_proposals)]
 struct Proposal {
@@ -84,7 +84,7 @@ pub(super) async fn make(
         Move { db, caller: &by, asked: request, clock: &clock }.make().await
     });
     let moved = moved.await?;
-    // What waits has been kept, and a repeated request is told the same.
+    // The waiting request is stored, and a repetition gets the same answer.
     if moved.message.id.is_empty() {
         return Err(Error::SecondApprover(moved.message.reason.unwrap_or_default()).into());
     }
@@ -98,7 +98,7 @@ fn waiting(rule: &StateRule, actor: &str) -> String {
     )
 }
 
-/// Stands for the event that there will be once somebody else asks for it: it has no id.
+/// A placeholder, without an id, for the event to come once a second person requests it.
 fn waits(why: String) -> StateEvent {
     StateEvent { reason: Some(why), ..StateEvent::default() }
 }
@@ -107,7 +107,7 @@ struct Move<'a> {
     db: &'a mut Db,
     caller: &'a Caller,
     asked: CreateStateTransitionRequest,
-    /// Read only once the head is locked, so that time runs as the events do.
+    /// Read only after the head is locked, so that times have the order of the events.
     clock: &'a Clock,
 }
 
@@ -159,9 +159,9 @@ impl Move<'_> {
         self.write(&machine, &head, step, first_actor, compensates).await
     }
 
-    /// What the event names of this service is of the machine's tenant; another's answers as unknown.
+    /// Checks that the event refers only to the machine's tenant; another tenant's ids are unknown.
     async fn names_its_own(&mut self, machine: &StateMachine) -> Result<(), Error> {
-        // A machine of the installation is its owner's, who names whom they like.
+        // A machine of the installation belongs to its owner, who may refer to any record.
         let Some(tenant_id) = machine.tenant_id.as_deref() else { return Ok(()) };
         let references = self.asked.evidence_refs.iter().enumerate();
         let references = references.map(|(place, reference)| {
@@ -177,7 +177,7 @@ impl Move<'_> {
         Ok(())
     }
 
-    /// The record's head, locked; made where the record is new.
+    /// The record's head, locked; created for a new record.
     async fn head(&mut self, machine: &StateMachine) -> Result<Head, Error> {
         diesel::insert_into(state_heads::table)
             .values((
@@ -204,7 +204,7 @@ impl Move<'_> {
         Err(Error::Role(format!("`{}` is for {}", rule.trigger, rule.roles.join(", "))))
     }
 
-    /// Who asked for the same before, or that it waits for somebody else now.
+    /// The person who requested the same before, or else stores that it waits for a second person.
     async fn seconds(
         &mut self,
         machine: &StateMachine,
@@ -229,7 +229,7 @@ impl Move<'_> {
             let is_same = first.person == self.caller.identity()
                 || first.actor.eq_ignore_ascii_case(&self.caller.actor);
             if is_same {
-                // Who asked stays who asked first, so that no one becomes two by other names.
+                // The first person stays the first, so that nobody counts as two under other names.
                 return Ok(Err(waiting(rule, &first.actor)));
             }
             let more = first.evidence_refs.into_iter().filter(|one| !refs.contains(one));
@@ -254,7 +254,7 @@ impl Move<'_> {
         Ok(Err(waiting(rule, &self.caller.actor)))
     }
 
-    /// The event that the move takes back: the one named, or the last that its rule is made for.
+    /// The event that the move compensates: the one named, or the last with the trigger that its rule names.
     async fn compensated(
         &mut self,
         machine: &StateMachine,
@@ -341,7 +341,7 @@ impl Move<'_> {
             ))
             .execute(self.db)
             .await?;
-        // What was asked for before the move is void.
+        // Requests from before the move are void.
         diesel::delete(state_proposals::table.find(place)).execute(self.db).await?;
         Ok(event)
     }
