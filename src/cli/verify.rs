@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use authority_core::evidence::{
+use authority_evidence::{
     log::note::LogKey,
     verify::{Fault, Trust, Valid, key_set, sealed_in, verify},
 };

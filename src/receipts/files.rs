@@ -9,7 +9,7 @@ use axum::{
 
 use super::{POLICY, Receipts, missing, read, refused};
 use authority_api::error::{ApiError, ErrorCode};
-use authority_core::evidence::pack;
+use authority_evidence::pack;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -26,7 +26,8 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{CallerKind, Error as IdentityError, Identity},
 };
-use authority_core::{evidence::is_hex, store::Store};
+use authority_core::store::Store;
+use authority_evidence::is_hex;
 use page::{NotFound, Receipt};
 use read::Read;
 

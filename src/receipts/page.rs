@@ -8,12 +8,10 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::read::{self, Read};
-use authority_core::{
-    evidence::{digest_text, pack::evidence_id},
-    spending::APPROVE,
-};
+use authority_core::spending::APPROVE;
 use authority_crypto::sha256;
 use authority_decision::{Decision, Reason as Code, moment};
+use authority_evidence::{digest_text, pack::evidence_id};
 
 #[derive(Template)]
 #[template(path = "receipts/page.html")]

@@ -15,7 +15,7 @@ const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// Below everything else of core.
 const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store"];
-const MIDDLE: &[&str] = &["evidence", "graph", "keys", "spending"];
+const MIDDLE: &[&str] = &["graph", "keys", "spending", "stored_decisions"];
 /// What every service speaks.
 const API: &[&str] = &["deadline", "error", "idempotency", "identity", "page_token"];
 
@@ -23,7 +23,7 @@ const API: &[&str] = &["deadline", "error", "idempotency", "identity", "page_tok
 const MODULES: &[(&str, &[&[&str]])] = &[
     // The server: the binary, its command line, and the one module that knows all others.
     ("main", &[&["app", "cli", "config"]]),
-    ("cli", &[&["app", "clock", "evidence", "telemetry", "transport"], FLOOR]),
+    ("cli", &[&["app", "telemetry", "transport"], FLOOR]),
     ("app", &[&["directory", "receipts", "telemetry", "transport"], API, MIDDLE, FLOOR]),
     ("receipts", &[&["transport"], API, MIDDLE, FLOOR]),
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
@@ -37,9 +37,9 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("deadline", &[]),
     // Core. What a neighbour knows is taken as a trait that `app` implements.
     ("spending", &[FLOOR]),
-    ("evidence", &[FLOOR]),
     ("graph", &[FLOOR]),
     ("keys", &[FLOOR]),
+    ("stored_decisions", &[FLOOR]),
     ("store", &[&["clock", "config"]]),
     ("compute", &[]),
     ("config", &[]),

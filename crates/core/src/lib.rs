@@ -1,13 +1,13 @@
-//! What every service stands on: the store, keys, the authority graph, the records and their
-//! proof, counters, settings. No service is here: those are crates of their own, so that an edit of a
+//! What every service stands on: the store, keys, the authority graph, decisions as they
+//! are stored, counters, settings. No service is here: those are crates of their own, so that an edit of a
 //! handler compiles its crate alone.
 
 pub mod clock;
 pub mod compute;
 pub mod config;
-pub mod evidence;
 pub mod graph;
 pub mod keys;
 pub mod shutdown;
 pub mod spending;
 pub mod store;
+pub mod stored_decisions;

@@ -4,7 +4,8 @@ use authority_model::validate::{Violation, Violations};
 use tonic::Status;
 
 use authority_api::error::{ApiError, ErrorCode};
-use authority_core::{compute, evidence, graph, keys, store};
+use authority_core::{compute, graph, keys, store};
+use authority_evidence as evidence;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -9,13 +9,13 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
 use super::{asking::NOBODY, decide::Decided};
-use authority_core::evidence::{digest_text, sealed};
 use authority_decision::{
     Decision, Verdict,
     remedy::Remedy,
     trace::{StageTrace, Step},
     verdict,
 };
+use authority_evidence::{digest_text, sealed};
 
 /// The wire's word for a decision.
 pub(super) fn word(decision: Decision) -> i32 {

@@ -11,11 +11,9 @@ use std::{
 
 use parking_lot::Mutex;
 
-use authority_core::{
-    evidence::{self, PreparedFacts},
-    graph::TenantGraph,
-};
+use authority_core::graph::TenantGraph;
 use authority_decision::{Draft, Request};
+use authority_evidence::{self as evidence, PreparedFacts};
 
 /// Shards keep cores out of each other's way.
 const SHARDS: usize = 16;

@@ -17,7 +17,6 @@ use authority_api::{
     identity::Caller,
 };
 use authority_core::{
-    evidence::{self, Asked, PreparedFacts, Recorded},
     graph::{self, TenantHandle},
     keys::Purpose,
     spending::CounterQuery,
@@ -25,6 +24,7 @@ use authority_core::{
 };
 use authority_crypto::random;
 use authority_decision::{Decision, Facts, Gathered, Request, Verdict, remedy::Remedy};
+use authority_evidence::{self as evidence, Asked, PreparedFacts, Recorded};
 
 /// What an API key must hold to have decisions made.
 const SCOPE: &str = "runtime:write";

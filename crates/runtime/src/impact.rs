@@ -18,17 +18,13 @@ use super::{
 };
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{
-    evidence::{
-        self,
-        sealed::Outcome,
-        stored::{Row, Stored, complete},
-    },
-    store,
-    store::RunQueryDsl,
+    store::{self, RunQueryDsl},
+    stored_decisions::{Row, Stored, complete},
 };
 use authority_decision::{
     CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide,
 };
+use authority_evidence::{self as evidence, sealed::Outcome};
 
 const LAST: i32 = 100;
 /// Decisions in memory at a time.

@@ -10,11 +10,11 @@ use chrono::{DateTime, Utc};
 use super::Runtime;
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{
-    evidence::PreparedFacts,
     graph::{self, GivenActs, Persons, TenantHandle},
     spending::Cited,
 };
 use authority_decision::{Facts, Request, Verdict, facts::Gathered};
+use authority_evidence::PreparedFacts;
 
 /// What is read of a request that is decided: the facts, and the approval that it cites.
 pub(super) struct Seen {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::Runtime;
 use authority_api::error::{ApiError, ErrorCode};
-use authority_core::{evidence::sealed, graph::TenantHandle};
+use authority_core::graph::TenantHandle;
 use authority_decision::{
     Facts, PermissionStatus, Reason, Request, StopCondition,
     verdict::{AuthorityKind, AuthorityUsed},
 };
+use authority_evidence::sealed;
 
 /// A permitted request and the authority that permitted it: that another would permit it now does
 /// not keep the first in force.

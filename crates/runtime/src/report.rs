@@ -23,12 +23,12 @@ use authority_api::{
     identity::Caller,
 };
 use authority_core::{
-    evidence::{self, OutcomeReport as Terms, SignedText},
     keys::Purpose,
     store::{self, Db, RunQueryDsl, Scope},
 };
 use authority_crypto::{Signer, sha256};
 use authority_decision::Decision;
+use authority_evidence::{self as evidence, OutcomeReport as Terms, SignedText};
 
 /// The operation of reports: its idempotency keys are its own.
 const OPERATION: &str = "report";

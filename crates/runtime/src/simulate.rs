@@ -21,16 +21,12 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::{
-    evidence::{
-        self,
-        sealed::{Outcome, Recorded},
-        stored,
-    },
-    graph::TenantHandle,
-    store,
-};
+use authority_core::{graph::TenantHandle, store, stored_decisions};
 use authority_decision::{Decision, Facts, Request, counters_needed, decide};
+use authority_evidence::{
+    self as evidence,
+    sealed::{Outcome, Recorded},
+};
 
 /// The question as it was asked.
 struct Question {
@@ -135,7 +131,7 @@ impl Runtime {
         let scope = caller.scope();
         let missing = ApiError::not_found("decision", &id);
         let found = self.0.store.read_tx(&scope, async move |db| {
-            Ok::<_, store::Error>(stored::one(db, tenant.as_deref(), &id).await?)
+            Ok::<_, store::Error>(stored_decisions::one(db, tenant.as_deref(), &id).await?)
         });
         let Some(stored) = found.await? else { return Err(missing) };
         let sealed = &stored.sealed;

@@ -11,7 +11,8 @@ use super::{
     log::{Head, broken, continues, slug},
     seal::Sealer,
 };
-use authority_core::{evidence::log::note::SignedCheckpoint, store::RunQueryDsl, store::Scope};
+use authority_core::store::{RunQueryDsl, Scope};
+use authority_evidence::log::note::SignedCheckpoint;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// A head is looked at again for so long: its transaction may have taken a while.

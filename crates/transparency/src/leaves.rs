@@ -14,10 +14,8 @@ use super::{
     packs::{Row, sealed},
     seal::Sealer,
 };
-use authority_core::{
-    evidence::pack::{self, Sealing},
-    store::{RunQueryDsl, Scope},
-};
+use authority_core::store::{RunQueryDsl, Scope};
+use authority_evidence::pack::{self, Sealing};
 
 /// A decision's leaf.
 pub(super) struct Leaf {

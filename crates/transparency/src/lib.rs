@@ -26,11 +26,11 @@ use authority_api::error::{ApiError, ErrorCode};
 use authority_core::{
     clock::Clock,
     compute::{self, ComputePool},
-    evidence,
     graph::{self, Graph},
     keys::{self, Keys},
     store::{self, Store},
 };
+use authority_evidence as evidence;
 use seal::Sealer;
 use witness::Witness;
 

@@ -13,13 +13,13 @@ use serde_json::json;
 
 use super::{Error, seal::Sealer};
 use authority_core::{
-    evidence::log::{
-        note::{Checkpoint, LogKey, check_origin, signed},
-        proof::InclusionProof,
-        tree::{self, Frontier, Hash, NodeId},
-    },
     keys::Purpose,
     store::{Db, RunQueryDsl},
+};
+use authority_evidence::log::{
+    note::{Checkpoint, LogKey, check_origin, signed},
+    proof::InclusionProof,
+    tree::{self, Frontier, Hash, NodeId},
 };
 
 /// `kind` of the first leaf of an epoch that follows another.

@@ -11,10 +11,8 @@ use diesel::{
 };
 
 use super::{Error, log::Log};
-use authority_core::{
-    evidence::pack,
-    store::{Db, RunQueryDsl},
-};
+use authority_core::store::{Db, RunQueryDsl};
+use authority_evidence::pack;
 
 /// A stored pack.
 #[derive(Queryable, Selectable)]

@@ -13,22 +13,22 @@ use serde_json::{Value, json};
 use super::{Error, Proof, packs, service::stored};
 use authority_api::identity::Caller;
 use authority_core::{
-    evidence::{
-        Sealed, digest_text,
-        pack::{decision_of, evidence_id},
-        replay::{Difference, Mode, Outcome, PinnedPolicy, Replay, differences, proof},
-        salted_digest,
-        stored::Stored,
-        verify::{Trust, key_set, verify},
-    },
     graph::{self, GivenActs, Graph},
     keys::Purpose,
     spending::CounterQuery,
     store::{Db, RunQueryDsl, new_id},
+    stored_decisions::Stored,
 };
 use authority_crypto::sha256;
 use authority_decision::{
     CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict, levels::ApprovalState,
+};
+use authority_evidence::{
+    Sealed, digest_text,
+    pack::{decision_of, evidence_id},
+    replay::{Difference, Mode, Outcome, PinnedPolicy, Replay, differences, proof},
+    salted_digest,
+    verify::{Trust, key_set, verify},
 };
 
 /// What deciding again came to.

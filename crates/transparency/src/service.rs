@@ -20,18 +20,18 @@ use authority_api::{
     identity::{Caller, CallerKind, admitted},
 };
 use authority_core::{
-    evidence::{
-        bundle::bundle,
-        log::{
-            note::{LogKey, SignedCheckpoint},
-            proof::InclusionProof,
-            tree,
-        },
-        pack::decision_of,
-        stored::{self, Stored},
-    },
     keys::{Keys, Purpose},
     store::{Db, RunQueryDsl, Scope},
+    stored_decisions::{self, Stored},
+};
+use authority_evidence::{
+    bundle::bundle,
+    log::{
+        note::{LogKey, SignedCheckpoint},
+        proof::InclusionProof,
+        tree,
+    },
+    pack::decision_of,
 };
 
 type Reply<T> = Result<Response<T>, Status>;
@@ -230,7 +230,7 @@ impl Proof {
 
 /// A decision with all that it was decided on.
 pub(super) async fn stored(db: &mut Db, within: Option<&str>, id: &str) -> Result<Stored, Error> {
-    let found = stored::one(db, within, id).await?;
+    let found = stored_decisions::one(db, within, id).await?;
     found.ok_or_else(|| Error::NotFound("decision", id.to_owned()))
 }
 

@@ -14,11 +14,8 @@ use std::{
 
 use parking_lot::Mutex;
 
-use authority_core::{
-    config::private_folder,
-    evidence::log::note::{Checkpoint, SignedCheckpoint},
-    store::new_id,
-};
+use authority_core::{config::private_folder, store::new_id};
+use authority_evidence::log::note::{Checkpoint, SignedCheckpoint};
 
 pub(super) struct Witness {
     folder: PathBuf,

@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::evidence::PreparedFacts;
 use authority_decision::{
     Draft, Facts, Gathered, JoinedTerms, Pattern, Request, decide,
     facts::*,
@@ -14,6 +13,7 @@ use authority_decision::{
     moment::Window,
     request::{ActionDeclaration, ActionRiskClassification},
 };
+use authority_evidence::PreparedFacts;
 
 use super::{
     templates,

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output},
 };
 
-use authority_core::evidence::verify::sealed_in;
+use authority_evidence::verify::sealed_in;
 use serde_json::{Value, json};
 
 use super::{asking, bundle, decided, sealed, sealing};

@@ -1,6 +1,6 @@
 //! The log as a monitor sees it; and what is never signed: a log that does not continue itself.
 
-use authority_core::evidence::log::{
+use authority_evidence::log::{
     note::SignedCheckpoint,
     proof::InclusionProof,
     tree::Hash,
@@ -111,7 +111,7 @@ fn epochs() -> u64 {
 /// The published verifier key is the one that pins the log of a pack.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_logs_key_is_published() {
-    use authority_core::evidence::{
+    use authority_evidence::{
         log::note::LogKey,
         verify::{Trust, Valid, verify},
     };

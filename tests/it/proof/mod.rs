@@ -9,7 +9,7 @@ mod said;
 mod seal;
 mod verify;
 
-use authority_core::evidence::verify::{Fault, KeySet, Trust, Valid, key_set, verify};
+use authority_evidence::verify::{Fault, KeySet, Trust, Valid, key_set, verify};
 use serde_json::{Value, json};
 
 use crate::support::{Client, TestApp, asking};

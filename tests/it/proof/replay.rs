@@ -1,6 +1,6 @@
 //! Replay proofs: three modes, member by member, signed whatever comes of it.
 
-use authority_core::evidence::verify::Valid;
+use authority_evidence::verify::Valid;
 use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 

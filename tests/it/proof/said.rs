@@ -1,7 +1,7 @@
 //! Acts and reports, checked as EVIDENCE.md says and with what the service publishes alone.
 
-use authority_core::evidence::{digest_text, verify::KeySet};
 use authority_crypto::{sha256, verify_with_jwk};
+use authority_evidence::{digest_text, verify::KeySet};
 use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},

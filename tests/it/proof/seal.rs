@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use authority_core::evidence::verify::Valid;
+use authority_evidence::verify::Valid;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The offline verifier against files that were tampered with: each is refused.
 
-use authority_core::evidence::verify::{Trust, verify};
 use authority_crypto::sha256;
+use authority_evidence::verify::{Trust, verify};
 use serde_json::{Value, json};
 
 use super::{asking, bundle, decided, published, sealing};

@@ -1,7 +1,7 @@
 //! What people who approve are shown, and that it is what they sign.
 
-use authority_core::evidence::digest_text;
 use authority_crypto::sha256;
+use authority_evidence::digest_text;
 use serde_json::{Value, json};
 
 use super::demo;

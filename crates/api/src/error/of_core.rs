@@ -1,6 +1,7 @@
 //! What failures of core look like outside.
 
-use authority_core::{compute, evidence, graph, keys, store};
+use authority_core::{compute, graph, keys, store};
+use authority_evidence as evidence;
 
 use super::{ApiError, ErrorCode};
 

@@ -10,11 +10,11 @@ use super::{
 };
 use authority_api::identity::{Caller, CallerKind};
 use authority_core::{
-    evidence::{self, Act as SignedTerms},
     graph::TenantHandle,
     keys::{Keys, Purpose},
     spending::APPROVE,
 };
+use authority_evidence::{self as evidence, Act as SignedTerms};
 
 /// What a person does.
 pub(in super::super) enum ApproverAct {

@@ -9,11 +9,11 @@ use chrono::{DateTime, Utc};
 
 use super::{super::prelude::*, judge};
 use authority_core::{
-    evidence::sealed,
     graph::{Asked, Graph, Person, Persons, TenantHandle, actor},
     spending,
 };
 use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
+use authority_evidence::sealed;
 
 pub(super) const ACTED: &str = "you have acted on this already";
 

@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 
 use super::super::prelude::*;
 use authority_core::{
-    evidence,
     graph::Graph,
     spending::{self, CounterQuery},
 };
@@ -17,6 +16,7 @@ use authority_decision::{
     levels::ApprovalState,
     verdict::ApprovalsNeeded,
 };
+use authority_evidence as evidence;
 
 /// The result.
 pub(super) enum Judgement {

@@ -10,7 +10,8 @@ use authority_model::{
 use serde_json::Value;
 
 use super::super::prelude::*;
-use authority_core::{evidence, spending};
+use authority_core::spending;
+use authority_evidence as evidence;
 
 /// Refuses the approval of what cannot be shown; `shown` is the digest of what the person was shown.
 pub(super) async fn check(

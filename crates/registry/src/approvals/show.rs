@@ -10,7 +10,8 @@ use authority_model::{
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 
 use super::{super::prelude::*, act::DECLINE, question};
-use authority_core::{evidence::digest_text, store};
+use authority_core::store;
+use authority_evidence::digest_text;
 
 /// The most bytes of contexts on a page: gRPC clients accept messages of 4 MiB.
 const LARGEST_PAGE: i64 = 2 * 1024 * 1024;

@@ -18,7 +18,8 @@ use super::{
     step::{Asked, Step, initial, missing, step},
 };
 use authority_api::identity::{Caller, CallerKind};
-use authority_core::{clock::Clock, evidence::pack::decision_of, store::new_id};
+use authority_core::{clock::Clock, store::new_id};
+use authority_evidence::pack::decision_of;
 
 /// How long a first person's request waits for a second person.
 const WAITS: TimeDelta = TimeDelta::hours(24);

@@ -21,10 +21,11 @@ use authority_api::{
     identity::Caller,
 };
 use authority_core::{
-    evidence, graph,
+    graph,
     store::{self, Db, RunQueryDsl},
 };
 use authority_decision::{Decision, Reason};
+use authority_evidence as evidence;
 
 /// Said when the graph has grown too old: what may have fired since is not known here.
 const UNAVAILABLE: &str = "authority.unavailable";

@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use authority_core::evidence::PreparedFacts;
 use authority_decision::{Reason, verdict::Claims};
+use authority_evidence::PreparedFacts;
 
 /// Everything that is stored of one decision, and where to say what became of it.
 pub struct Entry {

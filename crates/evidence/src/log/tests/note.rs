@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::evidence::log::note::*;
+use crate::log::note::*;
 
 const ORIGIN: &str = "authority.example/log/acme";
 

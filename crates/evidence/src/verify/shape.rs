@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{Fault, need, read::under};
-use crate::evidence::is_hex;
+use crate::is_hex;
 
 /// What a value must be.
 pub(super) enum Shape {

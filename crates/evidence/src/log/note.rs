@@ -7,7 +7,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::tree::Hash;
-use crate::evidence::is_hex;
+use crate::is_hex;
 use authority_crypto::sha256;
 
 /// How many signatures a note may have: the log's, and its witnesses'. C2SP asks for a limit, of at

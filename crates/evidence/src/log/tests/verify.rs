@@ -6,7 +6,7 @@ use super::{
     flipped,
     reference::{SMALL, Stored, mth, path, subproof},
 };
-use crate::evidence::log::{tree::*, verify::*};
+use crate::log::{tree::*, verify::*};
 
 /// Each path that is `path` but for one thing: a bit of a hash, a hash too few, one too many.
 fn tampered(path: &[Hash]) -> Vec<Vec<Hash>> {

@@ -7,7 +7,7 @@ use base64::{
 use serde_json::{Value, json};
 
 use super::{Fault, KeySet, need};
-use crate::evidence::is_hex;
+use crate::is_hex;
 use authority_crypto::{sha256, verify_with_jwk};
 
 /// The RFC 7638 thumbprint of an Ed25519 key.

@@ -3,6 +3,22 @@
 //! Everything hashed or signed is canonical JSON (RFC 8785). The record is what is signed; context
 //! and facts stand in it only as salted digests, so that either can be withheld or erased and the
 //! record, its id and its signature still hold.
+//!
+//! All of it is pure: who verifies or replays needs a file and the keys to trust, and neither a
+//! database nor the service.
+//!
+//! ```
+//! use authority_evidence::verify::{Trust, Valid, sealed_in, verify};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let bundle = std::fs::read("../../tests/golden/permission_granted-1.json")?;
+//! // Without keys to trust, it is found to be consistent, and by whom it is, is open.
+//! assert!(matches!(verify(&bundle, &Trust::default())?, Valid::IssuerNotPinned(_)));
+//! let sealed = sealed_in(&bundle)?;
+//! assert_eq!(sealed.decide_again()?.written.record, sealed.record);
+//! # Ok(())
+//! # }
+//! ```
 
 mod act;
 mod again;
@@ -15,7 +31,6 @@ pub mod replay;
 mod report;
 pub mod sealed;
 mod signed;
-pub mod stored;
 pub mod verify;
 
 pub use act::{ACT_KIND, Act, sign_act};

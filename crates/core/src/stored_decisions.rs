@@ -1,7 +1,7 @@
 //! Stored decisions, with all that they were decided on.
 //!
 //! A decision's row names its gathered facts by SHA-256, and these name their policies' texts. Both
-//! are looked up here, for one decision or for a page of them; `sealed.rs` reads them back.
+//! are looked up here, for one decision or for a page of them; authority-evidence reads them back.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,9 +11,9 @@ use std::{
 use authority_model::schema::{decisions, fact_blobs, policy_versions};
 use diesel::{QueryResult, prelude::*};
 
-use super::{Salts, Sealed, sealed};
 use crate::store::{Db, RunQueryDsl};
 use authority_crypto::sha256;
+use authority_evidence::{Salts, Sealed, sealed};
 
 /// Policies' texts by the lower-case hex of their SHA-256.
 type Texts = HashMap<String, String>;

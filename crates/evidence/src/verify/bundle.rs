@@ -12,7 +12,7 @@ use super::{
     Fault, KeySet, LogTrust, canonical, canonical_without, digest, need, pack,
     shape::{DIGEST, GATHERED, Shape, fit},
 };
-use crate::evidence::{Salts, Sealed, log::note::LogKey, replay::differences};
+use crate::{Salts, Sealed, log::note::LogKey, replay::differences};
 
 pub(super) fn check(
     bundle: &Value,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Fault, LogTrust, canonical_without, need};
-use crate::evidence::{
+use crate::{
     digest_text,
     log::{
         note::{SignedCheckpoint, key_id, signed},

@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, prelude::*};
 
-use crate::evidence::log::proof::*;
+use crate::log::proof::*;
 
 const HASH: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
 

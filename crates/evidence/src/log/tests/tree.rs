@@ -4,7 +4,7 @@ use super::{
     hash,
     reference::{SMALL, Stored, mth},
 };
-use crate::evidence::log::tree::*;
+use crate::log::tree::*;
 
 #[test]
 fn roots_and_edges_are_those_of_the_definition() {

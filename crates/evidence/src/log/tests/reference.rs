@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::evidence::log::tree::*;
+use crate::log::tree::*;
 
 /// Up to this size, every tree is tried.
 pub(super) const SMALL: u64 = 70;

@@ -1,0 +1,27 @@
+//! The golden corpus: sealed decisions of the past, replayed by every build. A change of what
+//! deciding means cannot slip in: each must give the same bytes from the same facts, for ever.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use authority_evidence::verify::{Trust, Valid, sealed_in, verify};
+
+fn corpus() -> BTreeMap<String, Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    files
+        .map(|file| (file.file_stem().unwrap().to_string_lossy().into(), fs::read(file).unwrap()))
+        .collect()
+}
+
+#[test]
+fn what_was_decided_is_decided_again() {
+    let corpus = corpus();
+    assert!(corpus.len() >= 50, "{}", corpus.len());
+    for (name, file) in &corpus {
+        let found = verify(file, &Trust::default());
+        assert!(matches!(found, Ok(Valid::IssuerNotPinned(_))), "{name}: {found:?}");
+        let sealed = sealed_in(file).unwrap();
+        let again = sealed.decide_again().unwrap();
+        assert_eq!(again.written.record, sealed.record, "{name}");
+    }
+}
