@@ -1,8 +1,8 @@
 //! Amounts of money and the like: exact, to four decimals, never rounded.
 //!
 //! A request's amount is a JSON number, thus a double; what counts is the shortest decimal text
-//! that reads back as that double. Kept in ten-thousandths, which is also what Cedar's decimal
-//! holds, so that a policy and a bound can never compare differently.
+//! that reads back as that double. It is kept in ten-thousandths, as in Cedar's decimal, so that a policy
+//! and a bound can never compare differently.
 
 use std::{fmt, str::FromStr};
 
@@ -12,7 +12,7 @@ use serde_json::Number;
 const SCALE: i64 = 10_000;
 const DECIMALS: usize = 4;
 
-/// Why a text or number is no amount.
+/// Why a text or number is not an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     #[error("must be a decimal number such as `2500` or `0.5`")]
@@ -49,7 +49,7 @@ impl Amount {
         self.0
     }
 
-    /// The amount that a JSON number names by its shortest decimal text.
+    /// The amount of a JSON number, by its shortest decimal text.
     pub fn from_number(number: &Number) -> Result<Self, AmountError> {
         if let Some(whole) = number.as_i64() {
             return whole.checked_mul(SCALE).map(Self).ok_or(AmountError::Range);
@@ -61,7 +61,7 @@ impl Amount {
         }
     }
 
-    /// The same as a JSON number: whole where it is whole.
+    /// The same as a JSON number: an integer if it is whole.
     pub fn to_number(self) -> Number {
         if self.0 % SCALE == 0 {
             return Number::from(self.0 / SCALE);

@@ -1,8 +1,7 @@
 //! Stage 1: may this actor do this at all? The rows of docs/decision.md's table, in its order.
 //!
-//! Every candidate authority walks the same rows. The first that passes all of them, and the
-//! purposes that it is bound to, is used; if none does, the refusal of the one that got furthest
-//! stands.
+//! Every candidate authority goes through the same rows. The first that passes all of them, including its
+//! purposes, is used; if none does, the refusal is that of the one that got furthest.
 
 use chrono::{DateTime, Utc};
 
@@ -22,7 +21,7 @@ use super::{
 
 type Check = fn(&Case<'_>, &Candidate<'_>) -> Result<(), Reason>;
 
-/// The table. Purposes close it, since a candidate is judged on them too.
+/// The table. Purposes are its last rows, since they apply to a candidate too.
 const CHECKS: [Check; 18] = [
     tenant_is_active,
     subject_is_active,
@@ -44,8 +43,7 @@ const CHECKS: [Check; 18] = [
     purpose::is_in_scope,
 ];
 
-/// What can end a permission that was given. The other rows judge what was asked, and that was
-/// answered.
+/// The checks that can end a permission. The other rows concern the request, which is already decided.
 const STANDING: [Check; 10] = [
     tenant_is_active,
     subject_is_active,
@@ -53,25 +51,25 @@ const STANDING: [Check; 10] = [
     nothing_is_quarantined,
     delegation_is_the_subjects,
     chain_is_in_force,
-    // Before the cover: a row that now denies gives no authority either, and that it denies is why.
+    // Before the cover: a row that now denies gives no authority either, and the denial is the reason.
     nothing_denies_it,
     action_is_covered,
     workspace_is_open,
     project_is_reached,
 ];
 
-/// Where a candidate failed.
+/// The check that a candidate failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FailedCheck {
     pub row: usize,
     pub reason: Reason,
 }
 
-/// The candidate that counts, and why it does not pass.
+/// The chosen candidate, and why it does not pass, if it does not.
 pub(super) struct Choice<'a> {
     pub candidate: Candidate<'a>,
     pub refusal: Option<FailedCheck>,
-    /// All that were tried, in order.
+    /// All candidates that were tried, in order.
     pub tried: Vec<(Candidate<'a>, Option<FailedCheck>)>,
 }
 
@@ -94,8 +92,8 @@ pub(super) fn choose<'a>(case: &Case<'a>) -> Choice<'a> {
     Choice { candidate, refusal: Some(refusal), tried }
 }
 
-/// The authority that was used, and why it stands no longer; whatever it would be found to permit
-/// now. One that is gone, or about something else by now, is none.
+/// The authority that was used, and why it is no longer in force, whatever it would permit now. One that
+/// was deleted or changed to something else counts as none.
 pub(super) fn standing<'a>(
     case: &Case<'a>,
     used: &AuthorityUsed,
@@ -106,18 +104,18 @@ pub(super) fn standing<'a>(
     (candidate, judge(case, &candidate, &STANDING))
 }
 
-/// When the subject's membership that the request needs ends by itself: that of the workspace named
-/// or, where only a project is, of any through which it is reached.
+/// When the subject's membership that the request needs expires: of the named workspace or, if only a
+/// project is named, of any workspace through which it is reached.
 pub(super) fn membership_until(case: &Case<'_>) -> Option<DateTime<Utc>> {
     let named = case.request.workspace_id.as_deref();
     let reaching = project_named(case).filter(|_| named.is_none());
     let reaching = reaching.into_iter().flat_map(reach).map(String::as_str);
     let rows = named.into_iter().chain(reaching).flat_map(|id| memberships(case, id));
-    // One that never ends outlasts the others.
+    // One without an end outlasts the others.
     rows.map(|row| row.window.until).max_by_key(|end| (end.is_none(), *end)).flatten()
 }
 
-/// When the next denial of the action begins by itself.
+/// When the next denial of the action takes effect.
 pub(super) fn denied_from(case: &Case<'_>) -> Option<DateTime<Utc>> {
     let denials = case.gathered.uses.iter().filter(|uses| !uses.row.allowed);
     let ahead = denials.filter_map(|uses| uses.row.window.from).filter(|from| case.at < *from);
@@ -152,7 +150,7 @@ fn nobody_is_stopped(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
     unless(!stopped, Reason::ActorStopped)
 }
 
-/// Whether it is the subject, or stands anywhere in the chain: a delegate, a delegator, the root.
+/// Whether it is the subject, or anywhere in the chain: a delegate, a delegator, the root.
 fn takes_part(case: &Case<'_>, candidate: &Candidate<'_>, id: &str) -> bool {
     let mut links = candidate.links().iter();
     id == case.request.subject || links.any(|l| l.delegate_id == id || l.delegator_id == id)
@@ -201,7 +199,7 @@ fn chain_is_in_force(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
 fn action_is_covered(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let links = candidate.links();
     let covers = links.iter().all(|link| covered(&link.actions, &case.request.action));
-    // What an ancestor may no longer pass on binds its children at once.
+    // An ancestor that may no longer delegate on ends its children at once.
     let passed_on = links.iter().skip(1).all(|parent| parent.can_delegate);
     let some = !matches!(candidate.source, Source::Nothing | Source::Unresolved);
     unless(some && covers && passed_on, Reason::PermissionMissing)
@@ -247,8 +245,8 @@ fn workspace_is_open(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
     unless(live && acts_in(case, id), Reason::WorkspaceAccessMissing)
 }
 
-/// Whether a grant of sufficient level on the thing reaches the subject, a team that it is in, or
-/// a delegator that it acts for.
+/// Whether a grant of sufficient level on the thing applies to the subject, a team that it is in, or a
+/// delegator that it acts for.
 fn is_granted(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> bool {
     let needed = candidate.terms.access_needed(case.request);
     access_granted(case, candidate, thing_id).is_some_and(|level| level >= needed)
@@ -271,7 +269,7 @@ pub(super) fn access_granted(
     grants.filter(reaches).map(|grant| grant.access_level).max()
 }
 
-/// Whether what belongs to this workspace, or to none, serves the workspace named.
+/// Whether something of this workspace, or of none, may be used in the named workspace.
 fn serves(case: &Case<'_>, workspace_id: Option<&String>) -> bool {
     let named = case.request.workspace_id.as_ref();
     workspace_id.is_none_or(|own| named.is_none_or(|named| named == own))
@@ -290,8 +288,8 @@ fn project_is_open(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Rea
     unless(is_granted(case, candidate, id), Reason::ProjectAccessMissing)
 }
 
-/// The subject acts in a workspace, the one named if any, that the project named belongs to or is
-/// visible in.
+/// The subject acts in a workspace (the one named, if any) that the named project belongs to or is visible
+/// in.
 fn project_is_reached(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
     if case.request.project_id.is_none() {
         return Ok(());
@@ -313,7 +311,7 @@ fn reach(project: &Project) -> impl Iterator<Item = &String> {
     project.workspace_id.iter().chain(&project.visible_in_workspaces)
 }
 
-/// The tool named, or through which the authority is given, performs the action.
+/// The tool that is named, or that the authority is for, performs the action.
 fn tool_performs_it(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let Some(tool) = candidate.terms.tool() else {
         return unless(case.request.tool_id.is_none(), Reason::ToolMismatch);

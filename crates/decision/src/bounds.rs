@@ -1,6 +1,6 @@
-//! What an authority is bounded by: amounts, counts, places, things, hours, purposes, risk.
+//! The bounds of an authority: amounts, counts, places, things, hours, purposes, risk.
 //!
-//! Delegations carry these as fields; a `uses` row carries a part of them as `constraints_json`.
+//! Delegations have these as fields; a `uses` row has some of them as `constraints_json`.
 
 use serde::{Deserialize, Serialize};
 

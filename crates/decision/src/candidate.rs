@@ -1,4 +1,4 @@
-//! What may give the subject authority for the action, and the order in which it is tried.
+//! The authorities that may cover the action, and the order in which they are tried.
 
 use chrono::{DateTime, Utc};
 
@@ -11,7 +11,7 @@ use super::{
     verdict::{AuthorityKind, AuthorityUsed},
 };
 
-/// Where authority may come from.
+/// A source of authority.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
     Delegation(&'a Chain),
@@ -23,14 +23,14 @@ pub(super) enum Source<'a> {
     Nothing,
 }
 
-/// One possible authority, judged on all its own bounds.
+/// One possible authority, checked against all its own bounds.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) source: Source<'a>,
-    /// Whose terms bind: the tool's that is named or, none named, the one's through which the
-    /// authority is given, else of all that perform the action. Not naming one is no way round.
+    /// The terms that apply: of the named tool; if none is named, of the tool that the authority is for; or
+    /// else of all tools that perform the action. So leaving the tool out does not avoid its terms.
     pub(super) terms: Terms<'a>,
-    /// What request, tools and model declare together.
+    /// The joint declaration of request, tools and model.
     pub(super) declared: Declared,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Candidate<'a> {
         Self::new(case, Source::Nothing)
     }
 
-    /// An authority of this kind that is not there.
+    /// An authority of this kind that does not exist.
     pub(super) fn absent(case: &Case<'a>, kind: AuthorityKind) -> Self {
         match kind {
             AuthorityKind::Delegation => Self::new(case, Source::Unresolved),
@@ -61,7 +61,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// The delegation's links, itself first; none for other authorities.
+    /// The delegation's links, itself first; empty for other authorities.
     pub(super) fn links(&self) -> &'a [std::sync::Arc<Delegation>] {
         match self.source {
             Source::Delegation(chain) => &chain.0,
@@ -73,8 +73,8 @@ impl<'a> Candidate<'a> {
         self.links().first().map(|link| link.id.as_str())
     }
 
-    /// The bounds that must all hold, with the id of each one's holder; none where a holder's are
-    /// not readable.
+    /// The bounds that must all hold, with the id of each one's holder; `None` if a holder's cannot be
+    /// read.
     pub(super) fn bounds(&self) -> Option<Vec<(&'a str, &'a Bounds)>> {
         match self.source {
             Source::Delegation(chain) => {
@@ -88,7 +88,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// When the first of its windows closes.
+    /// The earliest end of its windows.
     pub(super) fn until(&self) -> Option<DateTime<Utc>> {
         match self.source {
             Source::Delegation(chain) => chain.0.iter().filter_map(|l| l.window.until).min(),
@@ -98,7 +98,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// The tool that a permit under this authority is for, where it is for one alone.
+    /// The tool that a permit under this authority is limited to, if any.
     pub(super) fn tool_id(&self) -> Option<String> {
         self.terms.tool().map(|tool| tool.id.clone())
     }
@@ -119,8 +119,8 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// The candidates in the order in which they are tried; never empty. A delegation named is the
-/// only candidate. Else: the most specific pattern first, then by id.
+/// The candidates in the order in which they are tried; never empty. A named delegation is the only
+/// candidate. Otherwise the most specific pattern comes first, then by id.
 pub(super) fn candidates<'a>(case: &Case<'a>) -> Vec<Candidate<'a>> {
     if let Some(id) = &case.request.delegation_id {
         let named = |chain: &&Chain| chain.0.first().is_some_and(|link| link.id == *id);
@@ -155,7 +155,7 @@ pub(super) fn candidates<'a>(case: &Case<'a>) -> Vec<Candidate<'a>> {
     found.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// A row on a tool speaks for that tool only: a request that names another is not covered by it.
+/// A row on a tool covers that tool only: a request that names another is not covered.
 fn uses_cover(case: &Case<'_>, uses: &Uses) -> Option<Specificity> {
     let action = &case.request.action;
     let over = |live: bool, actions: &[Pattern]| best_cover(actions, action).filter(|_| live);
@@ -187,7 +187,7 @@ pub(super) fn is_denied_by(case: &Case<'_>, uses: &Uses) -> bool {
         Used::Model(model) => covers(&model.actions),
         Used::ExternalApp(app) => covers(&app.actions),
         Used::Resource(id) => request.resource_id.as_ref() == Some(id),
-        // Nobody can tell what is denied: everything is.
+        // It is unknown what is denied: so everything is.
         Used::Missing(_) => true,
     }
 }

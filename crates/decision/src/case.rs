@@ -1,4 +1,4 @@
-//! One case before the core: the request, the facts and the time, with the look-ups among them.
+//! One case to decide: the request, the facts and the time, with look-ups among them.
 
 use chrono::{DateTime, Utc};
 
@@ -17,7 +17,7 @@ pub(super) struct Case<'a> {
     pub(super) at: DateTime<Utc>,
 }
 
-/// Facts are matched by id once more, so that a fact about something else is as good as absent.
+/// Facts are matched by id once more, so that a fact about something else counts as absent.
 impl<'a> Case<'a> {
     pub(super) fn new(request: &'a Request, facts: &'a Facts, at: DateTime<Utc>) -> Self {
         Self { request, facts, gathered: &facts.gathered, at }
@@ -55,8 +55,7 @@ impl<'a> Case<'a> {
         self.gathered.purpose.as_deref().filter(|purpose| purpose.slug == *slug)
     }
 
-    /// Whose terms bind, whatever the authority: the tool's that is named, or of all that perform
-    /// the action.
+    /// The terms that apply, whatever the authority: of the named tool, or of all that perform the action.
     pub(super) fn terms(&self) -> Terms<'a> {
         if self.request.tool_id.is_some() {
             return self.tool().map_or(Terms::Nobody, Terms::Of);

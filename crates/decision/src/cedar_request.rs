@@ -1,8 +1,8 @@
-//! The Cedar request and entities of one decision: what policies can talk about.
+//! The Cedar request and entities of one decision: what policies can refer to.
 //!
-//! Built from the values of `cedar-policy-core`, which `cedar-policy` is a shell of: the shell makes
-//! each value an expression, parses the name of each extension function and evaluates it, and looks
-//! for cycles in a hierarchy that has one level. That cost a quarter of a decision's CPU.
+//! Built from the values of `cedar-policy-core`, which `cedar-policy` wraps: the wrapper makes each value an
+//! expression, parses the name of each extension function and evaluates it, and checks a hierarchy of one
+//! level for cycles. That cost a quarter of a decision's CPU.
 
 use std::{
     collections::HashSet,
@@ -36,7 +36,7 @@ pub(super) struct CedarRequest {
     /// Principal, action and resource.
     scope: [EntityUIDEntry; 3],
     entities: Entities,
-    /// The context's members that are the same whatever is declared.
+    /// The context's members that do not depend on what is declared.
     members: Attributes,
 }
 
@@ -76,8 +76,8 @@ fn function(name: &str) -> Option<&'static ExtensionFunction> {
 }
 
 impl CedarRequest {
-    /// With those members of the context that `reads` says are read. None where Cedar refuses a part
-    /// of it: then no policy can be evaluated.
+    /// Builds it with the members of the context for which `reads` is true. `None` if Cedar refuses a part of
+    /// it: then no policy can be evaluated.
     pub(super) fn of(
         case: &Case<'_>,
         candidate: &Candidate<'_>,
@@ -89,7 +89,7 @@ impl CedarRequest {
         let entities = Entities::from_entities(
             entities,
             None::<&NoEntitiesSchema>,
-            // No entity here is the ancestor of another's ancestor.
+            // No entity has an indirect ancestor.
             TCComputation::AssumeAlreadyComputed,
             Extensions::all_available(),
         );
@@ -97,7 +97,7 @@ impl CedarRequest {
         Some(Self { scope, entities: entities.ok()?, members })
     }
 
-    /// Evaluates statements where this is declared.
+    /// An evaluator of statements under this declaration.
     pub(super) fn evaluator(&self, declared: Effective) -> Evaluator<'_> {
         let declared = declared_members(declared).into_iter();
         let declared = declared.filter_map(|(name, value)| Some((name, value?)));
@@ -110,7 +110,7 @@ impl CedarRequest {
     }
 }
 
-/// What is declared, by the names of the context's members.
+/// The declaration, by the names of the context's members.
 fn declared_members(declared: Effective) -> [(&'static str, Option<Value>); 5] {
     [
         ("effect_class", declared.effect_class.map(|class| class.word().into())),
@@ -121,7 +121,7 @@ fn declared_members(declared: Effective) -> [(&'static str, Option<Value>); 5] {
     ]
 }
 
-/// What of a declaration is read.
+/// The part of a declaration that is read.
 pub(super) fn as_read(declared: Effective, reads: impl Fn(&str) -> bool) -> Effective {
     Effective {
         effect_class: declared.effect_class.filter(|_| reads("effect_class")),
@@ -207,11 +207,11 @@ fn members(
 
 fn decimal(amount: Amount) -> Option<Value> {
     let written = amount.to_string();
-    // Cedar's decimals have a point.
+    // Cedar's decimals need a point.
     DECIMAL.of(&if written.contains('.') { written } else { written + ".0" })
 }
 
-/// `declared`: what the tenant says of their types.
+/// `declared` has the tenant's types of the members.
 fn record<'v>(
     members: impl Iterator<Item = (&'v String, &'v Json)>,
     declared: Option<&Members>,
@@ -222,7 +222,7 @@ fn record<'v>(
     Some(Value::record(pairs.collect::<Option<Vec<_>>>()?, None))
 }
 
-/// A JSON value in Cedar; nulls are absent. None where Cedar refuses a value.
+/// A JSON value in Cedar; nulls are absent. `None` if Cedar refuses a value.
 fn value(json: &Json, declared: Option<&InputType>) -> Option<Value> {
     Some(match json {
         Json::Null => return None,
@@ -250,7 +250,7 @@ fn value(json: &Json, declared: Option<&InputType>) -> Option<Value> {
     })
 }
 
-/// What Cedar cannot hold becomes a text, so that comparing its size errs, and denies.
+/// A number that Cedar cannot represent becomes a string, so that comparing it is an error, and denies.
 fn number(number: &Number) -> Option<Value> {
     match (number.as_i64(), Amount::from_number(number)) {
         (Some(whole), _) => Some(Value::from(whole)),

@@ -1,4 +1,4 @@
-//! Whether a chain of delegations is in force, and what in it is not.
+//! Checks whether a chain of delegations is in force, and which part is not.
 
 use std::{fmt, sync::Arc};
 
@@ -13,18 +13,18 @@ pub const LONGEST_CHAIN: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub struct Broken<'a> {
     pub reason: Reason,
-    /// The link that it is about.
+    /// The link with the problem.
     pub link: &'a Delegation,
-    /// The delegator or delegate who is not active, where that is it.
+    /// The delegator or delegate that is not active, if that is the problem.
     pub principal: Option<&'a str>,
     at: DateTime<Utc>,
 }
 
-/// Every link stands within its window, in state active, between active principals; and the chain
-/// reaches a root. No links: nothing is broken.
+/// Every link is within its window, in state active, between active principals; and the chain reaches a
+/// root. An empty chain passes.
 ///
 /// # Errors
-/// What is broken first, in this order, from the delegation itself upwards.
+/// The first problem, in this order, from the delegation itself upwards.
 pub fn in_force(
     links: &[Arc<Delegation>],
     is_active: impl Fn(&str) -> bool,
@@ -57,7 +57,7 @@ pub fn in_force(
     }
 }
 
-/// A chain with a gap, or longer than can be made, proves no authority.
+/// A chain with a gap, or over the length limit, gives no authority.
 fn reaches_a_root(links: &[Arc<Delegation>]) -> bool {
     let joined = links.windows(2).all(|pair| match pair {
         [child, parent] => {
@@ -69,7 +69,7 @@ fn reaches_a_root(links: &[Arc<Delegation>]) -> bool {
     joined && rooted && links.len() <= LONGEST_CHAIN
 }
 
-/// For people: which link, and what of it.
+/// For people: the link and its problem.
 impl fmt::Display for Broken<'_> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Delegation { id, window, state, .. } = self.link;

@@ -1,37 +1,37 @@
-//! What evaluating a statement may cost, bounded before it is evaluated.
+//! The cost of evaluating a statement, bounded before it is evaluated.
 //!
-//! Almost everything that Cedar does takes time by the length of a policy's text, which is bounded.
-//! Three things also take time by what the request holds: `like` compares each character of a text
-//! with as many of its pattern as stand between two `*`; two members that are compared are walked
-//! whole; and a set that is made of members compares them with one another.
+//! Almost everything in Cedar takes time in proportion to the length of a policy's text, which is bounded.
+//! Three things also depend on the request's values: `like` compares each character of a text with as many
+//! of its pattern as are between two `*`; a comparison of two members walks both; and building a set of
+//! members compares them with one another.
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Pattern, PatternElem};
 use serde_json::{Map, Value};
 
 /// The longest run of characters after a `*` in a pattern, up to the next.
 pub(super) const LONGEST_RUN: u64 = 512;
-/// The sum over a record's patterns.
+/// The limit on the sum over a record's patterns.
 pub(super) const MOST_MATCHING: u64 = 4096;
-/// The steps that evaluating a decision's policies may take: some 20 ms. What might take more is
-/// not evaluated, and denies.
+/// The limit on the steps of a decision's policies: about 20 ms. What could take more is not evaluated, and
+/// denies.
 const MOST_STEPS: u64 = 16_000_000;
-/// Names and other texts of records are no longer than this.
+/// The greatest length of names and other texts of records.
 const RECORDS_TEXT: u64 = 1024;
-/// Steps for one value that is compared.
+/// Steps to compare one value.
 const VALUE: u64 = 8;
-/// Bytes of text that are compared in the time of one value.
+/// Bytes of text compared in the time of one value.
 const BYTES: u64 = 64;
 
-/// Of one statement.
+/// The cost of one statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cost {
     /// Steps for each character of the longest text.
     pub(super) matching: u64,
-    /// The longest run of all its patterns.
+    /// The longest run in its patterns.
     pub(super) run: u64,
     /// How often all values of the request may be walked.
     walking: u64,
-    /// The longest text that the statement itself holds.
+    /// The longest text literal of the statement.
     literal: u64,
 }
 
@@ -54,7 +54,7 @@ impl Cost {
                     let each = u64::from(made.max(1).ilog2()) + 1;
                     cost.walking += made as u64 * each;
                 }
-                // Constructors read a text once.
+                // Constructors parse a text once.
                 ExprKind::ExtensionFunctionApp { args, .. } => {
                     cost.matching += args.iter().filter(|arg| !is_constant(arg)).count() as u64;
                 }
@@ -67,7 +67,7 @@ impl Cost {
         cost
     }
 
-    /// Of evaluating it so many times.
+    /// The cost of evaluating it this many times.
     pub(super) fn times(self, times: usize) -> Self {
         let times = times as u64;
         let matching = self.matching.saturating_mul(times);
@@ -76,8 +76,8 @@ impl Cost {
     }
 }
 
-/// The most characters between two `*`, or after the last: those that a match may begin with anew
-/// at each character of the text.
+/// The most characters between two `*`, or after the last: a match may be tried with them again at each
+/// character of the text.
 fn run(pattern: &Pattern) -> u64 {
     let wildcard = |element: &PatternElem| matches!(element, PatternElem::Wildcard);
     let after_first = pattern.get_elems().split(wildcard).skip(1);
@@ -89,7 +89,7 @@ fn compares(op: BinaryOp) -> bool {
     matches!(op, Eq | In | Contains | ContainsAll | ContainsAny)
 }
 
-/// A literal, or a set of such: as long as the policy's text, whatever the request holds.
+/// A literal, or a set of literals: its size does not depend on the request.
 fn is_constant(expression: &Expr) -> bool {
     match expression.expr_kind() {
         ExprKind::Lit(_) | ExprKind::Var(_) => true,
@@ -99,8 +99,8 @@ fn is_constant(expression: &Expr) -> bool {
     }
 }
 
-/// Whether evaluating these might take more than a decision may. The request is looked at only
-/// where one of them costs by what it holds.
+/// Whether evaluating these might exceed a decision's limit. The request is examined only if the cost of one
+/// of them depends on it.
 pub(super) fn is_too_much(
     costs: impl Iterator<Item = Cost> + Clone,
     context: &Map<String, Value>,
@@ -120,7 +120,7 @@ pub(super) fn is_too_much(
 struct Sizes {
     /// The longest text, in bytes.
     longest: u64,
-    /// All values, long texts counted for more than one.
+    /// The number of values; a long text counts as several.
     values: u64,
 }
 

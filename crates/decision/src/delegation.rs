@@ -1,14 +1,14 @@
 //! Attenuation: a child delegation may only narrow what its parent grants.
 //!
-//! The registry asks before it creates a child or narrows a delegation; `decide` needs no such
-//! comparison, since it judges every link of the chain on its own.
+//! The registry checks it before it creates a child or narrows a delegation; `decide` does not need this
+//! comparison, since it checks every link of the chain by itself.
 
 use super::{bounds::Bounds, facts::Delegation, jurisdiction};
 
 /// A member in which the child is wider than the parent, and why.
 pub type Excess = (&'static str, String);
 
-/// Everything in which `child` exceeds `parent`; empty: it is an attenuation.
+/// Everything in which `child` exceeds `parent`; empty if it is an attenuation.
 pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
     let mut found = Vec::new();
     if !parent.can_delegate {
@@ -24,7 +24,7 @@ pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
 /// Whether the parent's value covers the child's.
 type Covers = fn(&str, &str) -> bool;
 
-/// Everything in which `new` grants more than `old`: what `/narrow` refuses.
+/// Everything in which `new` grants more than `old`, which `/narrow` refuses.
 pub fn widens(old: &Delegation, new: &Delegation) -> Vec<Excess> {
     let mut found = Vec::new();
     for action in &new.actions {

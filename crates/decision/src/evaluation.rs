@@ -1,9 +1,9 @@
 //! The policies that apply to one case, evaluated.
 //!
-//! A request that names no tool could be carried out with any that performs the action, and the
-//! tools may declare different things. A policy may speak of the milder value, or of a member's
-//! absence, so the strictest of all declarations would not do: each statement is evaluated on the
-//! strictest and on each tool's own, and the strictest outcome counts.
+//! A request that names no tool could be carried out with any tool that performs the action, and the tools
+//! may declare different things. A policy may test for a milder value, or for a member's absence, so the
+//! strictest declaration alone is not enough: each statement is evaluated on the strictest and on each
+//! tool's own declaration, and the strictest outcome counts.
 
 use chrono::{DateTime, Utc};
 
@@ -31,7 +31,7 @@ const TOO_COSTLY: &str = "the patterns and comparisons of the policies would tak
 const TOO_MANY: &str = "the tools that perform this action declare more than 64 different things \
     that policies read; name the tool in `tool_id`";
 
-/// What the policies that apply come to.
+/// The outcome of the policies that apply.
 #[derive(Default)]
 pub(super) struct Policies<'a> {
     pub(super) denials: Vec<Reason>,
@@ -70,7 +70,7 @@ impl<'a> Policies<'a> {
         policies
     }
 
-    /// When the first of those that matched ends.
+    /// The earliest end of those that matched.
     pub(super) fn until(&self, case: &Case<'_>) -> Option<DateTime<Utc>> {
         let ending = case.gathered.policies.iter().map(|policy| &policy.reference);
         let ending = ending.filter_map(|policy| Some((&policy.id, policy.effective.until?)));
@@ -78,7 +78,7 @@ impl<'a> Policies<'a> {
         ending.filter(|(id, _)| bind(id)).map(|(_, until)| until).min()
     }
 
-    /// What the strongest of the matching statements say to people.
+    /// The advice of the strongest matching statements.
     pub(super) fn advice(&self) -> Vec<&'a str> {
         let strength = |statement: &Statement| match statement.says {
             Says::Permit => 0,
@@ -127,7 +127,7 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
     if declared.len() > MOST_DECLARATIONS {
         return failed(TOO_MANY);
     }
-    // What reads no declaration is evaluated once.
+    // A statement that reads no declaration is evaluated once.
     let times = |statement: &Statement| {
         let reads_declared = cedar_request::reads_declared(|member| statement.reads(member));
         if reads_declared { declared.len() } else { 1 }
@@ -150,8 +150,7 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
     })
 }
 
-/// The values that a declared member may have, each once; none: it may be missing, which counts as
-/// any.
+/// The distinct values that a declared member may have; `None` if it may be missing, which counts as any.
 fn each<T: Copy + PartialEq>(
     declared: &[Effective],
     member: impl Fn(&Effective) -> Option<T>,
@@ -161,7 +160,7 @@ fn each<T: Copy + PartialEq>(
     values
 }
 
-/// The declarations as far as they are read, each once.
+/// The distinct declarations, reduced to what is read.
 fn read_of(declared: Vec<Effective>, reads: impl Fn(&str) -> bool) -> Vec<Effective> {
     let mut read: Vec<_> =
         declared.into_iter().map(|one| cedar_request::as_read(one, &reads)).collect();

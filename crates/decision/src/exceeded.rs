@@ -1,6 +1,6 @@
-//! Which bounds of an authority a request is outside of, with both values, for people.
+//! The bounds of an authority that a request exceeds, with both values, for people.
 //!
-//! Nothing is judged here: each bound is asked for alone by the rule that decides.
+//! Nothing is decided here: each bound is checked by itself, by the deciding rule.
 
 use super::{
     amount::Amount,
@@ -12,16 +12,16 @@ use super::{
     reason::Reason,
 };
 
-/// Of a long list so many are named.
+/// The most items of a long list to name.
 const NAMED: usize = 8;
 
-/// A bound that is judged with no other beside it.
+/// A bound that is checked by itself.
 struct Bound {
     name: &'static str,
     alone: fn(&Bounds) -> Bounds,
-    /// The bound, as it was set.
+    /// The bound, as set.
     limit: fn(&Bounds) -> String,
-    /// What the request has in its place.
+    /// The request's value.
     asked: fn(&Case<'_>, &str, &Bounds) -> String,
 }
 
@@ -175,7 +175,7 @@ fn asked_amount(case: &Case<'_>) -> String {
     case.request.amount().map_or_else(|| "none".to_owned(), plain)
 }
 
-/// An amount with its currency, where the bound has one.
+/// An amount with its currency, if the bound has one.
 fn money(amount: Option<Amount>, bounds: &Bounds) -> String {
     let amount = amount.map(plain).unwrap_or_default();
     match &bounds.currency {

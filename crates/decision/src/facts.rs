@@ -1,10 +1,10 @@
-//! Facts: all that a decision may look at besides its request and the time.
+//! Facts: everything that a decision may depend on besides its request and the time.
 //!
 //! [`Gathered`] depends on the tenant's graph at one revision and on the request's look-up keys
 //! (subject, delegation, action, tool, purpose, resource, workspace, project) and on nothing else,
-//! so it may be kept and shared. What changes from call to call stands beside it in [`Facts`].
+//! so it may be cached and shared. What changes from call to call is beside it in [`Facts`].
 //!
-//! A look-up that found nothing leaves its member absent; the request tells that it was asked.
+//! A look-up that found nothing leaves its member absent; the request shows that it was made.
 //! Facts serialise with a stable member order; policies by reference ([`PolicyReference`]), and
 //! [`FactsDocument::rebuild`] turns a sealed document back into facts, given the policies' texts.
 
@@ -26,10 +26,10 @@ pub use super::records::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts<P = Arc<CompiledPolicy>> {
     pub gathered: Arc<Gathered<P>>,
-    /// What the counters stood at before this decision.
+    /// The counters' values before this decision.
     #[serde(default)]
     pub spent: Spent,
-    /// The approval that the request cites, as far as it resolves.
+    /// The approval that the request cites, if it resolves.
     #[serde(default)]
     pub approval: Option<Approval>,
 }
@@ -37,12 +37,12 @@ pub struct Facts<P = Arc<CompiledPolicy>> {
 /// Facts as they are sealed: policies by reference.
 pub type FactsDocument = Facts<PolicyReference>;
 
-/// What one tenant's graph says about a request's look-up keys.
+/// What a tenant's graph has for a request's look-up keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "P: Deserialize<'de>"))]
 pub struct Gathered<P = Arc<CompiledPolicy>> {
-    /// The tenant's revision that these facts are of.
-    /// It stands in the record; the facts are the same at every revision that does not touch them.
+    /// The tenant's revision that these facts are from.
+    /// It is in the record; the facts are the same at every revision that does not change them.
     #[serde(skip)]
     pub revision: i64,
     pub tenant: Option<Arc<Tenant>>,
@@ -51,28 +51,28 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub model: Option<Arc<Model>>,
     /// The subject's team memberships, past and present.
     pub memberships: Vec<Arc<Membership>>,
-    /// Standing signals, at least those on the subject and on the delegates of the chains.
+    /// Active signals, at least those on the subject and on the delegates of the chains.
     pub stop_signals: Vec<Arc<StopSignal>>,
-    /// Standing quarantines, at least those that may concern this request.
+    /// Active quarantines, at least those that may apply to this request.
     pub quarantines: Vec<Arc<Quarantine>>,
-    /// Delegation named: that one's chain, if it resolves. None named: the chain of every
-    /// delegation to the subject whose own actions cover the action, whatever its state.
+    /// If a delegation is named: its chain, if it resolves. Otherwise the chain of every delegation to the
+    /// subject whose own actions cover the action, whatever its state.
     pub delegations: Vec<Chain>,
-    /// Every delegator and delegate that the chains name, as far as they resolve.
+    /// Every delegator and delegate of the chains that resolves.
     pub principals: Vec<Arc<Principal>>,
     /// The subject's rows, at least those that cover the action or its tool.
     pub uses: Vec<Uses>,
     pub purpose: Option<Arc<Purpose>>,
     pub tool: Option<Arc<Tool>>,
-    /// No tool named: the strictest terms of all live tools that perform the action.
+    /// If no tool is named: the strictest terms of all live tools that perform the action.
     #[serde(default)]
     pub joined_terms: Option<Arc<JoinedTerms>>,
     pub resource: Option<Arc<Resource>>,
     pub workspace: Option<Arc<Workspace>>,
     pub project: Option<Arc<Project>>,
-    /// The subject's rows in the workspace named and in those the project named reaches.
+    /// The subject's rows in the named workspace and in those that the named project reaches.
     pub acts_in: Vec<Arc<ActsIn>>,
-    /// Rows on the resource named and on the project named.
+    /// Rows on the named resource and on the named project.
     pub grants: Vec<Arc<Grant>>,
     /// Policies in force that can apply (see `PolicyIndex::candidates`).
     pub policies: Vec<P>,
@@ -110,7 +110,7 @@ impl<P> Default for Gathered<P> {
     }
 }
 
-/// Names one counter: whose, of what, in which fixed window.
+/// The key of a counter: its holder, what it counts, and its fixed window.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CounterKey {
     /// The delegation's or the uses row's id.
@@ -122,15 +122,15 @@ pub struct CounterKey {
 }
 
 words! {
-    /// What a counter counts: one for each allow, or the ten-thousandths of its amount.
+    /// What a counter counts: allows, or the ten-thousandths of their amounts.
     Counts {
         Uses "uses",
         Amount "amount",
     }
 }
 
-/// Counters' used-before values. A counter that is not there is unknown, and its bound does not
-/// hold: fill in every key of [`super::counters_needed`], with 0 where nothing is stored.
+/// Counters' values before the decision. A missing counter is unknown, and its bound does not hold: set
+/// every key of [`super::counters_needed`], to 0 if nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spent(pub BTreeMap<CounterKey, i64>);
 
@@ -138,7 +138,7 @@ pub struct Spent(pub BTreeMap<CounterKey, i64>);
 struct SpentRow {
     #[serde(flatten)]
     key: CounterKey,
-    /// As text: ten-thousandths pass what a double can hold.
+    /// As text: ten-thousandths exceed the precision of a double.
     used: String,
 }
 
@@ -165,7 +165,7 @@ impl Facts {
     }
 }
 
-/// Why a sealed document gives no facts.
+/// Why a sealed document cannot be turned back into facts.
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
     #[error("the text of policy `{0}` is not at hand")]
@@ -175,8 +175,8 @@ pub enum RebuildError {
 }
 
 impl FactsDocument {
-    /// Facts again: `text` gives a policy's text by the SHA-256 that its reference names. The
-    /// caller has checked that the text has that digest.
+    /// Turns the document back into facts: `text` returns a policy's text for the SHA-256 of its
+    /// reference. The caller has checked that the text has that digest.
     pub fn rebuild<T: AsRef<str>>(
         self,
         mut text: impl FnMut(&str) -> Option<T>,
@@ -190,7 +190,7 @@ impl FactsDocument {
         })
     }
 
-    /// The same where the caller has compiled policies at hand: many documents share them.
+    /// The same with compiled policies, which many documents can share.
     pub fn rebuild_with<E>(
         self,
         policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, E>,

@@ -1,4 +1,4 @@
-//! What a decision's facts were read from: ids and versions, and what was looked up and absent.
+//! The sources of a decision's facts: ids and versions, and look-ups that found nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::{
     request::Request,
 };
 
-/// One thing read.
+/// One source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Read {
     pub kind: String,
@@ -16,12 +16,12 @@ pub struct Read {
     pub version: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// It was looked up and is not there.
+    /// It was looked up and does not exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub absent: bool,
 }
 
-/// Everything that the facts hold, and every look-up that found nothing; sorted.
+/// Everything in the facts, and every look-up that found nothing; sorted.
 pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
     let mut reads = named(request, facts);
     let gathered = &facts.gathered;

@@ -1,7 +1,7 @@
-//! The dynamic authority gate: how much oversight an action's effect and risk ask for.
+//! The dynamic authority gate: how much oversight an action's effect and risk require.
 //!
-//! The table is data. It is total (every cell has an answer) and monotone (a riskier member never
-//! lowers the answer); the tests prove both, for every tightening that a tenant can write.
+//! The table is data. It is total (every cell has a value) and monotone (a riskier member never lowers the
+//! oversight); the tests prove both, for every tightening that a tenant can write.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub enum Undoing {
 }
 
 impl Undoing {
-    /// The variant that the word names, if any.
+    /// The variant of a word, if any.
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "undone" => Some(Self::Undone),
@@ -33,8 +33,8 @@ impl Undoing {
     }
 }
 
-/// One rule that a tenant lays over the table: from these members up, at least this oversight.
-/// It reaches all that is riskier too, so that no tightening can make the gate fall.
+/// A tenant's rule on top of the table: from these members up, at least this oversight. It also applies to
+/// everything riskier, so that no tightening can lower the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tightening {
@@ -59,7 +59,7 @@ const fn lowest_undoing() -> Undoing {
     Undoing::Undone
 }
 
-/// One cell: what holds from each effect class up.
+/// One cell: the oversight from each effect class up.
 type Cell = &'static [(EffectClass, Oversight)];
 
 const ANY: EffectClass = EffectClass::Informational;
@@ -74,7 +74,7 @@ const PROHIBITED: Cell = &[(ANY, Oversight::Prohibited)];
 const TABLE: [[Cell; 3]; 5] = [
     // minimal
     [NONE, NONE, SINGLE_IF_FINANCIAL],
-    // limited: what only informs needs no one
+    // limited: an informational effect needs no approval
     [NONE, SINGLE_IF_FINANCIAL, &[(ABOVE_INFORMATIONAL, Oversight::SingleApprover)]],
     // high
     [
@@ -91,8 +91,8 @@ const TABLE: [[Cell; 3]; 5] = [
     [PROHIBITED; 3],
 ];
 
-/// What request, tool and model say together: each member the riskiest that any of them declares.
-/// The order is for sorting alone.
+/// The joint declaration of request, tool and model: each member is the riskiest that any of them declares.
+/// The order is only for sorting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Effective {
@@ -104,13 +104,13 @@ pub struct Effective {
     pub rollback_available: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk_tier: Option<RiskTier>,
-    /// The least oversight asked for; `auto` asks for none.
+    /// The minimum oversight requested; `auto` requests none.
     #[serde(rename = "required_oversight_mode", skip_serializing_if = "Option::is_none")]
     pub required: Option<OversightMode>,
 }
 
 impl Effective {
-    /// Takes in what one more party declares. It can only raise.
+    /// Adds another party's declaration. It can only raise.
     pub fn take(
         &mut self,
         declaration: Option<ActionDeclaration>,
@@ -127,7 +127,7 @@ impl Effective {
         });
     }
 
-    /// Each member the riskier of both.
+    /// Each member becomes the riskier of both.
     pub fn join(&mut self, other: Self) {
         self.effect_class = self.effect_class.max(other.effect_class);
         self.reversibility = self.reversibility.max(other.reversibility);
@@ -156,7 +156,7 @@ impl Effective {
         }
     }
 
-    /// The least oversight by the table, the tenant's tightening and the mode asked for.
+    /// The minimum oversight by the table, the tenant's tightening and the requested mode.
     pub fn oversight(&self, tightening: &[Tightening]) -> Oversight {
         if !self.is_declared() {
             return Oversight::None;
@@ -173,18 +173,17 @@ impl Effective {
     }
 }
 
-/// The default table's answer.
+/// The default table's oversight.
 pub fn table(tier: RiskTier, undoing: Undoing, class: EffectClass) -> Oversight {
     let cell = TABLE.get(tier as usize).and_then(|row| row.get(undoing as usize));
     let held = |cell: &&Cell| {
         cell.iter().filter(|(from, _)| *from <= class).map(|(_, oversight)| *oversight).max()
     };
-    // A cell that is not there would be a gap in the table: refuse (a test proves there is none).
+    // A missing cell would be a gap in the table: refuse (a test proves that there is none).
     cell.map_or(Oversight::Prohibited, |cell| held(&cell).unwrap_or(Oversight::None))
 }
 
-/// `delegated` asks for a standing approval, which one person at least has signed; `auto` leaves
-/// it to the gate.
+/// `delegated` requires a standing approval, signed by at least one person; `auto` leaves it to the gate.
 const fn asked(mode: OversightMode) -> Oversight {
     match mode {
         OversightMode::Auto | OversightMode::None => Oversight::None,

@@ -16,7 +16,7 @@ const DAYS: [(&str, Weekday); 7] = [
     ("sun", Weekday::Sun),
 ];
 
-/// Why a text is no set of hours.
+/// Why a text is not a set of hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HoursError {
     #[error("hours.utc_offset must be `Z` or such as `+02:00`")]
@@ -47,8 +47,8 @@ fn every_day() -> Vec<String> {
     DAYS.map(|(word, _)| word.to_owned()).to_vec()
 }
 
-/// From `from` until before `to` on each of the days, by a clock at a fixed offset from UTC.
-/// Where `to` is not after `from`, the span runs past midnight and belongs to the day it began.
+/// From `from` until before `to` on each of the days, at a fixed offset from UTC. If `to` is not after
+/// `from`, the span runs past midnight and belongs to the day on which it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Hours {

@@ -1,7 +1,7 @@
-//! The terms that every tool performing an action sets, joined: the strictest of each.
+//! The joined terms of all tools that perform an action: the strictest of each.
 //!
-//! A request that names no tool could be carried out with any of them, so it is bound by all of
-//! them. Joining is associative, commutative and idempotent: the graph joins once for each action
+//! A request that names no tool could be carried out with any of them, so all of them bind it. Joining is
+//! associative, commutative and idempotent: the graph joins once for each action
 //! pattern, and a decision joins the few patterns that cover its action.
 
 use std::{cmp::Ordering, collections::BTreeMap, fmt::Display};
@@ -18,9 +18,9 @@ use super::{
 /// One member of the tools' declarations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Term<T> {
-    /// The strictest value that some tool gives.
+    /// The strictest value that any tool declares.
     pub strictest: Option<T>,
-    /// The first by id of the tools that give it.
+    /// The first by id of the tools that declare it.
     pub tool_id: Option<String>,
     /// The first by id of the tools that declare another member and not this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,8 +39,8 @@ impl<T: Copy> Term<T> {
         self.omitted_by.is_some()
     }
 
-    /// Who says what of it, for people: the strictest value, and a tool that leaves it out, with what
-    /// that counts as.
+    /// For people: the strictest value with its tool, and a tool that leaves it out, with what that counts
+    /// as.
     fn said(&self, name: &str, counted: &str) -> Vec<(&str, String)>
     where
         T: Display,
@@ -79,15 +79,15 @@ fn first(kept: &mut Option<String>, other: Option<&str>) {
 pub struct JoinedTerms {
     pub effect_class: Term<EffectClass>,
     pub reversibility: Term<Reversibility>,
-    /// Not available is the stricter.
+    /// `false` is stricter.
     pub rollback_available: Term<bool>,
     pub risk_tier: Term<RiskTier>,
     pub required_oversight_mode: Term<OversightMode>,
-    /// The access that each tool needs on its own; every tool gives one.
+    /// The access that each tool needs by itself; every tool has one.
     pub access_level: Term<AccessLevel>,
-    /// What any of them requires of a request, with the first by id of those that do.
+    /// Members that any of them requires of a request, each with the first tool by id that does.
     pub requires: BTreeMap<String, String>,
-    /// What each tool declares, in order and each once: policies are evaluated on all of them.
+    /// The distinct declarations of the tools, in order: policies are evaluated on all of them.
     pub declarations: Vec<Effective>,
     /// The first by id of the tools that declare nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,7 @@ impl JoinedTerms {
             reversibility: term(declaration.reversibility, id, declared),
             rollback_available: term(declaration.rollback_available, id, declared),
             risk_tier: term(classification.risk_tier, id, declared),
-            // None asked for is none asked for: it counts as nothing worse.
+            // No requested mode is not an omission: it does not count as the worst.
             required_oversight_mode: term(classification.required_oversight_mode, id, false),
             access_level: term(Some(own_access_level(tool)), id, declared),
             requires: tool.requires.iter().map(|m| (m.clone(), tool.id.clone())).collect(),
@@ -117,7 +117,7 @@ impl JoinedTerms {
         }
     }
 
-    /// Takes in the terms of other tools, or of the same again.
+    /// Joins the terms of other tools, or of the same again.
     pub fn join(&mut self, other: &Self) {
         self.effect_class.join(&other.effect_class, |own| own);
         self.reversibility.join(&other.reversibility, |own| own);
@@ -139,7 +139,7 @@ impl JoinedTerms {
         first(&mut self.undeclared_by, other.undeclared_by.as_deref());
     }
 
-    /// The joined terms of some tools; none where there is no tool.
+    /// The joined terms of some tools; `None` if there is no tool.
     pub fn all<'t>(tools: impl IntoIterator<Item = &'t Tool>) -> Option<Self> {
         tools.into_iter().map(Self::of).reduce(|mut joined, own| {
             joined.join(&own);
@@ -147,7 +147,7 @@ impl JoinedTerms {
         })
     }
 
-    /// The tools that set a term, each with what it sets, for people; in order of id.
+    /// For people: the tools that set a term, each with what it sets, in order of id.
     pub fn set_by(&self) -> BTreeMap<&str, Vec<String>> {
         let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let members = [

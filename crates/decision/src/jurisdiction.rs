@@ -13,7 +13,7 @@ pub fn is_code(text: &str) -> bool {
         })
 }
 
-/// Whether `place` is `bound` or lies in it. A text of another form covers itself alone.
+/// Whether `place` is `bound` or part of it. A text of another form covers only itself.
 pub fn covers(bound: &str, place: &str) -> bool {
     bound == place || (is_code(place) && parts(place).0 == bound)
 }
@@ -23,7 +23,7 @@ pub fn country(code: &str) -> &str {
     parts(code).0
 }
 
-/// The code, where it is a subdivision's.
+/// The code, if it is a subdivision's.
 pub fn subdivision(code: &str) -> Option<&str> {
     parts(code).1.map(|_| code)
 }

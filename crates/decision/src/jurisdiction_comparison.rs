@@ -1,15 +1,15 @@
-//! Comparing `context.jurisdiction` with a text that has a hyphen: what a policy must not do.
+//! Finds comparisons of `context.jurisdiction` with a text with a hyphen, which a policy must not have.
 //!
 //! Policies see the country as `jurisdiction` and a subdivision as `subdivision`, so that such a
-//! comparison can never be true: a forbid for `DE-BY` would forbid nothing. Found in the policy's
-//! JSON form (Cedar's documented policy format).
+//! comparison can never be true: a forbid for `DE-BY` would forbid nothing. It searches the policy's JSON
+//! form (Cedar's documented policy format).
 
 use serde_json::Value;
 
-/// What compares two values, in the JSON form.
+/// The comparing operators of the JSON form.
 const COMPARISONS: [&str; 6] = ["==", "!=", "contains", "containsAll", "containsAny", "like"];
 
-/// What is wrong with a policy, in its JSON form, that compares `context.jurisdiction` so.
+/// The problem of a policy, in its JSON form, with such a comparison, if any.
 pub fn fault(policy: &Value) -> Option<String> {
     match policy {
         Value::Object(members) => members.iter().find_map(|(operator, operands)| {
@@ -22,7 +22,7 @@ pub fn fault(policy: &Value) -> Option<String> {
     }
 }
 
-/// The fault of one comparison: one side reads the jurisdiction, the other holds such a text.
+/// The problem of one comparison: one side reads the jurisdiction, the other contains such a text.
 fn compared(operands: &Value) -> Option<String> {
     let side = |name| operands.get(name).unwrap_or(&Value::Null);
     let (left, right) = (side("left"), side("right"));
@@ -41,7 +41,7 @@ fn compared(operands: &Value) -> Option<String> {
     ))
 }
 
-/// Whether it is `context.jurisdiction`, or holds it: a set, a branch of an `if`.
+/// Whether it is `context.jurisdiction`, or contains it: a set, a branch of an `if`.
 fn reads_jurisdiction(json: &Value) -> bool {
     let is_read = |members: &Value| {
         members.get("attr").and_then(Value::as_str) == Some("jurisdiction")
@@ -56,7 +56,7 @@ fn reads_jurisdiction(json: &Value) -> bool {
     }
 }
 
-/// A literal text with a hyphen in it.
+/// A text literal with a hyphen.
 fn hyphenated(json: &Value) -> Option<&str> {
     match json {
         Value::Object(members) => {

@@ -1,11 +1,11 @@
 //! The ordered words: risk tiers, effect classes, reversibility, oversight, access, states.
 //!
-//! Each enum is declared in rising order, so that `max` is "the riskier" and a comparison reads
-//! as docs/decision.md says it.
+//! Each enum is declared in rising order, so that `max` is "the riskier" and comparisons read as in
+//! docs/decision.md.
 
 use serde::{Deserialize, Serialize};
 
-/// Declares an enum with one word a variant.
+/// Declares an enum with one word for each variant.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($variant:ident $word:literal,)* }) => {
         $(#[$about])*
@@ -20,7 +20,7 @@ macro_rules! words {
                 match self { $(Self::$variant => $word),* }
             }
 
-            /// The variant that the word names, if any.
+            /// The variant of a word, if any.
             pub fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.word() == word)
             }
@@ -58,7 +58,7 @@ words! {
 }
 
 words! {
-    /// Whether an action can be taken back.
+    /// Whether an action can be undone.
     Reversibility {
         Reversible "reversible",
         Compensatable "compensatable",
@@ -67,7 +67,7 @@ words! {
 }
 
 words! {
-    /// What a request or tool may ask for as `required_oversight_mode`.
+    /// The values of `required_oversight_mode` in a request or tool.
     OversightMode {
         Auto "auto",
         None "none",
@@ -79,7 +79,7 @@ words! {
 }
 
 words! {
-    /// The least oversight that the gate asks for.
+    /// The minimum oversight that the gate requires.
     Oversight {
         None "none",
         SingleApprover "single_approver",
@@ -90,7 +90,7 @@ words! {
 }
 
 words! {
-    /// How far a grant on a resource reaches.
+    /// The access level of a grant on a resource.
     AccessLevel {
         Read "read",
         Write "write",
@@ -101,7 +101,7 @@ words! {
 }
 
 words! {
-    /// What kind of actor a principal is.
+    /// The kind of a principal.
     PrincipalClass {
         Human "human",
         Agent "agent",
@@ -111,7 +111,7 @@ words! {
 }
 
 words! {
-    /// What the world's drift does to an action; rising.
+    /// The effect of drift on an action; rising.
     RuntimeEffect {
         Continue "continue",
         ContinueWithWarning "continue_with_warning",
@@ -123,7 +123,7 @@ words! {
 }
 
 words! {
-    /// Where a delegation stands. Whatever else is stored reads as revoked.
+    /// The state of a delegation. An unknown stored state is read as revoked.
     DelegationState {
         Active "active",
         Suspended "suspended",
@@ -132,7 +132,7 @@ words! {
 }
 
 words! {
-    /// Where an approval stands.
+    /// The state of an approval.
     ApprovalState {
         Pending "pending",
         Approved "approved",
@@ -144,7 +144,7 @@ words! {
 }
 
 words! {
-    /// What was decided; the strongest last.
+    /// The decision; the strongest last.
     Decision {
         Allow "allow",
         AllowWithConstraints "allow_with_constraints",
@@ -154,7 +154,7 @@ words! {
 }
 
 impl Decision {
-    /// As the evaluate endpoint says it: constraints stand beside a plain `allow`.
+    /// As the evaluate endpoint returns it: a plain `allow`, with its constraints beside it.
     #[must_use]
     pub const fn folded(self) -> Self {
         match self {

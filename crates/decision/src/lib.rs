@@ -1,7 +1,7 @@
 //! The decision core: [`decide`], pure.
 //!
-//! No clock, no input or output, no randomness, no unordered iteration: seal the arguments, run it
-//! again anywhere, get the same verdict. Stages, in order: authority, purpose, rules, decision.
+//! No clock, no I/O, no randomness, no unordered iteration: the same arguments give the same verdict
+//! anywhere. Stages, in order: authority, purpose, rules, decision.
 
 mod authority;
 mod candidate;
@@ -81,7 +81,7 @@ use self::{
     verdict::{ApprovalsNeeded, Claims},
 };
 
-/// The version of the rules in this folder; every record names it.
+/// The version of the rules in this crate; every record has it.
 pub const SEMANTICS: &str = "authority/1";
 
 /// Decides whether the action is permitted at `at`, given the facts. The same arguments give the
@@ -89,7 +89,7 @@ pub const SEMANTICS: &str = "authority/1";
 pub fn decide(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Verdict {
     let case = Case::new(request, facts, at);
     let choice = authority::choose(&case);
-    // A refusal is final; the rules are still heard where the whole trace was asked for.
+    // A refusal is final; the rules are evaluated all the same if the whole trace was requested.
     let rules = match choice.refusal {
         Some(_) if !request.explain => Rules::default(),
         _ => rules::evaluate(&case, &choice.candidate),
@@ -154,7 +154,7 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
         counters: limits::claims(case, candidate),
     };
     Verdict {
-        // Nothing is permitted without these constraints, so it is never a bare allow.
+        // Nothing is permitted without these constraints, so it is never a plain allow.
         decision: Decision::AllowWithConstraints,
         obligations: owned(&obligations),
         stop_conditions: owned(&stop_conditions),
@@ -167,8 +167,8 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
     }
 }
 
-/// The tenant's span from now, or less where something ends before that this rests on: the authority,
-/// the membership of a workspace, the purpose, a policy that was heard.
+/// The tenant's validity from now, or less if something that the decision depends on ends earlier: the
+/// authority, the membership of a workspace, the purpose, a policy that matched.
 fn valid_until(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> DateTime<Utc> {
     let tenant = case.gathered.tenant.as_deref();
     let seconds = tenant.map_or(facts::default_validity(), |tenant| tenant.valid_for_seconds);

@@ -1,7 +1,6 @@
 //! The bounds of an authority: amounts, places, hours, counters, risk.
 //!
-//! A bound whose member the request lacks does not hold, and neither does one whose counter is
-//! not known.
+//! A bound does not hold if the request lacks its member, or if its counter is unknown.
 
 use chrono::{DateTime, Utc};
 
@@ -30,13 +29,13 @@ pub(super) fn hold(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Rea
     if risk { Ok(()) } else { Err(Reason::RiskExceedsDelegation) }
 }
 
-/// Whether the action's risk tier is declared and not above the ceiling, where there is one.
+/// Whether the action's risk tier is declared and not above the ceiling, if there is one.
 pub(super) fn risk_holds(candidate: &Candidate<'_>, bounds: &Bounds) -> bool {
     let tier = candidate.declared.known_tier;
     bounds.max_risk_tier.is_none_or(|ceiling| tier.is_some_and(|tier| tier <= ceiling))
 }
 
-/// Whether each of these bounds holds, but for those of risk and place.
+/// Whether each of these bounds holds, except those of risk and place.
 pub(super) fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
     let request = case.request;
     let listed = |list: &[String], own: Option<&String>| {
@@ -51,13 +50,13 @@ pub(super) fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
         && counters(case, holder, bounds).all(|claim| claim.is_some_and(|c| has_room(case, &c)))
 }
 
-/// Whether what the request names is on the list: a resource, a project, or both.
+/// Whether what the request names (a resource, a project, or both) is on the list.
 fn reaches(list: &[String], request: &Request) -> bool {
     let mut named = request.resource_id.iter().chain(&request.project_id).peekable();
     list.is_empty() || (named.peek().is_some() && named.all(|id| list.contains(id)))
 }
 
-/// The amount, where it can be counted: a negative one would give back what was spent.
+/// The amount, if it can be counted: a negative one would give back what was spent.
 fn counted_amount(case: &Case<'_>) -> Option<Amount> {
     case.request.amount().filter(|amount| *amount >= Amount::ZERO)
 }
@@ -68,7 +67,7 @@ fn has_room(case: &Case<'_>, claim: &CounterClaim) -> bool {
     after.is_some_and(|after| after <= claim.limit)
 }
 
-/// What an allow under these bounds would count; an item is none where it cannot be counted.
+/// What an allow under these bounds would count; an item is `None` if it cannot be counted.
 fn counters(
     case: &Case<'_>,
     holder: &str,
@@ -94,8 +93,8 @@ pub(super) fn claims(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<CounterC
     bounds.iter().flat_map(|pair| -> Vec<CounterClaim> { each(pair) }).collect()
 }
 
-/// What counters of this holder stand at in their present windows, where they are known: uses, and
-/// the ten-thousandths of amounts.
+/// The values of this holder's counters in their present windows, if known: uses, and ten-thousandths of
+/// amounts.
 pub(super) fn spent(case: &Case<'_>, holder: &str, bounds: &Bounds) -> [Option<i64>; 2] {
     let uses = bounds.max_uses.map(|max| (Counts::Uses, max.window_seconds));
     let total = bounds.max_total_amount.map(|max| (Counts::Amount, max.window_seconds));
@@ -105,8 +104,7 @@ pub(super) fn spent(case: &Case<'_>, holder: &str, bounds: &Bounds) -> [Option<i
     })
 }
 
-/// What is left of `max_total_amount` in the present window, in ten-thousandths, where its counter
-/// is known.
+/// The rest of `max_total_amount` in the present window, in ten-thousandths, if its counter is known.
 pub(super) fn left(facts: &Facts, holder: &str, bounds: &Bounds, at: DateTime<Utc>) -> Option<i64> {
     let max = bounds.max_total_amount?;
     let key = key(holder, Counts::Amount, max.window_seconds, at)?;
@@ -119,8 +117,8 @@ fn key(holder: &str, counts: Counts, window: u32, at: DateTime<Utc>) -> Option<C
     (window > 0).then_some(CounterKey { holder_id, counts, window_seconds: window, window_start })
 }
 
-/// Every counter that a decision on these facts may look at: give each one's used-before value in
-/// [`super::facts::Spent`], 0 where nothing is stored.
+/// Every counter that a decision on these facts may read: set each one's value before the decision in
+/// [`super::facts::Spent`], 0 if nothing is stored.
 pub fn counters_needed<P>(gathered: &Gathered<P>, at: DateTime<Utc>) -> Vec<CounterKey> {
     let links = gathered.delegations.iter().flat_map(|chain| &chain.0);
     let of_links = links.map(|link| (link.id.as_str(), &link.bounds));

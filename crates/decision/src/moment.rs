@@ -1,11 +1,11 @@
-//! Moments of time in facts, requests and verdicts: RFC 3339, UTC with `Z`, to the microsecond.
+//! Times in facts, requests and verdicts: RFC 3339, UTC with `Z`, to the microsecond.
 //!
-//! The one text form matters: it is hashed and signed, so equal moments must be equal bytes.
+//! There is one text form, since it is hashed and signed: equal times must be equal bytes.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// RFC 3339 text; microseconds only where they are not zero.
+/// RFC 3339 text; microseconds only if they are not zero.
 pub fn text(at: DateTime<Utc>) -> String {
     let whole = at.timestamp_subsec_micros() == 0;
     let format = if whole { SecondsFormat::Secs } else { SecondsFormat::Micros };
@@ -45,7 +45,7 @@ pub(super) mod option {
     }
 }
 
-/// A span in which something is in force: `from <= at < until`; an absent end is open.
+/// The period in which something is in force: `from <= at < until`; an absent end is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Window {
@@ -68,7 +68,7 @@ impl Window {
         self.begun(at) && !self.over(at)
     }
 
-    /// For people: why it is not in force; none while it is.
+    /// For people: why it is not in force; `None` if it is.
     pub fn problem(self, at: DateTime<Utc>) -> Option<String> {
         match (self.from, self.until) {
             (Some(from), _) if !self.begun(at) => Some(format!("begins at {}", text(from))),
@@ -77,7 +77,7 @@ impl Window {
         }
     }
 
-    /// Whether this span lies wholly inside `outer`.
+    /// Whether this period is wholly within `outer`.
     pub fn is_within(self, outer: Self) -> bool {
         let begins = outer.from.is_none_or(|from| self.from.is_some_and(|own| own >= from));
         begins && outer.until.is_none_or(|until| self.until.is_some_and(|own| own <= until))

@@ -1,13 +1,13 @@
 //! A tenant's own reason code: `x_` and one to 62 lower-case letters, digits and underscores.
 //!
-//! Held in place, so that a reason is copied like any other and no policy's text is kept alive.
+//! Stored inline, so that a reason is `Copy` and does not keep a policy's text alive.
 
 use std::{cmp::Ordering, fmt};
 
 const PREFIX: &str = "x_";
 const LONGEST: usize = 64;
 
-/// A reason code that a policy's author made up.
+/// A reason code defined by a policy's author.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OwnReason {
     length: u8,
@@ -18,7 +18,7 @@ impl OwnReason {
     /// The form, as a regular expression.
     pub const PATTERN: &'static str = "^x_[a-z0-9_]{1,62}$";
 
-    /// None where the word is not of the form.
+    /// `None` if the word does not have this form.
     pub fn of(word: &str) -> Option<Self> {
         let rest = word.strip_prefix(PREFIX)?;
         let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';

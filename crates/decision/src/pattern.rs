@@ -1,4 +1,4 @@
-//! Action patterns, the only ones: `payment.execute` exact, `payment.*` below, `*` all.
+//! Action patterns, of three forms: `payment.execute` exact, `payment.*` below, `*` all.
 
 use std::{cmp::Reverse, fmt, str::FromStr};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The longest action or pattern, in characters.
 pub const LONGEST: usize = 128;
 
-/// Why a text is no action or pattern.
+/// Why a text is not an action or pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     #[error("is empty")]
@@ -38,7 +38,7 @@ pub fn prefixes(action: &str) -> impl Iterator<Item = &str> {
     action.rmatch_indices('.').filter_map(|(dot, _)| action.get(..dot))
 }
 
-/// Whether `action` lies one segment or more below `prefix`.
+/// Whether `action` is one segment or more below `prefix`.
 pub fn is_below(action: &str, prefix: &str) -> bool {
     action.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.') && rest.len() > 1)
 }
@@ -47,7 +47,7 @@ pub fn is_below(action: &str, prefix: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Pattern {
-    /// This action and no other.
+    /// Exactly this action.
     Exact(String),
     /// Every action one segment or more below this prefix.
     Below(String),
@@ -64,7 +64,7 @@ impl Pattern {
         }
     }
 
-    /// Whether every action that this covers is covered by `outer` too (attenuation).
+    /// Whether `outer` covers every action that this covers (attenuation).
     pub fn is_within(&self, outer: &Self) -> bool {
         match (self, outer) {
             (_, Self::All) => true,
@@ -88,7 +88,7 @@ impl Pattern {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Specificity(Reverse<usize>);
 
-/// The specificity of the most specific pattern that covers the action; none: not covered.
+/// The specificity of the most specific pattern that covers the action; `None` if none does.
 pub fn best_cover(patterns: &[Pattern], action: &str) -> Option<Specificity> {
     patterns.iter().filter(|pattern| pattern.covers(action)).map(Pattern::specificity).min()
 }

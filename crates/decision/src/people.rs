@@ -1,4 +1,4 @@
-//! Whose approval is needed, and whether it is there.
+//! The approvals that are needed, and whether they are given.
 
 use super::{
     candidate::Candidate,
@@ -8,10 +8,10 @@ use super::{
     verdict::ApprovalsNeeded,
 };
 
-/// The role that speaks for legal.
+/// The legal role.
 pub(super) const LEGAL: &str = "legal";
 
-/// How many people, and whether one of them must speak for legal.
+/// How many people, and whether one of them must have the legal role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needed {
     pub(super) count: u32,
@@ -25,7 +25,7 @@ impl Needed {
 
     pub(super) fn oversight(level: Oversight) -> Self {
         match level {
-            // What is prohibited is refused; no number of people meets it.
+            // A prohibited action is refused; no number of people can approve it.
             Oversight::None | Oversight::Prohibited => Self::default(),
             Oversight::SingleApprover => Self::people(1),
             Oversight::TwoPerson => Self::people(2),
@@ -33,7 +33,7 @@ impl Needed {
         }
     }
 
-    /// One round of approval serves all holds: the most people that any of them asks for.
+    /// One round of approval serves all holds: the most people that any of them requires.
     pub(super) fn take(&mut self, other: Self) {
         self.count = self.count.max(other.count);
         self.legal |= other.legal;
@@ -43,8 +43,8 @@ impl Needed {
         self.count == 0
     }
 
-    /// A person who signed twice is one person. Who signed in their own interest counts where one is
-    /// needed, never where two are.
+    /// A person who signed twice counts once. One who signed in their own interest counts only if one person
+    /// is needed, never if two are.
     pub(super) fn is_met_by(self, given: &[Signature]) -> bool {
         let counted = || given.iter().filter(|signature| self.count < 2 || !signature.own_interest);
         let mut people: Vec<&str> = counted().map(|signature| signature.by.as_str()).collect();
@@ -60,7 +60,7 @@ impl Needed {
     }
 }
 
-/// The approval that the request cites, if it stands for this very question; else why it does not.
+/// The approval that the request cites, if it is for this exact question; else why it does not count.
 pub(super) fn cited_approval<'a>(case: &Case<'a>) -> Option<Result<&'a Approval, &'static str>> {
     let id = case.request.approval_id.as_ref()?;
     let Some(approval) = case.facts.approval.as_ref().filter(|approval| approval.id == *id) else {
@@ -93,14 +93,14 @@ fn state_barrier(state: ApprovalState) -> Option<&'static str> {
     }
 }
 
-/// Whether a link of the chain needs a standing approval that nobody has signed.
+/// Whether a link of the chain lacks a standing approval that it needs.
 pub(super) fn standing_is_missing(candidate: &Candidate<'_>) -> bool {
     let mut links = candidate.links().iter();
     links.any(|link| link.needs_standing_approval && link.standing.is_empty())
 }
 
-/// Whether the delegation's own standing approval meets the need: never its parents', and not
-/// while one of those still lacks its own.
+/// Whether the delegation's own standing approval meets the need: never its parents', and not while one of
+/// those still lacks its own.
 pub(super) fn is_met_by_standing(candidate: &Candidate<'_>, needed: Needed) -> bool {
     if needed.is_nobody() {
         return true;

@@ -1,4 +1,4 @@
-//! Whether what was permitted still stands: the stop conditions that every allow carries.
+//! Whether a permission still stands: the stop conditions of every allow.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,8 @@ use super::{
 };
 
 words! {
-    /// What ends a permission that was given. A policy may name others (`@stop_condition`); those
-    /// are the agent's own to look out for.
+    /// What ends a permission. A policy may name others (`@stop_condition`), which the agent itself has to
+    /// watch.
     StopCondition {
         ActorStopSignal "actor.stop_signal",
         ActorSuspended "actor.suspended",
@@ -26,19 +26,19 @@ words! {
     }
 }
 
-/// What has become of the authority under which something was permitted.
+/// The present status of the authority under which something was permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PermissionStatus {
-    /// Why it stands no longer.
+    /// Why it no longer stands.
     pub stopped: Option<Reason>,
-    /// When it ends by itself, if nothing changes before.
+    /// When it expires, if nothing changes before.
     pub until: Option<DateTime<Utc>>,
 }
 
 impl PermissionStatus {
-    /// Judges by the checks of stage 1 that can end an allow, and by no other: bounds, purposes and
-    /// rules judged the question, and what was answered stays answered. `used` is the authority that
-    /// it was permitted under, of whatever kind; a delegation is named by the request as well.
+    /// Runs only the checks of stage 1 that can end an allow: bounds, purposes and rules concerned the
+    /// request, which is already decided. `used` is the authority that it was permitted under, of any kind;
+    /// the request names a delegation as well.
     pub fn judge(
         request: &Request,
         used: &AuthorityUsed,
@@ -56,10 +56,9 @@ impl PermissionStatus {
 }
 
 impl StopCondition {
-    /// The condition that fired when a permission under such an authority is found to stand no
-    /// longer.
+    /// The condition that fired if a permission under such an authority no longer stands.
     pub fn of(reason: Reason, used: AuthorityKind) -> Self {
-        // What the subject was given besides the delegation, or was denied.
+        // Grants of the subject besides the delegation, or denials.
         let is_besides = matches!(
             reason,
             Reason::CapabilityDenied
@@ -71,9 +70,9 @@ impl StopCondition {
             (Reason::CapabilityQuarantined, _) => Self::CapabilityQuarantined,
             (Reason::SubjectUnknown | Reason::SubjectSuspended, _) => Self::ActorSuspended,
             (Reason::TenantInactive, _) => Self::TenantSuspended,
-            // Revoked, suspended or expired, here or anywhere above: the chain carries no more.
+            // Revoked, suspended or expired, here or anywhere above: the chain is broken.
             (_, AuthorityKind::Delegation) if !is_besides => Self::DelegationRevoked,
-            // The row is gone, or over, or about something else by now.
+            // The row was deleted, expired, or changed to something else.
             _ => Self::AuthorityRevoked,
         }
     }

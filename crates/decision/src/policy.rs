@@ -1,7 +1,7 @@
-//! Policy records: Cedar text checked on write and compiled once.
+//! Policy records: Cedar text, checked on write and compiled once.
 //!
-//! A record's text holds one statement or more; each becomes a [`Statement`] of its own, so that
-//! only those that can match an action are evaluated.
+//! A record's text has one statement or more; each becomes a [`Statement`] of its own, so that only those
+//! that can match an action are evaluated.
 
 use std::{ops::Range, str::FromStr, sync::Arc};
 
@@ -18,19 +18,19 @@ use super::{
     target::{Aspects, Target},
 };
 
-/// What a policy record is, without its text.
+/// A policy record without its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyReference {
     pub id: String,
     pub version: i64,
     /// Lower-case hex SHA-256 of the Cedar text.
     pub sha256: String,
-    /// Its applies-to rows; none: everywhere.
+    /// Its applies-to rows; everywhere if empty.
     pub applies_to: Vec<Target>,
     pub effective: Window,
 }
 
-/// Why a policy's text is refused: `line` and `column` count from 1, columns in characters.
+/// Why a policy's text is refused; `line` and `column` count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct PolicyError {
@@ -64,14 +64,14 @@ impl CompiledPolicy {
     /// Checks and compiles a record's text.
     ///
     /// # Errors
-    /// Syntax, templates, unknown entity types or annotations, annotations out of place; with the
-    /// place in the text.
+    /// Syntax errors, templates, unknown entity types or annotations, misplaced annotations; with the
+    /// position in the text.
     pub fn compile(reference: PolicyReference, text: &str) -> Result<Self, PolicyError> {
         let spans = split(text)?;
         stack::for_parsing(|| Self::parse(reference, text, &spans))
     }
 
-    /// Without a look at the stack; [`Self::compile`] takes care of it.
+    /// Without a check of the stack, which [`Self::compile`] ensures.
     pub(super) fn parse(
         reference: PolicyReference,
         text: &str,
@@ -87,7 +87,7 @@ impl CompiledPolicy {
         Ok(Self { reference, statements })
     }
 
-    /// Whether Cedar sees the statements that were told apart.
+    /// Checks that Cedar parses the same number of statements as were split.
     pub(super) fn count(
         text: &str,
         spans: &[Range<usize>],
@@ -103,11 +103,11 @@ impl CompiledPolicy {
         Ok(())
     }
 
-    /// Checks and compiles a text that is to be stored, or judged with as if it were.
+    /// Checks and compiles a text to store, or to evaluate as if it were stored.
     ///
     /// # Errors
-    /// As [`Self::compile`], where its patterns would cost more than a decision may, and where it
-    /// can never mean what it says.
+    /// As [`Self::compile`]; also if its patterns would cost more than a decision may, or if it can never
+    /// have its apparent meaning.
     pub fn check(reference: PolicyReference, text: &str) -> Result<Self, PolicyError> {
         let compiled = Self::compile(reference, text)?;
         let spans = split(text)?;
@@ -117,15 +117,15 @@ impl CompiledPolicy {
         Ok(compiled)
     }
 
-    /// The statements that can never mean what they say, by their place, and why.
+    /// The statements that can never have their apparent meaning, by index, and why.
     pub fn faulty(&self) -> impl Iterator<Item = (usize, &str)> {
         let faulty = |s: &'_ Statement| s.fault.is_some();
         let statements = self.statements.iter().filter(move |statement| faulty(statement));
         statements.map(|s| (s.ordinal, s.fault.as_deref().unwrap_or_default()))
     }
 
-    /// What is refused on write alone: statements that can never mean what they say, and those whose
-    /// patterns would cost more than a decision may.
+    /// Statements that are refused only on write: those that can never have their apparent meaning, and those
+    /// whose patterns would cost more than a decision may.
     pub(super) fn refusals<'a>(
         text: &'a str,
         spans: &'a [Range<usize>],
@@ -148,14 +148,14 @@ impl CompiledPolicy {
         })
     }
 
-    /// The same record and text with other applies-to rows or times: nothing is compiled anew.
+    /// The same record and text with other applies-to rows or times, without compiling again.
     #[must_use]
     pub fn applied_to(&self, applies_to: Vec<Target>, effective: Window) -> Self {
         let reference = PolicyReference { applies_to, effective, ..self.reference.clone() };
         Self { reference, statements: self.statements.clone() }
     }
 
-    /// Whether one of the record's applies-to rows matches; no row: everywhere.
+    /// Whether one of the record's applies-to rows matches; always if there is none.
     pub fn applies(&self, aspects: &Aspects<'_>) -> bool {
         let rows = &self.reference.applies_to;
         rows.is_empty() || rows.iter().any(|target| target.matches(aspects))
@@ -166,7 +166,7 @@ impl CompiledPolicy {
         self.statements.iter().filter(move |statement| statement.action.admits(action))
     }
 
-    /// The action constraints of all statements; none where a statement is without.
+    /// The action constraints of all statements; `None` if a statement has none.
     pub(super) fn scopes(&self) -> Option<Vec<&ActionScope>> {
         let scope = |s: &'_ Statement| !matches!(s.action, ActionScope::Any);
         self.statements
@@ -182,7 +182,7 @@ impl PartialEq for CompiledPolicy {
     }
 }
 
-/// As its reference: the text is stored once, by its digest.
+/// Serialised as its reference: the text is stored once, by its digest.
 impl Serialize for CompiledPolicy {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.reference.serialize(to)

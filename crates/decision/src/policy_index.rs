@@ -1,8 +1,8 @@
-//! A tenant's policies at one revision, found by what a request can match.
+//! A tenant's policies at one revision, indexed by what a request can match.
 //!
-//! Two hundred policies of which three can match should cost what three cost: a policy is entered
-//! under the actions of its statements' scopes or under its applies-to rows, whichever narrows it,
-//! and only one that neither narrows is looked at each time.
+//! Two hundred policies of which three can match should cost as much as three: a policy is indexed by the
+//! actions of its statements' scopes or by its applies-to rows, whichever narrows it; only a policy that
+//! neither narrows is a candidate each time.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -20,20 +20,20 @@ pub struct PolicyKeys<'a> {
     pub action: &'a str,
     pub purpose: Option<&'a str>,
     pub principal_class: Option<PrincipalClass>,
-    /// The kind of the resource named.
+    /// The kind of the named resource.
     pub resource_kind: Option<&'a str>,
 }
 
 type Entry = usize;
 
-/// The policies in force, by what they can match. Each list holds places in `policies`.
+/// The policies in force, by what they can match. Each list has indices into `policies`.
 #[derive(Debug, Default)]
 pub struct PolicyIndex {
     /// In order of id.
     policies: Vec<Arc<CompiledPolicy>>,
     always: Vec<Entry>,
     by_action: HashMap<String, Vec<Entry>>,
-    /// Under a prefix: for every action below it.
+    /// By prefix: for every action below it.
     by_prefix: HashMap<String, Vec<Entry>>,
     by_purpose: HashMap<String, Vec<Entry>>,
     by_principal_class: HashMap<PrincipalClass, Vec<Entry>>,
@@ -114,14 +114,14 @@ impl PolicyIndex {
         }
     }
 
-    /// Those that can apply to a request with these keys, in order of id. What depends on the
-    /// request's context, declarations or time is judged when it is decided.
+    /// Those that can apply to a request with these keys, in order of id. What depends on the request's
+    /// context, declarations or time is evaluated by the decision.
     pub fn candidates(&self, keys: PolicyKeys<'_>) -> impl Iterator<Item = &Arc<CompiledPolicy>> {
         let mut found = self.always.clone();
         let mut take = |list: Option<&Vec<Entry>>| found.extend(list.into_iter().flatten());
         take(self.by_action.get(keys.action));
         prefixes(keys.action).for_each(|prefix| take(self.by_prefix.get(prefix)));
-        // A member that the request lacks counts as matching every row on it.
+        // A member that the request lacks matches every row on it.
         match keys.purpose {
             Some(slug) => take(self.by_purpose.get(slug)),
             None => self.by_purpose.values().for_each(|list| take(Some(list))),

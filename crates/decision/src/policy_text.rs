@@ -1,8 +1,8 @@
-//! A policy's text, before Cedar's parser sees it: its statements' places, and how deep it nests.
+//! Scans a policy's text before Cedar parses it: the positions of its statements, and its nesting depth.
 //!
-//! Cedar's parser tells no places of statements, and what it makes of a text is walked by recursion:
-//! some hundred brackets or a few hundred `||` exhaust the stack of a thread and abort the process.
-//! So the depth of the tree that Cedar will make is bounded here, from the tokens alone.
+//! Cedar's parser does not report the positions of statements, and its syntax tree is walked recursively:
+//! about a hundred brackets or a few hundred `||` exhaust a thread's stack and abort the process. So the
+//! depth of Cedar's tree is bounded here, from the tokens alone.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use super::{
 
 /// The longest text of one record, in bytes.
 pub const LONGEST_TEXT: usize = 64 * 1024;
-/// How deep a statement's tree may be: each open bracket counts four, for the layers that Cedar has
-/// between one and the next; each operator, member access and call counts one.
+/// The greatest depth of a statement's tree: each open bracket counts four, for Cedar's layers between one
+/// and the next; each operator, member access and call counts one.
 pub const DEEPEST: usize = 96;
 const BRACKET: usize = 4;
 
-/// What nests at one level of brackets. Operators of one level make a tree that is at most as deep
-/// as they are many, with the deepest operand at its far end.
+/// The nesting at one level of brackets. The tree of a level's operators is at most as deep as their number,
+/// with the deepest operand at its end.
 #[derive(Default)]
 struct Level {
-    /// The bracket that opened it; none: the statement itself.
+    /// The bracket that opened it; `None` for the statement itself.
     open: Option<char>,
     /// Operators since the last comma.
     operators: usize,
@@ -56,19 +56,19 @@ impl Level {
     }
 }
 
-/// Reads tokens and measures.
+/// Reads tokens and measures the depth.
 struct Reader {
     place: usize,
     /// The statement's own level, and the brackets that are open.
     outer: Level,
     inner: Vec<Level>,
-    /// Where the present statement began.
+    /// The start of the present statement.
     start: Option<usize>,
     spans: Vec<Range<usize>>,
 }
 
-/// Each statement's bytes, from its first token to its semicolon. The text may be no Cedar at all;
-/// the caller has Cedar parse it and checks that both count as many statements.
+/// The byte range of each statement, from its first token to its semicolon. The text need not be valid Cedar:
+/// the caller has Cedar parse it and checks that both find the same number of statements.
 pub(super) fn split(text: &str) -> Result<Vec<Range<usize>>, PolicyError> {
     if text.len() > LONGEST_TEXT {
         return Err(PolicyError::at(text, 0, "the policy is longer than 64 KiB"));

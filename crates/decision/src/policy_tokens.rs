@@ -1,10 +1,10 @@
-//! The tokens of a Cedar text, read as Cedar's own lexer reads them.
+//! The tokens of a Cedar text, exactly as Cedar's own lexer reads them.
 //!
-//! What measures a text must see what Cedar's parser will see. So this knows the tokens of Cedar's
-//! grammar (cedar-policy-core, `parser/grammar.lalrpop`) and no other: a comment ends at a line feed
-//! or at a carriage return, words are ASCII, and what is no token is refused.
+//! The depth measure must see what Cedar's parser sees. So this accepts exactly the tokens of Cedar's
+//! grammar (cedar-policy-core, `parser/grammar.lalrpop`): a comment ends at a line feed or at a carriage
+//! return, words are ASCII, and anything else is refused.
 
-/// What a token is, as far as depth and statements need to know.
+/// The kind of a token, as far as depth and statements depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// White space or a comment: the parser does not see it.
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 const PAIRS: [&str; 7] = ["==", "!=", "<=", ">=", "||", "&&", "::"];
 const SINGLES: &[u8] = b"@.,;:(){}[]<>+-*/%!=";
 
-/// The token that `rest` begins with, and its length in bytes; none: Cedar has no such token.
+/// The token at the start of `rest`, and its length in bytes; `None` if Cedar has no such token.
 pub(super) fn token(rest: &str) -> Option<(Kind, usize)> {
     if rest.starts_with("//") {
         let line = rest.find(['\n', '\r']).unwrap_or(rest.len());
@@ -51,8 +51,8 @@ fn run(rest: &str, belongs: impl Fn(u8) -> bool) -> usize {
     rest.bytes().take_while(|c| belongs(*c)).count()
 }
 
-/// The length of the quoted text; none where it has no end, or a line feed is escaped, which
-/// Cedar's lexer does not take.
+/// The length of the quoted text; `None` if it is unterminated or has an escaped line feed, which Cedar's
+/// lexer refuses.
 fn quoted(rest: &str) -> Option<usize> {
     let mut escaped = false;
     for (place, c) in rest.char_indices().skip(1) {
@@ -88,7 +88,7 @@ mod tests {
         .into()
     }
 
-    /// What the parser sees, and whether all of the text is tokens.
+    /// The tokens that the parser sees, and whether the whole text consists of tokens.
     fn by_grammar<'t>(grammar: &[(Kind, Regex)], text: &'t str) -> (Vec<&'t str>, bool) {
         let (mut seen, mut rest) = (Vec::new(), text);
         while !rest.is_empty() {

@@ -13,7 +13,7 @@ use super::{
     request::Request,
 };
 
-/// A purpose, where one is declared, is a record of the tenant.
+/// A declared purpose is a record of the tenant.
 pub(super) fn is_known(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
     let known = case.request.purpose.is_none() || case.purpose().is_some();
     if known { Ok(()) } else { Err(Reason::PurposeUnknown) }
@@ -55,13 +55,13 @@ pub(super) fn is_in_scope(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<
     }
 }
 
-/// What `POST /v1/purpose/admit` answers.
+/// The verdict of `POST /v1/purpose/admit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Admission {
     Admit,
     Reject,
-    /// It may be admitted once the request says more.
+    /// It may be admitted if the request has more members.
     RequireClarification,
 }
 

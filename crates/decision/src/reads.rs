@@ -1,9 +1,9 @@
-//! Which members of Cedar's `context` a statement reads.
+//! The members of Cedar's `context` that a statement reads.
 //!
-//! Most policies read one or two of a dozen; what none of them reads is never made. Found in the
-//! policy's JSON form (Cedar's documented policy format), where a member is read as
-//! `{".": {"left": {"Var": "context"}, "attr": NAME}}` or asked for by `has` likewise. The context
-//! standing anywhere else, as in `context == resource.wanted`, reads all of it.
+//! Most policies read one or two of a dozen; a member that none of them reads is not built. They are found
+//! in the policy's JSON form (Cedar's documented policy format), where a member is read as
+//! `{".": {"left": {"Var": "context"}, "attr": NAME}}`, or tested by `has` likewise. Any other use of the
+//! context, as in `context == resource.wanted`, reads all of it.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ impl Reads {
     }
 }
 
-/// False where the context stands as a whole.
+/// False if the context is used as a whole.
 fn walk(json: &Value, members: &mut BTreeSet<String>) -> bool {
     match json {
         Value::Object(object) => {
@@ -60,12 +60,11 @@ fn is_context(json: &Value) -> bool {
     json.get("Var").and_then(Value::as_str) == Some("context")
 }
 
-/// The name in `{"left": {"Var": "context"}, "attr": NAME}` and nothing else; of a path of names the
-/// first.
+/// The name in exactly `{"left": {"Var": "context"}, "attr": NAME}`; the first of a path of names.
 fn attribute(operands: &Value) -> Option<&str> {
     let of_context = operands.get("left").is_some_and(is_context);
     let alone = operands.as_object().is_some_and(|members| members.len() == 2);
-    // `context has a.b` names the whole path; its first is the context's member.
+    // `context has a.b` has the whole path; its first name is the context's member.
     let attribute = operands.get("attr")?;
     let name = attribute.as_str().or_else(|| attribute.get(0)?.as_str());
     name.filter(|_| of_context && alone)

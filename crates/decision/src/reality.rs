@@ -1,7 +1,7 @@
 //! Stage 3, second: has the world moved from what the authority assumed?
 //!
-//! Staleness is judged at the decision's own time, so an anchor goes stale by the clock alone.
-//! Coupling can only lower a verdict, never raise it. The table is docs/decision.md's.
+//! Staleness is determined at the decision's own time, so an anchor goes stale without any change.
+//! Coupling can only lower a verdict, never raise it. The table is in docs/decision.md.
 
 use chrono::TimeDelta;
 
@@ -26,7 +26,7 @@ pub(super) fn effects<'a>(
     anchors.chain(drifts.map(|drift| ("drift", drift.id.as_str(), drift.effect)))
 }
 
-/// A request without a purpose is no way round an anchor that grounds some purposes only.
+/// A request without a purpose does not avoid an anchor that grounds only some purposes.
 fn is_consulted(case: &Case<'_>, anchor: &Anchor) -> bool {
     let profiles = &anchor.grounds_profiles;
     covered(&anchor.grounds_actions, &case.request.action)
@@ -45,7 +45,7 @@ fn anchor_effect(case: &Case<'_>, anchor: &Anchor) -> RuntimeEffect {
         return RuntimeEffect::Continue;
     }
     if anchor.unreadable {
-        // It cannot be judged: unknown.
+        // It cannot be evaluated: unknown.
         return RuntimeEffect::RequireHumanReview;
     }
     let contract = anchor.freshness;

@@ -1,6 +1,6 @@
 //! Every reason code: one word a client can switch on, the stage that gives it, one sentence.
 //!
-//! Served at `GET /v1/reason-codes`. A code once given is never renamed: records hold it.
+//! Served at `GET /v1/reason-codes`. A code is never renamed: records contain it.
 
 use super::levels::{Decision, words};
 
@@ -18,21 +18,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::own_reason::OwnReason;
 
-/// What a metric says of all tenants' own codes: as many labels as there are words would be too many.
+/// The metric label of all tenants' own codes: a label for each would be too many.
 const OWN: &str = "x_";
 
 macro_rules! reasons {
     ($($name:ident $stage:ident $word:literal $sentence:literal;)*) => {
-        /// Why it was decided so.
+        /// The reason of a decision.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Reason {
             $($name,)*
-            /// What a policy of the tenant's own says in its `@reason`.
+            /// The `@reason` of a tenant's own policy.
             Own(OwnReason),
         }
 
         impl Reason {
-            /// The canonical ones.
+            /// The canonical reason codes.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             pub fn word(&self) -> &str {
@@ -42,7 +42,7 @@ macro_rules! reasons {
                 }
             }
 
-            /// The word, or one for all that are tenants' own.
+            /// The code, or one label for all tenants' own.
             pub const fn label(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)*
@@ -135,7 +135,7 @@ reasons! {
 }
 
 impl Reason {
-    /// The decision that this code comes with; a tenant's own comes with what its policy says.
+    /// The decision that this code comes with; for a tenant's own code it depends on the policy.
     pub const fn decision(self) -> Decision {
         match self {
             Self::PermissionGranted => Decision::Allow,

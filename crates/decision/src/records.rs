@@ -1,5 +1,4 @@
-//! The rows that facts are made of: what the graph holds of each record, as far as a decision
-//! looks at it.
+//! The rows in facts: the members of each record that a decision uses.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub struct Tenant {
     pub id: String,
     /// State `active` and not deleted.
     pub active: bool,
-    /// Refuse what neither request nor tool declares.
+    /// Whether actions that neither request nor tool declares are refused.
     #[serde(default)]
     pub require_declaration: bool,
     /// How this tenant tightens the gate.
@@ -32,12 +31,12 @@ pub struct Tenant {
     /// Seconds within which an allowed action must begin.
     #[serde(default = "default_validity")]
     pub valid_for_seconds: u32,
-    /// The types that it declares for members of requests' context.
+    /// Its declared types of the context's members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_schema: Option<Arc<ContextSchema>>,
 }
 
-/// Seconds that an allow is good for where the tenant says nothing.
+/// The default validity of an allow, in seconds.
 pub const fn default_validity() -> u32 {
     60
 }
@@ -63,7 +62,7 @@ pub struct StopSignal {
     pub actor_id: String,
 }
 
-/// Concerns what matches all of its members; with none it concerns everything.
+/// Applies to what matches all of its members; without members, to everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantine {
     pub id: String,
@@ -72,7 +71,7 @@ pub struct Quarantine {
     pub delegation_id: Option<String>,
 }
 
-/// A delegation and all above it: the one given first, the root last.
+/// A delegation and all above it: itself first, the root last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Chain(pub Vec<Arc<Delegation>>);
@@ -101,12 +100,12 @@ pub struct Signature {
     pub by: String,
     /// `approver`, `legal`, `admin` or `owner`.
     pub role: String,
-    /// Given by somebody who asked, owns the agent or delegated to it: it counts where one is needed.
+    /// Whether the person asked, owns the agent or delegated to it: it counts only if one is needed.
     #[serde(default, rename = "self", skip_serializing_if = "std::ops::Not::not")]
     pub own_interest: bool,
 }
 
-/// A `uses` row and what it names.
+/// A `uses` row with the record it refers to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uses {
     pub row: Arc<UsesRow>,
@@ -122,17 +121,17 @@ pub struct UsesRow {
     pub constraints: Constraints,
 }
 
-/// `constraints_json`, read.
+/// The parsed `constraints_json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Constraints {
     Bounds(Box<Bounds>),
-    /// Stored, but not readable: no bound of it holds.
+    /// Stored, but malformed: none of its bounds hold.
     Malformed(String),
 }
 
 impl Constraints {
-    /// Reads `constraints_json`.
+    /// Parses `constraints_json`.
     pub fn read(text: &str) -> Self {
         match serde_json::from_str::<Bounds>(text) {
             Ok(bounds) => Self::Bounds(Box::new(bounds)),
@@ -141,7 +140,7 @@ impl Constraints {
     }
 }
 
-/// What a `uses` row is about.
+/// What a `uses` row refers to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Used {
@@ -150,7 +149,7 @@ pub enum Used {
     Model(Arc<Model>),
     ExternalApp(Arc<ExternalApp>),
     Resource(String),
-    /// What the row names does not resolve.
+    /// The row's reference does not resolve.
     Missing(String),
 }
 
@@ -187,11 +186,11 @@ pub struct Tool {
     pub id: String,
     /// Neither deprecated nor retired.
     pub live: bool,
-    /// The workspace that it serves; none: all of them.
+    /// The workspace that it serves; `None` for all.
     #[serde(default)]
     pub workspace_id: Option<String>,
     pub actions: Vec<Pattern>,
-    /// Context members, `resource_id`, `workspace_id` that a request must carry.
+    /// Context members, `resource_id`, `workspace_id` that a request must have.
     pub requires: Vec<String>,
     pub access_level: Option<AccessLevel>,
     pub action_declaration: Option<ActionDeclaration>,
@@ -210,7 +209,7 @@ impl Tool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
     pub id: String,
-    /// The workspace that it belongs to; none: to no one of them.
+    /// The workspace that it belongs to, if any.
     #[serde(default)]
     pub workspace_id: Option<String>,
     pub kind: String,
@@ -241,7 +240,7 @@ pub struct ActsIn {
     pub id: String,
     pub workspace_id: String,
     pub window: Window,
-    /// `allowed_actions_json`: absent is membership only; empty (or not readable) is none.
+    /// `allowed_actions_json`: absent is membership only; empty (or malformed) permits no action.
     pub allowed_actions: Option<Vec<Pattern>>,
 }
 
@@ -250,7 +249,7 @@ pub struct Grant {
     pub id: String,
     pub resource_id: String,
     pub grantee_id: String,
-    /// `team`, or a word for a principal.
+    /// `team`, or a kind of principal.
     pub grantee_kind: String,
     pub access_level: AccessLevel,
 }
@@ -261,27 +260,27 @@ pub struct Anchor {
     pub id: String,
     pub version: i64,
     pub grounds_actions: Vec<Pattern>,
-    /// Purposes; empty: all.
+    /// Purposes; all if empty.
     pub grounds_profiles: Vec<String>,
-    /// Absent: never stale.
+    /// Never stale if absent.
     pub freshness: Option<FreshnessContract>,
-    /// The stored contract or snapshot cannot be read.
+    /// Whether the stored contract or snapshot cannot be read.
     #[serde(default)]
     pub unreadable: bool,
     pub newest: Option<Snapshot>,
-    /// Until when a decided check's override lifts this anchor's own finding.
+    /// The end of a decided check's override of this anchor's finding.
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
     pub overridden_until: Option<DateTime<Utc>>,
 }
 
-/// How old an anchor's newest snapshot may be.
+/// The greatest age of an anchor's newest snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FreshnessContract {
     pub max_staleness_seconds: u32,
     pub expected_refresh_seconds: Option<u32>,
-    /// Absent: `require_revalidation`.
+    /// `require_revalidation` if absent.
     pub stale_runtime_effect: Option<RuntimeEffect>,
-    /// Absent: the stale effect.
+    /// The stale effect if absent.
     pub missing_runtime_effect: Option<RuntimeEffect>,
 }
 
@@ -293,7 +292,7 @@ pub struct Snapshot {
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
     pub valid_until: Option<DateTime<Utc>>,
     pub content_hash: Option<String>,
-    /// Another snapshot of the same `sampled_at` has another hash.
+    /// Whether another snapshot with the same `sampled_at` has another hash.
     #[serde(default)]
     pub contested: bool,
 }
@@ -302,12 +301,12 @@ pub struct Snapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
     pub id: String,
-    /// Absent: every actor.
+    /// Every actor if absent.
     pub actor_id: Option<String>,
-    /// Absent: every action.
+    /// Every action if absent.
     pub action: Option<Pattern>,
     pub effect: RuntimeEffect,
-    /// Until when an override lifts this event.
+    /// The end of an override of this event.
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
     pub overridden_until: Option<DateTime<Utc>>,
 }
@@ -317,9 +316,9 @@ pub struct Drift {
 pub struct Approval {
     pub id: String,
     pub state: ApprovalState,
-    /// Its digest is that of this request's question.
+    /// Whether its digest is that of this request's question.
     pub same_question: bool,
-    /// It was given to this request's subject; for the trace, as a question names its subject.
+    /// Whether it was given to this request's subject; for the trace, as a question includes its subject.
     #[serde(default = "yes", skip_serializing_if = "bool::clone")]
     pub same_subject: bool,
     pub given: Vec<Signature>,
@@ -327,7 +326,7 @@ pub struct Approval {
     pub expires_at: DateTime<Utc>,
 }
 
-/// What a fact says that is left out where it holds.
+/// The default of a member that is left out if it is true.
 const fn yes() -> bool {
     true
 }

@@ -1,7 +1,7 @@
-//! The normal form of a request: what every operation turns its own body into.
+//! The normal form of a request, into which every operation turns its own body.
 //!
-//! [`Draft`] is the plain members; [`Request`] is a draft that was checked, with its amount in
-//! the one normal number form. Only a `Request` can be decided.
+//! [`Draft`] has the plain members; [`Request`] is a valid draft, with its amount in normal form. Only a
+//! `Request` can be decided.
 
 use std::{ops::Deref, str::FromStr};
 
@@ -19,7 +19,7 @@ use super::{
 pub const DEEPEST: usize = 32;
 const LONGEST_ID: usize = 512;
 
-/// What the caller says the action does.
+/// The caller's declaration of the action's effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActionDeclaration {
@@ -31,7 +31,7 @@ pub struct ActionDeclaration {
     pub rollback_available: Option<bool>,
 }
 
-/// How risky the caller says it is, and the oversight it asks for.
+/// The caller's declaration of the risk, and the oversight it requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActionRiskClassification {
@@ -74,8 +74,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// What the facts about a request are looked up by: its tenant, subject and action, and what
-    /// else it names.
+    /// The look-up keys of a request's facts: its tenant, subject and action, and what else it names.
     pub fn keys(&self) -> ([&str; 3], [Option<&str>; 6]) {
         let named = [
             &self.delegation_id,
@@ -89,10 +88,10 @@ impl Draft {
     }
 }
 
-/// A member at fault and what is wrong with it.
+/// An invalid member and its problem.
 pub type Fault = (String, String);
 
-/// A draft that was found wrong.
+/// The problems of an invalid draft.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the request is invalid: {}", faults_text(.faults))]
 pub struct Invalid {
@@ -104,7 +103,7 @@ fn faults_text(faults: &[Fault]) -> String {
     texts.join("; ")
 }
 
-/// A checked request. Its members are read through the [`Draft`] within.
+/// A valid request. Its members are read through its [`Draft`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Draft", into = "Draft")]
 pub struct Request {
@@ -116,7 +115,7 @@ impl Request {
     /// Checks and normalises.
     ///
     /// # Errors
-    /// Every member at fault, all at once.
+    /// All invalid members at once.
     pub fn new(mut draft: Draft) -> Result<Self, Invalid> {
         let faults = validate(&draft);
         if !faults.is_empty() {
@@ -146,8 +145,8 @@ impl Request {
         self.draft.context.get("jurisdiction")?.as_str()
     }
 
-    /// What an approval is for: the normal form less the members that do not change the question.
-    /// Its canonical JSON is what an approval's digest is taken over.
+    /// The question that an approval is for: the normal form without the members that do not change it. An
+    /// approval's digest is that of its canonical JSON.
     #[must_use]
     pub fn question(&self) -> Draft {
         Draft { approval_id: None, explain: false, at_least_revision: None, ..self.draft.clone() }
@@ -180,7 +179,7 @@ impl From<Request> for Draft {
     }
 }
 
-/// Everything wrong with a draft; empty when it is sound.
+/// The problems of a draft; empty if it is valid.
 pub fn validate(draft: &Draft) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut fault = |member: &str, why: &str| faults.push((member.to_owned(), why.to_owned()));
@@ -256,7 +255,7 @@ fn check_context(context: &Map<String, Value>, fault: &mut impl FnMut(&str, &str
         if key.contains('\0') || holds_nul(value, DEEPEST) {
             fault(&member, "holds U+0000");
         }
-        // What an amount may be was said above.
+        // The amount was checked above.
         if key != "amount" && holds_huge(value, DEEPEST) {
             fault(
                 &member,
@@ -289,7 +288,7 @@ fn holds_nul(value: &Value, left: usize) -> bool {
     }
 }
 
-/// From 2^53 on doubles skip integers: two readers could take one text for two numbers.
+/// From 2^53 on doubles skip integers: two readers could read one text as two numbers.
 fn holds_huge(value: &Value, left: usize) -> bool {
     const BEYOND: f64 = 9_007_199_254_740_992.0;
     let Some(left) = left.checked_sub(1) else { return false };

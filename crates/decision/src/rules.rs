@@ -1,6 +1,6 @@
 //! Stage 3: policies, then reality, then the gate; deny before hold.
 //!
-//! All three are heard before anything is said: a refusal of any beats a hold of any.
+//! All three are evaluated before the outcome: a refusal of any overrides a hold of any.
 
 use chrono::{DateTime, Utc};
 
@@ -17,25 +17,25 @@ use super::{
     verdict::HeldBy,
 };
 
-/// What the rules come to.
+/// The outcome of the rules.
 #[derive(Debug, Default)]
 pub(super) struct Rules<'a> {
-    /// Refusals, in order; the first names the decision's code.
+    /// Refusals, in order; the first is the decision's code.
     pub denials: Vec<Reason>,
-    /// Holds that nothing has met, in order.
+    /// Holds that are not met, in order.
     pub holds: Vec<Reason>,
-    /// The people whom the holds ask for.
+    /// The people that the holds require.
     pub needed: Needed,
     pub obligations: Vec<&'a str>,
     pub stop_conditions: Vec<&'a str>,
     pub advice: Vec<&'a str>,
-    /// The statements that hold it and that nothing has met.
+    /// The statements of holds that are not met.
     pub held_by: Vec<HeldBy>,
-    /// When the first of the policies that matched ends by itself.
+    /// The earliest end of the policies that matched.
     pub until: Option<DateTime<Utc>>,
     /// The approval that met the holds, or would have.
     pub approval: Option<&'a str>,
-    /// With `explain`: what was heard.
+    /// With `explain`: the steps.
     pub steps: Vec<Step>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<
     let cited = people::cited_approval(case);
     let approval = cited.and_then(Result::ok);
     let (advice, until) = (policies.advice(), policies.until(case));
-    // One that nothing needs is not spent.
+    // An approval that is not needed is not spent.
     let met =
         !needed.is_nobody() && approval.is_some_and(|approval| needed.is_met_by(&approval.given));
     let mut rules = Rules {
@@ -82,7 +82,7 @@ pub(super) fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<
     rules
 }
 
-/// With `explain`: what the approval that the request cites is worth.
+/// With `explain`: whether the cited approval counts.
 fn approved(case: &Case<'_>, needed: Needed, met: bool) -> Vec<Step> {
     let cited = case.request.approval_id.as_ref().filter(|_| case.request.explain);
     let (Some(id), Some(cited)) = (cited, people::cited_approval(case)) else { return Vec::new() };
@@ -110,12 +110,12 @@ fn held_by(statement: &Statement) -> Option<HeldBy> {
     })
 }
 
-/// The refusals of the first part that refuses.
+/// The first list that is not empty.
 fn first_nonempty(parts: [Vec<Reason>; 3]) -> Vec<Reason> {
     parts.into_iter().find(|part| !part.is_empty()).unwrap_or_default()
 }
 
-/// Keeps the first of each.
+/// Removes duplicates; the first of each stays.
 pub(super) fn distinct<T: PartialEq>(list: &mut Vec<T>) {
     let mut kept: Vec<T> = Vec::with_capacity(list.len());
     for item in list.drain(..) {

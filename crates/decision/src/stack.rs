@@ -1,13 +1,13 @@
-//! Stack enough for Cedar, on whatever thread it is called.
+//! Enough stack for Cedar, on any thread.
 //!
-//! Cedar's parser and evaluator recurse, and a stack that overflows ends the process. How deep a text
-//! nests is bounded (`policy_text.rs`); here is the stack that this depth needs. Where the calling
-//! thread has less left, the work runs on a stack of its own.
+//! Cedar's parser and evaluator recurse, and a stack overflow aborts the process. The nesting of a text is
+//! bounded (`policy_text.rs`); this is the stack that the bound needs. If the calling thread has less left,
+//! the work runs on a new stack.
 
 const MIB: usize = 1024 * 1024;
-/// For texts of the greatest depth, without optimisation, more than twice over.
+/// More than twice what texts of the greatest depth need without optimisation.
 const PARSING: usize = 16 * MIB;
-/// The same for evaluating. The workers of the service have more, so that no decision asks for it.
+/// The same for evaluation. The service's worker threads have more, so that no decision allocates one.
 pub(super) const EVALUATING: usize = 8 * MIB;
 
 /// Parses, checks or validates a text.

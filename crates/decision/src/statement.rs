@@ -1,4 +1,4 @@
-//! One Cedar statement of a policy record: what it is bound to, and what it says when it matches.
+//! One Cedar statement of a policy record: its scope, and its effect if it matches.
 
 use std::ops::Range;
 
@@ -43,10 +43,10 @@ impl ActionScope {
     }
 }
 
-/// What a statement does when it matches.
+/// The effect of a statement that matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
-    /// A permit: it stands over an implicit permit of everything, so it only adds constraints.
+    /// A permit: everything is permitted implicitly, so it only adds constraints.
     Permit,
     /// A forbid.
     Deny(Reason),
@@ -54,17 +54,17 @@ pub enum Says {
     Hold(Reason, u32),
 }
 
-/// How evaluating a statement came out.
+/// The result of evaluating a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluated {
     Matches,
     Silent,
-    /// It could not be evaluated: its text for people.
+    /// It could not be evaluated, with the error for people.
     Failed(String),
 }
 
 impl Evaluated {
-    /// The stricter of two: what cannot be evaluated denies.
+    /// The stricter of two: an error denies.
     pub(super) fn stricter(self, other: Self) -> Self {
         match (&self, &other) {
             (Self::Failed(_), _) | (Self::Matches, Self::Matches | Self::Silent) => self,
@@ -79,18 +79,18 @@ pub struct Statement {
     /// `@id`, or the record's id.
     pub id: String,
     pub policy_id: String,
-    /// Its place among the record's statements, from 0.
+    /// Its index among the record's statements, from 0.
     pub ordinal: usize,
     pub action: ActionScope,
     pub says: Says,
     pub obligations: Vec<String>,
     pub stop_conditions: Vec<String>,
     pub advice: Option<String>,
-    /// What it says of principal, action, resource and context, as one expression.
+    /// Its scope and conditions, as one expression.
     condition: ast::Expr,
     reads: Reads,
     pub(super) cost: Cost,
-    /// Why it can never mean what it says: it is refused on write, and errs where it is stored.
+    /// Why it can never have its apparent meaning: it is refused on write, and an error if stored.
     pub fault: Option<String>,
 }
 
@@ -139,7 +139,7 @@ impl Statement {
         })
     }
 
-    /// The order in which statements are heard.
+    /// The order in which statements are evaluated.
     pub fn order(&self) -> (&str, &str, usize) {
         (&self.id, &self.policy_id, self.ordinal)
     }
@@ -149,13 +149,13 @@ impl Statement {
         self.reads.reads(member)
     }
 
-    /// Cedar's authorizer skips a policy that errs; here that is told apart, since a skipped forbid
-    /// would open the door.
+    /// Cedar's authorizer skips a policy with an error; here it is a result of its own, since a skipped forbid
+    /// would permit.
     pub(super) fn evaluate(&self, cedar: &Evaluator<'_>) -> Evaluated {
         if let Some(fault) = &self.fault {
             return Evaluated::Failed(fault.clone());
         }
-        // A statement is no template, so there is no slot to fill.
+        // A statement is not a template, so there is no slot to fill.
         match cedar.interpret(&self.condition, &ast::SlotEnv::new()).map(|value| value.value) {
             Ok(ast::ValueKind::Lit(ast::Literal::Bool(true))) => Evaluated::Matches,
             Ok(ast::ValueKind::Lit(ast::Literal::Bool(false))) => Evaluated::Silent,
@@ -165,7 +165,7 @@ impl Statement {
     }
 }
 
-/// What a statement's annotations say.
+/// The annotations of a statement.
 struct Notes {
     id: Option<String>,
     says: Says,
@@ -175,7 +175,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// Else the annotation at fault, and why.
+    /// The error has the invalid annotation, and why.
     fn read(policy: &Policy, forbids: bool) -> Result<Self, (String, String)> {
         for (key, _) in policy.annotations() {
             if !ANNOTATIONS.contains(&key) {
@@ -199,12 +199,12 @@ impl Notes {
     }
 }
 
-/// A problem as one of this annotation.
+/// Turns a problem into one of this annotation.
 fn of(key: &'static str) -> impl Fn(String) -> (String, String) {
     move |problem| (key.to_owned(), problem)
 }
 
-/// Where the annotation stands in the statement, in bytes.
+/// The position of the annotation in the statement, in bytes.
 fn place_of(policy: &Policy, key: &str) -> Option<usize> {
     let mut notes = AsRef::<ast::Policy>::as_ref(policy).annotations();
     let (_, note) = notes.find(|(name, _)| AsRef::<str>::as_ref(*name) == key)?;
@@ -280,9 +280,9 @@ fn scope(policy: &Policy) -> Result<ActionScope, String> {
     })
 }
 
-/// Every entity type that the statement names must be known, and every action must be one that can
-/// occur: a forbid on `Svc::Action::"payment.*"` would never match, and nobody would notice. Each
-/// fault with its place in the statement, in bytes.
+/// Every entity type in the statement must be known, and every action must be possible: a forbid on
+/// `Svc::Action::"payment.*"` would never match, and nobody would notice. Each problem has its position in
+/// the statement, in bytes.
 fn entity_faults(condition: &ast::Expr) -> Vec<(Option<usize>, String)> {
     let unknown = |kind: &ast::EntityType| {
         let name = kind.to_string();

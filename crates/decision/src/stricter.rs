@@ -1,4 +1,4 @@
-//! What becomes stricter, for requests that name no tool, when a tool is made or changed.
+//! What becomes stricter, for requests that name no tool, when a tool is created or changed.
 
 use super::{
     gate::Effective,
@@ -8,7 +8,7 @@ use super::{
     terms::{Declared, Terms},
 };
 
-/// Each term of an action that is stricter than before, for people; none before: no tool performed
+/// Each term of an action that is stricter than before, for people; `before` is `None` if no tool performed
 /// the action.
 pub fn stricter(before: Option<&JoinedTerms>, after: &JoinedTerms) -> Vec<String> {
     let nothing = JoinedTerms::default();
@@ -61,7 +61,7 @@ fn rise<T: Copy + Ord>(was: T, is: T) -> Option<T> {
     (is > was).then_some(is)
 }
 
-/// What the gate asks for by default, of a request that declares nothing.
+/// The gate's default oversight for a request that declares nothing.
 fn oversight(terms: Option<&JoinedTerms>) -> super::levels::Oversight {
     let terms = terms.map_or(Terms::Nobody, Terms::Joined);
     let counted: Effective = Declared::of(&Draft::default(), None, terms).counted;

@@ -24,7 +24,7 @@ pub enum Target {
     Jurisdiction(String),
 }
 
-/// A text that is no target.
+/// A text that is not a target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a target: write `*`, `action:<pattern>`, `effect_class:<word>`, \
@@ -33,8 +33,8 @@ pub enum Target {
 )]
 pub struct TargetError(pub String);
 
-/// The members of a request that targets are about; absent: the request lacks it. A declared
-/// member may have several values, where no tool is named and the tools differ.
+/// The members of a request that targets match; absent if the request lacks them. A declared member has
+/// several values if no tool is named and the tools differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Aspects<'a> {
     pub action: &'a str,
@@ -47,7 +47,7 @@ pub struct Aspects<'a> {
 }
 
 impl Target {
-    /// What is wrong with a target that can be read, and that would match whatever the place is.
+    /// The problem of a target that is well-formed, but would match any place.
     pub fn fault(&self) -> Option<&'static str> {
         let Self::Jurisdiction(code) = self else { return None };
         let fault = "names no jurisdiction of ISO 3166: write a country, `DE`, or a subdivision, \
@@ -55,7 +55,7 @@ impl Target {
         (!jurisdiction::is_code(code)).then_some(fault)
     }
 
-    /// A target whose member the request lacks counts as matching: leaving it out is no way round.
+    /// A target whose member the request lacks matches: leaving it out does not avoid the policy.
     pub fn matches(&self, aspects: &Aspects<'_>) -> bool {
         match self {
             Self::Everywhere => true,
@@ -70,7 +70,7 @@ impl Target {
     }
 }
 
-/// Whether either place covers the other. A code of no known form may mean any place.
+/// Whether either place covers the other. A code of unknown form may mean any place.
 fn overlap(code: &str, place: &str) -> bool {
     let covers = jurisdiction::covers;
     !jurisdiction::is_code(code) || covers(code, place) || covers(place, code)

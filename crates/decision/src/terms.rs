@@ -1,5 +1,5 @@
-//! The terms that bind a request, by the tool that carries it out: the one named, the one through
-//! which the authority is given, or every tool that performs the action.
+//! The terms that bind a request, by the tool that carries it out: the one named, the one that the authority
+//! is for, or every tool that performs the action.
 
 use super::{
     gate::Effective,
@@ -9,24 +9,24 @@ use super::{
     request::{ActionRiskClassification, Draft},
 };
 
-/// Whose terms bind.
+/// The tools whose terms apply.
 #[derive(Clone, Copy)]
 pub(super) enum Terms<'a> {
     /// No tool performs the action, or the one named does not resolve.
     Nobody,
-    /// One tool: the permit is for it alone.
+    /// One tool: the permit is for it only.
     Of(&'a Tool),
     /// No tool is named, and these are the strictest of all that perform the action.
     Joined(&'a JoinedTerms),
 }
 
-/// What one tool on its own needs: its access level, else what its declared effect needs.
+/// The access that one tool needs: its access level, or else what its declared effect needs.
 pub(super) fn own_access_level(tool: &Tool) -> AccessLevel {
     let declared = tool.action_declaration.and_then(|declaration| declaration.effect_class);
     tool.access_level.unwrap_or_else(|| access_for(declared))
 }
 
-/// What an effect needs; undeclared: execute.
+/// The access that an effect needs; execute if it is undeclared.
 fn access_for(effect_class: Option<EffectClass>) -> AccessLevel {
     match effect_class {
         Some(EffectClass::Informational) => AccessLevel::Read,
@@ -44,8 +44,8 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// The access needed. Only a tool's record gives less than execute; what the caller declares
-    /// can raise it and never lower it.
+    /// The access needed. Only a tool's record can require less than execute; the caller's declaration can
+    /// raise it and never lower it.
     pub(super) fn access_needed(self, request: &Draft) -> AccessLevel {
         let by_tools = match self {
             Self::Nobody => AccessLevel::Execute,
@@ -56,7 +56,7 @@ impl<'a> Terms<'a> {
         declared.map_or(by_tools, |class| by_tools.max(access_for(Some(class))))
     }
 
-    /// Whether the request has all that is required of it.
+    /// Whether the request has all required members.
     pub(super) fn are_met_by(self, request: &Draft) -> bool {
         let present = |member: &str| is_present(request, member);
         match self {
@@ -113,17 +113,17 @@ pub(super) fn is_present(request: &Draft, member: &str) -> bool {
     }
 }
 
-/// What tool records say.
+/// The declarations of tool records.
 struct Record {
-    /// The strictest that any of them says.
+    /// The strictest that any of them declares.
     said: Effective,
-    /// What a tool leaves out that declares another member, as what it counts as: the worst.
+    /// Members left out by a tool that declares another, as what they count as: the worst.
     left_out: Effective,
-    /// There is no tool, or one that declares nothing.
+    /// Whether there is no tool, or one that declares nothing.
     silent: bool,
 }
 
-/// The members that are not declared, each as what it counts as: the worst.
+/// The undeclared members, each as what it counts as: the worst.
 fn gaps(declared: Effective) -> Effective {
     let class = declared.effect_class.is_none();
     Effective {
@@ -135,17 +135,17 @@ fn gaps(declared: Effective) -> Effective {
     }
 }
 
-/// What request, tools and model declare together.
+/// The joint declaration of request, tools and model.
 #[derive(Clone, Copy)]
 pub(super) struct Declared {
-    /// What request and model say, whichever tool is used.
+    /// What request and model declare, whichever tool is used.
     besides_tools: Effective,
-    /// Each member the riskiest that any of them says.
+    /// Each member is the riskiest that any of them declares.
     said: Effective,
-    /// The same where what a record leaves out counts as the worst: what the gate judges. A
-    /// request only adds to it, so that nothing that a caller declares lowers what records ask.
+    /// The same, but members that a record leaves out count as the worst: the gate's input. A request only
+    /// adds to it, so that no declaration of a caller lowers what records require.
     pub(super) counted: Effective,
-    /// The risk tier, where it is known of whichever tool is used.
+    /// The risk tier, if it is known whichever tool is used.
     pub(super) known_tier: Option<RiskTier>,
     /// Whether anything is declared, whichever tool is used.
     pub(super) is_declared: bool,
@@ -162,7 +162,7 @@ impl Declared {
         let mut said = besides_tools;
         said.join(by_tools);
         let mut counted = said;
-        // The model's tier stands in for one that a tool leaves out: both are records.
+        // The model's tier replaces one that a tool leaves out: both are records.
         counted.join(Effective {
             risk_tier: left_out.risk_tier.filter(|_| model.is_none()),
             ..left_out
@@ -178,8 +178,8 @@ impl Declared {
         Self { besides_tools, said, counted, known_tier, is_declared }
     }
 
-    /// The declarations that policies are evaluated on: the strictest of all; where no tool is
-    /// named, then what is declared with each of those that perform the action.
+    /// The declarations that policies are evaluated on: the strictest of all; if no tool is named, also the
+    /// declaration with each tool that performs the action.
     pub(super) fn seen_by_policies(&self, terms: Terms<'_>) -> Vec<Effective> {
         let by_tools = match terms {
             Terms::Joined(joined) => &joined.declarations[..],

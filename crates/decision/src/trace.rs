@@ -1,4 +1,4 @@
-//! The trace that `explain` asks for: what each stage looked at and what it made of it.
+//! The trace for `explain`: what each stage checked, and the results.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use super::{
 };
 
 words! {
-    /// How a stage or a step in it came out.
+    /// The outcome of a stage or a step.
     Outcome {
         Pass "pass",
         Hold "hold",
@@ -32,7 +32,7 @@ pub struct StageTrace {
     pub steps: Vec<Step>,
 }
 
-/// One thing that a stage looked at.
+/// One step of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// What: `delegation`, `uses`, `acts_in`, `policy`, `anchor`, `drift`, `gate`, ….
@@ -45,7 +45,7 @@ pub struct Step {
     pub detail: String,
 }
 
-/// The four stages of a case that was heard to the end.
+/// The four stages of a case that was evaluated to the end.
 pub(super) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Vec<StageTrace> {
     let authority = authority(case, choice);
     let purpose = purpose(case, choice);
@@ -103,7 +103,7 @@ fn stage(stage: Stage, refusal: Option<Reason>, steps: Vec<Step>) -> StageTrace 
     StageTrace { stage, outcome, reason_code: refusal, steps }
 }
 
-/// A step about an authority: refused for its bounds, it tells which, with both values.
+/// A step on an authority: if refused for its bounds, it has them with both values.
 fn judged(
     case: &Case<'_>,
     candidate: &Candidate<'_>,

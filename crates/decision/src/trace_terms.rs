@@ -1,4 +1,4 @@
-//! What the trace says of the terms that tools set: which tool set each, and what access is needed.
+//! The trace of the terms that tools set: which tool set each, and the access needed.
 
 use super::{
     authority::FailedCheck,
@@ -10,8 +10,8 @@ use super::{
     trace::{Outcome, Step},
 };
 
-/// A step for each tool whose terms bind a request that names none, and one for the access that a
-/// grant lacks.
+/// A step for each tool whose terms bind a request that names none, and one for access that is not
+/// granted.
 pub(super) fn steps(
     case: &Case<'_>,
     candidate: &Candidate<'_>,
@@ -53,7 +53,7 @@ fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) ->
     terms.set_by().into_iter().map(step).collect()
 }
 
-/// The access needed beside the most that the grants give.
+/// The access needed, and the highest that is granted.
 fn lacking(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> String {
     let needed = candidate.terms.access_needed(case.request);
     let granted = super::authority::access_granted(case, candidate, thing_id);

@@ -1,4 +1,4 @@
-//! What a decision comes to.
+//! The outcome of a decision.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -21,20 +21,20 @@ pub struct Verdict {
     pub reasons: Vec<Reason>,
     pub obligations: Vec<String>,
     pub stop_conditions: Vec<String>,
-    /// Held for people: how many, and which roles must be among them.
+    /// If held for people: how many, and which roles must be among them.
     pub approvals_needed: Option<ApprovalsNeeded>,
     /// The authority under which it is permitted or held.
     pub authority: Option<AuthorityUsed>,
-    /// The tool that it is permitted or held for, and no other; none: whichever performs the action.
+    /// The only tool that it is permitted or held for; `None` for any that performs the action.
     pub tool_id: Option<String>,
     /// What an allow spends: committed in one transaction with its record.
     pub claims: Claims,
-    /// Permitted: the action must begin before this.
+    /// If permitted: the action must begin before this time.
     #[serde(with = "moment::option")]
     pub valid_until: Option<DateTime<Utc>>,
     /// For people: the `@advice` of the policies that decided.
     pub advice: Vec<String>,
-    /// The statements of policies that hold it, in their order; not those of what was refused.
+    /// The policy statements that hold it, in their order; empty if it is denied.
     #[serde(default)]
     pub held_by: Vec<HeldBy>,
     /// With `explain`: every stage.
@@ -60,7 +60,7 @@ pub struct ApprovalsNeeded {
 }
 
 impl ApprovalsNeeded {
-    /// Whether those who approved are enough. A person who signed twice is one person.
+    /// Whether those who approved are enough. A person who signed twice counts once.
     #[must_use]
     pub fn is_met_by(&self, given: &[Signature]) -> bool {
         let legal = self.roles.iter().any(|role| role == LEGAL);
@@ -68,16 +68,16 @@ impl ApprovalsNeeded {
     }
 }
 
-/// Which authority was used.
+/// The authority that was used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthorityUsed {
     pub kind: AuthorityKind,
     pub id: String,
-    /// The delegations of its chain, itself first; empty where it is none.
+    /// The delegations of its chain, itself first; empty for other authorities.
     pub chain: Vec<String>,
 }
 
-/// What gives authority.
+/// The kind of an authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthorityKind {
@@ -99,7 +99,7 @@ impl AuthorityKind {
 /// What an allow spends. Empty on every other decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
-    /// The approval to move from approved to used.
+    /// The approval to change from approved to used.
     pub approval_id: Option<String>,
     pub counters: Vec<CounterClaim>,
 }
@@ -110,7 +110,7 @@ impl Claims {
     }
 }
 
-/// Add `add` to the counter unless it would pass `limit`.
+/// Add `add` to the counter unless it would exceed `limit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterClaim {
     pub key: CounterKey,

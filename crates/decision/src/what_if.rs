@@ -1,7 +1,7 @@
-//! Other policies than those in force: some added, some replaced, some taken out.
+//! A changed set of policies: some added, some replaced, some removed.
 //!
-//! Facts hold only the policies that could apply when they were gathered. A candidate was not among
-//! them, so whether it can apply to a request is asked here, of the same index that gathers.
+//! Facts contain only the policies that could apply when they were gathered. A candidate was not among them,
+//! so the same index determines here whether it can apply to a request.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -16,12 +16,12 @@ use super::{
 #[derive(Debug, Default)]
 pub struct PolicyChange {
     added: PolicyIndex,
-    /// The ids of those that no longer stand.
+    /// The ids of removed policies.
     gone: BTreeSet<String>,
 }
 
 impl PolicyChange {
-    /// With `added`, each in the place of the one with its id, and without `gone`.
+    /// Adds `added`, each replacing the policy with its id, and removes `gone`.
     pub fn new(added: Vec<Arc<CompiledPolicy>>, gone: impl IntoIterator<Item = String>) -> Self {
         let replaced = added.iter().map(|policy| policy.reference.id.clone());
         let gone = replaced.chain(gone).collect();

@@ -3,15 +3,15 @@
 use super::{Change, Kind, Search, State, change};
 use crate::{amount::Amount, limits};
 
-/// One ten-thousandth; what amounts are counted in.
+/// One ten-thousandth, the unit of amounts.
 const PART: i64 = 1;
-/// From here on a double cannot say every ten-thousandth, so only whole amounts are tried.
+/// From here on a double cannot represent every ten-thousandth, so only whole amounts are tried.
 const COARSE: i64 = 1 << 52;
 const WHOLE: i64 = 10_000;
-/// Bounds that are tried as amounts; halving needs the other tries.
+/// The most bounds to try as amounts; bisection needs the other tries.
 const MOST_BOUNDS: usize = 32;
 
-/// The largest amount that passes: it does, and what lies just above it does not.
+/// The largest amount that passes: it does, and the next one above it does not.
 pub(super) fn largest(search: &Search<'_>, state: &State) -> Option<State> {
     let asked = state.request.amount()?.ten_thousandths();
     let step = if asked < COARSE { PART } else { WHOLE };
@@ -26,7 +26,7 @@ pub(super) fn largest(search: &Search<'_>, state: &State) -> Option<State> {
         refused = mark;
     }
     let (mut largest, mut found) = passing?;
-    // Mostly it is the bound itself; else a policy draws the line, and halving finds it.
+    // Usually it is the bound itself; otherwise a policy sets the limit, and bisection finds it.
     let mut next = largest + step;
     while refused - largest > step {
         match pass(next) {
@@ -44,7 +44,7 @@ fn at_most(units: i64) -> Change {
     Change { member: Some("context.amount".to_owned()), value: Some(value), ..named }
 }
 
-/// Where the bounds draw lines below the amount asked for, the highest first; then the least amount.
+/// The limits of the bounds below the requested amount, the highest first; then the least amount.
 fn limits_below(search: &Search<'_>, state: &State, asked: i64, step: i64) -> Vec<i64> {
     let below = |mark: &i64| (step..asked).contains(mark);
     let bounds = marks(search, state).into_iter().map(|mark| mark - mark % step);

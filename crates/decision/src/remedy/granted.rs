@@ -1,4 +1,4 @@
-//! What people may give, bring back into force, or lift.
+//! Changes that people make: grants, bringing authority back into force, lifting.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,7 +18,7 @@ const USES: &str = "uses";
 const ACTION: &str = "action";
 const ACTIONS: &str = "actions";
 
-/// The records as they are once people did what the change says.
+/// Applies to the records what people would do.
 pub(super) fn give(change: &Change, request: &Request, gathered: &mut Gathered) {
     let id = change.id.as_deref().unwrap_or_default();
     let value = change.value.clone().unwrap_or_default();
@@ -67,18 +67,18 @@ pub(super) fn give(change: &Change, request: &Request, gathered: &mut Gathered) 
         (Kind::Stop, _) => gathered.stop_signals.retain(|signal| signal.id != id),
         (Kind::Quarantine, _) => gathered.quarantines.retain(|one| one.id != id),
         (Kind::Denial, _) => gathered.uses.retain(|uses| uses.row.allowed || uses.row.id != id),
-        // What the asker says changes no record.
+        // A change of the request changes no record.
         _ => {}
     }
 }
 
-/// Changes a link wherever it stands.
+/// Changes a link in every chain.
 fn edit(gathered: &mut Gathered, id: &str, change: impl Fn(&mut Delegation)) {
     let links = gathered.delegations.iter_mut().flat_map(|chain| &mut chain.0);
     links.filter(|link| link.id == id).for_each(|link| change(Arc::make_mut(link)));
 }
 
-/// Access to what the request names, at the least level that is enough; or the action itself.
+/// Access to what the request names, at the lowest sufficient level; or the action itself.
 pub(super) fn grant(_: &Search<'_>, state: &State) -> Vec<Change> {
     let request = &state.request;
     let on = |id: &Option<String>| id.as_deref().map(|id| access(state, id)).unwrap_or_default();
@@ -112,8 +112,8 @@ fn membership(state: &State, workspace_id: &str) -> Change {
     Change { member, id, ..change(Kind::Grant, sentence) }
 }
 
-/// Only where nothing covers the action: a new grant would also outdo a delegation that has expired,
-/// and that one should then be named.
+/// Only if nothing covers the action: a new grant would also work in place of an expired delegation, which
+/// should be named instead.
 fn action(state: &State) -> Vec<Change> {
     if state.reason != Reason::PermissionMissing {
         return Vec::new();
@@ -139,7 +139,7 @@ pub(super) fn link(search: &Search<'_>, state: &State) -> Vec<Change> {
     let broken = links(state).into_iter().filter(out).map(|link| {
         let (member, problem) = problem(link.window, link.state, search);
         let sentence = match link.state {
-            // Nothing brings it back.
+            // A revoked link cannot be reinstated.
             DelegationState::Revoked => {
                 format!("delegate anew in the place of `{}`: it is revoked for good", link.id)
             }
@@ -151,7 +151,7 @@ pub(super) fn link(search: &Search<'_>, state: &State) -> Vec<Change> {
     broken.chain(rows(search, state)).collect()
 }
 
-/// The `uses` and acts-in rows whose windows are not open.
+/// The `uses` and acts-in rows that are outside their windows.
 fn rows(search: &Search<'_>, state: &State) -> Vec<Change> {
     let gathered = state.gathered();
     let uses = gathered.uses.iter().map(|uses| &uses.row).filter(|row| row.allowed);
@@ -167,14 +167,14 @@ fn rows(search: &Search<'_>, state: &State) -> Vec<Change> {
     opened.collect()
 }
 
-/// The member that keeps a link out of force, and how.
+/// The member because of which a link is not in force, and why.
 fn problem(window: Window, state: DelegationState, search: &Search<'_>) -> (&'static str, String) {
     let member = if window.begun(search.at) { "expires_at" } else { "not_before" };
     let state = || ("state", format!("is {state}"));
     window.problem(search.at).map_or_else(state, |problem| (member, problem))
 }
 
-/// The subject, or somebody of a chain, made active.
+/// Activates the subject, or a principal of a chain.
 pub(super) fn principal(_: &Search<'_>, state: &State) -> Vec<Change> {
     let gathered = state.gathered();
     let known = gathered.subject.iter().chain(&gathered.principals);
@@ -214,7 +214,7 @@ pub(super) fn denial(_: &Search<'_>, state: &State) -> Vec<Change> {
     taken_back.collect()
 }
 
-/// Every link of every chain, once.
+/// The distinct links of all chains.
 fn links(state: &State) -> Vec<&Delegation> {
     let mut seen = BTreeSet::new();
     let links = state.gathered().delegations.iter().flat_map(|chain| &chain.0);

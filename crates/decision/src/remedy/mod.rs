@@ -1,26 +1,25 @@
-//! The smallest change that would turn a denial into a permit or a hold: mostly one thing, and where
-//! two or three are wrong, these.
+//! The smallest change that would turn a denial into a permit or a hold: usually one thing, or the two or
+//! three that are wrong.
 //!
-//! An explanation and nothing else: no decision looks at it. It tries one change after the other,
-//! in the order of [`STEPS`], and has [`decide`] judge each; the first that helps is answered. The
-//! order goes from what the asker may say otherwise to what people must give it, and then to what
-//! people have forbidden and must lift:
+//! It is only an explanation: no decision depends on it. It tries changes in the order of [`STEPS`], runs
+//! [`decide`] on each, and returns the first that helps. The order goes from what the asker can change to
+//! what people must grant, and then to what people have forbidden and must lift:
 //!
 //! 1. `purpose`: another that the delegations are bound to
-//! 2. `amount`: the largest that passes, by the bounds; where a rule is tighter, by halving
+//! 2. `amount`: the largest that passes, by the bounds; by bisection if a rule is tighter
 //! 3. `jurisdiction`: another of the authorities and the purpose
-//! 4. `delegation`: another of the subject's named, or none
+//! 4. `delegation`: another one of the subject's, or none
 //! 5. `grant`: access to the resource, workspace or project, or the action itself
-//! 6. `link`: a delegation or row that has expired, not begun, or was suspended or revoked
+//! 6. `link`: a delegation or row that is expired, not valid yet, suspended or revoked
 //! 7. `principal`: the subject or a delegator that is not active
-//! 8. `context`: a member that the tool or a bound asks for
-//! 9. `declaration`: a risk tier where none is declared, the riskiest that passes
+//! 8. `context`: a member that the tool or a bound requires
+//! 9. `declaration`: the riskiest tier that passes, if none is declared
 //! 10. `stop`, `quarantine`, `denial`: a signal, a quarantine or a denying row lifted
 //!
-//! Where no single change helps, sets of two and then of three are tried (`sets.rs`). The work is
-//! bounded: [`MOST_TRIES`] decisions for each step, [`MOST_FOR_SETS`] for each size of set. So there
-//! may be a change where none is answered. Policies and reality are never changed: what they say is
-//! meant, and the trace names them.
+//! If no single change helps, sets of two and then of three are tried (`sets.rs`). The work is bounded:
+//! [`MOST_TRIES`] decisions for each step, [`MOST_FOR_SETS`] for each size of set. So a change may exist
+//! even if none is returned. Policies and reality are never changed: they are intended, and the trace names
+//! them.
 
 mod amount;
 mod granted;
@@ -44,7 +43,7 @@ use super::{
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// What kind of change it is.
+    /// The kind of a change.
     Kind {
         Purpose "purpose",
         Amount "amount",
@@ -62,7 +61,7 @@ words! {
 }
 
 impl Kind {
-    /// Whether the asker makes it, by asking otherwise; else people do, in the records.
+    /// Whether the asker makes it, by changing the request; otherwise people do, in the records.
     const fn is_said(self) -> bool {
         matches!(
             self,
@@ -76,13 +75,13 @@ impl Kind {
     }
 }
 
-/// One change to the request or to the records about it. All but the sentence says it for programs.
+/// One change to the request or its records, for programs, with a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub kind: Kind,
     /// The member of the request or of the record that changes.
     pub member: Option<String>,
-    /// What it changes to; none: whatever it truly is, or nothing at all.
+    /// The new value; `None` if only the asker knows it, or if the member is removed.
     pub value: Option<String>,
     /// The record that changes, or that the change is about.
     pub id: Option<String>,
@@ -98,12 +97,12 @@ pub struct Remedy {
     pub reason_code: Reason,
 }
 
-/// The facts about another request than the one that was decided, as far as they can be had: its
-/// purpose or its delegation may not have been looked up.
+/// The facts of a changed request, if available: its purpose or its delegation may not have been looked
+/// up.
 pub type Around<'a> = dyn Fn(&Request) -> Option<Facts> + 'a;
 
 enum Step {
-    /// Each of these changes in turn.
+    /// Tries each of these changes.
     Propose(fn(&Search<'_>, &State) -> Vec<Change>),
     /// The largest amount that passes.
     LargestAmount,
@@ -124,14 +123,14 @@ const STEPS: [Step; 12] = [
     Step::Propose(granted::denial),
 ];
 
-/// Changes that each step tries at most. A subject with very many delegations gets an answer or
-/// none, but never holds a core for long.
+/// The most changes that a step tries, so that a subject with very many delegations never occupies a core
+/// for long.
 const MOST_TRIES: u32 = 128;
-/// Changes that are tried at most for sets of two, and once more for sets of three.
+/// The most changes to try for sets of two, and again for sets of three.
 const MOST_FOR_SETS: u32 = 768;
 
-/// The first change that helps, else the first set of them; none where the request is not denied,
-/// nothing was found, or `wanted` says that nobody waits for the answer any more.
+/// The first change that helps, or else the first set of them; `None` if the request is not denied, nothing
+/// was found, or `wanted` returns false because nobody waits for the answer any more.
 pub fn smallest(
     request: &Request,
     facts: &Facts,
@@ -139,7 +138,7 @@ pub fn smallest(
     around: &Around<'_>,
     wanted: &dyn Fn() -> bool,
 ) -> Option<Remedy> {
-    // A trace costs, and nobody reads these.
+    // These traces are not read, and cost time.
     let plain = Draft { explain: false, ..request.clone().into_draft() };
     let request = Request::new(plain).ok()?;
     let (step, left) = (Cell::new(1), Cell::new(u32::MAX));
@@ -151,17 +150,17 @@ pub fn smallest(
     search.one_more(&asked).or_else(|| sets::smallest(&search, &asked))
 }
 
-/// What bounds and feeds one search.
+/// The limits and inputs of one search.
 struct Search<'a> {
     at: DateTime<Utc>,
     around: &'a Around<'a>,
     wanted: &'a dyn Fn() -> bool,
-    /// Tries that the step has left, and all steps together.
+    /// The tries left for the step, and for all steps.
     step: Cell<u32>,
     left: Cell<u32>,
 }
 
-/// The question after some changes, and how it is decided.
+/// The question after some changes, and its decision.
 struct State {
     request: Request,
     facts: Facts,
@@ -171,7 +170,7 @@ struct State {
 }
 
 impl Search<'_> {
-    /// The question decided; none when all tries are used up, or nobody waits.
+    /// Decides the question; `None` if all tries are used up, or nobody waits.
     fn judged(&self, request: Request, facts: Facts, changes: Vec<Change>) -> Option<State> {
         self.step.set(self.step.get().checked_sub(1)?);
         self.left.set(self.left.get().checked_sub(1)?);
@@ -183,7 +182,7 @@ impl Search<'_> {
         Some(State { request, facts, changes, decision, reason })
     }
 
-    /// The question after one change more; none too where that makes no question.
+    /// The question after one more change; `None` also if the result is not a valid question.
     fn after(&self, state: &State, change: &Change) -> Option<State> {
         if self.step.get().min(self.left.get()) == 0 {
             return None;
@@ -204,7 +203,7 @@ impl Search<'_> {
         let mut facts = match looked_up {
             None => state.facts.clone(),
             Some(mut facts) => {
-                // What people were to do before is not in what was looked up anew.
+                // The facts were looked up again, without the earlier changes by people.
                 let mut gathered = Gathered::clone(&facts.gathered);
                 for given in state.changes.iter().filter(|change| !change.kind.is_said()) {
                     granted::give(given, &request, &mut gathered);
@@ -213,12 +212,12 @@ impl Search<'_> {
                 facts
             }
         };
-        // What people approved was another question.
+        // The approval was for another question.
         facts.approval = None;
         self.judged(request, facts, changes())
     }
 
-    /// The first single change that helps besides those that were made.
+    /// The first single change that helps in addition to those made.
     fn one_more(&self, state: &State) -> Option<Remedy> {
         let found = STEPS.iter().find_map(|step| {
             self.step.set(MOST_TRIES);
@@ -248,7 +247,7 @@ impl State {
         &self.facts.gathered
     }
 
-    /// How far the best authority gets, by the rows of the table; all of them where rules deny.
+    /// How many rows of the table the best authority passes; all of them if rules deny.
     fn row(&self, at: DateTime<Utc>) -> usize {
         let choice = authority::choose(&Case::new(&self.request, &self.facts, at));
         choice.refusal.map_or(usize::MAX, |refusal| refusal.row)
@@ -267,12 +266,12 @@ impl State {
     }
 }
 
-/// A change of this kind that names nothing yet.
+/// A change of this kind without member, value and id.
 fn change(kind: Kind, sentence: String) -> Change {
     Change { kind, member: None, value: None, id: None, sentence }
 }
 
-/// Each text once, in the order in which they come, without `but`.
+/// The distinct texts, in order, without `but`.
 fn distinct<'t>(texts: impl IntoIterator<Item = &'t String>, but: Option<&str>) -> Vec<&'t str> {
     let mut seen = BTreeSet::new();
     let texts = texts.into_iter().map(String::as_str);

@@ -1,4 +1,4 @@
-//! What the asker may say otherwise: purpose, jurisdiction, delegation, missing members.
+//! Changes of the request: purpose, jurisdiction, delegation, missing members.
 
 use serde_json::Value;
 
@@ -11,11 +11,11 @@ use crate::{
     request::{ActionRiskClassification, Draft},
 };
 
-/// Stands for a value that only the asker knows.
+/// A placeholder for a value that only the asker knows.
 const SOMETHING: &str = "x";
 const RISK_TIER: &str = "action_risk_classification.risk_tier";
 
-/// Asks as the change says.
+/// Applies the change to the request.
 pub(super) fn say(change: &Change, draft: &mut Draft) {
     let value = change.value.clone();
     let something = || change.value.clone().unwrap_or_else(|| SOMETHING.to_owned());
@@ -38,14 +38,14 @@ pub(super) fn say(change: &Change, draft: &mut Draft) {
     }
 }
 
-/// A context member's value; where none is given it is one that only the asker knows.
+/// A context member's value; a placeholder if only the asker knows it.
 fn json(name: &str, value: Option<&str>) -> Value {
     match (name, value) {
         ("amount", Some(value)) => {
             value.parse::<Amount>().map_or(Value::Null, |amount| Value::Number(amount.to_number()))
         }
         ("amount", None) => 1.into(),
-        // Codes of a kind that no rule can be about: it is only asked that there is one.
+        // Codes that no rule can refer to: only their presence matters.
         ("currency", None) => "XXX".into(),
         ("jurisdiction", None) => "ZZ".into(),
         (_, value) => value.unwrap_or(SOMETHING).into(),
@@ -76,7 +76,7 @@ pub(super) fn jurisdiction(_: &Search<'_>, state: &State) -> Vec<Change> {
     named.collect()
 }
 
-/// Another delegation of the subject named; none named at all, where it has authority beside them.
+/// Names another delegation of the subject, or none if it has other authority.
 pub(super) fn delegation(search: &Search<'_>, state: &State) -> Vec<Change> {
     let named = state.request.delegation_id.as_deref();
     let unnamed = || Draft { delegation_id: None, ..state.request.clone().into_draft() };
@@ -104,7 +104,7 @@ pub(super) fn delegation(search: &Search<'_>, state: &State) -> Vec<Change> {
     found
 }
 
-/// A member that the tool or a bound asks for, and that the request lacks or says otherwise.
+/// A member that the tool or a bound requires, and that the request lacks or has with another value.
 pub(super) fn context(search: &Search<'_>, state: &State) -> Vec<Change> {
     let mut found = required(state);
     let bounds = state.bounds();
@@ -126,7 +126,7 @@ pub(super) fn context(search: &Search<'_>, state: &State) -> Vec<Change> {
     found
 }
 
-/// What the tools concerned require and the request lacks.
+/// Members that the tools require and the request lacks.
 fn required(state: &State) -> Vec<Change> {
     if state.reason != Reason::ContextIncomplete {
         return Vec::new();
@@ -148,7 +148,7 @@ fn required(state: &State) -> Vec<Change> {
     lacking.map(|name| provided(name, None)).collect()
 }
 
-/// The request with a member that it lacks, or with another value of it.
+/// Adds a member that the request lacks, or changes its value.
 fn provided(name: &str, value: Option<&str>) -> Change {
     let is_id = matches!(name, "resource_id" | "workspace_id");
     let member = if is_id { name.to_owned() } else { format!("context.{name}") };
@@ -160,7 +160,7 @@ fn provided(name: &str, value: Option<&str>) -> Change {
     Change { member: Some(member), value: value.map(str::to_owned), ..named }
 }
 
-/// The riskiest tier that passes, so that nobody is told to play a risk down.
+/// The riskiest tier that passes, so that nobody is advised to understate a risk.
 pub(super) fn declaration(_: &Search<'_>, state: &State) -> Vec<Change> {
     let classified = state.request.action_risk_classification.unwrap_or_default();
     if classified.risk_tier.is_some() {

@@ -1,18 +1,17 @@
-//! Two or three changes that help together, where none does alone.
+//! Two or three changes that help together if none does alone.
 //!
-//! Each change that might belong to such a set is made, the question judged, and one change more
-//! looked for. The likely ones come first: those after which the question gets further down the
-//! table, then those of the kind that the refusal is about. Only the [`KEPT`] most likely are
-//! followed.
+//! Each change that might belong to such a set is applied, the question decided, and one more change
+//! searched. The likely ones come first: those after which the question gets further down the table, then
+//! those of the kind of the refusal. Only the [`KEPT`] most likely are followed.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{Change, Kind, MOST_FOR_SETS, MOST_TRIES, Remedy, STEPS, Search, State, Step};
 use crate::reason::Reason;
 
-/// How many beginnings of a set are followed, of each size.
+/// The most partial sets to follow, of each size.
 const KEPT: usize = 24;
-/// The largest set that is looked for.
+/// The size of the largest set to search.
 const LARGEST: usize = 3;
 
 pub(super) fn smallest(search: &Search<'_>, asked: &State) -> Option<Remedy> {
@@ -28,7 +27,7 @@ pub(super) fn smallest(search: &Search<'_>, asked: &State) -> Option<Remedy> {
     None
 }
 
-/// The set without what it can do without: a step may propose more once another change was made.
+/// The set without unnecessary changes: a step may propose more after another change.
 fn without_idle(search: &Search<'_>, asked: &State, found: Remedy) -> Remedy {
     search.left.set(MOST_FOR_SETS);
     search.step.set(MOST_FOR_SETS);
@@ -46,7 +45,7 @@ fn without_idle(search: &Search<'_>, asked: &State, found: Remedy) -> Remedy {
     }
 }
 
-/// Each beginning with one change more, the most likely first.
+/// Each partial set with one more change, the most likely first.
 fn longer(search: &Search<'_>, beginnings: &[State]) -> Vec<State> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -75,7 +74,7 @@ fn longer(search: &Search<'_>, beginnings: &[State]) -> Vec<State> {
     found.into_iter().take(KEPT).map(|(_, state)| state).collect()
 }
 
-/// What might belong to a set. The largest amount depends on all the rest, and comes last.
+/// Changes that might belong to a set. The largest amount depends on all others, and comes last.
 fn proposed(search: &Search<'_>, state: &State) -> Vec<Change> {
     let each = STEPS.iter().filter_map(|step| match step {
         Step::Propose(propose) => Some(propose(search, state)),
@@ -84,7 +83,7 @@ fn proposed(search: &Search<'_>, state: &State) -> Vec<Change> {
     each.flat_map(|changes| changes.into_iter().take(MOST_TRIES as usize)).collect()
 }
 
-/// Whether a change would only put something else in the place of one that was made.
+/// Whether a change would only replace one that was made.
 fn is_undone(made: &Change, change: &Change) -> bool {
     let same = made.kind == change.kind && made.member == change.member;
     same && (change.kind.is_said() || made.id == change.id)
@@ -96,7 +95,7 @@ fn name(change: &Change) -> String {
     format!("{}\n{member}\n{value}\n{id}", change.kind)
 }
 
-/// Whether changes of this kind are about what was refused so.
+/// Whether changes of this kind relate to this reason.
 fn is_relevant(reason: Reason, kind: Kind) -> bool {
     match kind {
         Kind::Purpose => matches!(

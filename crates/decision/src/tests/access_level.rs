@@ -6,7 +6,7 @@ use crate::{
     request::ActionDeclaration,
 };
 
-/// Only a tool's record asks for less than execute; what the caller declares can raise it.
+/// Only a tool's record can require less than execute; the caller's declaration can raise it.
 #[test]
 fn the_access_level_needed() {
     let declared = |effect_class| ActionDeclaration {

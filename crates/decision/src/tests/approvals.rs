@@ -169,7 +169,7 @@ fn one_approval_serves_all_holds() {
     assert_eq!(world.decide().obligations, ["audit.emit", "review.after"]);
 }
 
-/// Who signed in their own interest is enough alone, and none of two.
+/// An approval in one's own interest counts if one is needed, and not if two are.
 #[test]
 fn own_interest_counts_where_one_is_needed() {
     let own = |people: &[(&str, &str)]| {

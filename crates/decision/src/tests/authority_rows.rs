@@ -135,7 +135,7 @@ fn candidates_are_tried_in_order() {
         window(None, Some("2026-01-01T00:00:00Z"));
     assert_eq!(used(&world).id, "uses-9");
     world.gathered.uses.remove(0);
-    // The delegator's grant opens the resource only under the delegation.
+    // The delegator's grant gives access to the resource only under the delegation.
     Arc::make_mut(&mut world.gathered.grants[0]).grantee_id = HUMAN.to_owned();
     assert_eq!((used(&world).kind, used(&world).id.as_str()), (AuthorityKind::Delegation, "del-1"));
     world.gathered.delegations.clear();

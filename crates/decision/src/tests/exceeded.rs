@@ -8,7 +8,7 @@ use crate::{
     trace::Outcome,
 };
 
-/// What the trace says of all that refuses, after the world was spoilt so.
+/// The trace's details of all refusals, after this change to the world.
 fn details(spoil: impl FnOnce(&mut World)) -> Vec<String> {
     let mut world = World::sound();
     spoil(&mut world);

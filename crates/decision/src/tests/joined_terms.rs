@@ -1,4 +1,4 @@
-//! A tool that is not named binds all the same.
+//! A tool binds even if the request does not name it.
 
 use super::*;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     trace::Step,
 };
 
-/// A tool that says all there is to say, and asks for nothing.
+/// A tool that declares every member, and requires nothing.
 fn tame(id: &str) -> Tool {
     Tool {
         access_level: Some(AccessLevel::Read),
@@ -32,7 +32,7 @@ fn held(mode: OversightMode) -> ActionRiskClassification {
     ActionRiskClassification { risk_tier, required_oversight_mode }
 }
 
-/// The sound world, in which these tools perform the action and none is named.
+/// The valid world, in which these tools perform the action and none is named.
 fn unnamed(tools: &[Tool]) -> World {
     let mut world = World::sound();
     world.draft.tool_id = None;
@@ -98,7 +98,7 @@ fn what_one_tool_leaves_out_no_other_tool_says_for_it() {
     assert_eq!(world.decide().reason_code, Reason::DeclarationRequired, "one declares nothing");
 }
 
-/// What a record leaves out counts as the worst, whatever the caller says.
+/// What a record leaves out counts as the worst, whatever the caller declares.
 #[test]
 fn a_caller_fills_no_gap_of_a_record() {
     let kind = ActionDeclaration {
@@ -168,8 +168,8 @@ fn policy(text: &str, applies_to: Vec<Target>) -> Arc<CompiledPolicy> {
     CompiledPolicy::compile(reference, text).unwrap().into()
 }
 
-/// A policy may speak of a milder value, or of what is left out: not naming the tool that it speaks
-/// of is no way round it.
+/// A policy may test for a milder value, or for an absent one: leaving out the tool with that value does not
+/// avoid the policy.
 #[test]
 fn a_policy_is_evaluated_on_what_each_tool_declares() {
     let all = tame("tool-1");

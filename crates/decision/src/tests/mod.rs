@@ -1,4 +1,4 @@
-//! One world in which all is well, and what each single change to it comes to.
+//! One valid world, and the outcome of each single change to it.
 
 mod access_level;
 mod approvals;
@@ -43,7 +43,7 @@ fn patterns(texts: &[&str]) -> Vec<Pattern> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// A request and its facts, to be spoilt.
+/// A request and its facts, to be changed by tests.
 struct World {
     draft: Draft,
     gathered: Gathered,
@@ -52,7 +52,7 @@ struct World {
 }
 
 impl World {
-    /// A delegation named, of depth two; tool, purpose, resource, workspace and project named.
+    /// It names a delegation of depth two, tool, purpose, resource, workspace and project.
     fn sound() -> Self {
         let draft = Draft {
             tenant_id: TENANT.to_owned(),
@@ -138,7 +138,7 @@ fn sound_facts() -> Gathered {
     }
 }
 
-/// Resource, workspace and project, with the rows that open them.
+/// Resource, workspace and project, with the rows that give access to them.
 fn places() -> Gathered {
     let grant = |id: &str, resource_id: &str, grantee_id: &str| {
         let grantee_kind = "principal".to_owned();
@@ -204,7 +204,7 @@ fn tool(id: &str) -> Tool {
     }
 }
 
-/// The code that the world's decision names after it was spoilt so.
+/// The reason code of the decision after this change to the world.
 fn code(spoil: impl FnOnce(&mut World)) -> Reason {
     let mut world = World::sound();
     spoil(&mut world);
@@ -234,7 +234,7 @@ fn an_allow_is_good_until_the_first_end() {
     assert_eq!(world.decide().valid_until, Some(moment("2026-01-05T10:30:20Z")));
 }
 
-/// A permission never outlasts what it rests on besides its authority.
+/// A permission never outlasts what it depends on besides its authority.
 #[test]
 fn an_allow_ends_with_the_membership_the_purpose_and_the_policy_that_were_used() {
     let end = moment("2026-01-05T10:30:20Z");

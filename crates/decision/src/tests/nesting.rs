@@ -1,4 +1,4 @@
-//! Whatever the measure of depth lets through, Cedar parses and evaluates on the stack it is given.
+//! Cedar parses and evaluates every text that the depth measure accepts, on the stack it is given.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn on_stack<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 's
     std::thread::Builder::new().stack_size(size).spawn(work).unwrap().join().unwrap()
 }
 
-/// What deciding under the policy comes to; with `explain`, so that errors are told.
+/// The decision under the policy; with `explain`, for the errors.
 fn decided(policy: CompiledPolicy) -> (Reason, String) {
     let mut world = World::sound();
     world.draft.explain = true;
@@ -41,7 +41,7 @@ fn when(condition: &str) -> String {
     format!("forbid(principal, action, resource) when {{ {condition} }};")
 }
 
-/// The deepest text of this shape that is let through.
+/// The deepest accepted text of this shape.
 fn deepest(shape: impl Fn(usize) -> String) -> String {
     let passes = |depth: &usize| split(&shape(*depth)).is_ok();
     let depth = (1..200).take_while(passes).last().unwrap();
@@ -168,7 +168,7 @@ proptest! {
         if let Ok(spans) = split(&text) {
             prop_assert_eq!(spans.len(), 1);
             let (parsed, own) = (text.clone(), text.clone());
-            // In a child thread an overflow would end the whole run: it is the test.
+            // An overflow would abort the whole test run: that is the test.
             let policy = on_stack(HALF_FOR_PARSING, move || {
                 CompiledPolicy::parse(reference(), &parsed, &spans).ok()
             });

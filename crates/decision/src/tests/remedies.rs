@@ -1,4 +1,4 @@
-//! What would turn a denial, for each kind of change.
+//! The change that would turn a denial, for each kind of change.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ fn remedy(world: &World) -> Option<Remedy> {
     smallest(&Request::new(world.draft.clone()).unwrap(), &facts, now(), &around, &|| true)
 }
 
-/// Kind, member, value and id of what would turn the world's denial after it was spoilt so.
+/// Kind, member, value and id of the remedy after this change to the world.
 fn told(spoil: impl FnOnce(&mut World)) -> Named {
     let mut world = World::sound();
     spoil(&mut world);
@@ -44,7 +44,7 @@ fn named(change: &Change) -> Named {
     (kind, member.unwrap_or_default(), value, id)
 }
 
-/// The same of all the changes that it takes, in the order of their kinds.
+/// The same for all changes of the remedy, in the order of their kinds.
 fn all(spoil: impl FnOnce(&mut World)) -> Vec<Named> {
     let mut world = World::sound();
     spoil(&mut world);
@@ -108,7 +108,7 @@ fn the_largest_amount_that_passes() {
         forbid(w, &over("7.0"));
     };
     assert_eq!(told(both), at_most("7"));
-    // Where a double cannot say every ten-thousandth.
+    // A double cannot represent every ten-thousandth here.
     let huge = |w: &mut World| {
         w.draft.context.insert("amount".to_owned(), 900_000_000_000_000_i64.into());
         w.link(0).bounds.max_amount = Some(amount("800000000000000.1234"));
@@ -273,7 +273,7 @@ fn two_things_that_are_wrong() {
         w.link(0).bounds.max_amount = Some(amount("50"));
     };
     assert_eq!(all(amount_and_place), [at_most("50"), france.clone()]);
-    // What a policy draws the line at counts too.
+    // A policy's limit counts too.
     let policy_and_place = |w: &mut World| {
         place(w);
         forbid(w, "context.amount.greaterThan(decimal(\"42.5\"))");

@@ -1,4 +1,4 @@
-//! What the core takes as a request.
+//! What the core accepts as a request.
 
 use super::*;
 use crate::request::{Invalid, validate};

@@ -1,4 +1,4 @@
-//! What types the members of `context.input` have: what tenants and tools declare of them.
+//! The types of the members of `context.input`, as tenants and tools declare them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::super::pattern::{Pattern, prefixes};
 
-/// How deep a declaration is looked into.
+/// The greatest depth of a declaration that is read.
 const DEEPEST: usize = 8;
 
-/// The type of a member of `context.input`, as policies see it.
+/// The type of a member of `context.input` in policies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputType {
     Boolean,
@@ -27,16 +27,16 @@ pub type Members = BTreeMap<String, Member>;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
     pub kind: InputType,
-    /// Whether it may be read without asking whether it is there.
+    /// Whether it may be read without a `has` test.
     pub required: bool,
 }
 
-/// What a tenant's records say of actions and their input.
+/// A tenant's declarations of actions and their input.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     declared: ContextSchema,
     tools: Vec<ToolInput>,
-    /// The tools that perform an action, by its name, by a prefix of it, and those that perform all.
+    /// The indices of the tools that perform an action, by name or prefix, or that perform all.
     by_action: HashMap<String, Vec<usize>>,
     by_prefix: HashMap<String, Vec<usize>>,
     of_all: Vec<usize>,
@@ -74,8 +74,8 @@ impl Surroundings {
         Self { tools, ..all }
     }
 
-    /// The members that are declared for an action: by the tenant; else by its tools, where those that
-    /// name a member agree on its type.
+    /// The members declared for an action: by the tenant, or else by its tools if those that declare a member
+    /// agree on its type.
     pub fn input_of(&self, action: &str) -> Members {
         let mut members = self.input_of_tools(action);
         members.extend(self.declared.input_of(action));
@@ -111,7 +111,7 @@ impl Surroundings {
         tools.chain(self.declared.read.iter().map(|(pattern, _)| pattern))
     }
 
-    /// Every action that these name in full.
+    /// Every exact action of the tools.
     pub fn actions(&self) -> impl Iterator<Item = &str> {
         self.patterns().filter_map(|pattern| match pattern {
             Pattern::Exact(name) => Some(name.as_str()),
@@ -129,8 +129,8 @@ impl Surroundings {
     }
 }
 
-/// The members of a JSON Schema object whose types policies can rely on. `number` is none: 5 is a
-/// long to policies and 5.5 a decimal.
+/// The members of a JSON Schema object whose types policies can rely on. `number` is not one: 5 is a long
+/// in policies and 5.5 a decimal.
 fn of_json_schema(schema: &Value) -> Members {
     match of_schema(schema, 0) {
         Some(InputType::Record(members)) => members,
@@ -179,7 +179,7 @@ enum Written {
     Record(BTreeMap<String, Written>),
 }
 
-/// What a tenant declares of the members of its requests' context, as it wrote it and as it is read.
+/// A tenant's `context_schema`, as written and as parsed.
 #[derive(Clone, Debug, Default)]
 pub struct ContextSchema {
     written: Value,
@@ -193,7 +193,7 @@ impl ContextSchema {
         Ok(Self { read: context_schema(&written)?, written })
     }
 
-    /// The members that are declared for an action; of two patterns the more specific counts.
+    /// The members declared for an action; the more specific of two patterns counts.
     pub fn input_of(&self, action: &str) -> Members {
         let covers = |one: &&(Pattern, Members)| one.0.covers(action);
         let mut declared: Vec<_> = self.read.iter().filter(covers).collect();

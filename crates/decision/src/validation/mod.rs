@@ -1,9 +1,8 @@
-//! Checks a policy's text as strictly as can be: by Cedar's own validator, against what the tenant's
-//! records say of actions and their input.
+//! Checks a policy's text strictly: with Cedar's own validator, against the tenant's declarations of actions
+//! and their input.
 //!
-//! Everything that is wrong is found at once, each with its place. What may be meant all the same is
-//! a warning: a member of `context.input` that nothing declares and that the text reads unasked, or
-//! uses in two ways.
+//! All problems are found at once, each with its position. What may be intended is a warning: a member of
+//! `context.input` that nothing declares and that the text reads without `has`, or uses in two ways.
 
 mod input_type;
 mod schema;
@@ -32,24 +31,24 @@ use super::{
     statement::Statement,
 };
 
-/// Findings that are told at most.
+/// The most findings to report.
 const MOST: usize = 50;
-/// The longest text of one, in characters.
+/// The longest text of a finding, in characters.
 const LONGEST: usize = 400;
 
-/// How often one may have slipped for a name to be taken for another's.
+/// The greatest edit distance of a name that is taken for a misspelt one.
 const SLIPS: usize = 2;
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The text is refused.
     Error,
-    /// It may be meant so.
+    /// It may be intended.
     Warning,
 }
 
-/// One thing that is wrong with a text.
+/// One problem of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// From 1.
@@ -57,10 +56,10 @@ pub struct Finding {
     /// From 1, in characters.
     pub column: usize,
     pub severity: Severity,
-    /// Whether only what the tenant's records say makes it wrong.
+    /// Whether it is only a problem because of the tenant's declarations.
     pub by_schema: bool,
     pub problem: String,
-    /// What to write instead, where that is known.
+    /// What to write instead, if known.
     pub suggestion: Option<String>,
 }
 
@@ -79,7 +78,7 @@ impl From<PolicyError> for Finding {
     }
 }
 
-/// Everything that is wrong with the text, in the order of its places.
+/// All problems of the text, by position.
 pub fn validate(text: &str, surroundings: &Surroundings) -> Vec<Finding> {
     let spans = match split(text) {
         Ok(spans) => spans,
@@ -95,7 +94,7 @@ pub fn validate(text: &str, surroundings: &Surroundings) -> Vec<Finding> {
     found
 }
 
-/// One text, parsed.
+/// One parsed text.
 struct Check<'a> {
     text: &'a str,
     spans: Vec<Range<usize>>,
@@ -104,7 +103,7 @@ struct Check<'a> {
     uses: Uses,
 }
 
-/// Something wrong at a place.
+/// A problem at a position.
 struct Fault {
     span: Span,
     severity: Severity,
@@ -135,7 +134,7 @@ impl<'a> Check<'a> {
         let uses = Uses::of(conditions.iter());
         let check = Self { text, spans, statements, actions, uses };
         let faults = check.faults(&set);
-        // What Cedar says of entity types has a better place than what the statement's own check says.
+        // Cedar's errors on entity types have a better position than those of the statement's own check.
         if faults.iter().any(|fault| fault.problem.starts_with("unrecognized entity type")) {
             found.retain(|one| !one.problem.starts_with("unknown entity type"));
         }
@@ -152,7 +151,7 @@ impl<'a> Check<'a> {
         Finding { line, column, severity, by_schema: true, problem, suggestion }
     }
 
-    /// What Cedar's validator finds, whichever way the members that are used in two are typed.
+    /// The findings of Cedar's validator, for each way to type members that are used in several.
     fn faults(&self, set: &PolicySet) -> Vec<Fault> {
         let mut kept: Option<BTreeMap<(Span, String), Fault>> = None;
         for way in 0..self.uses.ways() {
@@ -192,7 +191,7 @@ impl<'a> Check<'a> {
         });
         let mut found: Vec<_> = errors.collect();
         let wrong: BTreeSet<_> = found.iter().map(|one| self.statement_at(one.span)).collect();
-        // Of a statement that is wrong, Cedar also says that it can never match.
+        // Cedar also warns that a statement with an error can never match.
         let warnings = result.validation_warnings().map(|one| fault(one, Severity::Warning));
         found.extend(warnings.filter(|one| !wrong.contains(&self.statement_at(one.span))));
         found
@@ -202,11 +201,11 @@ impl<'a> Check<'a> {
         self.spans.iter().position(|one| one.contains(&span.0))
     }
 
-    /// The member of the input that the fault is about, where nothing that the statement is for
-    /// declares it.
+    /// The member of the input that the problem is about, if nothing declares it for the statement's
+    /// actions.
     fn undeclared_at(&self, fault: &Fault) -> Option<&Path> {
         let read = self.uses.0.iter().filter(|(_, one)| one.reads.contains(&fault.span));
-        // `input.a` and `input.a.b` are read at the same place: Cedar's text tells which it means.
+        // `input.a` and `input.a.b` are read at the same position: Cedar's text shows which one it means.
         let is_named = |path: &Path| fault.problem.contains(&format!("`input.{}`", path.join(".")));
         let (path, _) = read.max_by_key(|(path, _)| (is_named(path), path.len()))?;
         let statement = self.statements.get(self.statement_at(fault.span)?)?.as_ref()?;
@@ -239,7 +238,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Names that nothing performs and that look much like one that is.
+/// Actions that no tool performs and that are similar to one that a tool does.
 fn unknown_actions(conditions: &[Expr], surroundings: &Surroundings) -> Vec<Fault> {
     let mut known: BTreeSet<&str> = surroundings.actions().collect();
     let prefixes: Vec<_> = known.iter().flat_map(|name| super::pattern::prefixes(name)).collect();
@@ -295,7 +294,7 @@ fn fault(error: &impl Diagnostic, severity: Severity) -> Fault {
     let label = error.labels().and_then(|mut labels| labels.next());
     let span = label.map_or((0, 0), |label| (label.offset(), label.len()));
     let text = error.to_string();
-    // Cedar's own number of the statement says nothing beside line and column.
+    // Line and column already identify the statement, so Cedar's number is left out.
     let problem = match text.strip_prefix("for policy `").and_then(|rest| rest.split_once("`, ")) {
         Some((_, rest)) => rest.to_owned(),
         None => text,
@@ -308,8 +307,8 @@ fn fault(error: &impl Diagnostic, severity: Severity) -> Fault {
     Fault { span, severity, problem, suggestion }
 }
 
-/// Whether help offers a name that is not much like any that the problem tells: Cedar offers the
-/// nearest, however far that is.
+/// Whether help offers a name that is not similar to any in the problem: Cedar offers the nearest, however
+/// far it is.
 fn is_wild(problem: &str, help: &str) -> bool {
     let quoted = |text: &'_ str| -> Vec<String> {
         text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
@@ -320,7 +319,7 @@ fn is_wild(problem: &str, help: &str) -> bool {
     offers && !quoted(problem).iter().any(is_near)
 }
 
-/// How often one slips from the one name to the other.
+/// The edit distance of two names.
 fn slips(one: &str, other: &str) -> usize {
     strsim::osa_distance(one, other)
 }
@@ -342,7 +341,7 @@ fn shortened(text: String) -> String {
     }
 }
 
-/// The statements' conditions, scopes among them, in order.
+/// The statements' conditions, including scopes, in order.
 fn conditions(set: &PolicySet) -> Vec<Expr> {
     let number = |policy: &cedar_policy::Policy| {
         let id: &str = policy.id().as_ref();

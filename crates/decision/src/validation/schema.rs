@@ -1,7 +1,7 @@
-//! The Cedar schema of a tenant: what policies can name, and of what types.
+//! The Cedar schema of a tenant: what policies can refer to, and its types.
 //!
-//! Its entities and context are those that `world.rs` makes. An action's context differs by its
-//! `input` alone, so of the actions that are alike in it one stands for all.
+//! Its entities and context are those of `cedar_request.rs`. The contexts of actions differ only in `input`,
+//! so one action represents all with the same input.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use super::{
     input_type::{InputType, Member, Members, Surroundings},
 };
 
-/// Stands for every action that nothing names.
+/// Represents every action that nothing names.
 pub(super) const ANY: &str = "any";
 
-/// Kinds of actions that a text is checked for, beside those that it names: a check is to end.
+/// The most kinds of actions to check a text for, besides those that it names, to bound the check.
 const MOST_KINDS: usize = 64;
 
 /// An action that the schema has, and its input.
 pub(super) type Actions = BTreeMap<String, Members>;
 
-/// The actions that a text must be checked for: those that it names, and of all others one of each
-/// kind. `named` may hold prefixes.
+/// The actions that a text must be checked for: those that it names, and one of each kind of the others.
+/// `named` may contain prefixes.
 pub(super) fn actions(named: &BTreeSet<String>, surroundings: &Surroundings) -> Actions {
     let mut actions = Actions::new();
     let mut kinds = BTreeSet::new();
@@ -39,7 +39,7 @@ pub(super) fn actions(named: &BTreeSet<String>, surroundings: &Surroundings) -> 
     actions
 }
 
-/// The schema in Cedar's JSON form, with the members that the text's own use types.
+/// The schema in Cedar's JSON form, with members that are typed by the text's own use.
 pub(super) fn schema(actions: &Actions, by_use: &Members) -> Value {
     let mut all: Map<String, Value> = Map::new();
     for (name, input) in actions {
@@ -82,7 +82,7 @@ fn member_of(action: &str) -> Value {
     json!({"memberOf": parents})
 }
 
-/// Adds what nothing declares.
+/// Adds undeclared members.
 fn merge(input: &mut Members, by_use: &Members) {
     for (name, used) in by_use {
         match (input.get_mut(name).map(|known| &mut known.kind), &used.kind) {
@@ -95,7 +95,7 @@ fn merge(input: &mut Members, by_use: &Members) {
     }
 }
 
-/// The context, as `world.rs` makes it: what a request may leave out may be absent.
+/// The context, as in `cedar_request.rs`: what a request may leave out may be absent.
 fn context(input: &Members) -> Value {
     let optional = |kind: Value| {
         let mut kind = kind;

@@ -1,4 +1,4 @@
-//! What the validator finds, by the examples of people who write policies.
+//! The findings of the validator, on examples from people who write policies.
 
 use serde_json::json;
 
@@ -117,7 +117,7 @@ fn input_is_typed_by_what_is_declared() {
     assert_eq!(found(elsewhere), []);
 }
 
-/// Cedar offers the nearest name, however far it is.
+/// Cedar offers the nearest name, however different it is.
 #[test]
 fn a_name_unlike_all_others_is_not_guessed_at() {
     for condition in ["principal.colour == \"blue\"", "principal in Svc::Spaceship::\"a\""] {

@@ -1,6 +1,6 @@
-//! How a text uses the members of `context.input`: what types they must have for it to make sense.
+//! How a text uses the members of `context.input`: the types that its uses imply.
 //!
-//! A member that nothing declares is typed by this, so that the rest of the text can be checked.
+//! They type undeclared members, so that the rest of the text can be checked.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp, Var};
 
 use super::input_type::{InputType, Member, Members};
 
-/// A place in the text: its first byte and its length.
+/// A range of the text: its first byte and its length.
 pub(super) type Span = (usize, usize);
 
 /// One member of `context.input`, by its path.
 #[derive(Debug, Default)]
 pub(super) struct Use {
-    /// Each type that it is used as, and where first.
+    /// Each type that it is used as, with the first use.
     pub(super) types: Vec<(InputType, Span)>,
     /// Everywhere it is read.
     pub(super) reads: Vec<Span>,
@@ -32,13 +32,12 @@ impl Uses {
         uses
     }
 
-    /// How many ways there are to type all members: as many as the one that is used most
-    /// differently is used.
+    /// The number of ways to type all members: the number of types of the member with the most.
     pub(super) fn ways(&self) -> usize {
         self.0.values().map(|one| one.types.len()).max().unwrap_or(1).clamp(1, 4)
     }
 
-    /// The members by their use, in one of the ways. None of them needs to be there.
+    /// The members typed by their use, in one of the ways. None of them is required.
     pub(super) fn members(&self, way: usize) -> Members {
         let mut members = Members::new();
         for (path, one) in &self.0 {
@@ -51,7 +50,7 @@ impl Uses {
     fn visit(&mut self, expression: &Expr, wanted: Option<&InputType>) {
         if let Some(path) = path(expression) {
             self.read(path, wanted, span(expression));
-            // On the way there the members that hold it are read too.
+            // The members above it in the path are read too.
             let mut outer = expression;
             while let ExprKind::GetAttr { expr, .. } = outer.expr_kind()
                 && let Some(path) = self::path(expr)
@@ -136,11 +135,11 @@ impl Uses {
         self.visit(other, right.as_ref());
     }
 
-    /// A member that is asked for by `has` is known, whatever its type.
+    /// A member that is tested by `has` is known, whatever its type.
     fn asked(&mut self, of: &Expr, names: &[&str]) {
         let (mut path, names) = match (place_of(of, Path::new()), names.split_first()) {
             (Some(path), _) => (path, names),
-            // The first of `context has input.a` is the input itself.
+            // The first name of `context has input.a` is the input itself.
             (None, Some((&INPUT, rest))) if is_context(of) => (Path::new(), rest),
             _ => return self.visit(of, None),
         };
@@ -160,7 +159,7 @@ impl Uses {
         }
     }
 
-    /// The type of an expression, as far as its form and the uses before it tell.
+    /// The type of an expression, as far as its form and earlier uses determine it.
     fn type_of(&self, expression: &Expr) -> Option<InputType> {
         if let Some(path) = path(expression) {
             return self.0.get(&path)?.types.first().map(|(kind, _)| kind.clone());
@@ -210,12 +209,12 @@ pub(super) fn span(expression: &Expr) -> Span {
     expression.source_loc().map_or((0, 0), |loc| (loc.start(), loc.end() - loc.start()))
 }
 
-/// The path below `context.input` that an expression reads; none where it reads no member of it.
+/// The path below `context.input` that an expression reads; `None` if it reads no member of it.
 fn path(expression: &Expr) -> Option<Path> {
     place_of(expression, Vec::new()).filter(|path| !path.is_empty())
 }
 
-/// The path that an expression stands at: empty for `context.input` itself.
+/// The path of an expression: empty for `context.input` itself.
 fn place_of(expression: &Expr, mut below: Path) -> Option<Path> {
     match expression.expr_kind() {
         ExprKind::GetAttr { expr, attr } if is_context(expr) && attr == INPUT => {
@@ -230,7 +229,7 @@ fn place_of(expression: &Expr, mut below: Path) -> Option<Path> {
     }
 }
 
-/// Puts a type at its path; what lies below another member makes that one a record.
+/// Sets the type at a path; a member with members below it becomes a record.
 fn place(members: &mut Members, path: &[String], kind: InputType) {
     let Some((name, rest)) = path.split_first() else { return };
     let optional = |kind| Member { kind, required: false };
