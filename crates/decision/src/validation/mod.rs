@@ -151,7 +151,7 @@ impl<'a> Check<'a> {
         Finding { line, column, severity, by_schema: true, problem, suggestion }
     }
 
-    /// The findings of Cedar's validator, for each way to type members that are used in several.
+    /// The findings of Cedar's validator that occur however members with several uses are typed.
     fn faults(&self, set: &PolicySet) -> Vec<Fault> {
         let mut kept: Option<BTreeMap<(Span, String), Fault>> = None;
         for way in 0..self.uses.ways() {
