@@ -1,8 +1,7 @@
-//! Which module may use which inside a crate, and a few manners that a reader relies on. Which crate
-//! may use which, the `Cargo.toml`s say and the compiler holds.
+//! Which module may use which inside a crate, and a few conventions that readers rely on. The dependencies
+//! between crates are in the `Cargo.toml`s, and the compiler checks them.
 //!
-//! [`MODULES`] is the documentation: a row that has to be added here is a decision about the shape of
-//! the service.
+//! [`MODULES`] is the documentation: a new row here is a decision about the structure of the service.
 
 use std::{
     collections::BTreeSet,
@@ -10,13 +9,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where the modules of the crates stand that have several layers.
+/// The folders of the crates with several layers.
 const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// Below everything else of core.
 const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store"];
 const MIDDLE: &[&str] = &["graph", "keys", "spending", "stored_decisions"];
-/// What every service speaks.
+/// Common to all services.
 const API: &[&str] = &["deadline", "error", "idempotency", "identity", "page_token"];
 
 /// A module and the modules that it may use, of its own crate, of api and of core.
@@ -29,13 +28,13 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
     ("transport", &[&["config", "error"]]),
     ("telemetry", &[&["config"]]),
-    // Api. Identity knows neither graph nor keys: what it needs of them it takes as traits.
+    // Api. Identity depends neither on graph nor on keys: it uses them through traits.
     ("identity", &[&["clock", "error", "store"]]),
     ("idempotency", &[&["clock", "error", "identity", "keys", "store"]]),
     ("page_token", &[&["clock", "error", "keys"]]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),
-    // Core. What a neighbour knows is taken as a trait that `app` implements.
+    // Core. Modules use their neighbours through traits that `app` implements.
     ("spending", &[FLOOR]),
     ("graph", &[FLOOR]),
     ("keys", &[FLOOR]),
@@ -48,7 +47,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("lib", &[]),
 ];
 
-/// In the first line of a file that nobody writes by hand.
+/// In the first line of a generated file.
 const GENERATED: &[&str] = &["@generated", "print-schema"];
 const LONGEST_FILE: usize = 400;
 /// Names that say nothing about what is inside.
@@ -102,7 +101,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every `.rs` file at or under `path`, seen from the repository.
+/// Every `.rs` file at or below `path`, relative to the repository.
 fn files(path: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root().join(path)];
@@ -117,7 +116,7 @@ fn files(path: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The file as its crate's root sees it: `graph/tail.rs`.
+/// The file relative to its crate's root: `graph/tail.rs`.
 fn within(file: &Path) -> &Path {
     SOURCES.iter().find_map(|source| file.strip_prefix(source).ok()).unwrap()
 }
@@ -152,7 +151,7 @@ fn modules_used(file: &Path) -> BTreeSet<String> {
     used
 }
 
-/// What follows each `start` that is not the end of a longer path or name.
+/// The text after each `start` that is not the end of a longer path or name.
 fn after<'a>(code: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
     code.match_indices(start).filter_map(move |(at, _)| {
         let before = code[..at].chars().next_back().unwrap_or(' ');
@@ -182,7 +181,7 @@ fn first_names(rest: &str) -> Vec<String> {
     names
 }
 
-/// The file without comments and texts, which may name anything.
+/// The file without comments and string literals, which may name anything.
 fn code(file: &Path) -> String {
     let text = fs::read_to_string(root().join(file)).unwrap();
     let mut code = String::new();
@@ -221,7 +220,7 @@ fn quoted(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of `r"…"` or `r#"…"#`; none for a raw identifier.
+/// The length of `r"…"` or `r#"…"#`; `None` for a raw identifier.
 fn raw(rest: &str) -> Option<usize> {
     let hashes = rest[1..].chars().take_while(|c| *c == '#').count();
     let body = rest[1 + hashes..].strip_prefix('"')?;
@@ -230,7 +229,7 @@ fn raw(rest: &str) -> Option<usize> {
     Some(2 + hashes + end + close.len())
 }
 
-/// The length of a character; none for a lifetime.
+/// The length of a character literal; `None` for a lifetime.
 fn character(rest: &str) -> Option<usize> {
     let inner = rest.strip_prefix('\'')?;
     let mut letters = inner.char_indices();

@@ -37,7 +37,7 @@ fn a_wrong_use_or_setting_is_2_and_a_failure_1() {
     assert_eq!(told["ok"], false);
 }
 
-/// What would keep the service from starting is told before it is started.
+/// Settings that would prevent a start are reported before the start.
 #[test]
 fn a_key_ring_or_a_database_url_that_cannot_be_read_is_not_sound() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `tenants list`, `keys show` and their like, against a running service.
+//! `tenants list`, `keys show` and similar commands, against a running service.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::run;
 use crate::support::{TestApp, Wishes, database::Database};
 
-/// What the command line says to `typed`, asking `app` with `token`.
+/// The output of `typed`, run against `app` with `token`.
 async fn with_token(app: &TestApp, token: &str, typed: &str) -> (i32, String, String) {
     let at = ["--url", app.base_url(), "--token", token];
     let args: Vec<_> = typed.split(' ').chain(at).map(str::to_owned).collect();
@@ -20,7 +20,7 @@ async fn owner(app: &TestApp, typed: &str) -> (i32, String, String) {
     with_token(app, app.owner_token(), typed).await
 }
 
-/// Off this thread, which the service needs.
+/// On another thread, since the service needs this one.
 async fn spawn(
     args: Vec<String>,
     environment: Vec<(&'static str, String)>,
@@ -51,7 +51,7 @@ async fn a_list_is_a_table_to_people_and_the_services_own_body_to_scripts() {
         ["ID", "STATE", "DISPLAY_NAME", "NAME", "PRINCIPAL_CLASS", "TENANT_ID", "CREATED_AT"]
     );
     let row = table.lines().find(|line| line.contains("invoice-bot")).unwrap();
-    // A name in its column, cut nowhere: this is no terminal.
+    // A name in its column, not shortened: this is not a terminal.
     let name = table.lines().next().unwrap().find(" NAME").unwrap() + 1;
     assert!(row[name..].starts_with("invoice-bot "), "{table}");
     assert!(row.contains(" agent "), "{table}");
@@ -85,11 +85,11 @@ async fn a_record_is_shown_whole_by_id_or_slug() {
     assert_eq!((&body["ok"], &body["tenant"]["slug"]), (&json!(true), &json!("acme")));
     assert_eq!(printed.lines().count(), 1);
 
-    // What is within a record stands below it.
+    // Nested values are below their record.
     let (_, shown, _) = owner(&app, &format!("delegations show {}", demo.delegation_id)).await;
     assert!(shown.contains("\nactions:\n  - "), "{shown}");
 
-    // A decision has no list to be found in, a signing key no operation of its own.
+    // A decision has no list to search, a signing key no operation of its own.
     let ask = json!({"subject": "svc:agent:acme:invoice-bot", "action": "payment.execute",
         "purpose": "invoice-settlement",
         "context": {"amount": 12, "currency": "EUR", "jurisdiction": "DE"}});
@@ -148,7 +148,7 @@ async fn a_refusal_is_1_and_says_why() {
     let told: Value = serde_json::from_str(&told).unwrap();
     assert!(told["error"].as_str().unwrap().starts_with("not_found: "), "{told}");
 
-    // A slash is a part of the id, and leads to no other path.
+    // A slash is part of the id, and does not change the path.
     let (code, _, told) = owner(&app, "tenants show acme/../../keys").await;
     assert_eq!(code, 1, "{told}");
     assert!(told.starts_with("error: not_found: "), "{told}");
@@ -158,7 +158,7 @@ async fn a_refusal_is_1_and_says_why() {
     assert!(told.starts_with("error: unauthenticated: "), "{told}");
     assert!(!told.contains("hush"), "{told}");
 
-    // What only the service knows to be wrong goes by the flag's name.
+    // Errors that only the service finds have the flag's name.
     let (code, _, told) = owner(&app, "tenants list --page-token mine").await;
     assert_eq!(code, 1);
     assert!(told.starts_with("error: invalid_request: --page-token "), "{told}");
@@ -170,7 +170,7 @@ async fn a_refusal_is_1_and_says_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_url_it_is_the_local_server_with_an_owners_token() {
     let app = TestApp::start().await;
-    // The commands below migrate first, as another user: the roles are to be there by then.
+    // The commands below migrate first, as another user: the roles must exist by then.
     migrate(&app.database.owner_address(), LOGIN).await.unwrap();
     let app = app.beside(Wishes::default()).await;
     app.demo().await;
@@ -219,7 +219,7 @@ fn no_server_is_1_and_says_what_to_do() {
     assert!(told.starts_with("error: no service at 127.0.0.1:9: "), "{told}");
     assert!(told.contains("agent-authority serve"), "{told}");
 
-    // Something listens, but of a database there is nothing here; and none is made.
+    // Something listens, but there is no database here; and none is created.
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = other.local_addr().unwrap().to_string();
     let (code, _, told) = run(&["keys", "list", "--listen", &listen, "--data-dir", absent], &[]);

@@ -41,7 +41,7 @@ async fn absence_null_and_the_empty_text_are_three_things() {
     let mut grpc = TenantServiceClient::connect(app.base_url().to_owned()).await.unwrap();
     let token = app.owner_token();
 
-    // Empty: refused by name, and nothing changes.
+    // Empty: refused with the member's name, and nothing changes.
     let before = app.owner().get(&path).await.1;
     for member in ["idp_org_id", "owner_email", "env", "state", "region"] {
         let (status, answer) = app.owner().patch(&path, json!({ member: "" })).await;
@@ -64,7 +64,7 @@ async fn absence_null_and_the_empty_text_are_three_things() {
     }
     assert_eq!(app.owner().get(&path).await.1, before);
 
-    // Null, or in the mask and unset: cleared, or what it is when it is left out.
+    // Null, or in the mask and unset: cleared, or its default.
     let (status, answer) = app.owner().patch(&path, json!({"idp_org_id": null})).await;
     assert_eq!((status, &answer["tenant"]["idp_org_id"]), (200, &Value::Null), "{answer:#}");
     let (status, answer) = app.owner().patch(&path, json!({"state": null})).await;

@@ -1,4 +1,4 @@
-//! What the OpenAPI document says of bodies, headers, codes and addresses.
+//! Bodies, headers, codes and addresses in the OpenAPI document.
 
 use authority_api::error::ErrorCode;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::document;
 use crate::support::{TestApp, asking};
 
-/// Whether the value is one of the schema; only the keywords that the document uses for these.
+/// Whether the value matches the schema; supports only the keywords that the document uses.
 fn fits(value: &Value, schema: &Value, whole: &Value) -> Result<(), String> {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.strip_prefix('#').unwrap();
@@ -127,7 +127,7 @@ async fn servers_versions_and_codes_are_the_services_own() {
     }
 }
 
-/// Null is absence: the schema of what is sent allows it where, and only where, the service does.
+/// Null is absence: the request schema allows it exactly where the service does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn null_is_absence_where_the_schema_says_so() {
     let app = TestApp::start().await;
@@ -178,7 +178,7 @@ async fn a_patch_without_a_body_is_refused() {
     assert_eq!(app.owner().patch(tenants, json!({})).await.0, 200, "a patch of nothing");
 }
 
-/// The headers that an operation declares are those that it looks at.
+/// The headers that an operation declares are those that it reads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn declared_headers_are_taken() {
     let app = TestApp::start().await;
@@ -218,7 +218,7 @@ async fn declared_headers_are_taken() {
     }
 }
 
-/// Who names no tenant that there is, or a revision that there is not, is told so.
+/// An unknown tenant, or an unknown revision, is an error that says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_tenant_and_a_future_revision_are_the_callers_fault() {
     let app = TestApp::start().await;
@@ -253,7 +253,7 @@ async fn an_unknown_tenant_and_a_future_revision_are_the_callers_fault() {
     }
 }
 
-/// A description that only repeats the name tells nobody anything.
+/// A description that only repeats the name is useless.
 #[test]
 fn what_a_record_is_says_more_than_its_name() {
     let document: Value = serde_json::from_str(agent_authority::app::OPENAPI).unwrap();

@@ -1,4 +1,4 @@
-//! Every example body of the OpenAPI document is sent to the demonstration tenant, and has its success.
+//! Every example body of the OpenAPI document is sent to the demonstration tenant, and succeeds.
 //!
 //! An id in an example that holds `c0ffee` stands for one of the reader's own, of its kind.
 
@@ -41,7 +41,7 @@ fn examples(document: &Value) -> Vec<Example> {
             });
         }
     }
-    // Records first, and what stands alone before what refers to it; then what is done with them.
+    // Records first, those without references before others; then the operations on them.
     let rank = |example: &Example| {
         let relates = example.path.contains("/relationships/") || example.path.contains("/teams");
         (example.path.contains('{'), relates, example.path.clone())
@@ -50,7 +50,7 @@ fn examples(document: &Value) -> Vec<Example> {
     found
 }
 
-/// The demonstration tenant, and what was made in it.
+/// The demonstration tenant, and the records created in it.
 struct World {
     app: TestApp,
     key: Client,
@@ -63,7 +63,7 @@ impl World {
         app.demo().await;
         let scopes =
             ["runtime:read", "runtime:write", "runtime:stop", "evidence:read", "evidence:write"];
-        // Made by somebody else than those who approve what it asks.
+        // Created by another person than those who approve what it asks.
         let maker = app.person(TENANT, "admin", "keys@acme.example");
         let body = json!({"label": "test", "scopes": scopes});
         let (_, made) = maker.post("/api/v1/app/api-keys", body).await;
@@ -109,7 +109,7 @@ impl World {
         answer["decision_id"].as_str().unwrap().to_owned()
     }
 
-    /// A record of the owner's making; its id.
+    /// A record created by the owner; its id.
     async fn made(&mut self, path: &str, body: Value) -> String {
         let (status, made) = self.app.owner().post(&format!("/api/v1/{path}"), body).await;
         assert_eq!(status, 201, "{made:#}");
@@ -125,7 +125,7 @@ impl World {
         }
     }
 
-    /// The path with ids of what can be so changed.
+    /// The path with ids of records that can be changed so.
     async fn filled(&mut self, path: &str) -> String {
         let id = if path.contains("/approvals/") {
             let hold = asking(25_000.0 + f64::from(u8::try_from(path.len()).unwrap()), "DE");

@@ -1,4 +1,4 @@
-//! The published contract is what is served.
+//! The service behaves as the published contract.
 
 mod absence;
 mod document;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::TestApp;
 
-/// The document as the service gives it out.
+/// The document as served.
 async fn document(app: &TestApp) -> Value {
     let (status, document) = app.client("").get("/openapi").await;
     assert_eq!(status, 200);

@@ -56,7 +56,7 @@ fn the_core_and_the_naive_evaluator_agree() {
     }
     let seen = seen.into_inner();
     eprintln!("{seen:#?}");
-    // A world that never meets a rule proves nothing about it. The operation gives the one left out.
+    // Worlds in which a rule never applies prove nothing about it. The operation supplies the missing one.
     for reason in Reason::ALL {
         let met = seen.get(reason).copied().unwrap_or_default();
         assert!(met > 0 || *reason == Reason::SubjectNotPermitted, "no world met `{reason}`");
@@ -100,7 +100,7 @@ fn sealed_arguments_replay() {
     assert_eq!(outcome, Ok(()));
 }
 
-/// In random worlds a text's digest is the numbers of its statements.
+/// In random worlds a text's digest consists of the numbers of its statements.
 fn text_of(sha256: &str) -> String {
     let numbers = sha256.split('-').map(|number| number.parse::<usize>().unwrap());
     numbers.map(|number| super::templates::TEXTS[number]).collect::<Vec<_>>().join("\n")

@@ -1,5 +1,5 @@
-//! docs/decision.md says every code that a decision can have, and the gate as it is; the policy of
-//! docs/policies.md is one.
+//! docs/decision.md has every code that a decision can have, and the actual gate; the policy of
+//! docs/policies.md is valid.
 
 use std::{fs, path::Path};
 
@@ -27,7 +27,7 @@ fn every_reason_is_on_the_page() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// What a cell asks for from this effect up: `none; from financial: single_approver`.
+/// The oversight of a cell from this effect up: `none; from financial: single_approver`.
 fn asked(cell: &str, class: EffectClass) -> Oversight {
     let mut asked = Oversight::None;
     for part in cell.split(';').map(str::trim) {

@@ -83,7 +83,7 @@ fn tightening() -> impl Strategy<Value = Tightening> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..<_>::default() })]
 
-    /// Raising any member never lowers the answer, whatever the tenant laid over it.
+    /// Raising any member never lowers the oversight, under any tightening.
     #[test]
     fn raising_a_member_never_lowers_oversight(
         one in effective(),
@@ -102,7 +102,7 @@ proptest! {
                 Effective { reversibility: None, ..one },
             ];
             for raised in raised.into_iter().filter(|raised| {
-                // What is missing has a default, which a low word declared lies below.
+                // A missing member has a default, and a low declared value is below it.
                 raised.is_declared() && !lowers_a_default(one, *raised)
             }) {
                 prop_assert!(raised.oversight(&rules) >= here, "{raised:?}");
@@ -117,8 +117,8 @@ proptest! {
     }
 }
 
-/// `effect_class: informational` declared is below the missing one's `digital_state_change`, and
-/// `risk_tier: minimal` below limited: the one way in which declaring lowers, and docs/decision.md's.
+/// A declared `effect_class: informational` is below the default `digital_state_change`, and
+/// `risk_tier: minimal` below limited: the only way in which declaring lowers, as in docs/decision.md.
 fn lowers_a_default(from: Effective, to: Effective) -> bool {
     (from.effect_class.is_none() && to.effect_class == Some(EffectClass::Informational))
         || (from.risk_tier.is_none() && to.risk_tier == Some(RiskTier::Minimal))

@@ -36,7 +36,7 @@ fn policy(number: usize, action: Option<&str>, row: Option<&str>) -> Arc<Compile
     CompiledPolicy::compile(reference, &text).unwrap().into()
 }
 
-/// The three that match, and others that cannot, narrowed in each way that there is.
+/// The three that match, and others that cannot, narrowed in every possible way.
 fn policies(others: usize) -> Vec<Arc<CompiledPolicy>> {
     let mut policies = vec![
         policy(900, Some("payment"), None),
@@ -100,7 +100,7 @@ fn gather(index: &PolicyIndex) -> Facts {
     }))
 }
 
-/// The least of many short runs: what else the machine does can only add.
+/// The fastest of many short runs: other load on the machine can only add.
 fn least(index: &PolicyIndex, request: &Request) -> Duration {
     let run = || {
         let start = Instant::now();
@@ -128,7 +128,7 @@ fn two_hundred_policies_cost_little_more_than_three() {
     let facts = gather(&many);
     assert_eq!(facts.gathered.policies.len(), 3);
     assert_eq!(decide(&request, &facts, noonish()).decision, Decision::AllowWithConstraints);
-    // Taken again where the machine was too busy for either to be seen at its best.
+    // Repeated if the machine was too busy for a good run of either.
     let ratio = || least(&many, &request).as_secs_f64() / least(&few, &request).as_secs_f64();
     let ratios: Vec<f64> = std::iter::repeat_with(ratio).take(5).collect();
     let best = ratios.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,9 +1,9 @@
 //! Leaving a member out never widens what is permitted.
 //!
-//! Where docs/decision.md itself makes a check depend on a member being there ("a named resource: …"),
-//! leaving it out takes that check away, and only that one: the refusals that may go are listed.
-//! What a caller declares of its action only raises, so leaving that out takes away what it raised:
-//! [`a_declaration_only_raises`] holds the other side.
+//! Where docs/decision.md makes a check depend on the presence of a member ("the named resource …"), leaving
+//! it out removes that check, and only that one: the refusals that may disappear are listed. A caller's
+//! declaration only raises, so leaving it out removes what it raised: [`a_declaration_only_raises`] tests the
+//! other direction.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::{
 
 type Without = fn(&mut Draft);
 
-/// What a declaration may raise above what records ask.
+/// What a declaration may raise above the records' requirements.
 const RAISED: [Reason; 5] = [
     Reason::OversightRequired,
     Reason::RiskProhibited,
@@ -31,7 +31,7 @@ const RAISED: [Reason; 5] = [
     Reason::ProjectAccessMissing,
 ];
 
-/// Each member, how to leave it out, and the refusals that its absence may take away.
+/// Each member, how to leave it out, and the refusals that its absence may remove.
 const MEMBERS: [(&str, Without, &[Reason]); 12] = [
     (
         "tool_id",
@@ -77,17 +77,17 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
     ("approval_id", |draft| draft.approval_id = None, &[]),
 ];
 
-/// The statements that do not ask `has` first: what a policy makes of an absent member is its
-/// author's word; the core's is that reading one errs, and denies.
+/// The statements without a `has` test: the effect of an absent member in a policy is up to its author; the
+/// core only makes reading one an error, which denies.
 const UNGUARDED: [usize; 7] = [2, 3, 4, 5, 9, 10, 12];
 
-/// The statements on what is declared: no caller's word, so that none of them may fall silent where a
-/// tool is not named.
+/// The statements on declarations: they do not depend on the caller, so none of them may stop matching if no
+/// tool is named.
 const ON_DECLARATIONS: [usize; 7] = [8, 11, 16, 17, 18, 19, 20];
 
-/// Without the policies that apply by what is declared: whether such a one speaks is its author's word
-/// on declarations, and one that speaks of the worse alone falls silent with it. Where nothing is
-/// declared it counts as matching, so that these, too, are no way round it for who declares nothing.
+/// Without the policies that apply by declarations: whether one applies is up to its author, and one that
+/// applies only to worse declarations stops applying with them. If nothing is declared it matches, so leaving
+/// out the declaration does not avoid these either.
 fn unmoved_by_declarations(facts: &Facts) -> Facts {
     let mut gathered = Gathered::clone(&facts.gathered);
     gathered.policies.retain(|policy| {
@@ -97,8 +97,8 @@ fn unmoved_by_declarations(facts: &Facts) -> Facts {
     Facts { gathered: gathered.into(), ..facts.clone() }
 }
 
-/// The same world under one authority. With several, a member may decide which is used, and a
-/// request may be held under one that would be permitted under another: naming that one says so.
+/// The same world under one authority. With several, a member may determine which is used, and a request may be
+/// held under one that would be permitted under another, when that one is named.
 fn under_one_authority(facts: &Facts, statements: &[usize]) -> Facts {
     let mut gathered = Gathered::clone(&facts.gathered);
     if gathered.uses.len() > 1 {
@@ -124,8 +124,8 @@ fn under_one_authority(facts: &Facts, statements: &[usize]) -> Facts {
     Facts { gathered: gathered.into(), ..facts.clone() }
 }
 
-/// Refusals that what is named brings on itself, whatever else is amiss: a tool that does not perform
-/// the action, a thing that a bound does not list, an amount below zero.
+/// Refusals that a named member causes by itself, whatever else is wrong: a tool that does not perform the
+/// action, a thing that a bound does not list, an amount below zero.
 fn is_of_what_is_named(member: &str, world: &World, facts: &Facts, reason: Reason) -> bool {
     let draft = &world.draft;
     let unlisted = |id: Option<&String>| {
@@ -178,7 +178,7 @@ fn leaving_a_member_out_never_widens() {
             without(&mut draft);
             let less = ask(facts, &draft);
             let reason = whole.reason_code;
-            // Two who are needed for what is declared are needed for all that holds it.
+            // If two are needed for what is declared, they are needed for all holds.
             let raised = is_declared && whole.reasons.contains(&Reason::OversightRequired);
             let explained = taken.contains(&reason)
                 || raised
@@ -192,7 +192,7 @@ fn leaving_a_member_out_never_widens() {
     }
 }
 
-/// What records ask, nothing that a caller declares takes away.
+/// No declaration of a caller lowers what records require.
 #[test]
 fn a_declaration_only_raises() {
     let asked = [
@@ -219,8 +219,8 @@ fn a_declaration_only_raises() {
     }
 }
 
-/// Naming a tool narrows to it: whatever is refused or held when one of the tools is named is refused
-/// or held when none is.
+/// Naming a tool narrows to it: what is refused or held when one of the tools is named is also refused or held
+/// when none is.
 #[test]
 fn a_tool_that_is_not_named_binds_all_the_same() {
     let statements = [&UNGUARDED[..], &ON_DECLARATIONS].concat();
@@ -253,7 +253,7 @@ fn a_tool_that_is_not_named_binds_all_the_same() {
     }
 }
 
-/// Where only the request declares, leaving a part of its declaration out counts as the worst.
+/// If only the request declares, leaving out a part of its declaration counts as the worst.
 #[test]
 fn leaving_out_how_it_can_be_undone_never_widens() {
     let outcome = runner(4_000).run(&vec(any::<u8>(), 0..700), |bytes| {

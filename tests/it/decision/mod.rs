@@ -1,4 +1,4 @@
-//! The decision core against a second, naive evaluator and against what it promises.
+//! The decision core against a second, naive evaluator, and its properties.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -293,7 +293,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The subject and everybody in the chain.
+    /// The subject and everyone in the chain.
     pub(super) fn actors(&self, way: &Way<'a>) -> Vec<&'a String> {
         let mut actors = vec![&self.ask.subject];
         for link in &way.links {
@@ -303,7 +303,7 @@ impl<'a> World<'a> {
         actors
     }
 
-    /// A thing of another workspace than the one named is out of reach.
+    /// A thing of a workspace other than the named one cannot be used.
     pub(super) fn at_home(&self, workspace: Option<&String>) -> bool {
         match (workspace, &self.ask.workspace_id) {
             (Some(own), Some(named)) => own == named,

@@ -1,4 +1,4 @@
-//! Policies: what is refused on write, and what Cedar statements can see and say.
+//! Policies: what is refused on write, and what Cedar statements can read and do.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
     worlds::{SUBJECT, TENANT, noonish},
 };
 
-/// A subject that may do everything, in two teams: one now, one no more.
+/// A subject that may do everything, in two teams: one present, one past.
 fn facts(policies: Vec<Arc<CompiledPolicy>>) -> Facts {
     let team = |team_id: &str, until| Membership {
         team_id: team_id.to_owned(),

@@ -1,5 +1,4 @@
-//! The change that is told to turn a denial does turn it, in every random world, when it is made by
-//! what was told of it and nothing else.
+//! The remedy of a denial works in every random world when it is applied from its published members alone.
 
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
@@ -18,7 +17,7 @@ use super::{
     worlds::{self, World},
 };
 
-/// A purpose that admits everything, for the slugs that a world's draft does not name.
+/// A purpose that admits everything, for slugs that a world's draft does not use.
 fn open(slug: &str) -> Arc<Purpose> {
     Arc::new(Purpose {
         id: format!("open-{slug}"),
@@ -40,7 +39,7 @@ fn around(world: &World, other: &Draft) -> Facts {
     Facts { gathered: gathered.into(), ..world.facts.clone() }
 }
 
-/// A world after some of what was told was done, by what was told of it alone.
+/// A world after some changes of a remedy, applied from their published members alone.
 #[derive(Clone)]
 struct After<'w> {
     world: &'w World,
@@ -82,7 +81,7 @@ impl<'w> After<'w> {
     }
 }
 
-/// The asker does as it was told.
+/// The asker applies the change.
 fn say(draft: &mut Draft, told: &Change) {
     let value = told.value.clone();
     match told.member.as_deref().unwrap() {
@@ -116,7 +115,7 @@ fn edit(gathered: &mut Gathered, id: &str, change: impl Fn(&mut Delegation)) {
     links.filter(|link| link.id == id).for_each(|link| change(Arc::make_mut(link)));
 }
 
-/// People do as they were told.
+/// People apply the change.
 fn give(gathered: &mut Gathered, world: &World, told: &Change) {
     let (id, value) = (told.id.clone().unwrap_or_default(), told.value.clone());
     let (own, window) = (String::new(), Window::default());
@@ -191,7 +190,7 @@ fn what_is_told_to_turn_a_denial_turns_it() {
     }
     let seen = seen.into_inner();
     eprintln!("{seen:#?}");
-    // Few worlds have a signal or a quarantine and nothing else amiss; the core's own tests do.
+    // Few worlds have only a signal or a quarantine; the core's own tests do.
     let rare = |kind: &&Kind| !matches!(kind, Kind::Stop | Kind::Quarantine);
     for kind in Kind::ALL.iter().filter(rare) {
         assert!(seen.contains_key([*kind].as_slice()), "no world was turned by `{kind}` alone");
@@ -201,7 +200,7 @@ fn what_is_told_to_turn_a_denial_turns_it() {
     }
 }
 
-/// The changes help, none of them is idle, and no larger amount would do.
+/// The changes help, each of them is necessary, and no larger amount would work.
 fn check(world: &World, told: &Remedy) {
     let then = After::all(world, &told.changes).judged();
     assert_ne!(then.decision, Decision::Deny, "{told:#?}");

@@ -1,7 +1,7 @@
-//! The few policy statements that random worlds are made of, as Cedar text and as plain data.
+//! The policy statements of random worlds, as Cedar text and as plain data.
 //!
-//! A record's id says which statements it holds (`pol-<statement>-<statement>…`), so that the naive
-//! evaluator needs nothing compiled.
+//! A record's id lists its statements (`pol-<statement>-<statement>…`), so that the naive evaluator needs no
+//! compiled policy.
 
 use std::{
     collections::HashMap,
@@ -41,12 +41,12 @@ pub(super) const TEXTS: [&str; 21] = [
        when { context.now < datetime("2026-01-06T00:00:00Z") };"#,
     r#"@id("l-13") forbid(principal, action in [Svc::Action::"report", Svc::Action::"email.send"],
        resource == Svc::Resource::"res-1");"#,
-    // It can never be true, so it errs: the request's place is seen as country and subdivision.
+    // It can never be true, so it is an error: policies see a place as country and subdivision.
     r#"@id("j-14") forbid(principal, action == Svc::Action::"email.send", resource)
        when { context has jurisdiction && context.jurisdiction == "DE-BY" };"#,
     r#"@id("i-15") forbid(principal, action, resource)
        when { context has subdivision && context.subdivision == "DE-BY" };"#,
-    // Of what is declared: a milder value, and what is left out.
+    // Statements on declarations: a milder value, and an absent one.
     r#"@id("n-16") forbid(principal, action, resource)
        unless { context has reversibility || context has rollback_available };"#,
     r#"@id("o-17") @decision("require_approval") forbid(principal, action, resource)
@@ -79,7 +79,7 @@ pub(super) const TARGETS: [&str; 16] = [
     "jurisdiction:DEU",
 ];
 
-/// The record of these statements and rows; its text is compiled once a process.
+/// The record of these statements and rows; its text is compiled once per process.
 pub(super) fn policy(
     statements: &[usize],
     rows: &[usize],

@@ -1,4 +1,4 @@
-//! Three hundred tools that perform an action cost a decision what one costs.
+//! Three hundred tools that perform an action cost a decision as much as one.
 
 use std::{
     hint::black_box,
@@ -20,7 +20,7 @@ use super::{
     worlds::{SUBJECT, TENANT, noonish},
 };
 
-/// Tools of all kinds, none of which asks for people.
+/// Tools of all kinds, none of which needs approval.
 fn tools(count: usize) -> Vec<Tool> {
     let kind = |number: usize| Tool {
         id: format!("svc:ent:t:tool:{number:032x}"),
@@ -42,8 +42,8 @@ fn tools(count: usize) -> Vec<Tool> {
     (0..count).map(kind).collect()
 }
 
-/// A hundred tools that declare ten different things, with a policy that reads all of them: each is
-/// evaluated, and that is all that they add.
+/// A hundred tools with ten different declarations, and a policy that reads all of them: their evaluation is the
+/// only additional cost.
 #[test]
 fn a_policy_costs_by_what_is_declared_and_not_by_the_tools() {
     let text = r#"forbid(principal, action, resource)
@@ -104,7 +104,7 @@ fn request() -> Request {
     .unwrap()
 }
 
-/// The least of many short runs: what else the machine does can only add.
+/// The fastest of many short runs: other load on the machine can only add.
 fn least(run: impl Fn()) -> Duration {
     let timed = || {
         let start = Instant::now();
@@ -125,7 +125,7 @@ fn three_hundred_tools_cost_what_one_costs() {
     let sealing = |facts: &Gathered| {
         least(|| drop(black_box(PreparedFacts::new(facts.clone(), &request).unwrap())))
     };
-    // Taken again where the machine was too busy for either to be seen at its best.
+    // Repeated if the machine was too busy for a good run of either.
     let ratio = |one: Duration, many: Duration| many.as_secs_f64() / one.as_secs_f64();
     let decide: Vec<f64> =
         (0..5).map(|_| ratio(deciding(&one_ready), deciding(&many_ready))).collect();

@@ -1,7 +1,7 @@
 //! Random worlds: a request and the facts about it, drawn from bytes.
 //!
-//! A byte of zero always draws the harmless value, so that a failing world shrinks towards one in
-//! which everything is permitted but for what fails.
+//! A byte of zero always draws the harmless value, so that a failing world shrinks towards one in which only the
+//! failing part is wrong.
 
 mod dice;
 mod surroundings;
@@ -61,7 +61,7 @@ impl World {
         Request::new(self.draft.clone()).unwrap()
     }
 
-    /// The facts as they are gathered for a request that may name another tool, or none.
+    /// The facts for a request that may name another tool, or none.
     pub(super) fn facts_with_tools(&self, facts: &Facts, draft: &Draft) -> Facts {
         let mut gathered = Gathered::clone(&facts.gathered);
         look_up_tools(&self.tools, draft, &mut gathered);
@@ -69,7 +69,7 @@ impl World {
     }
 }
 
-/// The tool named; none named: the terms of all live ones that perform the action.
+/// The named tool; if none is named, the terms of all live ones that perform the action.
 fn look_up_tools(tools: &[Arc<Tool>], draft: &Draft, gathered: &mut Gathered) {
     let performs = |tool: &&Arc<Tool>| {
         tool.live && tool.actions.iter().any(|pattern| pattern.covers(&draft.action))
@@ -82,7 +82,7 @@ fn look_up_tools(tools: &[Arc<Tool>], draft: &Draft, gathered: &mut Gathered) {
     };
 }
 
-/// A world that the bytes describe.
+/// The world of these bytes.
 pub(super) fn draw(bytes: &[u8]) -> World {
     let dice = &mut Dice::new(bytes);
     let at = noonish();
@@ -99,7 +99,7 @@ pub(super) fn draw(bytes: &[u8]) -> World {
         ..Gathered::default()
     };
     gathered.principals = principals(dice);
-    // The last draws of a short text are all harmless, so what is met last is drawn first.
+    // The last draws of a short text are all harmless, so the later stages are drawn first.
     rules(dice, at, &mut gathered);
     things(dice, at, &draft, &mut gathered);
     let mut tools: Vec<Arc<Tool>> = Vec::new();

@@ -1,4 +1,4 @@
-//! A node whose clock is wrong: warned of at first, then it decides nothing.
+//! A node whose clock is wrong: first a warning, then it decides nothing.
 
 use std::time::{Duration, Instant};
 
@@ -29,21 +29,21 @@ async fn a_node_too_far_from_the_databases_clock_is_not_ready_and_decides_nothin
         let clock = Clock::wrong(TimeDelta::seconds(off));
         let node = right.beside(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
         let client = node.client(&demo.api_key);
-        // From the first moment: it is measured before anything is answered.
+        // From the start: it is measured before the first response.
         let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
         assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{off}: {answer}");
         let (status, answer) = client.get("/health/ready").await;
         assert_eq!(status, 503, "{answer}");
         assert!(super::readiness::fault(&answer, "clock").is_some(), "{answer}");
 
-        // Set right, and within the limit of 5 seconds, it decides.
+        // Corrected, and within the limit of 5 seconds, it decides.
         clock.advance(TimeDelta::seconds(if off > 0 { -118 } else { 118 }));
         assert_eq!(until(&client, 200).await, "allow");
         let begun = Instant::now();
         while client.get("/health/ready").await.0 != 200 {
             assert!(begun.elapsed() < Duration::from_secs(20), "it decides and is not ready");
         }
-        // And while it runs.
+        // Also while it runs.
         clock.advance(TimeDelta::seconds(off));
         until(&client, 503).await;
     }

@@ -1,5 +1,5 @@
-//! The database goes away under load and comes back: nothing is permitted meanwhile, nothing that
-//! was answered is lost, and nobody has to help.
+//! The database fails under load and comes back: in between nothing is permitted, no response is lost, and it
+//! recovers by itself.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ async fn a_database_that_goes_away_permits_nothing_and_is_found_again() {
     }
     kill(folder.database().unwrap(), Signal::SIGQUIT).unwrap();
     let (gone, mut refused) = (Instant::now(), 0);
-    // The service starts a database of its own again; until then it says that it cannot answer.
+    // The service restarts its own database; until then it answers that it is unavailable.
     loop {
         assert!(gone.elapsed() < Duration::from_secs(60), "not back in 60 s");
         let (status, answer) = ask().await;
@@ -42,7 +42,7 @@ async fn a_database_that_goes_away_permits_nothing_and_is_found_again() {
     assert!(refused > 0);
     for id in &answered {
         let asked = Instant::now();
-        // Authority that nobody could look at for long goes stale, and then nothing is told.
+        // Authority that could not be read for too long is stale, and then nothing is answered.
         let (status, answer) = loop {
             match client.get(&format!("/v1/decisions/{id}")).await {
                 (503, _) if asked.elapsed() < Duration::from_secs(10) => {

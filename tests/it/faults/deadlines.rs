@@ -1,4 +1,4 @@
-//! Every call has an end: the service's own or, where it is sooner, its caller's.
+//! Every call has a deadline: the service's own or, if sooner, its caller's.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub(super) async fn number(db: &mut Db, sql: &str) -> i64 {
     found.n
 }
 
-/// A node behind a line, and a caller of the demonstration tenant.
+/// A node behind a proxy, and a caller of the demonstration tenant.
 async fn behind_a_line() -> (TestApp, Line, Client) {
     let database = std::sync::Arc::new(Database::fresh().await);
     let line = Line::before(&database).await;
@@ -37,8 +37,8 @@ async fn behind_a_line() -> (TestApp, Line, Client) {
     (node, line, client)
 }
 
-/// One gRPC call as gRPC-Web sends it, which no client library puts a time-out of its own on: the
-/// status, from the headers or the trailers, and how long it took.
+/// One gRPC-Web call, to which no client library adds its own timeout: the status, from the headers or the
+/// trailers, and its duration.
 async fn grpc(client: &Client, path: &str, message: &[u8], timeout: &str) -> (String, Duration) {
     let mut frame = vec![0];
     frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
@@ -89,7 +89,7 @@ async fn a_decision_has_two_seconds_and_another_call_ten() {
     let begun = Instant::now();
     let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
     assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
-    // And not the recorder, which gives its batch up after 4.
+    // And not the recorder, whose batch times out after 4.
     assert!(answer["message"].as_str().unwrap().contains("within 2 s"), "{answer}");
     assert!(begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
     let (status, took) = grpc(&client, EVALUATE, &question(), "60S").await;
@@ -97,7 +97,7 @@ async fn a_decision_has_two_seconds_and_another_call_ten() {
     assert!(took < Duration::from_secs(30), "{took:?}");
     let (status, answer) = node.owner().get("/api/v1/tenants").await;
     assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
-    // And not the store, which gives its transaction up after 17 here.
+    // And not the store, whose transaction times out after 17 here.
     assert!(answer["message"].as_str().unwrap().contains("within 10 s"), "{answer}");
 }
 
@@ -126,7 +126,7 @@ async fn a_stream_ends_at_its_callers_time() {
     assert!(took >= Duration::from_millis(1500), "{took:?}");
 }
 
-/// Who has been told that there is no answer finds nothing on record, but for what was under way.
+/// After a timeout nothing is on record, except a batch in progress.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_waits_in_the_queue_for_nobody_is_not_recorded() {
     let (node, line, client) = behind_a_line().await;
@@ -148,7 +148,7 @@ async fn what_waits_in_the_queue_for_nobody_is_not_recorded() {
     assert_eq!(after - before, 2, "the one under way, and the last");
 }
 
-/// What committed after its caller's deadline is had by its key.
+/// A decision that commits after its caller's deadline is found by its key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_committed_too_late_is_had_by_its_key() {
     let (node, line, client) = behind_a_line().await;
@@ -157,7 +157,7 @@ async fn what_committed_too_late_is_had_by_its_key() {
         let headers = [("idempotency-key", "late")];
         client.call("POST", "/api/v1/runtime/evaluate", Some(allowed()), &headers).await
     };
-    // Read first, so that the answer alone is late.
+    // Read first, so that only the response is late.
     let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS \
         $$ BEGIN PERFORM pg_sleep(2.6); RETURN NULL; END $$; \
         CREATE TRIGGER slow AFTER INSERT ON decision_keys \

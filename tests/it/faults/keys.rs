@@ -1,4 +1,4 @@
-//! API keys and two nodes: a new one is good on the other at once, and a revoked one reads nothing.
+//! API keys and two nodes: a new one works on the other at once, and a revoked one reads nothing.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tonic::{Code, Request};
 
 use crate::support::{Client, TestApp, Wishes, asking};
 
-/// Another node, which takes in what changed only so long after it hears of it.
+/// Another node, which applies changes only this long after it is notified.
 async fn late(app: &TestApp, delay: Duration) -> TestApp {
     let graph = graph::Settings { delay, ..Default::default() };
     app.beside(Wishes { graph, ..Wishes::default() }).await

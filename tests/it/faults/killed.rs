@@ -1,4 +1,4 @@
-//! The service is killed under load, again and again: what it answered is on record.
+//! The service is killed under load, repeatedly: every response is on record.
 
 use std::{
     sync::{
@@ -24,7 +24,7 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
         let decided = decided.finish().await;
         assert!(!decided.is_empty(), "round {round} answered nothing");
         service = Service::start(&folder);
-        // The last answers are the ones that a lost commit would take.
+        // The last responses are the ones that a lost commit would affect.
         for id in decided.iter().rev().take(25) {
             let (status, found) = service.client.get(&format!("/v1/decisions/{id}")).await;
             assert_eq!(status, 200, "round {round}: `{id}` was answered and is lost: {found}");
@@ -35,7 +35,7 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
     service.stop();
 }
 
-/// Callers that go on until the service does not answer any more.
+/// Callers that continue until the service stops answering.
 struct Load {
     stop: Arc<AtomicBool>,
     callers: Vec<tokio::task::JoinHandle<()>>,
@@ -63,7 +63,7 @@ async fn load(service: &Service, lasting: Duration) -> Load {
                 let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
                 match status {
                     200 => {}
-                    // A busy machine may be late with everything; it is the kill that ends this.
+                    // A busy machine may be slow; the kill ends this.
                     503 => continue,
                     _ => return,
                 }

@@ -1,4 +1,4 @@
-//! Time is no revision: what was permitted and came late to the record permits nothing.
+//! Time does not change the revision: an allow that is recorded too late permits nothing.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn keyed(client: &Client, key: &str, ask: Value) -> (u16, Value) {
     client.call("POST", EVALUATE, Some(ask), &[("idempotency-key", key)]).await
 }
 
-/// A batch waits at the fence until what one of its decisions rests on has ended.
+/// A batch waits at the fence until something that one of its decisions depends on has ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_ended_before_the_insert_falls_out_alone_with_its_claims() {
     let (node, client, delegation) = demo().await;
@@ -76,14 +76,14 @@ async fn what_ended_before_the_insert_falls_out_alone_with_its_claims() {
     assert_eq!(number(&mut owner, spent).await, 0, "it has spent its budget");
 }
 
-/// What one statement stores, without claims or key, is held to the same.
+/// The same holds for the single statement, without claims or key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_that_is_over_at_the_fence_is_made_anew() {
     let (node, client, _) = demo().await;
     let short = json!({"valid_for_seconds": 1});
     let (status, answer) = node.owner().patch("/api/v1/tenants/acme", short).await;
     assert_eq!(status, 200, "{answer}");
-    // So that its facts are stored and nothing but the decision is.
+    // So that its facts are stored already, and only the decision is new.
     client.post(EVALUATE, allowed()).await;
     let mut owner = node.database.owner().await;
     owner.batch_execute("SELECT pg_advisory_lock(4157001)").await.unwrap();
@@ -101,7 +101,7 @@ async fn a_decision_that_is_over_at_the_fence_is_made_anew() {
     assert!(until > released + TimeDelta::milliseconds(900), "{until} was decided before");
 }
 
-/// A commit that takes longer than the permission: it stands on record, and is no answer.
+/// A commit that takes longer than the permission: it is on record, and not returned.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_first_answer_goes_out_past_its_end() {
     let (node, client, _) = demo().await;
@@ -120,14 +120,14 @@ async fn no_first_answer_goes_out_past_its_end() {
         let (status, answer) = client.call("POST", EVALUATE, Some(allowed()), headers).await;
         assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
     }
-    // What it was is had by its key, as it was.
+    // It is found by its key, unchanged.
     let (status, answer) = keyed(&client, "slow", allowed()).await;
     assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
     let until: DateTime<Utc> = answer["valid_until"].as_str().unwrap().parse().unwrap();
     assert!(until < now());
 }
 
-/// A clock that is within a generous limit of staleness and still too far off to be recorded.
+/// A clock within a generous staleness limit that is still too far off for recording.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_decided_at_another_time_is_not_recorded() {
     let (node, client, _) = demo().await;
@@ -149,7 +149,7 @@ async fn what_was_decided_at_another_time_is_not_recorded() {
     assert_eq!(number(&mut owner, count).await - before, 4);
 }
 
-/// A node that hangs with a key in its hands keeps that key, and nobody else from anything.
+/// A node that hangs while it holds a key blocks that key only.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_another_node_is_about_to_take_blocks_nobody_else() {
     let (node, client, _) = demo().await;
@@ -174,7 +174,7 @@ async fn a_key_that_another_node_is_about_to_take_blocks_nobody_else() {
         let (status, answer) = keyed(&client, &format!("free{n}"), allowed()).await;
         assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
     }
-    // It waits as long as it may, and is told that the first is still running.
+    // It waits as long as it may, and then gets that the first is still running.
     let (status, answer) = hung.await.unwrap();
     assert_eq!((status, &answer["error"]), (409, &"idempotency_in_progress".into()), "{answer}");
     // The other gives up: the key is free.

@@ -1,4 +1,4 @@
-//! The real program, started as a stranger would start it, with a database of its own.
+//! The real program, started as a new user would start it, with a database of its own.
 
 use std::{
     fs,
@@ -64,7 +64,7 @@ impl Service {
         Self::run(Command::new(PROGRAM), folder)
     }
 
-    /// The same from a shell that leaves it so many open files, though it may ask for more.
+    /// The same from a shell with this soft limit of open files, below the hard limit.
     pub(crate) fn with_open_files(soft: u32, folder: &Folder) -> Self {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit -Sn {soft} && exec \"$0\" \"$@\""), PROGRAM]);
@@ -85,7 +85,7 @@ impl Service {
             .unwrap();
         let (found, key) = mpsc::channel();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        // Reads on after the key: a full pipe would stop the service.
+        // Keeps reading after the key: a full pipe would block the service.
         std::thread::spawn(move || {
             let mut said = String::new();
             for line in lines.map_while(Result::ok) {
@@ -113,7 +113,7 @@ impl Service {
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
     }
 
-    /// How many files it may have open: now, and if it asks.
+    /// Its limits of open files: soft and hard.
     pub(crate) fn open_files(&self) -> [u64; 2] {
         let limits = fs::read_to_string(format!("/proc/{}/limits", self.child.id())).unwrap();
         let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
@@ -121,7 +121,7 @@ impl Service {
         [(); 2].map(|()| numbers.next().unwrap())
     }
 
-    /// Without a moment to tidy up.
+    /// Without time to clean up.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

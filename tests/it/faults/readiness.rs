@@ -1,5 +1,5 @@
-//! Ready means that a decision can be recorded: whatever keeps the recorder from it shows, over REST
-//! and over gRPC, and no longer than it lasts.
+//! Ready means that a decision can be recorded: whatever prevents that shows over REST and gRPC, for as long as
+//! it lasts.
 
 use std::{
     sync::Arc,
@@ -16,7 +16,7 @@ use crate::support::{Client, TestApp, Wishes, database::Database};
 const SERVING: i32 = 1;
 const NOT_SERVING: i32 = 2;
 
-/// Waits until `/health/ready` answers so.
+/// Waits until `/health/ready` has this status.
 async fn until(client: &Client, wanted: u16) -> Value {
     let begun = Instant::now();
     loop {
@@ -29,7 +29,7 @@ async fn until(client: &Client, wanted: u16) -> Value {
     }
 }
 
-/// What an answer says of a check that is not ok.
+/// The status of a check that is not ok.
 pub(super) fn fault(answer: &Value, name: &str) -> Option<String> {
     let mut checks = answer["checks"].as_array().unwrap().iter();
     let check = checks.find(|check| check["name"] == name).unwrap();
@@ -70,14 +70,14 @@ async fn a_read_only_database_is_not_ready() {
     disconnect(&node.database).await;
     let answer = until(&client, 503).await;
     assert_eq!(answer["status"], "not_ready", "{answer}");
-    // One shape, whatever it says.
+    // The same shape in every state.
     let names = |answer: &Value| -> Vec<String> {
         let checks = answer["checks"].as_array().unwrap().iter();
         checks.map(|check| check["name"].as_str().unwrap().to_owned()).collect()
     };
     let members = |answer: &Value| answer.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!((members(&answer), names(&answer)), (members(&ready), names(&ready)));
-    // The answer names the check that stays when connections are there again.
+    // The response has the check that still fails when connections are back.
     let begun = Instant::now();
     while fault(&until(&client, 503).await, "recorder").is_none() {
         assert!(begun.elapsed() < Duration::from_secs(30));
@@ -138,7 +138,7 @@ async fn probes_leave_nothing_behind() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partitions_are_there_before_a_node_is_ready() {
     let database = Arc::new(Database::fresh().await);
-    // A database that was left alone for long: what was made ahead is over.
+    // A database that was unused for long: the partitions created ahead have passed.
     let alone = "DO $$ DECLARE part regclass; BEGIN \
         FOR part IN SELECT inhrelid::regclass FROM pg_inherits \
                     WHERE inhparent = 'decisions'::regclass \
@@ -148,7 +148,7 @@ async fn partitions_are_there_before_a_node_is_ready() {
         UPDATE time_partitions SET made_until = date_trunc('month', now()) \
         WHERE table_name = 'decisions'; END $$";
     database.run(alone).await;
-    // Who makes partitions waits for this lock: it is let go once the node might be ready.
+    // The creation of partitions waits for this lock, which is released once the node could be ready.
     let mut holder = database.owner().await;
     let lock = "SELECT pg_advisory_lock(4157002)";
     holder.batch_execute(lock).await.unwrap();

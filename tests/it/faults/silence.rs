@@ -1,5 +1,5 @@
-//! Connections that fall silent, as behind a proxy when the database moved: nothing waits for them
-//! for ever, and nobody has to start the service anew.
+//! Connections that fall silent, as behind a proxy when the database moved: nothing waits for them for ever, and
+//! the service needs no restart.
 
 use std::{
     sync::Arc,
@@ -14,7 +14,7 @@ use tokio_stream::StreamExt;
 use super::process::allowed;
 use crate::support::{Client, Line, TestApp, Wishes, asking, database::Database};
 
-/// Asked with a key, so that it reads by another pool first.
+/// With a key, so that it reads through another pool first.
 async fn keyed(client: &Client, key: &str) -> (u16, serde_json::Value) {
     let headers = [("idempotency-key", key)];
     client.call("POST", "/api/v1/runtime/evaluate", Some(allowed()), &headers).await
@@ -57,7 +57,7 @@ async fn a_node_decides_again_within_ten_seconds_of_a_silent_failover() {
         assert!(cut.elapsed() < Duration::from_secs(30), "not back in 30 s");
     }
     assert!(cut.elapsed() < Duration::from_secs(10), "it took {:?}", cut.elapsed());
-    // And changes are heard of again.
+    // And notifications arrive again.
     let path = format!("/api/v1/delegations/{}/suspend", demo.delegation_id);
     let (status, answer) = node.owner().post(&path, json!({})).await;
     assert_eq!(status, 200, "{answer}");

@@ -1,11 +1,11 @@
-//! gRPC as its clients expect it: what is no method, and what is not gRPC.
+//! gRPC as its clients expect it: unknown methods, and requests that are not gRPC.
 
 use serde_json::{Value, json};
 
 use super::{EVALUATE, asking, demo, post, runtime, told};
 use crate::support::TestApp;
 
-/// Whoever asks: a path is looked up before a credential.
+/// The path is looked up before the credential.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_method_or_service_is_unimplemented() {
     let app = TestApp::start().await;
@@ -30,7 +30,7 @@ async fn an_unknown_method_or_service_is_unimplemented() {
             assert_eq!(headers["grpc-status"], "12", "{path}: {headers:?}");
         }
     }
-    // What is known asks for a credential, as before.
+    // A known method requires a credential, as before.
     let answer = post(&nobody, EVALUATE, web).body(vec![0; 5]).send().await.unwrap();
     assert_eq!(answer.headers()["grpc-status"], "16");
 }

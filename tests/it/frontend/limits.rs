@@ -1,4 +1,4 @@
-//! Sizes and depths: the same over REST and gRPC, and a refusal says which was met.
+//! Sizes and depths: the same over REST and gRPC, and an error names the limit.
 
 use serde_json::{Value, json};
 use tonic::Code;
@@ -90,7 +90,7 @@ async fn depth_counts_alike_over_rest_and_grpc() {
     }
 }
 
-/// A library's own status has no reason: it is told by its code, never as `internal` with a 4xx.
+/// A library's own status has no reason: it gets one from its code, never `internal` with a 4xx.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_tonic_refuses_is_not_called_internal() {
     let (_app, client) = demo().await;

@@ -1,5 +1,5 @@
-//! The front end of the whole service: what gRPC clients and REST clients are told of calls that
-//! are wrong in form, and how large a request and a refusal may be.
+//! The front end of the whole service: the errors of malformed calls over gRPC and REST, and the sizes of
+//! requests and errors.
 
 mod grpc;
 mod limits;
@@ -26,7 +26,7 @@ async fn demo() -> (TestApp, Client) {
     (app, client)
 }
 
-/// A question of the demonstration tenant over gRPC, with a context of one's own.
+/// A question of the demonstration tenant over gRPC, with a given context.
 fn asking(token: &str, context: Value) -> Request<EvaluateRequest> {
     let Value::Object(context) = context else { panic!("a context is an object") };
     bearing(
@@ -52,7 +52,7 @@ async fn runtime(app: &TestApp) -> RuntimeServiceClient<Channel> {
     RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap()
 }
 
-/// A POST with a content type, as the client or as nobody.
+/// A POST with a content type, with or without a credential.
 fn post(client: &Client, path: &str, kind: &str) -> RequestBuilder {
     let request = client.http.post(format!("{}{path}", client.base));
     let request = if kind.is_empty() { request } else { request.header("content-type", kind) };

@@ -1,4 +1,4 @@
-//! Refusals: no larger than what they are about deserves.
+//! Errors are bounded in size.
 
 use authority_model::proto::delegation::{CreateDelegationRequest, Delegation};
 use prost::Message as _;
@@ -23,7 +23,7 @@ async fn refused(client: &Client, path: &str, body: &Value) -> Value {
     refused
 }
 
-/// Each of these came back up to a hundred times as large as it was sent.
+/// The error to each of these used to be up to a hundred times the size of the request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_never_larger_than_16_kib() {
     let (app, client) = demo().await;
@@ -51,7 +51,7 @@ async fn a_refusal_is_never_larger_than_16_kib() {
     let simulated = json!({"request": {"subject": "svc:agent:acme:invoice-bot",
         "action": "payment.execute"}, "without_policies": vec![""; 80_000]});
     refused(&client, "/v1/decisions:simulate", &simulated).await;
-    // Few enough for the list to be looked at, each with a long value.
+    // Few enough for the list to be checked, each with a long value.
     let long: Vec<_> = (0..200).map(|n| format!("{n}!{}", "x".repeat(1000))).collect();
     let delegation = json!({"tenant_id": "acme", "delegator_id": "a", "delegate_id": "b",
         "actions": long});
@@ -95,7 +95,7 @@ async fn a_grpc_refusal_leaves_room_in_8_kib() {
     }
 }
 
-/// The proto's rule and the registry's say the same of an action's pattern.
+/// The proto's rule and the registry's agree on an action's pattern.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_fault_is_told_once() {
     let app = TestApp::start().await;

@@ -1,4 +1,4 @@
-//! REST: codings, headers that stand twice, and the document that everybody may ask for.
+//! REST: codings, repeated headers, and the public document.
 
 use serde_json::json;
 

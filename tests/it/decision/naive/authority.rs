@@ -1,4 +1,4 @@
-//! The naive evaluator's reading of the authority stage.
+//! The naive evaluator's authority stage.
 
 use authority_decision::request;
 
@@ -229,8 +229,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// The one tool that it is about, where it is about one: the tool named (which may not be
-    /// there), or else the one that gives the authority.
+    /// The one tool that it concerns, if any: the named tool (which may not exist), or else the one that the
+    /// authority is for.
     #[expect(clippy::option_option, reason = "no one tool, and one that is not there, differ")]
     pub(super) fn one_tool(&self, way: &Way<'a>) -> Option<Option<&'a Tool>> {
         if let Some(id) = &self.ask.tool_id {
@@ -242,7 +242,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The tools whose terms bind: that one, or all live ones that perform the action.
+    /// The tools whose terms apply: that one, or all live ones that perform the action.
     pub(super) fn binding(&self, way: &Way<'a>) -> Vec<&'a Tool> {
         if let Some(one) = self.one_tool(way) {
             return one.into_iter().collect();

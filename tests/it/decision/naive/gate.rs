@@ -1,4 +1,4 @@
-//! The naive evaluator's reading of the gate.
+//! The naive evaluator's gate.
 
 use authority_decision::request::{ActionDeclaration, ActionRiskClassification};
 
@@ -110,7 +110,7 @@ impl<'a> World<'a> {
         numbers(self.ask.action_declaration, self.ask.action_risk_classification)
     }
 
-    /// What the records say, for each tool that it could be done with; at least one item.
+    /// The records' declarations, for each tool that could be used; at least one item.
     fn records(&self, way: &Way<'a>) -> Vec<Declared> {
         let mut models: Vec<&Model> = self.graph.model.iter().map(|model| &**model).collect();
         if let Some(Used::Model(model)) = way.uses.map(|uses| &uses.used) {
@@ -132,13 +132,13 @@ impl<'a> World<'a> {
         tools.iter().map(own).collect()
     }
 
-    /// What is declared with each tool that it could be done with.
+    /// The joint declaration for each tool that could be used.
     pub(super) fn each(&self, way: &Way<'a>) -> Vec<Declared> {
         let asked = self.asked();
         self.records(way).iter().map(|own| worse(own, &asked)).collect()
     }
 
-    /// What policies see: the worst of all.
+    /// What policies see: the worst of all declarations.
     pub(super) fn declared(&self, way: &Way<'a>) -> Declared {
         self.each(way).iter().fold(Declared::default(), |all, own| worse(&all, own))
     }
@@ -147,7 +147,7 @@ impl<'a> World<'a> {
         let asked = self.asked();
         let mut all = Declared::default();
         for records in self.records(way) {
-            // Where records declare something, the caller adds to it and fills no gap of theirs.
+            // If records declare something, the caller adds to it and cannot fill their gaps.
             let counted =
                 if records.any { worse(&completed(&records), &asked) } else { completed(&asked) };
             all = worse(&all, &counted);

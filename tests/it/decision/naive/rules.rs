@@ -1,4 +1,4 @@
-//! The naive evaluator's reading of the rules: policies, reality, approvals.
+//! The naive evaluator's rules: policies, reality, approvals.
 
 use super::{gate::*, *};
 
@@ -42,7 +42,7 @@ impl<'a> World<'a> {
                 _ => {}
             }
         }
-        // A hold for want of people stands after one that people cannot meet.
+        // A hold that people can meet comes after one that they cannot.
         holds.sort_by_key(|(code, ..)| match *code {
             "reality_revalidation_required" => 1,
             "reality_review_required" => 2,
@@ -81,7 +81,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn enough(given: &[Signature], people: u32, legal: bool) -> bool {
-        // In one's own interest one may be the only one, never one of two.
+        // An approval in one's own interest counts if one is needed, never if two are.
         let given: Vec<_> = given.iter().filter(|s| people < 2 || !s.own_interest).collect();
         let mut names: Vec<_> = given.iter().map(|signature| &signature.by).collect();
         names.sort();
@@ -167,7 +167,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Every statement that applies: its order, its number and how it comes out (none: it errs).
+    /// Every statement that applies: its order, its number and its result (`None` for an error).
     pub(super) fn policies(
         &self,
         way: &Way<'a>,
@@ -202,7 +202,7 @@ impl<'a> World<'a> {
             "principal_class" => same(self.graph.subject.as_ref().map(|s| s.class.word())),
             "resource_kind" => same(self.graph.resource.as_ref().map(|r| r.kind.as_str())),
             "purpose" => same(self.ask.purpose.as_deref()),
-            // `DEU` is the code of no place: it may be any.
+            // `DEU` is not a known code: it may be any place.
             "jurisdiction" if value == "DEU" => true,
             "jurisdiction" => self.text("jurisdiction").is_none_or(|own| {
                 own == value
@@ -213,8 +213,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// On the worst that is declared and on what is declared with each of the tools, the strictest
-    /// outcome counts: it errs, it speaks, it is silent.
+    /// The strictest result on the worst declaration and on that of each tool counts: an error, a match, no match.
     pub(super) fn statement(&self, number: usize, way: &Way<'a>) -> Option<bool> {
         let mut speaks = self.statement_on(number, way, &self.declared(way))?;
         for declared in self.each(way) {

@@ -5,7 +5,7 @@ use super::*;
 /// Reads choices from bytes; zeros when they are used up.
 pub(crate) struct Dice<'a> {
     bytes: std::slice::Iter<'a, u8>,
-    /// In a mild world little goes wrong, so that the later stages are reached.
+    /// In a mild world little is wrong, so that the later stages are reached.
     mild: bool,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Dice<'a> {
         (self.byte() > 255 - 255 / rarity).then(|| make(self))
     }
 
-    /// A bound: something that a mild world has few of.
+    /// A bound, of which a mild world has few.
     pub(super) fn bound<T>(&mut self, rarity: u8, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.rarely(rarity).then(|| make(self))
     }

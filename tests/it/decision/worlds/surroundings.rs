@@ -1,4 +1,4 @@
-//! What stands around an authority: things, policies, anchors.
+//! The surroundings of an authority: things, policies, anchors.
 
 use super::*;
 
