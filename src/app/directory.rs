@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use authority_api::identity::{
-    ApiKeyFacts, Directory, Secrets, TenantFacts, dev_provider::TokenKey,
+use authority_api::identity::{Directory, Secrets, TenantFacts, dev_provider::TokenKey};
+use authority_core::{
+    graph::{ApiKey, Graph},
+    keys::Keys,
 };
-use authority_core::{graph::Graph, keys::Keys};
-use authority_crypto::{equal, sha256};
+use authority_crypto::sha256;
 
 /// Tenants and API keys as the authority graph holds them.
 pub(super) struct GraphDirectory(pub(super) Arc<Graph>);
@@ -18,21 +19,10 @@ impl Directory for GraphDirectory {
         self.0.fresh().is_ok()
     }
 
-    fn api_key(&self, public_id: &str) -> Option<Arc<ApiKeyFacts>> {
+    fn api_key(&self, public_id: &str) -> Option<Arc<ApiKey>> {
         // A graph that has gone stale may not know of a revocation: nobody is let in by it.
         self.0.fresh().ok()?;
-        let key = self.0.api_key(public_id)?;
-        Some(Arc::new(ApiKeyFacts {
-            id: Arc::clone(&key.id),
-            tenant_id: Arc::clone(&key.tenant_id),
-            active: key.active,
-            code: key.code,
-            previous: key.previous,
-            expires_at: key.expires_at,
-            scopes: Arc::clone(&key.scopes),
-            principal_ids: Arc::clone(&key.principal_ids),
-            allowed_from: Arc::clone(&key.allowed_from),
-        }))
+        self.0.api_key(public_id)
     }
 
     fn tenant(&self, id: &str) -> Option<TenantFacts> {
@@ -73,10 +63,6 @@ impl Secrets for KeySecrets {
 
     fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
         self.0.mac(domain, bytes)
-    }
-
-    fn equal(&self, left: &[u8], right: &[u8]) -> bool {
-        equal(left, right)
     }
 }
 

@@ -21,10 +21,13 @@ use super::{
     prelude::*,
 };
 use authority_api::identity::{
-    Caller, LastUsed, Secrets, allow_list,
+    Caller, LastUsed, Secrets,
     api_key::{Issued, issue, prefix, public_id, record_id},
 };
-use authority_core::store::{self, Scope, Store};
+use authority_core::{
+    graph::allow_list,
+    store::{self, Scope, Store},
+};
 use authority_crypto::random;
 
 const USES_EVERY: Duration = Duration::from_secs(30);

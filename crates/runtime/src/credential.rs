@@ -7,18 +7,23 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::Runtime;
 use authority_api::{
     error::{ApiError, ErrorCode},
-    identity::{self, Caller, CallerKind, Holds, PERSON_INACTIVE, SecretCode, TENANT_INACTIVE},
+    identity::{self, Caller, CallerKind, Exports, PERSON_INACTIVE, TENANT_INACTIVE},
 };
 use authority_core::{
     clock::Clock,
-    graph::{ApiKey, Graph, TenantHandle},
+    graph::{Graph, TenantHandle},
     shutdown::Shutdown,
 };
 
-impl Runtime {
+/// Credentials as they stand, from memory. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Credentials {
+    pub(super) graph: Arc<Graph>,
+}
+
+impl Credentials {
     /// Whether the caller's credential is still what it was when the call began. A decision asks
     /// after its facts were gathered, so that one at a revision has seen that revision's keys and
     /// people.
@@ -26,7 +31,7 @@ impl Runtime {
     /// # Errors
     /// The token has run out; the key was revoked, has expired, has another secret or not what it
     /// takes; the person or the tenant is not active any more.
-    pub(super) fn credential_holds(
+    pub(super) fn check(
         &self,
         caller: &Caller,
         scope: &str,
@@ -35,14 +40,13 @@ impl Runtime {
     ) -> Result<(), ApiError> {
         match &caller.kind {
             CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => {
-                person_holds(&self.0.graph, caller, at)
+                person_holds(&self.graph, caller, at)
             }
             CallerKind::Key { tenant_id, key_id, secret, .. } => {
-                let key = self.0.graph.api_key(public_id(key_id));
+                let key = self.graph.api_key(public_id(key_id));
                 let holds = key.is_some_and(|key| {
-                    key.active
+                    key.check(&secret.0, at).is_ok()
                         && key.tenant_id == *tenant_id
-                        && secret_until(&key, secret).is_some_and(|end| at < end)
                         && key.scopes.iter().any(|held| held == scope)
                         && subject.is_none_or(|subject| {
                             let bound = &key.principal_ids;
@@ -52,28 +56,29 @@ impl Runtime {
                 if !holds {
                     return Err(ApiError::plain(ErrorCode::Unauthenticated));
                 }
-                active_tenant(&self.0.graph, tenant_id).map(drop)
+                active_tenant(&self.graph, tenant_id).map(drop)
             }
         }
     }
 
     /// When the credential ends by itself, if nothing changes before.
-    pub(super) fn credential_until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
+    pub(super) fn until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
         let CallerKind::Key { key_id, secret, .. } = &caller.kind else { return caller.until };
-        secret_until(&*self.0.graph.api_key(public_id(key_id))?, secret)
+        self.graph.api_key(public_id(key_id))?.secret_until(&secret.0)
     }
 }
 
-/// What an export asks before each line. API keys export nothing.
-pub(super) fn of_people(graph: &Arc<Graph>, clock: &Clock, shutdown: &Shutdown) -> Holds {
+/// The exports under way. Each asks before each line whether its person's credential still holds; API keys
+/// export nothing.
+pub fn exports(graph: &Arc<Graph>, clock: &Clock, shutdown: &Shutdown) -> Exports {
     let (graph, clock, shutdown) = (Arc::clone(graph), clock.clone(), shutdown.clone());
-    Arc::new(move |caller| {
+    Exports::new(Arc::new(move |caller| {
         if shutdown.begun() {
             let message = "the service is stopping; continue from the last line's `page_token`";
             return Err(ApiError::new(ErrorCode::Unavailable, message));
         }
         person_holds(&graph, caller, clock.now())
-    })
+    }))
 }
 
 fn person_holds(graph: &Graph, caller: &Caller, at: DateTime<Utc>) -> Result<(), ApiError> {
@@ -95,17 +100,6 @@ fn active_tenant(graph: &Graph, id: &str) -> Result<TenantHandle, ApiError> {
     let handle = graph.tenant(id)?.ok_or(TENANT_INACTIVE)?;
     let active = handle.read().tenant().is_some_and(|tenant| tenant.active);
     if active { Ok(handle) } else { Err(TENANT_INACTIVE.into()) }
-}
-
-/// When a secret of the key ends by itself, the end of time where it does not; none where it is no
-/// secret of the key any more.
-fn secret_until(key: &ApiKey, secret: &SecretCode) -> Option<DateTime<Utc>> {
-    let own = key.expires_at.unwrap_or(DateTime::<Utc>::MAX_UTC);
-    if key.code == secret.0 {
-        return Some(own);
-    }
-    let (_, until) = key.previous.as_ref().filter(|(code, _)| *code == secret.0)?;
-    Some(own.min(*until))
 }
 
 fn public_id(key_id: &str) -> &str {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use authority_api::identity::{
-    ApiKeyFacts, CallerKind, Error, allow_list,
+    CallerKind, Error,
     api_key::{self, issue, parse, prefix, public_id, record_id},
 };
+use authority_core::graph::{ApiKey, allow_list};
 use chrono::TimeDelta;
 use proptest::prelude::*;
 
@@ -14,9 +15,9 @@ use super::{Crypto, OWNER, WRITE, World};
 const ID: &str = "0193a1b2c3d47e8f9a0b1c2d3e4f5a6b";
 
 /// A live key of acme's, and its text.
-pub(super) fn make(world: &World, change: impl FnOnce(&mut ApiKeyFacts)) -> String {
+pub(super) fn make(world: &World, change: impl FnOnce(&mut ApiKey)) -> String {
     let issued = issue(&Crypto(world.keys.clone()), "dev", ID, [7; 32]).unwrap();
-    let mut facts = ApiKeyFacts {
+    let mut facts = ApiKey {
         id: record_id(ID).as_str().into(),
         tenant_id: "svc:tenant:acme".into(),
         active: true,
@@ -26,6 +27,7 @@ pub(super) fn make(world: &World, change: impl FnOnce(&mut ApiKeyFacts)) -> Stri
         scopes: Arc::new(["runtime:write".to_owned()]),
         principal_ids: Arc::new([]),
         allowed_from: Arc::new([]),
+        people: Arc::default(),
     };
     change(&mut facts);
     world.book.keys.lock().insert(ID.to_owned(), facts);

@@ -20,12 +20,12 @@ use std::{
 };
 
 use authority_api::identity::{
-    ApiKeyFacts, Caller, Directory, Error, Identity, Issuer, KeySource, Rules, Secrets, Settings,
-    TenantFacts, Via,
+    Caller, Directory, Error, Identity, Issuer, KeySource, Rules, Secrets, Settings, TenantFacts,
+    Via,
     dev_provider::{AUDIENCE, DevProvider, Holder, ISSUER, TokenKey},
 };
-use authority_core::{clock::Clock, keys::Keys};
-use authority_crypto::{equal, sha256};
+use authority_core::{clock::Clock, graph::ApiKey, keys::Keys};
+use authority_crypto::sha256;
 use authority_model::access::{Access, Binding, Surfaces};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta};
@@ -78,17 +78,17 @@ struct World {
 
 #[derive(Default)]
 struct Book {
-    keys: Mutex<HashMap<String, ApiKeyFacts>>,
+    keys: Mutex<HashMap<String, ApiKey>>,
     tenants: Mutex<HashMap<String, TenantFacts>>,
     /// Tenant, subject and e-mail address of whom a tenant's records shut out.
     excluded: Mutex<Option<(String, String, Option<String>)>>,
     /// Keys made elsewhere, which the next look takes in.
-    unseen: Mutex<HashMap<String, ApiKeyFacts>>,
+    unseen: Mutex<HashMap<String, ApiKey>>,
     looks: AtomicUsize,
 }
 
 impl Directory for Book {
-    fn api_key(&self, public_id: &str) -> Option<Arc<ApiKeyFacts>> {
+    fn api_key(&self, public_id: &str) -> Option<Arc<ApiKey>> {
         self.keys.lock().get(public_id).cloned().map(Arc::new)
     }
 
@@ -123,10 +123,6 @@ impl Secrets for Crypto {
 
     fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
         self.0.mac(domain, bytes)
-    }
-
-    fn equal(&self, left: &[u8], right: &[u8]) -> bool {
-        equal(left, right)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Keys that were made a moment ago elsewhere: a wait that all share and that forgers cannot stretch.
 
 use std::{
-    sync::atomic::Ordering::Relaxed,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
-use authority_api::identity::{ApiKeyFacts, Error, api_key};
+use authority_api::identity::{Error, api_key};
+use authority_core::graph::ApiKey;
 use futures_util::future::join_all;
 
 use super::{Crypto, WRITE, World};
@@ -15,7 +16,7 @@ fn elsewhere(world: &World, seconds_ago: i64, number: u32) -> String {
     let made = world.clock.now().timestamp_millis() - seconds_ago * 1000;
     let id = format!("{made:012x}7000800000{number:010x}");
     let issued = api_key::issue(&Crypto(world.keys.clone()), "dev", &id, [7; 32]).unwrap();
-    let facts = ApiKeyFacts {
+    let facts = ApiKey {
         id: api_key::record_id(&id).as_str().into(),
         tenant_id: "svc:tenant:acme".into(),
         active: true,
@@ -25,6 +26,7 @@ fn elsewhere(world: &World, seconds_ago: i64, number: u32) -> String {
         scopes: ["runtime:write".to_owned()].into(),
         principal_ids: [].into(),
         allowed_from: [].into(),
+        people: Arc::default(),
     };
     world.book.unseen.lock().insert(id, facts);
     issued.text

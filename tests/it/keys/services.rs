@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use authority_api::identity::{
-    ApiKeyFacts, Caller, CallerKind, Exports, Secrets, allow_list, api_key,
-};
+use authority_api::identity::{Caller, CallerKind, Exports, Secrets, api_key};
 use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
     graph::{self, Graph},
     keys::Keys,
 };
-use authority_crypto::{equal, sha256};
+use authority_crypto::sha256;
 use authority_model::proto::keys::{
     ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
     RevokeApiKeyRequest, RevokeKeyRequest, RotateApiKeyRequest, UpdateApiKeyRequest,
@@ -39,10 +37,6 @@ impl Secrets for Crypto {
 
     fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
         self.0.mac(domain, bytes)
-    }
-
-    fn equal(&self, left: &[u8], right: &[u8]) -> bool {
-        equal(left, right)
     }
 }
 
@@ -372,11 +366,11 @@ async fn the_inventory_follows_the_specification() {
     assert_eq!(fields(&none), ["kid"]);
 }
 
-/// The record is all that the identity room needs to know of a key.
+/// The record is all that credentials are judged by to know of a key.
 #[test]
 fn a_record_tells_the_facts() {
     let record = ApiKey { ip_allowlist: vec!["10.0.0.0/8".to_owned()], ..key("svc:tenant:a") };
-    let facts = ApiKeyFacts {
+    let facts = graph::ApiKey {
         id: record.id.as_str().into(),
         tenant_id: record.tenant_id.as_deref().unwrap().into(),
         active: record.status == "active",
@@ -385,7 +379,8 @@ fn a_record_tells_the_facts() {
         expires_at: record.expires_at.and_then(authority_model::wire::Time::moment),
         scopes: record.scopes.clone().into(),
         principal_ids: record.principal_ids.clone().into(),
-        allowed_from: allow_list(record.ip_allowlist.iter().map(String::as_str)).unwrap(),
+        allowed_from: graph::allow_list(record.ip_allowlist.iter().map(String::as_str)).unwrap(),
+        people: Arc::default(),
     };
     assert!(facts.allows(Some("10.1.1.1".parse().unwrap())) && !facts.allows(None));
 }

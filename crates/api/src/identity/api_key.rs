@@ -8,7 +8,8 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 
-use super::{ApiKeyFacts, Caller, CallerKind, Error, SecretCode, Secrets};
+use super::{Caller, CallerKind, Error, SecretCode, Secrets};
+use authority_core::graph::{ApiKey, Unusable};
 
 const DOMAIN: &str = "api-key";
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -113,24 +114,16 @@ pub fn parse(text: &str) -> Result<Presented<'_>, Error> {
 pub(super) fn check(
     secrets: &dyn Secrets,
     key: &Presented<'_>,
-    facts: &ApiKeyFacts,
+    facts: &ApiKey,
     peer: Option<IpAddr>,
     now: DateTime<Utc>,
 ) -> Result<Caller, Error> {
     let code = code(secrets, key);
-    let before = facts.previous.as_ref().filter(|(_, until)| now < *until);
-    let genuine = secrets.equal(&code, &facts.code)
-        || before.is_some_and(|(before, _)| secrets.equal(&code, before));
-    // Only who holds the secret learns what has become of the key.
-    if !genuine {
-        return Err(Error::Key("it is unknown"));
-    }
-    if !facts.active {
-        return Err(Error::Key("it was revoked"));
-    }
-    if facts.expires_at.is_some_and(|end| end <= now) {
-        return Err(Error::Key("it has expired"));
-    }
+    facts.check(&code, now).map_err(|why| match why {
+        Unusable::Unknown => Error::Key("it is unknown"),
+        Unusable::Revoked => Error::Key("it was revoked"),
+        Unusable::Expired => Error::Key("it has expired"),
+    })?;
     if !facts.allows(peer) {
         return Err(Error::Forbidden("the API key may not be used from this address"));
     }

@@ -23,7 +23,7 @@ mod usage;
 pub use authenticate::{Identity, Settings};
 pub use call::{admitted, caller, checked, idempotency_key};
 pub use caller::{Caller, CallerKind, SecretCode};
-pub use directory::{ApiKeyFacts, Directory, Secrets, TenantFacts, allow_list};
+pub use directory::{Directory, Secrets, TenantFacts};
 pub use error::{Error, PERSON_INACTIVE, TENANT_INACTIVE};
 pub use export::{Exports, Holds, Pages};
 pub use jwks::KeySource;

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
+use authority_crypto::equal;
 use authority_model::schema::api_keys;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -13,7 +14,7 @@ use crate::store::{Db, RunQueryDsl};
 /// The table of API keys.
 pub(super) const API_KEYS: &str = "api_keys";
 
-/// An API key as identity needs it; the key itself is stored nowhere.
+/// An API key as credentials are judged by; the key itself is stored nowhere.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
     pub id: Arc<str>,
@@ -30,6 +31,70 @@ pub struct ApiKey {
     pub allowed_from: Arc<[IpNet]>,
     /// For whom it stands: who made it or gave it a new secret.
     pub people: Arc<Persons>,
+}
+
+/// Why a secret does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// It is no secret of the key, or not any more.
+    Unknown,
+    Revoked,
+    Expired,
+}
+
+impl ApiKey {
+    /// Whether the secret with this code may be used at a moment. The code is compared in constant time,
+    /// and first: only who holds the secret learns what has become of the key.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, code: &[u8; 32], at: DateTime<Utc>) -> Result<(), Unusable> {
+        let previous = self.previous.as_ref().filter(|(_, until)| at < *until);
+        let is_its_own =
+            equal(code, &self.code) || previous.is_some_and(|(before, _)| equal(code, before));
+        if !is_its_own {
+            return Err(Unusable::Unknown);
+        }
+        if !self.active {
+            return Err(Unusable::Revoked);
+        }
+        if self.expires_at.is_some_and(|end| end <= at) {
+            return Err(Unusable::Expired);
+        }
+        Ok(())
+    }
+
+    /// When the secret with this code ends by itself: the end of time where it does not, `None` where it
+    /// is no secret of the key.
+    pub fn secret_until(&self, code: &[u8; 32]) -> Option<DateTime<Utc>> {
+        let own = self.expires_at.unwrap_or(DateTime::<Utc>::MAX_UTC);
+        if equal(code, &self.code) {
+            return Some(own);
+        }
+        let (_, until) = self.previous.as_ref().filter(|(before, _)| equal(code, before))?;
+        Some(own.min(*until))
+    }
+
+    /// Whether a call from `peer` is within the allow-list; from an unknown address only when there is no
+    /// list.
+    pub fn allows(&self, peer: Option<IpAddr>) -> bool {
+        // A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d.
+        let peer = peer.map(|address| address.to_canonical());
+        self.allowed_from.is_empty()
+            || peer.is_some_and(|peer| self.allowed_from.iter().any(|net| net.contains(&peer)))
+    }
+}
+
+/// Reads the allow-list of an API key's record.
+///
+/// # Errors
+/// The first entry that is neither an address nor a network (CIDR); the key must then be refused.
+pub fn allow_list<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Arc<[IpNet]>, String> {
+    let read = |entry: &'a str| {
+        let alone = || entry.parse::<IpAddr>().map(IpNet::from);
+        entry.parse::<IpNet>().or_else(|_| alone()).map_err(|_| entry.to_owned())
+    };
+    entries.into_iter().map(read).collect()
 }
 
 #[derive(Queryable, Selectable)]
@@ -63,8 +128,7 @@ impl KeyRow {
     fn read(self) -> (String, ApiKey) {
         let public_id = self.prefix.rsplit('_').next().unwrap_or_default().to_owned();
         let code = <[u8; 32]>::try_from(self.secret_code);
-        let allowed: Option<Vec<IpNet>> =
-            self.ip_allowlist.iter().map(|text| network(text)).collect();
+        let allowed = allow_list(self.ip_allowlist.iter().map(String::as_str)).ok();
         let previous = self.previous_code.and_then(|code| code.try_into().ok());
         let key = ApiKey {
             active: self.status == "active" && code.is_ok() && allowed.is_some(),
@@ -75,15 +139,11 @@ impl KeyRow {
             expires_at: self.expires_at,
             scopes: self.scopes.into(),
             principal_ids: self.principal_ids.into(),
-            allowed_from: allowed.unwrap_or_default().into(),
+            allowed_from: allowed.unwrap_or_default(),
             people: Persons { identities: self.people, emails: self.people_emails }.into(),
         };
         (public_id, key)
     }
-}
-
-fn network(text: &str) -> Option<IpNet> {
-    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 
 impl Graph {

@@ -39,7 +39,7 @@ use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
 pub use acts::{GivenActs, actor, decide_on};
-pub use api_key::ApiKey;
+pub use api_key::{ApiKey, Unusable, allow_list};
 pub use approvers::{Asked, Barrier};
 pub use grants::GrantView;
 pub use node::Profile;
