@@ -57,7 +57,9 @@ use authority_crypto::KeyRing;
 use authority_registry::{
     ApiKeys, Approvals, Registry, SigningKeys, expire_approvals, keep_last_used, services,
 };
-use authority_runtime::{Runtime, Settings as RuntimeSettings};
+use authority_runtime::{
+    Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
+};
 use authority_transparency::{Parts as ProofParts, Proof, follow_logs, seal_by_themselves};
 use deadline::Deadlines;
 use directory::{DevTokenKey, GraphDirectory, KeySecrets};
@@ -151,7 +153,7 @@ pub struct App {
 }
 
 impl App {
-    /// Builds the rooms over a migrated database.
+    /// Builds the services over a migrated database.
     pub async fn build(parts: Parts) -> Result<Self, Error> {
         let Parts { config, store, ring, clock, graph: freshness, fenced, heartbeat, shutdown } =
             parts;
@@ -162,29 +164,32 @@ impl App {
         let pool = ComputePool::start(compute::Limits::default())?;
         let provider =
             dev.then(|| DevProvider::new(Arc::new(DevTokenKey(keys.clone())), clock.clone()));
-        let runtime = Runtime::new(
-            RuntimeSettings {
-                public_url: config.public_url(),
-                approval_ttl: APPROVAL_TTL,
-                relaxed: config.decide.durability == Durability::Relaxed,
-                fenced,
-                heartbeat,
-            },
-            clock.clone(),
-            store.clone(),
-            keys.clone(),
-            Arc::clone(&graph),
-            pool.clone(),
-            shutdown.clone(),
-        );
+        let exports = authority_runtime::exports(&graph, &clock, &shutdown);
+        let recorder = Recorder::start(store.clone(), clock.clone(), fenced);
         let schema = Schema::new(store.clone());
         // Before anybody is told that this node is ready.
         store.make_partitions().await;
-        tokio::join!(schema.look(), runtime.look_at_recorder());
-        let checks = readiness::checks(&schema, &graph, &runtime, &shutdown);
+        tokio::join!(schema.look(), recorder.look());
+        let checks = readiness::checks(&schema, &graph, &recorder, &shutdown);
         let (health, health_service) = tonic_health::server::health_reporter();
         let url = config.public_url();
-        let registry = registry(&store, &graph, &keys, &clock, &pool, runtime.exports());
+        let registry = registry(&store, &graph, &keys, &clock, &pool, exports.clone());
+        let decisions = authority_runtime::services(RuntimeParts {
+            settings: RuntimeSettings {
+                receipts: ReceiptUrls::below(&config.public_url()),
+                approval_ttl: APPROVAL_TTL,
+                relaxed: config.decide.durability == Durability::Relaxed,
+                heartbeat,
+            },
+            clock: clock.clone(),
+            store: store.clone(),
+            keys: keys.clone(),
+            graph: Arc::clone(&graph),
+            pool: pool.clone(),
+            exports,
+            recorder: recorder.clone(),
+            shutdown: shutdown.clone(),
+        });
         let proof = Proof::start(ProofParts {
             public_url: config.public_url(),
             folder: config.data_dir.join("logs"),
@@ -196,10 +201,8 @@ impl App {
         });
         let directory = directory(checks, &keys, &url);
         let mut ours = registry_services(&registry, &keys, &graph);
+        ours.extend(decisions);
         ours.extend([
-            service::runtime_service(Arc::new(runtime.clone())),
-            service::decision_service(Arc::new(runtime.clone())),
-            service::authority_service(Arc::new(runtime.clone())),
             service::directory_service(Arc::new(directory.clone())),
             service::evidence_service(Arc::new(proof.clone())),
         ]);
@@ -214,11 +217,19 @@ impl App {
         let router = router(grpc, host, receipts);
         work(&keys, &identity, &store, &clock);
         tokio::spawn(schema.keep(shutdown.clone()));
-        tokio::spawn(runtime.clone().keep_looking_at_recorder());
+        tokio::spawn(look_at(recorder, shutdown.clone()));
         tokio::spawn(readiness::tell(health.clone(), directory, shutdown));
         tokio::spawn(follow_logs(proof.clone()));
         tokio::spawn(seal_by_themselves(proof));
         Ok(Self { router, graph, keys, store, provider, identity, health })
+    }
+}
+
+/// Looks whether decisions can be recorded, until the service stops.
+async fn look_at(recorder: Recorder, shutdown: Shutdown) {
+    tokio::select! {
+        () = shutdown.wait() => {}
+        () = recorder.keep_looking() => {}
     }
 }
 

@@ -12,7 +12,7 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::directory::{Check, Directory};
 use authority_core::{graph::Graph, shutdown::Shutdown, store::Store};
-use authority_runtime::Runtime;
+use authority_runtime::recorder::Recorder;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// What was found longer ago than this tells nothing.
@@ -59,12 +59,12 @@ impl Schema {
 pub(super) fn checks(
     schema: &Schema,
     graph: &Arc<Graph>,
-    runtime: &Runtime,
+    recorder: &Recorder,
     shutdown: &Shutdown,
 ) -> Vec<Check> {
     let (database, migrations) = (schema.clone(), schema.clone());
     let (tail, clock) = (Arc::clone(graph), Arc::clone(graph));
-    let (runtime, shutdown) = (runtime.clone(), shutdown.clone());
+    let (recorder, shutdown) = (recorder.clone(), shutdown.clone());
     vec![
         Check { name: "database", ask: Box::new(move || database.get().map(drop)) },
         Check {
@@ -83,7 +83,7 @@ pub(super) fn checks(
             name: "clock",
             ask: Box::new(move || clock.is_on_time().map_err(|error| error.to_string())),
         },
-        Check { name: "recorder", ask: Box::new(move || runtime.can_record()) },
+        Check { name: "recorder", ask: Box::new(move || recorder.can_record()) },
         Check {
             name: "service",
             ask: Box::new(

@@ -2,9 +2,8 @@
 
 use authority_model::proto::approval::Asker;
 
-use super::Runtime;
 use authority_api::identity::{Caller, CallerKind, api_key};
-use authority_core::graph::{Asked, Persons, TenantHandle};
+use authority_core::graph::{Asked, Graph, Persons, TenantHandle};
 use authority_decision::{Request, Verdict};
 
 /// `eligible` of what nobody could approve.
@@ -20,47 +19,43 @@ pub struct Asking {
     pub(super) nobody_eligible: bool,
 }
 
-impl Runtime {
-    /// Who asks, where the verdict waits for people.
-    pub(super) fn asking(
-        &self,
-        caller: &Caller,
-        handle: Option<&TenantHandle>,
-        request: &Request,
-        verdict: &Verdict,
-    ) -> Option<Asking> {
-        let needed = verdict.approvals_needed.as_ref()?;
-        let kind = match &caller.kind {
-            CallerKind::Key { .. } => "api_key",
-            CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => {
-                "person"
-            }
-        };
-        let by = Asker { kind: kind.to_owned(), id: caller.identity() };
-        let people = self.people_of(caller);
-        let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
-        let asked = Asked { subject: &request.subject, chain, by: &people };
-        let nobody_eligible = handle.is_some_and(|handle| {
-            let graph = handle.read();
-            let self_approves = graph.profile.self_approval && needed.count == 1;
-            graph.nobody_may_approve(asked, self_approves)
-        });
-        let email = caller.email().map(str::to_owned);
-        Some(Asking { by, email, nobody_eligible })
-    }
+/// Who asks, where the verdict waits for people.
+pub(super) fn asking(
+    graph: &Graph,
+    caller: &Caller,
+    handle: Option<&TenantHandle>,
+    request: &Request,
+    verdict: &Verdict,
+) -> Option<Asking> {
+    let needed = verdict.approvals_needed.as_ref()?;
+    let kind = match &caller.kind {
+        CallerKind::Key { .. } => "api_key",
+        CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => "person",
+    };
+    let by = Asker { kind: kind.to_owned(), id: caller.identity() };
+    let people = people_of(graph, caller);
+    let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
+    let asked = Asked { subject: &request.subject, chain, by: &people };
+    let nobody_eligible = handle.is_some_and(|handle| {
+        let tenant = handle.read();
+        let self_approves = tenant.profile.self_approval && needed.count == 1;
+        tenant.nobody_may_approve(asked, self_approves)
+    });
+    let email = caller.email().map(str::to_owned);
+    Some(Asking { by, email, nobody_eligible })
+}
 
-    /// For whom a caller stands: a person for themselves, an API key for whoever made or rotated it.
-    pub(super) fn people_of(&self, caller: &Caller) -> Persons {
-        match &caller.kind {
-            CallerKind::Key { key_id, .. } => {
-                let key = self.0.graph.api_key(api_key::public_id(key_id));
-                key.map(|key| Persons::clone(&key.people)).unwrap_or_default()
-            }
-            CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => {
-                let person = caller.person();
-                let email = person.as_ref().and(caller.email()).map(str::to_owned);
-                Persons { identities: Vec::from_iter(person), emails: Vec::from_iter(email) }
-            }
+/// For whom a caller stands: a person for themselves, an API key for whoever made or rotated it.
+pub(super) fn people_of(graph: &Graph, caller: &Caller) -> Persons {
+    match &caller.kind {
+        CallerKind::Key { key_id, .. } => {
+            let key = graph.api_key(api_key::public_id(key_id));
+            key.map(|key| Persons::clone(&key.people)).unwrap_or_default()
+        }
+        CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => {
+            let person = caller.person();
+            let email = person.as_ref().and(caller.email()).map(str::to_owned);
+            Persons { identities: Vec::from_iter(person), emails: Vec::from_iter(email) }
         }
     }
 }

@@ -12,9 +12,11 @@ use authority_model::{
 };
 use diesel::prelude::*;
 
-use super::Runtime;
 use authority_api::{error::ApiError, identity::Caller};
-use authority_core::store::{self, RunQueryDsl};
+use authority_core::{
+    compute::ComputePool,
+    store::{self, RunQueryDsl, Store},
+};
 use authority_crypto::sha256;
 use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window};
 
@@ -26,12 +28,19 @@ struct Known {
     rows: HashMap<String, Vec<String>>,
 }
 
-impl Runtime {
+/// Reads and compiles them. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct CandidatePolicies {
+    pub(super) store: Store,
+    pub(super) pool: ComputePool,
+}
+
+impl CandidatePolicies {
     /// The change that these make, once for any number of decisions.
     ///
     /// # Errors
     /// Every text, target and id at fault, each by its own name.
-    pub(super) async fn candidates(
+    pub(super) async fn change(
         &self,
         caller: &Caller,
         tenant_id: &str,
@@ -54,7 +63,7 @@ impl Runtime {
             }
         }
         // Texts may be long, and Cedar's parser is not quick.
-        let compiling = self.0.pool.run(tenant_id, move |turn| {
+        let compiling = self.pool.run(tenant_id, move |turn| {
             let each = candidates.iter().enumerate().take_while(|_| turn.is_wanted());
             let added = each.filter_map(|(place, one)| compile(place, one, &known, &mut found));
             (added.collect::<Vec<_>>(), found)
@@ -78,7 +87,7 @@ impl Runtime {
         }
         let tenant = tenant_id.to_owned();
         let scope = caller.scope();
-        let found = self.0.store.read_tx(&scope, async move |db| {
+        let found = self.store.read_tx(&scope, async move |db| {
             let own = policies::table.filter(policies::tenant_id.eq(&tenant));
             let own = own.filter(policies::id.eq_any(&ids)).select(policies::id);
             let known: Vec<String> = own.load(db).await?;

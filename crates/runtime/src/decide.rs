@@ -1,29 +1,28 @@
 //! The pipeline that every operation shares: gather, decide, record, answer.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
 use super::{
-    Runtime,
-    asking::Asking,
+    Settings,
+    asking::{Asking, asking},
+    credential::Credentials,
+    facts::{FactSource, Recording},
     idempotency::IdempotencyKey,
-    own_acts::Seen,
-    recorder::{Entry, Key, Outcome},
-    smallest::Denied,
+    recorder::{Entry, Key, Outcome, Recorder},
+    smallest::{Denied, Explainer},
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
 use authority_core::{
-    graph::{self, TenantHandle},
-    keys::Purpose,
-    spending::CounterQuery,
-    store::{self, Db, SERVICE, Scope},
+    clock::Clock,
+    keys::{Keys, Purpose},
 };
 use authority_crypto::random;
-use authority_decision::{Decision, Facts, Gathered, Request, Verdict, remedy::Remedy};
+use authority_decision::{Decision, Request, Verdict, remedy::Remedy};
 use authority_evidence::{self as evidence, Asked, PreparedFacts, Recorded};
 
 /// What an API key must hold to have decisions made.
@@ -50,17 +49,6 @@ pub struct Decided {
     pub smallest_change: Option<Remedy>,
 }
 
-/// How a tenant's decisions are recorded.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Recording {
-    /// Without waiting for the disk.
-    pub(super) relaxed: bool,
-    /// How long a held request waits for its approvals, where the tenant says so itself.
-    pub(super) approval_ttl: Option<Duration>,
-    /// Requests take what stands ready for them without citing it.
-    cites_ready: bool,
-}
-
 /// How a request came out.
 pub(super) enum Reached {
     Decided(Box<Decided>),
@@ -68,7 +56,18 @@ pub(super) enum Reached {
     KeyTaken,
 }
 
-impl Runtime {
+/// Decides and records.
+pub(super) struct Decider {
+    pub(super) settings: Settings,
+    pub(super) clock: Clock,
+    pub(super) keys: Keys,
+    pub(super) facts: FactSource,
+    pub(super) credentials: Credentials,
+    pub(super) recorder: Recorder,
+    pub(super) explainer: Explainer,
+}
+
+impl Decider {
     /// Decides on present authority and answers once the record is committed.
     ///
     /// # Errors
@@ -83,19 +82,22 @@ impl Runtime {
     ) -> Result<Reached, ApiError> {
         // Never the caller's key: a record is shown to others, and keys name invoices and people.
         let nonce = hex::encode(random::<16>().map_err(ApiError::from)?);
-        let signer = self.0.keys.signer(Purpose::Evidence);
+        let signer = self.keys.signer(Purpose::Evidence);
         let mut revision = request.at_least_revision.unwrap_or_default();
         for _ in 0..ROUNDS {
-            let handle = self.cell_at(request, revision).await?;
-            let at = self.0.clock.now();
-            let (mut facts, recording) = self.gather(handle.as_ref(), request)?;
-            self.credential_holds(caller, SCOPE, Some(&request.subject), at)?;
-            let counting = self.counting(Some(caller), handle.as_ref(), request, &facts.gathered);
+            let handle = self.facts.tenant_at(request, revision).await?;
+            let at = self.clock.now();
+            let (mut facts, mut recording) = self.facts.gather(handle.as_ref(), request)?;
+            recording.relaxed |= self.settings.relaxed;
+            self.credentials.check(caller, SCOPE, Some(&request.subject), at)?;
+            let counting =
+                self.facts.counting(Some(caller), handle.as_ref(), request, &facts.gathered);
             if let Some(counting) = &counting {
                 facts = counting.in_facts(facts, request)?;
             }
-            let mut seen = self.load_counters_and_approval(request, &facts.gathered, at).await?;
-            let mut verdict = self.decide_on(request, &mut seen, counting.as_ref(), at);
+            let mut seen =
+                self.facts.load_counters_and_approval(request, &facts.gathered, at).await?;
+            let mut verdict = self.facts.decide_on(request, &mut seen, counting.as_ref(), at);
             let mut seen = seen.facts;
             let ready;
             let mut request = request;
@@ -122,17 +124,18 @@ impl Runtime {
                 &signer,
             )?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
-            decided.asking = self.asking(caller, handle.as_ref(), request, &decided.verdict);
+            decided.asking =
+                asking(&self.facts.graph, caller, handle.as_ref(), request, &decided.verdict);
             if request.explain && decided.verdict.decision == Decision::Deny {
                 // Now and not later: what a key keeps of the answer is written with the record.
                 let (request, policies) = (request.clone(), Arc::default());
                 let denied = Denied { request, facts: seen, at, handle, policies };
-                decided.smallest_change = self.smallest_change(denied).await;
+                decided.smallest_change = self.explainer.smallest_change(denied).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
-            match self.0.recorder.record(entry).await {
+            match self.recorder.record(entry).await {
                 Outcome::Stored { approval_id } => {
-                    if decided.verdict.valid_until.is_some_and(|end| end <= self.0.clock.now()) {
+                    if decided.verdict.valid_until.is_some_and(|end| end <= self.clock.now()) {
                         // It is on record, and nobody may act on it any more.
                         break;
                     }
@@ -149,70 +152,6 @@ impl Runtime {
         Err(ApiError::plain(ErrorCode::Unavailable))
     }
 
-    /// The tenant's graph at this revision or later. A revision that the caller asks for and that the
-    /// database does not have either is the caller's fault; one that only this node lacks is not.
-    pub(super) async fn cell_at(
-        &self,
-        request: &Request,
-        wanted: i64,
-    ) -> Result<Option<TenantHandle>, ApiError> {
-        let found = self.0.graph.tenant_at(&request.tenant_id, wanted).await;
-        let asked = request.at_least_revision.unwrap_or_default();
-        if asked > 0 && matches!(found, Err(graph::Error::Behind { .. })) {
-            let (scope, tenant_id) = (Scope::service(), request.tenant_id.clone());
-            let read = self.0.store.read_tx(&scope, async move |db| {
-                Ok::<_, store::Error>(graph::revision(db, &tenant_id).await?)
-            });
-            let present = read.await?;
-            if present < asked {
-                let problem =
-                    format!("is beyond the revision that the tenant's authority has: {present}");
-                return Err(ApiError::field("at_least_revision", problem));
-            }
-        }
-        Ok(found?)
-    }
-
-    /// What the tenant's authority says of the request, and how its decisions are recorded. A tenant
-    /// that is not there has no authority at all.
-    pub(super) fn gather(
-        &self,
-        handle: Option<&TenantHandle>,
-        request: &Request,
-    ) -> Result<(Arc<PreparedFacts>, Recording), ApiError> {
-        let Some(handle) = handle else {
-            let nothing = PreparedFacts::new(Gathered::default(), request)?;
-            return Ok((Arc::new(nothing), Recording::default()));
-        };
-        let graph = handle.read();
-        let facts = self.0.cache.gather(&graph, request)?;
-        let recording = Recording {
-            relaxed: self.0.settings.relaxed || graph.profile.relaxed,
-            approval_ttl: graph.profile.approval_ttl,
-            cites_ready: graph.profile.cites_ready,
-        };
-        Ok((facts, recording))
-    }
-
-    /// The facts with what changes from call to call: counters, the approval cited. Only those who
-    /// need them wait for the database.
-    pub(super) async fn load_counters_and_approval(
-        &self,
-        request: &Request,
-        gathered: &Arc<Gathered>,
-        at: DateTime<Utc>,
-    ) -> Result<Seen, ApiError> {
-        let mut facts = Facts::new(Arc::clone(gathered));
-        let wanted = CounterQuery::of(request, &facts.gathered, at).map_err(fault)?;
-        let Some(wanted) = wanted else { return Ok(Seen { facts, cited: None }) };
-        let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: SERVICE.to_owned() };
-        let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
-        let (spent, cited) = self.0.store.read_tx(&scope, read).await?;
-        facts.spent = spent;
-        facts.approval = cited.as_ref().map(|cited| cited.approval.clone());
-        Ok(Seen { facts, cited })
-    }
-
     fn decided(
         &self,
         verdict: Verdict,
@@ -221,7 +160,7 @@ impl Runtime {
         at: DateTime<Utc>,
     ) -> Decided {
         Decided {
-            verify_url: self.receipt_url(&recorded.decision_id),
+            verify_url: self.settings.receipts.url(&recorded.decision_id),
             decision_id: recorded.decision_id.clone(),
             record_digest: recorded.digest,
             kid: Arc::clone(&recorded.kid),
@@ -233,11 +172,6 @@ impl Runtime {
             smallest_change: None,
             verdict,
         }
-    }
-
-    /// Where the receipt page of a decision is.
-    pub(super) fn receipt_url(&self, decision_id: &str) -> String {
-        format!("{}/receipts/{decision_id}", self.0.settings.public_url)
     }
 
     fn entry(

@@ -13,9 +13,9 @@ use diesel::prelude::*;
 use serde_json::Value;
 
 use super::{
-    Runtime, answer,
-    find::{Found, LIST, SHORT, bounded, matching},
-    history::list_of,
+    answer,
+    find::{DecisionQueries, Found, LIST, SHORT, bounded, matching},
+    history::{EntityQueries, list_of},
 };
 use authority_api::{
     error::ApiError,
@@ -28,35 +28,37 @@ use authority_crypto::sha256;
 /// Records in memory at a time.
 const PAGE: usize = 100;
 
-impl Runtime {
-    pub(super) async fn export_found(
+impl DecisionQueries {
+    pub(super) async fn export(
         &self,
         caller: Caller,
         asked: ExportDecisionsRequest,
     ) -> Result<Messages<ExportDecisionsResponse>, ApiError> {
         let by = ListDecisionsRequest::from(asked);
         bounded(&caller, &by)?;
-        let before = page_token::read(&self.0.keys, LIST, &by.page_token)?;
+        let before = page_token::read(&self.keys, LIST, &by.page_token)?;
         let before = before.map(|before| String::from_utf8(before).unwrap_or_default());
         let token = by.page_token.clone();
-        let runtime = self.clone();
-        let pages = Decisions { runtime, caller: caller.clone(), by, before, token, over: false };
-        self.0.exports.stream(caller, pages).await
+        let queries = self.clone();
+        let pages = Decisions { queries, caller: caller.clone(), by, before, token, over: false };
+        self.exports.stream(caller, pages).await
     }
+}
 
-    pub(super) async fn export_history(
+impl EntityQueries {
+    pub(super) async fn export(
         &self,
         caller: Caller,
         asked: ExportEntityHistoryRequest,
     ) -> Result<Messages<ExportEntityHistoryResponse>, ApiError> {
         let by = ListEntityHistoryRequest::from(asked);
-        let runtime = self.clone();
+        let queries = self.clone();
         let token = by.page_token.clone();
         let mut pages =
-            History { runtime, caller: caller.clone(), by, token, first: None, over: false };
+            History { queries, caller: caller.clone(), by, token, first: None, over: false };
         // An entity that is not there is a refusal, whatever else the caller has under way.
         pages.first = Some(pages.next().await?);
-        self.0.exports.stream(caller, pages).await
+        self.exports.stream(caller, pages).await
     }
 }
 
@@ -64,7 +66,7 @@ impl Runtime {
 type Row = (Found, Vec<u8>, String, Vec<u8>);
 
 struct Decisions {
-    runtime: Runtime,
+    queries: DecisionQueries,
     caller: Caller,
     by: ListDecisionsRequest,
     before: Option<String>,
@@ -76,10 +78,10 @@ struct Decisions {
 impl Decisions {
     fn line(&mut self, row: Row) -> ExportDecisionsResponse {
         let (found, record, kid, signature) = row;
-        self.token = page_token::write(&self.runtime.0.keys, LIST, found.id.as_bytes());
+        self.token = page_token::write(&self.queries.keys, LIST, found.id.as_bytes());
         let pack = answer::pack(&sha256(&record), &kid, &signature);
         ExportDecisionsResponse {
-            decision: Some(self.runtime.summary(found)),
+            decision: Some(self.queries.summary(found)),
             page_token: self.token.clone(),
             end: false,
             record: match serde_json::from_slice(&record) {
@@ -100,7 +102,7 @@ impl Pages for Decisions {
         }
         let (scope, by, before) = (self.caller.scope(), self.by.clone(), self.before.take());
         let within = scope.tenant.clone();
-        let read = self.runtime.0.store.read_tx(&scope, async move |db| {
+        let read = self.queries.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
             let mut query = matching(&by, within.as_deref());
             if let Some(before) = before {
@@ -128,7 +130,7 @@ impl Pages for Decisions {
 }
 
 struct History {
-    runtime: Runtime,
+    queries: EntityQueries,
     caller: Caller,
     by: ListEntityHistoryRequest,
     token: String,
@@ -140,7 +142,7 @@ impl History {
     fn line(&mut self, version: EntityVersion) -> ExportEntityHistoryResponse {
         let number: i64 = version.version.parse().unwrap_or_default();
         let list = list_of(&self.by.entity_id);
-        self.token = page_token::write(&self.runtime.0.keys, &list, &number.to_be_bytes());
+        self.token = page_token::write(&self.queries.keys, &list, &number.to_be_bytes());
         ExportEntityHistoryResponse {
             version: Some(version),
             page_token: self.token.clone(),
@@ -159,7 +161,7 @@ impl Pages for History {
         if self.over {
             return Ok(Vec::new());
         }
-        let page = self.runtime.history(&self.caller, self.by.clone()).await?;
+        let page = self.queries.history(&self.caller, self.by.clone()).await?;
         self.over = page.next_page_token.is_none();
         self.by.page_token = page.next_page_token.unwrap_or_default();
         Ok(page.versions.into_iter().map(|version| self.line(version)).collect())

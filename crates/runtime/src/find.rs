@@ -7,9 +7,16 @@ use authority_model::{
 };
 use diesel::{pg::Pg, prelude::*};
 
-use super::{Runtime, answer};
-use authority_api::{error::ApiError, identity::Caller, page_token};
-use authority_core::{store, store::RunQueryDsl};
+use super::{ReceiptUrls, answer};
+use authority_api::{
+    error::ApiError,
+    identity::{Caller, Exports},
+    page_token,
+};
+use authority_core::{
+    keys::Keys,
+    store::{self, RunQueryDsl, Store},
+};
 use authority_decision::Decision;
 
 const PAGE: i32 = 100;
@@ -33,21 +40,32 @@ pub(super) struct Found {
     approval_id: Option<String>,
 }
 
-impl Runtime {
+/// Reads decisions. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct DecisionQueries {
+    pub(super) store: Store,
+    /// Authenticate page tokens.
+    pub(super) keys: Keys,
+    pub(super) receipts: ReceiptUrls,
+    /// The exports under way.
+    pub(super) exports: Exports,
+}
+
+impl DecisionQueries {
     /// A page of decisions. Their ids begin with their time, so that a span of time is a span of
     /// ids, and only the partitions that hold it are read.
-    pub(super) async fn find(
+    pub(super) async fn list(
         &self,
         caller: &Caller,
         by: ListDecisionsRequest,
     ) -> Result<ListDecisionsResponse, ApiError> {
         bounded(caller, &by)?;
-        let keys = &self.0.keys;
+        let keys = &self.keys;
         let before = page_token::read(keys, LIST, &by.page_token)?;
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         let scope = caller.scope();
         let within = scope.tenant.clone();
-        let found = self.0.store.read_tx(&scope, async move |db| {
+        let found = self.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
             let mut query = matching(&by, within.as_deref());
             if let Some(before) = before {
@@ -69,7 +87,7 @@ impl Runtime {
 
     pub(super) fn summary(&self, found: Found) -> DecisionSummary {
         DecisionSummary {
-            verify_url: self.receipt_url(&found.id),
+            verify_url: self.receipts.url(&found.id),
             decision_id: found.id,
             tenant_id: found.tenant_id,
             subject: found.subject,
@@ -80,6 +98,19 @@ impl Runtime {
             approval_id: found.approval_id,
         }
     }
+}
+
+/// The decision, where it is of the caller's tenant and, for a bound API key, of its principals; the
+/// owner reads every tenant's.
+pub(super) fn readable<'q>(id: &'q str, caller: &'q Caller) -> decisions::BoxedQuery<'q, Pg> {
+    let mut query = decisions::table.filter(decisions::id.eq(id)).into_boxed();
+    if let Some(tenant) = caller.tenant() {
+        query = query.filter(decisions::tenant_id.eq(tenant));
+    }
+    if let Some(own) = caller.bound_to() {
+        query = query.filter(decisions::subject.eq_any(own));
+    }
+    query
 }
 
 /// Whether a filter is looked for within a tenant or a span of time.

@@ -9,9 +9,16 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use serde_json::{Map, Value};
 
-use super::{Runtime, view};
-use authority_api::{error::ApiError, identity::Caller, page_token};
-use authority_core::{store, store::RunQueryDsl};
+use super::view;
+use authority_api::{
+    error::ApiError,
+    identity::{Caller, Exports},
+    page_token,
+};
+use authority_core::{
+    keys::Keys,
+    store::{self, RunQueryDsl, Store},
+};
 use authority_decision::moment;
 
 const PAGE: i32 = 100;
@@ -44,7 +51,17 @@ pub(super) fn normal(mut record: Map<String, Value>) -> Map<String, Value> {
     record
 }
 
-impl Runtime {
+/// Reads entities and their histories. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct EntityQueries {
+    pub(super) store: Store,
+    /// Authenticate page tokens.
+    pub(super) keys: Keys,
+    /// The exports under way.
+    pub(super) exports: Exports,
+}
+
+impl EntityQueries {
     /// The entity's version at a moment; now, where none is named.
     pub(super) async fn version(
         &self,
@@ -54,7 +71,7 @@ impl Runtime {
     ) -> Result<Option<Version>, ApiError> {
         let tenant = caller.tenant().map(str::to_owned);
         let scope = caller.scope();
-        let found = self.0.store.read_tx(&scope, async move |db| {
+        let found = self.store.read_tx(&scope, async move |db| {
             let mut query = record_versions::table
                 .filter(record_versions::entity_id.eq(&id))
                 .order((record_versions::valid_from.desc(), record_versions::version.desc()))
@@ -78,13 +95,13 @@ impl Runtime {
         asked: ListEntityHistoryRequest,
     ) -> Result<ListEntityHistoryResponse, ApiError> {
         let list = list_of(&asked.entity_id);
-        let before = page_token::read(&self.0.keys, &list, &asked.page_token)?;
+        let before = page_token::read(&self.keys, &list, &asked.page_token)?;
         let version = |place: Vec<u8>| Some(i64::from_be_bytes(place.try_into().ok()?));
         let before = before.map_or(i64::MAX, |place| version(place).unwrap_or_default());
         let size = usize::try_from(asked.limit.unwrap_or(PAGE)).unwrap_or_default();
         let (id, tenant) = (asked.entity_id.clone(), caller.tenant().map(str::to_owned));
         let scope = caller.scope();
-        let found = self.0.store.read_tx(&scope, async move |db| {
+        let found = self.store.read_tx(&scope, async move |db| {
             let mut query = record_versions::table
                 .filter(record_versions::entity_id.eq(&id))
                 .filter(record_versions::version.lt(before))
@@ -105,7 +122,7 @@ impl Runtime {
         let more = found.len() > size;
         let last = found.get(size.saturating_sub(1)).filter(|_| more);
         let next_page_token =
-            last.map(|last| page_token::write(&self.0.keys, &list, &last.version.to_be_bytes()));
+            last.map(|last| page_token::write(&self.keys, &list, &last.version.to_be_bytes()));
         let older = found.iter().skip(1).map(Some).chain([None]);
         let shown = |version: &Version| match &version.body {
             Some(Value::Object(record)) => view::of(&version.table_name, record.clone(), caller),

@@ -5,8 +5,8 @@ use chrono::TimeDelta;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Runtime,
-    decide::{Decided, Recording, fault},
+    decide::{Decided, Decider, fault},
+    facts::Recording,
     recorder::Hold,
 };
 use authority_api::error::{ApiError, ErrorCode};
@@ -19,7 +19,7 @@ use authority_decision::{
     verdict::{AuthorityKind, AuthorityUsed, HeldBy},
 };
 
-impl Runtime {
+impl Decider {
     pub(super) fn hold(
         &self,
         request: &Request,
@@ -33,7 +33,7 @@ impl Runtime {
             return Err(ApiError::plain(ErrorCode::Internal));
         };
         let request_digest = spending::question(request).map_err(fault)?;
-        let ttl = recording.approval_ttl.unwrap_or(self.0.settings.approval_ttl);
+        let ttl = recording.approval_ttl.unwrap_or(self.settings.approval_ttl);
         let ttl = TimeDelta::from_std(ttl).unwrap_or(TimeDelta::days(1));
         Ok(Some(Hold {
             approval_id: format!("svc:approval:{}", new_id()),

@@ -12,16 +12,14 @@ use prost::Message;
 use tonic::{Response, metadata::MetadataValue};
 
 use super::{
-    Runtime,
-    decide::{Decided, Reached},
+    call::Call,
+    decide::{Decided, Decider, Reached},
     normalize::{self, IntoDecisionRequest},
-    permission_status::permitted,
+    permission_status::{permission_status, permitted},
 };
 use authority_api::{
-    deadline::Deadline,
     error::{ApiError, ErrorCode},
     idempotency::ANSWERS_KEPT,
-    identity::Caller,
 };
 use authority_core::{
     graph,
@@ -64,22 +62,20 @@ macro_rules! replies {
 }
 replies!(EvaluateResponse, AuthorizeResponse, EvaluateDecisionResponse);
 
-impl Runtime {
+impl Decider {
     /// Decides once for an idempotency key, and every time without one.
     pub(super) async fn decide_idempotent<A: IntoDecisionRequest, R: Reply>(
         &self,
         operation: &'static str,
-        caller: &Caller,
-        key: Option<String>,
-        by: Deadline,
-        asked: A,
+        call: Call<A>,
     ) -> Result<Response<R>, ApiError> {
-        let request = normalize::normalize(caller, asked)?;
+        let Call { caller, idempotency_key, deadline, message } = call;
+        let request = normalize::normalize(&caller, message)?;
         if caller.is_owner() {
             self.of_a_tenant::<A>(&request).await?;
         }
-        let Some(key) = key else {
-            return match self.decide(operation, caller, &request, None).await? {
+        let Some(key) = idempotency_key else {
+            return match self.decide(operation, &caller, &request, None).await? {
                 Reached::Decided(decided) => Ok(Response::new(R::from(&decided))),
                 Reached::KeyTaken => Err(ApiError::plain(ErrorCode::Internal)),
             };
@@ -97,7 +93,7 @@ impl Runtime {
         }
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.decide(operation, caller, &request, Some(&key)).await? {
+            match self.decide(operation, &caller, &request, Some(&key)).await? {
                 Reached::Decided(decided) => return Ok(Response::new(R::from(&decided))),
                 Reached::KeyTaken => {}
             }
@@ -105,7 +101,7 @@ impl Runtime {
                 return Ok(first);
             }
             // Whoever has the key has not committed. Where that fails, the key is free again.
-            if by.left() < pause + LEAST_LEFT {
+            if deadline.left() < pause + LEAST_LEFT {
                 let running = ApiError::plain(ErrorCode::IdempotencyInProgress);
                 return Err(running.with("retry_after", "1"));
             }
@@ -117,7 +113,7 @@ impl Runtime {
     /// The owner is of no tenant: the subject says whose authority is asked, and there must be one.
     async fn of_a_tenant<A: IntoDecisionRequest>(&self, request: &Request) -> Result<(), ApiError> {
         // Whatever tenant there is has a revision: its own record made the first.
-        match self.0.graph.tenant_at(&request.tenant_id, 1).await {
+        match self.facts.graph.tenant_at(&request.tenant_id, 1).await {
             Ok(_) => Ok(()),
             Err(graph::Error::Behind { .. }) => {
                 let problem = format!("is of `{}`, which is no tenant here", request.tenant_id);
@@ -139,10 +135,13 @@ impl Runtime {
             caller: key.caller.clone(),
         };
         let scope = Scope::service();
-        let since = self.0.clock.now() - ANSWERS_KEPT;
+        let since = self.clock.now() - ANSWERS_KEPT;
         // In a task of its own: a caller that leaves must not leave a busy connection behind.
-        let first =
-            self.0.store.write_tx(&scope, async move |db| first(db, place, since).await).await?;
+        let first = self
+            .facts
+            .store
+            .write_tx(&scope, async move |db| first(db, place, since).await)
+            .await?;
         let Some(first) = first else { return Ok(None) };
         if !first.answers(&key.request_sha256) {
             return Err(ApiError::plain(ErrorCode::IdempotencyKeyReused));
@@ -160,10 +159,10 @@ impl Runtime {
     /// Before an allow is repeated: has a stop condition of the authority that it was given under
     /// fired since, as far as the database knows?
     async fn still_stands(&self, request: &Request, first: &First) -> Result<(), ApiError> {
-        let handle = self.0.graph.tenant_at(&request.tenant_id, first.revision).await?;
+        let handle = self.facts.graph.tenant_at(&request.tenant_id, first.revision).await?;
         let permitted = permitted(request.clone(), &first.record)?;
-        let (_, standing) = self.permission_status(handle.as_ref(), &permitted);
-        let Some(reason) = standing.stopped else { return Ok(()) };
+        let (_, status) = permission_status(handle.as_ref(), &permitted, self.clock.now());
+        let Some(reason) = status.stopped else { return Ok(()) };
         let fired = permitted.condition(reason);
         let message = format!("{fired} ended what this key was answered ({reason}); ask anew");
         let refusal = ApiError::new(ErrorCode::DecisionStopped, message);

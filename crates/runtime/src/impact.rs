@@ -13,12 +13,15 @@ use authority_model::{
 use diesel::prelude::*;
 
 use super::{
-    Runtime, answer,
+    answer,
+    candidates::CandidatePolicies,
     find::{SHORT, first_id},
 };
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{
-    store::{self, RunQueryDsl},
+    compute::ComputePool,
+    graph::Graph,
+    store::{self, RunQueryDsl, Store},
     stored_decisions::{Row, Stored, complete},
 };
 use authority_decision::{
@@ -32,8 +35,16 @@ const PAGE: usize = 100;
 /// Changed decisions that are shown.
 const MOST_SHOWN: usize = 100;
 
-impl Runtime {
-    pub(super) async fn impact(
+/// Runs it.
+pub(super) struct ImpactRun {
+    pub(super) graph: Arc<Graph>,
+    pub(super) store: Store,
+    pub(super) candidates: CandidatePolicies,
+    pub(super) pool: ComputePool,
+}
+
+impl ImpactRun {
+    pub(super) async fn run(
         &self,
         caller: &Caller,
         asked: ImpactPoliciesRequest,
@@ -46,8 +57,8 @@ impl Runtime {
             ));
         }
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
-        let policies = self.candidates(caller, &tenant_id, candidates, without).await?;
-        let mut run = Run::new(policies);
+        let policies = self.candidates.change(caller, &tenant_id, candidates, without).await?;
+        let mut run = Tally::new(policies);
         let mut left = usize::try_from(asked.last.unwrap_or(LAST)).unwrap_or_default();
         let mut before = None;
         while left > 0 {
@@ -64,12 +75,12 @@ impl Runtime {
     async fn judge_page(
         &self,
         tenant_id: &str,
-        mut run: Run,
+        mut run: Tally,
         page: Vec<Stored>,
-    ) -> Result<Run, ApiError> {
+    ) -> Result<Tally, ApiError> {
         let mut page = page.into_iter();
         while page.len() > 0 {
-            let judging = self.0.pool.run(tenant_id, move |turn| {
+            let judging = self.pool.run(tenant_id, move |turn| {
                 while turn.is_wanted() && !turn.is_over() {
                     let Some(decision) = page.next() else { break };
                     run.take(&decision);
@@ -89,7 +100,7 @@ impl Runtime {
             (Some(_), _) => refused("is not the caller's own tenant; leave it out"),
             (None, None) => refused("is required"),
             (None, Some(id)) => {
-                let handle = self.0.graph.tenant(&id)?;
+                let handle = self.graph.tenant(&id)?;
                 let known = handle.is_some_and(|handle| handle.read().tenant().is_some());
                 if known {
                     Ok(id)
@@ -110,7 +121,7 @@ impl Runtime {
     ) -> Result<Vec<Stored>, ApiError> {
         let tenant = tenant_id.to_owned();
         let scope = caller.scope();
-        let found = self.0.store.read_tx(&scope, async move |db| {
+        let found = self.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
             let mut query = decisions::table.filter(decisions::tenant_id.eq(tenant)).into_boxed();
             if let Some(since) = since {
@@ -129,7 +140,7 @@ impl Runtime {
 }
 
 /// One dry run: what was found so far, and what is worth keeping from page to page.
-struct Run {
+struct Tally {
     policies: Arc<PolicyChange>,
     /// By id, version and digest; a thousand decisions share a few policies.
     compiled: HashMap<(String, i64, String), Arc<CompiledPolicy>>,
@@ -143,7 +154,7 @@ struct Judged {
     after: Outcome,
 }
 
-impl Run {
+impl Tally {
     fn new(policies: Arc<PolicyChange>) -> Self {
         Self { policies, compiled: HashMap::new(), report: ImpactPoliciesResponse::default() }
     }

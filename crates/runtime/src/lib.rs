@@ -1,20 +1,27 @@
 //! Decides at every operation: evaluate, authorize, the normal form and batches of it.
 //!
-//! `decide.rs` is the pipeline, top to bottom. The operations (`runtime_service.rs`) only turn their bodies into
-//! the normal form (`ask.rs`) and the outcome into their answers (`answer.rs`). What becomes of a
-//! decision afterwards is told by streams (`live/`) and reported by agents (`report.rs`).
+//! A file for each service, named as in the proto, and one for each command that it calls: `decide.rs` is
+//! the pipeline, top to bottom. `normalize.rs` turns each operation's request into the one that is decided,
+//! `answer.rs` the outcome into the operation's answer. What becomes of a decision afterwards is told by
+//! streams (`live/`) and reported by agents (`report.rs`).
 
+mod admission;
 mod answer;
 mod asking;
 mod authority_service;
+mod batch;
 mod cache;
+mod call;
 mod candidates;
 mod changes;
 mod credential;
 mod decide;
 mod decision_service;
+mod entity;
 mod export;
+mod facts;
 mod find;
+mod grants;
 mod history;
 mod hold;
 mod idempotency;
@@ -27,6 +34,7 @@ mod ready;
 pub mod recorder;
 mod report;
 mod runtime_service;
+mod show;
 mod simulate;
 mod smallest;
 mod view;
@@ -37,99 +45,123 @@ use authority_api::identity::Exports;
 use authority_core::{
     clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, shutdown::Shutdown, store::Store,
 };
-use cache::Cache;
-use live::ChangeFeed;
-use recorder::Recorder;
+use authority_model::service::{self, Service};
 
-pub use decide::Decided;
+use admission::PurposeAdmission;
+use authority_service::AuthorityHandlers;
+use candidates::CandidatePolicies;
+use credential::Credentials;
+use decide::Decider;
+use decision_service::DecisionHandlers;
+use facts::FactSource;
+use find::DecisionQueries;
+use grants::GrantQueries;
+use history::EntityQueries;
+use impact::ImpactRun;
+use live::{ChangeFeed, Watches};
+use recorder::Recorder;
+use report::Reports;
+use runtime_service::RuntimeHandlers;
+use simulate::Simulator;
+use smallest::Explainer;
+
+pub use credential::exports;
 
 /// What the runtime is set to.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Before `/receipts/{decision_id}` in `verify_url`.
-    pub public_url: String,
+    /// Before the id in `verify_url`.
+    pub receipts: ReceiptUrls,
     /// How long a held request waits for its approvals.
     pub approval_ttl: Duration,
     /// Commit every tenant's decisions without waiting for the disk.
     pub relaxed: bool,
-    /// Commit only what was decided on present authority.
-    pub fenced: bool,
     /// How often a stream says that what it watches still stands.
     pub heartbeat: Duration,
 }
 
-/// The decision operations. Cheap to clone.
-#[derive(Clone)]
-pub struct Runtime(Arc<Inner>);
+/// Where the receipt pages of decisions are. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ReceiptUrls(Arc<str>);
 
-struct Inner {
-    settings: Settings,
-    clock: Clock,
-    store: Store,
-    keys: Keys,
-    graph: Arc<Graph>,
-    /// For simulations, dry runs and explanations.
-    pool: ComputePool,
-    recorder: Recorder,
-    cache: Cache,
-    change_feed: ChangeFeed,
-    exports: Exports,
-    /// Ends the streams: none would end by itself, and the drain would wait for them.
-    shutdown: Shutdown,
+impl ReceiptUrls {
+    /// Below the service's public URL.
+    pub fn below(public_url: &str) -> Self {
+        Self(public_url.into())
+    }
+
+    fn url(&self, decision_id: &str) -> String {
+        format!("{}/receipts/{decision_id}", self.0)
+    }
 }
 
-impl Runtime {
-    pub fn new(
-        settings: Settings,
-        clock: Clock,
-        store: Store,
-        keys: Keys,
-        graph: Arc<Graph>,
-        pool: ComputePool,
-        shutdown: Shutdown,
-    ) -> Self {
-        let recorder = Recorder::start(store.clone(), clock.clone(), settings.fenced);
-        let change_feed = ChangeFeed::start(&store);
-        let cache = Cache::default();
-        let exports = Exports::new(credential::of_people(&graph, &clock, &shutdown));
-        Self(Arc::new(Inner {
-            settings,
-            clock,
-            store,
-            keys,
-            graph,
-            pool,
-            recorder,
-            cache,
-            change_feed,
-            exports,
-            shutdown,
-        }))
-    }
-
+/// What the runtime is built of.
+pub struct Parts {
+    pub settings: Settings,
+    pub clock: Clock,
+    pub store: Store,
+    pub keys: Keys,
+    pub graph: Arc<Graph>,
+    /// For simulations, dry runs and explanations.
+    pub pool: ComputePool,
     /// The exports under way, of whatever.
-    pub fn exports(&self) -> Exports {
-        self.0.exports.clone()
-    }
+    pub exports: Exports,
+    pub recorder: Recorder,
+    pub shutdown: Shutdown,
+}
 
-    /// Whether a decision could be recorded: from memory.
-    ///
-    /// # Errors
-    /// Why not, for operators.
-    pub fn can_record(&self) -> Result<(), String> {
-        self.0.recorder.can_record()
-    }
-
-    /// Looks now whether a decision could be recorded.
-    pub async fn look_at_recorder(&self) {
-        self.0.recorder.look().await;
-    }
-
-    /// Looks every second, until the service stops.
-    pub async fn keep_looking_at_recorder(self) {
-        tokio::select! {
-            () = self.0.shutdown.wait() => {}
-            () = self.0.recorder.keep_looking() => {}
-        }
-    }
+/// The services of decisions.
+pub fn services(parts: Parts) -> [Service; 3] {
+    let Parts { settings, clock, store, keys, graph, pool, exports, recorder, shutdown } = parts;
+    let facts = FactSource::new(Arc::clone(&graph), store.clone());
+    let credentials = Credentials { graph: Arc::clone(&graph) };
+    let explainer = Explainer { facts: facts.clone(), pool: pool.clone() };
+    let candidates = CandidatePolicies { store: store.clone(), pool: pool.clone() };
+    let watches = Watches {
+        clock: clock.clone(),
+        facts: facts.clone(),
+        credentials: credentials.clone(),
+        change_feed: ChangeFeed::start(&store),
+        heartbeat: settings.heartbeat,
+        shutdown,
+    };
+    let queries = DecisionQueries {
+        store: store.clone(),
+        keys: keys.clone(),
+        receipts: settings.receipts.clone(),
+        exports: exports.clone(),
+    };
+    let decider = Arc::new(Decider {
+        settings,
+        clock: clock.clone(),
+        keys: keys.clone(),
+        facts: facts.clone(),
+        credentials,
+        recorder,
+        explainer: explainer.clone(),
+    });
+    let runtime = RuntimeHandlers { decider: Arc::clone(&decider), watches: Arc::new(watches) };
+    let decisions = DecisionHandlers {
+        decider,
+        queries,
+        reports: Reports { store: store.clone(), clock: clock.clone(), keys: keys.clone() },
+        simulator: Simulator {
+            clock: clock.clone(),
+            facts: facts.clone(),
+            candidates: candidates.clone(),
+            explainer,
+            pool: pool.clone(),
+        },
+        impact: ImpactRun { graph: Arc::clone(&graph), store: store.clone(), candidates, pool },
+    };
+    let authority = AuthorityHandlers {
+        entities: EntityQueries { store: store.clone(), keys, exports },
+        grants: GrantQueries { graph, store, clock: clock.clone() },
+        purposes: PurposeAdmission { clock, facts },
+    };
+    [
+        service::runtime_service(Arc::new(runtime)),
+        service::decision_service(Arc::new(decisions)),
+        service::authority_service(Arc::new(authority)),
+    ]
 }

@@ -1,4 +1,5 @@
-//! The operations' requests as one normal form, and their faults by the operations' own member names.
+//! Each operation's request as the one request that is decided, and its faults by that operation's own
+//! member names.
 
 use authority_model::{
     proto::{
@@ -6,7 +7,9 @@ use authority_model::{
         runtime::{AuthorizeRequest, DecisionRequest, EvaluateRequest},
     },
     validate::{Validate, Violation, Violations},
+    wire::Json,
 };
+use serde_json::{Map, Value};
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -25,7 +28,7 @@ pub(super) trait IntoDecisionRequest: Validate {
 
     fn subject(&self) -> &str;
 
-    fn normal_form(self) -> DecisionRequest;
+    fn into_draft(self, tenant_id: String) -> Draft;
 }
 
 /// Checks a request and puts it into the normal form, for the caller's tenant.
@@ -44,7 +47,7 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
         // The owner is of no tenant: the subject says whose authority is asked.
         None => tenant_of(asked.subject()),
     };
-    Request::new(draft(asked.normal_form(), tenant_id)).map_err(|invalid| {
+    Request::new(asked.into_draft(tenant_id)).map_err(|invalid| {
         let named = |(member, problem): (String, String)| Violation {
             field: renamed(A::RENAMED, member),
             problem,
@@ -73,8 +76,9 @@ impl IntoDecisionRequest for EvaluateRequest {
         &self.subject
     }
 
-    fn normal_form(self) -> DecisionRequest {
-        DecisionRequest {
+    fn into_draft(self, tenant_id: String) -> Draft {
+        Draft {
+            tenant_id,
             subject: self.subject,
             action: self.action,
             purpose: Some(self.purpose),
@@ -83,12 +87,15 @@ impl IntoDecisionRequest for EvaluateRequest {
             resource_id: self.resource_id,
             workspace_id: self.workspace_id,
             project_id: self.project_id,
-            context: self.context,
-            action_declaration: self.action_declaration,
-            action_risk_classification: self.action_risk_classification,
+            context: context(self.context),
+            action_declaration: self.action_declaration.as_ref().map(declaration),
+            action_risk_classification: self
+                .action_risk_classification
+                .as_ref()
+                .map(classification),
             approval_id: self.approval_id,
             explain: self.explain,
-            at_least_revision: self.at_least_revision,
+            at_least_revision: self.at_least_revision.map(i64::from),
         }
     }
 }
@@ -101,8 +108,9 @@ impl IntoDecisionRequest for AuthorizeRequest {
         self.actor.as_ref().map_or("", |actor| &actor.entity_id)
     }
 
-    fn normal_form(self) -> DecisionRequest {
-        DecisionRequest {
+    fn into_draft(self, tenant_id: String) -> Draft {
+        Draft {
+            tenant_id,
             subject: self.actor.map(|actor| actor.entity_id).unwrap_or_default(),
             action: self.action,
             purpose: self.purpose,
@@ -111,12 +119,15 @@ impl IntoDecisionRequest for AuthorizeRequest {
             resource_id: self.resource_id,
             workspace_id: self.workspace_id,
             project_id: self.project_id,
-            context: self.context,
-            action_declaration: self.action_declaration,
-            action_risk_classification: self.action_risk_classification,
+            context: context(self.context),
+            action_declaration: self.action_declaration.as_ref().map(declaration),
+            action_risk_classification: self
+                .action_risk_classification
+                .as_ref()
+                .map(classification),
             approval_id: self.approval_id,
             explain: self.explain,
-            at_least_revision: self.at_least_revision,
+            at_least_revision: self.at_least_revision.map(i64::from),
         }
     }
 }
@@ -126,29 +137,32 @@ impl IntoDecisionRequest for DecisionRequest {
         &self.subject
     }
 
-    fn normal_form(self) -> DecisionRequest {
-        self
+    fn into_draft(self, tenant_id: String) -> Draft {
+        Draft {
+            tenant_id,
+            subject: self.subject,
+            action: self.action,
+            purpose: self.purpose,
+            delegation_id: self.delegation_id,
+            tool_id: self.tool_id,
+            resource_id: self.resource_id,
+            workspace_id: self.workspace_id,
+            project_id: self.project_id,
+            context: context(self.context),
+            action_declaration: self.action_declaration.as_ref().map(declaration),
+            action_risk_classification: self
+                .action_risk_classification
+                .as_ref()
+                .map(classification),
+            approval_id: self.approval_id,
+            explain: self.explain,
+            at_least_revision: self.at_least_revision.map(i64::from),
+        }
     }
 }
 
-fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
-    Draft {
-        tenant_id,
-        subject: asked.subject,
-        delegation_id: asked.delegation_id,
-        action: asked.action,
-        tool_id: asked.tool_id,
-        purpose: asked.purpose,
-        resource_id: asked.resource_id,
-        workspace_id: asked.workspace_id,
-        project_id: asked.project_id,
-        context: asked.context.map(|json| json.0).unwrap_or_default(),
-        action_declaration: asked.action_declaration.as_ref().map(declaration),
-        action_risk_classification: asked.action_risk_classification.as_ref().map(classification),
-        approval_id: asked.approval_id,
-        explain: asked.explain,
-        at_least_revision: asked.at_least_revision.map(i64::from),
-    }
+pub(super) fn context(given: Option<Json>) -> Map<String, Value> {
+    given.map(|json| json.0).unwrap_or_default()
 }
 
 // The words were checked against the proto's `in` rules: one that is none cannot come this far.

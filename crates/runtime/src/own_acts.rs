@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::Runtime;
+use super::{asking::people_of, facts::FactSource};
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{
     graph::{self, GivenActs, Persons, TenantHandle},
@@ -29,7 +29,7 @@ pub(super) struct Counting {
     claimed_by: Persons,
 }
 
-impl Runtime {
+impl FactSource {
     /// None where the decision rests on nobody's act, as most do. From memory, and read after the facts
     /// were gathered: what has changed since makes the decision stale. `claims`: who would spend what was
     /// approved, where anybody would.
@@ -44,7 +44,7 @@ impl Runtime {
         if request.approval_id.is_none() && links.all(|link| link.standing.is_empty()) {
             return None;
         }
-        let claimed_by = claims.map(|caller| self.people_of(caller)).unwrap_or_default();
+        let claimed_by = claims.map(|caller| people_of(&self.graph, caller)).unwrap_or_default();
         Some(Counting { handle: Arc::clone(handle?), claimed_by })
     }
 
@@ -59,7 +59,7 @@ impl Runtime {
         let Some(cited) = &seen.cited else {
             return authority_decision::decide(request, &seen.facts, at);
         };
-        let mut asked_by = self.0.graph.persons(&cited.requested_by, &cited.asker_emails);
+        let mut asked_by = self.graph.persons(&cited.requested_by, &cited.asker_emails);
         if let (Some(by), Some(counting)) = (&mut asked_by, counting) {
             by.add(&counting.claimed_by);
         }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Runtime;
+use chrono::{DateTime, Utc};
+
 use authority_api::error::{ApiError, ErrorCode};
 use authority_core::graph::TenantHandle;
 use authority_decision::{
@@ -29,20 +30,18 @@ impl Permitted {
     }
 }
 
-impl Runtime {
-    /// What has become of a permission by now, and the revision of the tenant that tells it. A
-    /// tenant that is not there permits nothing. From memory alone.
-    pub(super) fn permission_status(
-        &self,
-        handle: Option<&TenantHandle>,
-        permitted: &Permitted,
-    ) -> (i64, PermissionStatus) {
-        let Permitted { request, used } = permitted;
-        let gathered = handle.map(|handle| handle.read().gather(request)).unwrap_or_default();
-        let revision = gathered.revision;
-        let facts = Facts::new(Arc::new(gathered));
-        (revision, PermissionStatus::judge(request, used, &facts, self.0.clock.now()))
-    }
+/// What has become of a permission by now, and the revision of the tenant that tells it. A
+/// tenant that is not there permits nothing. From memory alone.
+pub(super) fn permission_status(
+    handle: Option<&TenantHandle>,
+    permitted: &Permitted,
+    at: DateTime<Utc>,
+) -> (i64, PermissionStatus) {
+    let Permitted { request, used } = permitted;
+    let gathered = handle.map(|handle| handle.read().gather(request)).unwrap_or_default();
+    let revision = gathered.revision;
+    let facts = Facts::new(Arc::new(gathered));
+    (revision, PermissionStatus::judge(request, used, &facts, at))
 }
 
 /// The request of a permitted decision with the authority that its record names.

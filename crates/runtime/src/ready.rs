@@ -15,7 +15,7 @@ use diesel::{
     sql_types::{Bool, Text},
 };
 
-use super::{Runtime, decide::fault};
+use super::decide::{Decider, fault};
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, CallerKind},
@@ -34,7 +34,7 @@ pub(super) struct Citing {
     pub(super) verdict: Verdict,
 }
 
-impl Runtime {
+impl Decider {
     /// None where nothing stands ready, or it would not meet what the request is held for: then it is
     /// held as it was asked.
     pub(super) async fn citing_ready(
@@ -48,10 +48,10 @@ impl Runtime {
         let Some(id) = self.ready(caller, request, at).await? else { return Ok(None) };
         let draft = Draft { approval_id: Some(id), ..request.clone().into_draft() };
         let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
-        let mut seen = self.load_counters_and_approval(&request, gathered, at).await?;
+        let mut seen = self.facts.load_counters_and_approval(&request, gathered, at).await?;
         // Whose acts count is asked anew: of a request that cites nothing nobody needed to know.
-        let counting = self.counting(Some(caller), handle, &request, gathered);
-        let verdict = self.decide_on(&request, &mut seen, counting.as_ref(), at);
+        let counting = self.facts.counting(Some(caller), handle, &request, gathered);
+        let verdict = self.facts.decide_on(&request, &mut seen, counting.as_ref(), at);
         let met = verdict.claims.approval_id.is_some();
         Ok(met.then_some(Citing { request, seen: seen.facts, verdict }))
     }
@@ -72,7 +72,7 @@ impl Runtime {
         let (tenant_id, subject) = (request.tenant_id.clone(), request.subject.clone());
         let (kind, asker) = (kind.to_owned(), caller.identity());
         let scope = Scope { tenant: Some(tenant_id.clone()), actor: SERVICE.to_owned() };
-        let read = self.0.store.read_tx(&scope, async move |db| {
+        let read = self.facts.store.read_tx(&scope, async move |db| {
             let asked = sql::<Bool>(
                 "EXISTS (SELECT FROM unnest(requested_by) AS asker WHERE asker ->> 'kind' = ",
             )

@@ -13,8 +13,8 @@ use prost::Message;
 use tonic::Response;
 
 use super::{
-    Runtime, answer,
-    decision_service::readable,
+    answer,
+    find::readable,
     idempotency::{Place, first, replayed},
 };
 use authority_api::{
@@ -23,8 +23,9 @@ use authority_api::{
     identity::Caller,
 };
 use authority_core::{
-    keys::Purpose,
-    store::{self, Db, RunQueryDsl, Scope},
+    clock::Clock,
+    keys::{Keys, Purpose},
+    store::{self, Db, RunQueryDsl, Scope, Store},
 };
 use authority_crypto::{Signer, sha256};
 use authority_decision::Decision;
@@ -52,8 +53,15 @@ struct Report {
     now: DateTime<Utc>,
 }
 
-impl Runtime {
-    pub(super) async fn report(
+/// Takes reports.
+pub(super) struct Reports {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) keys: Keys,
+}
+
+impl Reports {
+    pub(super) async fn take(
         &self,
         caller: &Caller,
         key: Option<String>,
@@ -64,13 +72,13 @@ impl Runtime {
             caller: caller.clone(),
             asked,
             key: key.map(|key| (key, sha256)),
-            signer: self.0.keys.signer(Purpose::Evidence),
-            now: self.0.clock.now(),
+            signer: self.keys.signer(Purpose::Evidence),
+            now: self.clock.now(),
         };
         // The service's own scope: keys of decisions are kept there. Whose decision it is, the
         // query says.
         let scope = Scope { tenant: None, actor: caller.actor.clone() };
-        self.0.store.write_tx(&scope, async move |db| report.make(db).await).await
+        self.store.write_tx(&scope, async move |db| report.make(db).await).await
     }
 }
 

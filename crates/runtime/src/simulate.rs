@@ -12,16 +12,20 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    Runtime, answer,
+    answer,
+    candidates::CandidatePolicies,
     changes::{Changes, below},
+    facts::FactSource,
     normalize,
-    smallest::Denied,
+    smallest::{Denied, Explainer},
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::{graph::TenantHandle, store, stored_decisions};
+use authority_core::{
+    clock::Clock, compute::ComputePool, graph::TenantHandle, store, stored_decisions,
+};
 use authority_decision::{Decision, Facts, Request, counters_needed, decide};
 use authority_evidence::{
     self as evidence,
@@ -49,7 +53,16 @@ enum Ground {
     Recorded(Box<Facts>),
 }
 
-impl Runtime {
+/// Says what would be decided.
+pub(super) struct Simulator {
+    pub(super) clock: Clock,
+    pub(super) facts: FactSource,
+    pub(super) candidates: CandidatePolicies,
+    pub(super) explainer: Explainer,
+    pub(super) pool: ComputePool,
+}
+
+impl Simulator {
     pub(super) async fn simulate(
         &self,
         caller: &Caller,
@@ -60,7 +73,8 @@ impl Runtime {
             self.question(caller, asked.decision_id, asked.request, recorded).await?;
         let changes = Changes::of(asked.changes.unwrap_or_default(), &request, recorded)?;
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
-        let policies = self.candidates(caller, &request.tenant_id, candidates, without).await?;
+        let policies =
+            self.candidates.change(caller, &request.tenant_id, candidates, without).await?;
         let (ground, at) = self.ground(&request, stored.as_ref(), asked.at).await?;
         let present = match &stored {
             Some(_) => None,
@@ -71,7 +85,7 @@ impl Runtime {
         let facts = changes.approve(&request, Facts { gathered, ..facts }, at);
         let (changed, tenant_id) = (changes.request.clone(), request.tenant_id.clone());
         // What candidates cost is their author's to say: not on a thread that others wait for.
-        let judging = self.0.pool.run(&tenant_id, move |_| {
+        let judging = self.pool.run(&tenant_id, move |_| {
             let before = present.map(|present| Outcome::from(&decide(&request, &present, at)));
             let verdict = decide(&changed, &facts, at);
             (before, verdict, facts)
@@ -88,7 +102,7 @@ impl Runtime {
                 Ground::Recorded(_) => None,
             };
             let denied = Denied { request: changes.request, facts, at, handle, policies };
-            let smallest = self.smallest_change(denied).await;
+            let smallest = self.explainer.smallest_change(denied).await;
             answer.smallest_change = smallest.as_ref().and_then(answer::smallest);
         }
         Ok(answer)
@@ -108,7 +122,7 @@ impl Runtime {
                 "`recorded` needs `decision_id`: a new question has no recorded facts",
             )),
             (None, Some(request)) => {
-                self.0.store.confirm(&caller.scope()).await?;
+                self.facts.store.confirm(&caller.scope()).await?;
                 let request = normalize::normalize(caller, request);
                 let request = request.map_err(|refusal| below("request", refusal))?;
                 Ok(Question { request, stored: None })
@@ -130,7 +144,7 @@ impl Runtime {
         let tenant = caller.tenant().map(str::to_owned);
         let scope = caller.scope();
         let missing = ApiError::not_found("decision", &id);
-        let found = self.0.store.read_tx(&scope, async move |db| {
+        let found = self.facts.store.read_tx(&scope, async move |db| {
             Ok::<_, store::Error>(stored_decisions::one(db, tenant.as_deref(), &id).await?)
         });
         let Some(stored) = found.await? else { return Err(missing) };
@@ -162,8 +176,8 @@ impl Runtime {
         let Some((stored, mut facts)) = recorded else {
             // A stored question asked for authority as recent as it was then.
             let wanted = request.at_least_revision.filter(|_| stored.is_none());
-            let handle = self.cell_at(request, wanted.unwrap_or_default());
-            return Ok((Ground::Present(handle.await?), at.unwrap_or_else(|| self.0.clock.now())));
+            let handle = self.facts.tenant_at(request, wanted.unwrap_or_default());
+            return Ok((Ground::Present(handle.await?), at.unwrap_or_else(|| self.clock.now())));
         };
         let said = &stored.said;
         Arc::make_mut(&mut facts.gathered).revision = said.authority_revision.into();
@@ -185,15 +199,15 @@ impl Runtime {
         match ground {
             Ground::Recorded(facts) => Ok(Facts::clone(facts)),
             Ground::Present(handle) => {
-                let (mut facts, _) = self.gather(handle.as_ref(), request)?;
-                let counting = self.counting(None, handle.as_ref(), request, &facts.gathered);
+                let (mut facts, _) = self.facts.gather(handle.as_ref(), request)?;
+                let counting = self.facts.counting(None, handle.as_ref(), request, &facts.gathered);
                 if let Some(counting) = &counting {
                     facts = counting.in_facts(facts, request)?;
                 }
                 let mut seen =
-                    self.load_counters_and_approval(request, &facts.gathered, at).await?;
+                    self.facts.load_counters_and_approval(request, &facts.gathered, at).await?;
                 if seen.cited.is_some() {
-                    self.decide_on(request, &mut seen, counting.as_ref(), at);
+                    self.facts.decide_on(request, &mut seen, counting.as_ref(), at);
                 }
                 Ok(seen.facts)
             }

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 
-use super::Runtime;
+use super::facts::FactSource;
 use authority_api::error::ApiError;
-use authority_core::graph::TenantHandle;
+use authority_core::{compute::ComputePool, graph::TenantHandle};
 use authority_decision::{
     Draft, Facts, PolicyChange, Request,
     facts::Spent,
@@ -26,7 +26,14 @@ pub(super) struct Denied {
     pub(super) policies: Arc<PolicyChange>,
 }
 
-impl Runtime {
+/// Looks for it. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Explainer {
+    pub(super) facts: FactSource,
+    pub(super) pool: ComputePool,
+}
+
+impl Explainer {
     /// None too where it cannot be found out: it explains, and no answer waits for the lack of it.
     pub(super) async fn smallest_change(&self, denied: Denied) -> Option<Remedy> {
         let spent = match self.spent_beside(&denied).await {
@@ -38,7 +45,7 @@ impl Runtime {
         };
         let tenant_id = denied.request.tenant_id.clone();
         // Some hundred decisions may be taken: not on a thread that others wait for.
-        let searching = self.0.pool.run_within(&tenant_id, LONGEST, move |turn| {
+        let searching = self.pool.run_within(&tenant_id, LONGEST, move |turn| {
             let Denied { request, facts, at, handle, policies } = denied;
             let around = |other: &Request| {
                 let gathered = Arc::new(handle.as_ref()?.read().gather(other));
@@ -63,8 +70,12 @@ impl Runtime {
         let draft = Draft { delegation_id: None, approval_id: None, ..draft };
         let Ok(unnamed) = Request::new(draft) else { return Ok(spent) };
         let gathered = Arc::new(handle.read().gather(&unnamed));
-        let other =
-            self.load_counters_and_approval(&unnamed, &gathered, denied.at).await?.facts.spent;
+        let other = self
+            .facts
+            .load_counters_and_approval(&unnamed, &gathered, denied.at)
+            .await?
+            .facts
+            .spent;
         spent.0.extend(other.0);
         Ok(spent)
     }

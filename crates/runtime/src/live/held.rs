@@ -1,5 +1,7 @@
 //! Follows a held decision: what people say of it, the allow that comes of it, how that went.
 
+use std::sync::Arc;
+
 use authority_model::{
     proto::runtime::{DecisionUpdate, WatchDecisionRequest},
     schema::decisions,
@@ -9,8 +11,8 @@ use diesel::prelude::*;
 use tokio::time::Instant;
 
 use super::{
-    super::{Runtime, answer, decision_service::readable},
-    MessageSource, Watching,
+    super::{answer, find::readable},
+    MessageSource, Watches, Watching,
     change_feed::{Change, Topic, changes},
     stream_of,
 };
@@ -21,11 +23,11 @@ use authority_api::{
 use authority_core::store::{self, Db, RunQueryDsl};
 use authority_decision::{Decision, levels::ApprovalState};
 
-impl Runtime {
+impl Watches {
     /// # Errors
     /// The decision is not the caller's to read.
     pub(in super::super) async fn updates(
-        &self,
+        self: Arc<Self>,
         caller: Caller,
         asked: WatchDecisionRequest,
     ) -> Result<Messages<DecisionUpdate>, ApiError> {
@@ -33,13 +35,13 @@ impl Runtime {
         let missing = ApiError::not_found("decision", &id);
         let (scope, by) = (caller.scope(), caller.clone());
         let found = self
-            .0
+            .facts
             .store
             .read_tx(&scope, async move |db| Ok::<_, store::Error>(present(db, id, &by).await?));
         let (tenant_id, update) = found.await?.ok_or(missing)?;
-        self.0.graph.fresh()?;
-        let watching = Watching::new(self.clone(), caller, &tenant_id);
-        let change_feed = &self.0.change_feed;
+        self.facts.graph.fresh()?;
+        let watching = Watching::new(Arc::clone(&self), caller, &tenant_id);
+        let change_feed = &self.change_feed;
         let waited = Some(&update).filter(|update| !is_over(update));
         let approval = waited.and_then(|update| update.approval_id.as_deref());
         let report = waited.and_then(|update| update.used_by.as_deref());
@@ -115,15 +117,15 @@ impl MessageSource for Watch {
             return None;
         }
         loop {
-            let runtime = self.watching.runtime.clone();
-            let goes_on = runtime.0.graph.fresh().map_err(ApiError::from);
+            let watches = Arc::clone(&self.watching.watches);
+            let goes_on = watches.facts.graph.fresh().map_err(ApiError::from);
             if let Err(refusal) = goes_on.and_then(|()| self.watching.may_go_on()) {
                 return Some(Err(refusal));
             }
             if self.takes_news() {
                 return Some(Ok(self.update.clone()));
             }
-            let look = Instant::now() + runtime.0.settings.heartbeat;
+            let look = Instant::now() + watches.heartbeat;
             let changed = tokio::select! {
                 changed = news_of(&mut self.approval) => changed,
                 changed = news_of(&mut self.report) => changed,
@@ -142,7 +144,7 @@ impl Watch {
         let before = self.update.clone();
         if let Some(said) = latest(&mut self.approval) {
             if said.used_by.is_some() && said.used_by != self.update.used_by {
-                let change_feed = &self.watching.runtime.0.change_feed;
+                let change_feed = &self.watching.watches.change_feed;
                 self.report = said.used_by.as_deref().map(|id| change_feed.of(id));
             }
             self.update.approval_state = Some(said.word);

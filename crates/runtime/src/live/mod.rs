@@ -9,7 +9,7 @@ mod change_feed;
 mod held;
 mod stop;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use authority_model::service::Messages;
 use chrono::{DateTime, Utc};
@@ -21,11 +21,12 @@ use tokio::{
 
 pub(super) use change_feed::ChangeFeed;
 
-use super::Runtime;
+use super::{credential::Credentials, facts::FactSource};
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
+use authority_core::{clock::Clock, shutdown::Shutdown};
 
 /// What an API key must hold to watch.
 const SCOPE: &str = "runtime:read";
@@ -51,42 +52,54 @@ fn stream_of<T: MessageSource>(teller: T) -> Messages<T::Message> {
     Box::pin(stream::unfold(Some(teller), next))
 }
 
+/// Opens streams.
+pub(super) struct Watches {
+    pub(super) clock: Clock,
+    pub(super) facts: FactSource,
+    pub(super) credentials: Credentials,
+    pub(super) change_feed: ChangeFeed,
+    /// How often a stream says that what it watches still stands.
+    pub(super) heartbeat: Duration,
+    /// Ends the streams: none would end by itself, and the drain would wait for them.
+    pub(super) shutdown: Shutdown,
+}
+
 /// What ends any stream, whatever it tells: the end of its caller's credential, person or tenant, the
 /// graph's age, the service's stop.
 struct Watching {
-    runtime: Runtime,
+    watches: Arc<Watches>,
     caller: Caller,
     moved: watch::Receiver<i64>,
 }
 
 impl Watching {
-    fn new(runtime: Runtime, caller: Caller, tenant_id: &str) -> Self {
+    fn new(watches: Arc<Watches>, caller: Caller, tenant_id: &str) -> Self {
         metrics::gauge!("authority_live_streams").increment(1);
-        let moved = runtime.0.graph.watch(tenant_id);
-        Self { runtime, caller, moved }
+        let moved = watches.facts.graph.watch(tenant_id);
+        Self { watches, caller, moved }
     }
 
     /// Whether the caller may still be told.
     fn may_go_on(&self) -> Result<(), ApiError> {
-        let now = self.runtime.0.clock.now();
-        self.runtime.credential_holds(&self.caller, SCOPE, None, now)
+        let now = self.watches.clock.now();
+        self.watches.credentials.check(&self.caller, SCOPE, None, now)
     }
 
     /// When it will be that time by this clock; none: beyond what an instant can say.
     fn when(&self, at: DateTime<Utc>) -> Option<Instant> {
-        let left = (at - self.runtime.0.clock.now()).to_std().unwrap_or_default();
+        let left = (at - self.watches.clock.now()).to_std().unwrap_or_default();
         Instant::now().checked_add(left)
     }
 
     /// Waits until the tenant's authority moves or may have grown too old, or the caller's credential
     /// ends; `by` then at the latest.
     async fn moves(&mut self, by: Instant) -> Result<(), ApiError> {
-        let stale = Instant::from_std(self.runtime.0.graph.fresh_until()) + PAST;
-        let ends = self.runtime.credential_until(&self.caller);
+        let stale = Instant::from_std(self.watches.facts.graph.fresh_until()) + PAST;
+        let ends = self.watches.credentials.until(&self.caller);
         let by = ends.and_then(|end| self.when(end)).map_or(by, |end| end.min(by));
         tokio::select! {
             biased;
-            () = self.runtime.0.shutdown.wait() => {
+            () = self.watches.shutdown.wait() => {
                 Err(ApiError::new(ErrorCode::Unavailable, "the service is stopping; watch again"))
             }
             moved = self.moved.changed() => {

@@ -1,5 +1,7 @@
 //! Watches over a permission: heartbeats while it stands, and at last what ended it.
 
+use std::sync::Arc;
+
 use authority_model::{
     proto::runtime::{StopConditionEvent, WatchStopConditionsRequest},
     schema::decisions,
@@ -10,11 +12,10 @@ use tokio::time::Instant;
 
 use super::{
     super::{
-        Runtime,
-        decision_service::readable,
-        permission_status::{Permitted, permitted},
+        find::readable,
+        permission_status::{Permitted, permission_status, permitted},
     },
-    MessageSource, Watching, stream_of,
+    MessageSource, Watches, Watching, stream_of,
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -38,11 +39,11 @@ struct Found {
     revision: i64,
 }
 
-impl Runtime {
+impl Watches {
     /// # Errors
     /// The decision is not the caller's to read, or it permitted nothing.
     pub(in super::super) async fn stop_conditions(
-        &self,
+        self: Arc<Self>,
         caller: Caller,
         asked: WatchStopConditionsRequest,
     ) -> Result<Messages<StopConditionEvent>, ApiError> {
@@ -50,7 +51,7 @@ impl Runtime {
         let missing = ApiError::not_found("decision", &id);
         let (scope, by) = (caller.scope(), caller.clone());
         let found = self
-            .0
+            .facts
             .store
             .read_tx(&scope, async move |db| Ok::<_, store::Error>(find(db, &id, &by).await?));
         let found = found.await?.ok_or(missing)?;
@@ -62,11 +63,11 @@ impl Runtime {
             return Err(ApiError::new(ErrorCode::TransitionNotAllowed, message));
         }
         // What was committed before this call is seen by the first judgement.
-        self.0.graph.tenant_at(&found.tenant_id, found.revision).await?;
+        self.facts.graph.tenant_at(&found.tenant_id, found.revision).await?;
         // No row that is judged here looks at the context.
         let request = evidence::sealed::request(&found.record, b"{}")?;
         let permitted = permitted(request, &found.record)?;
-        let watching = Watching::new(self.clone(), caller, &found.tenant_id);
+        let watching = Watching::new(Arc::clone(&self), caller, &found.tenant_id);
         Ok(stream_of(Watch { watching, permitted, due: Instant::now(), ended: false }))
     }
 }
@@ -98,16 +99,17 @@ impl MessageSource for Watch {
             return None;
         }
         loop {
-            let runtime = &self.watching.runtime;
-            let Ok(handle) = runtime.0.graph.tenant(self.permitted.tenant_id()) else {
+            let watches = &self.watching.watches;
+            let Ok(handle) = watches.facts.graph.tenant(self.permitted.tenant_id()) else {
                 self.ended = true;
                 let revision = *self.watching.moved.borrow();
                 return Some(Ok(self.event(revision, Some((UNAVAILABLE, None)))));
             };
-            let (revision, standing) = runtime.permission_status(handle.as_ref(), &self.permitted);
+            let now = watches.clock.now();
+            let (revision, status) = permission_status(handle.as_ref(), &self.permitted, now);
             // First what has become of the permission: where it ended, its holder must know, also
             // when the same change ends the credential that it is watched with.
-            if let Some(reason) = standing.stopped {
+            if let Some(reason) = status.stopped {
                 self.ended = true;
                 let fired = (self.permitted.condition(reason).word(), Some(reason));
                 return Some(Ok(self.event(revision, Some(fired))));
@@ -117,10 +119,10 @@ impl MessageSource for Watch {
             }
             let now = Instant::now();
             if self.due <= now {
-                self.due = now + runtime.0.settings.heartbeat;
+                self.due = now + watches.heartbeat;
                 return Some(Ok(self.event(revision, None)));
             }
-            let ends = standing.until.and_then(|until| self.watching.when(until));
+            let ends = status.until.and_then(|until| self.watching.when(until));
             let by = ends.map_or(self.due, |ends| ends.min(self.due));
             if let Err(refusal) = self.watching.moves(by).await {
                 return Some(Err(refusal));
@@ -136,7 +138,7 @@ impl Watch {
         StopConditionEvent {
             kind: kind.to_owned(),
             authority_revision: revision.try_into().unwrap_or(u32::MAX),
-            at: Some(self.watching.runtime.0.clock.now().into()),
+            at: Some(self.watching.watches.clock.now().into()),
             stop_condition: stop_condition.map(str::to_owned),
             reason_code: reason.flatten().map(|reason| reason.word().to_owned()),
         }

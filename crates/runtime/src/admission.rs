@@ -1,0 +1,52 @@
+//! Whether a purpose is admitted, without deciding the rest.
+
+use std::sync::Arc;
+
+use authority_model::proto::runtime::{AdmitPurposeRequest, AdmitPurposeResponse};
+
+use super::{facts::FactSource, normalize};
+use authority_api::{error::ApiError, identity::Caller};
+use authority_core::clock::Clock;
+use authority_decision::{Draft, Facts, Reason};
+
+pub(super) struct PurposeAdmission {
+    pub(super) clock: Clock,
+    pub(super) facts: FactSource,
+}
+
+impl PurposeAdmission {
+    pub(super) async fn admit(
+        &self,
+        caller: &Caller,
+        asked: AdmitPurposeRequest,
+    ) -> Result<AdmitPurposeResponse, ApiError> {
+        self.facts.store.confirm(&caller.scope()).await?;
+        let request = normalize::normalize(caller, asked)?;
+        let handle = self.facts.graph.tenant(&request.tenant_id)?;
+        let (facts, _) = self.facts.gather(handle.as_ref(), &request)?;
+        let facts = Facts::new(Arc::clone(&facts.gathered));
+        let (admission, reason) = authority_decision::admit(&request, &facts, self.clock.now());
+        Ok(AdmitPurposeResponse {
+            verdict: admission.word().to_owned(),
+            reason_code: reason.unwrap_or(Reason::PermissionGranted).word().to_owned(),
+            purpose_id: facts.gathered.purpose.as_ref().map(|purpose| purpose.id.clone()),
+        })
+    }
+}
+
+impl normalize::IntoDecisionRequest for AdmitPurposeRequest {
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn into_draft(self, tenant_id: String) -> Draft {
+        Draft {
+            tenant_id,
+            subject: self.subject,
+            action: self.action,
+            purpose: Some(self.purpose),
+            context: normalize::context(self.context),
+            ..Draft::default()
+        }
+    }
+}

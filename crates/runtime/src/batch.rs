@@ -1,0 +1,59 @@
+//! A batch of decisions: each fails alone.
+
+use authority_model::{
+    proto::runtime::{
+        BatchError, BatchEvaluateRequest, BatchEvaluateResponse, BatchProblem, BatchResult,
+        DecisionRequest, EvaluateDecisionResponse,
+    },
+    validate::Violations,
+};
+use futures_util::future::join_all;
+
+use super::{call::Call, decide::Decider};
+use authority_api::error::ApiError;
+
+/// Requests that a batch may hold.
+const MOST: usize = 100;
+
+impl Decider {
+    /// # Errors
+    /// The batch itself is empty or too long.
+    pub(super) async fn decide_batch(
+        &self,
+        call: Call<BatchEvaluateRequest>,
+    ) -> Result<BatchEvaluateResponse, ApiError> {
+        let Call { caller, idempotency_key, deadline, message } = call;
+        let mut found = Violations::default();
+        if message.requests.is_empty() || message.requests.len() > MOST {
+            found.add("requests", "must hold 1 to 100 requests");
+        }
+        ApiError::unless_clean(found)?;
+        // They wait for one another's commit together, not one after the other.
+        let results = message.requests.into_iter().enumerate().map(|(place, message)| {
+            // Each request of a batch has a key of its own, made of the batch's.
+            let idempotency_key = idempotency_key.as_ref().map(|key| format!("{key}#{place}"));
+            self.one(Call { caller: caller.clone(), idempotency_key, deadline, message })
+        });
+        Ok(BatchEvaluateResponse { results: join_all(results).await })
+    }
+
+    async fn one(&self, call: Call<DecisionRequest>) -> BatchResult {
+        match self.decide_idempotent("batch", call).await {
+            Ok(answer) => {
+                let answer: EvaluateDecisionResponse = answer.into_inner();
+                BatchResult { answer: Some(answer), error: None }
+            }
+            Err(error) => BatchResult { answer: None, error: Some(batch_error(error)) },
+        }
+    }
+}
+
+fn batch_error(error: ApiError) -> BatchError {
+    let details = error.violations.into_iter();
+    let details = details.map(|v| BatchProblem { field: v.field, problem: v.problem });
+    BatchError {
+        error: error.code.word().to_owned(),
+        message: error.message,
+        details: details.collect(),
+    }
+}

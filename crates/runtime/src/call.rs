@@ -1,0 +1,33 @@
+//! A call that asks for a decision: who calls, what they ask, under which idempotency key, until when.
+
+use tonic::Request;
+
+use authority_api::{
+    deadline::Deadline,
+    error::ApiError,
+    identity::{Caller, caller, idempotency_key},
+};
+
+pub(super) struct Call<T> {
+    pub(super) caller: Caller,
+    pub(super) idempotency_key: Option<String>,
+    pub(super) deadline: Deadline,
+    pub(super) message: T,
+}
+
+impl<T> Call<T> {
+    /// # Errors
+    /// Nobody calls, or the idempotency key is malformed.
+    pub(super) fn of(request: Request<T>) -> Result<Self, ApiError> {
+        let caller = caller(&request)?;
+        let deadline = Deadline::of(request.extensions());
+        let (metadata, _, message) = request.into_parts();
+        Ok(Self { caller, idempotency_key: idempotency_key(&metadata)?, deadline, message })
+    }
+
+    /// The same call with another message.
+    pub(super) fn with<U>(self, message: U) -> Call<U> {
+        let Self { caller, idempotency_key, deadline, message: _ } = self;
+        Call { caller, idempotency_key, deadline, message }
+    }
+}

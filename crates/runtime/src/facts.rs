@@ -1,0 +1,105 @@
+//! Where a decision's facts come from: the tenant's graph in memory and, for what changes from call to
+//! call, the database.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+
+use super::{cache::Cache, decide::fault, own_acts::Seen};
+use authority_api::error::ApiError;
+use authority_core::{
+    graph::{self, Graph, TenantHandle},
+    spending::CounterQuery,
+    store::{self, Db, SERVICE, Scope, Store},
+};
+use authority_decision::{Facts, Gathered, Request};
+use authority_evidence::PreparedFacts;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(super) struct FactSource {
+    pub(super) graph: Arc<Graph>,
+    pub(super) store: Store,
+    cache: Arc<Cache>,
+}
+
+/// How a tenant's decisions are recorded.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Recording {
+    /// Without waiting for the disk.
+    pub(super) relaxed: bool,
+    /// How long a held request waits for its approvals, where the tenant says so itself.
+    pub(super) approval_ttl: Option<Duration>,
+    /// Requests take what stands ready for them without citing it.
+    pub(super) cites_ready: bool,
+}
+
+impl FactSource {
+    pub(super) fn new(graph: Arc<Graph>, store: Store) -> Self {
+        Self { graph, store, cache: Arc::default() }
+    }
+
+    /// The tenant's graph at this revision or later. A revision that the caller asks for and that the
+    /// database does not have either is the caller's fault; one that only this node lacks is not.
+    pub(super) async fn tenant_at(
+        &self,
+        request: &Request,
+        wanted: i64,
+    ) -> Result<Option<TenantHandle>, ApiError> {
+        let found = self.graph.tenant_at(&request.tenant_id, wanted).await;
+        let asked = request.at_least_revision.unwrap_or_default();
+        if asked > 0 && matches!(found, Err(graph::Error::Behind { .. })) {
+            let (scope, tenant_id) = (Scope::service(), request.tenant_id.clone());
+            let read = self.store.read_tx(&scope, async move |db| {
+                Ok::<_, store::Error>(graph::revision(db, &tenant_id).await?)
+            });
+            let present = read.await?;
+            if present < asked {
+                let problem =
+                    format!("is beyond the revision that the tenant's authority has: {present}");
+                return Err(ApiError::field("at_least_revision", problem));
+            }
+        }
+        Ok(found?)
+    }
+
+    /// What the tenant's authority says of the request, and how its decisions are recorded. A tenant
+    /// that is not there has no authority at all.
+    pub(super) fn gather(
+        &self,
+        handle: Option<&TenantHandle>,
+        request: &Request,
+    ) -> Result<(Arc<PreparedFacts>, Recording), ApiError> {
+        let Some(handle) = handle else {
+            let nothing = PreparedFacts::new(Gathered::default(), request)?;
+            return Ok((Arc::new(nothing), Recording::default()));
+        };
+        let graph = handle.read();
+        let facts = self.cache.gather(&graph, request)?;
+        let recording = Recording {
+            relaxed: graph.profile.relaxed,
+            approval_ttl: graph.profile.approval_ttl,
+            cites_ready: graph.profile.cites_ready,
+        };
+        Ok((facts, recording))
+    }
+
+    /// The facts with what changes from call to call: counters, the approval cited. Only those who
+    /// need them wait for the database.
+    pub(super) async fn load_counters_and_approval(
+        &self,
+        request: &Request,
+        gathered: &Arc<Gathered>,
+        at: DateTime<Utc>,
+    ) -> Result<Seen, ApiError> {
+        let mut facts = Facts::new(Arc::clone(gathered));
+        let wanted = CounterQuery::of(request, &facts.gathered, at).map_err(fault)?;
+        let Some(wanted) = wanted else { return Ok(Seen { facts, cited: None }) };
+        let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: SERVICE.to_owned() };
+        let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
+        let (spent, cited) = self.store.read_tx(&scope, read).await?;
+        facts.spent = spent;
+        facts.approval = cited.as_ref().map(|cited| cited.approval.clone());
+        Ok(Seen { facts, cited })
+    }
+}
