@@ -1,8 +1,8 @@
-//! Bad input and strangers, at every operation that the descriptors know.
+//! Bad input and unauthorised callers, at every operation of the descriptors.
 //!
-//! Nothing here names an operation: a new RPC is tried out without a line of test code. Each
-//! member of each request is left out, mistyped, misshapen, overlong and so on; the answer must
-//! be a refusal that names the member, and nothing may have changed.
+//! Nothing here names an operation: a new RPC is tested without further test code. Each member of each request
+//! is left out, mistyped, malformed, overlong and so on; the response must be an error that names the member,
+//! and nothing may have changed.
 
 mod access;
 mod ground;
@@ -29,7 +29,7 @@ use rest::{foreign_cases, rest_cases, try_rest};
 use routes::{Route, methods, pool, routes, rpc};
 use wire::{Caller, reason};
 
-/// Calls at a time.
+/// Concurrent calls.
 const AT_ONCE: usize = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,7 +46,7 @@ async fn bad_input_is_refused_by_name_and_changes_nothing() {
     let cases: Vec<_> = routes.iter().flat_map(|route| rest_cases(route, &ground)).collect();
     assert!(cases.len() > 1000, "only {} cases", cases.len());
     let mut failures = try_all(cases, |case| try_rest(&owner, case)).await;
-    // What acts on the caller's own tenant takes no owner.
+    // An operation on the caller's own tenant admits no owner.
     let admin = owner.with(Some(&app.member_token(&ground.tenants[0], "admin")));
     let mut calls = Vec::new();
     for method in methods(&pool) {
@@ -107,7 +107,7 @@ async fn strangers_are_refused_everywhere() {
             };
             strangers.into_iter().map(call).collect()
         };
-        // Over gRPC any binding admits; over REST its own alone.
+        // Over gRPC any binding admits; over REST only the called one.
         calls.extend(strange(bindings.iter().map(|binding| &binding.access).collect(), None));
         for route in routes.iter().filter(|route| route.rpc == rpc) {
             calls.extend(strange(vec![access(route)], Some(route.clone())));
@@ -160,7 +160,7 @@ async fn lists_page_completely_while_records_are_made() {
     let (ground, _) = Ground::lay(&owner, &routes).await;
     let lists: Vec<_> = routes.iter().filter(|route| is_paged(route)).collect();
     assert!(lists.len() > 20, "only {} lists", lists.len());
-    // One after the other: what one makes must not stand in another's way.
+    // One after the other, since the records of one could conflict with another's.
     let mut failures = Vec::new();
     for list in lists {
         failures.extend(try_pages(&owner, &ground, &routes, list).await);
@@ -189,14 +189,14 @@ fn bindings(rpc: &str) -> &'static [Binding] {
     found.unwrap_or_else(|| panic!("{rpc} does not say who may call it")).1
 }
 
-/// Who may call the RPC by this binding.
+/// Who may call the RPC through this binding.
 fn access(route: &Route) -> &'static Access {
     let own = |binding: &&Binding| binding.verb == route.verb && binding.path == route.path;
     let found = bindings(&route.rpc).iter().find(own);
     &found.unwrap_or_else(|| panic!("{} {} has no rule", route.verb, route.path)).access
 }
 
-/// The tenant application's twins act on the caller's own tenant, which an owner has not.
+/// The bindings of the tenant application act on the caller's own tenant, which an owner lacks.
 fn is_app(route: &Route) -> bool {
     route.path.starts_with("/api/v1/app/")
 }
@@ -208,7 +208,7 @@ async fn make_key(owner: &Caller, tenant: &str, scope: &str) -> String {
     answer["secret"].as_str().expect("a secret").to_owned()
 }
 
-/// A call by one who may not.
+/// A call by an unauthorised caller.
 #[derive(Clone)]
 struct Strange {
     who: &'static str,
@@ -216,7 +216,7 @@ struct Strange {
     status: u16,
     code: &'static str,
     rpc: String,
-    /// None: over gRPC.
+    /// `None` for gRPC.
     route: Option<Route>,
 }
 

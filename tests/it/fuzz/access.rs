@@ -1,4 +1,4 @@
-//! Who may call what, and where: every credential at every binding of every RPC.
+//! Access: every credential at every binding of every RPC.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ const SCOPES: [&str; 7] = [
     "webhooks:write",
 ];
 
-/// Where a path stands, by the rules of the API and not by the service's own table.
+/// The surface of a path, by the rules of the API and not by the service's own table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Admin,
@@ -66,7 +66,7 @@ fn every_binding_has_a_rule_and_an_admin_path_takes_the_owner_alone() {
         let tenants = member || !roles.is_empty() || !scope.is_empty();
         let right = match part(route.path) {
             Part::Admin => owner && !tenants && !public,
-            // The caller's own tenant: people alone, for an owner and a key have other paths.
+            // The caller's own tenant: only people, since owners and keys have other paths.
             Part::App => !owner && !public && scope.is_empty() && (member || !roles.is_empty()),
             Part::Runtime => owner && !scope.is_empty() && !public,
             Part::Other => owner || tenants || public,
@@ -78,8 +78,7 @@ fn every_binding_has_a_rule_and_an_admin_path_takes_the_owner_alone() {
     report(failures);
 }
 
-/// What the document says opens an operation is what does: any one of the alternatives, each with the
-/// one role or scope that it needs.
+/// The document's security alternatives are those that admit: any one of them, each with its one role or scope.
 #[test]
 fn the_document_says_who_may_call_each_operation() {
     let document: Value = serde_json::from_str(agent_authority::app::OPENAPI).unwrap();
@@ -168,8 +167,8 @@ async fn tried(route: &Route, who: &Who) -> Option<String> {
     (!right).then(|| format!("{} {} by {}: {status} {answer}", route.verb, route.path, who.name))
 }
 
-/// What a tenant's credential may do on a path of its own, it may not do on the admin path of the
-/// same operation; over gRPC it may, but not at the admin surface's own address.
+/// What a tenant's credential may do on its own path, it may not do on the admin path of the same operation;
+/// over gRPC it may, but not at the admin surface's own address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_admin_path_refuses_whom_its_twin_admits() {
     let app = TestApp::start().await;
@@ -222,7 +221,7 @@ async fn over_grpc_an_address_serves_the_methods_of_its_bindings() {
         let code = answer.map_or_else(|status| status.code(), |_| Code::Ok);
         let mut reached = bindings(rpc).iter().filter(|binding| serves(surfaces, binding.path));
         let right = if reached.clone().next().is_none() {
-            // Refused before anybody asks who calls.
+            // Refused before authentication.
             !matches!(code, Code::PermissionDenied | Code::Unauthenticated | Code::Ok)
         } else if reached.any(|binding| who.may(&binding.access)) {
             !matches!(code, Code::PermissionDenied | Code::Unauthenticated)

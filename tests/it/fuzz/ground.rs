@@ -1,4 +1,4 @@
-//! What stands before the bad input comes: two tenants with a record of every kind.
+//! The records before the bad input: two tenants with a record of every kind.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,17 +14,17 @@ use super::{
     wire::{Caller, encoded},
 };
 
-/// Members that say no more than what stands in their records.
+/// Members that only repeat parts of their records.
 const VOLATILE: [&str; 2] = ["last_used_at", "next_page_token"];
 
 pub(super) fn bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// Two tenants with a record of every kind that can be made from its descriptor alone.
+/// Two tenants with a record of every kind that can be created from its descriptor alone.
 pub(super) struct Ground {
     pub(super) tenants: Vec<String>,
-    /// By tenant: kind and id, in the order in which they were made.
+    /// By tenant: kind and id, in the order of creation.
     made: Vec<Vec<(String, String)>>,
     /// Kinds whose samples need their optional references too.
     whole: BTreeSet<String>,
@@ -59,7 +59,7 @@ impl Source for Side<'_> {
         }
         let kind = ground.kind_of(member)?;
         let mut known = ground.made[*side].iter().filter(|(made, _)| *made == kind);
-        // Who delegates is not who is delegated to.
+        // The delegator is not the delegate.
         let found = if member == "delegator_id" { known.next() } else { known.next_back() };
         found.map(|(_, id)| id.clone())
     }
@@ -89,12 +89,12 @@ impl Ground {
             ground.tenants.push(answer["tenant"]["id"].as_str().unwrap().to_owned());
         }
         let mut problems = Vec::new();
-        // What refers to another kind waits for it: as many rounds as references are deep.
+        // A record that refers to another kind waits for it: as many rounds as references are deep.
         for _ in 0..4 {
             problems.clear();
             for route in &creates {
                 for side in 0..2 {
-                    // Two of each, so that one can stand at either end of a relationship.
+                    // Two of each, one for either end of a relationship.
                     let found = ground.plant(owner, route, side, 2).await;
                     problems.extend(found.map(|problem| format!("POST {}: {problem}", route.path)));
                 }
@@ -103,7 +103,7 @@ impl Ground {
         (ground, problems)
     }
 
-    /// Makes records of the route's kind up to `count`; the last refusal.
+    /// Creates records of the route's kind up to `count`; returns the last error.
     async fn plant(
         &mut self,
         owner: &Caller,
@@ -132,7 +132,7 @@ impl Ground {
                 last = Some(format!("{body}: {status} {answer}"));
             }
         }
-        // A second of a pair that is one of a kind is refused rightly.
+        // A second row of a unique pair is correctly refused.
         let made = self.made[side].iter().any(|(made, _)| made == kind);
         last.filter(|_| !made)
     }
@@ -163,7 +163,7 @@ impl Ground {
         of.map(|(_, id)| id.clone()).collect()
     }
 
-    /// An id that the route's path is about, of the first tenant.
+    /// An id for the route's path, of the first tenant.
     pub(super) fn item(&self, route: &Route, variable: &str) -> String {
         let collection = route.collection();
         let kind = self.collections.iter().find(|(_, path)| *path == collection);
@@ -193,7 +193,7 @@ impl Ground {
     }
 }
 
-/// Whether the route makes a record of the kind that its body is named after.
+/// Whether the route creates a record of the kind that its body is named after.
 pub(super) fn is_create(route: &Route) -> bool {
     let admin = route.path.starts_with("/api/v1/") && !is_app(route);
     let plain = route.variables().is_empty() && !route.path.contains(':');
@@ -215,7 +215,7 @@ pub(super) fn fill(route: &Route, value: impl Fn(&str) -> String) -> String {
     path + rest
 }
 
-/// Every list, as the owner sees it.
+/// Every list, as seen by the owner.
 pub(super) async fn snapshot(owner: &Caller, routes: &[Route]) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for route in routes.iter().filter(|route| route.verb == "GET") {
@@ -231,7 +231,7 @@ pub(super) async fn snapshot(owner: &Caller, routes: &[Route]) -> BTreeMap<Strin
     found
 }
 
-/// Takes out what changes by itself.
+/// Removes members that change by themselves.
 pub(super) fn still(value: &mut Value) {
     match value {
         Value::Object(members) => {

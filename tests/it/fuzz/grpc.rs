@@ -1,4 +1,4 @@
-//! gRPC calls gone wrong: what protobuf can carry and the rules do not allow.
+//! Invalid gRPC calls: what protobuf can encode and the rules do not allow.
 
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor,
@@ -37,7 +37,7 @@ pub(super) fn grpc_cases(pool: &DescriptorPool, method: &MethodDescriptor) -> Ve
         let name = field.name().to_owned();
         calls.push(call(format!("without `{name}`"), Vec::new(), Some(name)));
     }
-    // What is no message at all, and a message cut off.
+    // Bytes that are not a message, and a truncated message.
     for garbage in [vec![0xff; 16], vec![0x0a, 0x7f, 1], vec![0x08]] {
         let no_bug = [Code::InvalidArgument, Code::NotFound, Code::Unimplemented, Code::Ok];
         let call = call(format!("as {garbage:?}"), garbage, None);
@@ -65,7 +65,7 @@ pub(super) fn grpc_cases(pool: &DescriptorPool, method: &MethodDescriptor) -> Ve
             calls.push(Call { codes, ..call });
         }
     }
-    // An operation that is always refused need not look at what it is given.
+    // An operation that is always refused need not check its input.
     for call in &mut calls {
         if is_refused(pool, method) {
             call.codes.push(Code::Unimplemented);
@@ -86,7 +86,7 @@ pub(super) fn mask_of(field: &FieldDescriptor, path: &str) -> Reflected {
     Reflected::Message(mask)
 }
 
-/// Puts a value where the place is, and the messages around it.
+/// Sets a value at a path, within the enclosing messages.
 pub(super) fn set(whole: &mut DynamicMessage, place: &Place, value: Reflected) {
     let mut value = if place.field.is_list() { Reflected::List(vec![value]) } else { value };
     let mut field = place.field.clone();
@@ -101,7 +101,7 @@ pub(super) fn set(whole: &mut DynamicMessage, place: &Place, value: Reflected) {
     whole.set_field(&field, value);
 }
 
-/// Values that protobuf can carry and the rules do not allow.
+/// Values that protobuf can encode and the rules do not allow.
 pub(super) fn bad_values(field: &FieldDescriptor, rules: &Rules) -> Vec<(String, Reflected)> {
     let items = rules.items.as_deref();
     let rules = if field.is_list() { items.unwrap_or(rules) } else { rules };

@@ -1,4 +1,4 @@
-//! Lists read page by page while records are made: each record that was there comes once.
+//! Lists read page by page while records are created: each earlier record comes once.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{
     wire::{Caller, encoded},
 };
 
-/// Records that are made while a list is read.
+/// Records that are created while a list is read.
 const MEANWHILE: usize = 5;
 
 /// Whether the route is a list that pages.
@@ -20,7 +20,7 @@ pub(super) fn is_paged(route: &Route) -> bool {
     route.verb == "GET" && route.variables().is_empty() && has("limit") && has("page_token")
 }
 
-/// What is wrong with the list's pages, if anything.
+/// The problem with the list's pages, if any.
 pub(super) async fn try_pages(
     owner: &Caller,
     ground: &Ground,
@@ -64,14 +64,14 @@ pub(super) async fn try_pages(
     lost.and_then(|lost| complaint(format!("leaves out: {lost}")))
 }
 
-/// The texts of the list's records, without what changes by itself.
+/// The texts of the list's records, without members that change by themselves.
 fn records(body: &Value) -> Option<Vec<String>> {
     let mut list = body.as_object()?.values().find(|member| member.is_array())?.clone();
     super::ground::still(&mut list);
     list.as_array().map(|list| list.iter().map(Value::to_string).collect())
 }
 
-/// Makes another record, as far as its sample allows another.
+/// Creates another record, if its sample allows another.
 async fn plant(owner: &Caller, ground: &Ground, create: &Route) {
     let field = create.input.get_field_by_name(&create.body);
     let Some(of) = field.and_then(|field| message(&field)) else { return };

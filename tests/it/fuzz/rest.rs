@@ -1,4 +1,4 @@
-//! REST calls gone wrong: members of the body and of the query, variables of the path.
+//! Invalid REST calls: members of the body and of the query, variables of the path.
 
 use prost_reflect::{FieldDescriptor, Kind};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ pub(super) fn rest_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases.extend(text_cases(route, ground));
     cases.extend(query_cases(route, ground));
     cases.extend(path_cases(route, ground));
-    // An operation that is always refused need not look at what it is given.
+    // An operation that is always refused need not check its input.
     for case in cases.iter_mut().filter(|_| route.refused) {
         case.statuses.push(405);
         case.member = None;
@@ -57,7 +57,7 @@ pub(super) fn rest_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases
 }
 
-/// Each member of the body gone wrong.
+/// Each member of the body, invalid.
 pub(super) fn body_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     if route.body.is_empty() {
         return Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn body_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases
 }
 
-/// The body as a whole gone wrong.
+/// The body as a whole, invalid.
 pub(super) fn text_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     if route.body.is_empty() {
         return Vec::new();
@@ -154,11 +154,11 @@ pub(super) fn text_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases
 }
 
-/// Each parameter of the query gone wrong.
+/// Each parameter of the query, invalid.
 pub(super) fn query_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     let path = fill(route, |name| ground.item(route, name));
     let body = (!route.body.is_empty()).then(|| Value::Object(ground.base(route)).to_string());
-    // A DELETE without its parameters may be about another form of key.
+    // A DELETE without its parameters may use another form of key.
     let refused: &[u16] = if route.verb == "DELETE" { &[400, 405] } else { &[400] };
     let case = |why: String, query: String| {
         let path = format!("{path}?{query}");
@@ -210,10 +210,10 @@ pub(super) fn query_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases
 }
 
-/// Each variable of the path gone wrong.
+/// Each variable of the path, invalid.
 pub(super) fn path_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     let mut cases = Vec::new();
-    // A relationship's key stands in the query as well, or in no readable form in the path.
+    // A relationship's key is in the query as well, or encoded in the path.
     let unread = route.collection().contains("/relationships/");
     let statuses: &[u16] = if unread { &[400, 404, 405] } else { &[404, 405] };
     for variable in route.variables() {
@@ -314,7 +314,7 @@ pub(super) fn judge(
     (!found).then(|| format!("details do not name `{member}`"))
 }
 
-/// Whether a violation's field is the member, or lies in it.
+/// Whether a violation's field is the member, or within it.
 pub(super) fn is_member(field: &str, member: &str) -> bool {
     let rest = field.strip_prefix(member);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

@@ -1,4 +1,4 @@
-//! What the descriptors say of each RPC: its HTTP bindings, and the rules of its members.
+//! The HTTP bindings and the rules of each RPC, from the descriptors.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ pub(crate) struct Route {
     pub(crate) verb: String,
     /// The path template.
     pub(crate) path: String,
-    /// The member that the body fills; `*`: all that the path does not; empty: none.
+    /// The member that the body fills; `*` for all that the path does not; empty for none.
     pub(crate) body: String,
-    /// The field mask that a PATCH body's keys fill; empty: none.
+    /// The field mask that a PATCH body's keys fill; empty for none.
     pub(crate) mask: String,
     pub(crate) input: MessageDescriptor,
-    /// The operation is there to be refused: 405.
+    /// The operation is always refused: 405.
     pub(crate) refused: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn pool() -> DescriptorPool {
     DescriptorPool::decode(authority_model::DESCRIPTORS).unwrap()
 }
 
-/// Every RPC of ours.
+/// Every RPC of the API.
 pub(crate) fn methods(pool: &DescriptorPool) -> Vec<MethodDescriptor> {
     let ours = |method: &MethodDescriptor| method.full_name().starts_with("authority.");
     pool.services().flatten_methods().filter(ours).collect()
@@ -143,7 +143,7 @@ fn bindings(pool: &DescriptorPool, method: &MethodDescriptor) -> Vec<Route> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) required: bool,
-    /// Set by the server alone.
+    /// Set only by the server.
     pub(crate) output_only: bool,
     pub(crate) immutable: bool,
     pub(crate) one_of: Vec<String>,
@@ -172,8 +172,8 @@ impl Rules {
         rules
     }
 
-    /// Whether the empty text is none of the member's values: it is one of a closed set, has a shape,
-    /// is required, or identifies something. Free text may be empty.
+    /// Whether the member refuses the empty text: it has a closed set or a pattern, is required, or identifies
+    /// something. Free text may be empty.
     pub(crate) fn refuse_empty(&self, field: &FieldDescriptor) -> bool {
         let identifies = ["external_subject", "subject", "purpose"].contains(&field.name())
             || field.name().ends_with("_id");
@@ -204,7 +204,7 @@ impl Rules {
     }
 }
 
-/// Whether the member is a message of ours, and which.
+/// The member's message, if it is one of the API's.
 pub(crate) fn message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     let Kind::Message(message) = field.kind() else { return None };
     message.full_name().starts_with("authority.").then_some(message)

@@ -1,4 +1,4 @@
-//! What a tenant reads of its own: every list, record and export under /api/v1/app.
+//! A tenant's reads of its own records: every list, record and export under /api/v1/app.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::support::TestApp;
 
-/// What roles admin and auditor read, by list and by export, and by list alone.
+/// What the roles admin and auditor read, by list and export, and only by list.
 const EXPORTED: [&str; 9] = [
     "decisions",
     "policies",
@@ -100,7 +100,7 @@ async fn a_tenants_reads_hold_its_own_and_nothing_else() {
             }
         }
     }
-    // Of each exported kind that the ground holds, the tenant's own are there.
+    // For each exported kind of the ground, the tenant's own records are there.
     for kind in ["policy", "principal", "purpose", "delegation", "tool", "stop_signal"] {
         let own = ground.of_kind(0, kind);
         if own.is_empty() || !own.iter().all(|id| shown.contains(id)) {
@@ -150,7 +150,7 @@ async fn an_export_is_the_list_and_goes_on_from_any_line() {
         };
         let records: Vec<Value> = records.iter().map(member).collect();
         assert_eq!(&records, list, "{name}");
-        // On from each line comes the rest, and in the end nothing.
+        // From each line the export continues with the rest, and at the end with nothing.
         for (place, line) in
             exported.iter().enumerate().filter(|(_, line)| line["page_token"] != "")
         {
@@ -167,7 +167,7 @@ async fn an_export_is_the_list_and_goes_on_from_any_line() {
         let bad = format!("{path}?page_token=AAAA");
         assert_eq!(auditor.get(&bad).await.0, 400, "{name}");
     }
-    // A decision's line holds what is signed, and the signature.
+    // A decision's line has the signed record, and the signature.
     let (_, text) = auditor.text("GET", "/api/v1/app/decisions:export?decision=deny", None).await;
     let denied = lines(&text);
     assert_eq!(denied.len(), 2, "{text}");

@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 
 use super::routes::{Rules, message};
 
-/// A value as JSON text, since some cannot be a value (a duplicate member), and what is wrong.
+/// A value as JSON text, since some cannot be a `Value` (a duplicate member), and its problem.
 pub(crate) struct Bad {
     pub(crate) why: &'static str,
     pub(crate) json: String,
     /// Below the member: `[0]`, `.x`.
     pub(crate) at: &'static str,
-    /// Whether the answer must name the member; what concerns the whole text need not.
+    /// Whether the response must name the member; problems of the whole text need not.
     pub(crate) named: bool,
 }
 
@@ -23,15 +23,15 @@ fn unnamed(why: &'static str, json: impl Into<String>) -> Bad {
     Bad { named: false, ..bad(why, json) }
 }
 
-/// What makes good values: ids to refer to, and a number that makes names unique.
+/// Inputs of good values: ids to refer to, and a number that makes names unique.
 pub(crate) trait Source {
     /// A value for a member that refers to a record, if it is one.
     fn reference(&self, member: &str, owner: &str) -> Option<String>;
-    /// A number that was not given before.
+    /// A number that was not used before.
     fn next(&self) -> usize;
 }
 
-/// An object with the required members, and with references that are optional if asked for.
+/// An object with the required members, and with optional references on request.
 pub(crate) fn sample(
     of: &MessageDescriptor,
     whole: bool,
@@ -53,7 +53,7 @@ pub(crate) fn sample(
     members
 }
 
-/// A value that keeps the rules.
+/// A valid value.
 pub(crate) fn good(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<Value> {
     if field.is_list() {
         let items = rules.items.as_deref().cloned().unwrap_or_default();
@@ -79,7 +79,7 @@ fn one(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<Va
 
 fn string(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<String> {
     if let Some(word) = rules.one_of.first() {
-        // `tool` refers to what a tenant surely has.
+        // `tool` refers to something that every tenant has.
         return Some(rules.one_of.iter().find(|word| *word == "tool").unwrap_or(word).clone());
     }
     let owner = field.parent_message().name().to_owned();
@@ -187,7 +187,7 @@ fn strings(rules: &Rules) -> Vec<Bad> {
     found
 }
 
-/// A text that the pattern does not fit.
+/// A text that does not match the pattern.
 fn misfit(pattern: &str) -> Option<&'static str> {
     let pattern = regex::Regex::new(pattern).ok()?;
     ["!! no", "\u{1}", ""].into_iter().find(|text| !pattern.is_match(text))
@@ -238,7 +238,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// As refusals name it: `gate.tightenings[0].oversight`.
+    /// As in errors: `gate.tightenings[0].oversight`.
     pub(crate) fn name(&self) -> String {
         let mut name = String::new();
         for outer in &self.around {
@@ -248,7 +248,7 @@ impl Place {
         name + self.field.name()
     }
 
-    /// A body whose only fault is this member's value, or its lack.
+    /// A body whose only problem is this member's value, or its absence.
     pub(crate) fn body(
         &self,
         base: &Map<String, Value>,
@@ -278,7 +278,7 @@ fn with(base: &Map<String, Value>, member: &str, json: Option<&str>) -> String {
     format!("{{{}}}", texts.join(","))
 }
 
-/// The members and, in the messages of ours among them, theirs.
+/// The members and those of nested messages of the API.
 pub(crate) fn places(fields: Vec<FieldDescriptor>) -> Vec<Place> {
     let mut found = Vec::new();
     descend(fields, &mut Vec::new(), &mut found);

@@ -42,7 +42,7 @@ impl Caller {
         Self { token: token.map(str::to_owned), ..self.clone() }
     }
 
-    /// Status and body; a body that is no JSON is null.
+    /// Status and body; a body that is not JSON is null.
     pub(crate) async fn rest(&self, verb: &str, path: &str, body: Option<Vec<u8>>) -> (u16, Value) {
         self.typed(verb, path, body, "application/json").await
     }
@@ -102,7 +102,7 @@ impl Caller {
     }
 }
 
-/// The members that a gRPC refusal names.
+/// The members in a gRPC error.
 pub(crate) fn named(status: &Status) -> Vec<String> {
     let details = status.get_error_details();
     let violations = details.bad_request().map(|bad| bad.field_violations.clone());

@@ -112,7 +112,7 @@ async fn a_right_form_with_a_wrong_secret_is_unknown() {
         let forged = issue(&Crypto(world.keys.clone()), env, id, secret).unwrap().text;
         assert_eq!(world.call(WRITE, &forged).await, Err(Error::Key("it is unknown")));
     }
-    // Another installation's code of the same secret.
+    // Another installation's code for the same secret.
     let text = make(&world, |facts| {
         facts.code = issue(&Crypto(World::new().keys), "dev", ID, [7; 32]).unwrap().code;
     });

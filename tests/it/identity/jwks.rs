@@ -1,4 +1,4 @@
-//! An issuer's keys over the network: one request at a time, none too many, none too old.
+//! An issuer's keys over the network: one request at a time, not too many keys, and none too old.
 
 use std::{
     net::SocketAddr,
@@ -67,7 +67,7 @@ async fn world() -> (World, Provider) {
 #[tokio::test]
 async fn many_at_once_ask_once() {
     let (world, provider) = world().await;
-    // Different tokens, so that none is remembered.
+    // Different tokens, so that none is cached.
     let tokens: Vec<_> =
         (0..20).map(|n| world.token(|claims| claims["sub"] = json!(format!("u{n}")))).collect();
     let answers = join_all(tokens.iter().map(|token| world.call(OWNER, token))).await;
@@ -133,7 +133,7 @@ async fn known_keys_outlive_an_outage_but_not_for_ever() {
     assert_eq!(provider.asked(), 6);
     world.clock.advance(TimeDelta::hours(4));
     assert_eq!(world.call(OWNER, &token(1)).await, Err(Error::Unavailable));
-    // What was verified before counts no longer either.
+    // An earlier verification no longer counts either.
     assert_eq!(world.call(OWNER, &token(0)).await, Err(Error::Unavailable));
 }
 

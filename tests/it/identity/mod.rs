@@ -1,4 +1,4 @@
-//! Who calls, and whether they may.
+//! Authentication and authorisation.
 
 mod api_keys;
 mod exports;
@@ -65,10 +65,10 @@ static RULES: [(&str, &[Binding]); 7] = [
     (CLOSED, &[at("/v1/closed", NOBODY)]),
 ];
 
-/// Over gRPC, at the one address of a service that is not split.
+/// Over gRPC, at an address that serves all surfaces.
 const EVERYWHERE: Via<'static> = Via::Grpc(Surfaces::ALL);
 
-/// Everything around one [`Identity`], with a clock that stands still.
+/// Everything around one [`Identity`], with a stopped clock.
 struct World {
     keys: Keys,
     clock: Clock,
@@ -80,9 +80,9 @@ struct World {
 struct Book {
     keys: Mutex<HashMap<String, ApiKey>>,
     tenants: Mutex<HashMap<String, TenantFacts>>,
-    /// Tenant, subject and e-mail address of whom a tenant's records shut out.
+    /// Tenant, subject and e-mail address of people whom a tenant's records exclude.
     excluded: Mutex<Option<(String, String, Option<String>)>>,
-    /// Keys made elsewhere, which the next look takes in.
+    /// Keys created elsewhere, which the next read finds.
     unseen: Mutex<HashMap<String, ApiKey>>,
     looks: AtomicUsize,
 }
@@ -103,7 +103,7 @@ impl Directory for Book {
     }
 
     fn tenant_of_org(&self, org: &str) -> Option<TenantFacts> {
-        // A tenant that was stored with an empty organisation: nobody may be joined by it.
+        // A tenant that was stored with an empty organisation: nobody may belong to it.
         let org = if org.is_empty() { "org_acme" } else { org };
         self.tenant(&format!("svc:tenant:{}", org.strip_prefix("org_")?))
     }
@@ -180,7 +180,7 @@ impl World {
         provider.issue(holder, TimeDelta::hours(1)).unwrap()
     }
 
-    /// The claims of a good owner's token.
+    /// The claims of a valid owner's token.
     fn claims(&self) -> Value {
         let now = self.clock.now().timestamp();
         json!({
@@ -197,7 +197,7 @@ impl World {
         sign_with(header, claims, |bytes| self.keys.token_signer().unwrap().sign(bytes).unwrap())
     }
 
-    /// A token signed rightly, of a good header and claims that `change` altered.
+    /// A correctly signed token with a valid header and claims changed by `change`.
     fn token(&self, change: impl FnOnce(&mut Value)) -> String {
         let mut claims = self.claims();
         change(&mut claims);

@@ -1,4 +1,4 @@
-//! Keys that were made a moment ago elsewhere: a wait that all share and that forgers cannot stretch.
+//! Keys that were just created elsewhere: a wait that all share and that forgers cannot extend.
 
 use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 
 use super::{Crypto, WRITE, World};
 
-/// A key of acme's that was made so long ago, and its text; known only after the next look.
+/// A key of acme's of this age, and its text; known only after the next read.
 fn elsewhere(world: &World, seconds_ago: i64, number: u32) -> String {
     let made = world.clock.now().timestamp_millis() - seconds_ago * 1000;
     let id = format!("{made:012x}7000800000{number:010x}");

@@ -1,4 +1,4 @@
-//! Whose people those of an organisation are, while tenants come, go and come back.
+//! The tenant of an organisation's people, while tenants are created, deleted and created again.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ async fn change(app: &TestApp, slug: &str, body: Value) {
     assert_eq!(status, 200, "{answer:#}");
 }
 
-/// Somebody of the organisation; `tenant` is what their own record at the provider names.
+/// A person of the organisation; `tenant` is the one in their record at the provider.
 fn person(app: &TestApp, org: &str, tenant: Option<&str>) -> Client {
     let tenant = tenant.map(|slug| format!("svc:tenant:{slug}"));
     app.client(&app.token(&json!({
@@ -49,7 +49,7 @@ async fn an_organisation_that_comes_back_is_the_new_tenants() {
             }
         }
     }
-    // Nodes that followed all of it, and one that has read how it ended.
+    // Nodes that followed every change, and one that loaded the result.
     let late = app.beside(Wishes::default()).await;
     beside.app.graph.catch_up().await;
     for pair in 0..12 {
@@ -85,7 +85,7 @@ async fn an_organisation_moves_with_its_tenants_record() {
     assert_eq!(person(&app, "org_new", None).get(PATH).await.0, 403);
 }
 
-/// However the empty text came into the table: it is no organisation.
+/// An empty text in the table is not an organisation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_empty_organisation_is_nobodys() {
     let app = TestApp::start().await;

@@ -1,4 +1,4 @@
-//! A person whose principal is suspended or deleted is let in nowhere, on any node.
+//! A person whose principal is suspended or deleted is refused everywhere, on every node.
 
 use authority_model::proto::runtime::{
     GetAuthorityRequest, authority_service_client::AuthorityServiceClient,
@@ -32,12 +32,12 @@ async fn delete(app: &TestApp, id: &str) {
     assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
 }
 
-/// What a person of the tenant reads and does over REST, and reads over gRPC.
+/// A person's reads and writes over REST, and reads over gRPC.
 async fn statuses(app: &TestApp, person: &Client, approval: &str) -> (u16, u16, u16, Code) {
     let list = person.get("/api/v1/app/approvals").await.0;
     let read = person.get(&format!("/v1/authority/{AGENT}")).await.0;
     let act = format!("/api/v1/app/approvals/{approval}/approve");
-    // Without the members that it takes: whoever gets as far is told so.
+    // Without the required members: an authorised caller gets an error on them.
     let acted = person.post(&act, json!({"nonsense": true})).await.0;
     let mut grpc = AuthorityServiceClient::connect(app.base_url().to_owned()).await.unwrap();
     let mut request = Request::new(GetAuthorityRequest { entity_id: AGENT.to_owned() });
@@ -83,7 +83,7 @@ async fn who_is_suspended_or_deleted_reads_and_approves_nowhere() {
         assert_eq!(statuses(&app, &nora, approval).await, OUT, "deleted");
         let late = app.beside(Wishes::default()).await;
         assert_eq!(statuses(&late, &nora, approval).await, OUT, "a node that starts later");
-        // A new person under the old address, once their own subject has a principal.
+        // A new person with the old address, once their own subject has a principal.
         let user = format!("user of {address}");
         let other = app.client(&app.token(&json!({
             "sub": user, "email": address,
@@ -96,7 +96,7 @@ async fn who_is_suspended_or_deleted_reads_and_approves_nowhere() {
     }
 }
 
-/// A refusal tells which kind of fault it is, and nothing of the record.
+/// An error has its kind, and nothing of the record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_refusal_says_no_more_than_that() {
     let app = TestApp::start().await;
@@ -107,8 +107,8 @@ async fn the_refusal_says_no_more_than_that() {
     let (status, answer): (u16, Value) = nora.get("/api/v1/app/approvals").await;
     assert_eq!((status, &answer["error"]), (403, &json!("forbidden")), "{answer:#}");
     assert!(!answer.to_string().contains(&id) && !answer.to_string().contains("suspended"));
-    // What needs no credential is open to her as to everyone, and another tenant's records do not
-    // concern her.
+    // Operations without a credential are open to her as to everyone, and another tenant's records do not affect
+    // her.
     assert_eq!(nora.get("/health").await.0, 200);
     let body = json!({"name": "Other", "slug": "other"});
     assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);

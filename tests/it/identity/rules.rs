@@ -1,4 +1,4 @@
-//! Who may: the rules, the headers, the refusals' look.
+//! Authorisation: the rules, the headers, the form of errors.
 
 use authority_api::{
     error::ApiError,
@@ -61,7 +61,7 @@ async fn a_rule_is_its_bindings_alone() {
         (rest(TWIN), "owner"),
         (rest(APP_TWIN), "admin"),
         (rest(KEYS_TWIN), "key"),
-        // No binding of the method: nobody's.
+        // The method has no binding: nobody may call it.
         (rest("/v1/member"), ""),
         (Via::Rest { verb: "POST", path: TWIN }, ""),
         (Via::Grpc(Surfaces::ADMIN), "owner"),
@@ -157,7 +157,7 @@ async fn the_layer_refuses_or_hands_the_caller_on() {
         let request = request.extension(Surfaces::ALL);
         request.header(AUTHORIZATION, format!("Bearer {token}")).body(String::new()).unwrap()
     };
-    // One that came to no address reaches no surface.
+    // A call without an address reaches no surface.
     let mut nowhere = request(OWNER, &world.token(|_| {}));
     nowhere.extensions_mut().remove::<Surfaces>();
     let refused = service.clone().oneshot(nowhere).await.unwrap();
@@ -168,7 +168,7 @@ async fn the_layer_refuses_or_hands_the_caller_on() {
     assert_eq!((bad.body().as_str(), bad.headers()["grpc-status"].as_bytes()), ("", &b"16"[..]));
     let refused = service.clone().oneshot(request("/t.Service/New", &world.token(|_| {}))).await;
     assert_eq!(refused.unwrap().headers()["grpc-status"], "7");
-    // One whose caller was checked before is not checked again.
+    // A call whose caller is authenticated already is not checked again.
     let mut checked = Request::post("/t.Service/New").body(String::new()).unwrap();
     let rest = Caller { actor: "rest".to_owned(), kind: owner(), until: None };
     checked.extensions_mut().insert(rest);

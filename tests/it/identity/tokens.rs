@@ -1,4 +1,4 @@
-//! Access tokens: what is taken, and all that is not.
+//! Access tokens: what is accepted, and what is not.
 
 use authority_api::identity::{Caller, CallerKind, Error, PERSON_INACTIVE, dev_provider::Holder};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -66,7 +66,7 @@ async fn a_header_that_asks_for_more_is_refused() {
         let answer = world.call(OWNER, &world.sign(&header, &world.claims())).await;
         assert!(is_refused(&answer), "{member}: {value}");
     }
-    // A key that comes with the token is not looked at.
+    // A key in the token is ignored.
     let foreign = World::new();
     let mut header = world.header();
     let document: Value = serde_json::from_str(&foreign.keys.token_jwks()).unwrap();
@@ -151,7 +151,7 @@ async fn a_remembered_token_still_expires_and_its_tenant_still_counts() {
     assert!(matches!(world.call(MEMBER, &token).await, Err(Error::Forbidden(_))));
 }
 
-/// What a token began ends in the moment from which the token is refused.
+/// A stream that a token opened ends at the moment from which the token is refused.
 #[tokio::test]
 async fn a_caller_carries_the_end_of_its_token() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Keys in the database: made once, agreed on by all nodes, revoked for good.
+//! Keys in the database: created once, shared by all nodes, revoked permanently.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::support::database::Database;
 
-/// A database of its own, with the ring that its keys are sealed under.
+/// A database of its own, with the ring that seals its keys.
 pub(super) struct Place {
     database: Database,
     pub(super) store: Store,
@@ -36,7 +36,7 @@ impl Place {
         Keys::start(self.store.clone(), ring, self.clock.clone(), true).await
     }
 
-    /// Makes a key of the inventory, as a request would.
+    /// Creates a key of the inventory, as a request would.
     pub(super) async fn create(&self, keys: &Keys, new: NewKey) -> SigningKey {
         let pair = keys.pair(new.algorithm).await.unwrap();
         let (own, scope) = (keys.clone(), Scope { tenant: None, actor: "o".to_owned() });
@@ -112,7 +112,7 @@ async fn the_wrong_ring_refuses_and_a_new_one_takes_over() {
         place.node(&other).await.err(),
         Some(Error::Crypto(crypto::Error::UnknownRingKey(_)))
     ));
-    // The new key in front of the old: wrapped anew, the old one may go.
+    // The new key before the old one: after rewrapping the old one may be removed.
     let both = place.node(&format!("{other}{}", place.ring)).await.unwrap();
     assert_eq!(both.rewrap().await.unwrap(), Purpose::ALL.len() + 2);
     assert_eq!(both.rewrap().await.unwrap(), 0);
@@ -150,7 +150,7 @@ async fn revoking_a_managed_key_lets_its_successor_sign() {
     assert_eq!((revoked.status.as_str(), revoked.revoked_at), ("revoked", Some(place.clock.now())));
     let after = one.signer(Purpose::Webhook);
     assert_ne!(after.kid(), before.kid());
-    // Another node signs on until it reads again; what was signed before holds.
+    // Another node keeps signing until it reads again; what was signed before stays valid.
     assert_eq!(two.signer(Purpose::Webhook).kid(), before.kid());
     two.refresh().await.unwrap();
     assert_eq!(two.signer(Purpose::Webhook).kid(), after.kid());

@@ -1,4 +1,4 @@
-//! Keys: the ring, sealed secrets, signatures, what is published.
+//! Keys: the ring, sealed secrets, signatures, published keys.
 
 mod inventory;
 mod published;

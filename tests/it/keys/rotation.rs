@@ -1,4 +1,4 @@
-//! Rotations: published first, signing later, the old key retired and still good for what it signed.
+//! Rotations: published first, signing later, the old key retired and its signatures still valid.
 
 use authority_core::{
     clock::Clock,
@@ -50,7 +50,7 @@ async fn a_key_whose_day_has_come_is_succeeded_in_two_steps() {
     assert_eq!(at(150, 0).await.rotate().await.unwrap(), 0);
 }
 
-/// It is nobody's but the one's who asked for it, so it is counted and never rotated unasked.
+/// It belongs to the one who requested it, so it is counted and never rotated automatically.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_a_request_made_falls_due_like_any_other() {
     let app = TestApp::start().await;

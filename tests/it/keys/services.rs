@@ -92,7 +92,7 @@ impl KeyServices {
         Ok((made.api_key.unwrap(), made.secret))
     }
 
-    /// Whether a key's text counts now, as the table has it.
+    /// Whether the table accepts a key's text now.
     async fn counts(&self, text: &str) -> bool {
         let mut db = self.place.owner().await;
         let id = api_key::record_id(api_key::parse(text).unwrap().public_id);
@@ -257,7 +257,7 @@ async fn faults_are_named() {
     assert!(services.make(&owner(), unknown).await.is_err());
 }
 
-/// No operation takes it yet: who has it keeps it, and nobody is given it.
+/// No operation accepts it yet: keys that have it keep it, and it cannot be added.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scope_that_opens_nothing_cannot_be_had() {
     let services = KeyServices::open().await;
@@ -366,7 +366,7 @@ async fn the_inventory_follows_the_specification() {
     assert_eq!(fields(&none), ["kid"]);
 }
 
-/// The record is all that credentials are judged by to know of a key.
+/// The record is all that the check of a credential needs to know of a key.
 #[test]
 fn a_record_tells_the_facts() {
     let record = ApiKey { ip_allowlist: vec!["10.0.0.0/8".to_owned()], ..key("svc:tenant:a") };

@@ -78,7 +78,7 @@ async fn three_verifiers_agree() {
         let valid = (0, "valid".to_owned());
         assert_eq!(own(&folder.join(file), &jwks, Some(&log_key)), valid, "{file}");
         cases.push(case(file, 0));
-        // The published keys alone pin the log's, too.
+        // The published keys also pin the log's.
         assert_eq!(own(&folder.join(file), &jwks, None), valid, "{file}");
         cases.push(json!({"file": file, "exit": 0, "jwks": "jwks.json", "output": "valid",
                           "require_trust": true}));
@@ -101,7 +101,7 @@ async fn three_verifiers_agree() {
             cases.push(case(file, code));
         }
     }
-    // A bundle has keys, too, and does not vouch for itself.
+    // A bundle has keys, too, and cannot vouch for itself.
     let bundle = good.iter().find(|file| file.starts_with("bundle")).unwrap();
     assert_eq!(own(&folder.join(bundle), &folder.join(bundle), None).0, 2);
     cases.push(json!({"file": bundle, "exit": 2, "jwks": bundle}));

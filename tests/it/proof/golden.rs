@@ -2,7 +2,7 @@
 //! again.
 //!
 //! `AUTHORITY_UPDATE=1 cargo test --test it worlds` adds the kinds of decision that it lacks, from
-//! the worlds. A file that is there is never written again.
+//! the worlds. An existing file never changes.
 
 use std::{fs, path::PathBuf};
 
@@ -25,7 +25,7 @@ struct Kind {
     name: String,
 }
 
-/// Some of each kind of decision that the app has made: sealed, and decided again from the bundle.
+/// Some decisions of each kind that the app has made: sealed, and decided again from the bundle.
 pub(crate) async fn every_kind_replays(app: &TestApp) {
     let kinds: Vec<Kind> = diesel::sql_query(
         "SELECT id, reason_code || '-' || n AS name FROM ( \

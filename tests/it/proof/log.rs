@@ -1,4 +1,4 @@
-//! The log as a monitor sees it; and what is never signed: a log that does not continue itself.
+//! The log as a monitor sees it; a log that does not continue itself is never signed.
 
 use authority_evidence::log::{
     note::SignedCheckpoint,
@@ -69,8 +69,8 @@ async fn restore(app: &TestApp, to: &SignedCheckpoint) {
     app.database.owner().await.batch_execute(&earlier).await.unwrap();
 }
 
-/// A database restored to an earlier day would have other leaves signed at places that were signed
-/// before. Instead a new epoch begins, and its first leaf names what was known of the one before.
+/// A database restored to an earlier day would have other leaves signed at indices that were signed before.
+/// Instead a new epoch begins, and its first leaf has the last known checkpoint of the previous one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_restore_a_new_epoch_begins() {
     let (app, client) = sealing().await;
@@ -90,7 +90,7 @@ async fn after_a_restore_a_new_epoch_begins() {
     assert_eq!(now["log"]["index"], 1, "after the leaf that names the epoch before");
     let keys = published(&client).await;
     assert!(check(&again, Some(&keys)).is_ok() && check(&later, Some(&keys)).is_ok());
-    // It goes on there, here and on another node, which knows nothing of it.
+    // It continues there, here and on another node that does not know of it.
     let beside = app.beside(Wishes::default()).await;
     let more = decided(&client, asking(3.0, "DE")).await;
     let there = sealed(&beside.client(&client.token), &more).await;
@@ -101,7 +101,7 @@ async fn after_a_restore_a_new_epoch_begins() {
     );
 }
 
-/// How many epochs this process has begun after another.
+/// How many new epochs this process has begun.
 fn epochs() -> u64 {
     let metrics = agent_authority::telemetry::Metrics::install().unwrap().render();
     let line = metrics.lines().find(|line| line.starts_with("authority_log_epochs_total"));
@@ -134,7 +134,7 @@ async fn the_logs_key_is_published() {
     assert_eq!(app.client("").text("GET", path, None).await.0, 401);
 }
 
-/// A node that sealed nothing since knows of what others sealed, and notices the restore as well.
+/// A node that has sealed nothing knows what others sealed, and detects the restore as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_node_does_not_sign_another_past() {
     let (app, client) = sealing().await;
@@ -161,7 +161,7 @@ async fn what_a_node_remembers_is_its_own_users_alone() {
     let mode =
         |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder), mode(&folder.join("acme"))), (0o700, 0o600));
-    // Files and folders of before are closed at the next start.
+    // Existing files and folders are made private at the next start.
     for (path, wide) in [(folder.join("acme"), 0o644), (folder.clone(), 0o755)] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(wide)).unwrap();
     }
@@ -169,7 +169,7 @@ async fn what_a_node_remembers_is_its_own_users_alone() {
     assert_eq!((mode(&folder), mode(&folder.join("acme"))), (0o700, 0o600));
 }
 
-/// One tenant's log that cannot go on stops no other's.
+/// One tenant's log that cannot continue does not stop another's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broken_log_stops_no_other() {
     let (app, client) = sealing().await;

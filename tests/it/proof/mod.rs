@@ -1,4 +1,4 @@
-//! Evidence: sealing, the log, bundles, replays; verified offline with what the service published.
+//! Evidence: sealing, the log, bundles, replays; verified offline with the published keys.
 
 mod agree;
 pub(crate) mod golden;
@@ -32,7 +32,7 @@ async fn decided(client: &Client, ask: Value) -> String {
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
-/// A pack, exactly as it was sent.
+/// A pack, exactly as sent.
 async fn sealed(client: &Client, decision_id: &str) -> String {
     let (status, text) =
         client.text("POST", "/v1/evidence/seal", Some(json!({"decision_id": decision_id}))).await;
@@ -47,7 +47,7 @@ async fn bundle(client: &Client, decision_id: &str) -> String {
     text
 }
 
-/// What the service publishes of its keys.
+/// The service's published keys.
 async fn published(client: &Client) -> KeySet {
     let (_, jwks) = client.text("GET", "/.well-known/jwks.json", None).await;
     key_set(jwks.as_bytes()).unwrap()

@@ -1,4 +1,4 @@
-//! The receipt page: facts without script, and verified in a real browser with it.
+//! The receipt page: readable without a script, and verified in a real browser with it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ async fn page(client: &Client, id: &str) -> (u16, String) {
     client.text("GET", &format!("/receipts/{id}"), None).await
 }
 
-/// U+202E and its like would have a name read as another one.
+/// U+202E and similar characters would make a name read as another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_turns_the_direction_of_reading_is_shown_escaped() {
     let (app, client) = sealing().await;
@@ -84,8 +84,8 @@ async fn the_facts_are_there_for_anybody_without_script() {
     }
 }
 
-/// Each link of a page is a file that its reader gets without a credential, and the saved pack and
-/// keys alone make `verify` say `valid`.
+/// Each link of a page is a file that needs no credential, and `verify` finds the saved pack `valid` with the
+/// saved keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_receipt_links_is_there_for_its_reader() {
     let (app, client) = sealing().await;
@@ -128,7 +128,7 @@ async fn what_a_receipt_links_is_there_for_its_reader() {
     assert_eq!(super::check(&pack, Some(&keys)).unwrap().to_string(), "valid");
 }
 
-/// A tenant keeps its receipts to its own credentials, page and files alike.
+/// A tenant restricts its receipts to its own credentials, page and files alike.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn receipts_of_members_need_a_credential_of_the_tenant() {
     let (app, client) = sealing().await;
@@ -168,7 +168,7 @@ async fn receipts_of_members_need_a_credential_of_the_tenant() {
     assert!(refused.headers()["www-authenticate"].to_str().unwrap().starts_with("Bearer"));
 }
 
-/// What the browser makes of a page once its script ran, and what it logged.
+/// The page in the browser after its script ran, and the console's log.
 async fn browsed(url: &str) -> (String, String) {
     let profile = tempfile::tempdir().unwrap();
     let page = Command::new("chromium")

@@ -1,4 +1,4 @@
-//! Acts and reports, checked as EVIDENCE.md says and with what the service publishes alone.
+//! Acts and reports, checked as in EVIDENCE.md, with published keys only.
 
 use authority_crypto::{sha256, verify_with_jwk};
 use authority_evidence::{digest_text, verify::KeySet};
@@ -33,7 +33,7 @@ fn check(text: &Value, members: &Value, kid: &Value, signature: &Value, keys: &K
     assert!(verify_with_jwk(&jwk, format!("{text} ").as_bytes(), &signature).is_err());
 }
 
-/// What the page says an act holds, made of what is shown beside its text.
+/// An act as the page defines it, built from the members shown beside its text.
 fn act(act: &Value, about: &Value, question: &str) -> Value {
     let mut members = json!({
         "kind": "svc.approval.act.v1", "about": about, "tenant_id": TENANT, "question": question,

@@ -1,4 +1,4 @@
-//! Sealing: one pack a decision, its record as it was signed, its place in the tenant's log.
+//! Sealing: one pack for each decision, its record as signed, its index in the tenant's log.
 
 use std::time::{Duration, Instant};
 
@@ -21,12 +21,12 @@ async fn a_sealed_decision_verifies_offline() {
         let bundle = bundle(&client, &id).await;
         assert_eq!(check(&bundle, Some(&keys)), Ok(Valid::Trusted), "{bundle}");
         assert!(matches!(check(&bundle, None), Ok(Valid::IssuerNotPinned(_))));
-        // A JWK set without the log's keys pins the issuer alone.
+        // A JWK set without the log's keys pins only the issuer.
         let mut issuer = keys.clone();
         issuer.retain(|kid, _| !kid.starts_with("svc-log-"));
         assert_eq!(check(&pack, Some(&issuer)), Ok(Valid::CheckpointUnchecked));
         assert_eq!(check(&bundle, Some(&issuer)), Ok(Valid::LogNotPinned));
-        // One with another log's keys knows that this log is none of them.
+        // One with another log's keys refuses this log.
         let (kid, x) = keys.iter().find(|(kid, _)| kid.starts_with("svc-evidence-")).unwrap();
         let other = kid.replace("svc-evidence-", "svc-log-");
         issuer.insert(other, x.clone());
@@ -78,7 +78,7 @@ async fn sealing_again_gives_the_same_pack_on_every_node() {
     let both = join_all((0..12).map(|n| sealed(if n % 2 == 0 { &client } else { &there }, &id)));
     let packs = both.await;
     assert!(packs.iter().all(|pack| *pack == packs[0]));
-    // Others are sealed meanwhile, on both nodes at once.
+    // Others are sealed at the same time, on both nodes.
     let ids = join_all((0..20).map(|n| decided(&client, asking(f64::from(n), "DE")))).await;
     let nodes = [&client, &there];
     let more = join_all(ids.iter().enumerate().map(|(n, id)| sealed(nodes[n % 2], id))).await;
@@ -117,7 +117,7 @@ async fn another_tenants_decision_is_neither_sealed_nor_shown() {
     }
     assert_eq!(stranger.post("/v1/evidence/seal", body).await.0, 404);
     assert_eq!(stranger.post("/v1/replay/proof", json!({"decision_id": id})).await.0, 404);
-    // A pack is for every member; what it was decided on is not.
+    // A pack is for every member; its facts are not.
     for (role, bundle) in [("viewer", 403), ("auditor", 200)] {
         let member = app.person(TENANT, role, "mo@example.org");
         assert_eq!(member.get(&format!("/v1/evidence/{id}")).await.0, 200);
@@ -127,7 +127,7 @@ async fn another_tenants_decision_is_neither_sealed_nor_shown() {
     assert_eq!(reader.post("/v1/evidence/seal", json!({"decision_id": id})).await.0, 403);
 }
 
-/// The tenant asks for nothing: its decisions are in the log by themselves.
+/// The tenant requests nothing: its decisions are sealed automatically.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_may_have_everything_sealed() {
     let (app, client) = sealing().await;

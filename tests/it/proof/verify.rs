@@ -21,8 +21,8 @@ fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Not one member of a bundle can be changed, taken away or added unseen, even where the bundle's
-/// own digest is made anew.
+/// No member of a bundle can be changed, removed or added unnoticed, even if the bundle's own digest is
+/// recomputed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_member_of_a_bundle_can_be_altered() {
     let (_app, client) = sealing().await;

@@ -95,20 +95,20 @@ async fn it_is_halted_narrowed_and_ended() {
         let refused = post(verb, json!({})).await.is(409);
         assert_eq!(refused.body["error"], "record_is_final", "{verb}");
     }
-    // The row below is left as it is: every decision walks the chain.
+    // The row below does not change: every decision walks the chain.
     let below = app.get(&format!("/delegations/{}", id(&child))).await.body;
     assert_eq!(below["delegation"]["state"], "active");
     let late = chain.body(1, 2, json!({"parent_id": id(&root)}));
     app.call("POST", "/delegations", late).await.is(409);
 }
 
-/// What hangs on something that was taken back, or is over, could never act.
+/// A delegation below a revoked or expired one could never act.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_made_below_an_ended_ancestor() {
     let chain = Chain::start().await;
     let root = chain.lend(0, 1, json!({})).await;
     let middle = chain.lend(1, 2, json!({"parent_id": id(&root)})).await;
-    // Below the root itself, and below what stands below it.
+    // Below the root itself, and below its children.
     let below = [(1, 0, id(&root)), (2, 0, id(&middle))];
     let end = Clock::default().now() + chrono::TimeDelta::seconds(2);
     let refused = async |word: &str| {
@@ -128,7 +128,7 @@ async fn nothing_is_made_below_an_ended_ancestor() {
     refused("is suspended").await;
     act("reinstate", json!({})).await;
     chain.lend(2, 0, json!({"parent_id": id(&middle)})).await;
-    // What is below was lent for longer, and has no longer.
+    // The one below was given longer, and now ends with it.
     act("narrow", json!({"expires_at": end.to_rfc3339()})).await;
     let left = end - Clock::default().now();
     tokio::time::sleep(left.to_std().unwrap_or_default()).await;

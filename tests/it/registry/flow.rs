@@ -1,4 +1,4 @@
-//! What all records share: the five operations, faults, pages, versions, tenants, history.
+//! What all records share: the five operations, violations, pages, versions, tenants, history.
 
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::RunQueryDsl;

@@ -1,4 +1,4 @@
-//! Idempotency keys: one effect, its answer again, and nothing of it shown to others.
+//! Idempotency keys: one effect, a repeated answer, and nothing shown to others.
 
 use std::collections::BTreeSet;
 

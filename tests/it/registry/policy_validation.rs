@@ -1,4 +1,4 @@
-//! Policies' texts against what the tenant's tools and declarations say.
+//! Policies' texts against the declarations of the tenant and its tools.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ async fn tool(app: &App, tenant: &str, kind: &str) -> String {
     id(&app.make("/tools", body).await)
 }
 
-/// The lines and columns that an answer's problems name.
+/// The lines and columns of a response's problems.
 fn places(problems: &Value) -> Vec<(u64, u64)> {
     let number = |one: &Value, name: &str| one[name].as_u64().unwrap();
     let all = problems.as_array().unwrap().iter();
@@ -80,7 +80,7 @@ async fn what_is_in_force_stays_so_and_is_listed_as_invalid() {
     assert_eq!(app.get(&path).await.is(200).body["policy"]["problems"], json!([]));
     let number = when("context.input has iban && context.input.iban > 3");
     app.call("POST", "/policies", policy(&tenant, &number)).await.is(400);
-    // Other tenants' tools say nothing here.
+    // Other tenants' tools do not count.
     let other = app.tenant("other").await;
     app.make("/policies", policy(&other, &number)).await;
     let schema = json!({"type": "object", "properties": {"iban": {"type": "integer"}}});
@@ -94,7 +94,7 @@ async fn what_is_in_force_stays_so_and_is_listed_as_invalid() {
     assert_eq!(stale["problems"][0]["line"], 1, "{stale:#}");
     let activate = format!("{path}/activate");
     app.call("POST", &activate, json!({"version": 1})).await.is(409);
-    // Where two tools disagree, the text's own use counts again.
+    // If two tools disagree, the text's own use counts again.
     tool(&app, &tenant, "string").await;
     assert_eq!(app.get(&path).await.is(200).body["policy"]["problems"], json!([]));
     app.call("POST", &activate, json!({"version": 1})).await.is(200);
@@ -117,7 +117,7 @@ async fn a_tenant_may_have_itself_warned_and_declares_its_input() {
         (&json!(true), vec![(1, 44)]),
         "{said:#}"
     );
-    // What is no Cedar at all is refused all the same.
+    // A text that is not Cedar is refused in any case.
     app.call("POST", "/policies", policy(&tenant, "forbid(")).await.is(400);
     let declared = json!({"payment.*": {"rate": "decimal", "payee": {"name": "string"}}});
     let body = json!({"policy_validation": "enforce", "context_schema": declared});

@@ -1,4 +1,4 @@
-//! What is particular to each record.
+//! The rules of each record.
 
 use serde_json::{Value, json};
 
@@ -118,7 +118,7 @@ async fn a_principal_takes_its_authority_along() {
     assert_eq!(rows["uses"], json!([]));
     let ended = app.get(&format!("/delegations/{lent}")).await.body;
     assert_eq!(ended["delegation"]["state"], "revoked");
-    // Neither its name nor itself is taken up again.
+    // Neither its name nor its id is used again.
     let again = json!({"tenant_id": tenant, "principal_class": "agent", "display_name": "Pay Bot"});
     app.call("POST", "/principals", again).await.is(409);
     let body = json!({"team_id": team, "principal_id": bot});

@@ -32,7 +32,7 @@ pub(super) struct App {
     router: Router,
 }
 
-/// A whole answer.
+/// A whole response.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
@@ -40,7 +40,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The members that the refusal names.
+    /// The members in the error.
     pub(super) fn fields(&self) -> Vec<&str> {
         let details = self.body["details"].as_array();
         details.unwrap().iter().map(|detail| detail["field"].as_str().unwrap()).collect()
@@ -81,7 +81,7 @@ impl App {
         Self { database, caught_up, router }
     }
 
-    /// How often the graph was waited for.
+    /// How often a call waited for the graph.
     pub(super) fn caught_up(&self) -> usize {
         self.caught_up.load(Ordering::Relaxed)
     }
@@ -121,7 +121,7 @@ impl App {
         Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    /// Makes a record and answers it.
+    /// Creates a record and returns it.
     pub(super) async fn make(&self, path: &str, body: Value) -> Value {
         let answer = self.call("POST", path, body).await.is(201);
         let (_, record) =
