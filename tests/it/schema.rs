@@ -1,4 +1,4 @@
-//! `crates/model/src/schema.rs` is what the migrations make. To write it anew:
+//! `crates/model/src/schema.rs` matches the migrations. To regenerate it:
 //! `AUTHORITY_UPDATE=1 cargo test --test it schema`.
 
 use std::{env, fmt::Write, fs, path::Path};
@@ -78,7 +78,7 @@ fn schema(tables: &[Table], columns: &[Column]) -> String {
         write!(text, "\n{begin}\n    {} ({keys}) {{\n", table.name).unwrap();
         for column in columns.iter().filter(|column| column.table_name == table.name) {
             let name = &column.name;
-            // A name that Rust keeps for itself, or that the table has already.
+            // A Rust keyword, or a name that the table has already.
             let is_taken = RESERVED.contains(&name.as_str()) || *name == table.name;
             if is_taken {
                 writeln!(text, "        #[sql_name = \"{name}\"]").unwrap();
@@ -113,7 +113,7 @@ fn sql_type(column: &Column) -> String {
         "uuid" => "Uuid",
         other => panic!("no diesel type is known here for `{other}`: add it"),
     };
-    // Postgres does not say so, but no array here holds a NULL.
+    // Postgres cannot express it, but no array here contains a NULL.
     let kind = if is_array { format!("Array<{kind}>") } else { kind.to_owned() };
     if column.is_nullable { format!("Nullable<{kind}>") } else { kind }
 }

@@ -1,9 +1,8 @@
 //! Worlds: hand-written records and requests, and the one verdict that every operation must give.
 //!
-//! `tests/worlds/*.yaml` say what each rule of a decision means; the head of `authority.yaml`
-//! explains how to read them. Each world is a tenant of its own in one server, made through the
-//! admin API; each request goes through evaluate, authorize and decisions/evaluate, over REST and
-//! over gRPC, at once.
+//! `tests/worlds/*.yaml` are examples of each rule of a decision; the head of `authority.yaml` explains their
+//! format. Each world is a tenant of its own in one server, created through the admin API; each request goes
+//! through evaluate, authorize and decisions/evaluate, over REST and over gRPC, at once.
 
 mod operations;
 mod records;
@@ -43,22 +42,22 @@ struct World {
     asks: Vec<Map<String, Value>>,
 }
 
-/// One line of a world: a record or a change, or an `ask`; and what must come of it.
+/// One line of a world: a record or a change, or an `ask`; and the expected result.
 struct Step {
     act: String,
     body: Value,
     expected: Expected,
 }
 
-/// What must come of a step.
+/// The expected result of a step.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
     /// The decision and its reason code: `deny permission_missing`.
     then: Option<String>,
-    /// The status and code of a refusal: `400 invalid_request`; `any`: 400 or 409.
+    /// The status and code of an error: `400 invalid_request`; `any`: 400 or 409.
     refused: Option<String>,
-    /// The member that the refusal names.
+    /// The member in the error.
     names: Option<String>,
     /// The API key to ask with.
     #[serde(rename = "as")]
@@ -66,7 +65,7 @@ struct Expected {
     reasons: Option<Vec<String>>,
     obligations: Option<Vec<String>>,
     stop_conditions: Option<Vec<String>>,
-    /// A name for the approval that is waited for: the same name, the same approval.
+    /// A name for the pending approval: the same name means the same approval.
     approval: Option<String>,
 }
 
@@ -143,7 +142,7 @@ fn read(mut line: Map<String, Value>) -> Step {
     Step { act, body, expected }
 }
 
-/// Lives through one world; what went otherwise than it says, in words.
+/// Runs one world; returns the differences from its expectations.
 async fn live(
     place: usize,
     world: World,
@@ -180,7 +179,7 @@ async fn live(
     found
 }
 
-/// What is wrong with a refusal, if anything.
+/// The problem with an error, if any.
 fn refusal(wanted: &str, member: Option<&str>, status: u16, answer: &Value) -> Option<String> {
     let (number, code) = wanted.split_once(' ').unwrap_or((wanted, ""));
     let fits = match number {
@@ -198,7 +197,7 @@ fn refusal(wanted: &str, member: Option<&str>, status: u16, answer: &Value) -> O
     }
 }
 
-/// Whether a violation's field is this member, or lies in it.
+/// Whether a violation's field is this member, or within it.
 fn names_member(field: &Value, member: &str) -> bool {
     let field = field.as_str().unwrap_or_default();
     field == member || field.strip_prefix(member).is_some_and(|rest| rest.starts_with(['.', '[']))
@@ -214,7 +213,7 @@ async fn ask(
     let body = normal_form(names, step.body.clone());
     let asker = step.expected.asker.as_deref().map(|name| names.secret(name));
     let answers = operations.ask(&body, asker).await;
-    // Operations that err alike are one line: the decision is at fault, not the operation.
+    // Operations with the same difference are one line: the decision is wrong, not the operation.
     let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for answer in &answers {
         for problem in faults(&step.expected, answer) {
@@ -237,7 +236,7 @@ async fn ask(
     }
 }
 
-/// The request whole: who asks and what for, where the world leaves it open; null is left out.
+/// The whole request: with subject and purpose if the world leaves them out; null is left out.
 fn normal_form(names: &Names, request: Value) -> Map<String, Value> {
     let Value::Object(given) = names.fill(request) else { panic!("a request is an object") };
     let open = json!({"subject": "$bot", "purpose": "work"});
@@ -247,7 +246,7 @@ fn normal_form(names: &Names, request: Value) -> Map<String, Value> {
     whole
 }
 
-/// What one operation answered otherwise than expected.
+/// The differences of one operation's response.
 fn faults(expected: &Expected, answer: &Answer) -> Vec<String> {
     match (&answer.outcome, &expected.refused) {
         (Outcome::Refused { status, body }, Some(wanted)) => {
@@ -319,7 +318,7 @@ fn sorted(list: &[String]) -> Vec<&String> {
     list
 }
 
-/// Where the operations differ among themselves in what should be the same.
+/// Differences among the operations in what should be the same.
 fn disagreements(answers: &[Answer]) -> Vec<String> {
     let verdicts: Vec<_> = answers.iter().filter_map(Answer::verdict).collect();
     let mut problems = Vec::new();
@@ -343,7 +342,7 @@ fn disagreements(answers: &[Answer]) -> Vec<String> {
     problems
 }
 
-/// Whether the approvals waited for are the same, and others, where the world says so.
+/// Whether the pending approvals are the same, or different, as the world expects.
 fn waiting(
     expected: &Expected,
     answers: &[Answer],

@@ -1,4 +1,4 @@
-//! Holding and approving: who may, how many, and the one allow that comes of it.
+//! Holding and approving: who may, how many, and the one allow that results.
 
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
@@ -60,7 +60,7 @@ async fn an_approved_question_is_allowed_once() {
     let said = &approved["acts"][0];
     assert_eq!((&said["role"], &said["comment"]), (&json!("approver"), &json!("checked")));
     proven(&app, &approved);
-    // Not for another question, and not for another's.
+    // Not for another question, and not for another agent's.
     let (_, other) = client.post("/api/v1/runtime/evaluate", citing(25_001.0, &id)).await;
     assert_eq!(other["decision"], "require_approval", "{other:#}");
     let calls = (0..16).map(|_| client.post("/api/v1/runtime/evaluate", citing(25_000.0, &id)));
@@ -77,7 +77,7 @@ async fn an_approved_question_is_allowed_once() {
     assert_eq!((status, &late["error"]), (409, &json!("record_is_final")), "{late:#}");
 }
 
-/// Each act is signed: the signature is the service's own, over the text that is shown.
+/// Each act is signed: by the service, over the text that is shown.
 fn proven(app: &TestApp, approval: &Value) {
     use base64::{Engine, engine::general_purpose::STANDARD};
     for act in approval["acts"].as_array().unwrap() {
@@ -120,7 +120,7 @@ async fn who_may_not_approve_does_not() {
     let stranger = app.person("svc:tenant:other", "approver", "eve@example.org");
     assert!([403, 404].contains(&stranger.post(&path, json!({})).await.0));
     assert_eq!(app.client("").post(&path, json!({})).await.0, 401);
-    // The human whom the agent belongs to.
+    // The human who owns the agent.
     let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Owner",
                         "external_subject": "dev|boss@example.org"});
     let (_, made) = app.owner().post("/api/v1/principals", person).await;
@@ -178,7 +178,7 @@ async fn one_no_ends_it_and_asking_again_opens_another() {
     assert_ne!(answer["approval_id"], json!(id));
 }
 
-/// What was permitted when it was held may no longer be when the last approval comes.
+/// An action that was permitted when it was held may no longer be at the last approval.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_of_what_is_no_longer_permitted_is_void() {
     let (app, client, delegation) = demo().await;
@@ -190,7 +190,7 @@ async fn an_approval_of_what_is_no_longer_permitted_is_void() {
     assert_eq!(void["state"], "void", "{void:#}");
 }
 
-/// Between the first approval and the last more people came to be needed.
+/// Between the first approval and the last, the number of people needed rises.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn present_authority_may_ask_for_more_people() {
     let (app, client, _) = demo().await;
@@ -203,7 +203,7 @@ async fn present_authority_may_ask_for_more_people() {
     assert_eq!(act(&bob, &id, "approve", json!({})).await.1["state"], "approved");
 }
 
-/// The demonstration tenant, at a time that stands still until it is moved.
+/// The demonstration tenant, with a clock that only tests move.
 async fn standing_still() -> (Clock, TestApp, Client) {
     let clock = Clock::fixed(Clock::default().now());
     let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
@@ -231,7 +231,7 @@ async fn an_approval_expires() {
     .unwrap();
 }
 
-/// Given in time and cited too late: the question is held anew.
+/// Given in time and cited too late: the question is held again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_is_no_good_once_it_expired() {
     let (clock, app, client) = standing_still().await;
@@ -244,7 +244,7 @@ async fn an_approval_is_no_good_once_it_expired() {
     assert_ne!(late["approval_id"], json!(id));
 }
 
-/// Two people are not enough where one of them must speak for legal.
+/// Two people are not enough if one of them must have the legal role.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn legal_is_one_of_those_who_approve() {
     let (app, client, _) = demo().await;
@@ -276,7 +276,7 @@ async fn legal_is_one_of_those_who_approve() {
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
 }
 
-/// An approval is its tenant's own: cited elsewhere it serves nothing and is not spent.
+/// An approval belongs to its tenant: cited elsewhere it has no effect and is not spent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_tenants_approval_serves_nothing() {
     let (app, client, _) = demo().await;

@@ -1,4 +1,4 @@
-//! Who may approve: nobody for themselves, in whatever capacity they stand behind the question.
+//! Who may approve: nobody for themselves, whatever their relation to the question.
 
 mod askers;
 mod claims;
@@ -17,7 +17,7 @@ const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:invoice-bot";
 const AMOUNT: f64 = 25_000.0;
 
-/// A payment that is held, asked by whom; its approval.
+/// A held payment, asked with this credential; its approval.
 async fn held(asker: &Client) -> String {
     let (status, answer) = asker.post("/api/v1/runtime/evaluate", asking(AMOUNT, "DE")).await;
     assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
@@ -34,7 +34,7 @@ async fn approve(person: &Client, id: &str) -> (u16, Value) {
     person.post(&format!("/api/v1/app/approvals/{id}/approve"), json!({})).await
 }
 
-/// They are refused as not eligible, and the refusal says this of why.
+/// They are refused as not eligible, with this reason.
 async fn refused(person: &Client, id: &str, why: &str) {
     let (status, answer) = approve(person, id).await;
     assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
@@ -57,12 +57,12 @@ fn person(app: &TestApp, role: &str, name: &str) -> Client {
     app.person(TENANT, role, &format!("{name}@acme.example"))
 }
 
-/// As tokens of the development provider name them.
+/// As in tokens of the development provider.
 fn identity(name: &str) -> String {
     format!("https://dev-idp.authority.localhost|dev|{name}@acme.example")
 }
 
-/// A key that an admin of the tenant makes: its id and a caller who holds it.
+/// A key that an admin of the tenant creates: its id and a caller with it.
 async fn key_of(app: &TestApp, admin: &Client) -> (String, Client) {
     let body = json!({"label": "an agent's", "scopes": ["runtime:read", "runtime:write"]});
     let (status, made) = admin.post("/api/v1/app/api-keys", body).await;

@@ -1,4 +1,4 @@
-//! Counted bounds: what is allowed in all never passes them, however many ask at the same time.
+//! Counted bounds: the total never exceeds them, however many ask at the same time.
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ async fn every_ancestor_counts() {
     assert_eq!(allowed(&[&client], &under(&parent, 1.0), 5).await, 1);
 }
 
-/// The same call again, under its key, is answered again and spends nothing.
+/// The same call again, under its key, gets the same answer and spends nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_call_is_counted_once() {
     let (app, client, delegation) = demo().await;
@@ -99,7 +99,7 @@ async fn a_repeated_call_is_counted_once() {
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
 }
 
-/// Another window would be another counter, which begins at nothing.
+/// Another window would be another counter, which starts at zero.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn narrowing_does_not_give_a_budget_back() {
     let (app, client, delegation) = demo().await;

@@ -1,4 +1,4 @@
-//! Requests that cite by themselves what stands ready for them, where their tenant lets them.
+//! Requests that automatically cite a ready approval, if their tenant permits it.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::support::{Client, TestApp, asking};
 
 const SCOPES: [&str; 2] = ["runtime:read", "runtime:write"];
 
-/// The demonstration tenant, which lets its requests cite, and a key of it.
+/// The demonstration tenant with `cite_ready_approval`, and a key of it.
 async fn citing() -> (TestApp, Client) {
     let (app, client, _) = demo().await;
     cite(&app, true).await;
@@ -30,7 +30,7 @@ async fn asked(client: &Client, ask: &Value) -> Value {
     answer
 }
 
-/// An approval that stands ready for the question.
+/// A ready approval for the question.
 async fn ready(app: &TestApp, client: &Client, ask: &Value) -> String {
     let id = held(client, ask).await;
     let (_, approved) = act(&approver(app), &id, "approve", json!({})).await;
@@ -43,14 +43,14 @@ async fn what_stands_ready_is_cited_once() {
     let (app, client, _) = demo().await;
     let ask = asking(25_000.0, "DE");
     let first = ready(&app, &client, &ask).await;
-    // Where the tenant says nothing, only who cites is allowed.
+    // By default only a request that cites is allowed.
     let second = ready(&app, &client, &ask).await;
     assert_ne!(first, second);
     cite(&app, true).await;
     assert_eq!(asked(&client, &asking(25_001.0, "DE")).await["decision"], "require_approval");
     let allowed = asked(&client, &ask).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
-    // The oldest is used, and the record says which.
+    // The oldest is used, and is in the record.
     let used = read(&approver(&app), &first).await;
     assert_eq!((&used["state"], &used["used_by"]), (&json!("used"), &allowed["decision_id"]));
     assert_eq!(read(&approver(&app), &second).await["state"], "approved");
@@ -97,7 +97,7 @@ async fn what_is_not_ready_or_not_needed_is_not_cited() {
     let next = held(&client, &ask).await;
     assert_ne!(next, pending);
     assert_eq!(act(&ann, &next, "approve", json!({})).await.1["state"], "approved");
-    // Without the policy nothing needs it, and it is kept.
+    // Without the policy it is not needed, and not used.
     let (_, policies) = app.owner().get("/api/v1/policies").await;
     let policy = policies["policies"][0]["id"].as_str().unwrap();
     let retired = json!({"state": "retired"});

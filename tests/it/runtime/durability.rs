@@ -1,4 +1,4 @@
-//! What waits for the disk before it is answered, by what the database itself committed with.
+//! Which responses wait for the disk, by the setting that the database committed with.
 
 use diesel::{QueryableByName, sql_query, sql_types::Text};
 use diesel_async::RunQueryDsl;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{asking, demo};
 use crate::support::{Client, TestApp};
 
-/// Notes what each decision's transaction commits with: a deferred trigger runs last in it.
+/// Records the setting at each decision's commit: a deferred trigger runs last.
 const NOTE_COMMITS: &str = "
     CREATE TABLE commits (decision_id text PRIMARY KEY, waits text NOT NULL);
     CREATE FUNCTION note_commit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
@@ -23,7 +23,7 @@ struct Commit {
     waits: String,
 }
 
-/// RpcRequest, and tells what the decision was committed with.
+/// Asks, and returns the setting that the decision was committed with.
 async fn waits(app: &TestApp, client: &Client, headers: &[(&str, &str)], ask: Value) -> String {
     let (status, answer) =
         client.call("POST", "/api/v1/runtime/evaluate", Some(ask), headers).await;
@@ -43,7 +43,7 @@ async fn a_relaxed_tenant_waits_for_the_disk_for_holds_and_keys_alone() {
     let relaxed = json!({"durability": "relaxed"});
     let (status, answer) = app.owner().patch("/api/v1/tenants/acme", relaxed).await;
     assert_eq!(status, 200, "{answer:#}");
-    // The first brings new facts and so is stored another way than the second.
+    // The first has new facts and so is stored in another way than the second.
     for amount in [1.0, 1.0, 2.0] {
         assert_eq!(waits(&app, &client, &[], asking(amount, "DE")).await, "off");
     }

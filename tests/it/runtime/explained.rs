@@ -1,4 +1,4 @@
-//! What `explain` tells of a denial, over REST and gRPC.
+//! `explain` on a denial, over REST and gRPC.
 
 use authority_model::proto::runtime::{
     EvaluateRequest, runtime_service_client::RuntimeServiceClient,
@@ -52,7 +52,7 @@ async fn the_bound_and_both_values_and_what_would_help() {
     assert!(answer.trace[0].findings.iter().any(|one| one.detail() == told));
 }
 
-/// Held again with an approval cited, explain says why that did not count; the codes stay.
+/// If it is held again with a cited approval, explain has why that did not count; the codes stay.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cited_approval_that_does_not_count_says_why() {
     let (app, client, _) = demo().await;
@@ -68,7 +68,7 @@ async fn a_cited_approval_that_does_not_count_says_why() {
         let (status, answer) = ann.post(&format!("/api/v1/app/approvals/{id}/{verb}"), body).await;
         assert_eq!(status, 200, "{answer:#}");
     };
-    // Of the rules' findings, the one on the approval.
+    // The rules' finding on the approval.
     let told = |answer: &Value| -> String {
         let stages = answer["trace"].as_array().unwrap();
         let rules = stages.iter().find(|stage| stage["stage"] == "rules").unwrap();
@@ -100,7 +100,7 @@ async fn a_cited_approval_that_does_not_count_says_why() {
     other["approval_id"] = json!(id);
     let (_, answer) = client.post("/api/v1/runtime/evaluate", other).await;
     assert!(told(&answer).contains("another subject"), "{answer:#}");
-    // Where nothing asks for people it is left alone.
+    // If nobody is needed it is not spent.
     assert!(told(&ask(10.0, Some(&id)).await).contains("another question"));
     let allowed = ask(25_000.0, Some(&id)).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");

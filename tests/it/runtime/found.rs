@@ -1,4 +1,4 @@
-//! Decisions as lists, exports and reads show them.
+//! Decisions in lists, exports and reads.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ async fn decided(client: &Client, ask: Value, decision: &str) -> String {
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
-/// What evaluate answers as `allow` is found by that word, whatever its record says.
+/// What evaluate returns as `allow` is found by that word, whatever its record has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_permitted_with_constraints_is_found_as_an_allow() {
     let (app, client, _) = demo().await;
@@ -56,7 +56,7 @@ async fn what_is_permitted_with_constraints_is_found_as_an_allow() {
     assert_eq!(found, [(&allowed, Decision::AllowWithConstraints)]);
 }
 
-/// An allow names the approval that it was given for wherever it is read, and waits for no one.
+/// An allow has the approval that it used wherever it is read, and waits for nobody.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_allow_names_the_approval_that_it_spent() {
     let (app, client, _) = demo().await;

@@ -97,7 +97,7 @@ async fn a_delegation() {
     acme.act(&plain, "revoke").await;
     is(client, &plain, "revoked", &format!("{plain} is revoked")).await;
 
-    // What is wrong above is told of the grant below.
+    // A problem above is reported on the grant below.
     let bot = "svc:agent:acme:invoice-bot";
     let root = acme.lend(json!({"delegate_id": bot, "can_delegate": true})).await;
     let below = acme.lend(json!({"delegator_id": bot, "parent_id": root})).await;

@@ -1,4 +1,4 @@
-//! Texts made to exhaust a parser's stack, at every place that takes one: refused, and all goes on.
+//! Texts made to exhaust a parser's stack, wherever one is accepted: refused, and the service runs on.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ async fn nested_texts_are_refused_wherever_they_come_in() {
         assert_eq!(answer["details"][0]["field"], member, "{answer:#}");
         assert!(answer["message"].as_str().unwrap().contains("nests too deep"), "{answer:#}");
     };
-    // 25 levels the parser would bear: they are refused as they are without the comment.
+    // The parser could handle 25 levels: they are refused as without the comment.
     for depth in [25, 400, 30_000] {
         let text = hidden(depth);
         let candidate = json!([{"cedar": text}]);

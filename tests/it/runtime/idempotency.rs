@@ -96,8 +96,7 @@ async fn a_key_is_its_callers_own() {
             let id = one["decision_id"].as_str().or(one["answer"]["decision_id"].as_str());
             id.unwrap_or_else(|| panic!("{path}: {answer:#}")).to_owned()
         };
-        // Two callers that number their calls alike do not stop one another, and neither is told
-        // what the other was.
+        // Two callers with the same keys do not block one another, and neither gets the other's answer.
         let first = [ask(&client, &body, "1").await, ask(&client, &body, "2").await];
         for who in [&stranger, &owner] {
             let theirs = ask(who, &other, "1").await;
@@ -134,7 +133,7 @@ async fn a_rotated_key_stays_the_same_caller() {
     assert_eq!(authorize(&after, authorizing(&delegation), "pay-5").await, (200, first));
 }
 
-/// What was kept before it was kept whose it is, is repeated to nobody and decided by nobody anew.
+/// An answer that was stored before callers were stored is not repeated, and not decided again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_of_nobody_is_repeated_to_nobody() {
     let (app, client, delegation) = demo().await;

@@ -1,4 +1,4 @@
-//! What a change of policies would have made of decisions that were made.
+//! The impact of a change of policies on past decisions.
 
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
@@ -38,7 +38,7 @@ async fn a_change_of_policies_is_run_over_what_was_decided() {
     for after in [&held["after"], &allowed["after"]] {
         assert_eq!(outcome(after), ("deny", "policy_denied"));
     }
-    // Where it applies counts, what is taken out or replaced counts, and so does who must approve.
+    // Where it applies counts; so does what is removed or replaced, and who must approve.
     let elsewhere = json!({"candidate_policies": [
         {"cedar": "forbid (principal, action, resource);", "applies_to": ["action:report.*"]}]});
     assert_eq!(totals(&run(elsewhere).await), [4, 0, 0]);
@@ -78,7 +78,7 @@ async fn a_change_of_policies_is_run_over_what_was_decided() {
     }
 }
 
-/// More than a page of them; and what does not lead to its own record is told apart.
+/// More than a page of them; those that do not lead to their own record are counted separately.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_judged_is_counted_apart() {
     let (app, client, _) = demo().await;
@@ -96,7 +96,7 @@ async fn what_cannot_be_judged_is_counted_apart() {
     };
     assert_eq!(run(1000).await, [120, 58, 0]);
     let (id, _) = decided(&client, asking(2000.0, "DE")).await;
-    // Its context says another amount than the one that was decided on.
+    // Its context has another amount than the one decided on.
     app.database
         .run(&format!(
             "SET session_replication_role = replica; \
@@ -105,7 +105,7 @@ async fn what_cannot_be_judged_is_counted_apart() {
         ))
         .await;
     assert_eq!(run(1).await, [1, 0, 1]);
-    // And the facts of all are no longer what their digests say.
+    // And no facts match their digests any more.
     let spoil = "SET session_replication_role = replica; \
                  UPDATE fact_blobs SET body = convert_to('{}', 'UTF8')";
     app.database.run(spoil).await;

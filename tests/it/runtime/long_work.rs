@@ -1,4 +1,4 @@
-//! Work that a caller can make long: bounded, in turns, and gone with who asked for it.
+//! Work that a caller can make long: bounded, scheduled fairly, and cancelled with its caller.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::Client;
 
 const SIMULATE: &str = "/v1/decisions:simulate";
 
-/// A statement whose pattern has a run of one more than so many characters.
+/// A statement whose pattern has a run of one more than this many characters.
 fn pattern(run: usize) -> String {
     let run = "a".repeat(run);
     format!(
@@ -52,7 +52,7 @@ async fn a_pattern_costs_no_more_than_a_decision_may() {
     assert_eq!((status, &answer["reason_code"]), (200, &json!("rule_error")), "{answer:#}");
     let told = answer["stages"].to_string();
     assert!(told.contains("would take too long"), "{told}");
-    // The same where it is in force: it denies, and short texts are judged as they are.
+    // The same in force: it denies, and short texts are evaluated.
     let stored = json!({"tenant_id": TENANT, "regime": "long", "cedar": pattern(511)});
     assert_eq!(owner.post("/api/v1/policies", stored).await.0, 201);
     for (length, decision, reason) in
@@ -64,7 +64,7 @@ async fn a_pattern_costs_no_more_than_a_decision_may() {
     }
 }
 
-/// Whether one decision after the other is answered well before anybody would give up.
+/// Whether sequential decisions are answered well before a timeout.
 async fn decides(client: &Client) {
     for _ in 0..5 {
         let begun = Instant::now();
@@ -93,7 +93,7 @@ async fn simulations_wait_in_turn_and_never_keep_decisions_or_other_tenants() {
     let (status, answer) = app.owner().post("/api/v1/decisions:simulate", other).await;
     assert_eq!((status, &answer["decision"]), (200, &json!("deny")), "{answer:#}");
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
-    // Who leaves takes the work along.
+    // The work of a caller that leaves is cancelled.
     let (answered, waiting): (Vec<_>, Vec<_>) =
         flood.into_iter().partition(JoinHandle::is_finished);
     waiting.iter().for_each(JoinHandle::abort);

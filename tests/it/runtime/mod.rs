@@ -1,4 +1,4 @@
-//! The decision operations, over every transport, and what they leave on record.
+//! The decision operations, over every transport, and their records.
 
 mod approvals;
 mod approvers;
@@ -119,7 +119,7 @@ async fn explain_tells_every_stage() {
     assert_eq!(stages, ["authority", "purpose", "rules", "decision"], "{answer:#}");
 }
 
-/// A suspended tenant's keys and decisions stop with the answer to its suspension.
+/// A suspended tenant's keys and decisions stop with the response to its suspension.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_tenant_stops_at_once() {
     let (app, client, _) = demo().await;

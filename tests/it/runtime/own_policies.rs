@@ -1,4 +1,4 @@
-//! Drafts, targets given on create, and reason codes of a tenant's own: what decisions make of them.
+//! Drafts, targets on create, and a tenant's own reason codes, in decisions.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The record of a decision proves itself to whoever holds the published keys.
+//! The record of a decision can be verified with the published keys.
 
 use aws_lc_rs::{
     digest::{SHA256, digest},
@@ -17,7 +17,7 @@ async fn a_record_verifies_against_the_published_keys() {
     let (_app, client, _) = demo().await;
     for (amount, place) in [(1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US")] {
         let mut ask = asking(amount, place);
-        // Written out of order, so that the record's own order is what is tested.
+        // Written out of order, to test the record's own order.
         ask["action_risk_classification"] =
             json!({"risk_tier": "minimal", "required_oversight_mode": "none"});
         ask["action_declaration"] = json!({"rollback_available": true,
@@ -43,7 +43,7 @@ async fn a_record_verifies_against_the_published_keys() {
         altered[10] ^= 1;
         assert!(UnparsedPublicKey::new(&ED25519, &key).verify(&altered, &value).is_err());
 
-        // What was asked stands in the record only as a digest.
+        // The record has the request's context only as a digest.
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains("jurisdiction\":"), "{text}");
         assert_eq!(found["record"]["verdict"]["reason_code"], answer["reason_code"]);

@@ -1,4 +1,4 @@
-//! What people who approve are shown, and that it is what they sign.
+//! What is shown to people who approve is what they sign.
 
 use authority_crypto::sha256;
 use authority_evidence::digest_text;
@@ -8,10 +8,10 @@ use super::demo;
 use crate::support::{Client, TestApp, asking};
 
 pub(super) const TENANT: &str = "svc:tenant:acme";
-/// Stands in a context, and nowhere where it would not be found.
+/// A marker in a context, to search for copies.
 const MARKER: &str = "Mallory-4f1d-Limited";
 
-/// A policy that holds every payment to a new payee, and says what to look at.
+/// A policy that holds every payment to a new payee, with advice.
 const NEW_PAYEE: &str = "@id(\"new-payee\")\n@decision(\"require_approval\")\n\
     @advice(\"Call the supplier back.\")\nforbid (principal, action, resource)\n\
     when { context has input && context.input has payee };\n";
@@ -68,7 +68,7 @@ async fn an_approver_is_shown_what_they_sign() {
     }
     let shown = app.owner().get(&format!("/api/v1/approvals/{id}")).await.1["approval"].clone();
     let asked = &shown["request"];
-    // The normal form: whose it is, what was asked for, and the context as it was sent.
+    // The normal form: tenant, request, and the context as sent.
     assert_eq!(asked["tenant_id"], TENANT);
     for member in ["subject", "action", "purpose"] {
         assert_eq!(asked[member], ask[member], "{asked:#}");
@@ -99,14 +99,14 @@ async fn an_approver_is_shown_what_they_sign() {
     let wanted = (json!("New payees"), json!("Whom nobody paid before."));
     assert_eq!(named(&policies[0]), wanted, "{policies:#?}");
     assert!(policies[1]["name"].is_string(), "{policies:#?}");
-    // As the record has it now, in the list too.
+    // The record's present value, in the list too.
     let path = format!("/api/v1/policies/{}", policies[0]["id"].as_str().unwrap());
     let (status, renamed) = app.owner().patch(&path, json!({"name": "Payees"})).await;
     assert_eq!(status, 200, "{renamed:#}");
     let (_, listed) = approver(&app).get("/api/v1/app/approvals").await;
     assert_eq!(listed["approvals"][0]["policies"][0]["name"], "Payees", "{listed:#}");
     assert_eq!((&shown["justification"], &shown["earlier"]), (&Value::Null, &json!([])));
-    // What is signed names what was shown.
+    // The signed text has the digest of what was shown.
     let body = json!({"request_digest": shown["request_digest"]});
     let (status, approved) = act(&approver(&app), &id, "approve", body).await;
     assert_eq!((status, &approved["state"]), (200, &json!("approved")), "{approved:#}");
@@ -149,7 +149,7 @@ async fn earlier_requests_for_the_same_question_are_told() {
     app.database
         .run(&format!("UPDATE approvals SET state = 'expired' WHERE id = '{second}'"))
         .await;
-    // Another question's are not told.
+    // Those of another question are not shown.
     let other = held(&client, &to_mallory(25_001.0)).await;
     assert_eq!(act(&ann, &other, "decline", json!({"reason": "no"})).await.0, 200);
     let third = held(&client, &ask).await;
@@ -161,13 +161,13 @@ async fn earlier_requests_for_the_same_question_are_told() {
     assert_eq!(earlier.as_array().unwrap().len(), 2, "{earlier:#}");
     assert_eq!(told(0), (&json!(second), &json!("expired"), &Value::Null, true));
     assert_eq!(told(1), (&json!(first), &json!("declined"), &json!("too much"), true));
-    // Each is told of those before it.
+    // Each shows those before it.
     assert_eq!(read(&ann, &first).await["earlier"], json!([]));
     assert_eq!(read(&ann, &second).await["earlier"].as_array().unwrap().len(), 1);
 }
 
-/// The question stands where the decision has it: erased there, it is erased here, and nobody can
-/// approve what nobody can see.
+/// The question is read from the decision: erased there, it is erased here, and what cannot be shown cannot be
+/// approved.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_erased_is_not_shown_and_not_approved() {
     let (app, client, _) = demo().await;
@@ -187,13 +187,13 @@ async fn what_was_erased_is_not_shown_and_not_approved() {
         let (status, refused) = act(&ann, &id, "approve", json!({})).await;
         assert_eq!((status, &refused["error"]), (409, &json!("request_erased")), "{refused:#}");
         assert_eq!(read(&ann, &id).await["acts"], json!([]));
-        // A no permits nothing.
+        // A decline permits nothing.
         let (status, no) = act(&ann, &id, "decline", json!({"reason": "who knows"})).await;
         assert_eq!((status, &no["state"]), (200, &json!("declined")), "{no:#}");
     }
 }
 
-/// Nobody but those who decide or audit is shown a context, and it is kept in one place.
+/// Only people who decide or audit see a context, and it is stored in one place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_context_is_shown_to_nobody_else() {
     let (app, client, _) = demo().await;
@@ -239,13 +239,13 @@ async fn a_context_is_shown_to_nobody_else() {
     ] {
         shown.push(who.text("GET", &path, None).await.1);
     }
-    // The digest is not salted: it would tell who guesses the context that they guessed right.
+    // The digest is not salted: it would confirm a guess of the context.
     let digest = approved["approval"]["request_digest"].as_str().unwrap().to_owned();
     for text in shown {
         assert!(!text.contains(MARKER) && !text.contains(&digest), "{text}");
     }
     assert_eq!(key.get(&format!("/api/v1/app/approvals/{id}")).await.0, 403);
-    // One copy, the decision's: neither the approval nor a kept answer has another.
+    // One copy, the decision's: neither the approval nor a stored answer has another.
     let copies = format!(
         "DO $$ BEGIN \
          IF EXISTS (SELECT FROM approvals a WHERE a::text LIKE '%{MARKER}%') \
@@ -257,7 +257,7 @@ async fn a_context_is_shown_to_nobody_else() {
     app.database.run(&copies).await;
 }
 
-/// A row that gives authority is shown as a delegation is; what is held for its risk names no policy.
+/// A row that gives authority is shown like a delegation; a request held for its risk has no policy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_row_that_gives_authority_is_shown() {
     let (app, client, _) = demo().await;

@@ -1,4 +1,4 @@
-//! Who reads what: records by the credential's kind, and nothing of other agents by a bound key.
+//! Reads by kind of credential; a bound key reads nothing of other agents.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ async fn a_record_is_shown_as_the_credential_is_for() {
         ("admin", &admin),
         ("owner", &owner),
     ];
-    // A member, and who is shown it.
+    // A member, and who may see it.
     for (id, member, shown) in [
         (TENANT, "name", "viewer reader auditor admin owner"),
         (TENANT, "owner_email", "auditor admin owner"),
@@ -94,7 +94,7 @@ async fn a_bound_key_reads_nothing_of_other_agents() {
     let id = answer["decision_id"].as_str().unwrap().to_owned();
     let (status, sealed) = own.post("/v1/evidence/seal", json!({"decision_id": id})).await;
     assert_eq!(status, 200, "{sealed:#}");
-    // What does not exist, of the same length.
+    // An id of the same length that does not exist.
     let nothing = format!("svc:decision:{}", "0".repeat(id.len() - "svc:decision:".len()));
     let gone = "svc:agent:acme:nobody00000".to_owned();
     let same = |text: String, of: &str, by: &str| text.replace(of, by);
@@ -137,7 +137,7 @@ async fn a_bound_key_reads_nothing_of_other_agents() {
     assert_eq!((other.get(&grant).await.0, own.get(&grant).await.0), (404, 200));
 }
 
-/// A refusal without its request's id.
+/// An error without its request's id.
 fn kept(text: &str) -> Value {
     let mut body: Value = serde_json::from_str(text).unwrap();
     body["request_id"] = Value::Null;

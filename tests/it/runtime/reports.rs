@@ -1,4 +1,4 @@
-//! What came of a permitted decision: told once, and proven.
+//! The outcome of a permitted decision: reported once, and signed.
 
 use authority_core::clock::Clock;
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -20,7 +20,7 @@ async fn report(client: &Client, id: &str, body: Value) -> (u16, Value) {
     client.post(&format!("/v1/decisions/{id}:report"), body).await
 }
 
-/// Status, whether it is the first answer told again, and the body as it came.
+/// Status, whether it is a repeated answer, and the raw body.
 async fn keyed(client: &Client, id: &str, body: &Value, key: &str) -> (u16, bool, String) {
     let url = format!("{}/v1/decisions/{id}:report", client.base);
     let request = client.http.post(url).bearer_auth(&client.token).header("idempotency-key", key);

@@ -1,4 +1,4 @@
-//! Approvals on pages: large questions, deep ones, and what they would come to.
+//! Approvals on pages: large questions, deep ones, and what would be decided.
 
 use authority_model::proto::approval::{
     ListApprovalsRequest, approval_service_client::ApprovalServiceClient,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::support::asking;
 
-/// A page holds as many contexts as a client takes, and says how to read on.
+/// A page has as many contexts as a client accepts, and the next page's token.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_questions_make_short_pages() {
     let (app, client, _) = demo().await;
@@ -43,7 +43,7 @@ async fn large_questions_make_short_pages() {
     assert!(pages > 1);
 }
 
-/// The deepest context that can be asked with can be shown, over REST and to what reads protobuf.
+/// The deepest accepted context can be shown, over REST and to protobuf readers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_deepest_question_can_be_shown() {
     let (app, client, _) = demo().await;
@@ -84,7 +84,7 @@ async fn who_reads_one_learns_what_it_would_come_to() {
     let (_, list) = ann.get("/api/v1/app/approvals").await;
     assert_eq!(list["approvals"][0]["would_be"], Value::Null);
     assert_eq!(rows(&app).await, before, "nothing remains of it");
-    // More people are needed by now than it waits for: approved, it would still be held.
+    // More people are needed now than it waits for: approved, it would still be held.
     let two = "@id(\"two\") @decision(\"require_approval\") @approvals(\"2\")\n\
                forbid (principal, action, resource);";
     let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": two});
@@ -97,7 +97,7 @@ async fn who_reads_one_learns_what_it_would_come_to() {
     assert_eq!(outcome(&read(&ann, &id).await), permitted);
     let policy = format!("/api/v1/policies/{}", made["policy"]["id"].as_str().unwrap());
     assert_eq!(app.owner().patch(&policy, json!({"state": "retired"})).await.0, 200);
-    // Whatever people say, what is no longer lent is denied.
+    // Whatever people approve, a delegation that has ended is denied.
     let revoke = format!("/api/v1/delegations/{delegation}/revoke");
     assert_eq!(app.owner().post(&revoke, json!({})).await.0, 200);
     assert_eq!(outcome(&read(&ann, &id).await), ("deny", "delegation_revoked"));

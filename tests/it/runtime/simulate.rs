@@ -1,4 +1,4 @@
-//! What would be decided: on other policies, other facts, other times; and nothing of it remains.
+//! Simulation: on other policies, other facts, other times; nothing is stored.
 
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
@@ -14,7 +14,7 @@ const SIMULATE: &str = "/api/v1/decisions:simulate";
 pub(super) const OVER_1000: &str = "@id(\"no-large-payments\")\nforbid (principal, action in \
     Svc::Action::\"payment\", resource)\nwhen { context.amount.greaterThan(decimal(\"1000.0\")) };";
 
-/// A decision's id, how it came out and why.
+/// A decision's id, decision and reason.
 pub(super) async fn decided(client: &Client, ask: Value) -> (String, Value) {
     let (status, answer) = client.post("/v1/decisions/evaluate", ask).await;
     assert_eq!(status, 200, "{answer:#}");
@@ -74,7 +74,7 @@ async fn a_candidate_policy_is_tried_and_nothing_remains() {
         assert_eq!(change, amount, "{answer:#}");
         assert_eq!(answer["stages"].as_array().unwrap().len(), 4);
     }
-    // A question that is held opens no request for approval, and one that is keyed keeps no answer.
+    // A held question opens no approval request, and one with a key stores no answer.
     let held = json!({"request": asking(25_000.0, "DE")});
     let keyed = client.call(
         "POST",
@@ -162,12 +162,12 @@ async fn changed_facts_and_times() {
     assert_eq!(purpose, ["purpose", "purpose", "invoice-settlement"]);
     let unnamed = told(json!({"delegation_id": "svc:del:acme:0"})).await;
     assert_eq!(unnamed, ["delegation", "delegation_id", delegation.as_str()]);
-    // A resource that nobody was granted.
+    // A resource that is not granted to anyone.
     let resource = json!({"tenant_id": TENANT, "kind": "ledger", "name": "Other"});
     let (_, made) = app.owner().post("/api/v1/resources", resource).await;
     let access = told(json!({"resource_id": made["resource"]["id"]})).await;
     assert_eq!(access, ["grant", "granted_access_to", "execute"]);
-    // A delegation that ends tomorrow, asked about for the day after.
+    // A delegation that ends tomorrow, simulated for the day after.
     let tomorrow = Clock::default().now() + TimeDelta::days(1);
     let narrow = json!({"expires_at": tomorrow.to_rfc3339()});
     let path = format!("/api/v1/delegations/{delegation}/narrow");
@@ -255,7 +255,7 @@ async fn what_is_wrong_is_named() {
     }
     let unknown = json!({"decision_id": "svc:decision:00"});
     assert_eq!(client.post("/v1/decisions:simulate", unknown).await.0, 404);
-    // Another tenant's key, a member without the role, a key that speaks for somebody else.
+    // Another tenant's key, a member without the role, a key bound to another agent.
     let body = json!({"name": "Other", "slug": "other"});
     assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
     let stranger = app.client(&app.api_key("svc:tenant:other", &["runtime:read"]).await);
@@ -275,8 +275,8 @@ async fn what_is_wrong_is_named() {
     }
 }
 
-/// `explain` tells what would turn a denial; the record is as it would be without, and the same key
-/// is answered the same.
+/// `explain` returns what would turn a denial; the record is the same as without, and the same key gets the same
+/// answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_denial_explained_names_the_smallest_change() {
     let (_app, client, _) = demo().await;

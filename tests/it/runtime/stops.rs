@@ -1,4 +1,4 @@
-//! Stopping: signals and quarantines bind the next decision, and only people lift them.
+//! Stopping: signals and quarantines apply to the next decision, and only people lift them.
 
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ async fn a_quarantine_sets_aside_what_matches_all_that_it_names() {
     let body = json!({"tenant_id": TENANT, "delegation_id": "svc:del:acme:0", "reason": "x"});
     let (status, refused) = owner.post("/api/v1/quarantines", body).await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("delegation_id")));
-    // A key that speaks for some agents sets nothing aside but theirs.
+    // A key bound to some agents can quarantine only theirs.
     let bound = json!({"tenant_id": TENANT, "label": "bound", "scopes": ["runtime:stop"],
                        "principal_ids": [AGENT]});
     let (_, key) = owner.post("/api/v1/api-keys", bound).await;

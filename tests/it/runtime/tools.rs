@@ -1,5 +1,4 @@
-//! A tool that is not named binds all the same, over the service's own operations; and what else a
-//! question is held to since then.
+//! A tool binds even if the request does not name it, over the service's own operations; and related rules.
 
 use serde_json::{Value, json};
 
@@ -48,7 +47,7 @@ async fn the_three_requests_come_out_alike_named_and_unnamed() {
     }
 }
 
-/// Answer and record name the tool that a permit is for; a `uses` row on a tool narrows to it.
+/// Response and record have the tool that a permit is for; a `uses` row on a tool narrows to it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_permit_by_a_row_on_a_tool_is_for_that_tool() {
     let (app, client, _) = demo().await;
@@ -101,7 +100,7 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     let detail = own["detail"].as_str().unwrap();
     assert!(detail.contains("risk_tier high") && detail.contains("narrows"), "{detail}");
 
-    // What a change makes no stricter, it does not warn of; what it does, it does.
+    // A change warns exactly of what it makes stricter.
     let path = format!("/api/v1/tools/{id}");
     let tamer = json!({"action_risk_classification": {"risk_tier": "limited"}});
     let (_, changed) = app.owner().patch(&path, tamer).await;
@@ -120,7 +119,7 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     assert_eq!(ask(&client, &asking(1200.0, "DE")).await["decision"], "allow");
 }
 
-/// What of a stored tool cannot be read binds as the worst that it could say.
+/// Unreadable members of a stored tool count as the worst.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
     let (app, client, _) = demo().await;
@@ -136,7 +135,7 @@ async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
     let answer = settled(&client, "context_incomplete").await;
     assert_eq!(answer["reason_code"], "context_incomplete", "{answer:#}");
     assert_eq!(ask(&client, &named).await["decision"], "allow", "naming one narrows");
-    // Who is denied it is denied whatever it may perform.
+    // A subject that is denied a tool is denied everything that it performs.
     let denied = json!({"agent_id": "svc:agent:acme:invoice-bot", "used_id": id,
                         "used_kind": "tool", "allowed": 0});
     made(&app, "relationships/uses", denied).await;
@@ -151,7 +150,7 @@ async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
     assert_eq!(answer["reason_code"], "risk_prohibited", "{answer:#}");
 }
 
-/// The answer to the first request, once the service has seen what was written past it.
+/// The response to the first request, once the service has read what was written directly.
 async fn settled(client: &Client, reason: &str) -> Value {
     let mut answer = Value::Null;
     for _ in 0..100 {
@@ -198,7 +197,7 @@ async fn a_stored_policy_that_can_never_be_true_denies_and_is_listed() {
     assert_eq!(fields, ["candidate_policies[0].applies_to[0]", "candidate_policies[0].cedar"]);
 }
 
-/// What was approved and is not needed any more stays to be used.
+/// An approval that is no longer needed is not used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_cited_without_need_is_not_spent() {
     let (app, client, _) = demo().await;
@@ -220,7 +219,7 @@ async fn an_approval_cited_without_need_is_not_spent() {
     assert_eq!(approval["state"], "approved", "{approval:#}");
 }
 
-/// A stop signal on the person at the root of a chain stops what is done under it.
+/// A stop signal on the person at the root of a chain stops actions under it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_signal_on_a_delegator_stops_the_delegate() {
     let (app, client, _) = demo().await;

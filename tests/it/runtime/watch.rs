@@ -1,4 +1,4 @@
-//! Streams: what ends a permission, and what becomes of a held decision, told as it happens.
+//! Streams: the end of a permission, and the progress of a held decision, as it happens.
 
 mod chain;
 mod credentials;
@@ -36,7 +36,7 @@ impl Lines {
         Self { answer, rest: Vec::new() }
     }
 
-    /// The stop conditions of a decision, of which the first that is told is that it stands.
+    /// The stop conditions of a decision; the first event is that it stands.
     async fn stops(client: &Client, decision_id: &str) -> (Self, Value) {
         let path = format!("/v1/decisions/{decision_id}:watch-stop-conditions");
         let mut lines = Self::open(client, &path).await;

@@ -1,4 +1,4 @@
-//! Taking back what was approved, and how long it stands.
+//! Withdrawing an approved request, and its lifetime.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn why() -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_approved_can_be_taken_back() {
     let (app, client, _) = demo().await;
-    // Who could not have approved: the agent is theirs.
+    // A person who could not have approved: they own the agent.
     let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Boss",
                         "external_subject": "dev|boss@example.org"});
     let (_, made) = app.owner().post("/api/v1/principals", person).await;
@@ -69,7 +69,7 @@ async fn who_may_not_act_does_not_withdraw() {
     assert_eq!((status, &void["approval"]["state"]), (200, &json!("void")), "{void:#}");
 }
 
-/// An agent uses what a person takes back: one of them is first, never both, never neither.
+/// An agent uses what a person withdraws: exactly one of them wins.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_withdrawal_and_a_claim_do_not_both_win() {
     let (app, client, _) = demo().await;
@@ -93,7 +93,7 @@ async fn a_withdrawal_and_a_claim_do_not_both_win() {
     assert!(withdrawn < 30, "no claim was ever first");
 }
 
-/// A delegation whose actions all wait for a standing approval.
+/// A delegation whose actions all need a standing approval.
 async fn standing(app: &TestApp) -> String {
     let body = json!({
         "tenant_id": TENANT, "delegator_id": "svc:agent:acme:invoice-bot",
@@ -137,7 +137,7 @@ async fn a_standing_approval_can_be_taken_back_and_given_anew() {
     assert_eq!(closes(&client, &id).await, "require_approval");
 }
 
-/// How long a request waits is its tenant's to say.
+/// The tenant sets how long a request waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_waits_as_long_as_its_tenant_says() {
     let (app, client, _) = demo().await;

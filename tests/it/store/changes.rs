@@ -101,7 +101,7 @@ async fn the_fence_waits_for_a_change_under_way_and_sees_it() {
     let database = with_tables().await;
     let store = database.store();
     let mut change = database.owner().await;
-    // The deferred trigger runs now, as it would at a commit that takes its time.
+    // The deferred trigger runs now, as in a slow commit.
     let held = "BEGIN; INSERT INTO things (id, tenant_id) VALUES ('1', 'a');
                 SET CONSTRAINTS ALL IMMEDIATE";
     change.batch_execute(held).await.unwrap();

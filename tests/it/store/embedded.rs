@@ -78,7 +78,7 @@ async fn the_last_of_several_users_stops_it() {
     joiner.stop().await.unwrap();
 }
 
-/// Leaves as a killed process does: locks are gone, the server is not told.
+/// Ends like a killed process: its locks are released, the server is not notified.
 #[tokio::test]
 async fn a_server_left_running_is_rejoined() {
     let folder = folder();
@@ -106,7 +106,7 @@ async fn a_killed_server_recovers() {
     assert!(idle.batch_execute("SELECT 1").await.is_err());
 }
 
-/// After a reboot the number in the lock files may be anybody's: here, this test's.
+/// After a reboot the process id in the lock files may be any process: here, this test.
 #[tokio::test]
 async fn a_stale_lock_file_of_a_live_process_is_cleared() {
     let folder = folder();
@@ -209,7 +209,7 @@ async fn the_server_of_a_killed_process_is_rejoined() {
     server.stop().await.unwrap();
 }
 
-/// For root alone, whose folders the database's user may not enter.
+/// Only for root, whose folders the database's user may not enter.
 #[tokio::test]
 async fn an_unreachable_folder_is_left_for_another_and_the_place_stays() {
     if !geteuid().is_root() {
@@ -252,18 +252,18 @@ async fn who_brings_a_database_leaves_the_folder_open_to_the_embedded_one() {
     assert_eq!(mode(), 0o710);
     data_folder(&home, None).unwrap();
     assert_eq!(mode(), 0o710, "closed to the embedded database");
-    // Open to all is closed, but for the database's own group.
+    // A folder open to all is made private, except for the database's own group.
     fs::set_permissions(&home, fs::Permissions::from_mode(0o755)).unwrap();
     data_folder(&home, None).unwrap();
     assert_eq!(mode(), 0o710);
     Embedded::start(options(&home)).await.unwrap().stop().await.unwrap();
-    // What its owner closed stays closed.
+    // A folder that its owner made private stays so.
     fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
     data_folder(&home, None).unwrap();
     assert_eq!(mode(), 0o700);
 }
 
-/// Whoever runs the database may put links where root writes: none is followed, nothing written over.
+/// The database's user may put links where root writes: none is followed, nothing overwritten.
 #[tokio::test]
 async fn links_in_the_databases_folder_lead_root_nowhere() {
     if !geteuid().is_root() {

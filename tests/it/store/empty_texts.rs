@@ -1,4 +1,4 @@
-//! The migration that mends empty texts: what older versions stored, and what becomes of it.
+//! The migration that fixes empty texts stored by older versions.
 
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
@@ -8,8 +8,8 @@ use crate::support::{TestApp, asking};
 
 const MEND: &str = include_str!("../../../migrations/00000000000017_empty_texts/up.sql");
 
-/// What each statement stores as an older version did, whose row it is, and the members that are
-/// mended. `$t` is the demonstration tenant; `id` names the row where a test made one.
+/// Each statement that stores as an older version did, its row's kind, and the fixed members. `$t` is the
+/// demonstration tenant; `id` is the row if a test created one.
 const STORED: [(&str, &str, &str, &str); 17] = [
     ("tenants", "idp_org_id = ''", "id = 'svc:tenant:blank'", r#"{"idp_org_id": null}"#),
     ("tenants", "owner_email = ''", "id = 'svc:tenant:blank'", r#"{"owner_email": null}"#),
@@ -66,7 +66,7 @@ async fn what_was_stored_empty_is_mended_and_permits_no_more() {
     let evaluate = "/api/v1/runtime/evaluate";
     assert_eq!(agent.post(evaluate, ask.clone()).await.1["decision"], "allow");
 
-    // The demonstration's own delegation too, which then permits nothing, before as after.
+    // The demonstration's own delegation too, which then permits nothing, before and after.
     let bound = format!("id = '{}'", demo.delegation_id);
     let own = ("delegations", "currency = ''", bound.as_str(), r#"{"state": "suspended"}"#);
     let stored = || STORED.into_iter().chain([own]);
@@ -86,7 +86,7 @@ async fn what_was_stored_empty_is_mended_and_permits_no_more() {
         for (member, value) in wanted.as_object().unwrap() {
             assert!(includes(&is_now[member], value), "{table}.{member}: {is_now:#}");
         }
-        // As the history has it, by whom, and in the change log where authority depends on it.
+        // In the history, with the actor, and in the change log if authority depends on it.
         let kept = version(&mut database, &is_now["id"]).await;
         assert!(includes(&kept["body"], &wanted), "{table}: {kept:#}");
         if wanted.get("max_amount").is_none() {
@@ -97,20 +97,20 @@ async fn what_was_stored_empty_is_mended_and_permits_no_more() {
     }
     let after = agent.post(evaluate, ask).await.1;
     assert_eq!(after["reason_code"], "delegation_suspended", "{after:#}");
-    // Nor does reinstating it give back what nobody can read.
+    // Nor does reinstating it restore what cannot be read.
     let path = format!("/api/v1/delegations/{}/reinstate", demo.delegation_id);
     let (status, answer) = app.owner().post(&path, json!({})).await;
     assert_eq!(status, 409, "{answer:#}");
     assert!(answer["message"].as_str().unwrap().contains("`currency` is empty"), "{answer:#}");
 
-    // A second run finds nothing to mend.
+    // A second run finds nothing to fix.
     let changes = "SELECT count(*) AS n FROM record_versions";
     let count = super::number(&mut database, changes).await;
     database.batch_execute(&mend).await.unwrap();
     assert_eq!(super::number(&mut database, changes).await, count);
 }
 
-/// Whole records, as a client makes them.
+/// Whole records, as a client creates them.
 async fn records(app: &TestApp) {
     let tenant = "svc:tenant:acme";
     let make = async |path: &str, body: Value| {
@@ -169,7 +169,7 @@ async fn version(database: &mut authority_core::store::Db, id: &Value) -> Value 
     json_of(database, &sql).await
 }
 
-/// Whether all that is wanted is there.
+/// Whether all expected members are there.
 fn includes(found: &Value, wanted: &Value) -> bool {
     match (found, wanted) {
         (Value::Object(found), Value::Object(wanted)) => wanted

@@ -113,7 +113,7 @@ async fn every_change_leaves_a_version_without_secrets() {
     let expected = [("ada of a", body("")), ("bob's \\ machine", body("new")), ("ada of a", None)];
     assert_eq!(told, expected);
     assert!(kept.iter().all(|version| version.is_joined && !version.is_present));
-    // What was passed over is no change of authority either.
+    // What was skipped is not a change of authority either.
     assert_eq!(number(&mut db, "SELECT count(*) AS n FROM authority_changes").await, 3);
     assert_eq!(number(&mut db, "SELECT max(revision) AS n FROM tenant_revisions").await, 3);
 
@@ -222,8 +222,8 @@ async fn what_decisions_hold_is_never_analyzed() {
     assert_eq!(number(&mut db, &targets("tenant_id", 10)).await, before + made);
 }
 
-/// A row of decisions is over the 2 KiB from which PostgreSQL compresses, which would cost as much as all
-/// else that it does with one.
+/// A row of decisions is over the 2 KiB from which PostgreSQL compresses, which would cost as much as all other
+/// work on it.
 #[tokio::test]
 async fn rows_of_decisions_stay_as_they_are() {
     let database = Database::fresh().await;
@@ -280,7 +280,7 @@ async fn errors_are_told_apart() {
     assert_eq!(refusal.about, [("constraint", "parents_pkey".to_owned())]);
 }
 
-/// COMMIT answers so without an error, and nothing is stored.
+/// COMMIT succeeds with this tag, and nothing is stored.
 #[tokio::test]
 async fn a_swallowed_failure_is_no_success() {
     let database = with_tables().await;

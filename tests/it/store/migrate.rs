@@ -33,7 +33,7 @@ async fn an_empty_database_is_not_current() {
     assert!(!database.store().is_current().await.unwrap_or(false));
 }
 
-/// As on a managed Postgres: the one user that there is owns the database and may make roles.
+/// As on a managed Postgres: the only user owns the database and may create roles.
 #[tokio::test]
 async fn an_owner_without_superuser_rights_suffices() {
     let database = Database::empty().await;

@@ -1,4 +1,4 @@
-//! The store: what Postgres holds everyone to, and how the service lives with it.
+//! The store: what Postgres enforces, and how the service copes.
 
 mod changes;
 mod embedded;

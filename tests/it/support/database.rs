@@ -1,8 +1,8 @@
 //! A fresh database for each test: a copy of one that was migrated once, in one server that all
 //! test runs share.
 //!
-//! The server runs on when the tests end and the next run rejoins it. It may lose data in a crash
-//! (fsync is off), which here is none worth keeping.
+//! The server keeps running when the tests end and the next run uses it again. It may lose data in a crash
+//! (fsync is off), which does not matter here.
 
 use std::{
     collections::hash_map::DefaultHasher,
@@ -53,7 +53,7 @@ impl Database {
         Self { name }
     }
 
-    /// Where a service on it may keep files.
+    /// A folder for the files of a service on it.
     pub(crate) fn folder(&self) -> PathBuf {
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("services").join(&self.name)
     }
@@ -81,7 +81,7 @@ impl Database {
         (LOGIN, &self.name)
     }
 
-    /// Where the server listens, as its URL says it.
+    /// The address of the server, as in its URL.
     pub(crate) fn socket(&self) -> PathBuf {
         let url = self.url();
         let host = url.split(['@', '/']).nth(3).unwrap_or_default();
@@ -103,7 +103,7 @@ impl Database {
         Store::open(&self.address(), &Limits::default()).unwrap()
     }
 
-    /// A connection as the owner, whom no rule holds back.
+    /// A connection as the owner, to whom no rule applies.
     pub(crate) async fn owner(&self) -> Db {
         self.owner_address().connect().await.unwrap()
     }
@@ -124,12 +124,12 @@ impl Drop for Database {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async { drop_database(&mut server().await, &name).await })
         });
-        // A panic here would hide the test's own; the next run sweeps up.
+        // A panic here would hide the test's own; the next run cleans up.
         let _ = done.join();
     }
 }
 
-/// With the roles that a service made for it.
+/// Also the roles that a service created for it.
 pub(crate) async fn drop_database(server: &mut Db, name: &str) -> QueryResult<()> {
     let name = name.replace('"', "\"\"");
     server.batch_execute(&format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)")).await?;
@@ -162,7 +162,7 @@ async fn server() -> Db {
     Address::parse(&cluster().owner_url_of("postgres")).unwrap().connect().await.unwrap()
 }
 
-/// The migrated database, made when the migrations are new. Other processes may be at it as well.
+/// The migrated database, created if the migrations are new. Other processes may do so as well.
 async fn template() -> &'static str {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
     TEMPLATE.get_or_init(make_template).await
@@ -193,7 +193,7 @@ async fn make_template() -> String {
     name
 }
 
-/// Drops what earlier migrations and test runs left.
+/// Drops databases that earlier migrations and test runs left.
 async fn sweep(server: &mut Db, there: &[String], template: &str) {
     for name in there {
         let of_process = name.strip_prefix("test_").and_then(|rest| rest.split('_').next());

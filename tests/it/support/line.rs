@@ -16,7 +16,7 @@ use tokio::{
 
 use super::database::Database;
 
-/// Dropped, it lets nobody in any more.
+/// Once dropped, it accepts no connections.
 pub(crate) struct Line {
     port: u16,
     database: Arc<Database>,
@@ -29,7 +29,7 @@ pub(crate) struct Line {
 struct Rule {
     /// How often the line was cut: connections of before a cut are silent for ever.
     cuts: u32,
-    /// Nothing comes through at all, until this ends.
+    /// Nothing is forwarded until this ends.
     held: bool,
 }
 
@@ -57,18 +57,17 @@ impl Line {
         Address::parse(&url).unwrap()
     }
 
-    /// Every connection there is falls silent for good; new ones work. A failover, to who is not
-    /// told of it.
+    /// Every open connection falls silent for good; new ones work: an unannounced failover.
     pub(crate) fn cut(&self) {
         self.rule.send_modify(|rule| rule.cuts += 1);
     }
 
-    /// Nothing comes through any more, on new connections neither.
+    /// Nothing is forwarded any more, on new connections either.
     pub(crate) fn hold(&self) {
         self.rule.send_modify(|rule| rule.held = true);
     }
 
-    /// What was held back comes through now.
+    /// Held-back bytes are forwarded now.
     pub(crate) fn release(&self) {
         self.rule.send_modify(|rule| rule.held = false);
     }
@@ -88,7 +87,7 @@ async fn forward(client: TcpStream, socket: &Path, rules: watch::Receiver<Rule>)
     let cuts = rules.borrow().cuts;
     let there = pass(from_client, to_server, rules.clone(), cuts);
     let back = pass(from_server, to_client, rules, cuts);
-    // Whoever closes ends both ways.
+    // A close ends both directions.
     tokio::select! {
         ended = there => ended,
         ended = back => ended,

@@ -1,4 +1,4 @@
-//! What the tests stand on.
+//! The support code of the tests.
 
 pub(crate) mod app;
 pub(crate) mod database;

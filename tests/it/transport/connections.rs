@@ -1,4 +1,4 @@
-//! Peers that say nothing, too little, too slowly, too much, or take nothing.
+//! Peers that send nothing, too little, too slowly or too much, or read nothing.
 
 use std::time::{Duration, Instant};
 
@@ -103,13 +103,13 @@ async fn a_peer_that_reads_nothing_is_cut_off() {
     let mut stream = served.connect().await;
     stream.write_all(b"GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     sleep(SHORT * 4).await;
-    // What was in flight is still there to read, and then nothing more comes.
+    // What was in flight can still be read, and then nothing follows.
     rest(&mut stream).await;
 
     served.stop().await;
 }
 
-/// However busy the connection is otherwise, and whether a part of the answer was taken or none.
+/// However busy the connection is otherwise, and whether or not a part of the response was read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_whose_answer_nobody_takes_is_reset_alone() {
     let mut settings = settings();
@@ -144,8 +144,7 @@ async fn a_connection_holds_so_much_that_its_peer_has_not_taken() {
     settings.bounds.stalled = SHORT;
     settings.bounds.unsent_bytes = 90_000;
     let served = serve(settings).await;
-    // Each holds 64 KiB less the piece under way: with two there is no room, and the third waits
-    // until those are reset.
+    // Each holds 64 KiB less the piece in flight: two reach the limit, and the third waits until those are reset.
     let mut peer = Peer::new(served.connect().await, true, 0).await;
     for stream in [1, 3] {
         peer.get(stream, "/large").await;
@@ -164,7 +163,7 @@ async fn a_connection_holds_so_much_that_its_peer_has_not_taken() {
     served.stop().await;
 }
 
-/// Answers to what was under way before are given up beyond twice as much.
+/// Responses to earlier requests are dropped beyond twice as much.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_too_many_for_its_connection_is_given_up() {
     let mut settings = settings();

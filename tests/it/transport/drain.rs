@@ -1,4 +1,4 @@
-//! Stopping: what is under way ends well, and nothing holds the service up past its bound.
+//! Stopping: requests in progress complete, and nothing delays the shutdown past its bound.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const STUCK: &[u8] = b"GET /stuck HTTP/1.1\r\nhost: x\r\n\r\n";
 const BOUND: Duration = Duration::from_millis(600);
 /// The settings' own bound, with room for a busy machine.
 const WELL_BEFORE: Duration = Duration::from_secs(3);
-/// After this a request that was sent is under way.
+/// After this a sent request is in progress.
 const BEGUN: Duration = Duration::from_millis(100);
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,4 @@
-//! An HTTP/2 peer that misbehaves as told: frames by hand (RFC 9113), as a client library would not
-//! send them.
+//! An HTTP/2 peer that misbehaves on purpose: frames by hand (RFC 9113), as no client library sends them.
 
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// `window`: how much of an answer it takes before it must say more, in bytes.
+    /// `window` is the flow-control window for responses, in bytes.
     pub(super) async fn new(mut socket: TcpStream, polite: bool, window: u32) -> Self {
         socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
         let mut peer = Self { socket, polite };
@@ -49,7 +48,7 @@ impl Peer {
         self.send(HEADERS, WHOLE, stream, &block).await;
     }
 
-    /// The next frame but for settings and pings; none once the service closed.
+    /// The next frame other than settings and pings; `None` once the service closed.
     pub(super) async fn next(&mut self) -> Option<Frame> {
         loop {
             let frame = timeout(Duration::from_secs(10), self.read()).await.expect("in time")?;

@@ -1,4 +1,4 @@
-//! The transport on real sockets: what peers may do to it, and what every answer wears.
+//! The transport on real sockets: limits on peers, and the headers of every response.
 
 mod connections;
 mod descriptors;

@@ -1,4 +1,4 @@
-//! What every answer wears, whoever made it: the router, a library, a panic, the transport.
+//! Headers and form of every response, whatever produced it: the router, a library, a panic, the transport.
 
 use agent_authority::transport::Surfaces;
 
@@ -94,7 +94,7 @@ async fn a_request_names_one_host() {
     served.stop().await;
 }
 
-/// What is no HTTP never becomes a request: hyper answers it, and there is nothing to complete.
+/// Malformed HTTP never becomes a request: hyper answers it, and the layer does not see it.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_http_is_answered_without_a_body_and_closed() {
     let served = serve(settings()).await;

@@ -31,7 +31,7 @@ pub(super) struct Served {
     pub(super) done: JoinHandle<io::Result<()>>,
 }
 
-/// Patient where the test is not about patience.
+/// Long timeouts where the test is not about them.
 pub(super) fn settings() -> Settings {
     let mut settings = Settings::default();
     let bounds = &mut settings.bounds;
@@ -91,7 +91,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// One HTTP/1 request on a connection of its own; the whole answer.
+    /// One HTTP/1 request on a connection of its own; the whole response.
     pub(super) async fn ask(&self, head: &str) -> String {
         self.send(&format!("{head}\r\nhost: x\r\nconnection: close\r\n\r\n")).await
     }
@@ -102,7 +102,7 @@ impl Served {
         rest(&mut stream).await
     }
 
-    /// Stops it; how long that took.
+    /// Stops it; returns how long that took.
     pub(super) async fn stop(self) -> Duration {
         let start = Instant::now();
         self.shutdown.begin();
@@ -111,7 +111,7 @@ impl Served {
     }
 }
 
-/// All that comes until the service closes; a reset is an end, too.
+/// Everything until the service closes; a reset is an end, too.
 pub(super) async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let closed = timeout(EVER, stream.read_to_end(&mut bytes)).await;
@@ -126,7 +126,7 @@ pub(super) async fn open_for(stream: &mut TcpStream) -> Duration {
     start.elapsed()
 }
 
-/// Whether it is within a scheduler's whim of `bound`.
+/// Whether it is within scheduling delay of `bound`.
 pub(super) fn about(taken: Duration, bound: Duration) -> bool {
     (bound.mul_f64(0.9)..bound + Duration::from_millis(1500)).contains(&taken)
 }

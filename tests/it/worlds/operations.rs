@@ -1,4 +1,4 @@
-//! The operations at which a decision can be asked for: three operations, over REST and over gRPC.
+//! The decision operations: three, over REST and over gRPC.
 
 use authority_model::{
     proto::registry::{ActionDeclaration, ActionRiskClassification},
@@ -15,10 +15,10 @@ use tonic_types::StatusExt as _;
 
 use crate::support::{TestApp, http};
 
-/// What one operation answered.
+/// The response of one operation.
 pub(crate) struct Answer {
     pub(crate) operation: &'static str,
-    /// Whether this operation says plain `allow` where others say `allow_with_constraints`.
+    /// Whether this operation returns a plain `allow` where others return `allow_with_constraints`.
     pub(crate) folds: bool,
     pub(crate) outcome: Outcome,
 }
@@ -41,18 +41,18 @@ pub(crate) enum Outcome {
     },
 }
 
-/// What a decision says, whatever operation it was asked at.
+/// The parts of a decision that all operations share.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) decision: String,
     pub(crate) reason_code: String,
-    /// None where the operation does not tell.
+    /// `None` if the operation does not return it.
     pub(crate) reasons: Option<Vec<String>>,
     pub(crate) obligations: Vec<String>,
     pub(crate) stop_conditions: Vec<String>,
     pub(crate) decision_id: String,
     pub(crate) approval_id: Option<String>,
-    /// None where nothing is permitted.
+    /// `None` if nothing is permitted.
     pub(crate) valid_until: Option<String>,
     pub(crate) revision: u64,
 }
@@ -81,7 +81,7 @@ impl Operations {
         }
     }
 
-    /// Asks a request in normal form at every operation at once: with this API key, or as the owner.
+    /// Sends a request in normal form to every operation at once: with this API key, or as the owner.
     pub(crate) async fn ask(&self, normal: &Map<String, Value>, key: Option<&str>) -> Vec<Answer> {
         let token = key.unwrap_or(&self.token);
         let rest = async {
@@ -240,7 +240,7 @@ impl Operations {
     }
 }
 
-/// The normal form as authorize takes it.
+/// The normal form as an authorize request.
 fn authorize_body(normal: &Map<String, Value>) -> Value {
     let mut body = normal.clone();
     if let Some(subject) = body.remove("subject") {
@@ -300,7 +300,7 @@ fn decided<T>(answer: Result<Response<T>, Status>, read: impl FnOnce(T) -> Verdi
     }
 }
 
-/// A gRPC refusal as its REST twin.
+/// A gRPC error as its REST equivalent.
 fn refused(status: &Status) -> Outcome {
     let details = status.get_error_details();
     let code = details.error_info().map(|info| info.reason.clone()).unwrap_or_default();

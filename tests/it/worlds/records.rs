@@ -1,4 +1,4 @@
-//! A world's records: made, changed and deleted through the admin API, known by local names.
+//! A world's records: created, changed and deleted through the admin API, known by local names.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{TestApp, http};
 
-/// A kind of record: the word that worlds use, its collection, the key of its answers, and the
-/// members that do not matter (`@` is the local name, `$` begins a reference).
+/// A kind of record: its word in worlds, its collection, the key of its responses, and default members (`@` is
+/// the local name, `$` begins a reference).
 struct Kind {
     word: &'static str,
     collection: &'static str,
     key: &'static str,
     members: &'static str,
-    /// Members that are the key of a relationship; empty: the id is.
+    /// Members that are the key of a relationship; the id if empty.
     identity: &'static [&'static str],
 }
 
@@ -63,13 +63,13 @@ const KINDS: [Kind; 19] = [
     kind("api_key", "api-keys", "api_key", r#"{"tenant_id": "$tenant", "label": "@"}"#),
 ];
 
-/// A record that a world has made.
+/// A record that a world has created.
 struct Known {
     kind: &'static Kind,
     record: Value,
 }
 
-/// What `$name` stands for.
+/// The value of `$name`.
 #[derive(Default)]
 pub(crate) struct Names {
     texts: BTreeMap<String, String>,
@@ -128,7 +128,7 @@ impl Records {
         Self { client, base, token: String::from(app.owner_token()) }
     }
 
-    /// A world's first day: its tenant, with a human, an agent and a purpose.
+    /// The start of a world: its tenant, with a human, an agent and a purpose.
     pub(crate) async fn settle(&self, place: usize) -> Result<Names, String> {
         let mut names = Names::default();
         names.texts.insert("unique".to_owned(), format!("w{place}"));
@@ -151,7 +151,7 @@ impl Records {
         Ok(names)
     }
 
-    /// Makes a record (`<kind> [<name>]`) or changes one (`<verb> <name>`).
+    /// Creates a record (`<kind> [<name>]`) or changes one (`<verb> <name>`).
     pub(crate) async fn act(&self, act: &str, body: Value, names: &mut Names) -> (u16, Value) {
         let (word, name) = act.split_once(' ').unwrap_or((act, ""));
         match KINDS.iter().find(|kind| kind.word == word) {

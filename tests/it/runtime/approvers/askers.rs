@@ -1,4 +1,4 @@
-//! Who asked, and who stands behind the key that did.
+//! The people who asked, and those behind the key that asked.
 
 use super::*;
 
@@ -9,7 +9,7 @@ async fn whoever_asked_does_not_approve() {
     let (key, anns) = key_of(&app, &ann).await;
     let id = held(&anns).await;
     refused(&ann, &id, "made or rotated the API key").await;
-    // Each one who asks the same again asks it, too: another key, the seed's, the owner in person.
+    // Everyone who asks the same again is an asker, too: another key, the seed's, the owner in person.
     let (other, bobs) = key_of(&app, &bob).await;
     for _ in 0..2 {
         for asker in [&bobs, &agent, &app.owner(), &anns] {
@@ -30,7 +30,7 @@ async fn whoever_asked_does_not_approve() {
     let declines = format!("/api/v1/app/approvals/{id}/decline");
     assert_eq!(ann.post(&declines, json!({"reason": "no"})).await.0, 409);
     approved(&cy, &id).await;
-    // Whom the seed's key stands for: nobody. So the owner approves what it alone asked.
+    // Nobody is behind the seed's key. So the owner may approve what only it asked.
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
     let id = held(&agent).await;
     assert_eq!(
@@ -39,7 +39,7 @@ async fn whoever_asked_does_not_approve() {
     );
 }
 
-/// A rotated key stands for everyone who had its secret, back to its first.
+/// Everyone who ever had a key's secret is behind it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_stands_for_whoever_made_or_rotated_it() {
     let (app, ..) = demo().await;
@@ -62,7 +62,7 @@ async fn a_key_stands_for_whoever_made_or_rotated_it() {
     approved(&dan, &id).await;
 }
 
-/// Whoever rotates the key after it asked stands behind it from then on.
+/// A person who rotates the key after it asked is behind it from then on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_rotates_the_key_later_counts_as_well() {
     let (app, ..) = demo().await;
@@ -74,7 +74,7 @@ async fn who_rotates_the_key_later_counts_as_well() {
     refused(&bob, &id, "made or rotated the API key").await;
 }
 
-/// Who asked is for those who decide and oversee: no key reads it, nor is it on what is public.
+/// Only people who decide and oversee see the askers: no key reads them, and nothing public has them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_key_reads_who_asked() {
     let (app, ..) = demo().await;
@@ -112,7 +112,7 @@ async fn no_key_reads_who_asked() {
     }
 }
 
-/// The claiming key's people do not count as approvers of what it claims.
+/// The people behind the claiming key do not count as approvers of what it claims.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acts_of_the_claiming_keys_people_do_not_count() {
     let (app, agent, delegation) = demo().await;
@@ -124,7 +124,7 @@ async fn acts_of_the_claiming_keys_people_do_not_count() {
     assert_eq!(answer["decision"], "require_approval", "{answer:#}");
     assert_eq!(shown(&app, &id).await["state"], "approved", "not spent");
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
-    // Nor do they sign a delegation for what their own key asks.
+    // Nor do their signatures under a delegation count for what their own key asks.
     let mut ask = asking(100.0, "DE");
     ask["delegation_id"] = json!(delegation);
     ask["action_risk_classification"] =

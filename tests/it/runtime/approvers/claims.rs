@@ -1,5 +1,4 @@
-//! What an act was when it was given is not enough: whoever stands on the asking side by the time of the
-//! claim has not approved.
+//! An act must still be valid at the claim: people who are on the asking side by then have not approved.
 
 use super::*;
 
@@ -13,7 +12,7 @@ async fn approved_by_nora(app: &TestApp, agent: &Client) -> (String, String) {
     (nora, id)
 }
 
-/// It is not taken, and says so before.
+/// It is not accepted, and the response says so before.
 async fn counts_no_more(app: &TestApp, agent: &Client, id: &str) {
     let found = shown(app, id).await;
     assert_eq!(found["would_be"]["decision"], "require_approval", "{found:#}");
@@ -30,7 +29,7 @@ async fn who_comes_to_own_the_agent_has_not_approved() {
     let (nora, id) = approved_by_nora(&app, &agent).await;
     change(&app, AGENT, json!({"owner_principal_id": nora})).await;
     counts_no_more(&app, &agent, &id).await;
-    // Nor does what was given against their interest count as given in it.
+    // Nor does an act that was not in their interest count as one that was.
     let body = json!({"self_approval": true});
     assert_eq!(app.owner().patch("/api/v1/tenants/acme", body).await.0, 200);
     counts_no_more(&app, &agent, &id).await;
@@ -48,7 +47,7 @@ async fn who_is_suspended_has_not_approved() {
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
 }
 
-/// The chain that counts is the one that the call is decided under.
+/// The relevant chain is the one that the call is decided under.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_lends_the_authority_in_use_has_not_approved() {
     let (app, agent, _) = demo().await;
@@ -64,7 +63,7 @@ async fn who_lends_the_authority_in_use_has_not_approved() {
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
 }
 
-/// Nor towards what makes it ready.
+/// Nor towards the approvals that make it ready.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_approval_finds_those_before_it_anew() {
     let (app, agent, _) = demo().await;
@@ -80,7 +79,7 @@ async fn the_last_approval_finds_those_before_it_anew() {
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
 }
 
-/// A delegation's signatures are held to the same.
+/// The same holds for a delegation's signatures.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_signed_and_comes_to_own_the_agent_has_not_signed() {
     let (app, agent, delegation) = demo().await;
@@ -101,7 +100,7 @@ async fn who_signed_and_comes_to_own_the_agent_has_not_signed() {
     assert_eq!(decision().await, "allow");
 }
 
-/// Who asked is none of those whom a need that has risen counts.
+/// A person who asked does not count towards an increased need.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn askers_do_not_count_where_more_are_needed_by_now() {
     let (app, agent, _) = demo().await;
@@ -119,7 +118,7 @@ async fn askers_do_not_count_where_more_are_needed_by_now() {
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
 }
 
-/// Whom `self_approval` let approve alone is none of two.
+/// An approval under `self_approval` does not count if two are needed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn own_interest_does_not_count_where_two_are_needed_by_now() {
     let (app, ..) = demo().await;
@@ -135,7 +134,7 @@ async fn own_interest_does_not_count_where_two_are_needed_by_now() {
     assert_eq!(claim(&anns, &id).await["decision"], "allow");
 }
 
-/// A policy that holds everything for so many people; its id.
+/// A policy that holds everything for this many people; its id.
 async fn people_needed(app: &TestApp, count: u32) -> String {
     let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": format!("{count} people"),
         "cedar": format!("@id(\"people-{count}\")\n@reason(\"approval_threshold_breach\")\n\

@@ -1,4 +1,4 @@
-//! `self_approval`: own interest keeps nobody from approving where one is needed, and the act says so.
+//! `self_approval`: people may approve in their own interest if one is needed, and the act says so.
 
 use super::*;
 
@@ -15,7 +15,7 @@ async fn it_lifts_own_interest_where_one_is_needed() {
     let (_, anns) = key_of(&app, &ann).await;
     let id = held(&anns).await;
     refused(&ann, &id, "you asked this").await;
-    // A tenant's admin does not set it.
+    // A tenant's admin cannot set it.
     let body = json!({"self_approval": true});
     assert_eq!(ann.patch("/api/v1/tenants/acme", body).await.0, 403);
     allow_it(&app, true).await;
@@ -24,12 +24,12 @@ async fn it_lifts_own_interest_where_one_is_needed() {
     assert_eq!(act["self"], true, "{act:#}");
     let record: Value = serde_json::from_str(act["record"].as_str().unwrap()).unwrap();
     assert_eq!(record["self"], true, "{record:#}");
-    // It counts for her own key while the tenant lets it, and not once it does no more.
+    // It counts for her own key while the tenant permits it, and no longer afterwards.
     allow_it(&app, false).await;
     assert_eq!(claim(&anns, &id).await["decision"], "require_approval");
     allow_it(&app, true).await;
     assert_eq!(claim(&anns, &id).await["decision"], "allow");
-    // The delegator and the owner of the agent, too; and an act of anybody else says nothing.
+    // The same for the delegator and the owner of the agent; acts of others do not have `self`.
     let id = held(&anns).await;
     assert_eq!(approved(&person(&app, "approver", "owner"), &id).await["acts"][0]["self"], true);
     assert_eq!(claim(&anns, &id).await["decision"], "allow");
@@ -54,7 +54,7 @@ async fn it_lifts_nothing_else() {
     let (status, made) = app.owner().post("/api/v1/policies", four_eyes).await;
     assert_eq!(status, 201, "{made:#}");
     let policy = made["policy"]["id"].as_str().unwrap();
-    // Held for one; by now two are needed, so that an act in one's own interest is none of them.
+    // Held for one; now two are needed, so an act in one's own interest does not count.
     let owner = person(&app, "approver", "owner");
     let (status, given) = approve(&owner, &id).await;
     assert_eq!((status, &given["approval"]["state"]), (200, &json!("pending")), "{given:#}");
@@ -82,13 +82,13 @@ async fn it_lifts_nothing_else() {
     assert_eq!(asked("two_person").await, "require_approval");
     assert_eq!(person(&app, "approver", "cy").post(&path, json!({})).await.0, 200);
     assert_eq!(asked("two_person").await, "allow");
-    // The agent is nobody's to speak for, whatever the tenant lets.
+    // Nobody may act for the agent itself, whatever the tenant permits.
     change(&app, AGENT, json!({"external_subject": "dev|bot@acme.example"})).await;
     let id = held(&agent).await;
     refused(&person(&app, "approver", "bot"), &id, "is you").await;
 }
 
-/// The standing approval of a delegation is nobody's own, either.
+/// The same for the standing approval of a delegation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standing_approval_is_given_by_others() {
     let (app, _, delegation) = demo().await;

@@ -1,4 +1,4 @@
-//! What commits before an act binds it: a suspension, an asker.
+//! Changes that commit before an act apply to it: a suspension, an asker.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use diesel_async::{AsyncConnection, RunQueryDsl};
 use super::*;
 use crate::support::Wishes;
 
-/// An act that has begun, and waits for the request's row while `meanwhile` is done.
+/// An act that has begun, and waits for the request's row while `meanwhile` runs.
 async fn overtaken(
     app: &TestApp,
     person: &Client,
@@ -28,13 +28,13 @@ async fn overtaken(
     act.await.unwrap()
 }
 
-/// Who is suspended before the act has looked at them approves no more, though their token was good
-/// when they called.
+/// A person who is suspended before the act checks them cannot approve, although their token was valid at the
+/// call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspension_that_commits_first_binds() {
     let (app, agent, _) = demo().await;
     let id = held(&agent).await;
-    // A node that hears of changes late: what binds is what the database has.
+    // A node that is notified late: the database's state applies.
     let graph = graph::Settings { delay: Duration::from_secs(2), ..graph::Settings::default() };
     let late = app.beside(Wishes { graph, ..Wishes::default() }).await;
     let nora = person(&late, "approver", "nora");
@@ -77,7 +77,7 @@ async fn an_asker_who_commits_first_is_bound() {
     assert!(answer["message"].as_str().unwrap().contains("you asked this"), "{answer:#}");
 }
 
-/// Who approved first and then asks is an asker: their act counts no more towards what is needed.
+/// A person who approved first and then asks is an asker: their act no longer counts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_asks_after_they_approved_does_not_count() {
     let (app, agent, _) = demo().await;

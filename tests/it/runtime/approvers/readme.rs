@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use super::*;
 
-/// The indented commands below a heading, or above the first one of it.
+/// The indented commands between a heading and a text.
 fn commands(readme: &str, heading: &str, last: &str) -> String {
     let below = readme.split_once(heading).unwrap().1;
     let below = below.split_once(last).unwrap().0;
@@ -19,7 +19,7 @@ async fn the_approval_of_the_readme_works_as_pasted() {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let ask = commands(&readme, "## Three requests", "**Allowed**");
     let approve = commands(&readme, "### Approve the held request", "This answer is an allow");
-    // What the command prints: the token of a person of the tenant, and not of the owner.
+    // The command's output: the token of a person of the tenant, not of the owner.
     let member = Some((TENANT.to_owned(), "approver".to_owned()));
     let token = app.app.token(member, None).unwrap();
     let command = "$(target/release/agent-authority token tenant --tenant acme --role approver)";
@@ -40,7 +40,7 @@ async fn the_approval_of_the_readme_works_as_pasted() {
     assert_eq!(found["state"], "used");
 }
 
-/// The person of a role is the tenant's own, whoever runs the command; and the agent is not theirs.
+/// The person of a role belongs to the tenant, whoever runs the command; and does not own the agent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenants_token_is_of_a_person_of_the_tenant() {
     let (app, ..) = demo().await;

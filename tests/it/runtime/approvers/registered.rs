@@ -1,8 +1,8 @@
-//! What a person is to the agent, by the tenant's principals.
+//! A person's relation to the agent, by the tenant's principals.
 
 use super::*;
 
-/// Known by an address alone, written otherwise.
+/// Known only by an address, written differently.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_known_by_address_does_not_approve() {
     let (app, agent, _) = demo().await;
@@ -13,7 +13,7 @@ async fn an_owner_known_by_address_does_not_approve() {
     approved(&person(&app, "approver", "ann"), &id).await;
 }
 
-/// Whoever owns an agent owns what it owns.
+/// The owner of an agent owns what it owns.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_owner_of_an_owner_does_not_approve() {
     let (app, agent, _) = demo().await;
@@ -27,7 +27,7 @@ async fn the_owner_of_an_owner_does_not_approve() {
     approved(&person(&app, "approver", "ann"), &id).await;
 }
 
-/// The demonstration's delegator, the owner of an agent further up, and each who lent in between.
+/// The demonstration's delegator, the owner of an agent further up, and each delegator in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_in_the_chain_approves() {
     let (app, agent, delegation) = demo().await;
@@ -64,7 +64,7 @@ async fn nobody_in_the_chain_approves() {
     approved(&person(&app, "approver", "ann"), id).await;
 }
 
-/// The question would be asked under what somebody lent after it was held, within a budget.
+/// The question would use a delegation that was made after it was held, within a budget.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_lent_the_authority_of_now_does_not_approve() {
     let (app, agent, _) = demo().await;
@@ -82,8 +82,8 @@ async fn who_lent_the_authority_of_now_does_not_approve() {
     assert_eq!(allow["decision"], "allow", "{allow:#}");
 }
 
-/// One's principals are those of the address, too, the deleted ones among them: who was registered anew
-/// still owns what names them as they were before.
+/// A person's principals include those of the address, also deleted ones: a person who is registered again
+/// still owns what refers to the old principal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_principal_of_the_address_is_theirs() {
     let (app, agent, _) = demo().await;
@@ -96,21 +96,21 @@ async fn a_deleted_principal_of_the_address_is_theirs() {
     assert_eq!(approve(&nora, &id).await.0, 403, "a deleted person is shut out");
     let anew = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
     refused(&nora, &id, "you own the agent").await;
-    // An owner of now takes it from them.
+    // A new owner replaces them.
     let ann = principal(&app, json!({"external_subject": "dev|ann@acme.example"})).await;
     assert_ne!(ann, anew);
     change(&app, AGENT, json!({"owner_principal_id": ann})).await;
     approved(&nora, &id).await;
 }
 
-/// A tenant learns at once that nobody whom it has registered could approve.
+/// A tenant learns at once that nobody registered could approve.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_nobody_could_approve_says_so() {
     let (app, agent, _) = demo().await;
     let eligible = async |id: &str| shown(&app, id).await["eligible"].clone();
     let id = held(&agent).await;
     assert_eq!(eligible(&id).await, Value::Null, "two approvers are registered");
-    // One leaves; the other is the one who makes the agents' keys.
+    // One leaves; the other creates the agents' keys.
     let (_, found) =
         app.owner().get(&format!("/api/v1/principals?tenant_id={TENANT}&limit=100")).await;
     let of = |email: &str| {
@@ -129,6 +129,6 @@ async fn a_request_that_nobody_could_approve_says_so() {
     let other = answer["approval_id"].as_str().unwrap();
     assert_eq!(eligible(other).await, "none");
     assert_eq!(answer["eligible"], "none", "{answer:#}");
-    // It refuses nothing by itself: a person whom the tenant has not registered approves.
+    // It refuses nothing by itself: a person who is not registered approves.
     approved(&person(&app, "approver", "ann"), other).await;
 }

@@ -1,10 +1,10 @@
-//! One human with two subjects at the issuer is one person, as far as anybody can tell.
+//! One human with two subjects at the issuer is one person, as far as can be determined.
 
 use super::*;
 
 const ANN: &str = "ann@acme.example";
 
-/// Somebody whose token has another subject than the development provider gives.
+/// A person whose token has another subject than the development provider's.
 fn other(app: &TestApp, subject: &str, email: &str) -> Client {
     app.client(&app.token(&json!({
         "sub": subject, "email": email,
@@ -34,7 +34,7 @@ async fn nobody_signs_twice_under_two_subjects() {
     assert_eq!(ann.post(&path, json!({})).await.0, 200);
     let (status, answer) = again.post(&path, json!({})).await;
     assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
-    // The same by a principal that both of them are: one by its subject, one by its address.
+    // The same by a common principal: one by its subject, one by its address.
     let carol = json!({"external_subject": "c-1", "email": "carol@acme.example"});
     principal(&app, carol).await;
     let id = held(&agent).await;
@@ -51,17 +51,17 @@ async fn principals_of_one_recorded_address_are_one_person() {
     let second = json!({"external_subject": "e-2", "email": "Eve@ACME.example"});
     principal(&app, second).await;
     let (one, two) = (other(&app, "e-1", "old@work.example"), other(&app, "e-2", ""));
-    // What one asked by a key of hers.
+    // A request by a key of hers.
     let (_, key) = key_of(&app, &one).await;
     let id = held(&key).await;
     refused(&two, &id, "made or rotated the API key").await;
     approved(&person(&app, "approver", "bob"), &id).await;
     assert_eq!(claim(&key, &id).await["decision"], "allow");
-    // What needs two.
+    // A request that needs two.
     let path = format!("/api/v1/app/delegations/{delegation}/approve");
     assert_eq!(one.post(&path, json!({})).await.0, 200);
     assert_eq!(two.post(&path, json!({})).await.0, 409);
-    // What an agent of hers asked.
+    // A request of an agent of hers.
     change(&app, AGENT, json!({"owner_principal_id": first})).await;
     let id = held(&agent).await;
     refused(&two, &id, "you own the agent").await;
@@ -73,7 +73,7 @@ async fn principals_of_one_recorded_address_are_one_person() {
     refused(&two, &id, "you have acted on this already").await;
 }
 
-/// Two whom nothing joined when they signed are one once a principal does.
+/// Two unrelated people who signed become one once a principal joins them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_who_turn_out_to_be_one_count_once() {
     let (app, agent, delegation) = demo().await;
@@ -112,7 +112,7 @@ async fn nobody_approves_what_they_asked_under_another_subject() {
     // The owner in person, and as an approver of the tenant under the same address.
     let id = held(&app.owner()).await;
     refused(&other(&app, "o-2", "Owner@Example.org"), &id, "you asked this").await;
-    // Asked once more under another address: both are theirs.
+    // Asked once more under another address: both are the asker's.
     let moved = app.client(&app.token(&json!({
         "sub": "dev|owner@example.org", "email": "moved@example.org",
         "public_metadata": {"role": "owner"},
@@ -145,7 +145,7 @@ async fn a_key_stands_for_its_people_under_every_subject() {
     }
     approved(&person(&app, "admin", "dan"), &id).await;
     assert_eq!(claim(&keys, &id).await["decision"], "allow");
-    // Nor does the act of one count where the other's key claims.
+    // Nor does the act of one count if the other's key claims.
     let id = held(&agent).await;
     approved(&again, &id).await;
     let answer = claim(&keys, &id).await;
@@ -153,7 +153,7 @@ async fn a_key_stands_for_its_people_under_every_subject() {
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
 }
 
-/// An address is kept for this alone: nobody reads it with what was asked, nor on what is public.
+/// An address is stored only for this: nobody reads it with the question, and nothing public has it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn addresses_of_askers_are_shown_to_nobody() {
     let (app, ..) = demo().await;

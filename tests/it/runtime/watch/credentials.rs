@@ -1,5 +1,4 @@
-//! A stream ends with the credential, the person and the tenant that it was opened with, at once and
-//! over every transport.
+//! A stream ends at once with the credential, the person and the tenant that opened it, over every transport.
 
 use std::time::{Duration, Instant};
 
@@ -17,12 +16,12 @@ use super::{Lines, TENANT, asking, decided, demo, nobody_watches, permitted};
 use crate::support::{Client, TestApp};
 
 const NORA: &str = "nora@acme.example";
-/// What both nodes promise across, and more than a busy machine takes.
+/// The bound for both nodes, and more than a busy machine takes.
 const AT_ONCE: Duration = Duration::from_secs(3);
-/// Seconds by which clocks may differ: a token is taken for as long after its `exp`.
+/// Allowed clock skew in seconds: a token is accepted this long after its `exp`.
 const LEEWAY: i64 = 30;
 
-/// A token that is refused so many seconds from now.
+/// A token that is refused this many seconds from now.
 fn token(app: &TestApp, seconds: i64) -> String {
     let holder = Holder::Member {
         tenant_id: TENANT.to_owned(),
@@ -60,7 +59,7 @@ impl Watched {
 }
 
 impl Both {
-    /// The errors that both end with, and soon.
+    /// The errors that both streams end with, soon.
     async fn end(mut self) -> [String; 2] {
         let begun = Instant::now();
         let last = |event: Value| event["error"].as_str().unwrap_or_default().to_owned();
@@ -115,12 +114,12 @@ async fn with_its_person() {
     both = watched.open(&nora).await;
     assert_eq!(app.owner().call("DELETE", &by_email, None, &[]).await.0, 200);
     assert_eq!(both.end().await, ["forbidden"; 2]);
-    // Her own subject has a principal now, and what was deleted is no matter.
+    // Her own subject has a principal now, so the deleted one does not matter.
     let by_subject = principal(&app, json!({"external_subject": format!("dev|{NORA}")})).await;
     both = watched.open(&nora).await;
     suspend(&app, &by_subject).await;
     assert_eq!(both.end().await, ["forbidden"; 2]);
-    // Nobody else's have ended.
+    // No other streams have ended.
     assert_eq!(app.app.graph.watchers(TENANT), 2);
     drop(other);
     nobody_watches(&app).await;
@@ -139,10 +138,10 @@ async fn with_its_tenant() {
     let owners = streams.pop().unwrap();
     for Both { mut updates, mut stops } in streams {
         assert_eq!(updates.last().await["error"], "forbidden");
-        // What ended the permission is told before the stream is over.
+        // The stop condition is sent before the stream ends.
         assert_eq!(stops.last().await["stop_condition"], "tenant.suspended");
     }
-    // The installation's owner is no part of the tenant: what waits there, waits.
+    // The installation's owner is not part of the tenant: the owner's streams stay.
     let Both { updates, mut stops } = owners;
     assert_eq!(stops.last().await["stop_condition"], "tenant.suspended");
     assert_eq!(app.app.graph.watchers(TENANT), 1);
@@ -176,7 +175,7 @@ async fn with_its_key_and_with_the_secret_that_was_shown() {
     assert_eq!(both.end().await, ["unauthenticated"; 2]);
     assert!(Clock::default().now() >= end);
 
-    // A new secret ends what the old one began, at once or with the overlap.
+    // A new secret ends streams of the old one, at once or with the overlap.
     let (path, caller) = key(json!({})).await;
     let both = watched.open(&caller).await;
     let rotate = format!("{path}/rotate");
@@ -231,7 +230,7 @@ async fn raw(client: &Client, path: &str, grpc: Option<Vec<u8>>) -> reqwest::Res
     answer
 }
 
-/// Everything that a raw stream says until it ends.
+/// Everything that a raw stream sends until it ends.
 async fn whole(answer: reqwest::Response) -> String {
     let body = tokio::time::timeout(super::PATIENCE, answer.bytes()).await;
     String::from_utf8_lossy(&body.expect("it goes on").unwrap()).into_owned()

@@ -1,4 +1,4 @@
-//! Held decisions, from the question to what came of it.
+//! Held decisions, from the question to the outcome.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ async fn it_tells_of_the_approval_the_allow_and_the_outcome() {
     citing["approval_id"] = first["approval_id"].clone();
     let allowed = decided(&client, citing, "allow").await;
     told(["approval_state", "used_by"], [json!("used"), json!(allowed)]).await;
-    // Who comes now is told where it stands.
+    // A new watcher gets the present state.
     let (_, late) = watch(&client, &held).await;
     assert_eq!((&late["approval_state"], &late["used_by"]), (&json!("used"), &json!(allowed)));
     report(&client, &allowed).await;
@@ -93,14 +93,14 @@ async fn what_waits_for_no_one_is_told_once() {
     assert_eq!(first["outcome"], "executed");
 }
 
-/// A notification that nobody hears is made up for by looking.
+/// A lost notification is made up for by polling.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_told_even_when_the_listener_was_away() {
     let (app, client, _) = demo().await;
     let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
     let (mut lines, first) = watch(&client, &held).await;
     let approval = first["approval_id"].as_str().unwrap();
-    // Cut off and decided by one statement: the notification comes to nobody.
+    // Cut off and decided by one statement: nobody gets the notification.
     let sql = format!(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE application_name = 'agent-authority listener' AND datname = current_database();

@@ -1,5 +1,4 @@
-//! A thousand open streams: what they cost, how soon they are told, and that none of them holds the
-//! service up.
+//! A thousand open streams: their cost, their latency, and that none of them delays the shutdown.
 
 use authority_core::clock::Clock;
 use std::time::{Duration, Instant};
@@ -68,7 +67,7 @@ async fn open_all(client: &Client, ids: &[String]) -> Vec<Streaming<StopConditio
     streams
 }
 
-/// In a process of its own: the client's side and other tests would be counted with it.
+/// In a process of its own: otherwise the client's side and other tests would be counted too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_streams_cost_little_and_end_with_the_service() {
     let folder = Folder::new("streams");
@@ -79,7 +78,7 @@ async fn a_thousand_streams_cost_little_and_end_with_the_service() {
     let decided = service.memory();
     let streams = open_all(&client, &ids).await;
     let open = service.memory();
-    // The decisions left memory behind that the streams take first: so all of it is counted.
+    // The streams first reuse memory that the decisions freed: so all of it is counted.
     let grown = open.saturating_sub(idle);
     println!(
         "{STREAMS} streams: {} KiB resident, {} KiB more than idle, of which {} KiB came with the \

@@ -1,4 +1,4 @@
-//! A permission by a `uses` or acts-in row ends with that row, whatever else would permit it by now.
+//! A permission by a `uses` or acts-in row ends with that row, whatever else would permit it now.
 
 use authority_core::clock::Clock;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::support::{Client, TestApp};
 
 const ROWS: &str = "/api/v1/relationships";
 
-/// An agent without any authority, in a workspace's reach; the workspace.
+/// An agent without any authority, and a workspace that it can reach; returns the workspace.
 struct Bot {
     app: TestApp,
     client: Client,
@@ -118,12 +118,12 @@ async fn a_uses_row_that_is_deleted() {
         (200, &json!("allow")),
         "it stands, so it is repeated"
     );
-    // That another row permits the same by now is no matter to what the first one permitted.
+    // It does not matter that another row permits the same now.
     bot.uses("report.write", json!({})).await;
     bot.take_uses("report.*").await;
     bot.is_over(lines, "u-1", &none, "permission_missing").await;
     assert_eq!(bot.ask("u-2", &none).await.1["decision"], "allow");
-    // Nor is the same row, made once more.
+    // Nor does the same row, created again.
     bot.uses("report.*", json!({})).await;
     assert_eq!(bot.ask("u-1", &none).await.0, 409);
     nobody_watches(&bot.app).await;
@@ -145,7 +145,7 @@ async fn a_uses_row_that_is_over_or_denies() {
     bot.app.database.run("UPDATE uses SET allowed = 0 WHERE used_id = 'report.*'").await;
     bot.is_over(lines, "o-2", &none, "capability_denied").await;
 
-    // Another row that denies the action, at once and from a moment on.
+    // Another row that denies the action, at once and from a later time on.
     for (key, since) in [("o-3", 0), ("o-4", 2)] {
         bot.take_uses("report.*").await;
         bot.uses("report.*", json!({})).await;
@@ -177,7 +177,7 @@ async fn an_acts_in_row_that_is_deleted_or_over() {
     assert!((Clock::default().now() - end).num_seconds() < 2);
 }
 
-/// A row that gave no authority and let the subject into the workspace was used, too.
+/// A row that gave no authority but workspace access was used, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_membership_that_the_permission_needed() {
     let bot = bot().await;
@@ -185,7 +185,7 @@ async fn a_membership_that_the_permission_needed() {
     bot.uses("report.*", json!({})).await;
     bot.acts_in(json!({})).await;
     let lines = bot.permitted("m-1", &there).await;
-    // One that named no workspace needed none.
+    // A request without a workspace needed none.
     let none = json!({});
     let mut beside = bot.permitted("m-2", &none).await;
     bot.take_acts_in().await;

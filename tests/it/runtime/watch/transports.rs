@@ -28,7 +28,7 @@ async fn grpc_streams_and_refuses_with_the_same_words() {
     let reason = refused.get_error_details().error_info().unwrap().reason.clone();
     assert_eq!(reason, "transition_not_allowed");
     let id = permitted(&client).await;
-    // One is left by its client, the other is told.
+    // One is cancelled by its client, the other gets the event.
     let mut left = grpc.watch_stop_conditions(asked(&id)).await.unwrap().into_inner();
     assert_eq!(left.message().await.unwrap().unwrap().kind, "heartbeat");
     drop(left);
