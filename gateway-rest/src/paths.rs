@@ -148,7 +148,7 @@ pub(crate) fn variable<'a>(
     if !open && to - from == 1 {
         return decode(raw);
     }
-    // In a variable of several segments an encoded slash stays encoded, to be told from one between
+    // In a variable of several segments an encoded slash stays encoded, to distinguish it from one between
     // segments (google.api.http).
     let kept = raw.replace("%2F", "%252F").replace("%2f", "%252f");
     decode(&kept).map(|text| Cow::Owned(text.into_owned()))

@@ -12,7 +12,7 @@ class Unchecked extends Error {}
 
 const element = document.getElementById("record");
 // textContent undoes the HTML escapes and sees no <wbr>: what is left is what was signed.
-// What turns the direction of reading is shown escaped; the exact text stands beside it then.
+// Characters that change the text direction are shown escaped; `data-exact` then has the exact text.
 const record = element.dataset.exact ?? element.textContent;
 
 function check(holds, otherwise) {

@@ -37,7 +37,7 @@ const ALWAYS: [(HeaderName, HeaderValue); 6] = [
 /// Two years, as browsers' preload lists require (RFC 6797).
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
 
-/// Adds the security headers; with `https` clients are told to keep using https.
+/// Adds the security headers; with `https`, also HSTS.
 pub(super) fn put_on(headers: &mut HeaderMap, https: bool) {
     headers.reserve(UNLESS_SET.len() + ALWAYS.len() + 2);
     for (name, value) in UNLESS_SET {

@@ -72,7 +72,7 @@ impl Asker {
     }
 }
 
-/// Whether a request is gRPC or gRPC-Web, by its content type: `application/grpc`, alone, with a
+/// Whether a request is gRPC or gRPC-Web, by its content type: `application/grpc` by itself, with a
 /// subtype (`+proto`) or with parameters, or one of gRPC-Web's four.
 pub fn is_grpc(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else { return false };

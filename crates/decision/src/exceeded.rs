@@ -88,7 +88,7 @@ const BOUNDS: [Bound; 7] = [
     },
 ];
 
-/// What the candidate is refused for, bound by bound; none where the code says all there is to say.
+/// The details of a candidate's refusal, one for each exceeded bound; `None` if the reason code says it all.
 pub(super) fn told(case: &Case<'_>, candidate: &Candidate<'_>, reason: Reason) -> Option<String> {
     let found: Vec<String> = match reason {
         Reason::ConstraintExceeded => match candidate.bounds() {

@@ -2,7 +2,7 @@
 //!
 //! Cedar's parser does not report the positions of statements, and its syntax tree is walked recursively:
 //! about a hundred brackets or a few hundred `||` exhaust a thread's stack and abort the process. So the
-//! depth of Cedar's tree is bounded here, from the tokens alone.
+//! depth of Cedar's tree is bounded here, from the tokens.
 
 use std::ops::Range;
 

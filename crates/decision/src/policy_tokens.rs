@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// The patterns of Cedar's grammar, of which its lexer takes the longest match.
+    /// The patterns of Cedar's grammar; its lexer takes the longest match.
     fn grammar() -> Vec<(Kind, Regex)> {
         let symbols = r"==|!=|<=|>=|\|\||&&|::|[@.,;:(){}\[\]<>+\-*/%!=]";
         [

@@ -75,7 +75,7 @@ impl Admission {
     }
 }
 
-/// Runs this stage alone.
+/// Runs only this stage.
 pub fn admit(request: &Request, facts: &Facts, at: DateTime<Utc>) -> (Admission, Option<Reason>) {
     let case = Case::new(request, facts, at);
     let candidate = Candidate::nothing(&case);

@@ -42,7 +42,7 @@ impl Violation {
         Self { field: String::new(), problem: format!("and {count} more") }
     }
 
-    /// The number of violations that it stands for; `None` for an ordinary one.
+    /// The number of violations that it represents; `None` for an ordinary one.
     pub fn as_more(&self) -> Option<usize> {
         let count = self.problem.strip_prefix("and ")?.strip_suffix(" more")?;
         count.parse().ok().filter(|_| self.field.is_empty())

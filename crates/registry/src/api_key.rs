@@ -269,7 +269,7 @@ pub async fn note_uses(
         .await
 }
 
-/// Writes what `used` notes every half minute, for ever. What fails is lost: it is no more than
+/// Writes what `used` notes every half minute, for ever. A failed write is lost, which only affects
 /// when a key was last used.
 pub async fn keep_last_used(used: Arc<LastUsed>, store: Store) {
     loop {

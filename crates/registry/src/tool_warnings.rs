@@ -1,5 +1,5 @@
 //! What a tool makes stricter: a request that names no tool is bound by the strictest terms of all
-//! that perform its action, so a new tool may hold what was allowed a moment ago.
+//! that perform its action, so a new tool may hold what was allowed before.
 
 use std::{collections::BTreeSet, sync::Arc};
 

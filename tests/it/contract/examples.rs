@@ -1,6 +1,6 @@
 //! Every example body of the OpenAPI document is sent to the demonstration tenant, and succeeds.
 //!
-//! An id in an example that holds `c0ffee` stands for one of the reader's own, of its kind.
+//! An id in an example that holds `c0ffee` represents one of the reader's own, of its kind.
 
 use std::collections::HashMap;
 

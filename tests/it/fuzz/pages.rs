@@ -30,7 +30,7 @@ pub(super) async fn try_pages(
     let complaint = |what: String| Some(format!("GET {}: {what}", list.path));
     let (status, body) = owner.rest("GET", &format!("{}?limit=500", list.path), None).await;
     if status == 400 {
-        return None; // a list that must be told of what
+        return None; // a list with a required filter
     }
     let Some(before) = records(&body) else { return complaint(format!("no list: {body}")) };
     let create = routes.iter().find(|route| is_create(route) && route.path == list.path);

@@ -70,7 +70,7 @@ pub(super) fn body_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     for place in places(route.body_fields()) {
         let (name, rules) = (place.name(), Rules::of(&place.field));
         let nested = !place.around.is_empty();
-        // A batch's items fail alone, inside an answer of 200.
+        // A batch's items fail one by one, inside a 200.
         let alone = place.around.first().is_some_and(FieldDescriptor::is_list);
         let statuses: &[u16] = if alone { &[200, 400] } else { &[400] };
         let named = |case: Case| if alone { case } else { case.naming(name.clone()) };

@@ -1,4 +1,4 @@
-//! The registry alone, behind REST, on a database of its own.
+//! Only the registry, behind REST, on a database of its own.
 
 use std::sync::{
     Arc,

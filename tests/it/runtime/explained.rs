@@ -19,7 +19,7 @@ async fn the_bound_and_both_values_and_what_would_help() {
     let found = findings.iter().find(|one| one["check"] == format!("delegation {delegation}"));
     let told = format!("max_amount 50000.00 EUR of {delegation}; asked 60000.00");
     assert_eq!(found.unwrap()["detail"], told, "{answer:#}");
-    // Neither the place nor the amount helps alone.
+    // Neither the place nor the amount helps by itself.
     let change = &answer["smallest_change"];
     let further = change["further"].as_array().unwrap();
     let mut parts: Vec<&Value> = further.iter().chain([change]).collect();

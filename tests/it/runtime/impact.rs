@@ -65,7 +65,7 @@ async fn a_change_of_policies_is_run_over_what_was_decided() {
     let answer = simulated(&admin, "/api/v1/app/policies:impact", own.clone()).await;
     assert_eq!(totals(&answer), [4, 2, 0]);
     assert_eq!(rows(&app).await, before);
-    // Who asks for whom.
+    // Who may ask for which tenant.
     for (who, path, body, status) in [
         (&admin, "/api/v1/app/policies:impact", json!({"tenant_id": "svc:tenant:b"}), 400),
         (&owner, IMPACT, own.clone(), 400),

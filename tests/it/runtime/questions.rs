@@ -45,7 +45,7 @@ pub(super) async fn act(client: &Client, id: &str, verb: &str, body: Value) -> (
     (status, if status == 200 { answer["approval"].clone() } else { answer })
 }
 
-/// SHA-256 of the canonical JSON, as anybody can compute it.
+/// SHA-256 of the canonical JSON, computed independently.
 fn digest(shown: &Value) -> String {
     digest_text(&sha256(&serde_json_canonicalizer::to_vec(shown).unwrap()))
 }

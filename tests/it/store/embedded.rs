@@ -239,7 +239,7 @@ async fn an_unreachable_folder_is_left_for_another_and_the_place_stays() {
     assert!(fault.to_string().contains(&remedy), "{fault}");
 }
 
-/// For root alone, again: a run that brings its database along looks after the same folder.
+/// Only for root, too: a run with an external database keeps the folder usable for the embedded one.
 #[tokio::test]
 async fn who_brings_a_database_leaves_the_folder_open_to_the_embedded_one() {
     if !geteuid().is_root() {

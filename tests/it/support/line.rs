@@ -57,7 +57,7 @@ impl Line {
         Address::parse(&url).unwrap()
     }
 
-    /// Every open connection falls silent for good; new ones work: an unannounced failover.
+    /// Every open connection falls silent permanently; new ones work: an unannounced failover.
     pub(crate) fn cut(&self) {
         self.rule.send_modify(|rule| rule.cuts += 1);
     }

@@ -1,4 +1,4 @@
-//! Stage 2, with the rest and alone.
+//! Stage 2, with the other stages and by itself.
 
 use super::*;
 use crate::{Admission, admit};

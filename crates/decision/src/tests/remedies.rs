@@ -134,7 +134,7 @@ fn another_delegation_of_the_subjects() {
     };
     let found = told(|w| other(w, SUBJECT));
     assert_eq!(found, is(Kind::Delegation, "delegation_id", Some("del-9"), Some("del-9")));
-    // Of nobody else's.
+    // Never a delegation of another agent.
     assert_eq!(told(|w| other(w, PARENT_AGENT)).0, Kind::Link);
     let beside = |w: &mut World| {
         w.link(0).state = DelegationState::Revoked;

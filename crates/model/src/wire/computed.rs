@@ -1,4 +1,4 @@
-//! What stands in a record's row for a field that its table has no column of.
+//! The value of a field that the record's table has no column for.
 
 use diesel::{
     IntoSql,
