@@ -122,7 +122,7 @@ impl<H: Host> Inner<H> {
         let is_head = parts.method == Method::HEAD;
         let response = match self.tree.find(parts.method.as_str(), parts.uri.path()) {
             Some(route) => self.call(grpc, route, parts, body, request_id.as_ref()).await,
-            None => Err(self.nowhere(&mut parts).await),
+            None => Err(self.unroutable(&mut parts).await),
         };
         let response = response
             .unwrap_or_else(|fault| answer::refusal(&*self.host, fault, request_id.as_ref()));
@@ -130,7 +130,7 @@ impl<H: Host> Inner<H> {
     }
 
     /// The path is unknown, or does not support this method; a caller that is not admitted learns neither.
-    async fn nowhere(&self, parts: &mut Parts) -> Fault {
+    async fn unroutable(&self, parts: &mut Parts) -> Fault {
         let path = parts.uri.path();
         let routes = self.tree.all(path);
         let Some(route) = routes.first() else {

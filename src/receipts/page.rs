@@ -143,7 +143,7 @@ impl Receipt {
             reason: reasons.next()?,
             further_reasons: reasons.collect(),
             tenant_id: record["tenant_id"].as_str()?.to_owned(),
-            asked: asked(request),
+            asked: request_facts(request),
             evaluated_at: Moment::of(decision.evaluated_at),
             valid_until: record["valid_until"].as_str().and_then(Moment::read),
             authority_revision: record["authority_revision"].to_string(),
@@ -225,7 +225,7 @@ fn visible(text: &str) -> String {
     shown
 }
 
-fn asked(request: &Value) -> Vec<Fact> {
+fn request_facts(request: &Value) -> Vec<Fact> {
     let plain = ASKED.iter().filter_map(|(member, label)| {
         let value = visible(request[*member].as_str()?);
         Some(Fact { label, value })
@@ -236,11 +236,11 @@ fn asked(request: &Value) -> Vec<Fact> {
     ];
     let declared = declared.into_iter().filter_map(|(label, members)| {
         let members = members.as_object()?.iter();
-        let told = members.map(|(name, value)| match value.as_str() {
+        let values = members.map(|(name, value)| match value.as_str() {
             Some(text) => visible(&format!("{name}: {text}")),
             None => visible(&format!("{name}: {value}")),
         });
-        Some(Fact { label, value: told.collect::<Vec<_>>().join(", ") })
+        Some(Fact { label, value: values.collect::<Vec<_>>().join(", ") })
     });
     plain.chain(declared).collect()
 }

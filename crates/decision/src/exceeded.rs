@@ -89,7 +89,11 @@ const BOUNDS: [Bound; 7] = [
 ];
 
 /// The details of a candidate's refusal, one for each exceeded bound; `None` if the reason code says it all.
-pub(super) fn told(case: &Case<'_>, candidate: &Candidate<'_>, reason: Reason) -> Option<String> {
+pub(super) fn details(
+    case: &Case<'_>,
+    candidate: &Candidate<'_>,
+    reason: Reason,
+) -> Option<String> {
     let found: Vec<String> = match reason {
         Reason::ConstraintExceeded => match candidate.bounds() {
             None => vec!["the constraints of the row cannot be read".to_owned()],

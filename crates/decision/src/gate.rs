@@ -164,7 +164,7 @@ impl Effective {
         let tier = self.risk_tier.unwrap_or(RiskTier::Limited);
         let class = self.effect_class.unwrap_or(EffectClass::DigitalStateChange);
         let undoing = self.undoing();
-        let asked = self.required.map_or(Oversight::None, asked);
+        let asked = self.required.map_or(Oversight::None, oversight_of);
         let tightened = tightening
             .iter()
             .filter(|t| t.risk_tier <= tier && t.effect_class <= class && t.undoing <= undoing)
@@ -184,7 +184,7 @@ pub fn table(tier: RiskTier, undoing: Undoing, class: EffectClass) -> Oversight 
 }
 
 /// `delegated` requires a standing approval, signed by at least one person; `auto` leaves it to the gate.
-const fn asked(mode: OversightMode) -> Oversight {
+const fn oversight_of(mode: OversightMode) -> Oversight {
     match mode {
         OversightMode::Auto | OversightMode::None => Oversight::None,
         OversightMode::Delegated | OversightMode::SingleApprover => Oversight::SingleApprover,

@@ -41,7 +41,7 @@ impl<T: Copy> Term<T> {
 
     /// For people: the strictest value with its tool, and a tool that leaves it out, with what that counts
     /// as.
-    fn said(&self, name: &str, counted: &str) -> Vec<(&str, String)>
+    fn describe(&self, name: &str, counted: &str) -> Vec<(&str, String)>
     where
         T: Display,
     {
@@ -151,12 +151,12 @@ impl JoinedTerms {
     pub fn set_by(&self) -> BTreeMap<&str, Vec<String>> {
         let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let members = [
-            self.effect_class.said("effect_class", "digital_state_change"),
-            self.reversibility.said("reversibility", "irreversible"),
-            self.rollback_available.said("rollback_available", "false"),
-            self.risk_tier.said("risk_tier", "limited"),
-            self.required_oversight_mode.said("required_oversight_mode", "none"),
-            self.access_level.said("access_level", "execute"),
+            self.effect_class.describe("effect_class", "digital_state_change"),
+            self.reversibility.describe("reversibility", "irreversible"),
+            self.rollback_available.describe("rollback_available", "false"),
+            self.risk_tier.describe("risk_tier", "limited"),
+            self.required_oversight_mode.describe("required_oversight_mode", "none"),
+            self.access_level.describe("access_level", "execute"),
         ];
         for (tool_id, text) in members.into_iter().flatten() {
             by.entry(tool_id).or_default().push(text);

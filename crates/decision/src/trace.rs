@@ -49,7 +49,7 @@ pub struct Step {
 pub(super) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Vec<StageTrace> {
     let authority = authority(case, choice);
     let purpose = purpose(case, choice);
-    let rules = heard(rules);
+    let rules = rules_stage(rules);
     let stages = [authority, purpose, rules];
     let strongest = stages.iter().map(|stage| stage.outcome).max().unwrap_or(Outcome::Refuse);
     let deciding = stages.iter().find(|stage| stage.outcome == strongest);
@@ -71,7 +71,7 @@ fn authority(case: &Case<'_>, choice: &Choice<'_>) -> StageTrace {
             AuthorityKind::Uses => "uses",
             AuthorityKind::ActsIn => "acts_in",
         };
-        Some(judged(case, candidate, kind, id, refusal.map(|refusal| refusal.reason)))
+        Some(candidate_step(case, candidate, kind, id, refusal.map(|refusal| refusal.reason)))
     };
     let mut steps: Vec<Step> = choice.tried.iter().filter_map(tried).collect();
     steps.extend(trace_terms::steps(case, &choice.candidate, choice.refusal));
@@ -85,11 +85,11 @@ fn purpose(case: &Case<'_>, choice: &Choice<'_>) -> StageTrace {
         .and_then(|()| purpose::is_in_scope(case, candidate))
         .err();
     let declared = case.request.purpose.iter();
-    let declared = declared.map(|slug| judged(case, candidate, "purpose", slug, refusal));
+    let declared = declared.map(|slug| candidate_step(case, candidate, "purpose", slug, refusal));
     stage(Stage::Purpose, refusal, declared.collect())
 }
 
-fn heard(rules: &Rules<'_>) -> StageTrace {
+fn rules_stage(rules: &Rules<'_>) -> StageTrace {
     let (outcome, reason_code) = match (rules.denials.first(), rules.holds.first()) {
         (Some(reason), _) => (Outcome::Refuse, Some(*reason)),
         (None, Some(reason)) => (Outcome::Hold, Some(*reason)),
@@ -104,7 +104,7 @@ fn stage(stage: Stage, refusal: Option<Reason>, steps: Vec<Step>) -> StageTrace 
 }
 
 /// A step on an authority: if refused for its bounds, it has them with both values.
-fn judged(
+fn candidate_step(
     case: &Case<'_>,
     candidate: &Candidate<'_>,
     kind: &str,
@@ -112,7 +112,7 @@ fn judged(
     refusal: Option<Reason>,
 ) -> Step {
     let outcome = refusal.map_or(Outcome::Pass, |_| Outcome::Refuse);
-    let told = refusal.and_then(|reason| exceeded::told(case, candidate, reason));
+    let told = refusal.and_then(|reason| exceeded::details(case, candidate, reason));
     let sentence = || refusal.map_or("passes", Reason::sentence).to_owned();
     let detail = told.unwrap_or_else(sentence);
     Step { kind: kind.to_owned(), id: id.to_owned(), outcome, reason_code: refusal, detail }

@@ -89,7 +89,7 @@ pub(super) async fn activate(
         let was = found(Policy::lock(db, within.as_deref(), &request.id).await, &request.id)?;
         if_match.check(&was)?;
         changeable(&was)?;
-        let (version, cedar) = wanted(db, &was, &request).await?;
+        let (version, cedar) = requested_version(db, &was, &request).await?;
         if version != checked? {
             return Err(Error::Changed);
         }
@@ -126,7 +126,7 @@ async fn checked(
         let found = Policy::find(db, within.as_deref(), &asked.id, false).await;
         let policy = super::flow::found(found, &asked.id)?;
         changeable(&policy)?;
-        let (version, cedar) = wanted(db, &policy, &asked).await?;
+        let (version, cedar) = requested_version(db, &policy, &asked).await?;
         Ok::<_, Error>((policy.tenant_id, version, cedar))
     });
     let (tenant_id, version, cedar) = read.await?;
@@ -140,7 +140,7 @@ async fn checked(
 }
 
 /// The requested version, by default the newest, and its text.
-async fn wanted(
+async fn requested_version(
     db: &mut Db,
     policy: &Policy,
     request: &ActivatePolicyRequest,

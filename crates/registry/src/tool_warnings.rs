@@ -37,9 +37,9 @@ pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryRes
     let before: Vec<_> =
         others.iter().cloned().chain(was.cloned().and_then(binding_tool)).collect();
     let mut in_use: Vec<Pattern> = before.iter().flat_map(|tool| tool.actions.clone()).collect();
-    in_use.extend(lent(&tool.tenant_id, db).await?);
+    in_use.extend(granted_patterns(&tool.tenant_id, db).await?);
     let mut found = Vec::new();
-    for action in concerned(&new.actions, &in_use).into_iter().take(MOST_LOOKED_AT) {
+    for action in overlaps(&new.actions, &in_use).into_iter().take(MOST_LOOKED_AT) {
         let mut after = JoinedTerms::of(&new);
         joined(&others, &action).iter().for_each(|terms| after.join(terms));
         let stricter = stricter(joined(&before, &action).as_ref(), &after);
@@ -63,7 +63,7 @@ fn joined(tools: &[Arc<records::Tool>], action: &Pattern) -> Option<JoinedTerms>
 }
 
 /// The patterns of the actions that are granted to anyone.
-async fn lent(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Pattern>> {
+async fn granted_patterns(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Pattern>> {
     let actions: Vec<Vec<String>> = delegations::table
         .filter(delegations::tenant_id.eq(tenant_id))
         .filter(delegations::state.ne("revoked"))
@@ -83,7 +83,7 @@ async fn lent(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Pattern>> {
 }
 
 /// The overlaps of the tool's patterns with those in use: the narrower of two that overlap.
-fn concerned(own: &[Pattern], in_use: &[Pattern]) -> BTreeSet<Pattern> {
+fn overlaps(own: &[Pattern], in_use: &[Pattern]) -> BTreeSet<Pattern> {
     let each = own.iter().flat_map(|own| in_use.iter().map(move |used| (own, used)));
     each.filter_map(|(own, used)| {
         let narrower = if used.is_within(own) { Some(used) } else { None };

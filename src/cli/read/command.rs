@@ -55,7 +55,7 @@ impl FromArgMatches for Read {
         let id = given.try_get_one::<String>(ID).ok().flatten().cloned();
         let at = Where::from_arg_matches(given)?;
         let environment = clap::parser::ValueSource::EnvVariable;
-        let at = at.told(given.value_source("token") == Some(environment));
+        let at = at.token_from_environment(given.value_source("token") == Some(environment));
         Ok(Self { collection, id, query: query(given), at })
     }
 

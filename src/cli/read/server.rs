@@ -41,7 +41,7 @@ pub(super) struct Server {
 impl Where {
     /// A token from the environment is meant for a named service, not for a local one; an empty token counts
     /// as none.
-    pub(super) fn told(mut self, by_environment: bool) -> Self {
+    pub(super) fn token_from_environment(mut self, by_environment: bool) -> Self {
         let is_meant = self.url.is_some() || !by_environment;
         self.token = self.token.filter(|token| is_meant && !token.reveal().trim().is_empty());
         self
@@ -173,14 +173,14 @@ impl Server {
 
     fn refused(&self, status: StatusCode, body: &str) -> Failure {
         let Ok(refusal) = serde_json::from_str::<ApiError>(body) else {
-            return self.stranger(&format!("status {status}"));
+            return self.unexpected(&format!("status {status}"));
         };
         let advice = if status == StatusCode::UNAUTHORIZED { self.advice } else { "" };
-        Failure::new(format!("{}{advice}", refusal.told()))
+        Failure::new(format!("{}{advice}", refusal.text()))
     }
 
     /// Something answers at the address, but not this service.
-    pub(super) fn stranger(&self, what: &str) -> Failure {
+    pub(super) fn unexpected(&self, what: &str) -> Failure {
         let base = &self.base;
         Failure::new(format!("{base} does not answer as Agent Authority does: {what}"))
     }
@@ -204,7 +204,7 @@ struct Detail {
 
 impl ApiError {
     /// The error as text; invalid parameters have the names of their flags.
-    fn told(&self) -> String {
+    fn text(&self) -> String {
         let details = self
             .details
             .iter()
@@ -271,7 +271,7 @@ mod tests {
                         {"field": "tenant_id", "problem": "is unknown"}], "request_id": "7f"}"#;
         let refusal: ApiError = serde_json::from_str(body).unwrap();
         assert_eq!(
-            refusal.told(),
+            refusal.text(),
             "invalid_request: --page-token is \\u{1b}[31mnot ours; --tenant is unknown (request 7f)"
         );
     }

@@ -72,7 +72,7 @@ impl Config {
         for (key, value) in &sources.flags {
             figment = figment.merge((key, parsed(key, value)));
         }
-        figment.extract().map_err(|error| Error::Unread(told(error)))
+        figment.extract().map_err(|error| Error::Unread(messages(error)))
     }
 }
 
@@ -86,12 +86,12 @@ fn parsed(key: &str, text: &str) -> Value {
 }
 
 /// Every fault, with its place and, for a name or word that means nothing, those that do.
-fn told(errors: figment::Error) -> String {
-    let told: Vec<_> = errors.into_iter().map(|error| tell(&error)).collect();
-    told.join("\n")
+fn messages(errors: figment::Error) -> String {
+    let messages: Vec<_> = errors.into_iter().map(|error| message(&error)).collect();
+    messages.join("\n")
 }
 
-fn tell(error: &figment::Error) -> String {
+fn message(error: &figment::Error) -> String {
     let place = error.path.join(".");
     match &error.kind {
         Kind::UnknownField(name, known) => {
@@ -100,11 +100,11 @@ fn tell(error: &figment::Error) -> String {
                 "" => name.to_owned(),
                 section => format!("{section}.{name}"),
             };
-            let told = match meant(name, known) {
+            let hint = match meant(name, known) {
                 Some(meant) => format!("did you mean `{}`?", whole(meant)),
                 None => format!("the known ones are {}", known.join(", ")),
             };
-            format!("unknown setting `{}`; {told}", whole(name))
+            format!("unknown setting `{}`; {hint}", whole(name))
         }
         Kind::UnknownVariant(word, known) => {
             format!("`{place}` is `{word}`; it must be {}", known.join(" or "))

@@ -87,12 +87,12 @@ impl Uses {
             }
             ExprKind::Like { expr, .. } => self.visit(expr, Some(&InputType::String)),
             ExprKind::HasAttr { expr, attr } => {
-                self.asked(expr, &[attr.as_str()]);
+                self.has_test(expr, &[attr.as_str()]);
             }
             ExprKind::ExtHasAttr { expr, attrs } => {
                 let names: Vec<_> =
                     attrs.iter().map(cedar_policy_core::pst::SmolStr::as_str).collect();
-                self.asked(expr, &names);
+                self.has_test(expr, &names);
             }
             ExprKind::GetAttr { expr, .. } | ExprKind::Is { expr, .. } => self.visit(expr, None),
             ExprKind::Set(items) => {
@@ -136,7 +136,7 @@ impl Uses {
     }
 
     /// A member that is tested by `has` is known, whatever its type.
-    fn asked(&mut self, of: &Expr, names: &[&str]) {
+    fn has_test(&mut self, of: &Expr, names: &[&str]) {
         let (mut path, names) = match (place_of(of, Path::new()), names.split_first()) {
             (Some(path), _) => (path, names),
             // The first name of `context has input.a` is the input itself.
