@@ -120,7 +120,7 @@ async fn show(
         envelope => answer.get(envelope),
     };
     let record = record.filter(|record| record.is_object());
-    let text = record::text(record.ok_or_else(|| server.unexpected("there is no record in it"))?);
+    let text = record::text(record.ok_or_else(|| server.unexpected("no record in the response"))?);
     Ok(CommandOutput { text, json: Some(body), aside: String::new() })
 }
 
@@ -154,7 +154,7 @@ fn page(server: &Server, listing: &Listing, body: &str) -> Result<(Value, Vec<Va
     let mut answer = json(server, body)?;
     match answer.get_mut(listing.member.name).map(Value::take) {
         Some(Value::Array(records)) => Ok((answer, records)),
-        _ => Err(server.unexpected(&format!("there is no `{}` in it", listing.member.name))),
+        _ => Err(server.unexpected(&format!("no `{}` in the response", listing.member.name))),
     }
 }
 

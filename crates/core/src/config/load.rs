@@ -1,6 +1,6 @@
 //! Where the values come from: flag beats environment beats file beats default.
 //!
-//! A name that means nothing is an error that tells the one that was meant, or those that there are: a
+//! An unknown name is an error that suggests the intended one, or lists the known ones: a
 //! misspelt limit must not leave the default in force unnoticed.
 
 use std::{ffi::OsString, path::PathBuf};
