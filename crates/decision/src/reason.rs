@@ -100,8 +100,8 @@ reasons! {
     SubjectNotPermitted Authority "subject_not_permitted" "the API key is bound to other principals than the subject";
     SubjectUnknown Authority "subject_unknown" "no principal of this tenant has the subject's id";
     SubjectSuspended Authority "subject_suspended" "the subject is not in state active";
-    ActorStopped Authority "actor_stopped" "a stop signal stands on the subject or on somebody in its chain of delegations";
-    CapabilityQuarantined Authority "capability_quarantined" "the subject, somebody in its chain, its delegation or the action is in quarantine";
+    ActorStopped Authority "actor_stopped" "a stop signal is on the subject or on someone in its chain of delegations";
+    CapabilityQuarantined Authority "capability_quarantined" "the subject, someone in its chain, its delegation or the action is in quarantine";
     DelegationUnknown Authority "delegation_unknown" "no delegation of this tenant has that id, or its chain does not reach a root";
     DelegationMismatch Authority "delegation_mismatch" "the delegation was given to another delegate";
     DelegationNotYetValid Authority "delegation_not_yet_valid" "the delegation or grant, or one above it, is not valid yet";
@@ -116,7 +116,7 @@ reasons! {
     JurisdictionUnsupported Authority "jurisdiction_unsupported" "the authority or the purpose does not support the jurisdiction, or none was given";
     WorkspaceAccessMissing Authority "workspace_access_missing" "the subject does not act in the workspace, or not with this action";
     ResourceAccessMissing Authority "resource_access_missing" "no grant gives the access level needed on the resource, or it belongs to another workspace; only a tool's record needs less than execute";
-    ProjectAccessMissing Authority "project_access_missing" "reach, membership and grant on the project are not all there; only a tool's record needs less than execute";
+    ProjectAccessMissing Authority "project_access_missing" "reach, membership and grant on the project are not all present; only a tool's record needs less than execute";
     ToolMismatch Authority "tool_mismatch" "the tool is not live, does not perform this action, or serves another workspace";
     ContextIncomplete Authority "context_incomplete" "the request lacks a member that the tool requires or, where none is named, one of those that perform the action";
     PurposeUnknown Purpose "purpose_unknown" "no purpose of this tenant has that slug";

@@ -141,7 +141,7 @@ pub(super) fn link(search: &Search<'_>, state: &State) -> Vec<Change> {
         let sentence = match link.state {
             // A revoked link cannot be reinstated.
             DelegationState::Revoked => {
-                format!("delegate anew in the place of `{}`: it is revoked for good", link.id)
+                format!("delegate again in place of `{}`, which is revoked", link.id)
             }
             _ => format!("bring the delegation `{}` into force: it {problem}", link.id),
         };
@@ -207,7 +207,7 @@ pub(super) fn quarantine(_: &Search<'_>, state: &State) -> Vec<Change> {
 pub(super) fn denial(_: &Search<'_>, state: &State) -> Vec<Change> {
     let denying = state.gathered().uses.iter().filter(|uses| !uses.row.allowed);
     let taken_back = denying.map(|denial| {
-        let named = change(Kind::Denial, format!("take back the denial `{}`", denial.row.id));
+        let named = change(Kind::Denial, format!("remove the denial `{}`", denial.row.id));
         let (member, id) = (Some(USES.to_owned()), Some(denial.row.id.clone()));
         Change { member, id, ..named }
     });

@@ -98,7 +98,7 @@ pub(super) fn delegation(search: &Search<'_>, state: &State) -> Vec<Change> {
         found.push(Change { member: member(), value, id, ..change(Kind::Delegation, sentence) });
     }
     if named.is_some() {
-        let sentence = "name no delegation: the subject has other authority".to_owned();
+        let sentence = "leave out the delegation: the subject has other authority".to_owned();
         found.push(Change { member: member(), ..change(Kind::Delegation, sentence) });
     }
     found
@@ -153,8 +153,8 @@ fn provided(name: &str, value: Option<&str>) -> Change {
     let is_id = matches!(name, "resource_id" | "workspace_id");
     let member = if is_id { name.to_owned() } else { format!("context.{name}") };
     let sentence = match value {
-        Some(value) => format!("say `{member}`: {value}"),
-        None => format!("say `{member}`, which the tool requires"),
+        Some(value) => format!("set `{member}` to {value}"),
+        None => format!("set `{member}`, which the tool requires"),
     };
     let named = change(Kind::Context, sentence);
     Change { member: Some(member), value: value.map(str::to_owned), ..named }
@@ -167,7 +167,7 @@ pub(super) fn declaration(_: &Search<'_>, state: &State) -> Vec<Change> {
         return Vec::new();
     }
     let tiers = RiskTier::ALL.iter().rev().map(|tier| {
-        let named = change(Kind::Declaration, format!("declare the risk tier, `{tier}` at most"));
+        let named = change(Kind::Declaration, format!("declare a risk tier of `{tier}` at most"));
         let value = Some(tier.word().to_owned());
         Change { member: Some(RISK_TIER.to_owned()), value, ..named }
     });
