@@ -1,4 +1,4 @@
-//! The one place that asks what time it is; everyone else is handed a [`Clock`].
+//! The one place that reads the time; all other code gets a [`Clock`].
 
 use std::sync::{
     Arc,
@@ -15,19 +15,19 @@ pub struct Clock(Source);
 enum Source {
     #[default]
     Machine,
-    /// At this, in microseconds since 1970, for the database too.
+    /// Stopped at this time, in microseconds since 1970, also for the database.
     Fixed(Arc<AtomicI64>),
-    /// So many microseconds ahead of the machine's, which is the database's.
+    /// This many microseconds ahead of the machine's, which is the database's.
     Wrong(Arc<AtomicI64>),
 }
 
 impl Clock {
-    /// A clock that stands still until it is moved.
+    /// A clock that stands still until it is advanced.
     pub fn fixed(at: DateTime<Utc>) -> Self {
         Self(Source::Fixed(Arc::new(AtomicI64::new(at.timestamp_micros()))))
     }
 
-    /// A clock that goes, and is ahead of everybody else's, or behind.
+    /// A running clock that is ahead of all others, or behind.
     pub fn wrong(by: TimeDelta) -> Self {
         let micros = by.num_microseconds().unwrap_or_default();
         Self(Source::Wrong(Arc::new(AtomicI64::new(micros))))
@@ -43,8 +43,8 @@ impl Clock {
         DateTime::from_timestamp_micros(micros).unwrap_or_default()
     }
 
-    /// What the database calls a moment of this clock: the same, but where a test stands still, and
-    /// means everybody.
+    /// The database's time for a time of this clock: the same, except for a fixed clock, which applies to the
+    /// database too.
     pub fn by_database(&self, at: DateTime<Utc>) -> DateTime<Utc> {
         match &self.0 {
             Source::Machine | Source::Wrong(_) => at,
@@ -55,7 +55,7 @@ impl Clock {
         }
     }
 
-    /// Moves a fixed or wrong clock on; the machine's is left alone.
+    /// Advances a fixed or wrong clock; no effect on the machine's.
     pub fn advance(&self, by: TimeDelta) {
         if let Source::Fixed(set) | Source::Wrong(set) = &self.0 {
             set.fetch_add(by.num_microseconds().unwrap_or_default(), Ordering::AcqRel);

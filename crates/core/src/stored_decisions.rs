@@ -1,4 +1,4 @@
-//! Stored decisions, with all that they were decided on.
+//! Stored decisions, with their facts and policies.
 //!
 //! A decision's row names its gathered facts by SHA-256, and these name their policies' texts. Both
 //! are looked up here, for one decision or for a page of them; authority-evidence reads them back.
@@ -59,7 +59,7 @@ pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
     let with_facts = |row: Row| {
         let digest = sealed::gathered_digest(&row.facts).ok();
         let key = digest.map(|digest| (row.tenant_id.clone(), digest.to_vec()));
-        // A salt of another length hides something else: the digests will not be the record's.
+        // A salt of another length cannot match: the digests will differ from the record's.
         let salt = |salt: Vec<u8>| salt.try_into().unwrap_or_default();
         Stored {
             id: row.id,
@@ -97,8 +97,8 @@ async fn gathered(db: &mut Db, rows: &[Row]) -> QueryResult<Blobs> {
     Ok(found.into_iter().map(|(tenant, sha, body)| ((tenant, sha), Arc::new(body))).collect())
 }
 
-/// The texts of the policies that the facts name, each under its own digest: what was decided on is
-/// found by what it says, and not by its number.
+/// The texts of the policies in the facts, each by its own digest: a text is found by its content, not by its
+/// version.
 async fn texts(db: &mut Db, gathered: &Blobs) -> QueryResult<Texts> {
     let mut wanted: HashSet<(String, String, i32)> = HashSet::new();
     for ((tenant, _), body) in gathered {

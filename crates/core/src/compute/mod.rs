@@ -1,9 +1,9 @@
-//! Threads for work that computes for long: simulations, dry runs, validation, explanations, replays.
+//! Threads for long computations: simulations, dry runs, validation, explanations, replays.
 //!
-//! Such work is asked for by callers and costs what they make it cost. It runs on a few threads of
-//! its own at a lower priority, so that decisions do not wait for it; tenants take turns; what waits
-//! is bounded, for a tenant and in all; and whoever works looks at its [`Turn`] now and then, so that
-//! nothing goes on for a caller who has left.
+//! Callers request such work and determine its cost. It runs on a few threads of its own at a lower
+//! priority, so that decisions do not wait for it; tenants take turns; the queue is bounded, for each
+//! tenant and in all; and a job checks its [`Turn`] now and then, so that none continues for a caller who
+//! has left.
 
 mod queue;
 
@@ -22,30 +22,30 @@ use tokio::sync::oneshot;
 
 use queue::{Job, Next, Queue};
 
-/// Enough for what `decision/stack.rs` asks for, so that it asks for no more.
+/// Enough for `decision/stack.rs`, so that it allocates no further stack.
 const STACK: usize = 32 * 1024 * 1024;
-/// A tenth of what a thread at the usual priority gets where both want the processor.
+/// A tenth of the processor time of a thread at the usual priority, when both compete.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
-/// After so long whoever has more to do lets others go first.
+/// The time after which a job with more work yields to others.
 const SLICE: Duration = Duration::from_millis(200);
 
-/// How much runs, and how much may wait.
+/// Limits of running and waiting jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub threads: usize,
-    /// Of one tenant, at a time.
+    /// Running jobs of one tenant.
     pub running: usize,
-    /// Of one tenant.
+    /// Waiting jobs of one tenant.
     pub waiting: usize,
-    /// Of all tenants.
+    /// Waiting jobs of all tenants.
     pub waiting_in_all: usize,
-    /// From the asking to the answer.
+    /// From the request to the result.
     pub longest: Duration,
 }
 
 impl Default for Limits {
-    /// Half of the processors, and at least two threads, of which one tenant never has all.
+    /// Half as many threads as processors, at least two; one tenant never has all of them.
     fn default() -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let threads = (processors / 2).max(2);
@@ -54,7 +54,7 @@ impl Default for Limits {
             running: threads - 1,
             waiting: 16,
             waiting_in_all: 128,
-            // Before the call's own end, so that its caller learns why.
+            // Before the call's own deadline, so that its caller learns why.
             longest: Duration::from_secs(9),
         }
     }
@@ -71,25 +71,25 @@ pub enum Error {
     Failed,
 }
 
-/// What whoever works may look at.
+/// What a job may check.
 pub struct Turn {
     wanted: Wanted,
     begun: Instant,
 }
 
 impl Turn {
-    /// Whether anybody still waits for the result. Where not, stop.
+    /// Whether anyone still waits for the result. If not, stop.
     pub fn is_wanted(&self) -> bool {
         self.wanted.holds()
     }
 
-    /// Whether the time has come to let others go first: return what is left, and ask again.
+    /// Whether the job should yield to others: return the rest, and run again.
     pub fn is_over(&self) -> bool {
         self.begun.elapsed() >= SLICE
     }
 }
 
-/// Falls with the future that waits for the result, and at its deadline.
+/// Cleared when the future that waits for the result is dropped, and at its deadline.
 #[derive(Clone)]
 struct Wanted {
     left: Arc<AtomicBool>,
@@ -102,7 +102,7 @@ impl Wanted {
     }
 }
 
-/// Marks the work as unwanted when the one who waits is gone.
+/// Marks the work as unwanted when the waiting future is dropped.
 struct Waiting(Arc<AtomicBool>);
 
 impl Drop for Waiting {
@@ -136,7 +136,7 @@ impl ComputePool {
     /// Starts the threads.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system cannot create a thread.
     pub fn start(limits: Limits) -> std::io::Result<Self> {
         let queue = Mutex::new(Queue::new(limits));
         let shared = Arc::new(Shared { queue, changed: Condvar::new() });
@@ -148,10 +148,10 @@ impl ComputePool {
         Ok(Self(Arc::new(Handle { shared, limits })))
     }
 
-    /// Has `job` done for the tenant, in its turn, and answers what it returns.
+    /// Runs `job` for the tenant, in its turn, and returns its result.
     ///
     /// # Errors
-    /// When too much waits, when it takes too long, and when the job panics.
+    /// If the queue is full, if it takes too long, or if the job panics.
     pub async fn run<T: Send + 'static>(
         &self,
         tenant_id: &str,
@@ -176,7 +176,7 @@ impl ComputePool {
         let wanted = Wanted { left: Arc::clone(&waiting.0), until };
         let own = wanted.clone();
         let work = Box::new(move || {
-            // Who has left meanwhile costs nothing.
+            // A caller that has left costs nothing.
             if own.holds() {
                 let _ = to.send(job(&Turn { wanted: own, begun: Instant::now() }));
             }
@@ -187,7 +187,7 @@ impl ComputePool {
         }
         self.0.shared.changed.notify_one();
         match tokio::time::timeout(longest, result).await {
-            // What is answered later was cut short: the job saw that nobody waited.
+            // A later result is incomplete: the job saw that nobody waited.
             Ok(Ok(result)) if Instant::now() < until => Ok(result),
             // The job ended without a result: it panicked, or came to its turn too late.
             Ok(Err(_)) if Instant::now() < until => Err(Error::Failed),
@@ -212,7 +212,7 @@ fn work(shared: &Shared) {
             tracing::error!(tenant_id = &*tenant_id, "a computation panicked");
         }
         shared.queue.lock().done(&tenant_id);
-        // The tenant's next may be for a thread that found nothing it might take.
+        // The tenant's next job may be for a thread that found none before.
         shared.changed.notify_all();
     }
 }

@@ -1,4 +1,4 @@
-//! What waits for a thread: each tenant's in order, and tenants in turn.
+//! The queue for threads: each tenant's jobs in order, and tenants in turn.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,7 +20,7 @@ struct Tenant {
 
 pub(super) struct Queue {
     limits: Limits,
-    /// Those that have something waiting, the next first.
+    /// The tenants with waiting jobs, the next first.
     turns: VecDeque<Arc<str>>,
     tenants: HashMap<Arc<str>, Tenant>,
     waiting: usize,
@@ -40,7 +40,7 @@ impl Queue {
         Self { limits, turns, tenants, waiting: 0, closed: false }
     }
 
-    /// False where too much waits.
+    /// False if the queue is full.
     pub(super) fn add(&mut self, tenant_id: &str, job: Job) -> bool {
         let own = |queue: &Self| queue.tenants.get(tenant_id).map_or(0, |own| own.jobs.len());
         let full = |queue: &Self| {
@@ -98,7 +98,7 @@ impl Queue {
         self.tenants.values_mut().for_each(|own| own.jobs.clear());
     }
 
-    /// Drops what nobody waits for any more: it must not keep others out.
+    /// Drops jobs that nobody waits for: they must not displace others.
     fn forget_unwanted(&mut self) {
         self.tenants.values_mut().for_each(|own| own.jobs.retain(|job| job.wanted.holds()));
         let tenants = &self.tenants;

@@ -1,4 +1,4 @@
-//! Turns, limits, deadlines and what is left when a caller goes.
+//! Turns, limits, deadlines, and callers that leave.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -19,7 +19,7 @@ fn pool(threads: usize, running: usize, waiting: usize) -> ComputePool {
     ComputePool::start(limits).unwrap()
 }
 
-/// Works until nobody wants it.
+/// Runs until it is unwanted.
 fn endless(turn: &Turn) {
     while turn.is_wanted() {
         thread::sleep(Duration::from_millis(1));
@@ -58,7 +58,7 @@ async fn the_place_belongs_to_the_work_and_not_to_who_waits_for_it() {
             thread::sleep(3 * MOMENT);
             now.fetch_sub(1, Ordering::SeqCst);
         };
-        // Each goes before its work is done, and the work does not look.
+        // Each caller leaves before its job is done, and the job does not check.
         let _ = tokio::time::timeout(MOMENT, pool.run("a", deaf)).await;
     }
     assert_eq!(pool.run("b", |_| 1).await, Ok(1));

@@ -1,9 +1,9 @@
-//! Folders that nobody else may enter: the data folder holds keys, sockets and tenants' logs.
+//! Private folders: the data folder has keys, sockets and tenants' logs.
 
 use std::{fs, io, path::Path};
 
-/// Makes a folder of this service's own, and those above it that are missing, for this user alone
-/// (mode 0700). One that is there is closed to others.
+/// Creates a folder of the service, and missing parents, for this user only (mode 0700). An existing one is made
+/// private.
 ///
 /// # Errors
 /// When it cannot be made.
@@ -13,10 +13,10 @@ pub fn private_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the data folder likewise. One that was there is closed where it holds nothing or the
-/// service's own files; of another, that may be anybody's, the log warns. `group` may pass through,
-/// where the database runs as a user that is not this one (mode 0710). One through which a database
-/// that is there passes keeps that way, whoever makes the folder: the next start needs it.
+/// Creates the data folder likewise. An existing one is made private if it is empty or has the service's
+/// own files; for any other the log warns. `group` may pass through, if the database runs as another user
+/// (mode 0710). A folder that an existing database passes through stays so, whoever creates it: the next
+/// start needs it.
 ///
 /// # Errors
 /// When it cannot be made.
@@ -40,8 +40,8 @@ fn make(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// The group of a database in this folder that another user runs, unless the folder is closed to it:
-/// what is closed stays closed.
+/// The group of a database in this folder that another user runs, unless the folder is closed to it, which it
+/// then stays.
 #[cfg(unix)]
 fn passing(folder: &Path) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
@@ -59,7 +59,7 @@ fn passing(_: &Path) -> Option<u32> {
 #[cfg(unix)]
 fn close(folder: &Path, ours: bool, group: Option<u32>) {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-    /// Such as /tmp: everybody's on purpose.
+    /// Such as /tmp: shared on purpose.
     const SHARED: u32 = 0o1000;
     let Ok(found) = fs::metadata(folder) else { return };
     let wanted = if group.is_some() { 0o710 } else { 0o700 };

@@ -1,4 +1,5 @@
-//! Where the values come from: flag beats environment beats file beats default.
+//! The sources of the values: a flag overrides the environment, which overrides the file, which overrides the
+//! default.
 //!
 //! An unknown name is an error that suggests the intended one, or lists the known ones: a
 //! misspelt limit must not leave the default in force unnoticed.
@@ -14,7 +15,7 @@ use figment::{
 
 use super::Config;
 
-/// Start of the variables that are settings: `AGENT_AUTHORITY__SECTION__KEY`.
+/// Prefix of the variables that are settings: `AGENT_AUTHORITY__SECTION__KEY`.
 const PREFIX: &str = "AGENT_AUTHORITY__";
 
 const SECRETS: [&str; 2] = ["database.url", "keys.ring"];
@@ -23,7 +24,7 @@ const SECRETS: [&str; 2] = ["database.url", "keys.ring"];
 #[derive(Debug, Default)]
 pub struct Sources {
     pub file: Option<PathBuf>,
-    /// The process's environment; names that are not ours are passed over.
+    /// The process's environment; other names are ignored.
     pub environment: Vec<(String, String)>,
     /// `("listen.main", "127.0.0.1:8080")`.
     pub flags: Vec<(&'static str, String)>,
@@ -40,7 +41,7 @@ pub enum Error {
 }
 
 impl Sources {
-    /// What this process was started with.
+    /// The environment of this process.
     pub fn process() -> Self {
         let text = |text: OsString| text.to_string_lossy().into_owned();
         let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
@@ -76,8 +77,8 @@ impl Config {
     }
 }
 
-/// Text as the TOML value that it looks like: a number, a truth, a list, else itself. A secret is
-/// never anything but text.
+/// Text as the TOML value that it looks like: a number, a boolean, a list, or else a string. A secret is
+/// always a string.
 fn parsed(key: &str, text: &str) -> Value {
     if SECRETS.contains(&key) {
         return Value::from(text);
@@ -85,7 +86,7 @@ fn parsed(key: &str, text: &str) -> Value {
     text.parse().unwrap_or_else(|never: std::convert::Infallible| match never {})
 }
 
-/// Every fault, with its place and, for a name or word that means nothing, those that do.
+/// Every error, with its setting and, for an unknown name or word, the known ones.
 fn messages(errors: figment::Error) -> String {
     let messages: Vec<_> = errors.into_iter().map(|error| message(&error)).collect();
     messages.join("\n")
@@ -114,8 +115,8 @@ fn message(error: &figment::Error) -> String {
     }
 }
 
-/// The one that a misspelt name stands for: two slips away at most and alike in the most part, or begun
-/// or lengthened. A guess beyond that would mislead.
+/// The intended name of a misspelt one: at an edit distance of at most two and mostly alike, or a prefix or an
+/// extension. A guess beyond that would mislead.
 fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let begins = |one: &str| name.len() > 2 && (one.starts_with(name) || name.starts_with(one));
     let slips = |one: &&'k str| (strsim::osa_distance(name, one), *one);
@@ -182,7 +183,7 @@ mod tests {
                 "AGENT_AUTHORITY__LIMITS__DRAIN",
                 "unknown setting `limits.drain`; did you mean `limits.drain_seconds`?",
             ),
-            // Nothing is like these: no guess.
+            // Nothing is similar to these: no guess.
             (
                 "AGENT_AUTHORITY__LOGS__LEVEL",
                 "unknown setting `logs.level`; the known ones are format, filter",

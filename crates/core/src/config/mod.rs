@@ -1,4 +1,4 @@
-//! What an operator may set, each with its default; `load.rs` says where the values come from.
+//! The settings, each with its default; `load.rs` reads the values.
 
 mod folder;
 mod load;
@@ -15,14 +15,14 @@ pub use folder::{data_folder, private_folder};
 pub use load::{Error, Sources};
 pub use secret::Secret;
 
-/// Everything that can be set; the fields that are structs are tables of the TOML file.
+/// All settings; fields that are structs are tables of the TOML file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     pub environment: Environment,
-    /// Where the service's own Postgres and the development keys live.
+    /// The folder of the service's own Postgres and the development keys.
     pub data_dir: PathBuf,
-    /// Proxies whose `X-Forwarded-For` is believed: addresses or CIDR blocks.
+    /// Proxies whose `X-Forwarded-For` is trusted: addresses or CIDR blocks.
     #[serde(deserialize_with = "text::networks", serialize_with = "text::shown")]
     pub trusted_proxies: Vec<IpNet>,
     pub listen: Listen,
@@ -55,14 +55,14 @@ pub struct Listen {
     pub site: Option<SocketAddr>,
     /// Metrics; never to be reachable from outside.
     pub ops: SocketAddr,
-    /// How clients reach this service, for links in answers (`https://authority.example.org`).
+    /// The URL by which clients reach the service, for links in responses (`https://authority.example.org`).
     pub public_url: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Database {
-    /// Absent: the service runs a Postgres of its own under `data_dir`.
+    /// If absent, the service runs a Postgres of its own under `data_dir`.
     pub url: Option<Secret>,
     /// Connections of the pool that serves one tenant's reads and writes.
     pub tenant_connections: usize,
@@ -76,7 +76,7 @@ pub struct Database {
     pub statement_seconds: u64,
 }
 
-/// Who signs the JWTs that are believed.
+/// The trusted issuer of JWTs.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Identity {
@@ -84,12 +84,12 @@ pub struct Identity {
     pub audience: Option<String>,
     /// Default: the issuer's `/.well-known/jwks.json`.
     pub jwks_url: Option<String>,
-    /// The built-in provider that signs tokens for anyone at the console; default: in
-    /// development, when no issuer is named.
+    /// The built-in provider that signs tokens for anyone at the console; by default on in development
+    /// without an issuer.
     pub dev_provider: Option<bool>,
 }
 
-/// The key-encryption ring that private keys rest under; one of the two.
+/// The key-encryption ring that encrypts private keys; one of the two.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
@@ -102,13 +102,13 @@ pub struct Keys {
 pub struct Decide {
     /// A graph whose tail is older refuses to decide.
     pub max_staleness_seconds: u64,
-    /// How long an allow is good for, where its tenant says nothing.
+    /// How long an allow is valid, in seconds, unless its tenant sets it.
     pub valid_for_seconds: u64,
     pub durability: Durability,
 }
 
-/// Whether Postgres flushes before an answer, in the words of a tenant's own `durability`, which may
-/// choose `relaxed` for itself.
+/// Whether Postgres flushes before the response, in the words of a tenant's own `durability`, which may choose
+/// `relaxed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
@@ -125,32 +125,32 @@ pub struct Cors {
     pub origins: Vec<String>,
 }
 
-/// What a connection may take before it is cut off.
+/// The limits of a connection.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Open connections on each address.
     pub connections: usize,
-    /// Requests under way on one HTTP/2 connection.
+    /// Concurrent requests on one HTTP/2 connection.
     pub streams: u32,
     pub header_bytes: u32,
-    /// The most that is read of any body; REST and gRPC have smaller limits of their own.
+    /// The largest body; REST and gRPC have smaller limits of their own.
     pub body_bytes: u64,
-    /// Answers that an HTTP/2 connection's peer has not taken: at this much its next requests wait,
-    /// and an answer that makes it twice as much is given up.
+    /// Unread response bytes at which an HTTP/2 connection's next requests wait; a response that would
+    /// double it is dropped.
     pub unsent_bytes: u64,
-    /// From accept to the protocol being known.
+    /// From accept to the detection of the protocol.
     pub first_byte_seconds: u64,
     pub header_seconds: u64,
     /// From a request's head to the end of its body.
     pub body_seconds: u64,
     /// A connection without a request is closed after this.
     pub idle_seconds: u64,
-    /// A peer that reads nothing of an answer for so long is cut off.
+    /// A peer that reads nothing of a response for this long is cut off.
     pub stalled_seconds: u64,
-    /// HTTP/2 peers are pinged so often.
+    /// The interval of pings to HTTP/2 peers.
     pub ping_seconds: u64,
-    /// And must answer in this time.
+    /// The time in which they must answer.
     pub pong_seconds: u64,
     /// From the stop signal to the end of the last connection.
     pub drain_seconds: u64,
@@ -161,7 +161,7 @@ pub struct Limits {
 pub struct Logs {
     /// Default: text on a terminal, JSON otherwise.
     pub format: Option<LogFormat>,
-    /// As `RUST_LOG`, which beats it.
+    /// As `RUST_LOG`, which overrides it.
     pub filter: Option<String>,
 }
 
@@ -182,7 +182,7 @@ impl Config {
         self.identity.dev_provider.unwrap_or(!self.production() && self.identity.issuer.is_none())
     }
 
-    /// The start of links in answers, without a slash at the end.
+    /// The base of links in responses, without a trailing slash.
     pub fn public_url(&self) -> String {
         match &self.listen.public_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
@@ -190,7 +190,7 @@ impl Config {
         }
     }
 
-    /// Whether clients come by https, so that they may be told to do so always.
+    /// Whether clients use https, so that HSTS may be sent.
     pub fn https(&self) -> bool {
         self.listen.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
     }

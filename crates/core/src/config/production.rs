@@ -1,18 +1,18 @@
-//! What production needs and what it refuses; development's defaults stay on the loopback.
+//! What production needs and refuses; development listens on the loopback only.
 
 use std::net::SocketAddr;
 
 use super::{Config, Error};
 
 impl Config {
-    /// Says every reason at once why this configuration must not run.
+    /// Reports every reason why this configuration must not run.
     pub fn validate(&self) -> Result<(), Error> {
         let mut faults = self.nonsense();
         faults.extend(if self.production() { self.unfit() } else { self.exposed() });
         if faults.is_empty() { Ok(()) } else { Err(Error::Unfit(faults)) }
     }
 
-    /// What no environment may have.
+    /// Settings that are wrong in any environment.
     fn nonsense(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let limits = &self.limits;
@@ -50,7 +50,7 @@ impl Config {
             ("identity.issuer", &self.identity.issuer),
         ];
         for (name, url) in urls {
-            // An empty one is as good as none.
+            // An empty one counts as none.
             if let Some(url) = url.as_deref().filter(|url| !url.is_empty())
                 && !["https://", "http://"].iter().any(|start| has_more(url, start))
             {
@@ -126,7 +126,7 @@ impl Config {
     }
 }
 
-/// Whether it begins so, and goes on.
+/// Whether it has the prefix, and more.
 fn has_more(text: &str, start: &str) -> bool {
     text.strip_prefix(start).is_some_and(|rest| !rest.is_empty())
 }

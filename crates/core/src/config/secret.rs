@@ -1,4 +1,4 @@
-//! A value that is used and never shown.
+//! A value that is never printed.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ impl Serialize for Secret {
 }
 
 impl<'de> Deserialize<'de> for Secret {
-    /// The text of a wrong value is not in the error: serde would quote it.
+    /// The error does not contain a wrong value's text, which serde would quote.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]

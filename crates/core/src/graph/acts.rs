@@ -1,5 +1,5 @@
-//! Which acts count: by present authority, whatever its signer was when it was given. Nobody's who stands
-//! on the asking side by now, and each person's once.
+//! Which acts count: by present authority, whatever the signer was at the time of the act. Acts of people
+//! who are now on the asking side do not count, and each person counts once.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,11 +17,10 @@ use authority_decision::{
     records::{Chain, Delegation, Signature},
 };
 
-/// The e-mail addresses of those who acted, by identity. They tell only who is whom, and stay out of what
-/// is sealed.
+/// The e-mail addresses of those who acted, by identity. They are only for comparing people, and are not sealed.
 pub(super) type Addresses = BTreeMap<String, String>;
 
-/// Who acted, with the address that their token had.
+/// The person who acted, with the address of their token.
 pub fn actor(act: &ApprovalAct) -> Person<'_> {
     // Without an address they are called by their subject.
     let is_address = act.name.contains('@') || act.name != subject(&act.by);

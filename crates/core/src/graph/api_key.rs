@@ -1,4 +1,4 @@
-//! API keys: looked up before the tenant is known, and as fresh as authority itself.
+//! API keys: looked up before the tenant is known, and as current as authority itself.
 
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::store::{Db, RunQueryDsl};
 /// The table of API keys.
 pub(super) const API_KEYS: &str = "api_keys";
 
-/// An API key as credentials are judged by; the key itself is stored nowhere.
+/// An API key as needed to check credentials; the key itself is not stored.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
     pub id: Arc<str>,
@@ -22,29 +22,29 @@ pub struct ApiKey {
     pub active: bool,
     /// The code of its secret.
     pub code: [u8; 32],
-    /// The code before a rotation, and until when it counts.
+    /// The code before a rotation, and until when it is valid.
     pub previous: Option<([u8; 32], DateTime<Utc>)>,
     pub expires_at: Option<DateTime<Utc>>,
     pub scopes: Arc<[String]>,
     pub principal_ids: Arc<[String]>,
-    /// Empty: from anywhere.
+    /// Anywhere if empty.
     pub allowed_from: Arc<[IpNet]>,
-    /// For whom it stands: who made it or gave it a new secret.
+    /// The people behind it: those who created or rotated it.
     pub people: Arc<Persons>,
 }
 
-/// Why a secret does not count.
+/// Why a secret is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// It is no secret of the key, or not any more.
+    /// It is not a secret of the key, or no longer.
     Unknown,
     Revoked,
     Expired,
 }
 
 impl ApiKey {
-    /// Whether the secret with this code may be used at a moment. The code is compared in constant time,
-    /// and first: only who holds the secret learns what has become of the key.
+    /// Whether the secret with this code may be used at a time. The code is compared first, in constant
+    /// time: only a holder of the secret learns the key's state.
     ///
     /// # Errors
     /// Why not.
@@ -64,8 +64,8 @@ impl ApiKey {
         Ok(())
     }
 
-    /// When the secret with this code ends by itself: the end of time where it does not, `None` where it
-    /// is no secret of the key.
+    /// When the secret with this code expires: the end of time if it does not, `None` if it is not a secret
+    /// of the key.
     pub fn secret_until(&self, code: &[u8; 32]) -> Option<DateTime<Utc>> {
         let own = self.expires_at.unwrap_or(DateTime::<Utc>::MAX_UTC);
         if equal(code, &self.code) {
@@ -75,8 +75,7 @@ impl ApiKey {
         Some(own.min(*until))
     }
 
-    /// Whether a call from `peer` is within the allow-list; from an unknown address only when there is no
-    /// list.
+    /// Whether a call from `peer` is within the allow-list; an unknown address only if there is no list.
     pub fn allows(&self, peer: Option<IpAddr>) -> bool {
         // A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d.
         let peer = peer.map(|address| address.to_canonical());
@@ -85,7 +84,7 @@ impl ApiKey {
     }
 }
 
-/// Reads the allow-list of an API key's record.
+/// Parses the allow-list of an API key's record.
 ///
 /// # Errors
 /// The first entry that is neither an address nor a network (CIDR); the key must then be refused.
@@ -124,7 +123,7 @@ impl KeyRow {
         api_keys::table.filter(api_keys::id.eq_any(ids)).select(Self::as_select()).load(db).await
     }
 
-    /// The public id that a presented key names, and the key. Rows that cannot be read are inactive.
+    /// The public id of a key, and the key. Rows that cannot be read are inactive.
     fn read(self) -> (String, ApiKey) {
         let public_id = self.prefix.rsplit('_').next().unwrap_or_default().to_owned();
         let code = <[u8; 32]>::try_from(self.secret_code);
@@ -147,7 +146,7 @@ impl KeyRow {
 }
 
 impl Graph {
-    /// Puts the rows in the places of those that changed; one that has no row is gone.
+    /// Replaces the changed rows; a key without a row is removed.
     pub(super) fn put_keys<'a>(
         &self,
         changed: impl IntoIterator<Item = &'a String>,

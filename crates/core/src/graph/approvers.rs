@@ -1,9 +1,9 @@
-//! Who may approve what an agent asks, as far as the tenant's authority tells.
+//! Who may approve an agent's request, by the tenant's authority.
 //!
-//! Nobody approves for themselves: not who asked or stands behind the key that did, not the agent, not
-//! who owns it or an agent in the chain that it acts under, not who delegated in that chain. A person's
-//! principals are found by `sub` and by e-mail address, verified or not, deleted ones too: it can only
-//! exclude.
+//! Nobody approves for themselves: not people who asked or are behind the key that asked, the agent, the
+//! owners of it or of an agent in the chain that it acts under, or those who delegated in that chain. A
+//! person's principals are found by `sub` and by e-mail address, verified or not, also deleted ones: the
+//! address can only exclude.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,14 +22,14 @@ pub struct Asked<'a> {
     pub subject: &'a str,
     /// The delegations that it would act under. Those above each of them count, too.
     pub chain: &'a [String],
-    /// The people who asked, and for whom the keys that asked stand.
+    /// The people who asked, and those behind the keys that asked.
     pub by: &'a Persons,
 }
 
-/// Why a person may not approve. Of several the first here tells.
+/// Why a person may not approve. The first of several reasons is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Barrier {
-    /// A delegation of the chain is not there: who lent what nobody can tell.
+    /// A delegation of the chain is missing: its delegator is unknown.
     Unreadable,
     /// A principal of theirs is suspended, revoked, pending or deleted.
     Inactive,
@@ -42,7 +42,7 @@ pub enum Barrier {
 }
 
 impl Barrier {
-    /// Whether the tenant's `self_approval` lifts it.
+    /// Whether the tenant's `self_approval` permits it.
     pub fn is_own_interest(self) -> bool {
         matches!(self, Self::Asked | Self::Owner | Self::Delegator)
     }
@@ -63,14 +63,14 @@ impl fmt::Display for Barrier {
     }
 }
 
-/// The principals that would act, own or lend, each with what keeps it from approving.
+/// The principals that would act, own or delegate, each with its barrier.
 struct Interested {
     principals: BTreeMap<String, Barrier>,
     readable: bool,
 }
 
 impl TenantGraph {
-    /// What keeps this person from approving; none: nothing that is known here.
+    /// Why this person may not approve; `None` if no reason is known.
     pub fn barrier(&self, asked: Asked<'_>, who: Person<'_>) -> Option<Barrier> {
         let interested = self.interested(asked);
         let own = self.principals_of_one(who);
@@ -86,9 +86,9 @@ impl TenantGraph {
         .min()
     }
 
-    /// Whether the tenant has registered people, and each of them is kept from approving. With
-    /// `self_approves`, own interest keeps nobody from it. People are the active principals of class
-    /// human that a token can name; whether they have the role, no principal says.
+    /// Whether the tenant has registered people, and none of them may approve. With `self_approves`, own
+    /// interest is not a barrier. People are the active principals of class human that a token can match;
+    /// roles are not known from principals.
     pub fn nobody_may_approve(&self, asked: Asked<'_>, self_approves: bool) -> bool {
         let interested = self.interested(asked);
         let askers = self.principals_of_all(asked.by);
@@ -105,7 +105,7 @@ impl TenantGraph {
 
     fn interested(&self, asked: Asked<'_>) -> Interested {
         let mut principals: BTreeMap<String, Barrier> = BTreeMap::new();
-        // The stricter word for whoever stands there twice.
+        // The stricter barrier for one with several.
         let mut stands = |id: &str, barrier: Barrier| {
             let known = principals.entry(id.to_owned()).or_insert(barrier);
             *known = barrier.min(*known);
@@ -120,7 +120,7 @@ impl TenantGraph {
                 agents.extend([link.delegator_id.clone(), link.delegate_id.clone()]);
             }
         }
-        // Whoever owns an owner owns what it owns.
+        // The owner of an owner owns what it owns.
         let mut open: Vec<String> = agents.iter().cloned().collect();
         while let Some(id) = open.pop() {
             let owner = self.principals.get(&id).and_then(|owned| owned.owner_id.clone());

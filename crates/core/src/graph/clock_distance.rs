@@ -1,7 +1,7 @@
-//! How far this node's clock is from the database's.
+//! The distance of this node's clock from the database's.
 //!
-//! Windows begin and end by the node's clock, budgets are counted in windows by it, and records are
-//! dated by it. All nodes share the database, so that its clock is the one to be near to.
+//! Windows begin and end by the node's clock, budgets are counted in windows by it, and records are dated
+//! by it. All nodes share the database, so its clock is the reference.
 
 use std::{
     sync::atomic::{AtomicI64, Ordering},
@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 
 use crate::clock::Clock;
 
-/// From here on operators are warned.
+/// The distance from which operators are warned.
 const WARNED: Duration = Duration::from_secs(1);
-/// So often.
+/// The interval of warnings.
 const WARN_EVERY: Duration = Duration::from_secs(60);
-/// A question that took longer measures nothing: the answer's time may be of any moment in it.
+/// A query that took longer is not a measurement: its time may be of any moment in between.
 const LONGEST: Duration = Duration::from_secs(1);
 const UNKNOWN: i64 = i64::MIN;
 
@@ -29,7 +29,7 @@ pub(super) struct ClockDistance {
     warned: Mutex<Option<Instant>>,
 }
 
-/// A question under way.
+/// A running query.
 pub(super) struct Asked {
     at: DateTime<Utc>,
     begun: Instant,
@@ -44,8 +44,7 @@ impl ClockDistance {
         Asked { at: self.clock.by_database(self.clock.now()), begun: Instant::now() }
     }
 
-    /// The database's clock stood at `told` somewhere in the time that the question took: in its
-    /// middle, as far as anybody knows.
+    /// The database's clock was at `told` at some time during the query; its middle is assumed.
     pub(super) fn answered(&self, asked: &Asked, told: DateTime<Utc>) {
         let took = asked.begun.elapsed();
         if took > LONGEST {
@@ -69,7 +68,7 @@ impl ClockDistance {
         }
     }
 
-    /// Either way; none before it was measured.
+    /// The absolute distance; `None` before the first measurement.
     pub(super) fn get(&self) -> Option<Duration> {
         match self.micros.load(Ordering::Acquire) {
             UNKNOWN => None,

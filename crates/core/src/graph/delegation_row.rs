@@ -1,4 +1,4 @@
-//! A stored delegation as a fact. What of it cannot be read leaves nothing permitted.
+//! A stored delegation as a fact. If a part cannot be read, it permits nothing.
 
 use authority_model::{proto::delegation, wire::Time};
 use serde_json::json;
@@ -14,7 +14,7 @@ use authority_decision::{
 pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
     let hours = row.hours.as_ref().map(hours);
     let window = window(row.not_before, row.expires_at);
-    // A bound that cannot be read must not become none: the delegation is out of force.
+    // An unreadable bound must not become unbounded: the delegation is not in force.
     let readable = !matches!(hours, Some(None)) && window.is_some();
     let state = DelegationState::from_word(&row.state).filter(|_| readable);
     records::Delegation {
@@ -30,7 +30,7 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
             .map(|act| records::Signature { by: act.by, role: act.role, own_interest: act.self_ })
             .collect(),
         bounds: Bounds {
-            // An amount that cannot be read is none at all: nothing is within it.
+            // An unreadable amount is zero: nothing is within it.
             max_amount: row.max_amount.map(|text| text.parse().unwrap_or_default()),
             currency: row.currency,
             max_uses: row.max_uses.map(|limit| MaxUses {

@@ -1,10 +1,10 @@
-//! Stored policies that can never mean what they say: taken before the rule that now refuses them
-//! on write. They deny where they apply, and whoever runs the service is told at start.
+//! Stored policies that can never have their apparent meaning, from before the rule that refuses them on write.
+//! They deny where they apply, and are logged at start.
 
 use super::tenant::TenantGraph;
 
 impl TenantGraph {
-    /// Each statement and each applies-to target at fault, with its policy, for people.
+    /// Each faulty statement and applies-to target, with its policy, for people.
     pub fn faulty_policies(&self) -> Vec<String> {
         let statements = self.index.iter().flat_map(|policy| {
             let id = policy.reference.id.as_str();

@@ -1,4 +1,4 @@
-//! What an entity may do and by whose leave, for people to look at.
+//! What an entity may do, and who granted it, for people.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ pub struct GrantView {
     pub bounds: Map<String, Value>,
     /// `active`, or a word for why it is not in force.
     pub state: &'static str,
-    /// Why, for people; none while it is active.
+    /// Why, for people; `None` while it is active.
     pub reason: Option<String>,
 }
 
@@ -37,9 +37,9 @@ impl TenantGraph {
         self.principals.get(id).is_some()
     }
 
-    /// Every authority of a principal as it stands at a moment, in the order of kind and id.
+    /// Every authority of a principal at a time, in the order of kind and id.
     pub fn grants_of(&self, principal_id: &str, at: DateTime<Utc>) -> Vec<GrantView> {
-        // Whoever is not active uses none of their grants.
+        // An inactive principal cannot use its grants.
         let inactive = (!self.is_active(principal_id))
             .then(|| ("subject_suspended", format!("{principal_id} is not active")));
         let delegations = self.delegations.on(principal_id).iter().map(|leaf| {
@@ -129,7 +129,7 @@ fn window_problem(id: &str, window: Window, at: DateTime<Utc>) -> Option<Problem
     window.problem(at).map(|problem| (word, format!("{id} {problem}")))
 }
 
-/// What is wrong with a `uses` row within its window.
+/// The problem of a `uses` row within its window, if any.
 fn row_problem(row: &records::UsesRow, live: bool, used_id: &str) -> Option<Problem> {
     if !row.allowed {
         return Some(("denied", format!("{} denies it", row.id)));

@@ -1,4 +1,4 @@
-//! Rows in memory, found by their own id and by their parent.
+//! Rows in memory, indexed by id and by parent.
 
 use std::{
     borrow::Borrow,
@@ -17,7 +17,7 @@ pub(super) trait HasParent: Row {
     fn on(&self) -> &str;
 }
 
-/// Found by id without keeping the id twice: a million rows feel it.
+/// Indexed by id without storing the id twice, which matters for a million rows.
 struct IdKeyed<T>(Arc<T>);
 
 impl<T: Row> Borrow<str> for IdKeyed<T> {
@@ -54,7 +54,7 @@ impl<T: Row> ById<T> {
         self.0.get(id).map(|row| &row.0)
     }
 
-    /// Puts a row in the place of the one with its id; answers that one.
+    /// Replaces the row with the same id; returns the old one.
     pub(super) fn put(&mut self, row: Arc<T>) -> Option<Arc<T>> {
         self.0.replace(IdKeyed(row)).map(|was| was.0)
     }
@@ -68,7 +68,7 @@ impl<T: Row> ById<T> {
     }
 }
 
-/// Rows by id and by parent, under each parent in order of id: what is gathered is hashed.
+/// Rows by id and by parent, under each parent in order of id, since gathered facts are hashed.
 pub(super) struct Indexed<T> {
     rows: ById<T>,
     by_parent: HashMap<Box<str>, Vec<Arc<T>>>,

@@ -1,4 +1,4 @@
-//! The change log as it is stored: `authority_changes`, in the order of commits.
+//! The stored change log: `authority_changes`, in the order of commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,29 +8,29 @@ use diesel::prelude::*;
 
 use crate::store::{Db, RunQueryDsl};
 
-/// Most changes that are taken in at once.
+/// The most changes to read at once.
 const MOST: i64 = 10_000;
 
 /// A table and the ids that changed in it.
 pub(super) type Changed = BTreeMap<String, BTreeSet<String>>;
 
-/// What changed of one tenant, and the revision that it came to.
+/// The changes of one tenant, and its new revision.
 #[derive(Default)]
 pub(super) struct Moved {
     pub(super) revision: i64,
     pub(super) changed: Changed,
 }
 
-/// What the log says happened since a position.
+/// The changes since a position of the log.
 pub(super) struct NewChanges {
     pub(super) position: i64,
     pub(super) tenants: BTreeMap<String, Moved>,
-    /// The log goes on behind this.
+    /// Whether the log continues after this.
     pub(super) more: bool,
 }
 
 impl NewChanges {
-    /// What changed in each table, whosever it is.
+    /// The changes in each table, of all tenants.
     pub(super) fn tables(&self) -> Changed {
         let mut all = Changed::new();
         for (table, ids) in self.tenants.values().flat_map(|moved| &moved.changed) {
@@ -40,7 +40,7 @@ impl NewChanges {
     }
 }
 
-/// The number of the last change, 0 when there is none, and what the database's clock says.
+/// The number of the last change, 0 if there is none, and the database's time.
 pub(super) async fn last(db: &mut Db) -> QueryResult<(i64, DateTime<Utc>)> {
     let now = diesel::dsl::sql::<diesel::sql_types::Timestamptz>("clock_timestamp()");
     let last = diesel::dsl::max(authority_changes::seq);
@@ -49,7 +49,7 @@ pub(super) async fn last(db: &mut Db) -> QueryResult<(i64, DateTime<Utc>)> {
     Ok((last.unwrap_or_default(), now))
 }
 
-/// What happened since a position.
+/// The changes since a position.
 pub(super) async fn new_changes(db: &mut Db, position: i64) -> QueryResult<NewChanges> {
     let log: Vec<(i64, String, i64, String, String)> = authority_changes::table
         .filter(authority_changes::seq.gt(position))

@@ -1,11 +1,11 @@
-//! What the graph keeps of a row beyond the fact that a decision sees.
+//! The members of rows that the graph keeps besides a decision's facts.
 
 use std::{sync::Arc, time::Duration};
 
 use super::indexed::{HasParent, Row};
 use authority_decision::records;
 
-/// A tenant's settings, as far as others than the core ask for them.
+/// A tenant's settings that other code than the core needs.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     pub slug: String,
@@ -13,18 +13,18 @@ pub struct Profile {
     pub deleted: bool,
     /// Decisions commit without waiting for the disk.
     pub relaxed: bool,
-    /// How long its held requests wait for their approvals, where it says so itself.
+    /// How long its held requests wait for approval, if it sets that.
     pub approval_ttl: Option<Duration>,
-    /// Own interest keeps nobody from approving where one approval is needed.
+    /// Whether people may approve in their own interest if one approval is needed.
     pub self_approval: bool,
-    /// Its requests take what stands ready for them without citing it.
+    /// Whether its requests use ready approvals without citing them.
     pub cites_ready: bool,
 }
 
 pub(super) struct Principal {
     pub(super) fact: Arc<records::Principal>,
     pub(super) model_id: Option<String>,
-    /// The principal whose it is.
+    /// The principal that owns it.
     pub(super) owner_id: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct ActsIn {
     pub(super) fact: Arc<records::ActsIn>,
 }
 
-/// A `uses` row; what it names is looked up when it is gathered, since either may change.
+/// A `uses` row; what it refers to is looked up when it is gathered, since either may change.
 pub(super) struct Uses {
     pub(super) agent_id: String,
     pub(super) used_id: String,
@@ -59,7 +59,7 @@ pub(super) struct Policy {
 pub(super) struct AppliesTo {
     pub(super) id: String,
     pub(super) policy_id: String,
-    /// As stored; what cannot be read applies everywhere.
+    /// As stored; an unreadable target applies everywhere.
     pub(super) target: String,
 }
 

@@ -4,12 +4,12 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{Graph, tenant::TenantGraph};
 
-/// The live tenant of each organisation.
+/// The tenant, not deleted, of each organisation.
 pub(super) type Orgs = HashMap<Box<str>, Arc<str>>;
 
 impl TenantGraph {
-    /// The organisation whose people are this tenant's, while it is not deleted. An empty one is
-    /// nobody's.
+    /// The organisation whose people belong to this tenant, while it is not deleted. An empty one does not
+    /// count.
     pub(super) fn organisation(&self) -> Option<&str> {
         let live = self.tenant().is_some() && !self.profile.deleted;
         self.profile.idp_org_id.as_deref().filter(|org| live && !org.is_empty())
@@ -21,14 +21,14 @@ impl Graph {
     /// are refused, and not taken for another tenant's.
     pub fn tenant_of_org(&self, org: &str) -> Option<Arc<str>> {
         let tenant_id = self.orgs.read().get(org).cloned()?;
-        // The lock of the one is never held while the other's is waited for.
+        // One lock is never held while waiting for the other.
         let handle = self.tenants.read().get(&tenant_id).cloned()?;
         let is = handle.read().organisation() == Some(org);
         is.then_some(tenant_id)
     }
 
-    /// Moves a tenant from one organisation to another. What one has left may have become another
-    /// tenant's meanwhile, and then stays so.
+    /// Moves a tenant from one organisation to another. The one it left may belong to another tenant by
+    /// then, and then stays so.
     pub(super) fn move_org(&self, tenant_id: &str, from: Option<&str>, to: Option<&str>) {
         if from == to {
             return;

@@ -1,7 +1,7 @@
-//! People: what a tenant's principals say of somebody who holds a token.
+//! People: a token's person in a tenant's principals.
 //!
-//! Principals are found by `external_subject` and by e-mail address, deleted ones too: a person who
-//! was deleted must not be taken for one whom the tenant never registered.
+//! Principals are found by `external_subject` and by e-mail address, deleted ones too: a deleted person
+//! must not be treated like one who was never registered.
 
 use authority_model::proto::registry;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use authority_decision::levels::PrincipalClass;
 
-/// What has become of a principal.
+/// The state of a principal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Active,
@@ -21,7 +21,7 @@ enum State {
     Deleted,
 }
 
-/// A principal under one of the names that a token may give.
+/// A principal under one of the names that a token may have.
 struct Named {
     id: String,
     /// The `external_subject`, or the normalised e-mail address.
@@ -42,17 +42,17 @@ impl HasParent for Named {
     }
 }
 
-/// Principals by what tokens call them. Most agents have no such name and are not here.
+/// Principals by their names in tokens. Most agents have none and are not here.
 #[derive(Default)]
 pub(super) struct People {
     by_subject: Indexed<Named>,
     by_email: Indexed<Named>,
-    /// Those that are no people, by the address where they can be written to.
+    /// Principals that are not people, by their contact address.
     by_contact: Indexed<Named>,
 }
 
 impl People {
-    /// Puts a principal in the place of what it was called before.
+    /// Replaces a principal under its names.
     pub(super) fn put(&mut self, row: &registry::Principal, principal: &node::Principal) {
         self.remove(&row.id);
         let state = match (row.deleted_at.is_some(), principal.fact.active) {
@@ -62,12 +62,12 @@ impl People {
         };
         let human = principal.fact.class == PrincipalClass::Human;
         let named = |name: String| Named { id: row.id.clone(), name, state, human }.into();
-        // An empty name is nobody's.
+        // An empty name does not count.
         let present = |name: &String| !name.is_empty();
         if let Some(subject) = row.external_subject.clone().filter(present) {
             self.by_subject.put(named(subject));
         }
-        // Where an agent can be written to is mostly its owner's address: that is no one's name.
+        // An agent's contact address is usually its owner's: it does not identify the agent.
         let emails = if human { &mut self.by_email } else { &mut self.by_contact };
         if let Some(email) = row.email.as_deref().map(normal_email).filter(present) {
             emails.put(named(email));
@@ -92,14 +92,14 @@ impl People {
         named.map(|named| named.id.as_str())
     }
 
-    /// The principals of people whose recorded address is this principal's, itself among them; none
-    /// where it is no person's, or has no address.
+    /// The principals of people with this principal's recorded address, including itself; empty if it is
+    /// not a person, or has no address.
     pub(super) fn of_the_address_of(&self, id: &str) -> impl Iterator<Item = &str> {
         let own = self.by_email.get(id).into_iter();
         own.flat_map(|own| self.by_email.on(own.on())).map(|named| named.id.as_str())
     }
 
-    /// The active principals of people whom a token can name; one of two names comes twice.
+    /// The active principals of people that a token can match; one with two names occurs twice.
     pub(super) fn active_humans(&self) -> impl Iterator<Item = &str> {
         let named = self.by_subject.iter().chain(self.by_email.iter());
         let active = named.filter(|named| named.human && named.state == State::Active);
@@ -206,13 +206,13 @@ mod tests {
         let gone = || Told { deleted: true, state: "revoked", ..ANN };
         let again = || Told { id: "p-2", ..ANN };
         let email = ANN.email;
-        // Whom the address was before is no matter to who is there by subject.
+        // The address's earlier principal does not matter for a person found by subject.
         let other = || Told { subject: Some("sub-0"), ..gone() };
         assert!(!graph(&[other(), again()]).excludes("sub-1", email));
         assert!(!graph(&[gone(), again()]).excludes("sub-1", email));
         let suspended = || Told { id: "p-3", subject: None, state: "suspended", ..ANN };
         assert!(!graph(&[suspended(), again()]).excludes("sub-1", email));
-        // Without one, any that is not active shuts out.
+        // Without one, any principal that is not active excludes.
         assert!(graph(&[other(), again()]).excludes("sub-9", email));
         assert!(graph(&[gone(), Told { subject: None, ..again() }]).excludes("sub-1", email));
         assert!(graph(&[other(), Told { state: "suspended", ..again() }]).excludes("sub-1", email));

@@ -1,9 +1,9 @@
-//! Who is whom: identities that are one person, as far as anybody can tell.
+//! Identities that are one person, as far as can be determined.
 //!
-//! One human may have several subjects. Two identities are taken for one person where issuer and subject
-//! are equal, where the e-mail addresses are, and where they have a principal in common. Principals of
-//! people with one recorded address are one person's, whatever address a token has. An address may be
-//! unverified: whoever is taken for another is only ever kept from approving.
+//! One human may have several subjects. Two identities are one person if issuer and subject are equal, if
+//! the e-mail addresses are equal, or if they have a principal in common. Principals of people with the
+//! same recorded address belong to one person, whatever address a token has. An address may be unverified:
+//! a false match can only prevent an approval.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use authority_model::proto::approval::Asker;
 
 use super::{Graph, people::normal_email, tenant::TenantGraph};
 
-/// A person, as a token names them.
+/// A person, as in a token.
 #[derive(Clone, Copy, Debug)]
 pub struct Person<'a> {
     /// Issuer and subject: `<iss>|<sub>`.
@@ -19,7 +19,7 @@ pub struct Person<'a> {
     pub email: Option<&'a str>,
 }
 
-/// Several people, as tokens named them. Which address is whose plays no part.
+/// Several people, as in tokens. Identities and addresses are not paired.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Persons {
     /// `<iss>|<sub>`.
@@ -42,8 +42,8 @@ impl Persons {
 }
 
 impl Graph {
-    /// The people who asked, with the addresses that they had, and those for whom the keys stand that
-    /// did; none where one of the keys is not there.
+    /// The people who asked, with their addresses, and those behind the keys that asked; `None` if one of
+    /// the keys does not exist.
     pub fn persons(&self, askers: &[Asker], emails: &[String]) -> Option<Persons> {
         let mut persons = Persons { identities: Vec::new(), emails: emails.to_vec() };
         for asker in askers {

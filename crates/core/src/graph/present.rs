@@ -1,4 +1,4 @@
-//! Authority as the database has it now, for whoever judges inside a transaction.
+//! Present authority from the database, for checks inside a transaction.
 
 use authority_model::schema::tenant_revisions;
 use diesel::{prelude::*, sql_types::Bool};
@@ -13,19 +13,18 @@ pub async fn revision(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {
     Ok(row.first(db).await.optional()?.unwrap_or_default())
 }
 
-/// How a transaction keeps authority as it is until it has ended.
+/// How a transaction keeps authority unchanged until it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
-    /// Beside decisions, and others that change no authority.
+    /// Shared with decisions, and others that change no authority.
     Shared,
-    /// The transaction changes authority itself: two of these that shared the fence would wait for each
-    /// other at their end.
+    /// The transaction changes authority itself: two of these with a shared fence would deadlock at their end.
     Alone,
 }
 
 impl Graph {
-    /// The tenant's authority as it stays until the transaction has ended. Its rows are locked before:
-    /// whoever waits behind the fence holds up everybody's changes.
+    /// The tenant's authority, unchanged until the transaction has ended. Lock rows before: waiting behind
+    /// the fence delays everyone's changes.
     ///
     /// # Errors
     /// The graph cannot catch up, or is too old to decide on.
@@ -35,7 +34,7 @@ impl Graph {
         tenant_id: &str,
         fence: Fence,
     ) -> Result<Option<TenantHandle>, Error> {
-        // Caught up before, so that next to nothing is left to wait for.
+        // Caught up before, so that there is almost nothing left to wait for.
         self.at_present(db, tenant_id).await?;
         diesel::sql_query("SELECT hold_fence($1)")
             .bind::<Bool, _>(fence == Fence::Alone)

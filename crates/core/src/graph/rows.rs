@@ -1,5 +1,5 @@
-//! Stored rows as facts. What cannot be read becomes the narrowest fact there is: a pattern list
-//! without the unreadable pattern, an inactive state, a bound that does not hold.
+//! Stored rows as facts. An unreadable member becomes the narrowest fact: a pattern list without the unreadable
+//! pattern, an inactive state, a bound that does not hold.
 
 use authority_crypto::sha256;
 use std::{sync::Arc, time::Duration};
@@ -26,7 +26,7 @@ use authority_decision::{
     validation::ContextSchema,
 };
 
-/// A stored row that has its place in a tenant's graph.
+/// A stored row of a tenant's graph.
 pub(super) trait Authority: Send + 'static {
     fn tenant_id(&self) -> &str;
     fn put(self, graph: &mut TenantGraph);
@@ -57,7 +57,7 @@ authority! {
             relaxed: row.durability.as_deref() == Some("relaxed"),
             self_approval: row.self_approval,
             slug: row.slug.unwrap_or_default(),
-            // The empty text names no organisation, whoever stored it.
+            // The empty text is not an organisation.
             idp_org_id: row.idp_org_id.filter(|org| !org.is_empty()),
             deleted: row.deleted_at.is_some(),
             approval_ttl: row
@@ -108,7 +108,7 @@ authority! {
     }, { graph.acts_in.remove(id); };
 
     registry::GrantedAccessTo, row, graph, id => {
-        // A level that cannot be read is the least there is.
+        // An unreadable level is the lowest.
         let access_level = AccessLevel::from_word(&row.access_level).unwrap_or(AccessLevel::Read);
         graph.grants.put(Arc::new(records::Grant {
             id: row.id,
@@ -120,7 +120,7 @@ authority! {
     }, { graph.grants.remove(id); };
 
     registry::StopSignal, row, graph, id => {
-        // Only what was lifted stops nobody.
+        // Only a lifted signal does not stop.
         if row.state == "lifted" {
             graph.stop_signals.remove(&row.id);
         } else {
@@ -136,7 +136,7 @@ authority! {
             graph.quarantines.put(Arc::new(records::Quarantine {
                 id: row.id,
                 subject_id: row.subject_id,
-                // A pattern that cannot be read sets every action aside.
+                // An unreadable pattern covers every action.
                 action: row.action.and_then(|action| action.parse().ok()),
                 delegation_id: row.delegation_id,
             }));
@@ -160,7 +160,7 @@ authority! {
     };
 
     registry::Model, row, graph, id => {
-        // A tier that cannot be read is the worst there is.
+        // An unreadable tier is the worst.
         let tier = |word: String| RiskTier::from_word(&word).unwrap_or(RiskTier::Prohibited);
         graph.models.put(Arc::new(records::Model {
             live: row.state == "active",
@@ -210,7 +210,7 @@ authority! {
                 version: row.version.into(),
                 sha256: hex::encode(sha256(text.as_bytes())),
                 text,
-                // A policy whose span cannot be read is in force.
+                // A policy with an unreadable period is in force.
                 effective: window(row.effective_from, row.effective_until).unwrap_or_default(),
             }));
         } else {
@@ -237,13 +237,13 @@ fn tenant(row: &registry::Tenant, valid_for_seconds: u32) -> records::Tenant {
         gate: rules.map(tightening).collect(),
         valid_for_seconds: own.unwrap_or(valid_for_seconds),
         context_schema: row.context_schema.as_ref().and_then(|declared| {
-            // Checked on write. What cannot be read declares nothing: policies that rely on it err.
+            // Checked on write. An unreadable one declares nothing: policies that rely on it fail, and deny.
             ContextSchema::of(serde_json::Value::Object(declared.0.clone())).ok().map(Arc::new)
         }),
     }
 }
 
-/// One that cannot be read asks for everything: nothing passes the gate then.
+/// An unreadable one requires everything: nothing then passes the gate.
 fn tightening(rule: &registry::Tightening) -> Tightening {
     let tier = rule.risk_tier.as_deref().map_or(Some(RiskTier::Minimal), RiskTier::from_word);
     let class = rule.effect_class.as_deref();
@@ -294,7 +294,7 @@ fn uses(row: registry::Uses) -> node::Uses {
     let facts = records::UsesRow {
         id: row.id,
         allowed,
-        // A span that cannot be read is over for a grant, and goes on for a denial.
+        // An unreadable period has ended for a grant, and continues for a denial.
         window: window(row.since, row.until).unwrap_or(if allowed {
             ENDED
         } else {
@@ -344,7 +344,7 @@ pub(super) fn patterns(texts: &[String]) -> Vec<Pattern> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-/// None: an end of it cannot be read.
+/// `None` if an end of it cannot be read.
 pub(super) fn window(from: Option<Time>, until: Option<Time>) -> Option<Window> {
     let read = |end: Option<Time>| match end {
         None => Some(None),
@@ -353,5 +353,5 @@ pub(super) fn window(from: Option<Time>, until: Option<Time>) -> Option<Window> 
     Some(Window { from: read(from)?, until: read(until)? })
 }
 
-/// A span that is over at any moment.
+/// A period that has always ended.
 pub(super) const ENDED: Window = Window { from: None, until: Some(DateTime::UNIX_EPOCH) };

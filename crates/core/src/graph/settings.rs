@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use authority_decision::facts::default_validity;
 
-/// The tail's pace and patience.
+/// The tail's interval and timeouts.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How old the last look at the change log may be before nothing is decided any more.
+    /// The greatest age of the last read of the change log; beyond it nothing is decided.
     pub max_staleness: Duration,
-    /// How often the log is looked at when no notification comes.
+    /// The interval of reading the log without a notification.
     pub poll: Duration,
-    /// How long an allow is good for, where its tenant says nothing.
+    /// How long an allow is valid, unless its tenant sets it.
     pub valid_for_seconds: u32,
-    /// Held back before each round: tests slow a tail down with it.
+    /// A delay before each round, with which tests slow a tail down.
     pub delay: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! One tenant's authority in memory. A look-up here cannot name another tenant.
+//! One tenant's authority in memory. A look-up here cannot reach another tenant.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -27,11 +27,11 @@ pub struct TenantGraph {
     /// The tenant's revision that this shows.
     pub revision: i64,
     pub profile: Profile,
-    /// How long an allow is good for, where the tenant says nothing.
+    /// How long an allow is valid, unless the tenant sets it.
     pub(super) valid_for_seconds: u32,
     pub(super) tenant: Option<Arc<records::Tenant>>,
     pub(super) principals: ById<node::Principal>,
-    /// Principals by what tokens call them.
+    /// Principals by their names in tokens.
     pub(super) people: People,
     pub(super) memberships: Indexed<node::Membership>,
     pub(super) delegations: Indexed<records::Delegation>,
@@ -52,11 +52,11 @@ pub struct TenantGraph {
     pub(super) stop_signals: Indexed<records::StopSignal>,
     pub(super) quarantines: ById<records::Quarantine>,
     pub(super) index: PolicyIndex,
-    /// The tools whose terms bind whoever names none.
+    /// The tools whose terms bind requests that name none.
     pub(super) tool_index: ToolIndex,
-    /// Some policy in force could not be compiled.
+    /// Whether a policy in force could not be compiled.
     unreadable: bool,
-    /// Tells each new revision. Most tenants are watched by no one, and have none.
+    /// Sends each new revision. Most tenants are not watched, and have none.
     moved: Option<watch::Sender<i64>>,
 }
 
@@ -65,7 +65,7 @@ impl TenantGraph {
         Self { valid_for_seconds, ..Self::default() }
     }
 
-    /// The tenant itself, while there is one.
+    /// The tenant itself, if it exists.
     pub fn tenant(&self) -> Option<&Arc<records::Tenant>> {
         self.tenant.as_ref()
     }
@@ -78,7 +78,7 @@ impl TenantGraph {
         self.moved.as_ref().map_or(0, watch::Sender::receiver_count)
     }
 
-    /// Where a new revision is to be told, if anyone still listens.
+    /// The channel for new revisions, if anyone still listens.
     pub(super) fn watched(&mut self) -> Option<watch::Sender<i64>> {
         if self.watchers() == 0 {
             self.moved = None;
@@ -90,8 +90,8 @@ impl TenantGraph {
     pub(super) fn index_policies(&mut self) {
         let compiled: Result<Vec<_>, _> =
             self.policies.iter().map(|policy| self.compile(policy).map(Arc::new)).collect();
-        // Policies are checked on write. One that cannot be read all the same may forbid anything,
-        // so nothing of this tenant's is permitted until it can.
+        // Policies are checked on write. One that still cannot be read may forbid anything, so this tenant
+        // is permitted nothing until it can.
         self.unreadable = compiled.is_err();
         if let Err(error) = &compiled {
             tracing::error!(tenant = self.profile.slug, %error, "a policy cannot be read");
@@ -101,7 +101,7 @@ impl TenantGraph {
 
     fn compile(&self, policy: &node::Policy) -> Result<CompiledPolicy, PolicyError> {
         let targets = self.applies_to.on(&policy.id);
-        // A target that cannot be read makes the policy apply everywhere.
+        // An unreadable target makes the policy apply everywhere.
         let read: Vec<Target> = targets.iter().filter_map(|row| row.target.parse().ok()).collect();
         let reference = PolicyReference {
             id: policy.id.clone(),
@@ -110,7 +110,7 @@ impl TenantGraph {
             applies_to: if read.len() == targets.len() { read } else { Vec::new() },
             effective: policy.effective,
         };
-        // Compiled once a text: another policy's change, or another target, parses nothing anew.
+        // Compiled once for each text: a change of another policy, or of a target, does not parse it again.
         if let Some(known) = self.index.get(&policy.id)
             && (known.reference.version, &known.reference.sha256)
                 == (reference.version, &reference.sha256)
@@ -120,7 +120,7 @@ impl TenantGraph {
         CompiledPolicy::compile(reference, &policy.text)
     }
 
-    /// Everything a decision on this request may look at.
+    /// Everything that a decision on this request may use.
     pub fn gather(&self, request: &Draft) -> Gathered {
         let subject = self.principals.get(&request.subject);
         let delegations = self.chains(request);
@@ -174,7 +174,7 @@ impl TenantGraph {
         }
     }
 
-    /// The named delegation's chain; none named: those of the subject that cover the action.
+    /// The named delegation's chain; if none is named, those of the subject that cover the action.
     fn chains(&self, request: &Draft) -> Vec<Chain> {
         if let Some(id) = &request.delegation_id {
             return self.delegations.get(id).map(|leaf| self.chain(leaf)).into_iter().collect();
@@ -195,7 +195,7 @@ impl TenantGraph {
         Chain(above.take(LONGEST_CHAIN).cloned().collect())
     }
 
-    /// The signals on the subject and on everybody in its chains, in order of whom and of id.
+    /// The signals on the subject and on everyone in its chains, in order of principal and id.
     fn stops_of(&self, request: &Draft, chains: &[Chain]) -> Vec<Arc<records::StopSignal>> {
         let links = chains.iter().flat_map(|chain| &chain.0);
         let people = links.flat_map(|link| [&link.delegate_id, &link.delegator_id]);
@@ -203,8 +203,8 @@ impl TenantGraph {
         actors.into_iter().flat_map(|actor| self.stop_signals.on(actor)).cloned().collect()
     }
 
-    /// The quarantines that no member keeps apart from the request, in order of id. Whether one
-    /// concerns the delegation, or whom it was delegated by, the core judges.
+    /// The quarantines that may apply to the request by their members, in order of id. The core decides
+    /// whether one applies to the delegation, or to its delegators.
     fn quarantines_for(&self, request: &Draft) -> Vec<Arc<records::Quarantine>> {
         let meant = |quarantine: &&Arc<records::Quarantine>| {
             quarantine.action.as_ref().is_none_or(|pattern| pattern.covers(&request.action))
@@ -242,7 +242,7 @@ impl TenantGraph {
             Used::Model(model) => covered(&model.actions, &request.action),
             Used::ExternalApp(app) => covered(&app.actions, &request.action),
             Used::Resource(id) => request.resource_id.as_ref() == Some(id),
-            // A denial of what cannot be found or read denies.
+            // A denial of something unknown or unreadable denies.
             Used::Missing(_) => !uses.row.allowed,
         })
         .collect()
@@ -263,7 +263,7 @@ impl TenantGraph {
         }
     }
 
-    /// The subject's rows in the workspace named and in those that the project reaches.
+    /// The subject's rows in the named workspace and in those that the project reaches.
     fn acts_in_for(
         &self,
         request: &Draft,

@@ -1,7 +1,7 @@
 //! A tenant's tools by the actions that they perform, and the terms that they set together.
 //!
-//! The terms of one pattern's tools are joined once, at the first request after one of them changed,
-//! so that three hundred tools for an action cost a decision what one costs.
+//! The terms of one pattern's tools are joined once, at the first request after one of them changed, so
+//! that three hundred tools for an action cost a decision as much as one.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,18 +24,18 @@ impl Group {
     }
 }
 
-/// Every tool whose terms bind.
+/// Every tool whose terms apply.
 #[derive(Default)]
 pub(super) struct ToolIndex {
     by_id: HashMap<String, Arc<Tool>>,
     exact: HashMap<String, Group>,
-    /// Under a prefix: for every action below it.
+    /// By prefix: for every action below it.
     below: HashMap<String, Group>,
     all: Group,
 }
 
 impl ToolIndex {
-    /// Puts a tool in the place of the one with its id.
+    /// Replaces the tool with the same id.
     pub(super) fn put(&mut self, tool: Arc<Tool>) {
         self.remove(&tool.id);
         for pattern in &tool.actions {
@@ -76,7 +76,7 @@ impl ToolIndex {
         }
     }
 
-    /// The strictest terms of all that perform the action; none: no tool does.
+    /// The strictest terms of all that perform the action; `None` if no tool does.
     pub(super) fn joined(&self, action: &str) -> Option<Arc<JoinedTerms>> {
         let below = prefixes(action).filter_map(|prefix| self.below.get(prefix));
         let groups = self.exact.get(action).into_iter().chain(below).chain([&self.all]);

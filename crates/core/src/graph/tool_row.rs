@@ -1,5 +1,5 @@
-//! A stored tool as a fact, and as terms. What of it cannot be read makes the tool itself useless,
-//! and binds those who name no tool as the worst that it could say.
+//! A stored tool as a fact, and as terms. If a part cannot be read, the tool itself is unusable, and its
+//! terms count as the worst for requests that name no tool.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use authority_decision::{
 /// A tool as a request may name it, and as its terms bind a request that names none.
 pub(super) struct BoundTool {
     pub(super) fact: Arc<records::Tool>,
-    /// None: the tool is deprecated or retired.
+    /// `None` if the tool is deprecated or retired.
     pub(super) binding: Option<Arc<records::Tool>>,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn tool(row: registry::Tool) -> BoundTool {
     let (all, read) = (row.actions.len(), patterns(&row.actions));
     let (mut fact, readable) = tool_fact(row, read);
     if fact.actions.len() < all {
-        // It may perform any action: whom it is denied to is denied all, and nobody may name it.
+        // It may perform any action: a denial of it denies everything, and nobody may name it.
         fact.actions = vec![Pattern::All];
         fact.live = false;
     }
@@ -76,7 +76,7 @@ fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool
     (fact, readable)
 }
 
-/// The tool whose terms bind requests that name none; none: it is deprecated or retired.
+/// The tool whose terms bind requests that name none; `None` if it is deprecated or retired.
 pub fn binding_tool(row: registry::Tool) -> Option<Arc<records::Tool>> {
     tool(row).binding
 }

@@ -1,9 +1,9 @@
 //! What an allow spends: the approval that it cites, and what is left of counted bounds.
 //!
-//! Both change from call to call, so they stand in no graph: they are read from the database before
-//! deciding, and claimed in the transaction of the decision's record, which is where they are
-//! judged. What was read is thus never more than a good guess, and an approval or the last of a
-//! budget is spent once however many ask for it at the same time.
+//! Both change from call to call, so they are not in the graph: they are read from the database before
+//! deciding, and claimed in the transaction of the decision's record, which has the final say. So the
+//! values read are only an estimate, and an approval or the rest of a budget is spent once, however many
+//! ask for it at the same time.
 
 mod forget;
 
@@ -30,15 +30,15 @@ use authority_decision::{
 /// The word of an act that approves.
 pub const APPROVE: &str = "approve";
 
-/// The digest of the very question that an approval is for.
+/// The digest of the exact question that an approval is for.
 ///
 /// # Errors
-/// When the request does not serialise, which is a fault of this program.
+/// If the request does not serialise, which is a bug.
 pub fn question(request: &Request) -> Result<[u8; 32], serde_json::Error> {
     Ok(sha256(&serde_json_canonicalizer::to_vec(&request.question())?))
 }
 
-/// Who approved, of what was said.
+/// The approvals among the acts.
 pub fn given(acts: &[ApprovalAct]) -> Vec<Signature> {
     let approving = acts.iter().filter(|act| act.verdict == APPROVE);
     let signed = approving.map(|act| Signature {
@@ -49,7 +49,7 @@ pub fn given(acts: &[ApprovalAct]) -> Vec<Signature> {
     signed.collect()
 }
 
-/// An approval that is cited, and what tells whose acts of it count.
+/// A cited approval, and the data to determine which of its acts count.
 #[derive(Clone, Debug)]
 pub struct Cited {
     pub approval: Approval,
@@ -59,21 +59,21 @@ pub struct Cited {
     pub asker_emails: Vec<String>,
 }
 
-/// What must be read before a request can be decided.
+/// What to read before a request can be decided.
 #[derive(Clone, Debug)]
 pub struct CounterQuery {
     tenant_id: String,
     subject: String,
     counters: Vec<CounterKey>,
-    /// The approval cited, and the question that it must be for.
+    /// The cited approval, and the question that it must be for.
     approval: Option<(String, [u8; 32])>,
 }
 
 impl CounterQuery {
-    /// None for most requests: nothing counts them, and they cite nothing.
+    /// `None` for most requests, which are not counted and cite nothing.
     ///
     /// # Errors
-    /// When the request does not serialise.
+    /// If the request does not serialise.
     pub fn of(
         request: &Request,
         gathered: &Gathered,
@@ -89,7 +89,7 @@ impl CounterQuery {
         Ok((!nothing).then_some(Self { tenant_id, subject, counters, approval }))
     }
 
-    /// What the counters stand at, and the approval as far as it resolves in the tenant.
+    /// The counters' values, and the approval if it resolves in the tenant.
     pub async fn read(&self, db: &mut Db) -> QueryResult<(Spent, Option<Cited>)> {
         let spent = self.spent(db).await?;
         let Some((id, question)) = &self.approval else { return Ok((spent, None)) };

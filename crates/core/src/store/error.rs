@@ -1,4 +1,4 @@
-//! What can go wrong in Postgres, as far as callers tell it apart.
+//! Errors of Postgres, as far as callers distinguish them.
 
 use diesel::{
     ConnectionError,
@@ -8,16 +8,16 @@ use diesel_async::pooled_connection::deadpool::PoolError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing was stored, or it is unknown whether it was: trying again is right.
+    /// Nothing was stored, or it is unknown whether it was: callers may retry.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
     /// Another row has this already: the unique constraint's name.
     #[error("conflict on `{0}`")]
     Conflict(String),
-    /// The row names another that does not exist: the foreign key's name.
+    /// The row refers to another that does not exist: the foreign key's name.
     #[error("`{0}` refers to no row")]
     Reference(String),
-    /// Other rows still name this one: the foreign key's name.
+    /// Other rows still refer to this one: the foreign key's name.
     #[error("`{0}` still refers to the row")]
     InUse(String),
     /// A rule of the table forbids it (append-only, a check): the constraint's name or the reason.
@@ -29,10 +29,10 @@ pub enum Error {
     /// No row where one was expected.
     #[error("no such row")]
     Missing,
-    /// The database's URL, or what it names, is wrong or may do too little: for whoever starts the service.
+    /// The database's URL, or its target, is wrong or lacks rights: for operators.
     #[error("{0}")]
     Address(String),
-    /// A fault of ours.
+    /// A bug of the service.
     #[error("the database call failed: {0}")]
     Internal(String),
 }
@@ -59,7 +59,7 @@ impl From<Sql> for Error {
                 _ if is_passing(about.message()) => Self::Unavailable(about.message().to_owned()),
                 _ => Self::Internal(described(&*about)),
             },
-            // Of a commit that failed and could not be rolled back either, the commit tells why.
+            // If a commit failed and could not be rolled back either, the commit's error is the cause.
             Sql::RollbackErrorOnCommit { commit_error, .. } => Self::from(*commit_error),
             Sql::BrokenTransactionManager => {
                 Self::Unavailable("the transaction was lost with its connection".to_owned())
@@ -90,13 +90,13 @@ fn described(about: &(dyn DatabaseErrorInformation + Send + Sync)) -> String {
     format!("{}{details}", about.message())
 }
 
-/// One code stands for both ends of a foreign key; the texts differ.
+/// Both ends of a foreign key have the same code; the texts differ.
 fn is_still_named(about: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
     about.message().starts_with("update or delete on table")
 }
 
-/// diesel-async tells few SQLSTATEs apart; these texts are of those where trying again is right
-/// (deadlock, time-out, shutdown, start-up, recovery, too many connections, disk full).
+/// diesel-async distinguishes few SQLSTATEs; these are the texts of those that may be retried (deadlock,
+/// timeout, shutdown, start-up, recovery, too many connections, disk full).
 fn is_passing(message: &str) -> bool {
     [
         "deadlock detected",

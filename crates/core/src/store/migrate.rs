@@ -1,4 +1,4 @@
-//! Brings a database to this binary's shape, and tells whether it is there.
+//! Runs this binary's migrations, and checks whether they were run.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -17,10 +17,10 @@ use super::{Address, Db, Error, RunQueryDsl, Scope, Store};
 
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations");
 
-/// The advisory lock of whoever migrates.
+/// The advisory lock of migrations.
 const LOCK: i64 = 4_157_000;
 const PAUSE: Duration = Duration::from_millis(100);
-/// Then the one who holds the lock is taken to be stuck.
+/// Attempts after which the lock's holder is assumed to be stuck.
 const PATIENCE: u32 = 6_000;
 
 define_sql_function! { fn pg_try_advisory_lock(key: BigInt) -> Bool; }
@@ -38,7 +38,7 @@ diesel::table! {
     }
 }
 
-/// The owner of a new table lets nobody read it; readiness does, as the service.
+/// By default only its owner may read a new table; readiness reads it as the service.
 const READABLE: &str = "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations')";
 
 /// Makes this database's roles, grants them to `login` (the one that [`Store::open`] connects as),
@@ -52,7 +52,7 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error>
     diesel::select(login).execute(&mut db).await?;
     db.batch_execute(include_str!("roles.sql")).await.map_err(|fault| {
         match Error::from(fault) {
-            // What the database does not let its owner do is for whoever starts the service.
+            // What the database refuses its owner is an operator's problem.
             Error::Internal(told) => Error::Address(told),
             other => other,
         }
@@ -73,8 +73,7 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error>
     Ok(done)
 }
 
-/// Only a database's owner can close it to the cluster's other logins; Postgres tells anybody else
-/// no more than a notice.
+/// Only a database's owner can close it to the cluster's other logins; for others Postgres only sends a notice.
 async fn warn_if_open(db: &mut AsyncPgConnection) -> Result<(), Error> {
     let is_open = has_database_privilege("public", current_database(), "CONNECT");
     if diesel::select(is_open).get_result(db).await? {
@@ -86,8 +85,8 @@ async fn warn_if_open(db: &mut AsyncPgConnection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Tries and waits instead of waiting inside Postgres: a session that waits there holds a snapshot,
-/// on which another's CREATE INDEX CONCURRENTLY would wait in turn.
+/// Polls instead of waiting inside Postgres: a waiting session holds a snapshot, for which another's CREATE
+/// INDEX CONCURRENTLY would wait.
 async fn lock(db: &mut AsyncPgConnection) -> Result<(), Error> {
     for _ in 0..PATIENCE {
         if diesel::select(pg_try_advisory_lock(LOCK)).get_result(db).await? {

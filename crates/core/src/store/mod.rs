@@ -1,4 +1,4 @@
-//! Postgres: its connections, transactions that know who acts, and the roles behind them.
+//! Postgres: connections, transactions with their actor, and the database roles.
 
 mod address;
 pub mod embedded;

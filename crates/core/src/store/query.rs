@@ -1,8 +1,8 @@
 //! Runs diesel's queries.
 //!
-//! diesel-async's own `RunQueryDsl` gives each query futures and streams of types of its own, some
-//! hundred functions a query. Here a query is asked in diesel-async's boxed future, and what is
-//! compiled for each type of row is only how it is read.
+//! diesel-async's own `RunQueryDsl` gives each query its own types of futures and streams, about a hundred
+//! functions for each. Here a query runs in diesel-async's boxed future, and only decoding is compiled for
+//! each type of row.
 
 use diesel::{
     QueryResult,
@@ -24,9 +24,9 @@ type Row = <AsyncPgConnection as AsyncConnectionCore>::Row<'static, 'static>;
 type Asked<'c> = <AsyncPgConnection as AsyncConnectionCore>::LoadFuture<'c, 'static>;
 type Read<U> = fn(&Row) -> QueryResult<U>;
 
-/// What a query is run by; named as diesel's, whose place it takes in a file that imports it.
+/// Runs a query; it has the name of diesel's trait, which it replaces in a file that imports it.
 pub trait RunQueryDsl: Sized {
-    /// How many rows were changed.
+    /// Runs it; returns the number of changed rows.
     fn execute(self, db: &mut Db) -> impl Future<Output = QueryResult<usize>> + Send
     where
         Self: QueryFragment<Pg> + QueryId + Send,
@@ -42,7 +42,7 @@ pub trait RunQueryDsl: Sized {
         every(self.ask(db), Self::READ)
     }
 
-    /// The row that there is; `NotFound` if there is none.
+    /// The only row; `NotFound` if there is none.
     fn get_result<'q, U>(self, db: &mut Db) -> impl Future<Output = QueryResult<U>> + Send
     where
         Self: LoadQuery<'q, U>,
@@ -51,7 +51,7 @@ pub trait RunQueryDsl: Sized {
         one(self.ask(db), Self::READ)
     }
 
-    /// The first row of perhaps many; `NotFound` if there is none.
+    /// The first of the rows; `NotFound` if there is none.
     fn first<'q, U>(self, db: &mut Db) -> impl Future<Output = QueryResult<U>> + Send
     where
         Self: LimitDsl,

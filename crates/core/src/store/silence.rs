@@ -1,9 +1,8 @@
-//! Ends on our side: a database that says nothing ends no statement itself.
+//! Timeouts on our side: a silent database does not end statements itself.
 //!
-//! Behind a proxy, or on a host that hangs, a connection stays open and nothing answers on it; the
-//! kernel sees nothing wrong, and `statement_timeout` is kept by the server that is not there. So
-//! whatever waits for the database waits for a bounded time. What did not answer in it is thrown
-//! away: nobody knows what its connection would say next.
+//! Behind a proxy, or on a host that hangs, a connection stays open without answering; the kernel sees no
+//! error, and `statement_timeout` is enforced by the absent server. So every wait for the database is
+//! bounded. A connection that did not answer in time is discarded, since its state is unknown.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,19 +13,19 @@ use tokio::{
 
 use super::{Error, Pooled, Store};
 
-/// What still runs when the database is found to answer elsewhere has this long to end.
+/// Work in progress has this long to end when the database is found to answer on a new connection.
 const GRACE: Duration = Duration::from_secs(3);
-/// A listener asks whether its connection still answers when it heard nothing for so long,
+/// A listener checks its connection if it received nothing for this long,
 pub(super) const QUIET: Duration = Duration::from_secs(5);
-/// and waits for the answer, as for its connection, for so long.
+/// and waits this long for the answer, as for a new connection.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Tells all who wait that the connections of before are not to be waited for.
+/// Notifies all waits that earlier connections are dead.
 #[derive(Clone, Default)]
 pub(super) struct Silence(Arc<watch::Sender<()>>);
 
 impl Silence {
-    /// What `work` comes to within the limit, or soon after the database was found elsewhere.
+    /// The result of `work` within the limit, or soon after the database was found on a new connection.
     pub(super) async fn bound<T>(
         &self,
         limit: Duration,
@@ -47,7 +46,7 @@ impl Silence {
 }
 
 impl Store {
-    /// What `work` on a connection comes to within the limit.
+    /// The result of `work` on a connection within the limit.
     ///
     /// # Errors
     /// [`Error::Unavailable`] after the limit: whether a commit took place is unknown, and the
@@ -63,8 +62,8 @@ impl Store {
         Ok(self.silence.bound(limit, work).await??)
     }
 
-    /// A connection did not answer in time and a new one does. Those of before are not used again;
-    /// what still runs on them ends within seconds.
+    /// A connection did not answer in time and a new one does. Earlier ones are not used again; work on
+    /// them ends within seconds.
     pub fn renew(&self) {
         for pool in [&self.tenant, &self.system, &self.recorder] {
             pool.retain(|_, _| false);
@@ -73,7 +72,7 @@ impl Store {
     }
 }
 
-/// Closes a connection that is not for its next user.
+/// Closes a connection instead of returning it to the pool.
 pub fn discard(db: Pooled) {
     drop(Pooled::take(db));
 }

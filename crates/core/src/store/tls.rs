@@ -1,4 +1,4 @@
-//! TLS to Postgres by rustls: whom a connection trusts under each `sslmode`.
+//! TLS to Postgres by rustls: what a connection trusts under each `sslmode`.
 
 use std::{path::Path, sync::Arc};
 
@@ -21,7 +21,7 @@ pub(super) enum Trust {
     Anyone,
     /// A certificate under the roots, whatever its name (`verify-ca`).
     Chain,
-    /// And with the host's name (`verify-full`).
+    /// Also with the host's name (`verify-full`).
     ChainAndName,
 }
 
@@ -69,7 +69,7 @@ fn unusable(fault: impl std::fmt::Display) -> Error {
     Error::Address(format!("TLS to the database cannot be set up: {fault}"))
 }
 
-/// Does not ask for the host's name, and without a chain not even who signed.
+/// Does not check the host's name, and without a chain not even the signer.
 #[derive(Debug)]
 struct Nameless {
     chain: Option<Arc<WebPkiServerVerifier>>,
@@ -86,7 +86,7 @@ impl ServerCertVerifier for Nameless {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
-        // The name is what rustls looks at last.
+        // rustls checks the name last.
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

@@ -213,7 +213,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The strictest result on the worst declaration and on that of each tool counts: an error, a match, no match.
+    /// The strictest result on the worst declaration and on that of each tool counts: an error, a match, no
+    /// match.
     pub(super) fn statement(&self, number: usize, way: &Way<'a>) -> Option<bool> {
         let mut speaks = self.statement_on(number, way, &self.declared(way))?;
         for declared in self.each(way) {
