@@ -155,19 +155,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    decision_keys (tenant_id, scope, key, caller) {
-        tenant_id -> Text,
-        scope -> Text,
-        key -> Text,
-        request_sha256 -> Bytea,
-        decision_id -> Text,
-        answer -> Bytea,
-        created_at -> Timestamptz,
-        caller -> Text,
-    }
-}
-
-diesel::table! {
     decision_reports (decision_id) {
         decision_id -> Text,
         tenant_id -> Text,
@@ -321,6 +308,7 @@ diesel::table! {
         answer -> Nullable<Bytea>,
         sealed -> Bool,
         created_at -> Timestamptz,
+        decision_id -> Nullable<Text>,
     }
 }
 

@@ -15,14 +15,13 @@ use authority_model::{
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::sql_types::{Array, Text, Timestamptz};
 
-use super::{
-    flow::found,
-    idempotency::{Done, IdempotencyKey},
-    prelude::*,
-};
-use authority_api::identity::{
-    Caller, LastUsed, Secrets,
-    api_key::{Issued, issue, prefix, public_id, record_id},
+use super::{flow::found, prelude::*};
+use authority_api::{
+    idempotency::Done,
+    identity::{
+        Caller, LastUsed, Secrets,
+        api_key::{Issued, issue, prefix, public_id, record_id},
+    },
 };
 use authority_core::{
     graph::allow_list,

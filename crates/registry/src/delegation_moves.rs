@@ -24,9 +24,8 @@ use super::{
     approvals::{ActContext, ApproverAct, Eligibility, Statement, Terms, act, sign},
     digest::digest,
     flow::{changeable, found},
-    idempotency::IdempotencyKey,
     prelude::*,
-    version::IfMatch,
+    version::{IfMatch, tagged},
 };
 use authority_core::graph::{Fence, Persons};
 
@@ -71,7 +70,7 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     });
     let moved = moved.await?;
     registry.settle_graph::<Delegation>().await;
-    Ok(moved.tagged())
+    Ok(tagged(moved.reply()))
 }
 
 /// Refuses a bound that an older version stored empty: its meaning is unknown.
@@ -135,7 +134,7 @@ pub(super) async fn approve(
     });
     let approved = approved.await?;
     registry.settle_graph::<Delegation>().await;
-    Ok(approved.tagged())
+    Ok(tagged(approved.reply()))
 }
 
 /// Ends its standing approval: its actions are held until the people needed have signed again.
@@ -174,7 +173,7 @@ pub(super) async fn withdraw(
     });
     let withdrawn = withdrawn.await?;
     registry.settle_graph::<Delegation>().await;
-    Ok(withdrawn.tagged())
+    Ok(tagged(withdrawn.reply()))
 }
 
 /// The delegation and all below it that are not revoked, nearest first.

@@ -3,7 +3,10 @@
 use authority_model::validate::{Violation, Violations};
 use tonic::Status;
 
-use authority_api::error::{ApiError, ErrorCode};
+use authority_api::{
+    error::{ApiError, ErrorCode},
+    idempotency,
+};
 use authority_core::{compute, graph, keys, store};
 use authority_evidence as evidence;
 
@@ -44,9 +47,8 @@ pub enum Error {
     /// Refused for the reason of the code.
     #[error("{}", .0.sentence())]
     Refused(ErrorCode),
-    /// A conflict on an idempotency key.
-    #[error("{}", .0.sentence())]
-    Key(ErrorCode),
+    #[error(transparent)]
+    Idempotency(#[from] idempotency::Error),
     #[error(transparent)]
     Keys(keys::Error),
     #[error(transparent)]
@@ -111,11 +113,12 @@ impl From<Error> for ApiError {
                 Self { violations, ..Self::new(ErrorCode::DelegationExceedsParent, text) }
             }
             Error::NeverDeleted(code) => Self::plain(code).with("allow", "GET, PATCH"),
-            Error::Refused(code) | Error::Key(code) => Self::plain(code),
+            Error::Refused(code) => Self::plain(code),
             Error::NeverChanged(code) => Self::plain(code).with("allow", "GET"),
             Error::Role(_) => Self::new(ErrorCode::Forbidden, text),
             Error::NotEligible(_) => Self::new(ErrorCode::ApproverNotEligible, text),
             Error::SecondApprover(_) => Self::new(ErrorCode::SecondApproverMissing, text),
+            Error::Idempotency(error) => error.into(),
             Error::Keys(error) => error.into(),
             Error::Evidence(error) => error.into(),
             Error::Compute(error) => error.into(),

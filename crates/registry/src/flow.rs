@@ -14,15 +14,21 @@ use tonic::{Request, Response, Status};
 use super::{
     Error,
     entity::{Act, Entity, OnDelete, Row, Stops},
-    idempotency::IdempotencyKey,
     page::Window,
     version::{IfMatch, tagged},
 };
 use authority_api::{
     error::ApiError,
+    idempotency::{self, Done, IdempotencyKey},
     identity::{Caller, Exports, admitted, caller},
 };
-use authority_core::{clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, store::Store};
+use authority_core::{
+    clock::Clock,
+    compute::ComputePool,
+    graph::Graph,
+    keys::Keys,
+    store::{Store, Transact},
+};
 
 pub(super) type Reply<T> = Result<Response<T>, Status>;
 
@@ -95,7 +101,7 @@ impl Registry {
         });
         let made = made.await?;
         self.settle_graph::<C::Record>().await;
-        Ok(made.tagged())
+        Ok(tagged(made.reply()))
     }
 
     pub(super) async fn get<R: Row>(&self, call: Request<impl ByIdRequest + Validate>) -> Reply<R> {
@@ -105,7 +111,7 @@ impl Registry {
         let row = self.store.read_tx(&whose, async move |db| {
             found(R::find(db, caller.tenant(), &id, deleted).await, &id)
         });
-        Ok(tagged(row.await?))
+        Ok(tagged(Response::new(row.await?)))
     }
 
     pub(super) async fn update<C>(&self, call: Request<C>) -> Reply<C::Record>
@@ -148,7 +154,7 @@ impl Registry {
         });
         let changed = changed.await?;
         self.settle_graph::<C::Record>().await;
-        Ok(changed.tagged())
+        Ok(tagged(changed.reply()))
     }
 
     pub(super) async fn delete<A>(&self, call: Request<impl ByIdRequest + Validate>) -> Reply<A>
@@ -197,7 +203,21 @@ impl Registry {
         });
         let lifted = lifted.await?;
         self.settle_graph::<R>().await;
-        Ok(lifted.tagged())
+        Ok(tagged(lifted.reply()))
+    }
+
+    /// Does `work` in one transaction, once under an idempotency key.
+    pub(super) async fn idempotent<M, F>(
+        &self,
+        caller: &Caller,
+        key: Option<IdempotencyKey>,
+        work: F,
+    ) -> Result<Done<M>, Error>
+    where
+        M: prost::Message + Default + Send + 'static,
+        F: Transact<M, Error>,
+    {
+        idempotency::execute(&self.store, &caller.scope(), self.clock.now(), key, work).await
     }
 
     /// Waits until the graph has the write.

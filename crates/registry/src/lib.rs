@@ -20,7 +20,6 @@ mod export;
 mod external_app;
 mod flow;
 mod granted_access_to;
-mod idempotency;
 mod legal_entity;
 mod member_of;
 mod model;
@@ -77,6 +76,7 @@ mod prelude {
     };
     pub(super) use authority_api::{
         error::ErrorCode,
+        idempotency::IdempotencyKey,
         identity::{Caller, admitted},
     };
     pub(super) use authority_core::store::{Db, RunQueryDsl};

@@ -12,10 +12,9 @@ use tonic::Response;
 
 use super::{
     flow::{changeable, found},
-    idempotency::IdempotencyKey,
     policy_check::{Ground, told},
     prelude::*,
-    version::IfMatch,
+    version::{IfMatch, tagged},
 };
 use authority_decision::validation::Severity;
 
@@ -112,7 +111,7 @@ pub(super) async fn activate(
     });
     let active = active.await?;
     registry.settle_graph::<Policy>().await;
-    Ok(active.tagged())
+    Ok(tagged(active.reply()))
 }
 
 /// Checks the text to activate, and returns its version: the texts of versions never change.

@@ -39,7 +39,7 @@ impl Registry {
             let id = known::<R>(db, &caller, &key, &name).await?;
             found(R::find(db, caller.tenant(), &id, false).await, &name)
         });
-        Ok(tagged(row.await?))
+        Ok(tagged(Response::new(row.await?)))
     }
 
     /// Erases the row; its history stays.

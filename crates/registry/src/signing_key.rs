@@ -14,13 +14,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
-use super::{
-    Registry,
-    flow::Reply,
-    idempotency::{Done, IdempotencyKey},
-};
+use super::{Registry, flow::Reply};
 use authority_api::{
     error::{ApiError, ErrorCode},
+    idempotency::{Done, IdempotencyKey},
     identity::admitted,
 };
 use authority_core::keys::{self, NewKey, NewRotation, Rotation};

@@ -11,11 +11,9 @@ fn tag(record: &impl Record) -> Option<String> {
     Some(format!("\"{:x}\"", at.micros()))
 }
 
-/// The record as a response, with its tag.
-pub(super) fn tagged<R: Record>(record: R) -> Response<R> {
-    let tag = tag(&record).and_then(|tag| tag.parse().ok());
-    let mut response = Response::new(record);
-    if let Some(tag) = tag {
+/// The response with its record's tag.
+pub(super) fn tagged<R: Record>(mut response: Response<R>) -> Response<R> {
+    if let Some(tag) = tag(response.get_ref()).and_then(|tag| tag.parse().ok()) {
         response.metadata_mut().insert("etag", tag);
     }
     response

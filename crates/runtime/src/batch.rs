@@ -10,18 +10,20 @@ use authority_model::{
 use futures_util::future::join_all;
 
 use super::{call::Call, decide::Decider};
-use authority_api::error::ApiError;
+use authority_api::{error::ApiError, idempotency::Done};
 
 /// Requests that a batch may hold.
 const MOST: usize = 100;
 
 impl Decider {
+    /// Repeats the first response where each of its requests does.
+    ///
     /// # Errors
     /// The batch itself is empty or too long.
     pub(super) async fn decide_batch(
         &self,
         call: Call<BatchEvaluateRequest>,
-    ) -> Result<BatchEvaluateResponse, ApiError> {
+    ) -> Result<Done<BatchEvaluateResponse>, ApiError> {
         let Call { caller, idempotency_key, deadline, message } = call;
         let mut found = Violations::default();
         if message.requests.is_empty() || message.requests.len() > MOST {
@@ -34,16 +36,19 @@ impl Decider {
             let idempotency_key = idempotency_key.as_ref().map(|key| format!("{key}#{place}"));
             self.one(Call { caller: caller.clone(), idempotency_key, deadline, message })
         });
-        Ok(BatchEvaluateResponse { results: join_all(results).await })
+        let (results, replayed): (Vec<_>, Vec<_>) = join_all(results).await.into_iter().unzip();
+        let message = BatchEvaluateResponse { results };
+        Ok(Done { message, replayed: replayed.into_iter().all(|replayed| replayed) })
     }
 
-    async fn one(&self, call: Call<DecisionRequest>) -> BatchResult {
+    /// The result of one, and whether it repeats the first.
+    async fn one(&self, call: Call<DecisionRequest>) -> (BatchResult, bool) {
         match self.decide_idempotent("batch", call).await {
-            Ok(answer) => {
-                let answer: EvaluateDecisionResponse = answer.into_inner();
-                BatchResult { answer: Some(answer), error: None }
+            Ok(Done { message, replayed }) => {
+                let answer: EvaluateDecisionResponse = message;
+                (BatchResult { answer: Some(answer), error: None }, replayed)
             }
-            Err(error) => BatchResult { answer: None, error: Some(batch_error(error)) },
+            Err(error) => (BatchResult { answer: None, error: Some(batch_error(error)) }, false),
         }
     }
 }

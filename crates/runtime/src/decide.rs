@@ -9,8 +9,8 @@ use super::{
     asking::{Asking, asking},
     credential::Credentials,
     facts::{FactSource, Recording},
-    idempotency::IdempotencyKey,
-    recorder::{Entry, Key, Outcome, Recorder},
+    idempotency::DecisionKey,
+    recorder::{Entry, Outcome, Recorder},
     smallest::{Denied, Explainer},
 };
 use authority_api::{
@@ -78,7 +78,7 @@ impl Decider {
         operation: &'static str,
         caller: &Caller,
         request: &Request,
-        key: Option<&IdempotencyKey>,
+        key: Option<&DecisionKey>,
     ) -> Result<Reached, ApiError> {
         // Never the caller's key: a record is shown to others, and keys name invoices and people.
         let nonce = hex::encode(random::<16>().map_err(ApiError::from)?);
@@ -180,12 +180,12 @@ impl Decider {
         recorded: Recorded,
         facts: Arc<PreparedFacts>,
         decided: &Decided,
-        key: Option<&IdempotencyKey>,
+        key: Option<&DecisionKey>,
         recording: Recording,
     ) -> Result<Entry, ApiError> {
         let claims = decided.verdict.claims.clone();
         let hold = self.hold(request, &facts.gathered, decided, recording)?;
-        let key = key.map(|key| kept(key, decided));
+        let key = key.map(|key| key.keyed(decided));
         Ok(Entry {
             tenant_id: request.tenant_id.clone(),
             revision: facts.gathered.revision,
@@ -210,21 +210,6 @@ impl Decider {
             hold,
             key,
         })
-    }
-}
-
-/// The key with the answer that its operation would give, whichever approval the decision waits for.
-fn kept(given: &IdempotencyKey, decided: &Decided) -> Key {
-    let (decided, answer) = (decided.clone(), given.answer);
-    Key {
-        scope: given.scope,
-        key: given.key.clone(),
-        caller: given.caller.clone(),
-        request_sha256: given.request_sha256,
-        answer: Box::new(move |approval_id| {
-            let approval_id = approval_id.map(str::to_owned);
-            answer(&Decided { approval_id, ..decided.clone() })
-        }),
     }
 }
 

@@ -43,7 +43,7 @@ impl DecisionService for DecisionHandlers {
         let asked = call.message.request.take();
         let asked = asked.ok_or_else(|| ApiError::field("request", "is required"))?;
         let answer = self.decider.decide_idempotent("decide", call.with(asked)).await;
-        Ok(answer.map_err(|refusal| below("request", refusal))?)
+        Ok(answer.map_err(|refusal| below("request", refusal))?.reply())
     }
 
     async fn get_decision(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use authority_model::{
     proto::runtime::{OutcomeReport, ReportDecisionRequest, ReportDecisionResponse},
-    schema::{decision_keys, decision_reports, decisions},
+    schema::{decision_reports, decisions},
     wire::Time,
 };
 use chrono::{DateTime, Utc};
@@ -12,14 +12,10 @@ use diesel::prelude::*;
 use prost::Message;
 use tonic::Response;
 
-use super::{
-    answer,
-    find::readable,
-    idempotency::{Place, first, replayed},
-};
+use super::{answer, find::readable};
 use authority_api::{
     error::{ApiError, ErrorCode},
-    idempotency::ANSWERS_KEPT,
+    idempotency::{Done, IdempotencyKey},
     identity::Caller,
 };
 use authority_core::{
@@ -47,8 +43,7 @@ struct Reported {
 struct Report {
     caller: Caller,
     asked: ReportDecisionRequest,
-    /// The idempotency key, and the digest of what it was given with.
-    key: Option<(String, [u8; 32])>,
+    key: Option<IdempotencyKey>,
     signer: Arc<Signer>,
     now: DateTime<Utc>,
 }
@@ -67,23 +62,23 @@ impl Reports {
         key: Option<String>,
         asked: ReportDecisionRequest,
     ) -> Result<Response<ReportDecisionResponse>, ApiError> {
-        let sha256 = sha256(&asked.encode_to_vec());
+        let keyed = |key| IdempotencyKey::new(caller, OPERATION, key, &asked.encode_to_vec());
         let report = Report {
             caller: caller.clone(),
+            key: key.map(keyed),
             asked,
-            key: key.map(|key| (key, sha256)),
             signer: self.keys.signer(Purpose::Evidence),
             now: self.clock.now(),
         };
-        // The service's own scope: keys of decisions are kept there. Whose decision it is, the
-        // query says.
+        // The service's own scope: whose decision it is, the query says.
         let scope = Scope { tenant: None, actor: caller.actor.clone() };
-        self.store.write_tx(&scope, async move |db| report.make(db).await).await
+        let made = self.store.write_tx(&scope, async move |db| report.make(db).await).await?;
+        Ok(made.reply())
     }
 }
 
 impl Report {
-    async fn make(&self, db: &mut Db) -> Result<Response<ReportDecisionResponse>, ApiError> {
+    async fn make(&self, db: &mut Db) -> Result<Done<ReportDecisionResponse>, ApiError> {
         let id = &self.asked.decision_id;
         let found: Option<Reported> = readable(id, &self.caller)
             .select(Reported::as_select())
@@ -92,7 +87,10 @@ impl Report {
             .optional()
             .map_err(store::Error::from)?;
         let found = found.ok_or_else(|| ApiError::not_found("decision", id))?;
-        if let Some(first) = self.first_answer(db, &found.tenant_id).await? {
+        let key = self.key.clone().map(|key| key.within(&found.tenant_id));
+        if let Some(key) = &key
+            && let Some(first) = key.claim(db, self.now).await?
+        {
             return Ok(first);
         }
         let at = self.moment(&found)?;
@@ -108,10 +106,6 @@ impl Report {
         };
         let signed = evidence::sign_report(&terms, &self.signer)?;
         if self.insert(db, &terms, &signed).await.map_err(store::Error::from)? == 0 {
-            // Whoever was faster may have come with this very key.
-            if let Some(first) = self.first_answer(db, &found.tenant_id).await? {
-                return Ok(first);
-            }
             let message = "what came of this decision was reported already";
             return Err(ApiError::new(ErrorCode::AlreadyExists, message));
         }
@@ -123,8 +117,10 @@ impl Report {
             signature: Some(answer::signed(&signed.kid, &signed.signature)),
             record: signed.record,
         };
-        self.keep(db, &found.tenant_id, &answer).await?;
-        Ok(Response::new(answer))
+        if let Some(key) = key {
+            key.keep(db, &answer).await?;
+        }
+        Ok(Done::now(answer))
     }
 
     /// When it happened, if it can have.
@@ -168,56 +164,6 @@ impl Report {
             .on_conflict_do_nothing()
             .execute(db)
             .await
-    }
-
-    /// What was answered before under this key.
-    async fn first_answer(
-        &self,
-        db: &mut Db,
-        tenant_id: &str,
-    ) -> Result<Option<Response<ReportDecisionResponse>>, ApiError> {
-        let Some((key, sha256)) = &self.key else { return Ok(None) };
-        let place = Place {
-            tenant_id: tenant_id.to_owned(),
-            scope: OPERATION,
-            key: key.clone(),
-            caller: self.caller.identity(),
-        };
-        let first = first(db, place, self.now - ANSWERS_KEPT).await?;
-        let Some(first) = first else { return Ok(None) };
-        if !first.answers(sha256) {
-            return Err(ApiError::plain(ErrorCode::IdempotencyKeyReused));
-        }
-        let answer = ReportDecisionResponse::decode(first.answer.as_slice());
-        let unreadable = |_| store::Error::Internal("a kept answer cannot be read".to_owned());
-        Ok(Some(replayed(answer.map_err(unreadable)?)))
-    }
-
-    async fn keep(
-        &self,
-        db: &mut Db,
-        tenant_id: &str,
-        answer: &ReportDecisionResponse,
-    ) -> Result<(), ApiError> {
-        let Some((key, sha256)) = &self.key else { return Ok(()) };
-        let kept = diesel::insert_into(decision_keys::table)
-            .values((
-                decision_keys::tenant_id.eq(tenant_id),
-                decision_keys::scope.eq(OPERATION),
-                decision_keys::key.eq(key),
-                decision_keys::caller.eq(self.caller.identity()),
-                decision_keys::request_sha256.eq(&sha256[..]),
-                decision_keys::decision_id.eq(&answer.decision_id),
-                decision_keys::answer.eq(answer.encode_to_vec()),
-                decision_keys::created_at.eq(self.now),
-            ))
-            .on_conflict_do_nothing()
-            .execute(db)
-            .await
-            .map_err(store::Error::from)?;
-        // Taken meanwhile for the report of another decision.
-        let reused = || ApiError::plain(ErrorCode::IdempotencyKeyReused);
-        if kept == 1 { Ok(()) } else { Err(reused()) }
     }
 }
 

@@ -27,21 +27,21 @@ impl RuntimeService for RuntimeHandlers {
         &self,
         call: Request<EvaluateRequest>,
     ) -> Result<Response<EvaluateResponse>, Status> {
-        Ok(self.decider.decide_idempotent("evaluate", Call::of(call)?).await?)
+        Ok(self.decider.decide_idempotent("evaluate", Call::of(call)?).await?.reply())
     }
 
     async fn authorize(
         &self,
         call: Request<AuthorizeRequest>,
     ) -> Result<Response<AuthorizeResponse>, Status> {
-        Ok(self.decider.decide_idempotent("authorize", Call::of(call)?).await?)
+        Ok(self.decider.decide_idempotent("authorize", Call::of(call)?).await?.reply())
     }
 
     async fn batch_evaluate(
         &self,
         call: Request<BatchEvaluateRequest>,
     ) -> Result<Response<BatchEvaluateResponse>, Status> {
-        Ok(Response::new(self.decider.decide_batch(Call::of(call)?).await?))
+        Ok(self.decider.decide_batch(Call::of(call)?).await?.reply())
     }
 
     async fn watch_decision(&self, call: Request<WatchDecisionRequest>) -> Replies<DecisionUpdate> {

@@ -160,19 +160,20 @@ async fn what_committed_too_late_is_had_by_its_key() {
     // Read first, so that only the response is late.
     let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS \
         $$ BEGIN PERFORM pg_sleep(2.6); RETURN NULL; END $$; \
-        CREATE TRIGGER slow AFTER INSERT ON decision_keys \
+        CREATE TRIGGER slow AFTER INSERT ON idempotency_keys \
         FOR EACH STATEMENT EXECUTE FUNCTION slow()";
     node.database.run(slow).await;
     let (status, answer) = keyed().await;
     assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
     let begun = Instant::now();
-    while number(&mut owner, "SELECT count(*) AS n FROM decision_keys").await == 0 {
+    while number(&mut owner, "SELECT count(decision_id) AS n FROM idempotency_keys").await == 0 {
         assert!(begun.elapsed() < Duration::from_secs(10), "it was not committed");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let (status, answer) = keyed().await;
     assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
-    let stored = "SELECT count(*) AS n FROM decisions JOIN decision_keys k ON k.decision_id = id";
+    let stored =
+        "SELECT count(*) AS n FROM decisions JOIN idempotency_keys k ON k.decision_id = id";
     assert_eq!(number(&mut owner, stored).await, 1);
     assert_ne!(answer["decision_id"], json!(null));
     drop(line);

@@ -158,12 +158,12 @@ async fn a_key_that_another_node_is_about_to_take_blocks_nobody_else() {
     let mut other = node.database.owner().await;
     let claim = "BEGIN; \
         SELECT pg_advisory_xact_lock(hashtextextended( \
-            concat_ws(chr(31), 'decision_keys', tenant_id, scope, 'hung', caller), 0)) \
-        FROM decision_keys WHERE key = 'before'; \
-        INSERT INTO decision_keys \
-            (tenant_id, scope, key, caller, request_sha256, decision_id, answer, created_at) \
-        SELECT tenant_id, scope, 'hung', caller, request_sha256, decision_id, answer, created_at \
-        FROM decision_keys WHERE key = 'before'";
+            concat_ws(chr(31), 'idempotency_keys', tenant_id, caller, scope, 'hung'), 0)) \
+        FROM idempotency_keys WHERE key = 'before'; \
+        INSERT INTO idempotency_keys \
+            (tenant_id, caller, scope, key, request_sha256, decision_id, answer, sealed, created_at) \
+        SELECT tenant_id, caller, scope, 'hung', request_sha256, decision_id, answer, sealed, created_at \
+        FROM idempotency_keys WHERE key = 'before'";
     other.batch_execute(claim).await.unwrap();
     let hung = tokio::spawn({
         let client = client.clone();

@@ -140,7 +140,7 @@ async fn an_answer_of_nobody_is_repeated_to_nobody() {
     let (status, _) = authorize(&client, authorizing(&delegation), "pay-6").await;
     assert_eq!(status, 200);
     let mut db = app.database.owner().await;
-    let old = diesel::sql_query("UPDATE decision_keys SET caller = ''");
+    let old = diesel::sql_query("UPDATE idempotency_keys SET caller = ''");
     diesel_async::RunQueryDsl::execute(old, &mut db).await.unwrap();
     let stranger = app.client(&app.api_key("svc:tenant:acme", &["runtime:write"]).await);
     for who in [&client, &stranger] {
@@ -148,7 +148,7 @@ async fn an_answer_of_nobody_is_repeated_to_nobody() {
         assert_eq!((status, &answer["error"]), (422, &"idempotency_key_reused".into()));
     }
     let day =
-        diesel::sql_query("UPDATE decision_keys SET created_at = created_at - interval '25 h'");
+        diesel::sql_query("UPDATE idempotency_keys SET created_at = created_at - interval '25 h'");
     diesel_async::RunQueryDsl::execute(day, &mut db).await.unwrap();
     assert_eq!(authorize(&client, authorizing(&delegation), "pay-6").await.0, 200);
 }

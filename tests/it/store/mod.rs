@@ -4,6 +4,7 @@ mod changes;
 mod embedded;
 mod empty_texts;
 mod governance;
+mod idempotency;
 mod migrate;
 mod pool;
 mod roles;

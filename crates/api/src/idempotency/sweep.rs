@@ -6,7 +6,7 @@ use authority_core::{
     clock::Clock,
     store::{Error, RunQueryDsl, Scope, Store},
 };
-use authority_model::schema::{decision_keys, idempotency_keys};
+use authority_model::schema::idempotency_keys;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 
@@ -22,8 +22,6 @@ pub async fn sweep(store: &Store, now: DateTime<Utc>) -> Result<(), Error> {
     let scope = Scope::service();
     let swept = store.write_tx(&scope, async move |db| {
         let (day, minutes) = (now - ANSWERS_KEPT, now - SECRETS_KEPT);
-        let old = decision_keys::table.filter(decision_keys::created_at.le(day));
-        diesel::delete(old).execute(db).await?;
         let old = idempotency_keys::table.filter(idempotency_keys::created_at.le(day));
         diesel::delete(old).execute(db).await?;
         let secret = idempotency_keys::sealed

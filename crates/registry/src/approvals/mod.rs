@@ -32,10 +32,9 @@ pub use expire::expire;
 
 use super::{
     flow::{changeable, found},
-    idempotency::IdempotencyKey,
     page::place_of,
     prelude::*,
-    version::IfMatch,
+    version::{IfMatch, tagged},
 };
 use authority_api::identity::caller;
 use authority_core::graph::{Fence, Graph};
@@ -169,7 +168,7 @@ impl Approvals {
             Ok::<_, Error>(save(db, &row, now).await?)
         });
         // What is shown is not part of the answer stored under a key: it is read again.
-        let mut acted = acted.await?.tagged();
+        let mut acted = tagged(acted.await?.reply());
         show::one(&self.registry, &caller, acted.get_mut()).await?;
         Ok(acted)
     }

@@ -12,9 +12,8 @@ use authority_model::{
 use super::{
     super::{
         flow::{changeable, found},
-        idempotency::IdempotencyKey,
         prelude::*,
-        version::IfMatch,
+        version::{IfMatch, tagged},
     },
     Approvals, Statement, Terms, question, show, sign,
 };
@@ -60,7 +59,7 @@ impl Approvals {
                 }
             }
         });
-        let mut withdrawn = withdrawn.await?.tagged();
+        let mut withdrawn = tagged(withdrawn.await?.reply());
         show::one(&self.registry, &caller, withdrawn.get_mut()).await?;
         Ok(withdrawn)
     }

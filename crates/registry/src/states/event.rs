@@ -12,7 +12,7 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    super::{digest, idempotency::IdempotencyKey, prelude::*},
+    super::{digest, prelude::*},
     transition,
 };
 

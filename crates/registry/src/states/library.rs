@@ -10,7 +10,7 @@ use prost::Message;
 use serde_json::Value;
 use tonic::Response;
 
-use super::super::{idempotency::IdempotencyKey, prelude::*};
+use super::super::prelude::*;
 use authority_core::store;
 
 include!(concat!(env!("OUT_DIR"), "/state_library.rs"));

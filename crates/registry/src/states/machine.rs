@@ -4,7 +4,7 @@ use authority_model::{proto::states::*, schema::state_machines, service::StateMa
 use tonic::Response;
 
 use super::{
-    super::{idempotency::IdempotencyKey, prelude::*, tenant},
+    super::{prelude::*, tenant, version::tagged},
     library, step,
 };
 
@@ -120,6 +120,6 @@ impl StateMachineService for Registry {
             machine.stamp_created(machine.new_id(""), by.actor, "");
             Ok::<_, Error>(StateMachine::insert(db, &machine).await?)
         });
-        Ok(adopted.await?.tagged())
+        Ok(tagged(adopted.await?.reply()))
     }
 }

@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::exists;
 
 use super::{
-    super::{idempotency::IdempotencyKey, prelude::*},
+    super::{prelude::*, version::tagged},
     event::digest,
     step::{Asked, Step, initial, missing, step},
 };
@@ -89,7 +89,7 @@ pub(super) async fn make(
     if moved.message.id.is_empty() {
         return Err(Error::SecondApprover(moved.message.reason.unwrap_or_default()).into());
     }
-    Ok(moved.tagged())
+    Ok(tagged(moved.reply()))
 }
 
 fn waiting(rule: &StateRule, actor: &str) -> String {

@@ -18,11 +18,9 @@ use super::{
     entry::{Entry, Outcome, Queued},
     health::Health,
     spend,
-    sql::{
-        ClaimKeys, Fence, InsertApprovals, InsertBlobs, KeepAnswers, LapseApprovals,
-        PendingApprovals,
-    },
+    sql::{Fence, InsertApprovals, InsertBlobs, LapseApprovals, PendingApprovals},
 };
+use authority_api::idempotency::{ClaimBatch, KeepBatch};
 use authority_core::{
     clock::Clock,
     store::{Db, Error, RunQueryDsl, Store, discard},
@@ -250,22 +248,15 @@ async fn claim_keys(
     entries: &[Entry],
     outcomes: &mut [Option<Outcome>],
 ) -> QueryResult<()> {
-    let mut claim = ClaimKeys::default();
+    let mut claim = ClaimBatch::default();
     for (entry, _) in entries.iter().zip(&*outcomes).filter(|(_, outcome)| outcome.is_none()) {
-        let Some(key) = &entry.key else { continue };
-        claim.tenant.push(&entry.tenant_id);
-        claim.scope.push(key.scope);
-        claim.key.push(&key.key);
-        claim.caller.push(&key.caller);
-        claim.request.push(&key.request_sha256);
-        claim.decision.push(&entry.decision_id);
-        claim.at.push(entry.evaluated_at);
+        let Some(keyed) = &entry.key else { continue };
+        claim.add(&keyed.key, &entry.decision_id, entry.evaluated_at);
     }
-    if claim.key.is_empty() {
+    if claim.is_empty() {
         return Ok(());
     }
-    let won: Vec<String> = claim.load(db).await?;
-    let won: HashSet<String> = won.into_iter().collect();
+    let won = claim.claim(db).await?;
     for (entry, outcome) in entries.iter().zip(outcomes) {
         if outcome.is_none() && entry.key.is_some() && !won.contains(&entry.decision_id) {
             *outcome = Some(Outcome::KeyTaken);
@@ -341,18 +332,14 @@ async fn keep_answers(
     kept: &[&Entry],
     approvals: &HashMap<String, String>,
 ) -> QueryResult<()> {
-    let mut keep = KeepAnswers::default();
+    let mut keep = KeepBatch::default();
     for entry in kept {
-        let Some(key) = &entry.key else { continue };
+        let Some(keyed) = &entry.key else { continue };
         let approval = approvals.get(entry.decision_id.as_str()).map(String::as_str);
-        keep.tenant.push(&entry.tenant_id);
-        keep.scope.push(key.scope);
-        keep.key.push(&key.key);
-        keep.caller.push(&key.caller);
-        keep.answer.push((key.answer)(approval));
+        keep.add(&keyed.key, (keyed.answer)(approval));
     }
-    if keep.key.is_empty() {
+    if keep.is_empty() {
         return Ok(());
     }
-    keep.execute(db).await.map(drop)
+    keep.keep(db).await
 }

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use authority_api::idempotency::IdempotencyKey;
 use authority_decision::{Reason, verdict::Claims};
 use authority_evidence::PreparedFacts;
 
@@ -37,7 +38,7 @@ pub struct Entry {
     pub hold: Option<Hold>,
     /// What the decision spends: it is stored only together with that.
     pub claims: Claims,
-    pub key: Option<Key>,
+    pub key: Option<Keyed>,
     /// Commit without waiting for the disk, where the tenant chose so.
     pub relaxed: bool,
 }
@@ -73,13 +74,9 @@ pub struct Hold {
     pub nobody_eligible: bool,
 }
 
-/// An idempotency key, and how to write the answer that is kept beside it.
-pub struct Key {
-    pub scope: &'static str,
-    pub key: String,
-    /// Whose it is.
-    pub caller: String,
-    pub request_sha256: [u8; 32],
+/// An idempotency key, and how to write the answer that is kept under it.
+pub struct Keyed {
+    pub key: IdempotencyKey,
     /// The answer's bytes, given the approval request that the decision waits for.
     pub answer: Answer,
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-pub use entry::{Entry, Hold, Key, Outcome};
+pub use entry::{Entry, Hold, Keyed, Outcome};
 
 use authority_core::{clock::Clock, store::Store};
 use batch::Batches;

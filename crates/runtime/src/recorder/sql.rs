@@ -29,76 +29,6 @@ impl QueryFragment<Pg> for Fence<'_> {
     }
 }
 
-/// Claims idempotency keys; answers those that were free. One that another transaction is about to
-/// take is not waited for: who holds it may hang, and all that is recorded would wait with us.
-#[derive(Default)]
-pub(super) struct ClaimKeys<'a> {
-    pub(super) tenant: Vec<&'a str>,
-    pub(super) scope: Vec<&'a str>,
-    pub(super) key: Vec<&'a str>,
-    pub(super) caller: Vec<&'a str>,
-    pub(super) request: Vec<&'a [u8]>,
-    pub(super) decision: Vec<&'a str>,
-    pub(super) at: Vec<DateTime<Utc>>,
-}
-
-impl Query for ClaimKeys<'_> {
-    type SqlType = Text;
-}
-
-impl QueryFragment<Pg> for ClaimKeys<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "INSERT INTO decision_keys \
-             (tenant_id, scope, key, caller, request_sha256, decision_id, answer, created_at) \
-             SELECT t, s, k, c, r, d, ''::bytea, a FROM UNNEST(",
-        );
-        for column in [&self.tenant, &self.scope, &self.key, &self.caller] {
-            out.push_bind_param::<Array<Text>, _>(column)?;
-            out.push_sql(", ");
-        }
-        out.push_bind_param::<Array<Bytea>, _>(&self.request)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.decision)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
-        // Sorted, so that two nodes that claim the same keys cannot lock each other out.
-        out.push_sql(
-            ") AS claim (t, s, k, c, r, d, a) \
-             WHERE pg_try_advisory_xact_lock(hashtextextended( \
-                 concat_ws(chr(31), 'decision_keys', t, s, k, c), 0)) \
-             ORDER BY t, s, k, c ON CONFLICT DO NOTHING RETURNING decision_id",
-        );
-        Ok(())
-    }
-}
-
-/// Keeps the answers beside the keys claimed in the same transaction.
-#[derive(Default)]
-pub(super) struct KeepAnswers<'a> {
-    pub(super) tenant: Vec<&'a str>,
-    pub(super) scope: Vec<&'a str>,
-    pub(super) key: Vec<&'a str>,
-    pub(super) caller: Vec<&'a str>,
-    pub(super) answer: Vec<Vec<u8>>,
-}
-
-impl QueryFragment<Pg> for KeepAnswers<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("UPDATE decision_keys SET answer = kept.a FROM UNNEST(");
-        for column in [&self.tenant, &self.scope, &self.key, &self.caller] {
-            out.push_bind_param::<Array<Text>, _>(column)?;
-            out.push_sql(", ");
-        }
-        out.push_bind_param::<Array<Bytea>, _>(&self.answer)?;
-        out.push_sql(
-            ") AS kept (t, s, k, c, a) WHERE tenant_id = kept.t AND scope = kept.s \
-             AND key = kept.k AND caller = kept.c",
-        );
-        Ok(())
-    }
-}
-
 /// Stores large facts that no row holds yet.
 #[derive(Default)]
 pub(super) struct InsertBlobs<'a> {
@@ -251,12 +181,4 @@ macro_rules! run_queries {
     )* };
 }
 pub(super) use run_queries;
-run_queries!(
-    Fence,
-    ClaimKeys,
-    KeepAnswers,
-    InsertBlobs,
-    InsertApprovals,
-    PendingApprovals,
-    LapseApprovals
-);
+run_queries!(Fence, InsertBlobs, InsertApprovals, PendingApprovals, LapseApprovals);

@@ -1,0 +1,150 @@
+//! The keys of a batch of decisions, in one statement each: what the recorder asks in its transaction.
+//! Column-wise (`UNNEST`), so that each is one prepared statement whatever the batch's size.
+
+use std::collections::HashSet;
+
+use authority_core::store::{Db, RunQueryDsl};
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryResult,
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::{Array, Bytea, Text, Timestamptz},
+};
+
+use super::IdempotencyKey;
+
+/// The columns of keys, in the order of the primary key.
+#[derive(Default)]
+struct Columns<'a> {
+    tenant: Vec<&'a str>,
+    caller: Vec<&'a str>,
+    scope: Vec<&'a str>,
+    key: Vec<&'a str>,
+}
+
+impl<'a> Columns<'a> {
+    fn add(&mut self, key: &'a IdempotencyKey) {
+        self.tenant.push(&key.tenant_id);
+        self.caller.push(&key.caller);
+        self.scope.push(key.scope);
+        self.key.push(&key.key);
+    }
+
+    fn bind<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        for column in [&self.tenant, &self.caller, &self.scope, &self.key] {
+            out.push_bind_param::<Array<Text>, _>(column)?;
+            out.push_sql(", ");
+        }
+        Ok(())
+    }
+}
+
+/// Claims the keys of decisions that are about to be stored. One that another transaction is about to
+/// take is not waited for: who holds it may hang, and all that is recorded would wait with us.
+#[derive(Default)]
+pub struct ClaimBatch<'a> {
+    keys: Columns<'a>,
+    request: Vec<&'a [u8]>,
+    decision: Vec<&'a str>,
+    at: Vec<DateTime<Utc>>,
+}
+
+impl<'a> ClaimBatch<'a> {
+    /// With the decision that is made under the key, and when.
+    pub fn add(&mut self, key: &'a IdempotencyKey, decision_id: &'a str, at: DateTime<Utc>) {
+        self.keys.add(key);
+        self.request.push(&key.request_sha256);
+        self.decision.push(decision_id);
+        self.at.push(at);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.decision.is_empty()
+    }
+
+    /// The decisions whose keys were free.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub async fn claim(self, db: &mut Db) -> QueryResult<HashSet<String>> {
+        let won: Vec<String> = self.load(db).await?;
+        Ok(won.into_iter().collect())
+    }
+}
+
+impl Query for ClaimBatch<'_> {
+    type SqlType = Text;
+}
+
+impl QueryFragment<Pg> for ClaimBatch<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "INSERT INTO idempotency_keys \
+             (tenant_id, caller, scope, key, request_sha256, decision_id, sealed, created_at) \
+             SELECT t, c, s, k, r, d, false, a FROM UNNEST(",
+        );
+        self.keys.bind(&mut out)?;
+        out.push_bind_param::<Array<Bytea>, _>(&self.request)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.decision)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
+        // Sorted, so that two nodes that claim the same keys cannot lock each other out.
+        out.push_sql(
+            ") AS claim (t, c, s, k, r, d, a) \
+             WHERE pg_try_advisory_xact_lock(hashtextextended( \
+                 concat_ws(chr(31), 'idempotency_keys', t, c, s, k), 0)) \
+             ORDER BY t, c, s, k ON CONFLICT DO NOTHING RETURNING decision_id",
+        );
+        Ok(())
+    }
+}
+
+/// Keeps the answers beside the keys that the same transaction has claimed.
+#[derive(Default)]
+pub struct KeepBatch<'a> {
+    keys: Columns<'a>,
+    answer: Vec<Vec<u8>>,
+}
+
+impl<'a> KeepBatch<'a> {
+    pub fn add(&mut self, key: &'a IdempotencyKey, answer: Vec<u8>) {
+        self.keys.add(key);
+        self.answer.push(answer);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.answer.is_empty()
+    }
+
+    /// # Errors
+    /// The database is away.
+    pub async fn keep(self, db: &mut Db) -> QueryResult<()> {
+        self.execute(db).await.map(drop)
+    }
+}
+
+impl QueryFragment<Pg> for KeepBatch<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("UPDATE idempotency_keys SET answer = kept.a FROM UNNEST(");
+        self.keys.bind(&mut out)?;
+        out.push_bind_param::<Array<Bytea>, _>(&self.answer)?;
+        out.push_sql(
+            ") AS kept (t, c, s, k, a) WHERE tenant_id = kept.t AND caller = kept.c \
+             AND scope = kept.s AND key = kept.k",
+        );
+        Ok(())
+    }
+}
+
+// By hand, since the derive asks for `'static`: the text of each does not depend on what it binds.
+impl QueryId for ClaimBatch<'_> {
+    type QueryId = ClaimBatch<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryId for KeepBatch<'_> {
+    type QueryId = KeepBatch<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}

@@ -1,0 +1,44 @@
+//! Why nothing is done, or repeated, under an idempotency key.
+
+use authority_core::{keys, store};
+
+use crate::error::{ApiError, ErrorCode};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{}", ErrorCode::IdempotencyKeyReused.sentence())]
+    Reused,
+    #[error("{}", ErrorCode::IdempotencyInProgress.sentence())]
+    InProgress,
+    #[error("{}", ErrorCode::IdempotencyAnswerErased.sentence())]
+    Erased,
+    #[error("a kept answer cannot be read: {0}")]
+    Unreadable(#[from] prost::DecodeError),
+    #[error("an answer cannot be sealed or opened: {0}")]
+    Sealing(#[from] keys::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Reused => Self::plain(ErrorCode::IdempotencyKeyReused),
+            Error::InProgress => {
+                Self::plain(ErrorCode::IdempotencyInProgress).with("retry_after", "1")
+            }
+            Error::Erased => Self::plain(ErrorCode::IdempotencyAnswerErased),
+            Error::Store(error) => error.into(),
+            Error::Unreadable(_) | Error::Sealing(_) => {
+                tracing::error!(%error, "idempotency");
+                Self::plain(ErrorCode::Internal)
+            }
+        }
+    }
+}
