@@ -20,15 +20,8 @@ const API_VERSION: &str = "1.0.0";
 /// JSON Schemas of the bodies that no message describes.
 const DOCUMENTS: &str = "openapi/documents.json";
 
-/// POSTs that change nothing, or give the same answer each time by themselves.
-const UNKEYED: [&str; 6] = [
-    "AdmitPurpose",
-    "ImpactPolicies",
-    "MintReplayProof",
-    "SealDecision",
-    "SimulateDecision",
-    "ValidatePolicy",
-];
+/// POSTs that change nothing.
+const UNKEYED: [&str; 4] = ["AdmitPurpose", "ImpactPolicies", "SimulateDecision", "ValidatePolicy"];
 
 #[expect(clippy::disallowed_methods, reason = "cargo speaks to a build script by the environment")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,8 +1,8 @@
 //! Seals decisions into their tenants' transparency logs, and replays what was sealed.
 //!
 //! The formats are `evidence/`'s; here is what needs the database and the keys. `seal.rs` puts
-//! `leaves.rs` into `log.rs`, one tenant's log in the database, and keeps `packs.rs`; `auto.rs` does so
-//! unasked. `witness.rs` is what this node remembers of the logs apart from the database, `follow.rs`
+//! `leaves.rs` into `log.rs`, one tenant's log in the database, and keeps `packs.rs`; `seal_once.rs` does
+//! so under an idempotency key, `auto.rs` unasked. `witness.rs` is what this node remembers of the logs apart from the database, `follow.rs`
 //! how it hears of other nodes' seals.
 
 mod auto;
@@ -12,17 +12,21 @@ mod log;
 mod packs;
 mod replay;
 mod seal;
+mod seal_once;
 mod service;
 mod witness;
 
 use std::{path::PathBuf, sync::Arc};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 
 pub use auto::seal_by_themselves;
 pub use follow::follow_logs;
 
-use authority_api::error::{ApiError, ErrorCode};
+use authority_api::{
+    error::{ApiError, ErrorCode},
+    idempotency,
+};
 use authority_core::{
     clock::Clock,
     compute::{self, ComputePool},
@@ -60,6 +64,8 @@ struct Inner {
     graph: Arc<Graph>,
     sealer: mpsc::Sender<seal::Asked>,
     logs: Arc<Sealer>,
+    /// Held while a decision is sealed under an idempotency key.
+    turn: Arc<Mutex<()>>,
     pool: ComputePool,
 }
 
@@ -75,7 +81,17 @@ impl Proof {
             witness: Witness::new(folder),
         });
         let sealer = Sealer::start(Arc::clone(&logs));
-        Self(Arc::new(Inner { public_url, clock, store, keys, graph, sealer, logs, pool }))
+        Self(Arc::new(Inner {
+            public_url,
+            clock,
+            store,
+            keys,
+            graph,
+            sealer,
+            logs,
+            turn: Arc::default(),
+            pool,
+        }))
     }
 }
 
@@ -99,6 +115,8 @@ pub enum Error {
     Log(String, String),
     #[error(transparent)]
     Evidence(#[from] evidence::Error),
+    #[error(transparent)]
+    Idempotency(#[from] idempotency::Error),
     #[error(transparent)]
     Keys(#[from] keys::Error),
     #[error(transparent)]
@@ -130,6 +148,7 @@ impl From<Error> for ApiError {
             Error::NoEvidenceYet(_) => Self::new(ErrorCode::NotFound, error.to_string()),
             Error::Field(field, problem) => Self::field(field, problem),
             Error::Evidence(error) => error.into(),
+            Error::Idempotency(error) => error.into(),
             Error::Keys(error) => error.into(),
             Error::Compute(error) => error.into(),
             Error::Graph(error) => error.into(),

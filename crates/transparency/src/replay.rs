@@ -1,9 +1,9 @@
 //! Replays a sealed decision, and says under signature what came of it.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use authority_model::{
-    proto::evidence::MintReplayProofRequest,
+    proto::evidence::{EvidenceDocument, MintReplayProofRequest},
     schema::{approvals, policy_versions, replay_proofs},
 };
 use chrono::{DateTime, Utc};
@@ -11,7 +11,10 @@ use diesel::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Error, Proof, packs, service::stored};
-use authority_api::identity::Caller;
+use authority_api::{
+    idempotency::{self, Done, IdempotencyKey},
+    identity::Caller,
+};
 use authority_core::{
     graph::{self, GivenActs, Graph},
     keys::Purpose,
@@ -55,8 +58,9 @@ impl Proof {
     pub(super) async fn replay(
         &self,
         caller: &Caller,
+        key: Option<IdempotencyKey>,
         asked: MintReplayProofRequest,
-    ) -> Result<String, Error> {
+    ) -> Result<Done<EvidenceDocument>, Error> {
         let (mode, decision_id) = (mode(&asked)?, decision(&asked)?);
         if !self.is_shown(caller, &decision_id).await? {
             return Err(Error::NotFound("decision", decision_id));
@@ -67,6 +71,12 @@ impl Proof {
         let now = self.0.clock.now();
         let read = self.0.store.read_tx(&scope, async move |db| {
             let stored = stored(db, within.as_deref(), &id).await?;
+            let key = key.map(|key| key.within(&stored.tenant_id));
+            if let Some(key) = &key
+                && let Some(first) = key.find(db, now).await?
+            {
+                return Ok(ControlFlow::Break(first.read()?));
+            }
             let pack = packs::one(db, within.as_deref(), &id)
                 .await?
                 .ok_or_else(|| Error::NotSealed(id.clone()))?
@@ -77,9 +87,12 @@ impl Proof {
                 (Mode::CurrentState, None) => present(db, &this.0.graph, &stored, &id, now).await?,
                 (Mode::PolicyPin, None) => pinned_text(db, &stored, &asked).await?,
             };
-            Ok::<_, Error>((stored, ground))
+            Ok::<_, Error>(ControlFlow::Continue((stored, ground, key)))
         });
-        let (stored, ground) = read.await?;
+        let (stored, ground, key) = match read.await? {
+            ControlFlow::Break(first) => return Ok(first),
+            ControlFlow::Continue(begun) => begun,
+        };
         let (tenant_id, id) = (stored.tenant_id.clone(), decision_id.clone());
         // Compiling and deciding take a while, and no connection meanwhile.
         let deciding = self.0.pool.run(&tenant_id, move |_| {
@@ -93,10 +106,11 @@ impl Proof {
         });
         let (stored, found) = deciding.await??;
         let this = self.clone();
-        let kept = self.0.store.write_tx(&scope, async move |db| {
-            this.keep(db, &stored, &decision_id, mode, &found, now).await
-        });
-        kept.await
+        let keep = async move |db: &mut Db| {
+            let document = this.keep(db, &stored, &decision_id, mode, &found, now).await?;
+            Ok::<_, Error>(EvidenceDocument { document })
+        };
+        idempotency::execute(&self.0.store, &scope, now, key, keep).await
     }
 
     /// What of a sealed decision is no longer what was sealed, if anything: its pack, with signature

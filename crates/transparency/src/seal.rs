@@ -143,16 +143,20 @@ impl Sealer {
             .store
             .write_tx(&scope, async move |db| sealer.transact(db, &tenant_id, leaves).await);
         let (packs, signed) = done.await?;
-        if let Some(signed) = signed {
-            signed.tell_of_epoch();
-            // After the commit, and before anybody who asked is answered.
-            let kept = self.witness.keep(&signed.slug, &signed.checkpoint, &signed.note);
-            kept.map_err(|why| broken(&signed.slug, &why))?;
-        }
+        self.remember(signed)?;
         Ok(packs)
     }
 
-    async fn transact(
+    /// Remembers what was signed, if anything: after the commit, and before anybody who asked is
+    /// answered.
+    pub(super) fn remember(&self, signed: Option<Signed>) -> Result<(), Error> {
+        let Some(signed) = signed else { return Ok(()) };
+        signed.tell_of_epoch();
+        let kept = self.witness.keep(&signed.slug, &signed.checkpoint, &signed.note);
+        kept.map_err(|why| broken(&signed.slug, &why))
+    }
+
+    pub(super) async fn transact(
         &self,
         db: &mut Db,
         tenant_id: &str,

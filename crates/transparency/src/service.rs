@@ -17,6 +17,7 @@ use super::{
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
+    idempotency::IdempotencyKey,
     identity::{Caller, CallerKind, admitted},
 };
 use authority_core::{
@@ -63,13 +64,18 @@ fn document(document: String) -> Response<EvidenceDocument> {
 #[tonic::async_trait]
 impl EvidenceService for Proof {
     async fn seal_decision(&self, call: Request<SealDecisionRequest>) -> Reply<EvidenceDocument> {
+        let key = IdempotencyKey::of(&call)?;
         let (caller, asked) = admitted(call)?;
         if !self.is_shown(&caller, &asked.decision_id).await.map_err(ApiError::from)? {
             return Err(ApiError::not_found("decision", &asked.decision_id).into());
         }
-        let pack =
-            self.seal(asked.decision_id, caller.scope().tenant).await.map_err(ApiError::from)?;
-        Ok(document(pack))
+        let within = caller.scope().tenant;
+        let Some(key) = key else {
+            let pack = self.seal(asked.decision_id, within).await.map_err(ApiError::from)?;
+            return Ok(document(pack));
+        };
+        let sealed = self.seal_once(key, asked.decision_id, within).await;
+        Ok(sealed.map_err(ApiError::from)?.reply())
     }
 
     async fn get_evidence(&self, call: Request<GetEvidenceRequest>) -> Reply<EvidenceDocument> {
@@ -86,8 +92,9 @@ impl EvidenceService for Proof {
         &self,
         call: Request<MintReplayProofRequest>,
     ) -> Reply<EvidenceDocument> {
+        let key = IdempotencyKey::of(&call)?;
         let (caller, asked) = admitted(call)?;
-        Ok(document(self.replay(&caller, asked).await.map_err(ApiError::from)?))
+        Ok(self.replay(&caller, key, asked).await.map_err(ApiError::from)?.reply())
     }
 
     async fn get_checkpoint(&self, call: Request<GetCheckpointRequest>) -> Reply<LogText> {

@@ -2,6 +2,7 @@
 
 mod agree;
 pub(crate) mod golden;
+mod keyed;
 mod log;
 mod receipts;
 mod replay;

@@ -1,0 +1,58 @@
+//! Seals a decision under an idempotency key: its place in the log and the answer that the key keeps
+//! commit together.
+//!
+//! The sealer seals what many asked for and keeps nothing of who asked. Here it is one decision in a
+//! transaction of its own, and one at a time on this node, so that no more than one connection waits
+//! for a log.
+
+use std::{collections::HashSet, sync::Arc};
+
+use authority_model::proto::evidence::EvidenceDocument;
+
+use super::{
+    Error, Proof,
+    leaves::{Found, Leaves, State},
+};
+use authority_api::idempotency::{Done, IdempotencyKey};
+use authority_core::store::Scope;
+
+impl Proof {
+    /// The pack of a decision of the tenant, where one is named; sealed now unless it was before.
+    pub(super) async fn seal_once(
+        &self,
+        key: IdempotencyKey,
+        decision_id: String,
+        within: Option<String>,
+    ) -> Result<Done<EvidenceDocument>, Error> {
+        let turn = Arc::clone(&self.0.turn).lock_owned().await;
+        let (logs, now) = (Arc::clone(&self.0.logs), self.0.clock.now());
+        let wanted = HashSet::from([(decision_id.clone(), within)]);
+        let found = logs.find(wanted, now).await?.pop();
+        let missing = Error::NotFound("decision", decision_id);
+        let Found { decision_id, tenant_id, state } = found.ok_or(missing)?;
+        let key = key.within(&tenant_id);
+        let scope = Scope::service();
+        let sealing = self.0.store.write_tx(&scope, async move |db| {
+            // Also where the caller has gone meanwhile.
+            let _turn = turn;
+            if let Some(first) = key.claim(db, now).await? {
+                return Ok::<_, Error>((first, None));
+            }
+            let (row, signed) = match state {
+                State::Sealed(row) => (Some(row), None),
+                State::Open(leaf) => {
+                    let leaves = Leaves { list: vec![leaf], sealed_at: now };
+                    let (mut packs, signed) = logs.transact(db, &tenant_id, leaves).await?;
+                    (packs.remove(&decision_id), signed)
+                }
+            };
+            let row = row.ok_or_else(|| Error::Unreadable("no pack was made".to_owned()))?;
+            let answer = EvidenceDocument { document: row.pack()? };
+            key.keep(db, &answer).await?;
+            Ok((Done::now(answer), signed))
+        });
+        let (done, signed) = sealing.await?;
+        self.0.logs.remember(signed)?;
+        Ok(done)
+    }
+}

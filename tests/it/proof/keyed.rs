@@ -1,0 +1,94 @@
+//! Sealing and replaying under an idempotency key: once, and the same answer again.
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{TENANT, asking, check, decided, published, sealed, sealing};
+use crate::support::Client;
+
+const SEAL: &str = "/v1/evidence/seal";
+const REPLAY: &str = "/v1/replay/proof";
+
+struct Answer {
+    status: u16,
+    replayed: bool,
+    text: String,
+}
+
+impl Answer {
+    fn error(&self) -> Value {
+        serde_json::from_str::<Value>(&self.text).unwrap()["error"].clone()
+    }
+}
+
+async fn keyed(client: &Client, path: &str, key: &str, body: Value) -> Answer {
+    let request = client.http.post(format!("{}{path}", client.base)).bearer_auth(&client.token);
+    let sent = request.header("idempotency-key", key).json(&body).send().await.unwrap();
+    let replayed = sent.headers().get("idempotency-replayed").is_some_and(|value| value == "true");
+    Answer { status: sent.status().as_u16(), replayed, text: sent.text().await.unwrap() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_is_sealed_once_under_a_key() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(1200.0, "DE")).await;
+    let body = json!({"decision_id": id});
+    let many = join_all((0..16).map(|_| keyed(&client, SEAL, "k", body.clone()))).await;
+    for answer in &many {
+        assert_eq!((answer.status, &answer.text), (200, &many[0].text));
+    }
+    assert_eq!(many.iter().filter(|answer| !answer.replayed).count(), 1);
+    assert!(check(&many[0].text, Some(&published(&client).await)).is_ok());
+    assert_eq!(sealed(&client, &id).await, many[0].text, "and the same without a key");
+    // With another body it is refused, and has no effect.
+    let other = decided(&client, asking(1300.0, "DE")).await;
+    let refused = keyed(&client, SEAL, "k", json!({"decision_id": other})).await;
+    assert_eq!((refused.status, refused.error()), (422, json!("idempotency_key_reused")));
+    assert_eq!(client.get(&format!("/v1/evidence/{other}")).await.0, 404);
+    // What is refused is not kept, and what is sealed already is answered under a new key.
+    let unknown = json!({"decision_id": format!("svc:decision:{}", "0".repeat(64))});
+    assert_eq!(keyed(&client, SEAL, "free", unknown).await.status, 404);
+    let fresh = keyed(&client, SEAL, "free", body.clone()).await;
+    assert_eq!((fresh.status, fresh.replayed, &fresh.text), (200, false, &many[0].text));
+    // Another caller's key is another key; the owner's is of the decision's tenant.
+    let scopes = ["evidence:read", "evidence:write"];
+    let second = app.client(&app.api_key(TENANT, &scopes).await);
+    let theirs = keyed(&second, SEAL, "k", json!({"decision_id": other})).await;
+    assert_eq!((theirs.status, theirs.replayed), (200, false), "{}", theirs.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_proof_is_made_once_under_a_key() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(1200.0, "DE")).await;
+    let body = json!({"decision_id": id});
+    let early = keyed(&client, REPLAY, "k", body.clone()).await;
+    assert_eq!((early.status, early.error()), (409, json!("decision_not_sealed")));
+    sealed(&client, &id).await;
+    let many = join_all((0..8).map(|_| keyed(&client, REPLAY, "k", body.clone()))).await;
+    for answer in &many {
+        assert_eq!((answer.status, &answer.text), (200, &many[0].text));
+    }
+    assert_eq!(many.iter().filter(|answer| !answer.replayed).count(), 1);
+    let now = json!({"decision_id": id, "mode": "current_state"});
+    let refused = keyed(&client, REPLAY, "k", now).await;
+    assert_eq!((refused.status, refused.error()), (422, json!("idempotency_key_reused")));
+    // Another key, or none, makes another proof.
+    let second = keyed(&client, REPLAY, "l", body.clone()).await;
+    assert!(!second.replayed && second.text != many[0].text);
+    // The owner replays by another path, and has a key of their own.
+    let path = format!("/api/v1/decisions/{id}:replay");
+    let owner = app.owner();
+    let first = keyed(&owner, &path, "k", json!({})).await;
+    let again = keyed(&owner, &path, "k", json!({})).await;
+    assert_eq!((first.status, first.replayed, again.replayed), (200, false, true));
+    assert!(first.text == again.text && first.text != many[0].text);
+    let mut db = app.database.owner().await;
+    let proofs: i64 = diesel_async::RunQueryDsl::get_result(
+        diesel::dsl::sql::<diesel::sql_types::BigInt>("SELECT count(*) FROM replay_proofs"),
+        &mut db,
+    )
+    .await
+    .unwrap();
+    assert_eq!(proofs, 3);
+}
