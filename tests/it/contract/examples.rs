@@ -12,15 +12,15 @@ use crate::support::{Client, TestApp, asking};
 const TENANT: &str = "svc:tenant:acme";
 
 /// An operation with an example body.
-struct Example {
-    method: String,
-    path: String,
+pub(super) struct Example {
+    pub(super) method: String,
+    pub(super) path: String,
     body: Value,
-    status: u16,
+    pub(super) status: u16,
     gives: Vec<String>,
 }
 
-fn examples(document: &Value) -> Vec<Example> {
+pub(super) fn examples(document: &Value) -> Vec<Example> {
     let mut found = Vec::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
@@ -51,14 +51,14 @@ fn examples(document: &Value) -> Vec<Example> {
 }
 
 /// The demonstration tenant, and the records created in it.
-struct World {
-    app: TestApp,
+pub(super) struct World {
+    pub(super) app: TestApp,
     key: Client,
     known: HashMap<String, String>,
 }
 
 impl World {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let app = TestApp::start().await;
         app.demo().await;
         let scopes =
@@ -94,7 +94,7 @@ impl World {
     }
 
     /// Who may ask for this, besides the owner.
-    fn client(&self, path: &str) -> Client {
+    pub(super) fn client(&self, path: &str) -> Client {
         if path.starts_with("/api/v1/app/") {
             return self.app.person(TENANT, "admin", "admin@acme.example");
         }
@@ -102,6 +102,27 @@ impl World {
             return self.key.clone();
         }
         self.app.owner()
+    }
+
+    /// Where an example is sent and its body, on what it can have its success with.
+    pub(super) async fn ready(&mut self, example: &Example) -> (String, Value) {
+        let mut path = example.path.clone();
+        if path.contains('{') {
+            path = self.filled(&path).await;
+        }
+        if path.ends_with("/state-transitions") {
+            // Each begins a record of a machine of its own.
+            let machine = json!({"tenant_id": TENANT, "entity_class": "x", "states": ["open"]});
+            self.made("state-machines", machine).await;
+        }
+        (path, self.own(&example.body))
+    }
+
+    /// What others refer to is what an example has made.
+    pub(super) fn settle(&mut self, example: &Example, answer: &Value) {
+        if !example.path.contains('{') {
+            self.remember(answer);
+        }
     }
 
     async fn decided(&self, amount: f64) -> String {
@@ -225,16 +246,7 @@ async fn every_example_in_the_document_has_its_success() {
     let mut wrong = Vec::new();
     for example in examples {
         let client = world.client(&example.path);
-        let mut path = example.path.clone();
-        if path.contains('{') {
-            path = world.filled(&path).await;
-        }
-        if path.ends_with("/state-transitions") {
-            // Each begins a record of a machine of its own.
-            let machine = json!({"tenant_id": TENANT, "entity_class": "x", "states": ["open"]});
-            world.made("state-machines", machine).await;
-        }
-        let body = world.own(&example.body);
+        let (path, body) = world.ready(&example).await;
         let method = example.method.parse().unwrap();
         let request = client.http.request(method, format!("{}{path}", client.base));
         let sent = request.bearer_auth(&client.token).json(&body).send().await.unwrap();
@@ -250,9 +262,7 @@ async fn every_example_in_the_document_has_its_success() {
                 wrong.push(format!("{} {path} lacks {name}", example.method));
             }
         }
-        if !example.path.contains('{') {
-            world.remember(&answer);
-        }
+        world.settle(&example, &answer);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

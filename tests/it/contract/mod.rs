@@ -3,6 +3,7 @@
 mod absence;
 mod document;
 mod examples;
+mod headers;
 
 use serde_json::Value;
 

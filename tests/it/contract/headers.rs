@@ -1,0 +1,148 @@
+//! The headers that the document declares are those that operations take and give, and no others.
+
+use std::collections::BTreeSet;
+
+use authority_model::rest::ROUTES;
+use reqwest::{Response, header::HeaderMap};
+use serde_json::Value;
+
+use super::{
+    document,
+    examples::{Example, World, examples},
+};
+use crate::support::TestApp;
+
+/// POSTs without an idempotency key, and why.
+const UNKEYED: [(&str, &str); 4] = [
+    ("AuthorityService/AdmitPurpose", "judges, and records nothing"),
+    ("DecisionService/ImpactPolicies", "reads decisions and tries policies on them"),
+    ("DecisionService/SimulateDecision", "decides, and records nothing"),
+    ("PolicyService/ValidatePolicy", "reads a text"),
+];
+
+/// What an operation declares.
+struct Declared<'a>(&'a Value);
+
+impl Declared<'_> {
+    fn takes(&self, name: &str) -> bool {
+        let reference = format!("#/components/parameters/{name}");
+        let parameters = self.0["parameters"].as_array().into_iter().flatten();
+        parameters.into_iter().any(|one| one["$ref"] == *reference)
+    }
+
+    fn gives(&self, name: &str) -> bool {
+        let responses = self.0["responses"].as_object().unwrap();
+        let success = responses.iter().find(|(status, _)| status.starts_with('2'));
+        success.is_some_and(|(_, success)| success["headers"].get(name).is_some())
+    }
+}
+
+#[tokio::test]
+async fn every_post_with_an_effect_declares_an_idempotency_key() {
+    let whole = document(&TestApp::start().await).await;
+    let mut unkeyed = BTreeSet::new();
+    for route in ROUTES.iter().filter(|route| route.method == "POST") {
+        let declared = Declared(&whole["paths"][route.path]["post"]);
+        assert!(declared.0.is_object(), "{}", route.path);
+        let takes = declared.takes("IdempotencyKey");
+        assert_eq!(declared.gives("Idempotency-Replayed"), takes, "{}", route.path);
+        if !takes {
+            unkeyed.insert(route.rpc);
+        }
+    }
+    let short = |rpc: &&str| rpc.rsplit('.').next().unwrap().to_owned();
+    let unkeyed: BTreeSet<_> = unkeyed.iter().map(short).collect();
+    let excepted: BTreeSet<_> = UNKEYED.iter().map(|(method, _)| (*method).to_owned()).collect();
+    assert_eq!(unkeyed, excepted);
+}
+
+/// What an operation was sent and what it answered.
+struct Sent {
+    status: u16,
+    headers: HeaderMap,
+    body: Value,
+}
+
+impl Sent {
+    async fn of(response: Response) -> Self {
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Self { status, headers, body: response.json().await.unwrap_or_default() }
+    }
+
+    fn gives(&self, name: &str) -> bool {
+        self.headers.contains_key(name)
+    }
+}
+
+/// Each example is sent: with the tag of another version, and twice under one key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operations_take_and_give_the_headers_that_they_declare() {
+    let mut world = World::start().await;
+    let whole = document(&world.app).await;
+    let mut faults = Vec::new();
+    for (place, example) in examples(&whole).iter().enumerate() {
+        let declared = Declared(&whole["paths"][&example.path][example.method.to_lowercase()]);
+        let told = faults_of(&mut world, example, &declared, &format!("r-{place}")).await;
+        let about = |fault| format!("{} {}: {fault}", example.method, example.path);
+        faults.extend(told.into_iter().map(about));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+async fn faults_of(
+    world: &mut World,
+    example: &Example,
+    declared: &Declared<'_>,
+    id: &str,
+) -> Vec<String> {
+    let mut faults = Vec::new();
+    let (path, body) = world.ready(example).await;
+    let client = world.client(&example.path);
+    let send = async |headers: &[(&str, &str)]| {
+        let method = example.method.parse().unwrap();
+        let request = client.http.request(method, format!("{}{path}", client.base));
+        let request = request.bearer_auth(&client.token).header("x-request-id", id).json(&body);
+        let request =
+            headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        Sent::of(request.send().await.unwrap()).await
+    };
+    let other_version = ("if-match", "\"0\"");
+    let takes_version = declared.takes("IfMatch");
+    if takes_version {
+        let refused = send(&[other_version]).await;
+        if refused.status != 412 {
+            faults.push(format!("If-Match: {} {}", refused.status, refused.body));
+        }
+    }
+    // Where it is not declared, it is not looked at.
+    let ignored = [other_version];
+    let others: &[_] = if takes_version { &[] } else { &ignored };
+    let key = [&[("idempotency-key", id)], others].concat();
+    let first = send(&key).await;
+    if first.status != example.status {
+        return vec![format!("{} {}", first.status, first.body)];
+    }
+    if first.gives("idempotency-replayed") {
+        faults.push("the first answer is marked as a repeated one".to_owned());
+    }
+    if first.gives("etag") != declared.gives("ETag") {
+        faults.push(format!("ETag: given {}", first.gives("etag")));
+    }
+    if first.headers.get("x-request-id").is_none_or(|echo| echo != id) {
+        faults.push("X-Request-Id is not echoed".to_owned());
+    }
+    if declared.takes("IdempotencyKey") {
+        let again = send(&key).await;
+        if again.headers.get("idempotency-replayed").is_none_or(|value| value != "true") {
+            faults.push(format!("is not marked: {} {}", again.status, again.body));
+        }
+        if (again.status, &again.body) != (first.status, &first.body) {
+            faults.push(format!("{} and then {}", first.body, again.body));
+        }
+        if again.headers.get("etag") != first.headers.get("etag") {
+            faults.push("another ETag".to_owned());
+        }
+    }
+    world.settle(example, &first.body);
+    faults
+}
