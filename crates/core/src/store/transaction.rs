@@ -1,12 +1,16 @@
 //! Transactions that know for whom they run.
 
-use std::{any::Any, time::Duration};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, resume_unwind},
+    time::Duration,
+};
 
 use diesel::{QueryResult, connection::TransactionManagerStatus};
 use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
 };
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{
     Error, Store,
@@ -137,6 +141,7 @@ where
             Done { is_ok: result.is_ok(), result: Box::new(result) }
         })
     });
+    // The task of one transaction: it ends when that does, whoever still waits for it.
     let task = tokio::spawn(transaction?.run(work));
     let (result, ended) = task.await.map_err(crashed)??;
     let result: Result<T, E> = *result.downcast().map_err(crashed)?;
@@ -153,9 +158,15 @@ impl Transaction {
             let (ended, is_clean) = end(&mut db, done.is_ok).await;
             Ok(((done.result, ended), is_clean))
         };
-        let (done, is_clean) = match self.silence.bound(self.limit, ran).await.flatten() {
-            Ok((done, is_clean)) => (Ok(done), is_clean),
-            Err(fault) => (Err(fault), false),
+        let bounded = AssertUnwindSafe(self.silence.bound(self.limit, ran)).catch_unwind().await;
+        let (done, is_clean) = match bounded.map(Result::flatten) {
+            Ok(Ok((done, is_clean))) => (Ok(done), is_clean),
+            Ok(Err(fault)) => (Err(fault), false),
+            // In the pool it would keep its locks until its next user comes.
+            Err(panic) => {
+                discard(db);
+                resume_unwind(panic)
+            }
         };
         if !is_clean {
             // It may be half open, or still busy: not for its next user.

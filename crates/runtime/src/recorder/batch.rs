@@ -3,12 +3,14 @@
 use std::{
     collections::{HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
+    panic::{AssertUnwindSafe, resume_unwind},
     time::Duration,
 };
 
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::AsyncConnection;
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 
 use super::{
@@ -100,7 +102,15 @@ impl Batches {
 
     async fn transact(&self, entries: &[Entry]) -> Result<Vec<Outcome>, Error> {
         let mut db = self.store.recorder().await?;
-        let stored = self.store.within(LONGEST, self.store(&mut db, entries)).await;
+        let storing = self.store.within(LONGEST, self.store(&mut db, entries));
+        let stored = match AssertUnwindSafe(storing).catch_unwind().await {
+            Ok(stored) => stored,
+            // In the pool it would keep the fence until its next user comes.
+            Err(panic) => {
+                discard(db);
+                resume_unwind(panic)
+            }
+        };
         if matches!(stored, Err(Error::Unavailable(_))) {
             discard(db);
         }
