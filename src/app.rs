@@ -49,9 +49,9 @@ use authority_core::{
     config::{Config, Durability},
     graph::{self, Graph},
     keys::{self, Keys, key_ring},
-    shutdown::Shutdown,
     spending,
     store::{self, Store},
+    worker::{Supervisor, Worker},
 };
 use authority_crypto::KeyRing;
 use authority_registry::{
@@ -60,7 +60,7 @@ use authority_registry::{
 use authority_runtime::{
     Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
 };
-use authority_transparency::{Parts as ProofParts, Proof, follow_logs, seal_by_themselves};
+use authority_transparency::{Parts as ProofParts, Proof};
 use deadline::Deadlines;
 use directory::{DevTokenKey, GraphDirectory, KeySecrets};
 use document::{GET_OPEN_API, OpenApi};
@@ -75,9 +75,6 @@ const GRPC_LIMIT: usize = 1 << 20;
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
 /// How often a stream says that it is still there: proxies close what is silent for 30 to 60 seconds.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How often signing keys are looked at anew: rotations of other nodes.
-const KEY_REFRESH: Duration = Duration::from_secs(30);
-const KEY_ROTATION: Duration = Duration::from_secs(60);
 
 /// Why the service cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -108,8 +105,8 @@ pub struct Parts {
     pub fenced: bool,
     /// How often a stream says that what it watches still stands.
     pub heartbeat: Duration,
-    /// Ends the streams when the service stops.
-    pub shutdown: Shutdown,
+    /// Ends the streams when the service stops; readiness shows its workers.
+    pub supervisor: Supervisor,
 }
 
 impl Parts {
@@ -133,12 +130,12 @@ impl Parts {
             graph,
             fenced: true,
             heartbeat: HEARTBEAT,
-            shutdown: Shutdown::default(),
+            supervisor: Supervisor::default(),
         })
     }
 }
 
-/// The service, built and running its background work.
+/// The service, built.
 pub struct App {
     /// gRPC, gRPC-Web and REST, without the response layer of a listener.
     pub router: Router,
@@ -153,9 +150,10 @@ pub struct App {
 }
 
 impl App {
-    /// Builds the services over a migrated database.
-    pub async fn build(parts: Parts) -> Result<Self, Error> {
-        let Parts { config, store, ring, clock, graph: freshness, fenced, heartbeat, shutdown } =
+    /// Builds the services over a migrated database, and all their background work: nothing is decided
+    /// until a supervisor runs it.
+    pub async fn build(parts: Parts) -> Result<(Self, Vec<Worker>), Error> {
+        let Parts { config, store, ring, clock, graph: freshness, fenced, heartbeat, supervisor } =
             parts;
         let dev = config.dev_provider();
         let keys = Keys::start(store.clone(), ring, clock.clone(), dev).await?;
@@ -164,17 +162,15 @@ impl App {
         let pool = ComputePool::start(compute::Limits::default())?;
         let provider =
             dev.then(|| DevProvider::new(Arc::new(DevTokenKey(keys.clone())), clock.clone()));
-        let exports = authority_runtime::exports(&graph, &clock, &shutdown);
-        let recorder = Recorder::start(store.clone(), clock.clone(), fenced);
+        let exports = authority_runtime::exports(&graph, &clock, supervisor.shutdown());
+        let (recorder, recording) = Recorder::new(store.clone(), clock.clone(), fenced);
         let schema = Schema::new(store.clone());
-        // Before anybody is told that this node is ready.
-        store.make_partitions().await;
-        tokio::join!(schema.look(), recorder.look());
-        let checks = readiness::checks(&schema, &graph, &recorder, &shutdown);
+        first_looks(&store, &schema, &recorder).await;
+        let checks = readiness::checks(&schema, &graph, &recorder, &supervisor);
         let (health, health_service) = tonic_health::server::health_reporter();
         let url = config.public_url();
         let registry = registry(&store, &graph, &keys, &clock, &pool, exports.clone());
-        let decisions = authority_runtime::services(RuntimeParts {
+        let (decisions, watching) = authority_runtime::services(RuntimeParts {
             settings: RuntimeSettings {
                 receipts: ReceiptUrls::below(&config.public_url()),
                 approval_ttl: APPROVAL_TTL,
@@ -187,10 +183,10 @@ impl App {
             graph: Arc::clone(&graph),
             pool: pool.clone(),
             exports,
-            recorder: recorder.clone(),
-            shutdown: shutdown.clone(),
+            recorder,
+            shutdown: supervisor.shutdown().clone(),
         });
-        let proof = Proof::start(ProofParts {
+        let (proof, sealing) = Proof::new(ProofParts {
             public_url: config.public_url(),
             folder: config.data_dir.join("logs"),
             clock: clock.clone(),
@@ -199,7 +195,7 @@ impl App {
             graph: Arc::clone(&graph),
             pool,
         });
-        let directory = directory(checks, &keys, &url);
+        let directory = directory(checks, &supervisor, &keys, &url);
         let mut ours = registry_services(&registry, &keys, &graph);
         ours.extend(decisions);
         ours.extend([
@@ -215,22 +211,31 @@ impl App {
         let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of);
         let host = RestHost { identity: identity.clone(), open_api: open_api.rest };
         let router = router(grpc, host, receipts);
-        work(&keys, &identity, &store, &clock);
-        tokio::spawn(schema.keep(shutdown.clone()));
-        tokio::spawn(look_at(recorder, shutdown.clone()));
-        tokio::spawn(readiness::tell(health.clone(), directory, shutdown));
-        tokio::spawn(follow_logs(proof.clone()));
-        tokio::spawn(seal_by_themselves(proof));
-        Ok(Self { router, graph, keys, store, provider, identity, health })
+        let mut workers = vec![
+            schema.worker(),
+            readiness::tell(health.clone(), directory),
+            store.partitions(),
+            idempotency::sweeper(store.clone(), clock.clone()),
+            expire_approvals(store.clone(), clock.clone()),
+            spending::forget(store.clone(), clock.clone()),
+            keep_last_used(identity.last_used(), store.clone()),
+        ];
+        workers.extend(keys.workers());
+        workers.extend(graph.workers());
+        workers.extend(recording);
+        workers.extend(watching);
+        workers.extend(sealing);
+        Ok((Self { router, graph, keys, store, provider, identity, health }, workers))
     }
 }
 
-/// Looks whether decisions can be recorded, until the service stops.
-async fn look_at(recorder: Recorder, shutdown: Shutdown) {
-    tokio::select! {
-        () = shutdown.wait() => {}
-        () = recorder.keep_looking() => {}
+/// The first checks of what workers check from then on, so that readiness is right from the start.
+async fn first_looks(store: &Store, schema: &Schema, recorder: &Recorder) {
+    if let Err(error) = store.make_partitions().await {
+        tracing::error!(%error, "cannot make partitions ahead");
     }
+    // Readiness reports the results.
+    let _ = tokio::join!(schema.look(), recorder.look());
 }
 
 /// Where a request came from, as the transport tells it.
@@ -343,9 +348,14 @@ fn registry(
     }
 }
 
-fn directory(checks: Vec<Check>, keys: &Keys, public_url: &str) -> Directory {
+fn directory(
+    checks: Vec<Check>,
+    supervisor: &Supervisor,
+    keys: &Keys,
+    public_url: &str,
+) -> Directory {
     let keys = keys.clone();
-    Directory::new(checks, public_url, move || keys.jwks())
+    Directory::new(checks, supervisor.statuses(), public_url, move || keys.jwks())
 }
 
 fn reflected(routes: Routes) -> Result<Routes, Error> {
@@ -355,18 +365,4 @@ fn reflected(routes: Routes) -> Result<Routes, Error> {
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     Ok(routes.add_service(builder().build_v1()?).add_service(builder().build_v1alpha()?))
-}
-
-/// What goes on beside the calls.
-fn work(keys: &Keys, identity: &Identity, store: &Store, clock: &Clock) {
-    let refreshed = keys.clone();
-    tokio::spawn(async move { refreshed.keep_fresh(KEY_REFRESH).await });
-    let rotated = keys.clone();
-    tokio::spawn(async move { rotated.keep_rotating(KEY_ROTATION).await });
-    let partitions = store.clone();
-    tokio::spawn(async move { partitions.keep_partitions().await });
-    tokio::spawn(idempotency::keep_sweeping(store.clone(), clock.clone()));
-    tokio::spawn(expire_approvals(store.clone(), clock.clone()));
-    tokio::spawn(spending::forget(store.clone(), clock.clone()));
-    tokio::spawn(keep_last_used(identity.last_used(), store.clone()));
 }

@@ -4,6 +4,7 @@
 //! logged: it is a `config::Secret`, which prints as `***`.
 
 use std::{
+    convert::Infallible,
     io::{self, IsTerminal},
     sync::OnceLock,
     time::Duration,
@@ -12,7 +13,10 @@ use std::{
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-use authority_core::config::{LogFormat, Logs};
+use authority_core::{
+    config::{LogFormat, Logs},
+    worker::Worker,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -50,6 +54,8 @@ const SECONDS: &[f64] = &[
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
     1.0, 2.5, 5.0, 10.0,
 ];
+/// How often the metrics recorder does its upkeep.
+const UPKEEP: Duration = Duration::from_secs(5);
 /// Buckets of counts: of a batch, of a queue.
 const COUNTS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
@@ -83,13 +89,12 @@ impl Metrics {
         self.0.render()
     }
 
-    /// Runs the recorder's upkeep for as long as it is polled, so that memory stays bounded even if nobody
-    /// reads `/metrics`.
-    pub async fn keep(self) {
-        let mut every = tokio::time::interval(Duration::from_secs(5));
-        loop {
-            every.tick().await;
-            self.0.run_upkeep();
-        }
+    /// Runs the recorder's upkeep, so that memory stays bounded even if nobody reads `/metrics`.
+    pub fn upkeep(&self) -> Worker {
+        let metrics = self.clone();
+        Worker::periodic("metrics", UPKEEP, move || {
+            metrics.0.run_upkeep();
+            async { Ok::<_, Infallible>(()) }
+        })
     }
 }

@@ -2,16 +2,20 @@
 //! memory, however long the database is silent, and costs it nothing.
 
 use std::{
+    convert::Infallible,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use tokio::time::sleep;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::directory::{Check, Directory};
-use authority_core::{graph::Graph, shutdown::Shutdown, store::Store};
+use authority_core::{
+    graph::Graph,
+    store::{self, Store},
+    worker::{Statuses, Supervisor, Worker},
+};
 use authority_runtime::recorder::Recorder;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -35,16 +39,19 @@ impl Schema {
         Self { store, found: Arc::default() }
     }
 
-    pub(super) async fn look(&self) {
-        let found = self.store.is_current().await.map_err(|error| error.to_string());
-        *self.found.lock() = Some((Instant::now(), found));
+    pub(super) async fn look(&self) -> Result<(), store::Error> {
+        let found = self.store.is_current().await;
+        let kept = found.as_ref().copied().map_err(ToString::to_string);
+        *self.found.lock() = Some((Instant::now(), kept));
+        found.map(drop)
     }
 
-    pub(super) async fn keep(self, shutdown: Shutdown) {
-        while !shutdown.begun() {
-            sleep(EVERY).await;
-            self.look().await;
-        }
+    pub(super) fn worker(&self) -> Worker {
+        let schema = self.clone();
+        Worker::periodic("schema", EVERY, move || {
+            let schema = schema.clone();
+            async move { schema.look().await }
+        })
     }
 
     fn get(&self) -> Result<bool, String> {
@@ -60,11 +67,12 @@ pub(super) fn checks(
     schema: &Schema,
     graph: &Arc<Graph>,
     recorder: &Recorder,
-    shutdown: &Shutdown,
+    supervisor: &Supervisor,
 ) -> Vec<Check> {
     let (database, migrations) = (schema.clone(), schema.clone());
     let (tail, clock) = (Arc::clone(graph), Arc::clone(graph));
-    let (recorder, shutdown) = (recorder.clone(), shutdown.clone());
+    let (workers, shutdown) = (supervisor.statuses(), supervisor.shutdown().clone());
+    let recorder = recorder.clone();
     vec![
         Check { name: "database", ask: Box::new(move || database.get().map(drop)) },
         Check {
@@ -84,30 +92,66 @@ pub(super) fn checks(
             ask: Box::new(move || clock.is_on_time().map_err(|error| error.to_string())),
         },
         Check { name: "recorder", ask: Box::new(move || recorder.can_record()) },
+        Check { name: "workers", ask: Box::new(move || critical(&workers)) },
         Check {
             name: "service",
-            ask: Box::new(
-                move || {
-                    if shutdown.begun() { Err("it is stopping".to_owned()) } else { Ok(()) }
-                },
-            ),
+            ask: Box::new(move || {
+                if shutdown.is_cancelled() { Err("it is stopping".to_owned()) } else { Ok(()) }
+            }),
         },
     ]
 }
 
-/// gRPC health says what readiness says.
-pub(super) async fn tell(health: HealthReporter, directory: Directory, shutdown: Shutdown) {
-    let mut told = None;
-    let mut is_stopping = false;
-    while !is_stopping {
-        // Once more after that: a service that stops is not ready.
-        is_stopping = shutdown.begun();
-        let is_ready = directory.readiness().iter().all(|(_, found)| found.is_ok());
-        if told != Some(is_ready) {
-            told = Some(is_ready);
-            let status = if is_ready { ServingStatus::Serving } else { ServingStatus::NotServing };
-            health.set_service_status("", status).await;
+/// Names those whose faults concern decisions or their records; of the others the answer tells.
+fn critical(workers: &Statuses) -> Result<(), String> {
+    let reports = workers.reports().into_iter().filter(|report| report.is_critical);
+    let faults = reports.filter_map(|report| Some(format!("{}: {}", report.name, report.fault?)));
+    let faults: Vec<String> = faults.collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
+}
+
+/// gRPC health says what readiness says; also while calls under way end: a service that stops is not
+/// ready.
+pub(super) fn tell(health: HealthReporter, directory: Directory) -> Worker {
+    let told = Arc::new(Mutex::new(None));
+    let tell = Worker::periodic("grpc_health", FOLLOW, move || {
+        let is_ready = directory.is_ready();
+        let is_news = told.lock().replace(is_ready) != Some(is_ready);
+        let health = health.clone();
+        async move {
+            if is_news {
+                let serving = ServingStatus::Serving;
+                let status = if is_ready { serving } else { ServingStatus::NotServing };
+                health.set_service_status("", status).await;
+            }
+            Ok::<_, Infallible>(())
         }
-        sleep(FOLLOW).await;
+    });
+    tell.outlasting_calls()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_critical_worker_that_is_down_is_no_readiness() {
+        let supervisor = Supervisor::default();
+        let ends = |name| Worker::endless(name, |_| async { Ok::<_, Infallible>(()) });
+        supervisor.run([ends("spare")]);
+        let workers = supervisor.statuses();
+        let found = async |wanted: bool| {
+            while critical(&workers).is_ok() != wanted {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(LATEST, found(true)).await.unwrap();
+        supervisor.run([ends("needed").critical()]);
+        timeout(LATEST, found(false)).await.unwrap();
+        let named = critical(&workers).unwrap_err();
+        assert!(named.starts_with("needed: ") && !named.contains("spare"), "{named}");
+        supervisor.stop().await;
     }
 }

@@ -7,6 +7,7 @@ use tokio::{
     net::{TcpListener, TcpSocket},
     task::JoinSet,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     App, Database, DatabaseError, Error, Parts,
@@ -18,7 +19,7 @@ use crate::{
     transport::{self, Settings, Surfaces},
 };
 use authority_api::identity::dev_provider::Holder;
-use authority_core::{config::Config, shutdown::Shutdown};
+use authority_core::{config::Config, shutdown, worker::Supervisor};
 
 /// How long a token of the development identity provider lasts.
 const TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(12);
@@ -52,21 +53,24 @@ pub enum Failure {
 /// Runs until SIGTERM or SIGINT, then drains. `ready` hears of the demonstration tenant, which
 /// only development has.
 pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Failure> {
-    let shutdown = Shutdown::on_signal()?;
+    let supervisor = Supervisor::new(shutdown::on_signal()?);
     let metrics = Metrics::install()?;
+    supervisor.run([metrics.upkeep()]);
     let database = Database::open(config).await?;
     if let Some(server) = &database.embedded {
-        server.watch();
+        supervisor.run(server.workers());
     }
     let parts = Parts::new(config.clone(), database.store.clone())?;
-    let app = App::build(Parts { shutdown: shutdown.clone(), ..parts }).await?;
+    let (app, workers) = App::build(Parts { supervisor: supervisor.clone(), ..parts }).await?;
+    supervisor.run(workers);
     // Before anything is announced: a port that is taken is told at once.
     let bound = Bound::new(config)?;
     if app.provider.is_some() {
         let key_file = config.data_dir.join("demo-api-key");
         ready(&demo::seed(&app.router, &app.service_token()?, Some(&key_file)).await?);
     }
-    let served = bound.serve(config, &app, metrics, &shutdown).await;
+    let served = bound.serve(config, &app, metrics, supervisor.shutdown()).await;
+    supervisor.stop().await;
     drop(app);
     database.close().await;
     served
@@ -79,8 +83,11 @@ pub async fn with_app<T, E: From<Failure>>(
 ) -> Result<T, E> {
     let database = Database::open(&config).await.map_err(Failure::from)?;
     let parts = Parts::new(config, database.store.clone()).map_err(Failure::from)?;
-    let app = App::build(parts).await.map_err(Failure::from)?;
+    let supervisor = parts.supervisor.clone();
+    let (app, workers) = App::build(parts).await.map_err(Failure::from)?;
+    supervisor.run(workers);
     let done = act(&app).await;
+    supervisor.stop().await;
     drop(app);
     database.close().await;
     done
@@ -136,7 +143,7 @@ impl Bound {
         config: &Config,
         app: &App,
         metrics: Metrics,
-        shutdown: &Shutdown,
+        shutdown: &CancellationToken,
     ) -> Result<(), Failure> {
         let mut serving = JoinSet::new();
         let connections = descriptors::connections(config, self.surfaces.len());
@@ -144,14 +151,22 @@ impl Bound {
             let mut settings = Settings::new(config, surfaces);
             settings.bounds.connections = connections;
             let router = transport::with_response_layer(app.router.clone(), &settings);
-            serving.spawn(transport::serve(listener, router, shutdown.wait(), settings));
+            serving.spawn(transport::serve(
+                listener,
+                router,
+                shutdown.clone().cancelled_owned(),
+                settings,
+            ));
         }
-        let rendered = metrics.clone();
-        tokio::spawn(metrics.keep());
-        let ops = transport::ops(move || rendered.render());
+        let ops = transport::ops(move || metrics.render());
         let mut settings = Settings::new(config, Surfaces::ALL);
         settings.bounds.connections = connections.min(descriptors::OPS_CONNECTIONS);
-        serving.spawn(transport::serve(self.ops, ops, shutdown.wait(), settings));
+        serving.spawn(transport::serve(
+            self.ops,
+            ops,
+            shutdown.clone().cancelled_owned(),
+            settings,
+        ));
         while let Some(ended) = serving.join_next().await {
             ended??;
         }

@@ -1,18 +1,19 @@
 //! What the service publishes about itself: description, health, contract, error codes, keys.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use authority_model::proto::directory::{
     CheckHealthRequest, CheckHealthResponse, CheckReadinessRequest, CheckReadinessResponse,
     DescribeServiceRequest, DescribeServiceResponse, ErrorCode as ListedCode, GetJwksRequest,
     GetJwksResponse, GetOpenApiRequest, GetOpenApiResponse, Link, ListErrorCodesRequest,
-    ListErrorCodesResponse, ReadinessCheck, Surface,
+    ListErrorCodesResponse, ReadinessCheck, Surface, WorkerStatus,
 };
 use authority_model::service::DirectoryService;
 use serde_json::{Value, json};
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 
 use authority_api::error::{ErrorCode, without_secrets};
+use authority_core::worker::{Report, Statuses};
 
 /// The version of the API, as in its paths.
 const API_VERSION: &str = "1.0.0";
@@ -64,6 +65,7 @@ pub struct Check {
 #[derive(Clone)]
 pub struct Directory {
     checks: Arc<[Check]>,
+    workers: Statuses,
     contract: Arc<str>,
     jwks: Arc<dyn Fn() -> Arc<str> + Send + Sync>,
 }
@@ -71,16 +73,31 @@ pub struct Directory {
 impl Directory {
     pub fn new(
         checks: Vec<Check>,
+        workers: Statuses,
         public_url: &str,
         jwks: impl Fn() -> Arc<str> + Send + Sync + 'static,
     ) -> Self {
         let contract = contract(public_url).into();
-        Self { checks: checks.into(), contract, jwks: Arc::new(jwks) }
+        Self { checks: checks.into(), workers, contract, jwks: Arc::new(jwks) }
+    }
+
+    /// Whether nothing that is looked at is wrong.
+    pub fn is_ready(&self) -> bool {
+        self.checks.iter().all(|check| (check.ask)().is_ok())
     }
 
     /// Each check with its result.
-    pub fn readiness(&self) -> Vec<(&'static str, Result<(), String>)> {
+    fn readiness(&self) -> Vec<(&'static str, Result<(), String>)> {
         self.checks.iter().map(|check| (check.name, (check.ask)())).collect()
+    }
+}
+
+fn shown(report: Report) -> WorkerStatus {
+    let seconds = |age: Duration| i32::try_from(age.as_secs()).unwrap_or(i32::MAX);
+    WorkerStatus {
+        name: report.name.to_owned(),
+        seconds_since_success: report.since_success.map(seconds),
+        status: report.fault.unwrap_or_else(|| "ok".to_owned()),
     }
 }
 
@@ -122,9 +139,12 @@ impl DirectoryService for Directory {
             name: name.to_owned(),
             status: found.err().map_or_else(|| "ok".to_owned(), without_secrets),
         });
-        let status = if is_ready { "ready" } else { "not_ready" }.to_owned();
-        let checks = checks.collect();
-        let mut reply = Response::new(CheckReadinessResponse { status, checks });
+        let workers = self.workers.reports().into_iter().map(shown);
+        let mut reply = Response::new(CheckReadinessResponse {
+            status: if is_ready { "ready" } else { "not_ready" }.to_owned(),
+            checks: checks.collect(),
+            workers: workers.collect(),
+        });
         if !is_ready {
             reply.metadata_mut().insert(HTTP_STATUS, MetadataValue::from_static("503"));
         }

@@ -39,6 +39,7 @@ impl Full {
     pub(super) fn refuse(&self, mut stream: TcpStream) {
         metrics::counter!("transport_connections_refused_total").increment(1);
         let Ok(place) = Arc::clone(&self.0).try_acquire_owned() else { return };
+        // The task of one connection, which ends with it.
         tokio::spawn(async move {
             let _place = place;
             let told = async {

@@ -60,6 +60,7 @@ pub(super) async fn serve(
             Ok((stream, address)) => match Arc::clone(&places).try_acquire_owned() {
                 Ok(place) => {
                     let server = Arc::clone(&server);
+                    // The task of one connection, which ends with it.
                     tokio::spawn(server.connection(stream, address, phases.clone(), place));
                 }
                 Err(_) => full.refuse(stream),

@@ -66,6 +66,7 @@ where
 {
     fn execute(&self, stream: F) {
         let progress = Arc::new(Progress::new());
+        // The task of one stream, which ends with it.
         tokio::spawn(Bounded { stream, progress, stalled: self.stalled, timer: None });
     }
 }

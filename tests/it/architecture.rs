@@ -13,7 +13,7 @@ use std::{
 const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// Below everything else of core.
-const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store"];
+const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store", "worker"];
 const MIDDLE: &[&str] = &["graph", "keys", "spending", "stored_decisions"];
 /// Common to all services.
 const API: &[&str] = &["deadline", "error", "idempotency", "identity", "page_token"];
@@ -27,10 +27,10 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("receipts", &[&["transport"], API, MIDDLE, FLOOR]),
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
     ("transport", &[&["config", "error"]]),
-    ("telemetry", &[&["config"]]),
+    ("telemetry", &[&["config", "worker"]]),
     // Api. Identity depends neither on graph nor on keys: it uses them through traits.
     ("identity", &[&["clock", "error", "store"]]),
-    ("idempotency", &[&["clock", "error", "identity", "keys", "store"]]),
+    ("idempotency", &[&["worker", "clock", "error", "identity", "keys", "store"]]),
     ("page_token", &[&["clock", "error", "keys"]]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),
@@ -39,11 +39,12 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("graph", &[FLOOR]),
     ("keys", &[FLOOR]),
     ("stored_decisions", &[FLOOR]),
-    ("store", &[&["clock", "config"]]),
+    ("store", &[&["clock", "config", "worker"]]),
     ("compute", &[]),
     ("config", &[]),
     ("clock", &[]),
     ("shutdown", &[]),
+    ("worker", &[]),
     ("lib", &[]),
 ];
 

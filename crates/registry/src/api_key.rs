@@ -26,6 +26,7 @@ use authority_api::{
 use authority_core::{
     graph::allow_list,
     store::{self, Scope, Store},
+    worker::Worker,
 };
 use authority_crypto::random;
 
@@ -268,15 +269,13 @@ pub async fn note_uses(
         .await
 }
 
-/// Writes what `used` notes every half minute, for ever. A failed write is lost, which only affects
-/// when a key was last used.
-pub async fn keep_last_used(used: Arc<LastUsed>, store: Store) {
-    loop {
-        tokio::time::sleep(USES_EVERY).await;
-        if let Err(error) = note_uses(&store, used.drain()).await {
-            tracing::warn!(%error, "the last uses of API keys were not written");
-        }
-    }
+/// Writes what `used` notes every half minute. A failed write is lost, which only affects when a key was
+/// last used.
+pub fn keep_last_used(used: Arc<LastUsed>, store: Store) -> Worker {
+    Worker::periodic("api_key_uses", USES_EVERY, move || {
+        let (store, uses) = (store.clone(), used.drain());
+        async move { note_uses(&store, uses).await }
+    })
 }
 
 #[tonic::async_trait]

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use tokio_util::sync::CancellationToken;
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -14,7 +15,6 @@ use authority_api::{
 use authority_core::{
     clock::Clock,
     graph::{Graph, TenantHandle},
-    shutdown::Shutdown,
 };
 
 /// Credentials as they stand, from memory. Cheap to clone.
@@ -70,10 +70,10 @@ impl Credentials {
 
 /// The exports under way. Each asks before each line whether its person's credential still holds; API keys
 /// export nothing.
-pub fn exports(graph: &Arc<Graph>, clock: &Clock, shutdown: &Shutdown) -> Exports {
+pub fn exports(graph: &Arc<Graph>, clock: &Clock, shutdown: &CancellationToken) -> Exports {
     let (graph, clock, shutdown) = (Arc::clone(graph), clock.clone(), shutdown.clone());
     Exports::new(Arc::new(move |caller| {
-        if shutdown.begun() {
+        if shutdown.is_cancelled() {
             let message = "the service is stopping; continue from the last line's `page_token`";
             return Err(ApiError::new(ErrorCode::Unavailable, message));
         }

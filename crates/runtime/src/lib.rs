@@ -43,7 +43,7 @@ use std::{sync::Arc, time::Duration};
 
 use authority_api::identity::Exports;
 use authority_core::{
-    clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, shutdown::Shutdown, store::Store,
+    clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, store::Store, worker::Worker,
 };
 use authority_model::service::{self, Service};
 
@@ -64,6 +64,7 @@ use report::Reports;
 use runtime_service::RuntimeHandlers;
 use simulate::Simulator;
 use smallest::Explainer;
+use tokio_util::sync::CancellationToken;
 
 pub use credential::exports;
 
@@ -107,21 +108,23 @@ pub struct Parts {
     /// The exports under way, of whatever.
     pub exports: Exports,
     pub recorder: Recorder,
-    pub shutdown: Shutdown,
+    /// Ends the streams: none would end by itself, and the drain would wait for them.
+    pub shutdown: CancellationToken,
 }
 
-/// The services of decisions.
-pub fn services(parts: Parts) -> [Service; 3] {
+/// The services of decisions, and the background work that their streams need.
+pub fn services(parts: Parts) -> ([Service; 3], [Worker; 2]) {
     let Parts { settings, clock, store, keys, graph, pool, exports, recorder, shutdown } = parts;
     let facts = FactSource::new(Arc::clone(&graph), store.clone());
     let credentials = Credentials { graph: Arc::clone(&graph) };
     let explainer = Explainer { facts: facts.clone(), pool: pool.clone() };
     let candidates = CandidatePolicies { store: store.clone(), pool: pool.clone() };
+    let (change_feed, listening) = ChangeFeed::new(&store);
     let watches = Watches {
         clock: clock.clone(),
         facts: facts.clone(),
         credentials: credentials.clone(),
-        change_feed: ChangeFeed::start(&store),
+        change_feed,
         heartbeat: settings.heartbeat,
         shutdown,
     };
@@ -159,9 +162,10 @@ pub fn services(parts: Parts) -> [Service; 3] {
         grants: GrantQueries { graph, store, clock: clock.clone() },
         purposes: PurposeAdmission { clock, facts },
     };
-    [
+    let services = [
         service::runtime_service(Arc::new(runtime)),
         service::decision_service(Arc::new(decisions)),
         service::authority_service(Arc::new(authority)),
-    ]
+    ];
+    (services, listening)
 }

@@ -5,9 +5,13 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use authority_model::schema::tenants;
 use chrono::TimeDelta;
 use diesel::prelude::*;
+use tokio::sync::Mutex;
 
 use super::{Error, Proof, seal::Sealer};
-use authority_core::store::{RunQueryDsl, Scope};
+use authority_core::{
+    store::{RunQueryDsl, Scope},
+    worker::{Next, Worker},
+};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// How many decisions are sealed together.
@@ -17,20 +21,17 @@ const PAGES: usize = 16;
 /// A decision is committed this long after its time at the latest.
 const LATEST: TimeDelta = TimeDelta::minutes(10);
 
-/// Seals for them, for ever.
-pub async fn seal_by_themselves(proof: Proof) {
+/// Seals for them; goes on at once where there may be more.
+pub(super) fn worker(proof: Proof) -> Worker {
     // Where to go on looking, by tenant.
-    let mut seen = HashMap::new();
-    loop {
-        match proof.seal_open(&mut seen).await {
-            Ok(true) => {}
-            Ok(false) => tokio::time::sleep(EVERY).await,
-            Err(error) => {
-                tracing::warn!(%error, "cannot seal by itself");
-                tokio::time::sleep(EVERY).await;
-            }
+    let seen = Arc::new(Mutex::new(HashMap::new()));
+    Worker::periodic("auto_seal", EVERY, move || {
+        let (proof, seen) = (proof.clone(), Arc::clone(&seen));
+        async move {
+            let has_more = proof.seal_open(&mut *seen.lock().await).await?;
+            Ok::<_, Error>(if has_more { Next::After(Duration::ZERO) } else { Next::Usual })
         }
-    }
+    })
 }
 
 impl Proof {

@@ -5,30 +5,35 @@ use std::{sync::Arc, time::Duration};
 use authority_model::schema::log_heads;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
+use parking_lot::Mutex;
 
 use super::{
-    Error, Proof,
+    Error,
     log::{Head, broken, continues, slug},
     seal::Sealer,
 };
-use authority_core::store::{RunQueryDsl, Scope};
+use authority_core::{
+    store::{RunQueryDsl, Scope},
+    worker::Worker,
+};
 use authority_evidence::log::note::SignedCheckpoint;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// A head is looked at again for so long: its transaction may have taken a while.
 const LATE: TimeDelta = TimeDelta::minutes(1);
 
-/// Follows them, for ever.
-pub async fn follow_logs(proof: Proof) {
-    let mut since = DateTime::<Utc>::UNIX_EPOCH;
-    loop {
-        let begun = proof.0.clock.now();
-        match follow(&proof.0.logs, since).await {
-            Ok(()) => since = begun - LATE,
-            Err(error) => tracing::warn!(%error, "cannot follow the logs"),
+/// Follows them.
+pub(super) fn worker(sealer: Arc<Sealer>) -> Worker {
+    let since = Arc::new(Mutex::new(DateTime::<Utc>::UNIX_EPOCH));
+    Worker::periodic("log_heads", EVERY, move || {
+        let (sealer, since) = (Arc::clone(&sealer), Arc::clone(&since));
+        async move {
+            let (begun, from) = (sealer.clock.now(), *since.lock());
+            follow(&sealer, from).await?;
+            *since.lock() = begun - LATE;
+            Ok::<_, Error>(())
         }
-        tokio::time::sleep(EVERY).await;
-    }
+    })
 }
 
 async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error> {

@@ -20,9 +20,6 @@ use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::{Mutex, mpsc};
 
-pub use auto::seal_by_themselves;
-pub use follow::follow_logs;
-
 use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency,
@@ -33,6 +30,7 @@ use authority_core::{
     graph::{self, Graph},
     keys::{self, Keys},
     store::{self, Store},
+    worker::Worker,
 };
 use authority_evidence as evidence;
 use seal::Sealer;
@@ -70,8 +68,8 @@ struct Inner {
 }
 
 impl Proof {
-    /// Starts the sealer; it ends with the last handle.
-    pub fn start(parts: Parts) -> Self {
+    /// The service, and what is to be run for it.
+    pub fn new(parts: Parts) -> (Self, [Worker; 3]) {
         let Parts { public_url, folder, clock, store, keys, graph, pool } = parts;
         let logs = Arc::new(Sealer {
             public_url: public_url.clone(),
@@ -80,8 +78,9 @@ impl Proof {
             keys: keys.clone(),
             witness: Witness::new(folder),
         });
-        let sealer = Sealer::start(Arc::clone(&logs));
-        Self(Arc::new(Inner {
+        let (sealer, sealing) = Sealer::queue(Arc::clone(&logs));
+        let following = follow::worker(Arc::clone(&logs));
+        let proof = Self(Arc::new(Inner {
             public_url,
             clock,
             store,
@@ -91,7 +90,9 @@ impl Proof {
             logs,
             turn: Arc::default(),
             pool,
-        }))
+        }));
+        let auto = auto::worker(proof.clone());
+        (proof, [sealing, following, auto])
     }
 }
 

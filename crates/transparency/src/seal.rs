@@ -2,10 +2,11 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    mem,
     sync::Arc,
 };
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::{
     Error, Proof,
@@ -18,6 +19,7 @@ use authority_core::{
     clock::Clock,
     keys::Keys,
     store::{self, Db, Scope, Store},
+    worker::{Context, Worker},
 };
 
 /// How many decisions one transaction seals at most.
@@ -79,15 +81,36 @@ impl Proof {
 }
 
 impl Sealer {
-    pub(super) fn start(sealer: Arc<Self>) -> mpsc::Sender<Asked> {
-        let (queue, mut waiting) = mpsc::channel(QUEUE);
-        tokio::spawn(async move {
-            let mut asked = Vec::with_capacity(MOST);
-            while waiting.recv_many(&mut asked, MOST).await > 0 {
-                Self::answer(&sealer, std::mem::take(&mut asked)).await;
+    /// Where to ask, and who answers.
+    pub(super) fn queue(sealer: Arc<Self>) -> (mpsc::Sender<Asked>, Worker) {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        // Outside the future: what waits outlives its panic.
+        let waiting = Arc::new(Mutex::new(waiting));
+        let worker = Worker::endless("sealer", move |context| {
+            let (sealer, waiting) = (Arc::clone(&sealer), Arc::clone(&waiting));
+            async move {
+                sealer.answer_all(&mut *waiting.lock().await, &context).await;
+                Ok::<_, Error>(())
             }
         });
-        queue
+        (queue, worker.outlasting_calls())
+    }
+
+    /// Until the worker is to end. Who still waits then is told that the sealer does not answer.
+    async fn answer_all(self: &Arc<Self>, waiting: &mut mpsc::Receiver<Asked>, context: &Context) {
+        let mut asked = Vec::with_capacity(MOST);
+        loop {
+            tokio::select! {
+                biased;
+                () = context.stopped() => return,
+                _ = waiting.recv_many(&mut asked, MOST) => {}
+            }
+            if asked.is_empty() {
+                return;
+            }
+            Self::answer(self, mem::take(&mut asked)).await;
+            context.succeeded();
+        }
     }
 
     async fn answer(this: &Arc<Self>, asked: Vec<Asked>) {

@@ -10,3 +10,5 @@ mod nodes;
 pub(crate) mod process;
 mod readiness;
 mod silence;
+mod stopping;
+mod writer;

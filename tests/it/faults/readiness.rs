@@ -162,3 +162,39 @@ async fn partitions_are_there_before_a_node_is_ready() {
         node.client(&demo.api_key).post("/api/v1/runtime/evaluate", allowed()).await;
     assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
 }
+
+/// What an answer says of a background worker.
+fn worker(answer: &Value, name: &str) -> Value {
+    let mut workers = answer["workers"].as_array().unwrap().iter();
+    workers.find(|worker| worker["name"] == name).unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_keeps_failing_is_named_and_is_no_reason_not_to_decide() {
+    let node = TestApp::start().await;
+    let client = node.client("");
+    let follows = async |is_fine: bool| {
+        let begun = Instant::now();
+        loop {
+            let answer = until(&client, 200).await;
+            let heads = worker(&answer, "log_heads");
+            if (heads["status"] == "ok" && heads["seconds_since_success"].is_number()) == is_fine {
+                return answer;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{heads}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let fine = follows(true).await;
+    let names = fine["workers"].as_array().unwrap().iter().map(|worker| worker["name"].as_str());
+    let names: Vec<&str> = names.map(Option::unwrap).collect();
+    for name in ["graph_tail", "keys_refresh", "partitions", "recorder_probe", "recorder_writer"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    node.database.run("ALTER TABLE log_heads RENAME TO away").await;
+    let late = follows(false).await;
+    let others = late["workers"].as_array().unwrap().iter().filter(|one| one["status"] != "ok");
+    assert_eq!(others.count(), 1, "{late}");
+    node.database.run("ALTER TABLE away RENAME TO log_heads").await;
+    follows(true).await;
+}

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio_stream::StreamExt;
 
 use super::process::allowed;
-use crate::support::{Client, Line, TestApp, Wishes, asking, database::Database};
+use crate::support::{Client, Line, TestApp, Wishes, asking, database::Database, run_workers};
 
 /// With a key, so that it reads through another pool first.
 async fn keyed(client: &Client, key: &str) -> (u16, serde_json::Value) {
@@ -93,7 +93,8 @@ async fn a_silent_listener_is_probed_and_listens_anew() {
     let database = Arc::new(Database::fresh().await);
     let line = Line::before(&database).await;
     let store = Store::open(&line.address(), &Limits::default()).unwrap();
-    let mut heard = store.listen("authority_changes");
+    let (listener, mut heard) = store.listen("listener", "authority_changes");
+    run_workers([listener]);
     assert_eq!(heard.next().await, Some(Notification::Listening));
     line.cut();
     let again = tokio::time::timeout(Duration::from_secs(20), heard.next()).await;

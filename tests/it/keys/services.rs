@@ -27,6 +27,7 @@ use tonic::{Code, Request, Status};
 use tonic_types::StatusExt;
 
 use super::inventory::Place;
+use crate::support::run_workers;
 
 struct Crypto(Keys);
 
@@ -64,13 +65,14 @@ impl KeyServices {
             .unwrap();
         let keys = place.keys().await;
         let secrets: Arc<dyn Secrets> = Arc::new(Crypto(keys.clone()));
+        let settings = graph::Settings::default();
+        let graph = Graph::load(place.store.clone(), settings, Clock::default()).await.unwrap();
+        run_workers(graph.workers());
         let registry = Registry {
             store: place.store.clone(),
             clock: Clock::default(),
             keys,
-            graph: Graph::load(place.store.clone(), graph::Settings::default(), Clock::default())
-                .await
-                .unwrap(),
+            graph,
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),
             after_commit: Arc::new(|| Box::pin(async {})),

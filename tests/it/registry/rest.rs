@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tonic::{Status, service::Routes};
 use tower::ServiceExt;
 
-use crate::support::database::Database;
+use crate::support::{database::Database, run_workers};
 
 pub(super) struct App {
     pub(super) database: Database,
@@ -57,13 +57,14 @@ impl App {
         let database = Database::fresh().await;
         let caught_up = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&caught_up);
+        let settings = graph::Settings::default();
+        let graph = Graph::load(database.store(), settings, Clock::default()).await.unwrap();
+        run_workers(graph.workers());
         let registry = Registry {
             store: database.store(),
             clock: Clock::default(),
             keys: Keys::ephemeral(Clock::default()).unwrap(),
-            graph: Graph::load(database.store(), graph::Settings::default(), Clock::default())
-                .await
-                .unwrap(),
+            graph,
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),
             after_commit: Arc::new(move || {

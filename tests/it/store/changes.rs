@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 use tokio_stream::StreamExt;
 
 use super::{number, of, with_tables};
+use crate::support::run_workers;
 
 const WRITERS: u32 = 32;
 const WRITES: u32 = 8;
@@ -143,7 +144,8 @@ async fn the_fence_holds_later_changes_back_and_other_fences_not() {
 async fn one_notice_a_transaction() {
     let database = with_tables().await;
     let store = database.store();
-    let mut heard = store.listen("authority_changes");
+    let (listener, mut heard) = store.listen("listener", "authority_changes");
+    run_workers([listener]);
     assert_eq!(heard.next().await, Some(Notification::Listening));
     let insert =
         "INSERT INTO things (id, tenant_id) SELECT n::text, 'a' FROM generate_series(1, 50) n";

@@ -23,6 +23,7 @@ use nix::{
 use tokio::time::sleep;
 
 use super::number;
+use crate::support::run_workers;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
@@ -165,7 +166,7 @@ async fn faults_say_what_to_do() {
 async fn a_watched_server_that_dies_is_started_again() {
     let folder = folder();
     let server = Embedded::start(options(folder.path())).await.unwrap();
-    server.watch();
+    run_workers(server.workers());
     run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
     kill_hard(&server);
     let since = Instant::now();

@@ -16,6 +16,7 @@ use tokio::time::sleep;
 use tokio_stream::StreamExt;
 
 use super::{Number, number, of, owner, with_tables};
+use crate::support::run_workers;
 
 fn quick() -> Limits {
     Limits {
@@ -121,7 +122,8 @@ async fn a_database_that_returns_is_used_again() {
     let server = Embedded::start(options.clone()).await.unwrap();
     migrate(&Address::parse(&server.owner_url()).unwrap(), LOGIN).await.unwrap();
     let store = Store::open(&Address::parse(&server.url()).unwrap(), &quick()).unwrap();
-    let mut heard = store.listen("authority_changes");
+    let (listener, mut heard) = store.listen("listener", "authority_changes");
+    run_workers([listener]);
     assert_eq!(heard.next().await, Some(Notification::Listening));
     assert!(store.is_current().await.unwrap());
 

@@ -11,8 +11,8 @@ use authority_core::{
     clock::Clock,
     config::Config,
     graph,
-    shutdown::Shutdown,
     store::{Address, Limits, Store},
+    worker::Supervisor,
 };
 use authority_crypto::KeyRing;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -29,7 +29,7 @@ pub(crate) struct TestApp {
     base_url: String,
     owner: String,
     ring: String,
-    shutdown: Shutdown,
+    pub(crate) supervisor: Supervisor,
 }
 
 /// Options of a test.
@@ -96,7 +96,7 @@ impl TestApp {
         if wishes.own_files {
             config.data_dir = config.data_dir.join("apart");
         }
-        let shutdown = Shutdown::default();
+        let supervisor = Supervisor::default();
         let parts = Parts {
             store: match &wishes.address {
                 Some(address) => Store::open(address, &Limits::default()).unwrap(),
@@ -107,16 +107,18 @@ impl TestApp {
             graph: wishes.graph,
             fenced: wishes.fenced,
             heartbeat: wishes.heartbeat,
-            shutdown: shutdown.clone(),
+            supervisor: supervisor.clone(),
             config: config.clone(),
         };
-        let app = App::build(parts).await.unwrap();
+        let (app, workers) = App::build(parts).await.unwrap();
+        supervisor.run(workers);
         let settings = transport::Settings::new(&config, Surfaces::ALL);
         let router = transport::with_response_layer(app.router.clone(), &settings);
-        tokio::spawn(transport::serve(listener, router, shutdown.wait(), settings));
+        let shutdown = supervisor.shutdown().clone().cancelled_owned();
+        tokio::spawn(transport::serve(listener, router, shutdown, settings));
         let holder = Holder::Owner { email: "owner@example.org".to_owned() };
         let owner = app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap();
-        Self { database, base_url: config.public_url(), owner, ring, shutdown, app }
+        Self { database, base_url: config.public_url(), owner, ring, supervisor, app }
     }
 
     /// Another address of the same service, which serves only these surfaces.
@@ -125,7 +127,8 @@ impl TestApp {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let settings = transport::Settings { surfaces, ..transport::Settings::default() };
         let router = transport::with_response_layer(self.app.router.clone(), &settings);
-        tokio::spawn(transport::serve(listener, router, self.shutdown.wait(), settings));
+        let shutdown = self.supervisor.shutdown().clone().cancelled_owned();
+        tokio::spawn(transport::serve(listener, router, shutdown, settings));
         base
     }
 
@@ -210,7 +213,7 @@ impl TestApp {
 
 impl Drop for TestApp {
     fn drop(&mut self) {
-        self.shutdown.begin();
+        self.supervisor.cancel();
     }
 }
 

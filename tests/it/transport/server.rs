@@ -7,7 +7,6 @@ use std::{
 };
 
 use agent_authority::transport::{self, Peer, RequestId, Settings};
-use authority_core::shutdown::Shutdown;
 use axum::{
     Extension, Router,
     body::{Body, Bytes},
@@ -21,13 +20,14 @@ use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 /// Longer than anything here may take.
 const EVER: Duration = Duration::from_secs(10);
 
 pub(super) struct Served {
     pub(super) address: SocketAddr,
-    pub(super) shutdown: Shutdown,
+    pub(super) shutdown: CancellationToken,
     pub(super) done: JoinHandle<io::Result<()>>,
 }
 
@@ -44,9 +44,14 @@ pub(super) fn settings() -> Settings {
 pub(super) async fn serve(settings: Settings) -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let shutdown = Shutdown::default();
+    let shutdown = CancellationToken::new();
     let router = transport::with_response_layer(routes(), &settings);
-    let done = tokio::spawn(transport::serve(listener, router, shutdown.wait(), settings));
+    let done = tokio::spawn(transport::serve(
+        listener,
+        router,
+        shutdown.clone().cancelled_owned(),
+        settings,
+    ));
     Served { address, shutdown, done }
 }
 
@@ -105,7 +110,7 @@ impl Served {
     /// Stops it; returns how long that took.
     pub(super) async fn stop(self) -> Duration {
         let start = Instant::now();
-        self.shutdown.begin();
+        self.shutdown.cancel();
         timeout(EVER, self.done).await.unwrap().unwrap().unwrap();
         start.elapsed()
     }

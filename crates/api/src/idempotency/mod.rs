@@ -20,7 +20,7 @@ pub use batch::{ClaimBatch, KeepBatch};
 pub use claim::FirstAnswer;
 pub use error::Error;
 pub use key::IdempotencyKey;
-pub use sweep::{keep_sweeping, sweep};
+pub use sweep::{sweep, sweeper};
 
 /// How long an answer is kept under its idempotency key.
 const ANSWERS_KEPT: TimeDelta = TimeDelta::hours(24);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use authority_core::{
     clock::Clock,
     store::{Error, RunQueryDsl, Scope, Store},
+    worker::Worker,
 };
 use authority_model::schema::idempotency_keys;
 use chrono::{DateTime, Utc};
@@ -36,12 +37,10 @@ pub async fn sweep(store: &Store, now: DateTime<Utc>) -> Result<(), Error> {
     swept.await
 }
 
-/// Sweeps now and every minute. Never returns.
-pub async fn keep_sweeping(store: Store, clock: Clock) {
-    loop {
-        if let Err(error) = sweep(&store, clock.now()).await {
-            tracing::warn!(%error, "cannot forget old idempotency keys");
-        }
-        tokio::time::sleep(EVERY).await;
-    }
+/// Sweeps every minute.
+pub fn sweeper(store: Store, clock: Clock) -> Worker {
+    Worker::periodic("idempotency_keys", EVERY, move || {
+        let (store, now) = (store.clone(), clock.now());
+        async move { sweep(&store, now).await }
+    })
 }

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicI64, AtomicU64},
+        atomic::{AtomicBool, AtomicI64, AtomicU64},
     },
     time::{Duration, Instant},
 };
@@ -25,7 +25,6 @@ use super::{
     clock_distance::ClockDistance,
     log::{self, Changed},
     rows::Authority,
-    tail,
     tenant::TenantGraph,
 };
 use crate::{
@@ -154,7 +153,7 @@ tables! {
 const BUILDING: Duration = Duration::from_secs(600);
 
 impl Graph {
-    /// Builds the graph and starts the tail, which ends with the last handle.
+    /// Builds the graph as it is now; [`Graph::workers`] keep it current.
     pub async fn load(store: Store, settings: Settings, clock: Clock) -> Result<Arc<Self>, Error> {
         let begun = Instant::now();
         let graph = Arc::new(Self {
@@ -170,6 +169,7 @@ impl Graph {
             wake: Notify::new(),
             begun: AtomicU64::new(0),
             ended: watch::Sender::new(0),
+            is_torn: AtomicBool::new(false),
         });
         let mut db = store.system().await?;
         // By itself: on a connection that is warm, and again by each round of the tail.
@@ -188,7 +188,6 @@ impl Graph {
         graph.saw(begun);
         let (tenants, elapsed) = (graph.tenants(), begun.elapsed());
         tracing::info!(tenants, elapsed_ms = elapsed.as_millis(), "authority graph is loaded");
-        tail::start(&graph, &store);
         Ok(graph)
     }
 }

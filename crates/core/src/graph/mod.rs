@@ -30,7 +30,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -88,6 +88,8 @@ pub struct Graph {
     /// Rounds of the tail: how many have begun, and the last that ended at the log's end.
     begun: AtomicU64,
     ended: watch::Sender<u64>,
+    /// A change is being applied, or its application panicked: then the graph is never fresh again.
+    is_torn: AtomicBool,
 }
 
 impl Graph {

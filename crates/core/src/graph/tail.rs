@@ -9,6 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::FutureExt;
+use tokio::sync::Mutex;
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
 use super::{
@@ -17,7 +19,10 @@ use super::{
     load,
     log::{self, Moved},
 };
-use crate::store::{Db, Error, Notification, Store, discard};
+use crate::{
+    store::{Db, Error, Notification, discard},
+    worker::{Context, Worker},
+};
 
 /// How long the database may take to say where the log ends. Every node asks it twice a second.
 const LOOK: Duration = Duration::from_secs(3);
@@ -36,49 +41,52 @@ impl Graph {
         let _ = tokio::time::timeout(self.settings.max_staleness, done).await;
     }
 
-    /// Follows the log until the last other handle to the graph is gone.
-    pub(super) async fn follow(graph: std::sync::Weak<Self>) {
-        let Some(mut returns) = graph.upgrade().map(|graph| graph.store.returns()) else { return };
-        let mut was_silent = false;
-        loop {
-            let Some(graph) = graph.upgrade() else { return };
-            tokio::select! {
-                () = graph.wake.notified() => {}
-                // Others may find it back first; nothing is decided until this has looked.
-                Ok(()) = returns.changed() => {}
-                () = tokio::time::sleep(graph.settings.poll) => {}
+    /// Keep the graph current: by notification, and by a poll where none comes. Run them once.
+    pub fn workers(self: &Arc<Self>) -> [Worker; 2] {
+        let (listener, heard) = self.store.listen("graph_listener", "authority_changes");
+        let (graph, heard) = (Arc::clone(self), Arc::new(Mutex::new(heard)));
+        let tail = Worker::endless("graph_tail", move |context| {
+            let (graph, heard) = (Arc::clone(&graph), Arc::clone(&heard));
+            async move {
+                graph.follow(&mut *heard.lock().await, &context).await;
+                Ok::<_, Error>(())
             }
-            tokio::time::sleep(graph.settings.delay).await;
-            let round = graph.begun.fetch_add(1, Ordering::AcqRel) + 1;
-            let begun = Instant::now();
-            let looked = graph.round().await;
-            if looked.is_ok() && std::mem::take(&mut was_silent) {
-                // This node was cut off and its new connection answers: so will others' new ones.
-                graph.store.renew();
-            }
-            match looked {
-                Ok(true) => graph.wake.notify_one(),
-                Ok(false) => {
-                    graph.saw(begun);
-                    graph.ended.send_replace(round);
-                }
-                Err(error) => {
-                    was_silent |= begun.elapsed() >= LOOK;
-                    tracing::warn!(%error, age_ms = graph.age().as_millis(), "cannot read changes");
-                }
-            }
-            metrics::gauge!("authority_graph_age_seconds").set(graph.age().as_secs_f64());
-        }
+        });
+        [listener, tail.with_rounds(self.settings.poll).outlasting_calls()]
     }
 
-    /// Wakes the tail at each notification, and when one may have been missed.
-    pub(super) async fn listen(
-        graph: std::sync::Weak<Self>,
-        mut heard: ReceiverStream<Notification>,
-    ) {
-        while heard.next().await.is_some() {
-            let Some(graph) = graph.upgrade() else { return };
-            graph.wake.notify_one();
+    /// Follows the log until the worker is to end.
+    async fn follow(&self, heard: &mut ReceiverStream<Notification>, context: &Context) {
+        let mut returns = self.store.returns();
+        let mut was_silent = false;
+        loop {
+            tokio::select! {
+                () = context.stopped() => return,
+                () = self.wake.notified() => {}
+                // Something has changed, or a notification may have been missed.
+                Some(_) = heard.next() => {}
+                // Others may find it back first; nothing is decided until this has looked.
+                Ok(()) = returns.changed() => {}
+                () = tokio::time::sleep(self.settings.poll) => {}
+            }
+            while let Some(Some(_)) = heard.next().now_or_never() {} // one round is for all of them
+            tokio::time::sleep(self.settings.delay).await;
+            let round = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
+            let begun = Instant::now();
+            let looked = context.round(self.round()).await;
+            if looked.is_ok() && std::mem::take(&mut was_silent) {
+                // This node was cut off and its new connection answers: so will others' new ones.
+                self.store.renew();
+            }
+            match looked {
+                Ok(true) => self.wake.notify_one(),
+                Ok(false) => {
+                    self.saw(begun);
+                    self.ended.send_replace(round);
+                }
+                Err(_) => was_silent |= begun.elapsed() >= LOOK,
+            }
+            metrics::gauge!("authority_graph_age_seconds").set(self.age().as_secs_f64());
         }
     }
 
@@ -94,6 +102,10 @@ impl Graph {
     }
 
     async fn read(&self, db: &mut Db) -> Result<bool, Error> {
+        if self.is_torn.load(Ordering::Acquire) {
+            // The round before panicked while it changed the graph: nobody knows what it holds.
+            return Err(Error::Internal("a change was applied in part; restart".to_owned()));
+        }
         let position = self.position.load(Ordering::Acquire);
         let asked = self.clock.ask();
         let (last, now) = self.store.within(LOOK, log::last(db)).await?;
@@ -116,7 +128,9 @@ impl Graph {
                 Ok::<_, diesel::result::Error>((new_changes, rows))
             })
             .await?;
+        self.is_torn.store(true, Ordering::Release);
         self.apply(new_changes.tenants, rows);
+        self.is_torn.store(false, Ordering::Release);
         self.position.store(new_changes.position, Ordering::Release);
         Ok(new_changes.more)
     }
@@ -143,11 +157,4 @@ impl Graph {
             }
         }
     }
-}
-
-/// Starts following: by notification, and by a poll where none comes.
-pub(super) fn start(graph: &Arc<Graph>, store: &Store) {
-    let heard = store.listen("authority_changes");
-    tokio::spawn(Graph::listen(Arc::downgrade(graph), heard));
-    tokio::spawn(Graph::follow(Arc::downgrade(graph)));
 }

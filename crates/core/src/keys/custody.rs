@@ -1,6 +1,6 @@
 //! The keys that this process holds, ready for use.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use authority_crypto::{
     self as crypto, Algorithm, KeyRing, Mac, Pair, Signer, TokenSigner, jwk, random,
@@ -171,16 +171,6 @@ impl Keys {
         Ok(())
     }
 
-    /// Refreshes for ever; a failure is logged and tried again.
-    pub async fn keep_fresh(&self, every: Duration) {
-        loop {
-            tokio::time::sleep(every).await;
-            if let Err(error) = self.refresh().await {
-                tracing::warn!(%error, "keys could not be read again");
-            }
-        }
-    }
-
     /// The inventory by status (active, rotating, retired, revoked), then newest first.
     pub async fn list(&self) -> Result<Vec<SigningKey>, Error> {
         self.store()?.read_tx(&Scope::service(), async move |db| inventory::list(db).await).await
@@ -248,16 +238,6 @@ impl Keys {
             self.refresh().await?;
         }
         Ok(steps)
-    }
-
-    /// Rotates for ever; a failure is logged and tried again.
-    pub async fn keep_rotating(&self, every: Duration) {
-        loop {
-            if let Err(error) = self.rotate().await {
-                tracing::warn!(%error, "keys could not be rotated");
-            }
-            tokio::time::sleep(every).await;
-        }
     }
 
     /// Wraps every stored secret of this room anew under the ring's current key, and says how many

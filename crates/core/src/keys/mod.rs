@@ -8,6 +8,7 @@ mod inventory;
 pub mod key_ring;
 mod public_key;
 mod rotation;
+mod workers;
 
 pub use custody::{Keys, Purpose};
 pub use error::Error;

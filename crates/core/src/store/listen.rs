@@ -1,7 +1,5 @@
 //! LISTEN on a connection of its own, which comes back when Postgres does.
 
-use std::time::Duration;
-
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use futures_util::StreamExt;
 use tokio::{sync::mpsc, time::timeout};
@@ -11,6 +9,7 @@ use super::{
     Error, Store,
     silence::{PATIENCE, QUIET},
 };
+use crate::worker::{Context, Worker};
 
 /// What a listener hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,48 +21,48 @@ pub enum Notification {
     Received(String),
 }
 
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-
 impl Store {
-    /// Listens until the stream is dropped or the store closed. It never ends by itself; a poll
-    /// beside it is wise, since a connection that fell silent is noticed after seconds.
-    pub fn listen(&self, channel: &'static str) -> ReceiverStream<Notification> {
+    /// A worker that listens, and what it hears. A poll beside it is wise, since a connection that fell
+    /// silent is noticed after seconds.
+    pub fn listen(
+        &self,
+        name: &'static str,
+        channel: &'static str,
+    ) -> (Worker, ReceiverStream<Notification>) {
         let (heard, stream) = mpsc::channel(64);
         let store = self.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = heard.closed() => {}
-                () = keep_listening(&store, channel, &heard) => {}
-            }
+        let worker = Worker::endless(name, move |context| {
+            listen(store.clone(), channel, heard.clone(), context)
         });
-        ReceiverStream::new(stream)
+        (worker.outlasting_calls(), ReceiverStream::new(stream))
     }
 }
 
-async fn keep_listening(store: &Store, channel: &str, heard: &mpsc::Sender<Notification>) {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let connected = timeout(PATIENCE, connect(store, channel)).await;
-        let connected = connected
-            .unwrap_or_else(|_| Err(Error::Unavailable("no connection in time".to_owned())));
-        let lost = match connected {
-            Ok(mut db) => {
-                pause = FIRST_PAUSE;
-                follow(&mut db, heard).await;
-                None
+/// Until the connection is lost; the supervisor runs it again, which connects anew.
+async fn listen(
+    store: Store,
+    channel: &str,
+    heard: mpsc::Sender<Notification>,
+    context: Context,
+) -> Result<(), Error> {
+    let listening = async {
+        let late = |_| Err(Error::Unavailable("no connection in time".to_owned()));
+        let mut db = timeout(PATIENCE, connect(&store, channel)).await.unwrap_or_else(late)?;
+        let mut next = Some(Notification::Listening);
+        loop {
+            context.succeeded();
+            if let Some(next) = next
+                && heard.send(next).await.is_err()
+            {
+                return Err(Error::Internal("nobody reads what is heard".to_owned()));
             }
-            Err(fault) => Some(fault),
-        };
-        if store.is_closed() {
-            return;
+            next = notified(&mut db).await?;
         }
-        match lost {
-            None => tracing::warn!(channel, "the listening connection was lost"),
-            Some(fault) => tracing::warn!(channel, %fault, "cannot listen; trying again"),
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+    };
+    tokio::select! {
+        biased;
+        () = context.stopped() => Ok(()),
+        lost = listening => lost,
     }
 }
 
@@ -75,29 +74,17 @@ async fn connect(store: &Store, channel: &str) -> Result<AsyncPgConnection, Erro
     Ok(db)
 }
 
-/// Until the connection is lost, or answers no longer.
-async fn follow(db: &mut AsyncPgConnection, heard: &mpsc::Sender<Notification>) {
-    let mut next = Notification::Listening;
-    loop {
-        if heard.send(next).await.is_err() {
-            return;
-        }
-        let Some(notified) = notified(db).await else { return };
-        next = notified;
+/// The next notification; none: nothing was said, and the connection answers.
+async fn notified(db: &mut AsyncPgConnection) -> Result<Option<Notification>, Error> {
+    let lost = || Error::Unavailable("the listening connection was lost".to_owned());
+    let next = {
+        let mut notifications = std::pin::pin!(db.notifications_stream());
+        timeout(QUIET, notifications.next()).await
+    };
+    if let Ok(next) = next {
+        let heard = next.ok_or_else(lost)?.map_err(|_| lost())?;
+        return Ok(Some(Notification::Received(heard.payload)));
     }
-}
-
-/// The next notification, as long as the connection answers.
-async fn notified(db: &mut AsyncPgConnection) -> Option<Notification> {
-    loop {
-        let next = {
-            let mut notifications = std::pin::pin!(db.notifications_stream());
-            timeout(QUIET, notifications.next()).await
-        };
-        if let Ok(next) = next {
-            return Some(Notification::Received(next?.ok()?.payload));
-        }
-        // Nothing was said. Or nobody is there to say it.
-        timeout(PATIENCE, db.batch_execute("SELECT 1")).await.ok()?.ok()?;
-    }
+    timeout(PATIENCE, db.batch_execute("SELECT 1")).await.map_err(|_| lost())??;
+    Ok(None)
 }

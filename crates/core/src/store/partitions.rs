@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Db, Error, RunQueryDsl, Scope, Store};
+use crate::worker::Worker;
 
 /// Months are made three ahead; sooner where a clock jumps, or a database was left alone for long.
 const EVERY: Duration = Duration::from_secs(60);
@@ -10,22 +11,23 @@ const EVERY: Duration = Duration::from_secs(60);
 diesel::define_sql_function! { fn extend_partitions() -> diesel::sql_types::Integer; }
 
 impl Store {
-    /// Makes the partitions of the months to come, every minute. Never returns.
-    pub async fn keep_partitions(&self) {
-        loop {
-            tokio::time::sleep(EVERY).await;
-            self.make_partitions().await;
-        }
+    /// Makes the partitions of the months to come, every minute. Where that fails for months, recording
+    /// fails, which readiness tells.
+    pub fn partitions(&self) -> Worker {
+        let store = self.clone();
+        Worker::periodic("partitions", EVERY, move || {
+            let store = store.clone();
+            async move { store.make_partitions().await }
+        })
     }
 
-    /// Makes the partitions of the months to come. Where that fails it is logged, and recording fails
-    /// once the last one is full.
-    pub async fn make_partitions(&self) {
-        match self.extend_partitions().await {
-            Ok(0) => {}
-            Ok(made) => tracing::info!(made, "made partitions ahead"),
-            Err(error) => tracing::error!(%error, "cannot make partitions ahead"),
+    /// Makes the partitions of the months to come.
+    pub async fn make_partitions(&self) -> Result<(), Error> {
+        let made = self.extend_partitions().await?;
+        if made > 0 {
+            tracing::info!(made, "made partitions ahead");
         }
+        Ok(())
     }
 
     async fn extend_partitions(&self) -> Result<i32, Error> {

@@ -97,16 +97,12 @@ impl Store {
         self.breaker.returned.subscribe()
     }
 
-    /// From now on nobody is given a connection, and nothing listens: the service stops. Who wants
+    /// From now on nobody is given a connection: the service stops. Who wants
     /// one waits, and ends with the process; a fault would be told where there is none.
     pub fn close(&self) {
         for pool in [&self.tenant, &self.system, &self.recorder, &self.tail] {
             pool.close();
         }
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.tail.is_closed()
     }
 
     /// A connection in the recorder's role, which writes decisions for many tenants at once.

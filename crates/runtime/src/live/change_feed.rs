@@ -20,7 +20,10 @@ use tokio::{
 };
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
-use authority_core::store::{self, Db, Notification, RunQueryDsl, Scope, Store};
+use authority_core::{
+    store::{self, Db, Notification, RunQueryDsl, Scope, Store},
+    worker::{Context, Worker},
+};
 
 /// The channel that the triggers of approvals and reports notify on.
 const CHANNEL: &str = "decision_news";
@@ -48,18 +51,21 @@ pub(in super::super) struct ChangeFeed {
 }
 
 impl ChangeFeed {
-    /// Listens until it is dropped.
-    pub(in super::super) fn start(store: &Store) -> Self {
+    /// The feed, and what is to be run for it.
+    pub(in super::super) fn new(store: &Store) -> (Self, [Worker; 2]) {
         let topics = Arc::new(Topics::default());
         let (ask, asked) = mpsc::unbounded_channel();
-        let reader = Reader {
-            topics: Arc::clone(&topics),
-            store: store.clone(),
-            heard: store.listen(CHANNEL),
-            asked,
-        };
-        tokio::spawn(reader.run());
-        Self { topics, ask }
+        let (listener, heard) = store.listen("change_feed_listener", CHANNEL);
+        let reader = Reader { topics: Arc::clone(&topics), store: store.clone(), heard, asked };
+        let reader = Arc::new(tokio::sync::Mutex::new(reader));
+        let worker = Worker::endless("change_feed", move |context| {
+            let reader = Arc::clone(&reader);
+            async move {
+                reader.lock().await.run(&context).await;
+                Ok::<_, store::Error>(())
+            }
+        });
+        (Self { topics, ask }, [listener, worker.with_rounds(EVERY)])
     }
 
     /// Watches an approval or a decision. It is read once more from now on, so that what happened
@@ -85,21 +91,18 @@ struct Reader {
 }
 
 impl Reader {
-    async fn run(mut self) {
+    /// Reads everything at once, since a run before may have lost what it was to read, and then what is
+    /// named.
+    async fn run(&mut self, context: &Context) {
         let mut tick = interval(EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let mut named = BTreeSet::new();
             let mut all = false;
             tokio::select! {
-                asked = self.asked.recv() => match asked {
-                    Some(id) => all |= name(Notification::Received(id), &mut named),
-                    None => return,
-                },
-                heard = self.heard.next() => match heard {
-                    Some(heard) => all |= name(heard, &mut named),
-                    None => return,
-                },
+                () = context.stopped() => return,
+                Some(id) = self.asked.recv() => all |= name(Notification::Received(id), &mut named),
+                Some(heard) = self.heard.next() => all |= name(heard, &mut named),
                 _ = tick.tick() => all = true,
             }
             // What else has come by now is read along with it.
@@ -110,9 +113,8 @@ impl Reader {
                 all |= name(heard, &mut named);
             }
             let wanted = self.wanted(named, all);
-            if !wanted.is_empty() {
-                self.read(wanted).await;
-            }
+            // Where this fails, all are read again in a few seconds.
+            let _ = context.round(self.read(wanted)).await;
         }
     }
 
@@ -126,16 +128,15 @@ impl Reader {
         named.into_iter().filter(|id| topics.contains_key(id)).collect()
     }
 
-    async fn read(&self, ids: Vec<String>) {
+    async fn read(&self, ids: Vec<String>) -> Result<(), store::Error> {
+        if ids.is_empty() {
+            return Ok(());
+        }
         let scope = Scope::service();
         let found = self
             .store
             .read_tx(&scope, async move |db| Ok::<_, store::Error>(changes(db, &ids).await?));
-        let found = match found.await {
-            Ok(found) => found,
-            // They are read again in a few seconds.
-            Err(error) => return tracing::warn!(%error, "cannot read news of decisions"),
-        };
+        let found = found.await?;
         let topics = self.topics.lock();
         for (id, said) in found {
             let Some(topic) = topics.get(&id) else { continue };
@@ -145,6 +146,7 @@ impl Reader {
                 is_new
             });
         }
+        Ok(())
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
 
 pub(super) use change_feed::ChangeFeed;
 
@@ -26,7 +27,7 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::{clock::Clock, shutdown::Shutdown};
+use authority_core::clock::Clock;
 
 /// What an API key must hold to watch.
 const SCOPE: &str = "runtime:read";
@@ -61,7 +62,7 @@ pub(super) struct Watches {
     /// How often a stream says that what it watches still stands.
     pub(super) heartbeat: Duration,
     /// Ends the streams: none would end by itself, and the drain would wait for them.
-    pub(super) shutdown: Shutdown,
+    pub(super) shutdown: CancellationToken,
 }
 
 /// What ends any stream, whatever it tells: the end of its caller's credential, person or tenant, the
@@ -99,7 +100,7 @@ impl Watching {
         let by = ends.and_then(|end| self.when(end)).map_or(by, |end| end.min(by));
         tokio::select! {
             biased;
-            () = self.watches.shutdown.wait() => {
+            () = self.watches.shutdown.cancelled() => {
                 Err(ApiError::new(ErrorCode::Unavailable, "the service is stopping; watch again"))
             }
             moved = self.moved.changed() => {

@@ -7,9 +7,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use authority_core::store::{Db, Error, RunQueryDsl, Store, discard};
+use authority_core::{
+    store::{Db, Error, RunQueryDsl, Store, discard},
+    worker::Worker,
+};
 
 /// How often it is looked at; a batch that was stored meanwhile tells as much.
 const EVERY: Duration = Duration::from_secs(1);
@@ -52,22 +55,19 @@ impl Health {
     }
 
     /// Looks now.
-    pub(super) async fn look(&self, store: &Store) {
-        let outcome = probe(store).await.map_err(|error| error.to_string());
-        if let Err(problem) = &outcome {
-            tracing::warn!(problem, "decisions cannot be recorded");
-        }
-        self.note(outcome);
+    pub(super) async fn look(&self, store: &Store) -> Result<(), Error> {
+        let found = probe(store).await;
+        self.note(found.as_ref().map(|()| ()).map_err(ToString::to_string));
+        found
     }
 
-    /// Looks again and again. Never returns.
-    pub(super) async fn keep(&self, store: &Store) {
-        loop {
-            sleep(EVERY).await;
-            if !self.is_proven() {
-                self.look(store).await;
-            }
-        }
+    /// Looks every second in which no batch was stored.
+    pub(super) fn worker(&self, store: Store) -> Worker {
+        let health = self.clone();
+        Worker::periodic("recorder_probe", EVERY, move || {
+            let (health, store) = (health.clone(), store.clone());
+            async move { if health.is_proven() { Ok(()) } else { health.look(&store).await } }
+        })
     }
 }
 

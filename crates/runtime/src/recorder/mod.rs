@@ -14,11 +14,15 @@ mod sql;
 
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
 
 pub use entry::{Entry, Hold, Keyed, Outcome};
 
-use authority_core::{clock::Clock, store::Store};
+use authority_core::{
+    clock::Clock,
+    store::{Error, Store},
+    worker::{Context, Worker},
+};
 use batch::Batches;
 use entry::{Done, Queued};
 use health::Health;
@@ -41,12 +45,23 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the writer; it ends when the last handle is dropped and the queue is empty.
-    pub fn start(store: Store, clock: Clock, fenced: bool) -> Self {
+    /// The recorder, and what is to be run for it: the writer, and a probe while nothing is written.
+    pub fn new(store: Store, clock: Clock, fenced: bool) -> (Self, [Worker; 2]) {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let health = Health::default();
-        tokio::spawn(write(waiting, Batches::new(store.clone(), clock, fenced, health.clone())));
-        Self { queue, bytes: Arc::new(Semaphore::new(QUEUED_BYTES)), store, health }
+        let probe = health.worker(store.clone());
+        let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone()));
+        // Outside the future: what waits outlives its panic.
+        let waiting = Arc::new(Mutex::new(waiting));
+        let writer = Worker::endless("recorder_writer", move |context| {
+            let (waiting, batches) = (Arc::clone(&waiting), Arc::clone(&batches));
+            async move {
+                write(&mut *waiting.lock().await, &batches, &context).await;
+                Ok::<_, Error>(())
+            }
+        });
+        let recorder = Self { queue, bytes: Arc::new(Semaphore::new(QUEUED_BYTES)), store, health };
+        (recorder, [writer.outlasting_calls().critical(), probe])
     }
 
     /// Whether a decision could be recorded, as far as the last batch or a probe tells: from memory.
@@ -61,13 +76,8 @@ impl Recorder {
     }
 
     /// Looks now whether a decision could be recorded.
-    pub async fn look(&self) {
-        self.health.look(&self.store).await;
-    }
-
-    /// Looks every second in which no batch was stored. Never returns.
-    pub async fn keep_looking(&self) {
-        self.health.keep(&self.store).await;
+    pub async fn look(&self) -> Result<(), Error> {
+        self.health.look(&self.store).await
     }
 
     /// Stores one entry; answers after its commit.
@@ -85,10 +95,24 @@ impl Recorder {
     }
 }
 
-async fn write(mut waiting: mpsc::Receiver<Queued>, batches: Batches) {
-    let batches = Arc::new(batches);
+/// Writes what queues until the worker is to end, and then what is left.
+///
+/// Where this panics, each entry of the batch is dropped with its sender, so that its caller is told
+/// [`Outcome::Failed`]: nobody waits for ever, and [`Outcome::Stored`] is only sent after a commit.
+async fn write(waiting: &mut mpsc::Receiver<Queued>, batches: &Batches, context: &Context) {
     let mut queued = Vec::with_capacity(MOST);
-    while waiting.recv_many(&mut queued, MOST).await > 0 {
+    loop {
+        tokio::select! {
+            biased;
+            () = context.stopped(), if !waiting.is_closed() => {
+                waiting.close();
+                continue;
+            }
+            _ = waiting.recv_many(&mut queued, MOST) => {}
+        }
+        if queued.is_empty() {
+            return;
+        }
         metrics::histogram!("authority_batch_decisions").record(count(queued.len()));
         // Who has gone, or whose time is over, is not recorded: it is as if it had not been asked.
         let (relaxed, durable): (Vec<_>, Vec<_>) = queued
@@ -100,6 +124,7 @@ async fn write(mut waiting: mpsc::Receiver<Queued>, batches: Batches) {
                 batches.commit(part).await;
             }
         }
+        context.succeeded();
     }
 }
 

@@ -28,6 +28,9 @@ use parking_lot::Mutex;
 
 pub use self::error::Error;
 use self::place::Place;
+#[cfg(target_os = "linux")]
+use crate::worker::Next;
+use crate::worker::Worker;
 
 /// The bootstrap superuser: owns the database and runs its migrations.
 pub const OWNER: &str = "postgres";
@@ -128,36 +131,44 @@ impl Embedded {
         process::postmaster(&self.0.place).and_then(|pid| pid.as_raw().try_into().ok())
     }
 
-    /// From now on starts the server again whenever it died, and has its tables put on disk little
-    /// by little, until we leave. For a service; what only looks in is gone before that matters.
-    pub fn watch(&self) {
-        #[cfg(target_os = "linux")]
-        self.write_out();
-        let server = Arc::downgrade(&self.0);
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(WATCH).await;
-                let Some(server) = server.upgrade() else { return };
-                match blocking(move || server.revive()).await {
-                    Ok(Pulse::Left) => return,
-                    Ok(Pulse::Alive) => {}
-                    Ok(Pulse::Revived) => tracing::warn!("the database had died; it runs again"),
-                    Err(fault) => tracing::error!(%fault, "the database died and does not start"),
-                }
-            }
-        });
+    /// Start the server again whenever it died, and have its tables put on disk little by little, until
+    /// we leave. For a service; what only looks in is gone before that matters.
+    pub fn workers(&self) -> Vec<Worker> {
+        vec![
+            self.watch(),
+            #[cfg(target_os = "linux")]
+            self.write_out(),
+        ]
     }
 
-    /// On a thread of its own: it waits for the disk.
-    #[cfg(target_os = "linux")]
-    fn write_out(&self) {
+    fn watch(&self) -> Worker {
         let server = Arc::downgrade(&self.0);
-        let mut out = write_out::WriteOut::new(&self.0.place.data());
-        thread::spawn(move || {
-            while server.upgrade().is_some_and(|server| server.held.lock().users.is_some()) {
-                thread::sleep(out.look());
+        let watch = Worker::periodic("embedded_postgres", WATCH, move || {
+            let server = server.upgrade();
+            async {
+                let Some(server) = server else { return Ok(()) };
+                if let Pulse::Revived = blocking(move || server.revive()).await? {
+                    tracing::warn!("the database had died; it runs again");
+                }
+                Ok::<_, Error>(())
             }
         });
+        watch.outlasting_calls()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn write_out(&self) -> Worker {
+        let server = Arc::downgrade(&self.0);
+        let out = Arc::new(Mutex::new(write_out::WriteOut::new(&self.0.place.data())));
+        Worker::periodic("embedded_write_out", write_out::IDLE, move || {
+            let (server, out) = (server.clone(), Arc::clone(&out));
+            // It waits for the disk.
+            blocking(move || {
+                let is_used =
+                    server.upgrade().is_some_and(|server| server.held.lock().users.is_some());
+                Ok(if is_used { Next::After(out.lock().look()) } else { Next::Usual })
+            })
+        })
     }
 
     /// Leaves; the last user to leave shuts the server down ("fast": connections are ended, all
@@ -174,16 +185,15 @@ impl Embedded {
 }
 
 enum Pulse {
-    Alive,
+    Steady,
     Revived,
-    Left,
 }
 
 impl Server {
     fn revive(&self) -> Result<Pulse, Error> {
         let mut held = self.held.lock();
         if held.users.is_none() {
-            return Ok(Pulse::Left);
+            return Ok(Pulse::Steady);
         }
         if let Some(child) = &mut held.child
             && !matches!(child.try_wait(), Ok(None))
@@ -191,12 +201,12 @@ impl Server {
             held.child = None;
         }
         if process::postmaster(&self.place).is_some() {
-            return Ok(Pulse::Alive);
+            return Ok(Pulse::Steady);
         }
         let _launch = launch_lock(&self.place)?;
         // Another of its users may have been quicker.
         if launch::is_running(&self.place)? {
-            return Ok(Pulse::Alive);
+            return Ok(Pulse::Steady);
         }
         held.child = Some(launch::launch(&self.place, &self.options)?);
         Ok(Pulse::Revived)

@@ -23,7 +23,7 @@ use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 /// Between two looks, while something is added.
 const BUSY: Duration = Duration::from_millis(200);
 /// While nothing is. Well below the kernel's 30 s.
-const IDLE: Duration = Duration::from_secs(2);
+pub(super) const IDLE: Duration = Duration::from_secs(2);
 /// In bytes, for each file: what is less holds up nobody.
 const STEP: u64 = 256 << 10;
 /// Looks at the files that grow, for each at all of them: a server has some thousand files, and

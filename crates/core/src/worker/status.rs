@@ -1,0 +1,168 @@
+//! What is known of each worker: when it last succeeded, and whether it is late.
+
+use std::{fmt::Display, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::Worker;
+
+/// Without a success for so many periods it is late,
+const PERIODS: u32 = 3;
+/// but not before this: a busy machine misses short periods.
+const LEAST: Duration = Duration::from_secs(5);
+
+/// The workers that a supervisor runs. Clones show the same.
+#[derive(Clone, Default)]
+pub struct Statuses(Arc<Mutex<Vec<Arc<Status>>>>);
+
+/// What is told of one worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub name: &'static str,
+    /// How long ago a run last succeeded; none: never yet.
+    pub since_success: Option<Duration>,
+    /// What is wrong with it, for operators.
+    pub fault: Option<String>,
+    /// Whether the node is not ready while there is a fault.
+    pub is_critical: bool,
+}
+
+pub(super) struct Status {
+    name: &'static str,
+    every: Option<Duration>,
+    is_critical: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    started: Instant,
+    succeeded: Option<Instant>,
+    /// In a row.
+    failures: u32,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// It panicked or ended, and is started again in a moment.
+    Down,
+    Stopped,
+}
+
+impl Statuses {
+    /// Each worker with what is known of it, from memory.
+    pub fn reports(&self) -> Vec<Report> {
+        self.0.lock().iter().map(|status| status.report()).collect()
+    }
+
+    pub(super) fn add(&self, worker: &Worker) -> Arc<Status> {
+        let status = Arc::new(Status {
+            name: worker.name,
+            every: worker.every,
+            is_critical: worker.is_critical,
+            state: Mutex::new(State {
+                started: Instant::now(),
+                succeeded: None,
+                failures: 0,
+                phase: Phase::Running,
+            }),
+        });
+        self.0.lock().push(Arc::clone(&status));
+        status
+    }
+
+    /// Those that have not ended.
+    pub(super) fn running(&self) -> Vec<&'static str> {
+        let statuses = self.0.lock();
+        let running = |status: &&Arc<Status>| status.state.lock().phase != Phase::Stopped;
+        statuses.iter().filter(running).map(|status| status.name).collect()
+    }
+}
+
+impl Status {
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn failures(&self) -> u32 {
+        self.state.lock().failures
+    }
+
+    pub(super) fn note_success(&self) {
+        let mut state = self.state.lock();
+        (state.succeeded, state.failures) = (Some(Instant::now()), 0);
+        drop(state);
+        self.count("true");
+    }
+
+    pub(super) fn note_failure(&self, error: &dyn Display) {
+        let failures = self.fail();
+        tracing::warn!(worker = self.name, %error, failures, "a background run failed");
+    }
+
+    pub(super) fn note_panic(&self, message: &str) {
+        let failures = self.fail();
+        tracing::error!(worker = self.name, message, failures, "a background run panicked");
+    }
+
+    fn fail(&self) -> u32 {
+        let failures = {
+            let mut state = self.state.lock();
+            state.failures = state.failures.saturating_add(1);
+            state.failures
+        };
+        self.count("false");
+        failures
+    }
+
+    fn count(&self, ok: &'static str) {
+        metrics::counter!("authority_worker_runs_total", "name" => self.name, "ok" => ok)
+            .increment(1);
+    }
+
+    pub(super) fn note_running(&self) {
+        self.state.lock().phase = Phase::Running;
+    }
+
+    pub(super) fn note_down(&self) {
+        self.state.lock().phase = Phase::Down;
+    }
+
+    pub(super) fn note_stopped(&self) {
+        self.state.lock().phase = Phase::Stopped;
+    }
+
+    fn report(&self) -> Report {
+        let state = self.state.lock();
+        let since_success = state.succeeded.map(|at| at.elapsed());
+        let age = since_success.unwrap_or_else(|| state.started.elapsed());
+        let is_late = self.every.is_some_and(|every| is_late(every, age));
+        let fault = match state.phase {
+            Phase::Down => Some("it is down, and is started again".to_owned()),
+            Phase::Running if is_late => {
+                let since = if since_success.is_some() { "succeeded" } else { "started" };
+                Some(format!("it {since} {} s ago and not since", age.as_secs()))
+            }
+            Phase::Running | Phase::Stopped => None,
+        };
+        Report { name: self.name, since_success, fault, is_critical: self.is_critical }
+    }
+}
+
+fn is_late(every: Duration, age: Duration) -> bool {
+    age > every.saturating_mul(PERIODS).max(LEAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_is_after_three_periods_and_five_seconds() {
+        let late = |every, age| is_late(Duration::from_millis(every), Duration::from_millis(age));
+        assert!(!late(250, 5_000) && late(250, 5_001));
+        assert!(!late(30_000, 90_000) && late(30_000, 90_001));
+    }
+}

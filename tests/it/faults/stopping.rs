@@ -1,0 +1,51 @@
+//! Stopping: sweeps end at once, what calls need when they are over, and all of it in time.
+
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use http::{Request, StatusCode, header};
+use serde_json::Value;
+use tower::ServiceExt;
+
+use super::process::{Folder, Service, allowed};
+use crate::support::TestApp;
+
+/// A call that is under way when the service begins to stop: past the listener.
+async fn evaluate(node: &TestApp, api_key: &str) -> StatusCode {
+    let request = Request::post("/api/v1/runtime/evaluate")
+        .header(header::HOST, "localhost")
+        .header(header::AUTHORIZATION, format!("Bearer {api_key}"))
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(Value::to_string(&allowed())))
+        .unwrap();
+    node.app.router.clone().oneshot(request).await.unwrap().status()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_under_way_are_recorded_before_the_last_workers_end() {
+    let node = TestApp::start().await;
+    let demo = node.demo().await;
+    assert_eq!(evaluate(&node, &demo.api_key).await, StatusCode::OK);
+    node.supervisor.shutdown().cancel();
+    // Longer than the graph may go without a look at the log.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(6) {
+        assert_eq!(evaluate(&node, &demo.api_key).await, StatusCode::OK);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    let begun = Instant::now();
+    assert_eq!(node.supervisor.stop().await, Vec::<&str>::new(), "they go on");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(evaluate(&node, &demo.api_key).await, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sigterm_ends_the_process_within_the_drain() {
+    let folder = Folder::new("stopping");
+    let mut service = Service::start(&folder);
+    let (status, _) = service.client.post("/api/v1/runtime/evaluate", allowed()).await;
+    assert_eq!(status, 200);
+    let begun = Instant::now();
+    service.stop();
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}

@@ -1,0 +1,96 @@
+//! A panic in the recorder's writer: its batch fails, nobody waits, and nothing is told that is not stored.
+
+use std::{sync::Arc, time::Duration};
+
+use authority_api::{
+    idempotency::IdempotencyKey,
+    identity::{Caller, CallerKind},
+};
+use authority_core::clock::Clock;
+use authority_crypto::sha256;
+use authority_decision::{Gathered, Reason, verdict::Claims};
+use authority_evidence::PreparedFacts;
+use authority_runtime::recorder::{Entry, Keyed, Outcome, Recorder};
+use futures_util::future::join_all;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use super::deadlines::number;
+use crate::support::{database::Database, run_workers};
+
+const LATEST: Duration = Duration::from_secs(20);
+
+fn decision_id(number: usize) -> String {
+    format!("svc:decision:{:012x}{number:052x}", Clock::default().now().timestamp_millis())
+}
+
+/// A denial whose answer panics when it is written, after its row and before the commit, if it is bad.
+fn entry(number: usize, is_bad: bool) -> Entry {
+    let now = Clock::default().now();
+    let body = b"{}".to_vec();
+    let facts = PreparedFacts {
+        gathered: Arc::new(Gathered::default()),
+        sha256: sha256(&body),
+        body,
+        index: RawValue::from_string("[]".to_owned()).unwrap(),
+    };
+    let caller = Caller { actor: "nobody".to_owned(), kind: CallerKind::Anonymous, until: None };
+    let keyed = Keyed {
+        key: IdempotencyKey::new(&caller, "test", format!("key-{number}"), b"request"),
+        answer: Box::new(move |_| {
+            assert!(!is_bad, "this answer cannot be written");
+            Vec::new()
+        }),
+    };
+    Entry {
+        tenant_id: "svc:tenant:acme".to_owned(),
+        revision: 1,
+        decision_id: decision_id(number),
+        subject: "svc:agent:acme:bot".to_owned(),
+        action: "payment.execute".to_owned(),
+        decision: "deny",
+        reason_code: Reason::TenantInactive,
+        evaluated_at: now,
+        valid_until: None,
+        record: b"{}".to_vec(),
+        kid: "kid".into(),
+        signature: [0; 64],
+        context: b"{}".to_vec(),
+        context_salt: [0; 16],
+        facts: b"{}".to_vec(),
+        facts_salt: [0; 16],
+        gathered: Arc::new(facts),
+        hold: None,
+        claims: Claims::default(),
+        key: Some(keyed),
+        relaxed: false,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_fails_its_batch_and_nothing_else() {
+    let database = Database::fresh().await;
+    let (recorder, workers) = Recorder::new(database.store(), Clock::default(), false);
+    // They queue before anybody writes: one batch.
+    let batch: Vec<_> = (0..5)
+        .map(|number| {
+            let recorder = recorder.clone();
+            tokio::spawn(async move { recorder.record(entry(number, number == 3)).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    run_workers(workers);
+    let outcomes = timeout(LATEST, join_all(batch)).await.expect("a caller waits for ever");
+    for outcome in outcomes {
+        assert_eq!(outcome.unwrap(), Outcome::Failed);
+    }
+    let mut owner = database.owner().await;
+    assert_eq!(number(&mut owner, "SELECT count(*) AS n FROM decisions").await, 0);
+    let open = "SELECT count(*) AS n FROM pg_stat_activity \
+                WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
+    assert_eq!(number(&mut owner, open).await, 0, "its transaction holds its locks");
+
+    let next = timeout(LATEST, recorder.record(entry(9, false))).await.expect("nobody writes");
+    assert_eq!(next, Outcome::Stored { approval_id: None });
+    assert_eq!(number(&mut owner, "SELECT count(*) AS n FROM decisions").await, 1);
+}
