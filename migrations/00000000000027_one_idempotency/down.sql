@@ -37,3 +37,5 @@ BEGIN
                    role_list('system', 'recorder'));
 END $$;
 ALTER TABLE idempotency_keys DROP COLUMN decision_id;
+ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey;
+ALTER TABLE idempotency_keys ADD PRIMARY KEY (tenant_id, caller, scope, key);

@@ -19,6 +19,10 @@ RESET ROLE;
 
 DROP TABLE decision_keys;
 
+-- The caller comes last, so that one look finds a caller's key and what was kept under it of nobody.
+ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey;
+ALTER TABLE idempotency_keys ADD PRIMARY KEY (tenant_id, scope, key, caller);
+
 ALTER POLICY tenant ON idempotency_keys USING (may_see(tenant_id) AND decision_id IS NULL);
 DO $$
 BEGIN

@@ -299,7 +299,7 @@ diesel::table! {
 }
 
 diesel::table! {
-    idempotency_keys (tenant_id, caller, scope, key) {
+    idempotency_keys (tenant_id, scope, key, caller) {
         tenant_id -> Text,
         caller -> Text,
         scope -> Text,

@@ -158,7 +158,7 @@ async fn a_key_that_another_node_is_about_to_take_blocks_nobody_else() {
     let mut other = node.database.owner().await;
     let claim = "BEGIN; \
         SELECT pg_advisory_xact_lock(hashtextextended( \
-            concat_ws(chr(31), 'idempotency_keys', tenant_id, caller, scope, 'hung'), 0)) \
+            concat_ws(chr(31), 'idempotency_keys', tenant_id, scope, 'hung', caller), 0)) \
         FROM idempotency_keys WHERE key = 'before'; \
         INSERT INTO idempotency_keys \
             (tenant_id, caller, scope, key, request_sha256, decision_id, answer, sealed, created_at) \

@@ -18,21 +18,21 @@ use super::IdempotencyKey;
 #[derive(Default)]
 struct Columns<'a> {
     tenant: Vec<&'a str>,
-    caller: Vec<&'a str>,
     scope: Vec<&'a str>,
     key: Vec<&'a str>,
+    caller: Vec<&'a str>,
 }
 
 impl<'a> Columns<'a> {
     fn add(&mut self, key: &'a IdempotencyKey) {
         self.tenant.push(&key.tenant_id);
-        self.caller.push(&key.caller);
         self.scope.push(key.scope);
         self.key.push(&key.key);
+        self.caller.push(&key.caller);
     }
 
     fn bind<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        for column in [&self.tenant, &self.caller, &self.scope, &self.key] {
+        for column in [&self.tenant, &self.scope, &self.key, &self.caller] {
             out.push_bind_param::<Array<Text>, _>(column)?;
             out.push_sql(", ");
         }
@@ -81,8 +81,8 @@ impl QueryFragment<Pg> for ClaimBatch<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "INSERT INTO idempotency_keys \
-             (tenant_id, caller, scope, key, request_sha256, decision_id, sealed, created_at) \
-             SELECT t, c, s, k, r, d, false, a FROM UNNEST(",
+             (tenant_id, scope, key, caller, request_sha256, decision_id, sealed, created_at) \
+             SELECT t, s, k, c, r, d, false, a FROM UNNEST(",
         );
         self.keys.bind(&mut out)?;
         out.push_bind_param::<Array<Bytea>, _>(&self.request)?;
@@ -92,10 +92,10 @@ impl QueryFragment<Pg> for ClaimBatch<'_> {
         out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
         // Sorted, so that two nodes that claim the same keys cannot lock each other out.
         out.push_sql(
-            ") AS claim (t, c, s, k, r, d, a) \
+            ") AS claim (t, s, k, c, r, d, a) \
              WHERE pg_try_advisory_xact_lock(hashtextextended( \
-                 concat_ws(chr(31), 'idempotency_keys', t, c, s, k), 0)) \
-             ORDER BY t, c, s, k ON CONFLICT DO NOTHING RETURNING decision_id",
+                 concat_ws(chr(31), 'idempotency_keys', t, s, k, c), 0)) \
+             ORDER BY t, s, k, c ON CONFLICT DO NOTHING RETURNING decision_id",
         );
         Ok(())
     }
@@ -131,8 +131,8 @@ impl QueryFragment<Pg> for KeepBatch<'_> {
         self.keys.bind(&mut out)?;
         out.push_bind_param::<Array<Bytea>, _>(&self.answer)?;
         out.push_sql(
-            ") AS kept (t, c, s, k, a) WHERE tenant_id = kept.t AND caller = kept.c \
-             AND scope = kept.s AND key = kept.k",
+            ") AS kept (t, s, k, c, a) WHERE tenant_id = kept.t AND scope = kept.s \
+             AND key = kept.k AND caller = kept.c",
         );
         Ok(())
     }

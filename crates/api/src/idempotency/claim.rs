@@ -134,7 +134,7 @@ impl IdempotencyKey {
     }
 
     fn row(&self) -> (&str, &str, &str, &str) {
-        (&self.tenant_id, &self.caller, self.scope, &self.key)
+        (&self.tenant_id, self.scope, &self.key, &self.caller)
     }
 
     /// The first answer that holds a secret: it is erased as it is read, and not read for long.
