@@ -1,6 +1,7 @@
 //! Compiles `../proto` (without protoc) and generates code from its annotations.
 //!
 //! - A message with `google.api.resource` is a row of the table named by its plural (rows.rs).
+//! - A message that is stored whole has serde's JSON, too (json.rs).
 //! - `buf.validate` becomes a `Validate` implementation (rules.rs).
 //! - Requests, responses and records implement the small traits that the registry's flow uses
 //!   (shapes.rs).
@@ -9,6 +10,7 @@
 //! - `google.api.http` becomes the REST route table (gateway-rest-build).
 
 mod access;
+mod json;
 mod names;
 mod options;
 mod rows;
@@ -95,6 +97,9 @@ fn messages(pool: &DescriptorPool, mut files: FileDescriptorSet) -> Result<(), B
     builder = builder.extern_path(".google.protobuf", "::prost_types");
     for message in ours(pool) {
         builder = rows::derive(&message, builder);
+    }
+    for message in json::messages(pool) {
+        builder = json::derive(&message, builder);
     }
     Ok(builder.compile_fds(files)?)
 }

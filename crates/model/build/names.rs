@@ -9,6 +9,10 @@ pub(crate) const OWN_TYPES: [(&str, &str); 3] = [
     ("google.protobuf.FieldMask", "crate::wire::FieldMask"),
 ];
 
+pub(crate) fn is_own_type(message: &MessageDescriptor) -> bool {
+    OWN_TYPES.iter().any(|(proto, _)| *proto == message.full_name())
+}
+
 /// `registry` of `authority.registry.v1`.
 pub(crate) fn area(package: &str) -> &str {
     package.split('.').nth(1).unwrap_or(package)

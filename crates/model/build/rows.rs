@@ -82,16 +82,16 @@ pub(crate) fn sql(message: &MessageDescriptor) -> String {
     if !options::is_stored_whole(message) {
         return String::new();
     }
-    let (path, name) = (names::path(message), message.full_name());
+    let path = names::path(message);
     format!(
         "impl diesel::serialize::ToSql<diesel::sql_types::Jsonb, diesel::pg::Pg> for {path} {{
             fn to_sql<'b>(&'b self, out: &mut diesel::serialize::Output<'b, '_, diesel::pg::Pg>) -> diesel::serialize::Result {{
-                crate::wire::jsonb::write({name:?}, self, out)
+                crate::wire::jsonb::write(self, out)
             }}
         }}
         impl diesel::deserialize::FromSql<diesel::sql_types::Jsonb, diesel::pg::Pg> for {path} {{
             fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {{
-                crate::wire::jsonb::read({name:?}, &value)
+                crate::wire::jsonb::read(&value)
             }}
         }}\n"
     )

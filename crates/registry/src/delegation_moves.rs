@@ -29,7 +29,6 @@ use super::{
 };
 use authority_core::graph::{Fence, Persons};
 
-const SHAPE: &str = "authority.delegation.v1.Delegation";
 /// The members that signing changes: they are not part of what is signed.
 const SIGNING: [&str; 2] = ["standing", "updated_at"];
 
@@ -111,11 +110,8 @@ pub(super) async fn approve(
             needed: 1,
             roles: Vec::new(),
         };
-        let terms = Terms {
-            tenant_id: &was.tenant_id,
-            about: &was.id,
-            question: digest(SHAPE, &was, &SIGNING)?,
-        };
+        let terms =
+            Terms { tenant_id: &was.tenant_id, about: &was.id, question: digest(&was, &SIGNING)? };
         let (said, now) = (ApproverAct::Approve(request.comment), clock.now());
         let context =
             ActContext { keys: &keys, handle: handle.as_ref(), eligibility: &eligibility };
@@ -153,11 +149,8 @@ pub(super) async fn withdraw(
         if was.standing.is_empty() {
             return Err(Error::NotAllowed("the delegation has no standing approval".to_owned()));
         }
-        let terms = Terms {
-            tenant_id: &was.tenant_id,
-            about: &was.id,
-            question: digest(SHAPE, &was, &SIGNING)?,
-        };
+        let terms =
+            Terms { tenant_id: &was.tenant_id, about: &was.id, question: digest(&was, &SIGNING)? };
         let statement = Statement::withdraws(asked.reason);
         sign(db, &by, &keys, &terms, statement, clock.now()).await?;
         let withdrawn = diesel::update(delegations::table.find(&was.id))

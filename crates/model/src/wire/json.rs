@@ -18,14 +18,16 @@ use prost::{
     encoding::{DecodeContext, WireType},
 };
 use prost_types::{ListValue, Struct, Value as Wire, value::Kind};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 /// The largest whole number below which a double holds every other.
 const EXACT: u64 = 1 << 53;
 
 /// Members sorted by name.
-#[derive(Clone, Debug, Default, PartialEq, AsExpression, FromSqlRow)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, AsExpression, FromSqlRow)]
 #[diesel(sql_type = Jsonb)]
+#[serde(transparent)]
 pub struct Json(pub Map<String, Value>);
 
 impl Message for Json {

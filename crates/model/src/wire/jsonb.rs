@@ -1,4 +1,4 @@
-//! A whole message in a `jsonb` column, as the JSON that a client sees.
+//! A whole message in a `jsonb` column: serde's JSON, with every member under its name in the proto.
 
 use std::io::Write;
 
@@ -7,35 +7,21 @@ use diesel::{
     pg::{Pg, PgValue},
     serialize::{self, IsNull, Output},
 };
-use prost::Message;
-
-use crate::rest;
+use serde::{Serialize, de::DeserializeOwned};
 
 /// The first byte of jsonb's binary form: its version.
 const VERSION: u8 = 1;
 
-/// `name`: the message's full protobuf name.
-pub(crate) fn write(
-    name: &str,
-    message: &impl Message,
-    out: &mut Output<'_, '_, Pg>,
-) -> serialize::Result {
-    let shape = rest::shape(name).ok_or("message without a shape")?;
-    let json = gateway_rest::to_json(shape, &message.encode_to_vec())
-        .map_err(|fault| fault.message.into_owned())?;
+pub(crate) fn write(message: &impl Serialize, out: &mut Output<'_, '_, Pg>) -> serialize::Result {
     out.write_all(&[VERSION])?;
-    out.write_all(&json)?;
+    serde_json::to_writer(out, message)?;
     Ok(IsNull::No)
 }
 
-pub(crate) fn read<M: Message + Default>(
-    name: &str,
-    value: &PgValue<'_>,
-) -> deserialize::Result<M> {
-    let shape = rest::shape(name).ok_or("message without a shape")?;
+/// A member that is unknown, or of another type, fails: part of a message is no message.
+pub(crate) fn read<M: DeserializeOwned>(value: &PgValue<'_>) -> deserialize::Result<M> {
     let [VERSION, json @ ..] = value.as_bytes() else {
         return Err("jsonb of an unknown version".into());
     };
-    let proto = gateway_rest::to_proto(shape, json).map_err(|fault| fault.message.into_owned())?;
-    Ok(M::decode(proto)?)
+    Ok(serde_json::from_slice(json)?)
 }

@@ -10,6 +10,10 @@ use diesel::{
     serialize::{self, Output, ToSql},
     sql_types::{BigInt, Timestamptz},
 };
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
+/// Why a time cannot be stored.
+const OUT_OF_RANGE: &str = "no time of the years 1 to 9999";
 
 /// Seconds from 1970 to 2000, where Postgres begins to count.
 const POSTGRES_EPOCH: i64 = 946_684_800;
@@ -65,6 +69,23 @@ impl fmt::Display for Time {
     }
 }
 
+/// The text of [`Display`](fmt::Display).
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.moment().ok_or_else(|| ser::Error::custom(OUT_OF_RANGE))?;
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let moment = DateTime::parse_from_rfc3339(&text).map_err(de::Error::custom)?;
+        let time = Self::from(moment.to_utc());
+        time.moment().map(|_| time).ok_or_else(|| de::Error::custom(OUT_OF_RANGE))
+    }
+}
+
 impl FromSql<Timestamptz, Pg> for Time {
     fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
         DateTime::<Utc>::from_sql(value).map(Self::from)
@@ -73,7 +94,7 @@ impl FromSql<Timestamptz, Pg> for Time {
 
 impl ToSql<Timestamptz, Pg> for Time {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
-        self.moment().ok_or("no time of the years 1 to 9999")?;
+        self.moment().ok_or(OUT_OF_RANGE)?;
         let micros = self.micros() - POSTGRES_EPOCH * 1_000_000;
         ToSql::<BigInt, Pg>::to_sql(&micros, &mut out.reborrow())
     }

@@ -16,11 +16,9 @@ use super::{
     transition,
 };
 
-const SHAPE: &str = "authority.states.v1.StateEvent";
-
 /// In hex, without `digest` itself.
 pub(super) fn digest(event: &StateEvent) -> Result<String, Error> {
-    Ok(hex::encode(digest::digest(SHAPE, event, &["digest"])?))
+    Ok(hex::encode(digest::digest(event, &["digest"])?))
 }
 
 /// The event with this id, within a tenant if one is given.

@@ -4,9 +4,8 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use authority_model::{
-    proto::states::*, rest, schema::state_library, service::StateLibraryService, wire::Json,
+    proto::states::*, schema::state_library, service::StateLibraryService, wire::Json,
 };
-use prost::Message;
 use serde_json::Value;
 use tonic::Response;
 
@@ -17,22 +16,11 @@ include!(concat!(env!("OUT_DIR"), "/state_library.rs"));
 
 /// The machines of this release; a test checks that every file can be read.
 static BUNDLED: LazyLock<Vec<LibraryMachine>> =
-    LazyLock::new(|| FILES.iter().filter_map(|file| read(file.as_bytes()).ok()).collect());
-
-const SHAPE: &str = "authority.states.v1.LibraryMachine";
-
-fn read(json: &[u8]) -> Result<LibraryMachine, String> {
-    let shape = rest::shape(SHAPE).ok_or("the message has no shape")?;
-    let proto = gateway_rest::to_proto(shape, json).map_err(|fault| fault.message.into_owned())?;
-    LibraryMachine::decode(proto).map_err(|error| error.to_string())
-}
+    LazyLock::new(|| FILES.iter().filter_map(|file| serde_json::from_str(file).ok()).collect());
 
 fn written(machine: &LibraryMachine) -> Result<Value, Error> {
-    let broken = |what: String| Error::Store(store::Error::Internal(what));
-    let shape = rest::shape(SHAPE).ok_or_else(|| broken("a message has no shape".to_owned()))?;
-    let json = gateway_rest::to_json(shape, &machine.encode_to_vec());
-    let json = json.map_err(|fault| broken(fault.message.into_owned()))?;
-    serde_json::from_slice(&json).map_err(|error| broken(error.to_string()))
+    let broken = |error: serde_json::Error| Error::Store(store::Error::Internal(error.to_string()));
+    serde_json::to_value(machine).map_err(broken)
 }
 
 /// By id and version.
@@ -52,10 +40,10 @@ impl Version {
 /// Every machine in every version.
 pub(super) async fn every(db: &mut Db) -> Result<Library, Error> {
     let stored: Vec<Value> = state_library::table.select(state_library::body).load(db).await?;
-    let stored = stored.iter().filter_map(|body| match read(body.to_string().as_bytes()) {
+    let stored = stored.into_iter().filter_map(|body| match serde_json::from_value(body) {
         Ok(machine) => Some(machine),
         Err(problem) => {
-            tracing::warn!(problem, "a machine of the library cannot be read");
+            tracing::warn!(%problem, "a machine of the library cannot be read");
             None
         }
     });
@@ -175,7 +163,8 @@ mod tests {
     #[test]
     fn every_bundled_machine_can_be_adopted() {
         for file in FILES {
-            let read = read(file.as_bytes()).unwrap_or_else(|why| panic!("{why}\n{file}"));
+            let read: LibraryMachine =
+                serde_json::from_str(file).unwrap_or_else(|why| panic!("{why}\n{file}"));
             let id = read.id.clone();
             let mut adopted = machine(read);
             adopted.entity_class = "own".to_owned();
