@@ -202,10 +202,8 @@ impl App {
             service::directory_service(Arc::new(directory.clone())),
             service::evidence_service(Arc::new(proof.clone())),
         ]);
-        let mut grpc = Routes::new(health_service);
-        if !config.production() {
-            grpc = reflected(grpc)?;
-        }
+        let grpc = Routes::new(health_service);
+        let grpc = if config.production() { grpc } else { reflected(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, &open_api).prepare();
         let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of);
@@ -220,11 +218,8 @@ impl App {
             spending::forget(store.clone(), clock.clone()),
             keep_last_used(identity.last_used(), store.clone()),
         ];
-        workers.extend(keys.workers());
-        workers.extend(graph.workers());
-        workers.extend(recording);
-        workers.extend(watching);
-        workers.extend(sealing);
+        workers.extend(keys.workers().into_iter().chain(graph.workers()));
+        workers.extend(recording.into_iter().chain(watching).chain(sealing));
         Ok((Self { router, graph, keys, store, provider, identity, health }, workers))
     }
 }

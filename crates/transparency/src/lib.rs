@@ -68,7 +68,7 @@ struct Inner {
 }
 
 impl Proof {
-    /// The service, and what is to be run for it.
+    /// The service and its background work.
     pub fn new(parts: Parts) -> (Self, [Worker; 3]) {
         let Parts { public_url, folder, clock, store, keys, graph, pool } = parts;
         let logs = Arc::new(Sealer {

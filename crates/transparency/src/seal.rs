@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    convert::Infallible,
     mem,
     sync::Arc,
 };
@@ -81,10 +82,10 @@ impl Proof {
 }
 
 impl Sealer {
-    /// Where to ask, and who answers.
+    /// The queue, and the worker that reads it.
     pub(super) fn queue(sealer: Arc<Self>) -> (mpsc::Sender<Asked>, Worker) {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        // Outside the future: what waits outlives its panic.
+        // Outside the future: the queue outlives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
         let worker = Worker::endless("sealer", move |context| {
             let (sealer, waiting) = (Arc::clone(&sealer), Arc::clone(&waiting));
@@ -96,7 +97,8 @@ impl Sealer {
         (queue, worker.outlasting_calls())
     }
 
-    /// Until the worker is to end. Who still waits then is told that the sealer does not answer.
+    /// Seals what is queued until the worker is stopped. Callers in the queue then get
+    /// [`Refused::Away`].
     async fn answer_all(self: &Arc<Self>, waiting: &mut mpsc::Receiver<Asked>, context: &Context) {
         let mut asked = Vec::with_capacity(MOST);
         loop {
@@ -108,8 +110,11 @@ impl Sealer {
             if asked.is_empty() {
                 return;
             }
-            Self::answer(self, mem::take(&mut asked)).await;
-            context.succeeded();
+            let answered = context.round(async {
+                Self::answer(self, mem::take(&mut asked)).await;
+                Ok::<_, Infallible>(())
+            });
+            let _ = answered.await;
         }
     }
 

@@ -41,7 +41,7 @@ impl Graph {
         let _ = tokio::time::timeout(self.settings.max_staleness, done).await;
     }
 
-    /// Keep the graph current: by notification, and by a poll where none comes. Run them once.
+    /// They keep the graph current, by notifications and by a poll. To be run once.
     pub fn workers(self: &Arc<Self>) -> [Worker; 2] {
         let (listener, heard) = self.store.listen("graph_listener", "authority_changes");
         let (graph, heard) = (Arc::clone(self), Arc::new(Mutex::new(heard)));
@@ -55,7 +55,7 @@ impl Graph {
         [listener, tail.with_rounds(self.settings.poll).outlasting_calls()]
     }
 
-    /// Follows the log until the worker is to end.
+    /// Follows the log until the worker is stopped.
     async fn follow(&self, heard: &mut ReceiverStream<Notification>, context: &Context) {
         let mut returns = self.store.returns();
         let mut was_silent = false;
@@ -63,7 +63,7 @@ impl Graph {
             tokio::select! {
                 () = context.stopped() => return,
                 () = self.wake.notified() => {}
-                // Something has changed, or a notification may have been missed.
+                // Something changed, or a notification may have been missed.
                 Some(_) = heard.next() => {}
                 // Others may find it back first; nothing is decided until this has looked.
                 Ok(()) = returns.changed() => {}
@@ -103,7 +103,7 @@ impl Graph {
 
     async fn read(&self, db: &mut Db) -> Result<bool, Error> {
         if self.is_torn.load(Ordering::Acquire) {
-            // The round before panicked while it changed the graph: nobody knows what it holds.
+            // An earlier round panicked while it changed the graph: its state is unknown.
             return Err(Error::Internal("a change was applied in part; restart".to_owned()));
         }
         let position = self.position.load(Ordering::Acquire);

@@ -1,12 +1,12 @@
-//! Background work under one roof.
+//! Background work under one supervisor.
 //!
-//! A [`Worker`] is what is done again and again beside the calls, and how often. Whoever makes one does
-//! not start it: a [`Supervisor`] runs all of them, starts one that failed or panicked again after a
-//! pause that grows, counts what each run came to (`authority_worker_runs_total{name, ok}`), and ends
-//! them when the service stops. What readiness shows of them is a [`Report`].
+//! A [`Worker`] is a task beside the calls: periodic or endless. Constructors return workers and start
+//! none. A [`Supervisor`] runs them, restarts those that fail or panic with back-off, counts the runs
+//! (`authority_worker_runs_total{name, ok}`) and stops them with the service. Readiness shows a
+//! [`Report`] of each.
 //!
-//! A task that belongs to one call or one connection, and ends with it, is no worker: it is spawned
-//! where it is needed.
+//! A task of one call, connection or transaction is no worker: it is spawned where it is needed, and
+//! ends with that.
 
 mod pace;
 mod status;
@@ -27,7 +27,7 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 type Tick = Box<dyn FnMut() -> BoxFuture<'static, Result<Next, Error>> + Send>;
 type Loop = Box<dyn FnMut(Context) -> BoxFuture<'static, Result<(), Error>> + Send>;
 
-/// What is done beside the calls. Nothing happens until a [`Supervisor`] runs it.
+/// A background task. Nothing happens until a [`Supervisor`] runs it.
 #[must_use = "a worker does nothing until a supervisor runs it"]
 pub struct Worker {
     name: &'static str,
@@ -35,7 +35,7 @@ pub struct Worker {
     every: Option<Duration>,
     body: Body,
     is_critical: bool,
-    /// Whether calls under way need it, so that it outlasts the drain.
+    /// Calls in progress need it, so it runs until the drain is over.
     outlasts_calls: bool,
 }
 
@@ -44,7 +44,7 @@ enum Body {
     Loop(Loop),
 }
 
-/// When a tick that succeeded is followed by the next.
+/// When the next tick follows one that succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// After the worker's period.
@@ -59,8 +59,9 @@ impl From<()> for Next {
 }
 
 impl Worker {
-    /// Runs `tick` at once and then every `every`, up to a fifth sooner; after an error or a panic
-    /// sooner still, at first. When the service stops, a tick under way ends and no other begins.
+    /// Runs `tick` at once, and again `every` after its end, or up to a fifth sooner. After an error or a
+    /// panic it runs again with back-off, which never exceeds `every`. When the service stops, a running
+    /// tick is finished and no other begins.
     pub fn periodic<F, T, E>(
         name: &'static str,
         every: Duration,
@@ -75,8 +76,8 @@ impl Worker {
         Self::new(name, Some(every), Body::Tick(tick))
     }
 
-    /// Runs `body` until [`Context::stopped`]; one that ends before, in whatever way, is started again.
-    /// What must survive that stands outside the future.
+    /// Runs `body` until [`Context::stopped`]. If it ends before, by a panic, an error or a return, it is
+    /// restarted with back-off. State that must outlive that (a queue) belongs outside the future.
     pub fn endless<F, E>(
         name: &'static str,
         mut body: impl FnMut(Context) -> F + Send + 'static,
@@ -93,17 +94,17 @@ impl Worker {
         Self { name, every, body, is_critical: false, outlasts_calls: false }
     }
 
-    /// An endless worker whose rounds are no further apart than this.
+    /// For an endless worker: without a successful round for several such periods it is late.
     pub fn with_rounds(self, every: Duration) -> Self {
         Self { every: Some(every), ..self }
     }
 
-    /// While it is late or down, the node is not ready.
+    /// The node is not ready while this worker is late or down.
     pub fn critical(self) -> Self {
         Self { is_critical: true, ..self }
     }
 
-    /// Calls under way need it: it ends when they are over, not when the service begins to stop.
+    /// Calls in progress need it: it ends after the drain, not when the service begins to stop.
     pub fn outlasting_calls(self) -> Self {
         Self { outlasts_calls: true, ..self }
     }

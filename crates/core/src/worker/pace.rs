@@ -6,10 +6,10 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(100);
 /// After however many failures, unless the period is shorter.
 const LONGEST: Duration = Duration::from_secs(10);
-/// The same for a worker without a period: calls may wait for it.
+/// The longest for a worker without a period: calls may wait for it.
 const LONGEST_WAITED_FOR: Duration = Duration::from_secs(2);
-/// The part of a pause by which it may be shorter, so that nodes that started together do not ask the
-/// database together.
+/// The largest part of a pause that is left out at random, so that nodes that started together do not
+/// query the database together.
 const JITTER: f64 = 0.2;
 
 /// The pause after so many failures in a row.

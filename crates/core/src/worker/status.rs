@@ -1,4 +1,4 @@
-//! What is known of each worker: when it last succeeded, and whether it is late.
+//! The state of each worker: when it last succeeded, and whether it is late.
 
 use std::{fmt::Display, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ const LEAST: Duration = Duration::from_secs(5);
 #[derive(Clone, Default)]
 pub struct Statuses(Arc<Mutex<Vec<Arc<Status>>>>);
 
-/// What is told of one worker.
+/// The state of one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub name: &'static str,
@@ -46,13 +46,13 @@ struct State {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// It panicked or ended, and is started again in a moment.
+    /// It panicked or ended, and waits for its restart.
     Down,
     Stopped,
 }
 
 impl Statuses {
-    /// Each worker with what is known of it, from memory.
+    /// The state of each worker, from memory.
     pub fn reports(&self) -> Vec<Report> {
         self.0.lock().iter().map(|status| status.report()).collect()
     }
@@ -140,10 +140,11 @@ impl Status {
         let age = since_success.unwrap_or_else(|| state.started.elapsed());
         let is_late = self.every.is_some_and(|every| is_late(every, age));
         let fault = match state.phase {
-            Phase::Down => Some("it is down, and is started again".to_owned()),
+            Phase::Down => Some("it ended and is being restarted".to_owned()),
             Phase::Running if is_late => {
-                let since = if since_success.is_some() { "succeeded" } else { "started" };
-                Some(format!("it {since} {} s ago and not since", age.as_secs()))
+                let what =
+                    if since_success.is_some() { "last success" } else { "no success; start" };
+                Some(format!("late: {what} {} s ago", age.as_secs()))
             }
             Phase::Running | Phase::Stopped => None,
         };

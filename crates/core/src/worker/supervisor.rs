@@ -1,4 +1,4 @@
-//! Runs workers, starts again what failed, and ends them all.
+//! Runs workers, restarts them, and stops them.
 
 use std::{any::Any, fmt::Display, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -25,18 +25,18 @@ pub struct Supervisor {
     tracker: TaskTracker,
     /// The service begins to stop.
     shutdown: CancellationToken,
-    /// No call is under way any more.
+    /// No call is in progress any more.
     drained: CancellationToken,
     statuses: Statuses,
 }
 
 impl Supervisor {
-    /// Ends its workers when the token is cancelled; those that outlast calls when it is stopped itself.
+    /// Its workers end when the token is cancelled; those that outlast calls, by [`Supervisor::stop`].
     pub fn new(shutdown: CancellationToken) -> Self {
         Self { shutdown, ..Self::default() }
     }
 
-    /// What the service begins to stop by.
+    /// Cancelled when the service begins to stop.
     pub fn shutdown(&self) -> &CancellationToken {
         &self.shutdown
     }
@@ -59,8 +59,8 @@ impl Supervisor {
         self.drained.cancel();
     }
 
-    /// Ends all workers and waits for the runs under way, 5 seconds at most: names those that go on.
-    /// They end with the runtime.
+    /// Ends all workers and waits 5 seconds at most for their current runs. Returns the names of those that
+    /// still run: they end with the runtime.
     pub async fn stop(&self) -> Vec<&'static str> {
         self.cancel();
         self.tracker.close();
@@ -86,12 +86,12 @@ impl Context {
         self.stop.cancelled()
     }
 
-    /// What the worker is for works, as it just found.
+    /// Notes a success outside of a round.
     pub fn succeeded(&self) {
         self.status.note_success();
     }
 
-    /// One round of the work, in a span of its own: what it comes to is counted.
+    /// One round of the work, in a span of its own. Its outcome is counted.
     pub async fn round<T, E: Display>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -110,7 +110,7 @@ impl Context {
                 span.in_scope(|| self.status.note_failure(&error));
                 Err(error)
             }
-            // Counted where the worker is started again.
+            // Counted by `run`.
             Err(panic) => {
                 span.record("outcome", "panicked");
                 std::panic::resume_unwind(panic)
@@ -137,7 +137,7 @@ async fn supervise(mut worker: Worker, context: Context) {
     status.note_stopped();
 }
 
-/// A run failed, which is noted and counted.
+/// A run failed; it is noted and counted.
 struct Failed;
 
 async fn run(body: &mut Body, context: &Context) -> Result<Next, Failed> {

@@ -51,7 +51,7 @@ pub(in super::super) struct ChangeFeed {
 }
 
 impl ChangeFeed {
-    /// The feed, and what is to be run for it.
+    /// The feed and its background work.
     pub(in super::super) fn new(store: &Store) -> (Self, [Worker; 2]) {
         let topics = Arc::new(Topics::default());
         let (ask, asked) = mpsc::unbounded_channel();
@@ -91,8 +91,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads everything at once, since a run before may have lost what it was to read, and then what is
-    /// named.
+    /// Reads everything at once, since a run that panicked may have missed some, and then what is named.
     async fn run(&mut self, context: &Context) {
         let mut tick = interval(EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -113,7 +112,7 @@ impl Reader {
                 all |= name(heard, &mut named);
             }
             let wanted = self.wanted(named, all);
-            // Where this fails, all are read again in a few seconds.
+            // If this fails, everything is read again in a few seconds.
             let _ = context.round(self.read(wanted)).await;
         }
     }

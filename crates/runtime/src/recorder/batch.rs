@@ -63,8 +63,13 @@ impl Batches {
 
     /// Commits what it can and tells everyone. A batch that fails for a reason of its own is split
     /// until the bad row stands alone; when the database is away, nobody is tried again.
-    pub(super) async fn commit(&self, queued: Vec<Queued>) {
+    ///
+    /// # Errors
+    /// Why some were not recorded; they were told.
+    pub(super) async fn commit(&self, queued: Vec<Queued>) -> Result<(), Error> {
         let mut parts = vec![queued];
+        parts.retain(|part| !part.is_empty());
+        let mut committed = Ok(());
         while let Some(part) = parts.pop() {
             let (entries, waiting): (Vec<_>, Vec<_>) =
                 part.into_iter().map(|queued| (queued.entry, queued.done)).unzip();
@@ -85,6 +90,7 @@ impl Batches {
                     for done in waiting {
                         let _ = done.send(Outcome::Failed);
                     }
+                    committed = Err(error);
                 }
                 Err(error) => {
                     tracing::warn!(%error, decisions = entries.len(), "splitting a batch");
@@ -98,6 +104,7 @@ impl Batches {
                 }
             }
         }
+        committed
     }
 
     async fn transact(&self, entries: &[Entry]) -> Result<Vec<Outcome>, Error> {

@@ -57,7 +57,7 @@ impl Health {
     /// Looks now.
     pub(super) async fn look(&self, store: &Store) -> Result<(), Error> {
         let found = probe(store).await;
-        self.note(found.as_ref().map(|()| ()).map_err(ToString::to_string));
+        self.note(found.as_ref().copied().map_err(ToString::to_string));
         found
     }
 

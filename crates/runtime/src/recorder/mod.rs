@@ -45,13 +45,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The recorder, and what is to be run for it: the writer, and a probe while nothing is written.
+    /// The recorder and its background work: the writer, and a probe while nothing is written.
     pub fn new(store: Store, clock: Clock, fenced: bool) -> (Self, [Worker; 2]) {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let health = Health::default();
         let probe = health.worker(store.clone());
         let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone()));
-        // Outside the future: what waits outlives its panic.
+        // Outside the future: the queue outlives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
         let writer = Worker::endless("recorder_writer", move |context| {
             let (waiting, batches) = (Arc::clone(&waiting), Arc::clone(&batches));
@@ -95,10 +95,10 @@ impl Recorder {
     }
 }
 
-/// Writes what queues until the worker is to end, and then what is left.
+/// Writes what is queued until the worker is stopped, and then the rest of the queue.
 ///
-/// Where this panics, each entry of the batch is dropped with its sender, so that its caller is told
-/// [`Outcome::Failed`]: nobody waits for ever, and [`Outcome::Stored`] is only sent after a commit.
+/// If this panics, each entry of the batch is dropped with its sender, so its caller gets
+/// [`Outcome::Failed`] and does not hang. [`Outcome::Stored`] is only sent after a commit.
 async fn write(waiting: &mut mpsc::Receiver<Queued>, batches: &Batches, context: &Context) {
     let mut queued = Vec::with_capacity(MOST);
     loop {
@@ -119,12 +119,12 @@ async fn write(waiting: &mut mpsc::Receiver<Queued>, batches: &Batches, context:
             .drain(..)
             .filter(|queued| !queued.done.is_left())
             .partition(|queued| queued.entry.relaxed);
-        for part in [durable, relaxed] {
-            if !part.is_empty() {
-                batches.commit(part).await;
-            }
-        }
-        context.succeeded();
+        let written = context.round(async {
+            let durable = batches.commit(durable).await;
+            durable.and(batches.commit(relaxed).await)
+        });
+        // Those that it failed for were told.
+        let _ = written.await;
     }
 }
 

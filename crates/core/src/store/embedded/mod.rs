@@ -131,8 +131,8 @@ impl Embedded {
         process::postmaster(&self.0.place).and_then(|pid| pid.as_raw().try_into().ok())
     }
 
-    /// Start the server again whenever it died, and have its tables put on disk little by little, until
-    /// we leave. For a service; what only looks in is gone before that matters.
+    /// They restart the server if it dies, and have its tables written to disk little by little, until we
+    /// leave. For a service: a short command ends before that matters.
     pub fn workers(&self) -> Vec<Worker> {
         vec![
             self.watch(),
