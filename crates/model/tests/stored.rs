@@ -1,5 +1,6 @@
 //! What is stored or digested as JSON keeps its form. `stored.json` has rows as they have been written from the
 //! beginning: of each message one with all members, and one without any.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, fmt::Debug};
 
