@@ -58,7 +58,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     supervisor.run([metrics.upkeep()]);
     let database = Database::open(config).await?;
     if let Some(server) = &database.embedded {
-        supervisor.run(server.workers());
+        supervisor.run([server.watch()]);
     }
     let parts = Parts::new(config.clone(), database.store.clone())?;
     let (app, workers) = App::build(Parts { supervisor: supervisor.clone(), ..parts }).await?;

@@ -166,7 +166,7 @@ async fn faults_say_what_to_do() {
 async fn a_watched_server_that_dies_is_started_again() {
     let folder = folder();
     let server = Embedded::start(options(folder.path())).await.unwrap();
-    run_workers(server.workers());
+    run_workers([server.watch()]);
     run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
     kill_hard(&server);
     let since = Instant::now();

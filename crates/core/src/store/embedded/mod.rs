@@ -10,8 +10,6 @@ mod launch;
 mod place;
 mod process;
 mod programs;
-#[cfg(target_os = "linux")]
-mod write_out;
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -28,8 +26,6 @@ use parking_lot::Mutex;
 
 pub use self::error::Error;
 use self::place::Place;
-#[cfg(target_os = "linux")]
-use crate::worker::Next;
 use crate::worker::Worker;
 
 /// The bootstrap superuser: owns the database and runs its migrations.
@@ -131,17 +127,9 @@ impl Embedded {
         process::postmaster(&self.0.place).and_then(|pid| pid.as_raw().try_into().ok())
     }
 
-    /// They restart the server if it dies, and have its tables written to disk little by little, until we
-    /// leave. For a service: a short command ends before that matters.
-    pub fn workers(&self) -> Vec<Worker> {
-        vec![
-            self.watch(),
-            #[cfg(target_os = "linux")]
-            self.write_out(),
-        ]
-    }
-
-    fn watch(&self) -> Worker {
+    /// Restarts the server if it dies, until we leave. For a service: a short command ends before that
+    /// matters.
+    pub fn watch(&self) -> Worker {
         let server = Arc::downgrade(&self.0);
         let watch = Worker::periodic("embedded_postgres", WATCH, move || {
             let server = server.upgrade();
@@ -154,21 +142,6 @@ impl Embedded {
             }
         });
         watch.outlasting_calls()
-    }
-
-    #[cfg(target_os = "linux")]
-    fn write_out(&self) -> Worker {
-        let server = Arc::downgrade(&self.0);
-        let out = Arc::new(Mutex::new(write_out::WriteOut::new(&self.0.place.data())));
-        Worker::periodic("embedded_write_out", write_out::IDLE, move || {
-            let (server, out) = (server.clone(), Arc::clone(&out));
-            // It waits for the disk.
-            blocking(move || {
-                let is_used =
-                    server.upgrade().is_some_and(|server| server.held.lock().users.is_some());
-                Ok(if is_used { Next::After(out.lock().look()) } else { Next::Usual })
-            })
-        })
     }
 
     /// Leaves; the last user to leave shuts the server down ("fast": connections are ended, all
