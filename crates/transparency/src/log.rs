@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{Error, seal::Sealer};
 use authority_core::{
     keys::Purpose,
-    store::{Db, RunQueryDsl},
+    store::{Db, RunQueryDsl, locks},
 };
 use authority_evidence::log::{
     note::{Checkpoint, LogKey, check_origin, signed},
@@ -143,7 +143,8 @@ impl<'a> Log<'a> {
         now: DateTime<Utc>,
     ) -> Result<Self, Error> {
         // Serialises the making of an epoch; the head's row does for all else.
-        diesel::sql_query("SELECT pg_advisory_xact_lock(4157004, hashtext($1))")
+        diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
+            .bind::<Integer, _>(locks::DECISION_LOG)
             .bind::<Text, _>(tenant_id)
             .execute(db)
             .await?;

@@ -16,14 +16,14 @@ use super::{
     custody::{Held, TOKENS},
     rotation,
 };
-use crate::store::{self, Db, RunQueryDsl, SERVICE};
+use crate::store::{self, Db, RunQueryDsl, SERVICE, locks};
 
 /// A key wants a successor so long after it became active.
 pub(super) const ROTATION: TimeDelta = TimeDelta::days(90);
 /// The name of the root of all codes of authentication.
 const MAC: &str = "mac";
 /// Held while keys are made, rotated or revoked: of two nodes one does it, the other finds it done.
-const LOCK: i64 = 4_157_003;
+const LOCK: i64 = locks::SIGNING_KEYS;
 
 diesel::define_sql_function! { fn pg_advisory_xact_lock(number: diesel::sql_types::BigInt); }
 

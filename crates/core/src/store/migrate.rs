@@ -13,12 +13,10 @@ use diesel_async::{
 };
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
-use super::{Address, Db, Error, RunQueryDsl, Scope, Store};
+use super::{Address, Db, Error, RunQueryDsl, Scope, Store, locks::MIGRATIONS as LOCK};
 
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations");
 
-/// The advisory lock of migrations.
-const LOCK: i64 = 4_157_000;
 const PAUSE: Duration = Duration::from_millis(100);
 /// Attempts after which the lock's holder is assumed to be stuck.
 const PATIENCE: u32 = 6_000;

@@ -5,6 +5,7 @@ pub mod embedded;
 mod error;
 mod ids;
 mod listen;
+pub mod locks;
 mod migrate;
 mod partitions;
 mod pool;

@@ -1,0 +1,12 @@
+//! The numbers of PostgreSQL's advisory locks, each for one thing alone. The migrations write those of SQL.
+
+/// Migrations run one at a time.
+pub const MIGRATIONS: i64 = 4_157_000;
+/// The change log: writers take it before their commit, decisions share it as their fence (SQL).
+pub const CHANGE_LOG: i64 = 4_157_001;
+/// New partitions are made by one node (SQL).
+pub const PARTITIONS: i64 = 4_157_002;
+/// The inventory of signing keys.
+pub const SIGNING_KEYS: i64 = 4_157_003;
+/// A tenant's log of decisions; the second number is the tenant's hash.
+pub const DECISION_LOG: i32 = 4_157_004;
