@@ -171,12 +171,7 @@ impl App {
         let url = config.public_url();
         let registry = registry(&store, &graph, &keys, &clock, &pool, exports.clone());
         let (decisions, watching) = authority_runtime::services(RuntimeParts {
-            settings: RuntimeSettings {
-                receipts: ReceiptUrls::below(&config.public_url()),
-                approval_ttl: APPROVAL_TTL,
-                relaxed: config.decide.durability == Durability::Relaxed,
-                heartbeat,
-            },
+            settings: runtime_settings(&config, heartbeat),
             clock: clock.clone(),
             store: store.clone(),
             keys: keys.clone(),
@@ -221,6 +216,15 @@ impl App {
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
         Ok((Self { router, graph, keys, store, provider, identity, health }, workers))
+    }
+}
+
+fn runtime_settings(config: &Config, heartbeat: Duration) -> RuntimeSettings {
+    RuntimeSettings {
+        receipts: ReceiptUrls::below(&config.public_url()),
+        approval_ttl: APPROVAL_TTL,
+        relaxed: config.decide.durability == Durability::Relaxed,
+        heartbeat,
     }
 }
 

@@ -28,8 +28,8 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
     ("transport", &[&["config", "error"]]),
     ("telemetry", &[&["config", "worker"]]),
-    // Api. Identity depends neither on graph nor on keys: it uses them through traits.
-    ("identity", &[&["clock", "error", "store"]]),
+    // Api. Identity uses graph and keys through traits; what an API key is, graph defines.
+    ("identity", &[&["clock", "error", "graph", "store"]]),
     ("idempotency", &[&["worker", "clock", "error", "identity", "keys", "store"]]),
     ("page_token", &[&["clock", "error", "keys"]]),
     ("error", &[MIDDLE, FLOOR]),

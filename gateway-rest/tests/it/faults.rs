@@ -105,7 +105,7 @@ async fn what_is_no_json_is_told_where() {
     assert!(reply.body.contains("line 3, column 7"), "{}", reply.body);
     let headers = [("authorization", "Bearer card"), ("content-type", "application/json")];
     let reply = send_with("POST", "/v1/echo", &headers, &b"{\"text\": \"\xff\"}"[..]).await;
-    assert!(reply.body.contains("no UTF-8 at byte 10"), "{}", reply.body);
+    assert!(reply.body.contains("not UTF-8 at byte 10"), "{}", reply.body);
     for body in ["null", "[]", "1", "\"x\""] {
         assert_eq!(echo(body).await.fields(), [""], "{body}");
     }

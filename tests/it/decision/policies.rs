@@ -208,7 +208,7 @@ fn tells_where_a_text_is_wrong() {
     for (text, line, column, part) in [
         ("forbid(principal action, resource);".to_owned(), 1, 18, "unexpected token"),
         (format!("{good}// a comment; with \"quotes\n  forbid(principal, action, resource) when {{ 1 + }};"), 3, 50, ""),
-        (format!("{good}  @reason(\"nonsense\") forbid(principal, action, resource);"), 2, 3, "no reason code"),
+        (format!("{good}  @reason(\"nonsense\") forbid(principal, action, resource);"), 2, 3, "not a reason code"),
         (format!("{good}@colour(\"red\") permit(principal, action, resource);"), 2, 1, "unknown annotation"),
         (format!("{good}@decision(\"require_approval\") permit(principal, action, resource);"), 2, 1, "on a forbid"),
         (format!("{good}@decision(\"deny\") forbid(principal, action, resource);"), 2, 1, "require_approval"),

@@ -1,7 +1,7 @@
 //! Who calls, and whether they may: tokens (RS256), API keys, the rules of each method.
 //!
-//! Deny by default: what is unknown, unreadable or cannot be checked now is refused. This room knows
-//! neither the graph nor the keys; what it needs of them stands in `directory.rs` as traits.
+//! Deny by default: what is unknown, unreadable or cannot be checked now is refused. What identity
+//! needs of the graph and of the keys is in `directory.rs` as traits.
 
 pub mod api_key;
 mod authenticate;
