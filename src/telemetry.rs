@@ -11,7 +11,10 @@ use std::{
 };
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing::Metadata;
+use tracing_subscriber::{
+    EnvFilter, filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 use authority_core::{
     config::{LogFormat, Logs},
@@ -37,7 +40,7 @@ pub fn log(logs: &Logs, otherwise: &str) -> Result<(), Error> {
     };
     let terminal = io::stderr().is_terminal();
     let format = logs.format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry().with(filter).with(filter_fn(names_no_values));
     let lines = fmt::layer().with_writer(io::stderr).with_ansi(terminal);
     // Fails only if logging was started before.
     let _ = match format {
@@ -47,6 +50,12 @@ pub fn log(logs: &Logs, otherwise: &str) -> Result<(), Error> {
         }
     };
     Ok(())
+}
+
+/// `tokio_postgres` logs each statement with its parameters, which are contexts, addresses and records:
+/// at no level, whatever the filter says.
+fn names_no_values(about: &Metadata<'_>) -> bool {
+    !about.target().starts_with("tokio_postgres")
 }
 
 /// Buckets in seconds: from a decision in memory to the longest timeout.

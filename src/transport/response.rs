@@ -18,7 +18,7 @@ use axum::{
 use futures_util::{FutureExt, future::CatchUnwind};
 use pin_project_lite::pin_project;
 use tower::{Layer, Service};
-use tracing::{Instrument, instrument::Instrumented};
+use tracing::{Instrument, Span, field::Empty, instrument::Instrumented};
 
 use super::{
     headers, host,
@@ -108,11 +108,14 @@ where
 impl<S: Service<Request<Body>>> ResponseService<S> {
     /// Calls the router; a panic, now or later, ends this request only.
     fn route(&mut self, request: Request<Body>, id: &RequestId) -> Stage<S::Future> {
-        let span = tracing::info_span!("request", id = id.as_str());
+        // Without the query: it may hold what a page token or a filter names.
+        let (method, path) = (request.method().as_str(), request.uri().path());
+        let span = tracing::info_span!("request", id = id.as_str(), method, path, status = Empty);
         let inner = &mut self.inner;
         match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| inner.call(request)))) {
             Ok(answer) => {
-                Stage::Routed { answer: AssertUnwindSafe(answer.instrument(span)).catch_unwind() }
+                let guarded = AssertUnwindSafe(answer.instrument(span.clone())).catch_unwind();
+                Stage::Routed { answer: guarded, span }
             }
             Err(panic) => {
                 report(&*panic, id);
@@ -127,7 +130,7 @@ type Guarded<F> = CatchUnwind<AssertUnwindSafe<Instrumented<F>>>;
 pin_project! {
     #[project = StageProjection]
     enum Stage<F> {
-        Routed { #[pin] answer: Guarded<F> },
+        Routed { #[pin] answer: Guarded<F>, span: Span },
         Refused { refusal: Option<ApiError> },
     }
 }
@@ -157,8 +160,11 @@ where
                 Some(refusal) => asker.refuse(refusal, id),
                 None => return Poll::Pending, // polled after completion, which callers do not do
             },
-            StageProjection::Routed { answer } => match ready!(answer.poll(context)) {
-                Ok(Ok(response)) => asker.complete(response, id),
+            StageProjection::Routed { answer, span } => match ready!(answer.poll(context)) {
+                Ok(Ok(response)) => {
+                    span.record("status", response.status().as_u16());
+                    asker.complete(response, id)
+                }
                 Ok(Err(never)) => match never {},
                 Err(panic) => {
                     report(&*panic, id);

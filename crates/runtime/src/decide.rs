@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use tracing::Span;
 
 use super::{
     Settings,
@@ -73,6 +74,11 @@ impl Decider {
     /// # Errors
     /// `unavailable` when authority is too old, moves faster than it can be followed, or the record
     /// cannot be committed: nothing is permitted then.
+    #[tracing::instrument(
+        level = "debug",
+        skip_all,
+        fields(operation, tenant_id = request.tenant_id, decision_id, decision, reason_code)
+    )]
     pub(super) async fn decide(
         &self,
         operation: &'static str,
@@ -110,19 +116,18 @@ impl Decider {
                 (ready, seen, verdict) = (citing.request, citing.seen, citing.verdict);
                 request = &ready;
             }
-            let recorded = evidence::record(
-                &Asked {
-                    operation,
-                    request,
-                    facts: &facts,
-                    spent: &seen.spent,
-                    approval: seen.approval.as_ref(),
-                    verdict: &verdict,
-                    evaluated_at: at,
-                    nonce: &nonce,
-                },
-                &signer,
-            )?;
+            let asked = Asked {
+                operation,
+                request,
+                facts: &facts,
+                spent: &seen.spent,
+                approval: seen.approval.as_ref(),
+                verdict: &verdict,
+                evaluated_at: at,
+                nonce: &nonce,
+            };
+            let signing = tracing::debug_span!("sign");
+            let recorded = signing.in_scope(|| evidence::record(&asked, &signer))?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
             decided.asking =
                 asking(&self.facts.graph, caller, handle.as_ref(), request, &decided.verdict);
@@ -141,6 +146,7 @@ impl Decider {
                     }
                     decided.approval_id = approval_id;
                     count(&decided.verdict);
+                    note(&decided);
                     return Ok(Reached::Decided(Box::new(decided)));
                 }
                 Outcome::Stale { revision: present } => revision = present,
@@ -211,6 +217,15 @@ impl Decider {
             key,
         })
     }
+}
+
+/// Records in the span what was decided.
+fn note(decided: &Decided) {
+    let span = Span::current();
+    span.record("decision_id", &decided.decision_id);
+    span.record("decision", decided.verdict.decision.word());
+    span.record("reason_code", decided.verdict.reason_code.label());
+    tracing::debug!("decided");
 }
 
 fn count(verdict: &Verdict) {

@@ -41,6 +41,7 @@ impl FactSource {
 
     /// The tenant's graph at this revision or later. A revision that the caller asks for and that the
     /// database does not have either is the caller's fault; one that only this node lacks is not.
+    #[tracing::instrument(level = "debug", skip_all, fields(revision = wanted))]
     pub(super) async fn tenant_at(
         &self,
         request: &Request,
@@ -65,6 +66,7 @@ impl FactSource {
 
     /// What the tenant's authority says of the request, and how its decisions are recorded. A tenant
     /// that is not there has no authority at all.
+    #[tracing::instrument(level = "debug", skip_all)]
     pub(super) fn gather(
         &self,
         handle: Option<&TenantHandle>,
@@ -86,6 +88,7 @@ impl FactSource {
 
     /// The facts with what changes from call to call: counters, the approval cited. Only those who
     /// need them wait for the database.
+    #[tracing::instrument(level = "debug", skip_all)]
     pub(super) async fn load_counters_and_approval(
         &self,
         request: &Request,

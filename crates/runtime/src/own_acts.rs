@@ -49,6 +49,7 @@ impl FactSource {
     }
 
     /// Decides with those acts of the approval cited that count under the authority in use.
+    #[tracing::instrument(name = "evaluate", level = "debug", skip_all)]
     pub(super) fn decide_on(
         &self,
         request: &Request,

@@ -6,6 +6,7 @@ mod deadlines;
 mod keys;
 mod killed;
 mod late;
+mod log;
 mod nodes;
 pub(crate) mod process;
 mod readiness;

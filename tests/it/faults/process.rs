@@ -6,7 +6,7 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc,
+    sync::{Arc, mpsc},
     time::Duration,
 };
 
@@ -14,6 +14,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::support::{Client, asking};
@@ -56,6 +57,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
 pub(crate) struct Service {
     child: Child,
     pub(crate) client: Client,
+    logged: Arc<Mutex<String>>,
 }
 
 impl Service {
@@ -69,6 +71,18 @@ impl Service {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit -Sn {soft} && exec \"$0\" \"$@\""), PROGRAM]);
         Self::run(shell, folder)
+    }
+
+    /// The same with this filter of the log.
+    pub(crate) fn logging(filter: &str, folder: &Folder) -> Self {
+        let mut program = Command::new(PROGRAM);
+        program.env("RUST_LOG", filter);
+        Self::run(program, folder)
+    }
+
+    /// The lines of the log so far, as JSON; without the banner.
+    pub(crate) fn logged(&self) -> String {
+        self.logged.lock().clone()
     }
 
     fn run(mut program: Command, folder: &Folder) -> Self {
@@ -85,12 +99,19 @@ impl Service {
             .unwrap();
         let (found, key) = mpsc::channel();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let logged = Arc::<Mutex<String>>::default();
+        let log = Arc::clone(&logged);
         // Keeps reading after the key: a full pipe would block the service.
         std::thread::spawn(move || {
             let mut said = String::new();
             for line in lines.map_while(Result::ok) {
                 if let Some(key) = key_in(&line) {
                     let _ = found.send(Ok(key));
+                }
+                if line.starts_with('{') {
+                    let mut log = log.lock();
+                    log.push_str(&line);
+                    log.push('\n');
                 }
                 println!("{line}"); // the test shows it when it fails
                 said = line;
@@ -103,7 +124,7 @@ impl Service {
             Err(timeout) => panic!("no banner in 90 s: {timeout}"),
         };
         let base = format!("http://{main}");
-        Self { child, client: Client::new(&base, &token) }
+        Self { child, client: Client::new(&base, &token), logged }
     }
 
     /// Its resident memory, in bytes; without its database's.

@@ -19,6 +19,7 @@ mod readers;
 mod reports;
 mod shown_pages;
 mod simulate;
+mod spans;
 mod stops;
 mod tools;
 mod transports;

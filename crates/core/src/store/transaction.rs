@@ -11,6 +11,7 @@ use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
 };
 use futures_util::{FutureExt, future::BoxFuture};
+use tracing::{Instrument, Span, field::Empty};
 
 use super::{
     Error, Store,
@@ -102,7 +103,14 @@ impl Store {
 
     fn transaction(&self, begin: &str, scope: &Scope) -> Result<Transaction, Error> {
         let pool = if scope.tenant.is_some() { &self.tenant } else { &self.system };
+        // For whom, by tenant alone: an actor may be a person's address.
+        let span = tracing::debug_span!(
+            "transaction",
+            tenant_id = scope.tenant.as_deref(),
+            committed = Empty
+        );
         Ok(Transaction {
+            span,
             opening: opening(begin, scope)?,
             pool: pool.clone(),
             silence: self.silence.clone(),
@@ -113,6 +121,7 @@ impl Store {
 
 /// A transaction that has not begun.
 struct Transaction {
+    span: Span,
     opening: String,
     pool: Pool,
     silence: Silence,
@@ -141,8 +150,10 @@ where
             Done { is_ok: result.is_ok(), result: Box::new(result) }
         })
     });
+    let transaction = transaction?;
+    let span = transaction.span.clone();
     // The task of one transaction: it ends when that does, whoever still waits for it.
-    let task = tokio::spawn(transaction?.run(work));
+    let task = tokio::spawn(transaction.run(work).instrument(span));
     let (result, ended) = task.await.map_err(crashed)??;
     let result: Result<T, E> = *result.downcast().map_err(crashed)?;
     result.and_then(|done| ended.map(|()| done).map_err(E::from))
@@ -156,6 +167,7 @@ impl Transaction {
             begin(&mut db, &self.opening).await?;
             let done = work(&mut db).await;
             let (ended, is_clean) = end(&mut db, done.is_ok).await;
+            self.span.record("committed", done.is_ok && ended.is_ok());
             Ok(((done.result, ended), is_clean))
         };
         let bounded = AssertUnwindSafe(self.silence.bound(self.limit, ran)).catch_unwind().await;

@@ -81,6 +81,7 @@ impl Recorder {
     }
 
     /// Stores one entry; answers after its commit.
+    #[tracing::instrument(level = "debug", skip_all)]
     pub async fn record(&self, entry: Entry) -> Outcome {
         let (done, answer) = oneshot::channel();
         let size = u32::try_from(entry.size()).unwrap_or(u32::MAX);
