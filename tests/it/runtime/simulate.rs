@@ -239,14 +239,14 @@ async fn what_is_wrong_is_named() {
                 json!({"candidate_policies": [{"cedar": OVER_1000, "applies_to": ["*", "moon"]}]}),
             ),
             "candidate_policies[0].applies_to[1]",
-            "no target",
+            "not a target",
         ),
         (
             stored(json!({"candidate_policies": [{"cedar": OVER_1000, "policy_id": "nothing"}]})),
             "candidate_policies[0].policy_id",
-            "no policy",
+            "not a policy",
         ),
-        (stored(json!({"without_policies": ["nothing"]})), "without_policies[0]", "no policy"),
+        (stored(json!({"without_policies": ["nothing"]})), "without_policies[0]", "not a policy"),
     ] {
         let (status, refused) = client.post("/v1/decisions:simulate", body.clone()).await;
         let first = &refused["details"][0];
