@@ -1,4 +1,4 @@
-//! Builds every room and returns one router. Nobody else knows them all.
+//! Builds all services and returns one router, with their background work.
 
 mod database;
 mod deadline;

@@ -1,4 +1,4 @@
-//! Serving: the database, the rooms, the listeners; from start to the last drained connection.
+//! Serving: the database, the services, the listeners; from start to the last drained connection.
 
 use std::{io, net::SocketAddr};
 

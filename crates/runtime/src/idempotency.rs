@@ -53,7 +53,7 @@ impl DecisionKey {
     }
 }
 
-/// A operation's answer: made of a decision, kept as protobuf.
+/// An operation's answer: made of a decision, kept as protobuf.
 pub(super) trait Reply: Message + Default + for<'d> From<&'d Decided> {
     fn decision(&self) -> Decision;
 }

@@ -21,7 +21,7 @@ use authority_decision::{
     request,
 };
 
-/// A operation's request that can be put into the normal form.
+/// An operation's request, which becomes the one that is decided.
 pub(super) trait IntoDecisionRequest: Validate {
     /// Where this operation keeps a member of the normal form, if elsewhere.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
@@ -56,7 +56,7 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
     })
 }
 
-/// What a operation calls a member of the normal form.
+/// What an operation calls a member of the request that is decided.
 pub(super) fn named<A: IntoDecisionRequest>(member: &'static str) -> &'static str {
     A::RENAMED.iter().find(|(normal, _)| *normal == member).map_or(member, |(_, own)| *own)
 }

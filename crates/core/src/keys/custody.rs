@@ -240,8 +240,8 @@ impl Keys {
         Ok(steps)
     }
 
-    /// Wraps every stored secret of this room anew under the ring's current key, and says how many
-    /// that were. Older ring keys may go once no other room has secrets under them.
+    /// Wraps every stored secret of this module anew under the ring's current key, and says how many
+    /// that were. Older ring keys may go once nothing else has secrets under them.
     pub async fn rewrap(&self) -> Result<usize, Error> {
         let ring = Arc::clone(&self.0.ring);
         self.store()?
