@@ -1,0 +1,89 @@
+//! Which addresses an attempt may connect to.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::AddressKind;
+
+/// Networks that can be allowed: private, unique local, behind a carrier's NAT.
+const CAN_BE_ALLOWED: [&str; 5] =
+    ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
+
+/// The addresses that an installation permits besides public ones. By default none.
+#[derive(Clone, Debug, Default)]
+pub struct AddressRules {
+    allowed: Vec<IpNet>,
+    loopback: bool,
+}
+
+/// Why an attempt is not made. Whoever configures an endpoint is told only that its address is refused or
+/// unresolved, so that nobody can map an internal network by names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("the name resolves to no address")]
+    Unresolved,
+    #[error("{address} is refused: {kind:?}")]
+    Address { address: IpAddr, kind: AddressKind },
+}
+
+/// Why a network cannot be allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    #[error("`{0}` is not a network; write 10.1.0.0/16 or fd00:1::/32")]
+    Unreadable(String),
+    #[error(
+        "`{0}` is not within a private network; only parts of 10.0.0.0/8, 172.16.0.0/12, \
+         192.168.0.0/16, 100.64.0.0/10 and fc00::/7 can be allowed"
+    )]
+    NotPrivate(String),
+}
+
+impl AddressRules {
+    /// Rules that also permit the private networks of `allow_cidrs`, and, for development, loopback.
+    pub fn new(allow_cidrs: &[String], loopback: bool) -> Result<Self, RuleError> {
+        let allowed = allow_cidrs.iter().map(|text| network(text)).collect::<Result<_, _>>()?;
+        Ok(Self { allowed, loopback })
+    }
+
+    /// Judges one address.
+    pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
+        let kind = AddressKind::of(address);
+        let permitted = match kind {
+            AddressKind::Public => true,
+            AddressKind::Loopback => self.loopback,
+            AddressKind::Private | AddressKind::CarrierNat => {
+                self.allowed.iter().any(|network| network.contains(&address))
+            }
+            AddressKind::LinkLocal
+            | AddressKind::Metadata
+            | AddressKind::Multicast
+            | AddressKind::Reserved
+            | AddressKind::Mapped
+            | AddressKind::Nat64
+            | AddressKind::SixToFour
+            | AddressKind::Teredo => false,
+        };
+        if permitted { Ok(()) } else { Err(Refused::Address { address, kind }) }
+    }
+
+    /// Judges all addresses that a name resolved to. One that is refused refuses the attempt: a name that
+    /// also points inside is no public receiver, and a retry of the connection must not reach it. What is
+    /// permitted may be connected to without resolving the name again.
+    pub fn vet(&self, resolved: &[IpAddr]) -> Result<(), Refused> {
+        if resolved.is_empty() {
+            return Err(Refused::Unresolved);
+        }
+        resolved.iter().try_for_each(|address| self.check(*address))
+    }
+}
+
+fn network(text: &str) -> Result<IpNet, RuleError> {
+    let network: IpNet = text.trim().parse().map_err(|_| RuleError::Unreadable(text.to_owned()))?;
+    let outer = CAN_BE_ALLOWED.iter().filter_map(|outer| outer.parse::<IpNet>().ok());
+    if outer.into_iter().any(|outer| outer.contains(&network)) {
+        Ok(network)
+    } else {
+        Err(RuleError::NotPrivate(text.to_owned()))
+    }
+}

@@ -1,0 +1,90 @@
+//! The headers that an endpoint adds to its deliveries.
+
+use http::{HeaderName, HeaderValue};
+
+pub const MOST_HEADERS: usize = 10;
+/// Bytes of all names and values.
+pub const LONGEST_HEADERS: usize = 4096;
+
+/// Headers of the connection, of the request itself, and of proxies (RFC 9110, 7.6.1).
+const REFUSED: [&str; 15] = [
+    "accept-encoding",
+    "connection",
+    "cookie",
+    "cookie2",
+    "expect",
+    "forwarded",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "set-cookie",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+];
+/// What the body is, whose signature it has, and what the service itself says.
+const REFUSED_PREFIXES: [&str; 6] =
+    ["content-", "x-forwarded-", "proxy-", "signature", "webhook-", "svc-"];
+
+/// Why headers are refused. No message repeats a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    #[error("headers has {0} members; 10 at most")]
+    TooMany(usize),
+    #[error("headers has {0} bytes of names and values; 4096 at most")]
+    TooLong(usize),
+    #[error("headers.{0}: is not a header name: letters, digits and hyphens")]
+    Name(String),
+    #[error("headers.{0}: is set by the service or by the connection; leave it out")]
+    Refused(String),
+    #[error("headers.{0}: comes twice; names do not differ by case")]
+    Twice(String),
+    #[error("headers.{0}: its value must be visible ASCII, spaces only inside, and not empty")]
+    Value(String),
+}
+
+/// Checks the headers and gives them with their names in lower case, in the order given.
+pub fn check_headers<'a>(
+    headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Vec<(HeaderName, HeaderValue)>, HeaderError> {
+    let headers: Vec<_> = headers.into_iter().collect();
+    if headers.len() > MOST_HEADERS {
+        return Err(HeaderError::TooMany(headers.len()));
+    }
+    let bytes = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > LONGEST_HEADERS {
+        return Err(HeaderError::TooLong(bytes));
+    }
+    let mut checked: Vec<(HeaderName, HeaderValue)> = Vec::new();
+    for (given, value) in headers {
+        let name = HeaderName::from_bytes(given.as_bytes())
+            .map_err(|_| HeaderError::Name(given.escape_default().to_string()))?;
+        let lower = name.as_str();
+        let starts = |prefix: &&str| lower.starts_with(*prefix);
+        if REFUSED.contains(&lower) || REFUSED_PREFIXES.iter().any(starts) {
+            return Err(HeaderError::Refused(lower.to_owned()));
+        }
+        if checked.iter().any(|(other, _)| *other == name) {
+            return Err(HeaderError::Twice(lower.to_owned()));
+        }
+        let value = header_value(value).ok_or_else(|| HeaderError::Value(lower.to_owned()))?;
+        checked.push((name, value));
+    }
+    Ok(checked)
+}
+
+/// A field value of RFC 9110, 5.5, without its obsolete forms; marked so that nothing prints it.
+fn header_value(text: &str) -> Option<HeaderValue> {
+    let visible = |byte: u8| byte.is_ascii_graphic();
+    let inside = |byte: u8| visible(byte) || byte == b' ' || byte == b'\t';
+    let bytes = text.as_bytes();
+    let ends = visible(*bytes.first()?) && visible(*bytes.last()?);
+    if !ends || !bytes.iter().all(|byte| inside(*byte)) {
+        return None;
+    }
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}

@@ -1,0 +1,5 @@
+//! Tables of addresses, URLs and headers.
+
+mod address;
+mod headers;
+mod url;

@@ -1,0 +1,162 @@
+//! The URL of an endpoint.
+
+use std::{fmt, net::IpAddr};
+
+use url::{Host, Url};
+
+use super::{AddressRules, Refused};
+
+/// Bytes of a URL, as given and in normal form.
+pub const LONGEST_URL: usize = 2048;
+
+/// Ports that need no configuration.
+const PORTS: [u16; 2] = [443, 8443];
+
+/// What an installation permits besides https to ports 443 and 8443.
+#[derive(Clone, Debug, Default)]
+pub struct UrlRules {
+    /// Further ports.
+    pub ports: Vec<u16>,
+    /// Also http, and any port of a loopback host.
+    pub development: bool,
+    /// Judges hosts that are addresses; names are judged when they are resolved.
+    pub addresses: AddressRules,
+}
+
+/// Why a URL is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    #[error("url is longer than 2048 bytes")]
+    Long,
+    #[error("url must be an absolute URL such as https://example.com/hooks")]
+    Unreadable,
+    #[error("url must begin with https://")]
+    Scheme,
+    #[error("url must hold no space, control character or backslash; percent-encode them")]
+    Character,
+    #[error("url must hold no user name or password; send credentials in headers")]
+    UserInfo,
+    #[error("url must have no fragment: it is never sent")]
+    Fragment,
+    #[error("url has port {port}; allowed are {allowed}")]
+    Port { port: u16, allowed: String },
+    #[error("url names a host that is not public")]
+    Host,
+}
+
+/// A URL that an endpoint may have, in the normal form of the WHATWG URL standard: that form is shown, signed
+/// and called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointUrl(Url);
+
+impl EndpointUrl {
+    /// Checks a URL without looking its host up.
+    pub fn parse(text: &str, rules: &UrlRules) -> Result<Self, UrlError> {
+        if text.len() > LONGEST_URL {
+            return Err(UrlError::Long);
+        }
+        // What the parser would strip, or read as a slash.
+        if text.chars().any(|c| c.is_whitespace() || c.is_control() || c == '\\') {
+            return Err(UrlError::Character);
+        }
+        let (scheme, rest) = text.split_once("://").ok_or(UrlError::Unreadable)?;
+        match scheme.to_ascii_lowercase().as_str() {
+            "https" => {}
+            "http" if rules.development => {}
+            _ => return Err(UrlError::Scheme),
+        }
+        // The parser forgets an empty user name, and slashes before the host.
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.is_empty() {
+            return Err(UrlError::Unreadable);
+        }
+        if authority.contains('@') {
+            return Err(UrlError::UserInfo);
+        }
+        let url = Url::parse(text).map_err(|_| UrlError::Unreadable)?;
+        if url.fragment().is_some() {
+            return Err(UrlError::Fragment);
+        }
+        if url.as_str().len() > LONGEST_URL {
+            return Err(UrlError::Long);
+        }
+        let local = check_host(&url, rules)?;
+        check_port(&url, rules, local)?;
+        Ok(Self(url))
+    }
+
+    /// The normal form.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The host as TLS and `Host` name it: a name in lower case, in Punycode where it is not ASCII, or an
+    /// address, in brackets for IPv6.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+
+    /// The port to connect to.
+    pub fn port(&self) -> u16 {
+        self.0.port_or_known_default().unwrap_or_default()
+    }
+
+    /// Whether the connection is encrypted; always, outside development.
+    pub fn is_https(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
+    /// The host if it is an address, which needs no look-up but is vetted all the same.
+    pub fn address(&self) -> Option<IpAddr> {
+        match self.0.host()? {
+            Host::Ipv4(address) => Some(address.into()),
+            Host::Ipv6(address) => Some(address.into()),
+            Host::Domain(_) => None,
+        }
+    }
+
+    /// Whether both have the same scheme, host and port. A change of an endpoint's URL keeps its origin, so
+    /// that neither secrets nor headers reach another host.
+    pub fn has_origin_of(&self, other: &Self) -> bool {
+        self.0.origin() == other.0.origin()
+    }
+}
+
+impl fmt::Display for EndpointUrl {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(self.as_str())
+    }
+}
+
+/// Whether the host is the machine itself, where that is permitted.
+fn check_host(url: &Url, rules: &UrlRules) -> Result<bool, UrlError> {
+    let address: IpAddr = match url.host().ok_or(UrlError::Unreadable)? {
+        Host::Ipv4(address) => address.into(),
+        Host::Ipv6(address) => address.into(),
+        Host::Domain(name) => return check_name(name, rules),
+    };
+    match rules.addresses.check(address) {
+        Ok(()) => Ok(address.is_loopback()),
+        Err(Refused::Unresolved | Refused::Address { .. }) => Err(UrlError::Host),
+    }
+}
+
+fn check_name(name: &str, rules: &UrlRules) -> Result<bool, UrlError> {
+    let local = name == "localhost" || name.ends_with(".localhost");
+    // A name that ends with a dot is another text for the same host: certificates do not have it.
+    if name.ends_with('.') || (local && !rules.development) {
+        return Err(UrlError::Host);
+    }
+    Ok(local)
+}
+
+fn check_port(url: &Url, rules: &UrlRules, local: bool) -> Result<(), UrlError> {
+    let port = url.port_or_known_default().ok_or(UrlError::Unreadable)?;
+    let plain = url.scheme() == "http" && port == 80;
+    let any = rules.development && (local || plain);
+    if port != 0 && (any || PORTS.contains(&port) || rules.ports.contains(&port)) {
+        return Ok(());
+    }
+    let all = PORTS.iter().chain(&rules.ports).map(u16::to_string).collect::<Vec<_>>();
+    Err(UrlError::Port { port, allowed: all.join(", ") })
+}

@@ -1,0 +1,10 @@
+//! What a webhook delivery is, without a store, a runtime, a network, a clock or randomness.
+//!
+//! - [`destination`]: which URLs an endpoint may have, which addresses an attempt may connect to, which
+//!   headers it may add.
+//! - [`retry`]: when a failed attempt is repeated, when an endpoint is left alone or disabled.
+//!
+//! Times and random numbers are arguments, so that each rule is a function that a table can test.
+
+pub mod destination;
+pub mod retry;

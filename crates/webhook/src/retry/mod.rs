@@ -1,0 +1,21 @@
+//! When a failed attempt is repeated, and when an endpoint is left alone or disabled.
+//!
+//! [`Schedule`] gives the delays of one delivery, [`after_attempt`] what follows from one attempt,
+//! [`Breaker`] whether an endpoint that keeps failing gets another.
+
+mod breaker;
+mod outcome;
+mod policy;
+mod retry_after;
+mod schedule;
+
+pub use breaker::{Admission, Breaker, COOLDOWN, FAILURES_TO_OPEN, LONGEST_COOLDOWN, PROBE_LEASE};
+pub use outcome::{
+    Answer, DISABLED_AFTER, DeliveryNext, DisableReason, EndpointNext, after_attempt,
+};
+pub use policy::{RetryPolicy, RetryPolicyError, Strategy};
+pub use retry_after::{LONGEST_RETRY_AFTER, retry_after};
+pub use schedule::{DEFAULT_DELAYS, DEFAULT_JITTER, LONGEST_SPAN, MOST_ATTEMPTS, Schedule};
+
+#[cfg(test)]
+mod tests;

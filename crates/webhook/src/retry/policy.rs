@@ -1,0 +1,72 @@
+//! `retry_policy` as a client writes it.
+
+use serde::{Deserialize, Serialize};
+
+/// How the delays of a policy are given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// `schedule_seconds` lists them.
+    #[default]
+    Schedule,
+    /// `base_seconds` times a power of `factor`, each at most `max_delay_seconds`.
+    Exponential,
+}
+
+/// A retry policy: either a list of delays or the four members of an exponential one.
+///
+/// [`Schedule::try_from`](super::Schedule) checks it and fills what is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetryPolicy {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// Seconds from each failed attempt to the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule_seconds: Option<Vec<u32>>,
+    /// The first delay, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_seconds: Option<u32>,
+    /// What each delay is multiplied by to give the next; from 1 to 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factor: Option<f64>,
+    /// The longest delay, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_delay_seconds: Option<u32>,
+    /// How often a delivery is attempted, the first attempt counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// The greatest part of a delay that is added to it at random; from 0 to 1, 0.2 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<f64>,
+}
+
+/// Why a retry policy is refused. The message begins with the member.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RetryPolicyError {
+    #[error("{0} is required with strategy exponential")]
+    Missing(&'static str),
+    #[error("{member} belongs to strategy {belongs_to}; leave it out or set strategy")]
+    OtherStrategy { member: &'static str, belongs_to: &'static str },
+    #[error("{member} must be {allowed}")]
+    OutOfRange { member: &'static str, allowed: &'static str },
+    #[error("schedule_seconds has {delays} delays; 19 at most, which are 20 attempts")]
+    TooManyDelays { delays: usize },
+    #[error(
+        "{member} lets a delivery take up to {seconds} seconds with jitter; 604800 (7 days) at most"
+    )]
+    TooLong { member: &'static str, seconds: u64 },
+}
+
+impl RetryPolicyError {
+    /// The member of the policy that must change.
+    pub fn member(&self) -> &'static str {
+        match self {
+            Self::Missing(member)
+            | Self::OtherStrategy { member, .. }
+            | Self::OutOfRange { member, .. }
+            | Self::TooLong { member, .. } => member,
+            Self::TooManyDelays { .. } => "schedule_seconds",
+        }
+    }
+}
