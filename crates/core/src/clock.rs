@@ -22,7 +22,7 @@ enum Source {
 }
 
 impl Clock {
-    /// A clock that stands still until it is advanced.
+    /// A clock that stops until it is advanced.
     pub fn fixed(at: DateTime<Utc>) -> Self {
         Self(Source::Fixed(Arc::new(AtomicI64::new(at.timestamp_micros()))))
     }

@@ -1,6 +1,6 @@
-//! What every service stands on: the store, keys, the authority graph, decisions as they
-//! are stored, counters, settings, background work. No service is here: those are crates of their
-//! own, so that an edit of a handler compiles its crate alone.
+//! What every service builds on: the store, keys, the authority graph, stored decisions, counters,
+//! settings, background work. The services are separate crates, so that a change of a handler
+//! recompiles only its crate.
 
 pub mod clock;
 pub mod compute;

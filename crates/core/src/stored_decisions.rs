@@ -42,7 +42,7 @@ pub struct Row {
     facts_salt: Vec<u8>,
 }
 
-/// A decision, of this tenant if one is named.
+/// A decision; only of this tenant if one is given.
 pub async fn one(db: &mut Db, within: Option<&str>, id: &str) -> QueryResult<Option<Stored>> {
     let mut query = decisions::table.find(id).select(Row::as_select()).into_boxed();
     if let Some(tenant) = within {
@@ -52,7 +52,7 @@ pub async fn one(db: &mut Db, within: Option<&str>, id: &str) -> QueryResult<Opt
     Ok(complete(db, row.into_iter().collect()).await?.pop())
 }
 
-/// The rows with their facts and texts, in their order; what several share is read once.
+/// The rows with their facts and texts, in their order; shared ones are read once.
 pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
     let gathered = gathered(db, &rows).await?;
     let texts = Arc::new(texts(db, &gathered).await?);

@@ -12,7 +12,7 @@ pub enum Error {
     UnknownRingKey(String),
     #[error("sealed bytes do not open: they were altered, moved, or sealed under another key ring")]
     Sealed,
-    #[error("a key could not be made")]
+    #[error("a key could not be generated")]
     Generation,
     #[error("a key cannot be read: {0}")]
     BadKey(&'static str),

@@ -26,7 +26,7 @@ pub fn rsa(modulus: &[u8], exponent: &[u8]) -> Value {
 pub fn bytes(jwk: &Value, member: &str) -> Result<Vec<u8>, Error> {
     let text =
         jwk.get(member).and_then(Value::as_str).ok_or(Error::BadKey("a member is absent"))?;
-    URL_SAFE_NO_PAD.decode(text).map_err(|_| Error::BadKey("a member is no base64url"))
+    URL_SAFE_NO_PAD.decode(text).map_err(|_| Error::BadKey("a member is not base64url"))
 }
 
 /// SHA-256 of the members that make the key (RFC 7638, RFC 8037 for OKP).
@@ -35,7 +35,7 @@ pub fn thumbprint(jwk: &Value) -> Result<[u8; 32], Error> {
         Some("OKP") => &["crv", "kty", "x"],
         Some("EC") => &["crv", "kty", "x", "y"],
         Some("RSA") => &["e", "kty", "n"],
-        _ => return Err(Error::BadKey("its `kty` is none of OKP, EC and RSA")),
+        _ => return Err(Error::BadKey("its `kty` must be one of OKP, EC, RSA")),
     };
     let mut made = Map::new();
     for member in members {
@@ -44,7 +44,7 @@ pub fn thumbprint(jwk: &Value) -> Result<[u8; 32], Error> {
         made.insert((*member).to_owned(), text.clone());
     }
     let canonical = serde_json_canonicalizer::to_vec(&Value::Object(made))
-        .map_err(|_| Error::BadKey("it is no JSON"))?;
+        .map_err(|_| Error::BadKey("it is not JSON"))?;
     Ok(sha256(&canonical))
 }
 

@@ -20,7 +20,7 @@ pub struct Signer {
 impl Signer {
     pub fn read(kid: &str, pkcs8: &[u8]) -> Result<Self, Error> {
         let pair = Ed25519KeyPair::from_pkcs8(pkcs8)
-            .map_err(|_| Error::BadKey("it is no Ed25519 key in PKCS #8"))?;
+            .map_err(|_| Error::BadKey("it is not an Ed25519 key in PKCS #8"))?;
         let public = pair.public_key().as_ref().try_into();
         let public = public.map_err(|_| Error::BadKey("its public half has no 32 bytes"))?;
         Ok(Self { kid: kid.into(), pair, public })
@@ -60,8 +60,8 @@ pub struct TokenSigner {
 
 impl TokenSigner {
     pub fn read(kid: &str, pkcs8: &[u8]) -> Result<Self, Error> {
-        let pair =
-            RsaPair::from_pkcs8(pkcs8).map_err(|_| Error::BadKey("it is no RSA key in PKCS #8"))?;
+        let pair = RsaPair::from_pkcs8(pkcs8)
+            .map_err(|_| Error::BadKey("it is not an RSA key in PKCS #8"))?;
         Ok(Self { kid: kid.into(), pair })
     }
 

@@ -1,5 +1,5 @@
-//! Which acts count: by present authority, whatever the signer was at the time of the act. Acts of people
-//! who are now on the asking side do not count, and each person counts once.
+//! Which acts count: by present authority, not by the signer's authority at the time of the act. Acts of
+//! people who are now on the requesting side do not count, and each person counts once.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,7 +22,7 @@ pub(super) type Addresses = BTreeMap<String, String>;
 
 /// The person who acted, with the address of their token.
 pub fn actor(act: &ApprovalAct) -> Person<'_> {
-    // Without an address they are called by their subject.
+    // An actor without an address is named by subject.
     let is_address = act.name.contains('@') || act.name != subject(&act.by);
     Person { identity: &act.by, email: is_address.then_some(&act.name) }
 }
@@ -32,16 +32,16 @@ fn addresses(acts: &[ApprovalAct]) -> Addresses {
     known.filter_map(|who| Some((who.identity.to_owned(), who.email?.to_owned()))).collect()
 }
 
-/// What was said of an approval.
+/// The acts on an approval.
 #[derive(Clone, Debug)]
 pub struct GivenActs<'a> {
     pub acts: &'a [ApprovalAct],
-    /// The people who asked or claim, and those behind the keys that do; none where they cannot be told.
+    /// The people who request or claim, and those behind the API keys used; `None` if they cannot be determined.
     pub asked_by: Option<Persons>,
 }
 
-/// Decides with those signatures alone, of the approval in the facts, that count under the authority in
-/// use; the others are left out of the facts.
+/// Decides with only those signatures of the approval in the facts that count under the authority in
+/// use; the others are removed from the facts.
 pub fn decide_on(
     handle: Option<&TenantHandle>,
     request: &Request,
@@ -54,7 +54,7 @@ pub fn decide_on(
     let before = approval.given.len();
     match (handle, &said.asked_by) {
         (Some(handle), Some(by)) => {
-            // Which authority is in use is no matter of who approved.
+            // The authority in use does not depend on who approved.
             let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
             let asked = Asked { subject: &request.subject, chain, by };
             handle.read().keep_counting(asked, &mut approval.given, said.acts);
@@ -65,7 +65,7 @@ pub fn decide_on(
 }
 
 impl TenantGraph {
-    /// Who signed a delegation, as it stands now.
+    /// Who signed a delegation, in its present version.
     pub(super) fn signed(&mut self, delegation_id: &str, standing: &[ApprovalAct]) {
         if standing.is_empty() {
             self.signers.remove(delegation_id);
@@ -74,7 +74,7 @@ impl TenantGraph {
         }
     }
 
-    /// Leaves those signatures that count: those of these acts.
+    /// Keeps the signatures that count: those of these acts.
     pub fn keep_counting(
         &self,
         asked: Asked<'_>,
@@ -97,8 +97,8 @@ impl TenantGraph {
         });
     }
 
-    /// The chains with those standing signatures alone that count where this subject acts under them; none
-    /// where all do.
+    /// The chains with only those standing signatures that count when this subject acts under them; `None`
+    /// if all do.
     pub fn standing_that_counts(
         &self,
         subject: &str,
@@ -131,8 +131,8 @@ impl TenantGraph {
         standing
     }
 
-    /// In one's own interest it counts where the act says so, while the tenant lets it; for how many
-    /// people, the core says.
+    /// An act in the signer's own interest counts if it declares that and the tenant permits it; for how
+    /// many people it counts, the core decides.
     fn counts(&self, asked: Asked<'_>, act: &Signature, who: Person<'_>) -> bool {
         let lets = self.profile.self_approval;
         match self.barrier(asked, who) {

@@ -20,7 +20,7 @@ pub struct ApiKey {
     pub id: Arc<str>,
     pub tenant_id: Arc<str>,
     pub active: bool,
-    /// The code of its secret.
+    /// The authentication code of its secret.
     pub code: [u8; 32],
     /// The code before a rotation, and until when it is valid.
     pub previous: Option<([u8; 32], DateTime<Utc>)>,

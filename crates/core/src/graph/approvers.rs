@@ -1,9 +1,9 @@
 //! Who may approve an agent's request, by the tenant's authority.
 //!
-//! Nobody approves for themselves: not people who asked or are behind the key that asked, the agent, the
-//! owners of it or of an agent in the chain that it acts under, or those who delegated in that chain. A
-//! person's principals are found by `sub` and by e-mail address, verified or not, also deleted ones: the
-//! address can only exclude.
+//! Nobody approves for themselves: not the people who made the request or are behind the API key that
+//! made it, the agent, the owners of it or of an agent in the chain that it acts under, or those who
+//! delegated in that chain. A person's principals are found by `sub` and by e-mail address, verified or
+//! not, also deleted ones: the address can only exclude.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ pub struct Asked<'a> {
     pub subject: &'a str,
     /// The delegations that it would act under. Those above each of them count, too.
     pub chain: &'a [String],
-    /// The people who asked, and those behind the keys that asked.
+    /// The people who made the request, and those behind the API keys that made it.
     pub by: &'a Persons,
 }
 
@@ -86,7 +86,7 @@ impl TenantGraph {
         .min()
     }
 
-    /// Whether the tenant has registered people, and none of them may approve. With `self_approves`, own
+    /// Whether the tenant has registered people, and none of them may approve. With `self_approves`, one's own
     /// interest is not a barrier. People are the active principals of class human that a token can match;
     /// roles are not known from principals.
     pub fn nobody_may_approve(&self, asked: Asked<'_>, self_approves: bool) -> bool {
@@ -105,7 +105,7 @@ impl TenantGraph {
 
     fn interested(&self, asked: Asked<'_>) -> Interested {
         let mut principals: BTreeMap<String, Barrier> = BTreeMap::new();
-        // The stricter barrier for one with several.
+        // A principal with several barriers gets the strictest.
         let mut stands = |id: &str, barrier: Barrier| {
             let known = principals.entry(id.to_owned()).or_insert(barrier);
             *known = barrier.min(*known);

@@ -21,7 +21,7 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(1);
 const UNKNOWN: i64 = i64::MIN;
 
-/// The distance as it was measured last.
+/// The last measured distance.
 pub(super) struct ClockDistance {
     clock: Clock,
     /// In microseconds, positive where the node is ahead.
@@ -44,14 +44,14 @@ impl ClockDistance {
         Asked { at: self.clock.by_database(self.clock.now()), begun: Instant::now() }
     }
 
-    /// The database's clock was at `told` at some time during the query; its middle is assumed.
-    pub(super) fn answered(&self, asked: &Asked, told: DateTime<Utc>) {
+    /// The database's clock showed `answered_at` at some moment during the query; its middle is assumed.
+    pub(super) fn answered(&self, asked: &Asked, answered_at: DateTime<Utc>) {
         let took = asked.begun.elapsed();
         if took > LONGEST {
             return;
         }
         let Ok(half) = TimeDelta::from_std(took / 2) else { return };
-        let distance = (asked.at + half) - told;
+        let distance = (asked.at + half) - answered_at;
         let micros = distance.num_microseconds().unwrap_or(i64::MAX);
         self.micros.store(micros, Ordering::Release);
         metrics::gauge!("authority_clock_ahead_seconds").set(distance.as_seconds_f64());
@@ -91,7 +91,7 @@ mod tests {
             ..distance.ask()
         };
         let asked = ago(second / 2);
-        // Asked at `at`, answered half a second later: the middle is a quarter after.
+        // Sent at `at`, answered half a second later: the middle is a quarter of a second after.
         distance.answered(&asked, asked.at - TimeDelta::seconds(3));
         let found = distance.get().unwrap_or_default();
         assert!((3250..3300).contains(&found.as_millis()), "{found:?}");

@@ -28,7 +28,7 @@ pub struct GrantView {
     pub reason: Option<String>,
 }
 
-/// Why a grant is not in force: the word, and a sentence for people.
+/// Why a grant is not in force: a word, and a sentence for people.
 type Problem = (&'static str, String);
 
 impl TenantGraph {

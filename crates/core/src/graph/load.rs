@@ -35,7 +35,7 @@ use crate::{
 /// A change to one tenant's graph.
 type Put = Box<dyn FnOnce(&mut TenantGraph) + Send>;
 
-/// Rows as they now stand, ready to be put in their places.
+/// Present rows, ready to be put into the graph.
 #[derive(Default)]
 pub(super) struct Rows {
     puts: Vec<(String, Put)>,
@@ -59,7 +59,7 @@ impl Rows {
 
 macro_rules! tables {
     ($($table:ident $message:ty;)*) => {
-        /// Everything, streamed: a million delegations are never held twice.
+        /// Everything, streamed, so that a million delegations are not in memory twice.
         async fn everything(db: &mut Db, graph: &Graph) -> QueryResult<()> {
             $(
                 let mut rows = schema::$table::table
@@ -75,7 +75,7 @@ macro_rules! tables {
             Ok(())
         }
 
-        /// The rows that changed, as they now stand; those that are gone are not among them.
+        /// The present versions of the rows that changed; deleted rows are not among them.
         pub(super) async fn changed(db: &mut Db, changed: &Changed) -> QueryResult<Rows> {
             let mut found = Rows::default();
             for (table, ids) in changed {
@@ -93,10 +93,10 @@ macro_rules! tables {
                     API_KEYS => {
                         found.keys = KeyRow::some(db, ids).await?;
                     }
-                    // Whose members matter, and they have rows of their own.
+                    // Its members matter here, and they have rows of their own.
                     "teams" => {}
-                    // A newer version's: what it means for authority is not known here, so this
-                    // node goes stale and decides no more.
+                    // Of a newer version of the service: its meaning for authority is unknown here, so
+                    // this node goes stale and makes no more decisions.
                     other => {
                         let text = format!("the graph does not know the table `{other}`");
                         return Err(diesel::result::Error::QueryBuilderError(text.into()));
@@ -107,7 +107,7 @@ macro_rules! tables {
         }
 
         impl TenantGraph {
-            /// Puts rows in the places of those that changed.
+            /// Replaces the rows that changed.
             pub(super) fn replace(&mut self, changed: &Changed, puts: Vec<Put>) {
                 for (table, ids) in changed {
                     match table.as_str() {
@@ -149,7 +149,7 @@ tables! {
     quarantines registry::Quarantine;
 }
 
-/// Then the database is taken to have fallen silent while it was read.
+/// The longest that a read may take; after it the database is assumed not to answer.
 const BUILDING: Duration = Duration::from_secs(600);
 
 impl Graph {
@@ -172,13 +172,13 @@ impl Graph {
             is_torn: AtomicBool::new(false),
         });
         let mut db = store.system().await?;
-        // By itself: on a connection that is warm, and again by each round of the tail.
+        // Measured separately, on a warm connection; each round of the tail measures again.
         store.within(BUILDING, log::last(&mut db)).await?;
         let asked = graph.clock.ask();
         let (_, now) = store.within(BUILDING, log::last(&mut db)).await?;
         graph.clock.answered(&asked, now);
         let mut reading = db.build_transaction().read_only().repeatable_read();
-        // A million rows take longer than a statement may; nothing else runs on this connection.
+        // A million rows take longer than the limit of a statement; nothing else uses this connection.
         let building = Arc::clone(&graph);
         let built = reading.run(async move |db| {
             diesel::sql_query("SET LOCAL statement_timeout = 0").execute(db).await?;

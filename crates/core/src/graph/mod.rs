@@ -1,8 +1,8 @@
 //! All tenants' authority in memory: built from Postgres at start, kept current by the change log.
 //!
-//! A decision reads one tenant's graph under a short lock and never waits for the database. The
-//! tail (`tail.rs`) follows `authority_changes`, whose order is the order of commits; how old its
-//! last look may be is bounded, and the fence at commit catches whatever it has not seen.
+//! A decision reads one tenant's graph under a short lock and never waits for the database. The tail
+//! (`tail.rs`) follows `authority_changes`, whose order is the order of commits. The age of its last
+//! read is bounded, and the fence at commit detects any change that it has not seen.
 
 mod acts;
 mod api_key;
@@ -51,7 +51,7 @@ pub use tool_row::binding_tool;
 
 use crate::store::Store;
 
-/// Why the graph cannot be asked.
+/// Why the graph cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the authority graph is {} ms old; the limit is {} ms", .age.as_millis(), .limit.as_millis())]
@@ -66,7 +66,7 @@ pub enum Error {
     Store(#[from] crate::store::Error),
 }
 
-/// One tenant's place; the graph in it is replaced row by row.
+/// A tenant's graph behind its lock; changes replace single rows.
 pub type TenantHandle = Arc<RwLock<TenantGraph>>;
 
 /// Every tenant's authority.
@@ -74,21 +74,21 @@ pub struct Graph {
     store: Store,
     settings: Settings,
     tenants: RwLock<HashMap<Arc<str>, TenantHandle>>,
-    /// API keys by their public id: they are looked up before the tenant is known.
+    /// API keys by public id: they are looked up before the tenant is known.
     keys: RwLock<HashMap<String, Arc<ApiKey>>>,
-    /// Live tenants by organisation: the token names no tenant either.
+    /// Tenants, not deleted, by organisation: a token does not name the tenant either.
     orgs: RwLock<orgs::Orgs>,
     /// The last change that was applied.
     position: AtomicI64,
     started: Instant,
     clock: clock_distance::ClockDistance,
-    /// When the log was last seen to its end, in microseconds since `started`.
+    /// When the log was last read to its end, in microseconds since `started`.
     seen: AtomicU64,
     wake: Notify,
-    /// Rounds of the tail: how many have begun, and the last that ended at the log's end.
+    /// Rounds of the tail: how many have started, and the last that reached the log's end.
     begun: AtomicU64,
     ended: watch::Sender<u64>,
-    /// A change is being applied, or its application panicked: then the graph is never fresh again.
+    /// A change is being applied; if that panics it stays set, and the graph is never fresh again.
     is_torn: AtomicBool,
 }
 
@@ -99,7 +99,7 @@ impl Graph {
         Ok(self.tenants.read().get(id).cloned())
     }
 
-    /// The tenant's authority, at this revision or later; waits for it if it must.
+    /// The tenant's authority, at this revision or later; waits for it if necessary.
     pub async fn tenant_at(&self, id: &str, revision: i64) -> Result<Option<TenantHandle>, Error> {
         let at = |handle: &Option<TenantHandle>| {
             handle.as_ref().map_or(0, |handle| handle.read().revision)
@@ -114,8 +114,8 @@ impl Graph {
         if at < revision { Err(Error::Behind { at, wanted: revision }) } else { Ok(found) }
     }
 
-    /// Whether what is held here can be decided on: the change log was seen to its end recently
-    /// enough, and the clock that windows are judged by is near enough to the database's.
+    /// Whether decisions may use the graph: the change log was read to its end recently enough, and this
+    /// node's clock, by which windows are judged, is near enough to the database's.
     pub fn fresh(&self) -> Result<(), Error> {
         self.is_followed()?;
         self.is_on_time()
@@ -128,35 +128,35 @@ impl Graph {
         if distance > limit { Err(Error::Clock { distance, limit }) } else { Ok(()) }
     }
 
-    /// Whether the change log was seen to its end recently enough.
+    /// Whether the change log was read to its end recently enough.
     pub fn is_followed(&self) -> Result<(), Error> {
         let (age, limit) = (self.age(), self.settings.max_staleness);
         if age > limit { Err(Error::Stale { age, limit }) } else { Ok(()) }
     }
 
-    /// When the graph will be too old to decide on, unless the change log is seen to its end before.
+    /// When the graph will be too old to decide on, unless the change log is read to its end before.
     pub fn fresh_until(&self) -> Instant {
         let seen = Duration::from_micros(self.seen.load(Ordering::Acquire));
         self.started + seen + self.settings.max_staleness
     }
 
-    /// Tells each new revision of the tenant. Its own changes alone wake who waits here.
+    /// Receives each new revision of the tenant. Changes of other tenants do not wake the receiver.
     pub fn watch(&self, tenant_id: &str) -> watch::Receiver<i64> {
         self.handle(tenant_id).write().watch()
     }
 
-    /// How many watch the tenant.
+    /// The number of receivers that watch the tenant.
     pub fn watchers(&self, tenant_id: &str) -> usize {
         self.tenants.read().get(tenant_id).map_or(0, |handle| handle.read().watchers())
     }
 
-    /// How long ago the change log was seen to its end.
+    /// How long ago the change log was read to its end.
     pub fn age(&self) -> Duration {
         let seen = Duration::from_micros(self.seen.load(Ordering::Acquire));
         self.started.elapsed().saturating_sub(seen)
     }
 
-    /// The log was seen to its end by a look that began then.
+    /// Records that a read that started then reached the end of the log.
     fn saw(&self, begun: Instant) {
         let since = begun.saturating_duration_since(self.started).as_micros();
         self.seen.store(u64::try_from(since).unwrap_or(u64::MAX), Ordering::Release);
@@ -167,7 +167,7 @@ impl Graph {
         self.keys.read().get(public_id).cloned()
     }
 
-    /// How many tenants the graph holds.
+    /// The number of tenants in the graph.
     pub fn tenants(&self) -> usize {
         self.tenants.read().len()
     }

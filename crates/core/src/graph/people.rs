@@ -118,16 +118,16 @@ impl People {
 }
 
 impl TenantGraph {
-    /// Whether this tenant's records shut a person out: their own principals are not active. Asked
-    /// of everyone who shows a token of the tenant, while their streams go on, and of who approves.
+    /// Whether this tenant's records exclude a person: their own principals are not active. Checked for
+    /// everyone who presents a token of the tenant, while their streams run, and for approvers.
     ///
     /// A person's own principals are those whose `external_subject` is the token's `sub`, whatever
-    /// their class. While one of these lives, it alone answers: a deleted principal of the same
-    /// subject or e-mail address shuts nobody out then. Where none lives, the deleted ones of the
-    /// subject answer, and every human principal of the e-mail address, deleted ones too. Each of
-    /// them must be in state `active`; pending, suspended, revoked and deleted are not.
+    /// their class. If one of these is not deleted, only it counts: deleted principals of the same
+    /// subject or e-mail address then exclude nobody. Otherwise the deleted ones of the subject count,
+    /// and every human principal of the e-mail address, also deleted ones. Each of them must be in
+    /// state `active`; pending, suspended, revoked and deleted are not.
     ///
-    /// A person of whom the tenant has no principal at all is not shut out. The address need not be
+    /// A person without any principal in the tenant is not excluded. The address need not be
     /// verified: it can only exclude. Addresses are compared without regard to case or to space
     /// around them, subjects exactly.
     pub fn excludes(&self, subject: &str, email: Option<&str>) -> bool {
@@ -135,7 +135,7 @@ impl TenantGraph {
     }
 }
 
-/// As addresses are compared.
+/// The form in which addresses are compared.
 pub(super) fn normal_email(email: &str) -> String {
     email.trim().to_lowercase()
 }

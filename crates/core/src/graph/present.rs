@@ -53,8 +53,7 @@ impl Graph {
         self.tenant_at(tenant_id, revision).await
     }
 
-    /// What a request is decided on, no older than what the transaction sees, whoever claims what was
-    /// approved.
+    /// The facts for a request, no older than what the transaction sees, whoever claims the approval.
     ///
     /// # Errors
     /// The graph cannot catch up, or is too old to decide on.

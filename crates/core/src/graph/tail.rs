@@ -1,7 +1,7 @@
-//! Follows the change log in commit order and brings the graph to where it ends.
+//! Follows the change log in commit order and brings the graph up to date with it.
 //!
-//! Each round reads what changed and the rows as they now stand in one snapshot, so that a
-//! tenant's graph moves from one revision to a later one as a whole.
+//! Each round reads the changes and the present rows in one snapshot, so that a tenant's graph moves
+//! from one revision to a later one as a whole.
 
 use std::{
     collections::BTreeMap,
@@ -24,24 +24,24 @@ use crate::{
     worker::{Context, Worker},
 };
 
-/// How long the database may take to say where the log ends. Every node asks it twice a second.
+/// The timeout of the query for the log's end. Every node runs it twice a second.
 const LOOK: Duration = Duration::from_secs(3);
-/// And to read a piece of it.
+/// The timeout for reading a part of the log.
 const READ: Duration = Duration::from_secs(10);
 
 impl Graph {
     /// Waits until the graph shows everything that was committed before this call.
     pub async fn catch_up(&self) {
-        // A round under way may have read before our commit; the next to begin has not.
+        // The current round may have read before our commit; the next one will not.
         let wanted = self.begun.load(Ordering::Acquire) + 1;
         let mut ended = self.ended.subscribe();
         self.wake.notify_one();
         let done = ended.wait_for(|round| *round >= wanted);
-        // Where the tail stands still, the bound on staleness answers who would decide on it.
+        // If the tail stops, the bound on staleness refuses decisions.
         let _ = tokio::time::timeout(self.settings.max_staleness, done).await;
     }
 
-    /// They keep the graph current, by notifications and by a poll. To be run once.
+    /// Workers that keep the graph current, by notifications and by polling. Run them once.
     pub fn workers(self: &Arc<Self>) -> [Worker; 2] {
         let (listener, heard) = self.store.listen("graph_listener", "authority_changes");
         let (graph, heard) = (Arc::clone(self), Arc::new(Mutex::new(heard)));
@@ -65,7 +65,7 @@ impl Graph {
                 () = self.wake.notified() => {}
                 // Something changed, or a notification may have been missed.
                 Some(_) = heard.next() => {}
-                // Others may find it back first; nothing is decided until this has looked.
+                // Other code may find the database back first; nothing is decided until this has read the log.
                 Ok(()) = returns.changed() => {}
                 () = tokio::time::sleep(self.settings.poll) => {}
             }
@@ -75,7 +75,7 @@ impl Graph {
             let begun = Instant::now();
             let looked = context.round(self.round()).await;
             if looked.is_ok() && std::mem::take(&mut was_silent) {
-                // This node was cut off and its new connection answers: so will others' new ones.
+                // The old connection was cut off and a new one works, so others should reconnect, too.
                 self.store.renew();
             }
             match looked {
@@ -90,12 +90,12 @@ impl Graph {
         }
     }
 
-    /// Takes in what the log holds behind our position; whether there is more.
+    /// Applies a part of the log after our position; returns whether there is more.
     async fn round(&self) -> Result<bool, Error> {
         let mut db = self.store.tail().await?;
         let read = self.store.within(READ, self.read(&mut db)).await;
         if read.is_err() {
-            // Cheap, and right whatever it was: nobody looks at anything before this works again.
+            // Cheap, and right whatever the error was: nothing is decided until this works again.
             discard(db);
         }
         read
@@ -111,8 +111,8 @@ impl Graph {
         let (last, now) = self.store.within(LOOK, log::last(db)).await?;
         self.clock.answered(&asked, now);
         if last < position {
-            // A database that went back in time (a restore, a lost replica) is another one: what is
-            // held here may never have been. It goes stale, and the service must start anew.
+            // A database that went back in time (a restore, a lost replica) is a different one: this graph
+            // may show what was never committed. It goes stale, and the service must restart.
             return Err(Error::Internal("the change log went back in time; restart".to_owned()));
         }
         if last == position {
@@ -135,10 +135,10 @@ impl Graph {
         Ok(new_changes.more)
     }
 
-    /// Moves each tenant named to its revision, under one lock a tenant.
+    /// Moves each changed tenant to its new revision, under one lock for each tenant.
     fn apply(&self, tenants: BTreeMap<String, Moved>, rows: load::Rows) {
         let (mut rows, keys) = rows.split();
-        // Keys first: who sees a revision sees its keys too.
+        // Keys first, so that a reader of a revision also sees its keys.
         let changed = tenants.values().filter_map(|moved| moved.changed.get(API_KEYS)).flatten();
         self.put_keys(changed, keys);
         for (tenant_id, moved) in tenants {
@@ -150,7 +150,7 @@ impl Graph {
             self.move_org(&tenant_id, org.as_deref(), graph.organisation());
             graph.revision = moved.revision;
             let watched = graph.watched();
-            // Not under the lock: whoever is woken wants to read.
+            // Not under the lock: the receivers that wake want to read.
             drop(graph);
             if let Some(watched) = watched {
                 watched.send_replace(moved.revision);

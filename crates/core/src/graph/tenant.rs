@@ -24,7 +24,7 @@ use authority_decision::{
 /// A tenant's authority at one revision.
 #[derive(Default)]
 pub struct TenantGraph {
-    /// The tenant's revision that this shows.
+    /// The tenant's revision that this reflects.
     pub revision: i64,
     pub profile: Profile,
     /// How long an allow is valid, unless the tenant sets it.

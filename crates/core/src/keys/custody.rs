@@ -18,7 +18,7 @@ use crate::{
     store::{Db, Scope, Store},
 };
 
-/// What the service signs; each with a key of its own.
+/// What a key signs. The service has one signing key for each purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Decision records and evidence packs.
@@ -56,11 +56,11 @@ struct Inner {
     mac: Mac,
     clock: Clock,
     store: Option<Store>,
-    // Taken only for the moment it takes to copy the pointer.
+    // Held only while the pointer is copied.
     loaded: RwLock<Arc<Loaded>>,
 }
 
-/// One consistent picture of the inventory; a refresh makes the next one.
+/// A consistent snapshot of the inventory; a refresh replaces it.
 pub(super) struct Loaded {
     signers: [Arc<Signer>; Purpose::ALL.len()],
     tokens: Option<Arc<TokenSigner>>,
@@ -70,7 +70,7 @@ pub(super) struct Loaded {
 }
 
 impl Keys {
-    /// Keys that live and die with this process, stored nowhere: for tests and measurements.
+    /// Keys that exist only in this process and are not stored: for tests and benchmarks.
     pub fn ephemeral(clock: Clock) -> Result<Self, Error> {
         let ring = Arc::new(KeyRing::parse(&KeyRing::generate()?)?);
         let year = clock.now().year();
@@ -83,8 +83,8 @@ impl Keys {
         Ok(Self(Arc::new(Inner { ring, mac: Mac::new(&random()?), clock, store: None, loaded })))
     }
 
-    /// Opens what the database holds, after making what it lacks: of two nodes that start at once
-    /// one makes it. `tokens`: a key for the development identity provider too.
+    /// Loads the keys from the database and creates missing ones; of two nodes that start at the same
+    /// time, one creates them. `tokens`: also a key for the development identity provider.
     pub async fn start(
         store: Store,
         ring: KeyRing,
@@ -105,19 +105,19 @@ impl Keys {
         Ok(Self(Arc::new(Inner { ring, mac, clock, store: Some(store), loaded })))
     }
 
-    /// The key that signs now. Take it once for a batch; take it anew for the next.
+    /// The current signing key. Fetch it once for each batch.
     pub fn signer(&self, purpose: Purpose) -> Arc<Signer> {
         let loaded = self.0.loaded.read();
         Arc::clone(&loaded.signers[purpose as usize])
     }
 
-    /// The development identity provider's key, where there is one.
+    /// The development identity provider's key, if it runs.
     pub fn token_signer(&self) -> Option<Arc<TokenSigner>> {
         self.0.loaded.read().tokens.clone()
     }
 
-    /// The document of `/.well-known/jwks.json`: every key but the development identity
-    /// provider's, whose tokens concern nobody but this process.
+    /// The document of `/.well-known/jwks.json`: every key except the development identity
+    /// provider's, whose tokens are valid only for this process.
     pub fn jwks(&self) -> Arc<str> {
         Arc::clone(&self.0.loaded.read().jwks)
     }
@@ -144,13 +144,13 @@ impl Keys {
         key.verify(bytes, signature)
     }
 
-    /// A code only this installation can make: the same on every node, and for as long as the
-    /// installation lives.
+    /// A message authentication code that only this installation can compute: the same on every node
+    /// and for the installation's lifetime.
     pub fn mac(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
         self.0.mac.code(domain, bytes)
     }
 
-    /// Seals a secret for the place that `associated` names (say `tenant|kid|alg|purpose`).
+    /// Encrypts a secret, bound to `associated` (such as `tenant|kid|alg|purpose`).
     pub fn seal(&self, associated: &[u8], plain: &[u8]) -> Result<Vec<u8>, Error> {
         Ok(self.0.ring.seal(associated, plain)?)
     }
@@ -159,8 +159,8 @@ impl Keys {
         Ok(self.0.ring.open(associated, sealed)?)
     }
 
-    /// Reads the inventory again: what another node made, activated or revoked. When that fails,
-    /// what was held before serves on.
+    /// Reloads the inventory, with the keys that other nodes created, activated or revoked. If that
+    /// fails, the keys loaded before stay in use.
     pub async fn refresh(&self) -> Result<(), Error> {
         let ring = Arc::clone(&self.0.ring);
         let held = self
@@ -176,14 +176,14 @@ impl Keys {
         self.store()?.read_tx(&Scope::service(), async move |db| inventory::list(db).await).await
     }
 
-    /// Makes the halves of a key for the inventory. RSA takes its time, and no transaction should
-    /// wait for it.
+    /// Generates a key pair for the inventory. RSA is slow to generate, and no transaction should wait
+    /// for it.
     pub async fn pair(&self, algorithm: Algorithm) -> Result<Pair, Error> {
         let pair = tokio::task::spawn_blocking(move || Pair::inventory(algorithm)).await;
         Ok(pair.map_err(|_| crypto::Error::Generation)??)
     }
 
-    /// Puts a key into the inventory; the service signs with none of these. Refresh after the
+    /// Adds a key to the inventory. The service itself signs with none of these. Refresh after the
     /// commit.
     pub async fn create(
         &self,
@@ -194,7 +194,7 @@ impl Keys {
         inventory::make(db, &self.0.ring, new, pair, self.0.clock.now()).await
     }
 
-    /// Revokes a key for good. The successor of a managed one signs from then on: on this node at
+    /// Revokes a key permanently. If it is managed, its successor signs from then on: on this node at
     /// once, on others from their next refresh.
     pub async fn revoke(&self, kid: &str, actor: &str) -> Result<SigningKey, Error> {
         let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
@@ -207,7 +207,7 @@ impl Keys {
         Ok(revoked)
     }
 
-    /// The rotations that are not done, the soonest due first.
+    /// The unfinished rotations, the soonest due first.
     pub async fn rotations(&self) -> Result<Vec<Rotation>, Error> {
         self.store()?.read_tx(&Scope::service(), async move |db| rotation::open(db).await).await
     }
@@ -217,17 +217,17 @@ impl Keys {
         rotation::schedule(db, new, self.0.clock.now()).await
     }
 
-    /// Ends a rotation now. Refresh after the commit.
+    /// Completes a rotation now. Refresh after the commit.
     pub async fn complete(&self, db: &mut Db, id: &str) -> Result<Rotation, Error> {
         rotation::complete(db, &self.0.ring, id, self.0.clock.now()).await
     }
 
-    /// Calls a rotation off. Refresh after the commit.
+    /// Cancels a rotation. Refresh after the commit.
     pub async fn cancel(&self, db: &mut Db, id: &str) -> Result<Rotation, Error> {
         rotation::cancel(db, id, self.0.clock.now()).await
     }
 
-    /// Takes the steps that rotations are due for; answers how many that were.
+    /// Takes the steps of rotations that are due; returns their number.
     pub async fn rotate(&self) -> Result<usize, Error> {
         let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
         let steps = self
@@ -240,8 +240,8 @@ impl Keys {
         Ok(steps)
     }
 
-    /// Wraps every stored secret of this module anew under the ring's current key, and says how many
-    /// that were. Older ring keys may go once nothing else has secrets under them.
+    /// Rewraps every stored secret of this module under the ring's current key; returns their number.
+    /// Older ring keys may be removed once no other secrets are wrapped under them.
     pub async fn rewrap(&self) -> Result<usize, Error> {
         let ring = Arc::clone(&self.0.ring);
         self.store()?
@@ -254,10 +254,10 @@ impl Keys {
     }
 }
 
-/// A key of the inventory, opened.
+/// A key of the inventory, decrypted.
 pub(super) struct Held {
     pub public: PublicKey,
-    /// PKCS #8; only the managed keys that may sign are opened.
+    /// PKCS #8; only for managed keys that may sign.
     pub private: Option<Vec<u8>>,
 }
 
@@ -287,7 +287,7 @@ impl Held {
     }
 }
 
-/// The key that signs for a purpose: during a rotation the old one still does.
+/// The key that signs for a purpose: during a rotation still the old one.
 fn signer<'h>(held: &'h [Held], purpose: &str) -> Option<(&'h String, &'h [u8])> {
     [Status::Rotating, Status::Active].into_iter().find_map(|status| {
         held.iter().find_map(|h| Some((&h.public.kid, h.signs(purpose, status)?)))
@@ -300,12 +300,12 @@ impl Loaded {
             let found = signer(&held, purpose.slug());
             let (kid, private) = found.ok_or(Error::NoSigner(purpose.slug()))?;
             let signer = Signer::read(kid, private)?;
-            // A row whose halves do not belong together would sign what nobody can verify.
+            // If a row's halves do not match, nobody could verify its signatures.
             let shown = held.iter().find(|h| h.public.kid == *kid).map(|h| &h.public.jwk["x"]);
             match shown.and_then(Value::as_str) {
                 Some(x) if x == jwk::ed25519(signer.public_key())["x"] => Ok(Arc::new(signer)),
                 _ => Err(Error::Crypto(crypto::Error::BadKey(
-                    "its private half is not its public half's",
+                    "its private key does not match its public key",
                 ))),
             }
         };

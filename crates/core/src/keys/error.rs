@@ -1,4 +1,4 @@
-//! What can go wrong with keys, and how it looks outside.
+//! Errors of keys.
 
 use crate::store;
 
@@ -14,17 +14,17 @@ pub enum Error {
     NoSigner(&'static str),
     #[error("another key has the kid `{0}`; try again")]
     KidTaken(String),
-    #[error("no key has the kid `{0}`, or it was revoked before")]
+    #[error("no key has the kid `{0}`, or it was is already revoked")]
     NotFoundOrRevoked(String),
     #[error("no key has the kid `{0}`")]
     NoSuchKey(String),
-    #[error("the key `{kid}` is {status}; only an active one is rotated")]
+    #[error("the key `{kid}` is {status}; only an active key can be rotated")]
     NotActive { kid: String, status: String },
-    #[error("the key `{kid}` is part of the rotation `{id}` already")]
+    #[error("the key `{kid}` is already part of the rotation `{id}`")]
     RotationOpen { kid: String, id: String },
     #[error("no rotation `{0}`")]
     UnknownRotation(String),
-    #[error("the rotation `{id}` is {state} and changes no more")]
+    #[error("the rotation `{id}` is {state} and can no longer change")]
     RotationEnded { id: String, state: String },
     #[error("these keys are not stored")]
     Ephemeral,

@@ -1,6 +1,6 @@
-//! The table `signing_keys` and the installation's own secrets: read, made, revoked.
+//! The table `signing_keys` and the installation's own secrets: reads, creates and revokes them.
 //!
-//! Neither belongs to a tenant, so all of it runs in the owner's scope.
+//! Neither belongs to a tenant, so these queries run in the owner's scope.
 
 use authority_crypto::{self as crypto, Algorithm, KeyRing, Pair, jwk, random};
 use authority_model::schema::{service_secrets, signing_keys};
@@ -18,16 +18,16 @@ use super::{
 };
 use crate::store::{self, Db, RunQueryDsl, SERVICE, locks};
 
-/// A key wants a successor so long after it became active.
+/// How long a key is active before it is due for rotation.
 pub(super) const ROTATION: TimeDelta = TimeDelta::days(90);
-/// The name of the root of all codes of authentication.
+/// The name of the root key of all message authentication codes.
 const MAC: &str = "mac";
-/// Held while keys are made, rotated or revoked: of two nodes one does it, the other finds it done.
+/// Held while keys are created, rotated or revoked, so that two nodes do not both do it.
 const LOCK: i64 = locks::SIGNING_KEYS;
 
 diesel::define_sql_function! { fn pg_advisory_xact_lock(number: diesel::sql_types::BigInt); }
 
-/// A key as the inventory lists it: everything but the private half.
+/// A key as the inventory lists it: everything except the private key.
 #[derive(Clone, Debug, PartialEq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = signing_keys, check_for_backend(Pg))]
 pub struct SigningKey {
@@ -49,7 +49,7 @@ pub struct SigningKey {
     pub public_jwk: Value,
 }
 
-/// What a request to make a key says.
+/// A request for a new key.
 #[derive(Clone, Debug)]
 pub struct NewKey {
     pub algorithm: Algorithm,
@@ -58,13 +58,13 @@ pub struct NewKey {
     pub created_by: String,
 }
 
-/// Waits its turn, then sees what the others did.
+/// Waits for the lock; queries after it see what earlier holders committed.
 pub(super) async fn lock(db: &mut Db) -> Result<(), Error> {
     let locked = diesel::select(pg_advisory_xact_lock(LOCK)).execute(db).await;
     locked.map(drop).map_err(sql)
 }
 
-/// The root of all codes of authentication, made where there is none.
+/// The root key of all message authentication codes; created if missing.
 pub(super) async fn mac_root(
     db: &mut Db,
     ring: &KeyRing,
@@ -92,7 +92,7 @@ pub(super) async fn mac_root(
     Ok(root)
 }
 
-/// Makes each managed key that lacks an active one.
+/// Creates a managed key for each purpose that has no active one.
 pub(super) async fn make_missing(
     db: &mut Db,
     ring: &KeyRing,
@@ -133,13 +133,13 @@ fn managed_pair(purpose: &str) -> Result<(Algorithm, Pair), Error> {
     })
 }
 
-/// A key that the service makes by itself.
+/// A key that the service creates for itself.
 fn own(algorithm: Algorithm, purpose: &str) -> NewKey {
     let created_by = SERVICE.to_owned();
     NewKey { algorithm, purpose: purpose.to_owned(), notes: None, created_by }
 }
 
-/// Makes the key that takes over from another; it does not sign yet.
+/// Creates the key that will replace another; it does not sign yet.
 pub(super) async fn make_successor(
     db: &mut Db,
     ring: &KeyRing,
@@ -160,7 +160,7 @@ pub(super) async fn make_successor(
     Ok(row)
 }
 
-/// Makes a key for a request; the service signs with none of these.
+/// Creates a key on request. The service itself signs with none of these.
 pub(super) async fn make(
     db: &mut Db,
     ring: &KeyRing,
@@ -209,12 +209,12 @@ async fn insert(db: &mut Db, ring: &KeyRing, row: &SigningKey, pair: &Pair) -> R
     }
 }
 
-/// What a private key is bound to; `-` stands for no tenant.
+/// The associated data of a private key; `-` means no tenant.
 fn associated(row: &SigningKey) -> Vec<u8> {
     format!("-|{}|{}|{}", row.kid, row.alg, row.purpose).into_bytes()
 }
 
-/// All keys in the order of their making; private halves only of those that sign.
+/// All keys in order of creation; private keys only of those that sign.
 pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error> {
     let rows: Vec<(SigningKey, Option<Vec<u8>>)> = signing_keys::table
         .order((signing_keys::created_at, signing_keys::kid))
@@ -247,7 +247,7 @@ fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Held, 
     Ok(Held { public, private })
 }
 
-/// By status as [`Status::ALL`] has it, then newest first.
+/// In order of status ([`Status::ALL`]), then newest first.
 pub(super) async fn list(db: &mut Db) -> Result<Vec<SigningKey>, Error> {
     let mut rows: Vec<SigningKey> = signing_keys::table
         .order((signing_keys::created_at.desc(), signing_keys::kid))
@@ -259,7 +259,7 @@ pub(super) async fn list(db: &mut Db) -> Result<Vec<SigningKey>, Error> {
     Ok(rows)
 }
 
-/// Revokes a key; of an active managed one the successor signs from this transaction on.
+/// Revokes a key. If it was managed and active, a successor signs from this transaction on.
 pub(super) async fn revoke(
     db: &mut Db,
     ring: &KeyRing,
@@ -290,7 +290,7 @@ pub(super) async fn revoke(
     Ok(row)
 }
 
-/// Wraps every stored secret anew under the ring's current key; answers how many that were.
+/// Rewraps every stored secret under the ring's current key; returns their number.
 pub(super) async fn rewrap(db: &mut Db, ring: &KeyRing) -> Result<usize, Error> {
     lock(db).await?;
     let mut count = 0;

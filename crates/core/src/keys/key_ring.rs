@@ -14,14 +14,14 @@ use crate::config::data_folder;
 /// In bytes.
 const LONGEST_FILE: u64 = 64 * 1024;
 
-/// Reads a ring from a file that nobody but its owner may touch (0600 or less).
+/// Reads a ring from a file that only its owner may access (0600 or less).
 pub fn load(path: &Path) -> Result<KeyRing, Error> {
     let unusable =
         |what: &dyn fmt::Display| Error::RingFile(format!("`{}`: {what}", path.display()));
     let mut file = fs::File::open(path).map_err(|e| unusable(&e))?;
     let about = file.metadata().map_err(|e| unusable(&e))?;
     if !about.is_file() {
-        return Err(unusable(&"it is no plain file"));
+        return Err(unusable(&"it is not a regular file"));
     }
     refuse_shared(&about).map_err(|what| unusable(&what))?;
     if about.len() > LONGEST_FILE {
@@ -32,7 +32,7 @@ pub fn load(path: &Path) -> Result<KeyRing, Error> {
     Ok(KeyRing::parse(&text)?)
 }
 
-/// Reads the file, or makes it with one new key where there is none.
+/// Reads the file, or creates it with one new key.
 pub fn load_or_create(path: &Path) -> Result<KeyRing, Error> {
     if !path.exists() {
         create(path, &KeyRing::generate()?)
@@ -57,8 +57,8 @@ fn refuse_shared(_: &fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file of its own and links it into place: two nodes that start together on one folder
-/// end with one ring, and nobody reads half of it.
+/// Writes a temporary file and links it into place: two nodes that start together on one folder get
+/// the same ring, and nobody reads a partial file.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.exists() {

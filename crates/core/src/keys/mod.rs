@@ -1,6 +1,6 @@
-//! The keys of this installation: their inventory, their rotation, and those that this process holds.
+//! The keys of this installation: inventory, rotation, and the keys loaded in this process.
 //!
-//! Private keys are at rest under envelope encryption, in memory ready for use (`custody.rs`).
+//! Private keys are stored under envelope encryption and decrypted in memory (`custody.rs`).
 
 mod custody;
 mod error;

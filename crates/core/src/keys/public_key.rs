@@ -1,4 +1,4 @@
-//! The public halves of the inventory's keys: what the JWKS shows.
+//! The public halves of the inventory's keys, as the JWKS publishes them.
 
 use authority_crypto::{Algorithm, verify};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::Error;
 
-/// Where a key is in its life.
+/// The stage of a key's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Signs or, beside a rotating one, is published and about to.
+    /// Signs or, while another is `rotating`, is published and will sign next.
     Active,
-    /// Signs until its successor, which is active, takes over.
+    /// Signs until its successor, which is active, replaces it.
     Rotating,
-    /// Signs no more; what it signed holds.
+    /// No longer signs; its signatures remain valid.
     Retired,
     Revoked,
 }
@@ -41,7 +41,7 @@ pub struct PublicKey {
     pub kid: String,
     pub algorithm: Algorithm,
     pub purpose: String,
-    /// Made by the service for its own signatures.
+    /// Created by the service for its own signatures.
     pub managed: bool,
     pub status: Status,
     pub revoked_at: Option<DateTime<Utc>>,
@@ -49,8 +49,8 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// As it stands in a JWKS (RFC 7517): never anything private, since only the members that make
-    /// the public key are copied.
+    /// The key's entry in a JWKS (RFC 7517). Only the members of the public key are copied, so it
+    /// never contains anything private.
     pub fn published(&self) -> Value {
         let mut shown = json!({"kid": self.kid, "use": "sig"});
         for member in ["kty", "crv", "x", "y", "n", "e"] {
@@ -58,7 +58,7 @@ impl PublicKey {
                 shown[member] = value.clone();
             }
         }
-        // The specification has P-256 made for `EdDSA`: to call that EdDSA would be a lie.
+        // The specification has a P-256 key generated for `EdDSA`; publishing it as EdDSA would be false.
         if self.algorithm != Algorithm::EdDsa || self.jwk["kty"] == "OKP" {
             shown["alg"] = json!(self.algorithm.name());
         }
@@ -68,8 +68,8 @@ impl PublicKey {
         shown
     }
 
-    /// Whether `signature` is this key's over `bytes`. What a retired or revoked key signed holds:
-    /// whoever cares looks at [`Self::status`].
+    /// Whether `signature` is this key's over `bytes`, whatever its [`Self::status`]: also for a retired or
+    /// revoked key.
     pub fn verify(&self, bytes: &[u8], signature: &[u8]) -> Result<(), Error> {
         Ok(verify(&self.jwk, self.algorithm, bytes, signature)?)
     }

@@ -1,8 +1,8 @@
-//! Rotations: a successor is made and published, takes over an hour later, and the old key retires.
+//! Rotations: a successor is created and published, signs an hour later, and the old key retires.
 //!
-//! While a rotation is in progress the old key is `rotating` and still signs: whoever verifies has
-//! that long to fetch the successor's public half. Every step takes the inventory's lock, so any
-//! number of nodes may run the worker.
+//! While a rotation is in progress the old key is `rotating` and still signs, so that verifiers have
+//! time to fetch the successor's public key. Every step takes the inventory's lock, so any number of
+//! nodes may run the worker.
 
 use authority_crypto::{KeyRing, random};
 use authority_model::schema::{key_rotations, signing_keys};
@@ -26,7 +26,7 @@ const IN_PROGRESS: &str = "in_progress";
 const DONE: &str = "done";
 const CANCELLED: &str = "cancelled";
 
-/// One key's successor taking over.
+/// The replacement of one key by its successor.
 #[derive(Clone, Debug, PartialEq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = key_rotations, check_for_backend(Pg))]
 pub struct Rotation {
@@ -42,7 +42,7 @@ pub struct Rotation {
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// What a request to plan a rotation says.
+/// A request to plan a rotation.
 #[derive(Clone, Debug)]
 pub struct NewRotation {
     pub kid: String,
@@ -51,7 +51,7 @@ pub struct NewRotation {
     pub created_by: String,
 }
 
-/// Those that are not done, the soonest due first.
+/// The unfinished rotations, the soonest due first.
 pub(super) async fn open(db: &mut Db) -> Result<Vec<Rotation>, Error> {
     let open = key_rotations::table
         .filter(key_rotations::state.eq_any([PENDING, IN_PROGRESS]))
@@ -97,7 +97,7 @@ async fn key(db: &mut Db, kid: &str) -> Result<Option<SigningKey>, Error> {
     found.optional().map_err(sql)
 }
 
-/// Publishes the successor; the old key signs on.
+/// Publishes the successor; the old key still signs.
 async fn begin(
     db: &mut Db,
     ring: &KeyRing,
@@ -141,7 +141,7 @@ async fn succeed(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Result
     end(db, &rotation.id, DONE, now).await
 }
 
-/// Ends a rotation now, whether it has begun or not.
+/// Completes a rotation now, whether or not it has started.
 pub(super) async fn complete(
     db: &mut Db,
     ring: &KeyRing,
@@ -156,7 +156,7 @@ pub(super) async fn complete(
     finish(db, &begun, now).await
 }
 
-/// Calls a rotation off: the old key stays, a successor that was made is revoked.
+/// Cancels a rotation: the old key stays; a successor, if created, is revoked.
 pub(super) async fn cancel(db: &mut Db, id: &str, now: DateTime<Utc>) -> Result<Rotation, Error> {
     let rotation = unfinished(db, id).await?;
     call_off(db, &rotation, now).await
@@ -178,8 +178,7 @@ async fn call_off(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Resul
     end(db, &rotation.id, CANCELLED, now).await
 }
 
-/// What revoking a key means for the rotation that it is part of. Answers whether a successor
-/// signs already.
+/// Ends the rotation that a revoked key is part of, if any. Returns whether a successor already signs.
 pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Result<bool, Error> {
     let part = key_rotations::kid.eq(kid).or(key_rotations::successor_kid.eq(kid));
     let found: Option<Rotation> = key_rotations::table
@@ -195,7 +194,7 @@ pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Re
         return Ok(false);
     }
     if rotation.kid == kid {
-        // The key is gone, so its successor cannot wait.
+        // Nothing signs for this purpose now, so the successor must at once.
         succeed(db, &rotation, now).await?;
     } else {
         call_off(db, &rotation, now).await?;
@@ -203,8 +202,8 @@ pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Re
     Ok(true)
 }
 
-/// One round of the worker: plans what is due, begins what was planned, ends what was published
-/// long enough. Answers how many steps it took.
+/// One round of the worker: plans the rotations that are due, starts the planned ones, and completes
+/// those whose successor was published long enough. Returns the number of steps.
 pub(super) async fn work(db: &mut Db, ring: &KeyRing, now: DateTime<Utc>) -> Result<usize, Error> {
     lock(db).await?;
     let mut steps = 0;

@@ -1,17 +1,17 @@
-//! What keeps a node's keys those of the installation.
+//! Keeps the keys loaded in a node current.
 
 use std::time::Duration;
 
 use super::Keys;
 use crate::worker::Worker;
 
-/// How often the inventory is read again: what another node made, activated or revoked.
+/// How often the inventory is reloaded, with changes by other nodes.
 const REFRESH: Duration = Duration::from_secs(30);
 const ROTATION: Duration = Duration::from_secs(60);
 
 impl Keys {
-    /// They read the inventory again, and take due steps of rotations. A node that cannot read the
-    /// inventory might sign with a revoked key, so it is not ready.
+    /// Workers that reload the inventory and take due steps of rotations. A node that cannot read the
+    /// inventory might sign with a revoked key, so it is then not ready.
     pub fn workers(&self) -> [Worker; 2] {
         let (refreshed, rotated) = (self.clone(), self.clone());
         let refresh = Worker::periodic("keys_refresh", REFRESH, move || {

@@ -1,4 +1,4 @@
-//! Counters of windows that have long closed: nothing will ask for them again.
+//! Deletes the counters of windows that closed long ago: nothing reads them any more.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{
 };
 
 const EVERY: Duration = Duration::from_secs(3600);
-/// Seconds after its window closed: nodes' clocks differ by less.
+/// How long a counter is kept after its window closed, in seconds: nodes' clocks differ by less.
 const KEPT: i64 = 24 * 3600;
 
-/// Forgets them every hour.
+/// Deletes them every hour.
 pub fn forget(store: Store, clock: Clock) -> Worker {
     Worker::periodic("counters", EVERY, move || {
         forget_closed(store.clone(), clock.now().timestamp())

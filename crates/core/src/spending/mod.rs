@@ -1,9 +1,9 @@
-//! What an allow spends: the approval that it cites, and what is left of counted bounds.
+//! What an allow spends: the approval that it cites, and the remainder of counted bounds.
 //!
 //! Both change from call to call, so they are not in the graph: they are read from the database before
-//! deciding, and claimed in the transaction of the decision's record, which has the final say. So the
-//! values read are only an estimate, and an approval or the rest of a budget is spent once, however many
-//! ask for it at the same time.
+//! deciding, and claimed in the transaction that stores the decision. The claim decides, so the values
+//! read are only an estimate, and an approval or the rest of a budget is spent once, however many
+//! requests compete for it.
 
 mod forget;
 
@@ -27,10 +27,10 @@ use authority_decision::{
     levels::ApprovalState,
 };
 
-/// The word of an act that approves.
+/// The `action` of an act that approves.
 pub const APPROVE: &str = "approve";
 
-/// The digest of the exact question that an approval is for.
+/// The digest of the exact request that an approval is for.
 ///
 /// # Errors
 /// If the request does not serialise, which is a bug.
@@ -65,7 +65,7 @@ pub struct CounterQuery {
     tenant_id: String,
     subject: String,
     counters: Vec<CounterKey>,
-    /// The cited approval, and the question that it must be for.
+    /// The cited approval, and the digest of the request that it must be for.
     approval: Option<(String, [u8; 32])>,
 }
 

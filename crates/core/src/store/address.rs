@@ -1,8 +1,8 @@
-//! Where the database is and how its connection is protected, from a libpq URL or `key=value` text.
+//! The database's address and TLS mode, from a libpq URL or `key=value` text.
 //!
-//! tokio-postgres knows no `verify-ca`, `verify-full` and `sslrootcert`; they are taken out of the
-//! text here and honoured in `tls.rs`. Its own default, `prefer`, would fall back to plain text:
-//! here a host that is not this machine needs a verified certificate unless the URL says otherwise.
+//! tokio-postgres does not support `verify-ca`, `verify-full` and `sslrootcert`; they are parsed here
+//! and applied in `tls.rs`. Its default, `prefer`, may fall back to plain text. Here a host other than
+//! this machine needs a verified certificate unless the URL sets another mode.
 
 use std::{
     borrow::Cow,
@@ -28,7 +28,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Reads `postgres://…` or `host=… user=…`; a named `sslrootcert` (PEM) is read now.
+    /// Parses `postgres://…` or `host=… user=…`; reads the file of an `sslrootcert` (PEM).
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (plain, wishes) =
             if text.starts_with("postgres://") || text.starts_with("postgresql://") {
@@ -36,7 +36,7 @@ impl Address {
             } else {
                 split_pairs(text)?
             };
-        // What could not be read may be a piece of the password: nothing of it is told.
+        // The unreadable part may be a piece of the password, so the error quotes none of it.
         let mut config: Config = plain.parse().map_err(|fault: tokio_postgres::Error| {
             Error::Address(format!("the database URL is malformed{}", about(&with_source(&fault))))
         })?;
@@ -55,8 +55,8 @@ impl Address {
             Mode::Prefer => SslMode::Prefer,
             _ => SslMode::Require,
         });
-        // A host that is gone leaves time for the next one named. A peer that went away without a
-        // word is noticed within half a minute; one that is there and silent, in `silence.rs`.
+        // An unreachable host leaves time for the next one in the list. A peer that disappeared is noticed
+        // within half a minute; one that is connected and does not answer, by `silence.rs`.
         config.connect_timeout(Duration::from_secs(2)).tcp_user_timeout(Duration::from_secs(20));
         config.keepalives_idle(Duration::from_secs(15)).keepalives_retries(3);
         config.keepalives_interval(Duration::from_secs(5));
@@ -86,7 +86,7 @@ impl Address {
     }
 }
 
-/// libpq's `sslmode`; `allow`, which starts in plain text, is read as `prefer`.
+/// libpq's `sslmode`; `allow`, which starts in plain text, is treated as `prefer`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Disable,
@@ -115,7 +115,7 @@ impl Mode {
     fn connector(self, roots: Option<&Path>) -> Result<Option<MakeRustlsConnect>, Error> {
         let trust = match self {
             Self::Disable => return Ok(None),
-            // As in libpq: whoever names a root wants it checked.
+            // As in libpq: a given root certificate is to be checked.
             Self::Require if roots.is_some() => tls::Trust::Chain,
             Self::Prefer | Self::Require => tls::Trust::Anyone,
             Self::VerifyCa => tls::Trust::Chain,
@@ -125,7 +125,7 @@ impl Mode {
     }
 }
 
-/// What was taken out of the text.
+/// The parameters that tokio-postgres does not support.
 #[derive(Default)]
 struct Wishes {
     mode: Option<String>,
@@ -133,11 +133,11 @@ struct Wishes {
 }
 
 impl Wishes {
-    /// True when the parameter was one of ours.
+    /// Whether the parameter is one of these.
     fn take(&mut self, key: &str, value: &str) -> bool {
         match key {
             "sslmode" => self.mode = Some(value.to_owned()),
-            // libpq's word for the usual roots, which are the default here.
+            // libpq's word for the system's roots, which are the default here.
             "sslrootcert" if value == "system" => self.roots = None,
             "sslrootcert" => self.roots = Some(value.into()),
             _ => return false,
@@ -162,7 +162,7 @@ fn split_url(text: &str) -> Result<(String, Wishes), Error> {
     Ok((format!("{front}{mark}{}", kept.join("&")), wishes))
 }
 
-/// The options of a connection that are known here or to tokio-postgres.
+/// The connection options that this module or tokio-postgres knows.
 const OPTIONS: [&str; 22] = [
     "user",
     "password",
@@ -188,7 +188,7 @@ const OPTIONS: [&str; 22] = [
     "require_auth",
 ];
 
-/// What is told of a fault: the known option that it names, if any, and how it should look.
+/// The error text: the known option at fault, if any, and the expected form.
 fn about(fault: &str) -> String {
     let named = OPTIONS.iter().find(|option| fault.contains(&format!("`{option}`")));
     let named = named.map(|option| format!(" at `{option}`")).unwrap_or_default();
@@ -220,7 +220,7 @@ fn decode<'t>(key: &str, text: &'t str) -> Result<Cow<'t, str>, Error> {
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| malformed())
 }
 
-/// `key = value` pairs; a value with spaces is quoted by `'`, a backslash escapes.
+/// Parses `key = value` pairs; values with spaces are in single quotes, a backslash escapes.
 fn split_pairs(text: &str) -> Result<(String, Wishes), Error> {
     let mut wishes = Wishes::default();
     let mut kept = Vec::new();
@@ -238,7 +238,7 @@ fn split_pairs(text: &str) -> Result<(String, Wishes), Error> {
     Ok((kept.join(" "), wishes))
 }
 
-/// The first value of the text, as written and as meant.
+/// The first value of the text: as written, and unescaped.
 fn first_value(text: &str) -> (&str, String) {
     let is_quoted = text.starts_with('\'');
     let mut meant = String::new();
@@ -272,7 +272,7 @@ fn is_this_machine(config: &Config) -> bool {
         })
 }
 
-/// tokio-postgres says what failed and keeps why in the source.
+/// tokio-postgres's message says what failed; the reason is in the error's source.
 fn with_source(fault: &tokio_postgres::Error) -> String {
     match std::error::Error::source(fault) {
         Some(source) => format!("{fault}: {source}"),

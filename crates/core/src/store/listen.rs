@@ -1,4 +1,4 @@
-//! LISTEN on a connection of its own, which comes back when Postgres does.
+//! LISTEN on a dedicated connection, which reconnects when Postgres is back.
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use futures_util::StreamExt;
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::worker::{Context, Worker};
 
-/// What a listener hears.
+/// An event of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// It listens from now on. What was said before, also while it was away, it did not hear:
+    /// It is listening from now on. Notifications from before, or while it was disconnected, are lost:
     /// read everything again.
     Listening,
     /// The payload of a NOTIFY.
@@ -22,8 +22,8 @@ pub enum Notification {
 }
 
 impl Store {
-    /// A worker that listens, and what it hears. A poll beside it is wise, since a connection that fell
-    /// silent is noticed after seconds.
+    /// A worker that listens, and a stream of its notifications. Poll as well, since a silent connection
+    /// is noticed only after seconds.
     pub fn listen(
         &self,
         name: &'static str,
@@ -38,7 +38,7 @@ impl Store {
     }
 }
 
-/// Until the connection is lost; the supervisor runs it again, which connects anew.
+/// Listens until the connection is lost; then the supervisor runs it again, which reconnects.
 async fn listen(
     store: Store,
     channel: &str,
@@ -74,7 +74,7 @@ async fn connect(store: &Store, channel: &str) -> Result<AsyncPgConnection, Erro
     Ok(db)
 }
 
-/// The next notification; none: nothing was said, and the connection answers.
+/// The next notification; `None` if there was none and the connection answers.
 async fn notified(db: &mut AsyncPgConnection) -> Result<Option<Notification>, Error> {
     let lost = || Error::Unavailable("the listening connection was lost".to_owned());
     let next = {

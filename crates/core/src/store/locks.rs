@@ -1,4 +1,4 @@
-//! The numbers of PostgreSQL's advisory locks, each for one thing alone. The migrations write those of SQL.
+//! The numbers of PostgreSQL advisory locks, each used for one purpose. Those marked SQL are also written in the migrations.
 
 /// Migrations run one at a time.
 pub const MIGRATIONS: i64 = 4_157_000;

@@ -36,13 +36,13 @@ diesel::table! {
     }
 }
 
-/// By default only its owner may read a new table; readiness reads it as the service.
+/// By default only the owner may read a new table; readiness reads this one as the service.
 const READABLE: &str = "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations')";
 
-/// Makes this database's roles, grants them to `login` (the one that [`Store::open`] connects as),
-/// and runs what is pending; answers its versions. `owner` must be allowed to make roles where they
-/// are missing, and should own the database: nobody but `login` is then left to connect to it. Any
-/// number may run it at once.
+/// Creates this database's roles, grants them to `login` (the role that [`Store::open`] connects as), and
+/// runs the pending migrations; returns their versions. `owner` needs the right to create missing roles,
+/// and should own the database: then it can revoke everyone else's right to connect. Several
+/// processes may run it at the same time.
 pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error> {
     let mut db = owner.connect().await?;
     lock(&mut db).await?;
@@ -50,13 +50,13 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error>
     diesel::select(login).execute(&mut db).await?;
     db.batch_execute(include_str!("roles.sql")).await.map_err(|fault| {
         match Error::from(fault) {
-            // What the database refuses its owner is an operator's problem.
+            // If the database refuses its owner something, an operator must act.
             Error::Internal(told) => Error::Address(told),
             other => other,
         }
     })?;
     warn_if_open(&mut db).await?;
-    // Diesel's harness is synchronous; this way it needs no runtime of several threads.
+    // Diesel's harness is synchronous; on this thread it needs no multi-threaded runtime.
     let run = tokio::task::spawn_blocking(move || {
         let mut harness = AsyncConnectionWrapper::<AsyncPgConnection>::from(db);
         let done = harness.run_pending_migrations(MIGRATIONS);
@@ -96,8 +96,8 @@ async fn lock(db: &mut AsyncPgConnection) -> Result<(), Error> {
 }
 
 impl Store {
-    /// True when every migration that this binary knows was run. Later ones do not matter: while
-    /// a new version is rolled out, the old one serves on.
+    /// Whether every migration that this binary knows has run. Later ones do not matter: during a
+    /// rollout the old version continues to serve.
     pub async fn is_current(&self) -> Result<bool, Error> {
         let read = async move |db: &mut Db| {
             let versions = __diesel_schema_migrations::table

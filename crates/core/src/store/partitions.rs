@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::{Db, Error, RunQueryDsl, Scope, Store};
 use crate::worker::Worker;
 
-/// Months are made three ahead; sooner where a clock jumps, or a database was left alone for long.
+/// Months are created three ahead; checked often, since a clock may jump or a database be unused for long.
 const EVERY: Duration = Duration::from_secs(60);
 
 diesel::define_sql_function! { fn extend_partitions() -> diesel::sql_types::Integer; }
 
 impl Store {
-    /// Makes the partitions of the months to come, every minute. Where that fails for months, recording
-    /// fails, which readiness tells.
+    /// A worker that creates the partitions of the coming months, every minute. If it fails for months,
+    /// recording fails, which readiness reports.
     pub fn partitions(&self) -> Worker {
         let store = self.clone();
         Worker::periodic("partitions", EVERY, move || {
@@ -21,7 +21,7 @@ impl Store {
         })
     }
 
-    /// Makes the partitions of the months to come.
+    /// Creates the partitions of the coming months.
     pub async fn make_partitions(&self) -> Result<(), Error> {
         let made = self.extend_partitions().await?;
         if made > 0 {

@@ -20,29 +20,29 @@ use tokio::sync::watch;
 
 use super::{Address, Error, silence::Silence};
 
-/// How long a statement waits for a lock, in milliseconds: whoever waits for a first request with the
-/// same idempotency key is told so before the call's own end.
+/// How long a statement waits for a lock, in milliseconds. It is shorter than a call's deadline, so that a
+/// call that waits for another with its idempotency key can answer so in time.
 const LOCK: u32 = 9_000;
-/// What the server has for saying that it ended a statement.
+/// The time in which the server can report that it cancelled a statement.
 const MARGIN: Duration = Duration::from_secs(2);
 
 pub(super) type Pool = deadpool::Pool<AsyncPgConnection>;
-/// A connection on loan; it goes back when dropped.
+/// A pooled connection; it is returned when dropped.
 pub type Pooled = deadpool::Object<AsyncPgConnection>;
 
-/// How many connections there are, and how long anything may take.
+/// The size of the pools, and timeouts.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at most, for each role.
+    /// The most connections, for each role.
     pub tenant: usize,
     pub system: usize,
     pub recorder: usize,
-    /// For a free connection, and for a new one to be ready.
+    /// The wait for a free connection, and for a new one to be ready.
     pub wait: Duration,
-    /// For one statement, locks included: kept by the server. A transaction has two seconds more,
-    /// whatever it does: kept by us.
+    /// The limit of one statement, including locks, enforced by the server. A transaction has two seconds
+    /// more in all, enforced here.
     pub statement: Duration,
-    /// For a transaction in which nothing runs; its connection is closed.
+    /// The limit of an idle transaction; its connection is then closed.
     pub idle_in_transaction: Duration,
 }
 
@@ -59,24 +59,24 @@ impl Default for Limits {
     }
 }
 
-/// The database as the service uses it. Cheap to clone.
+/// The service's database. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
     pub(super) tenant: Pool,
     pub(super) system: Pool,
     pub(super) recorder: Pool,
-    /// One connection that nobody else can keep busy.
+    /// One connection that other work cannot occupy.
     pub(super) tail: Pool,
     pub(super) address: Address,
     pub(super) silence: Silence,
-    /// How long a transaction may take, on our side: a statement that the server ends is told as
-    /// what it is.
+    /// How long a transaction may take, enforced here: long enough for the server to report a statement that
+    /// it cancelled.
     pub(super) transaction: Duration,
     breaker: Arc<CircuitBreaker>,
 }
 
 impl Store {
-    /// Connects at first use, so that it opens while Postgres is away, too.
+    /// Connects at first use, so this also succeeds while Postgres is unavailable.
     pub fn open(address: &Address, limits: &Limits) -> Result<Self, Error> {
         let breaker = Arc::new(CircuitBreaker::default());
         let pool = |kind, size| pool(address, &breaker, limits, kind, size);
@@ -92,13 +92,13 @@ impl Store {
         })
     }
 
-    /// Tells each time that Postgres is back after it was away.
+    /// Notifies each time that Postgres is available again.
     pub fn returns(&self) -> watch::Receiver<()> {
         self.breaker.returned.subscribe()
     }
 
-    /// From now on nobody is given a connection: the service stops. Who wants
-    /// one waits, and ends with the process; a fault would be told where there is none.
+    /// Hands out no more connections, since the service stops. Tasks that want one wait until the process
+    /// ends: an error would report a fault that does not exist.
     pub fn close(&self) {
         for pool in [&self.tenant, &self.system, &self.recorder, &self.tail] {
             pool.close();
@@ -110,8 +110,8 @@ impl Store {
         take(&self.recorder).await
     }
 
-    /// The connection of the graph's tail, in the system's role: while it cannot be had, the
-    /// graph goes stale and nothing is decided.
+    /// The connection of the graph's tail, in the system's role: while it is unavailable, the graph goes
+    /// stale and nothing is decided.
     pub async fn tail(&self) -> Result<Pooled, Error> {
         take(&self.tail).await
     }
@@ -122,7 +122,7 @@ impl Store {
     }
 }
 
-/// A connection of the pool; once it is closed, nothing for ever.
+/// A connection of the pool; pending forever once the pool is closed.
 pub(super) async fn take(pool: &Pool) -> Result<Pooled, Error> {
     match pool.get().await {
         Err(PoolError::Closed) => std::future::pending().await,
@@ -138,7 +138,7 @@ fn pool(
     size: usize,
 ) -> Result<Pool, Error> {
     let mut config = ManagerConfig::default();
-    // A lost connection is known to be closed without asking; silent ones `silence.rs` ends.
+    // A lost connection is known to be closed without a query; `silence.rs` ends silent ones.
     config.recycling_method = RecyclingMethod::Fast;
     let (address, breaker) = (address.clone(), Arc::clone(breaker));
     let opening = opening(kind, limits);
@@ -169,8 +169,8 @@ async fn open(address: &Address, opening: &str) -> ConnectionResult<AsyncPgConne
     Ok(db)
 }
 
-/// What every connection of a pool is told once. The database knows its own role of this kind:
-/// `set_config` takes it as SET ROLE does. Literals are read as transaction.rs quotes them.
+/// The SQL that sets up each connection of a pool. The database knows its own role of this kind;
+/// `set_config` sets it as SET ROLE does. String literals are parsed as transaction.rs quotes them.
 fn opening(kind: &str, limits: &Limits) -> String {
     let statement = limits.statement.as_millis();
     let idle = limits.idle_in_transaction.as_millis();
@@ -182,8 +182,8 @@ fn opening(kind: &str, limits: &Limits) -> String {
     )
 }
 
-/// While Postgres is away, callers are refused at once and one at a time tries again, ever more
-/// slowly, up to [`CircuitBreaker::LONGEST`].
+/// While Postgres is unavailable, attempts fail at once and one at a time connects again, with pauses that
+/// grow up to [`CircuitBreaker::LONGEST`].
 #[derive(Default)]
 struct CircuitBreaker {
     state: Mutex<State>,
@@ -192,12 +192,12 @@ struct CircuitBreaker {
 
 #[derive(Default)]
 struct State {
-    /// When somebody was last let in.
+    /// When an attempt last succeeded.
     answered: Option<Instant>,
-    closed: Option<Closed>,
+    open: Option<Open>,
 }
 
-struct Closed {
+struct Open {
     failures: u32,
     until: Instant,
 }
@@ -205,36 +205,36 @@ struct Closed {
 impl CircuitBreaker {
     const LONGEST: Duration = Duration::from_secs(1);
 
-    /// When the attempt begins, if it may.
+    /// The start of an attempt, if one is permitted now.
     fn pass(&self) -> ConnectionResult<Instant> {
         let now = Instant::now();
-        match &mut self.state.lock().closed {
-            Some(closed) if now < closed.until => Err(ConnectionError::BadConnection(
+        match &mut self.state.lock().open {
+            Some(open) if now < open.until => Err(ConnectionError::BadConnection(
                 "it did not answer a moment ago; trying again soon".to_owned(),
             )),
-            Some(closed) => {
-                // The one that goes ahead; the others wait for what it learns.
-                closed.until = now + Self::LONGEST;
+            Some(open) => {
+                // This attempt probes; the others wait for its result.
+                open.until = now + Self::LONGEST;
                 Ok(now)
             }
             None => Ok(now),
         }
     }
 
-    /// What an attempt came to that began then.
+    /// Records the result of the attempt that began then.
     fn note(&self, began: Instant, is_there: bool) {
         let mut state = self.state.lock();
         let now = Instant::now();
         if is_there {
             state.answered = Some(now);
-            if state.closed.take().is_some() {
+            if state.open.take().is_some() {
                 self.returned.send_replace(());
             }
         } else if state.answered.is_none_or(|answered| answered < began) {
-            let failures = state.closed.as_ref().map_or(0, |closed| closed.failures);
+            let failures = state.open.as_ref().map_or(0, |open| open.failures);
             let pause = Duration::from_millis(25) * (1 << failures.min(6));
-            state.closed =
-                Some(Closed { failures: failures + 1, until: now + pause.min(Self::LONGEST) });
+            state.open =
+                Some(Open { failures: failures + 1, until: now + pause.min(Self::LONGEST) });
         }
     }
 }
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_closes_and_a_success_opens() {
+    fn a_failure_opens_and_a_success_closes() {
         let breaker = CircuitBreaker::default();
         let returned = breaker.returned.subscribe();
         let (first, second) = (breaker.pass().unwrap(), breaker.pass().unwrap());
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_fails_late_does_not_close_on_a_database_that_is_back() {
+    fn an_attempt_that_fails_late_does_not_open_once_the_database_is_back() {
         let breaker = CircuitBreaker::default();
         let (early, next) = (breaker.pass().unwrap(), breaker.pass().unwrap());
         breaker.note(next, true);

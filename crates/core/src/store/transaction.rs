@@ -1,4 +1,4 @@
-//! Transactions that know for whom they run.
+//! Transactions, each in the scope of a tenant and an actor.
 
 use std::{
     any::Any,
@@ -22,20 +22,20 @@ use super::{
 /// A connection inside a transaction; diesel-async's queries run on it.
 pub type Db = AsyncPgConnection;
 
-/// For whom a transaction runs. Row-level security and the history triggers see it.
+/// The tenant and actor of a transaction, for row-level security and the history triggers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// None: the owner of the installation, who sees every tenant.
+    /// `None` for the owner of the installation, who sees every tenant.
     pub tenant: Option<String>,
-    /// Who is written into the history.
+    /// The actor in the history.
     pub actor: String,
 }
 
-/// Whom the history names where nobody asked.
+/// The actor in the history if no caller made the change.
 pub const SERVICE: &str = "agent-authority";
 
 impl Scope {
-    /// The API key for which it runs: keys are named by their ids.
+    /// The API key that it runs for, by its record's id.
     pub fn api_key(&self) -> Option<&str> {
         Some(self.actor.as_str()).filter(|actor| actor.starts_with("svc:api_key:"))
     }
@@ -47,9 +47,9 @@ impl Scope {
 }
 
 impl Store {
-    /// Runs `work` in one transaction, which commits when `work` answers `Ok`. It runs to its end
-    /// in a task of its own even when the caller goes away: a dropped query would commit all the
-    /// same, and block its connection's next user.
+    /// Runs `work` in one transaction, which commits if `work` returns `Ok`. It runs to completion in
+    /// its own task even if the caller is dropped: a dropped query might still commit, and would block
+    /// its connection's next user.
     pub fn write_tx<T, E, F>(
         &self,
         scope: &Scope,
@@ -63,7 +63,7 @@ impl Store {
         run(self.transaction("BEGIN", scope), work)
     }
 
-    /// The same for `work` that only reads: Postgres refuses it a write.
+    /// The same for `work` that only reads: Postgres refuses writes.
     pub fn read_tx<T, E, F>(
         &self,
         scope: &Scope,
@@ -77,10 +77,10 @@ impl Store {
         run(self.reading(scope), work)
     }
 
-    /// For what is read from memory: whether the scope's API key may still read.
+    /// Checks that the scope's API key may still read, before a read from memory.
     ///
     /// # Errors
-    /// [`Error::KeyEnded`], or the database is away.
+    /// [`Error::KeyEnded`], or the database is unavailable.
     pub async fn confirm(&self, scope: &Scope) -> Result<(), Error> {
         match scope.api_key() {
             Some(_) => self.read_tx(scope, async |_: &mut Db| Ok::<_, Error>(())).await,
@@ -88,8 +88,8 @@ impl Store {
         }
     }
 
-    /// A key's row is looked at in the snapshot of what it reads: whoever has revoked it knows that
-    /// it reads nothing from then on, on any node.
+    /// The key's row is checked in the same snapshot as the data: once a revocation is committed, the
+    /// key reads nothing, on any node.
     fn reading(&self, scope: &Scope) -> Result<Transaction, Error> {
         let Some(key) = scope.api_key() else {
             return self.transaction("BEGIN READ ONLY", scope);
@@ -103,7 +103,7 @@ impl Store {
 
     fn transaction(&self, begin: &str, scope: &Scope) -> Result<Transaction, Error> {
         let pool = if scope.tenant.is_some() { &self.tenant } else { &self.system };
-        // For whom, by tenant alone: an actor may be a person's address.
+        // The tenant only: the actor may be a person's address.
         let span = tracing::debug_span!(
             "transaction",
             tenant_id = scope.tenant.as_deref(),
@@ -119,7 +119,7 @@ impl Store {
     }
 }
 
-/// A transaction that has not begun.
+/// A transaction that has not started.
 struct Transaction {
     span: Span,
     opening: String,
@@ -152,7 +152,7 @@ where
     });
     let transaction = transaction?;
     let span = transaction.span.clone();
-    // The task of one transaction: it ends when that does, whoever still waits for it.
+    // The task of one transaction; it ends with the transaction, even if its caller is gone.
     let task = tokio::spawn(transaction.run(work).instrument(span));
     let (result, ended) = task.await.map_err(crashed)??;
     let result: Result<T, E> = *result.downcast().map_err(crashed)?;
@@ -160,7 +160,7 @@ where
 }
 
 impl Transaction {
-    /// What the work answered, and whether it was committed if it was to be.
+    /// The result of the work and, if that is `Ok`, of the commit.
     async fn run(self, work: AnyWork) -> Result<(Box<dyn Any + Send>, Result<(), Error>), Error> {
         let mut db = take(&self.pool).await?;
         let ran = async {
@@ -174,14 +174,14 @@ impl Transaction {
         let (done, is_clean) = match bounded.map(Result::flatten) {
             Ok(Ok((done, is_clean))) => (Ok(done), is_clean),
             Ok(Err(fault)) => (Err(fault), false),
-            // In the pool it would keep its locks until its next user comes.
+            // In the pool it would keep its locks until its next use.
             Err(panic) => {
                 discard(db);
                 resume_unwind(panic)
             }
         };
         if !is_clean {
-            // It may be half open, or still busy: not for its next user.
+            // It may be in a transaction or still busy, so it cannot be reused.
             discard(db);
         }
         done
@@ -196,8 +196,8 @@ async fn begin(db: &mut Db, opening: &str) -> Result<(), Error> {
     Ok(AnsiTransactionManager::begin_transaction_sql(db, opening).await?)
 }
 
-/// Commits what was done; rolls back what was refused, or could not be committed. And whether the
-/// connection can be used again.
+/// Commits, or rolls back if the work failed or the commit did. Also returns whether the connection can
+/// be used again.
 async fn end(db: &mut Db, is_done: bool) -> (Result<(), Error>, bool) {
     let ended = if is_done { commit(db).await } else { Ok(()) };
     let failed = !is_done || ended.is_err();
@@ -205,8 +205,8 @@ async fn end(db: &mut Db, is_done: bool) -> (Result<(), Error>, bool) {
     (ended.map_err(Error::from), is_clean)
 }
 
-/// COMMIT of a transaction in which a statement failed is answered by a quiet ROLLBACK, which
-/// diesel takes for success. The statement before it makes that an error.
+/// Postgres answers COMMIT of a failed transaction with a silent ROLLBACK, which diesel takes for
+/// success. The statement before it makes that an error.
 async fn commit(db: &mut Db) -> QueryResult<()> {
     db.batch_execute("SELECT; COMMIT").await?;
     *AnsiTransactionManager::transaction_manager_status_mut(db) =
@@ -214,7 +214,7 @@ async fn commit(db: &mut Db) -> QueryResult<()> {
     Ok(())
 }
 
-/// BEGIN and both settings in one message: a round trip less for every transaction.
+/// BEGIN and both settings in one message, which saves a round trip.
 fn opening(begin: &str, scope: &Scope) -> Result<String, Error> {
     let tenant = literal(scope.tenant.as_deref().unwrap_or_default())?;
     let actor = literal(&scope.actor)?;
@@ -223,7 +223,7 @@ fn opening(begin: &str, scope: &Scope) -> Result<String, Error> {
     ))
 }
 
-/// Quoted for SQL; the pool sets `standard_conforming_strings`, so a backslash is itself.
+/// Quoted for SQL; the pool sets `standard_conforming_strings`, so a backslash is literal.
 fn literal(text: &str) -> Result<String, Error> {
     if text.contains('\0') {
         return Err(Error::Internal("a scope holds U+0000".to_owned()));
@@ -231,7 +231,7 @@ fn literal(text: &str) -> Result<String, Error> {
     Ok(format!("'{}'", text.replace('\'', "''")))
 }
 
-/// What is done in a transaction: an async closure that takes its connection.
+/// The work of a transaction: an async closure that takes its connection.
 pub trait Transact<T, E>:
     for<'c> AsyncFnOnce(&'c mut Db) -> Result<T, E>
     + for<'c> Work<&'c mut Db, Result<T, E>, Fut: Send>
@@ -248,7 +248,7 @@ impl<T, E, F> Transact<T, E> for F where
 {
 }
 
-/// An `AsyncFnOnce` whose future is `Send`, which stable Rust cannot say otherwise.
+/// An `AsyncFnOnce` whose future is `Send`, which stable Rust cannot express otherwise.
 pub trait Work<T, R>: AsyncFnOnce(T) -> R + FnOnce(T) -> <Self as Work<T, R>>::Fut {
     type Fut: Future<Output = R>;
 }

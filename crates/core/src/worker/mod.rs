@@ -5,7 +5,7 @@
 //! (`authority_worker_runs_total{name, ok}`) and stops them with the service. Readiness shows a
 //! [`Report`] of each.
 //!
-//! A task of one call, connection or transaction is no worker: it is spawned where it is needed, and
+//! A task of one call, connection or transaction is not a worker: it is spawned where it is needed, and
 //! ends with that.
 
 mod pace;
@@ -31,7 +31,7 @@ type Loop = Box<dyn FnMut(Context) -> BoxFuture<'static, Result<(), Error>> + Se
 #[must_use = "a worker does nothing until a supervisor runs it"]
 pub struct Worker {
     name: &'static str,
-    /// The longest pause between two runs that succeed; none: it waits for work.
+    /// The longest pause between two successful runs; `None` if it waits for work.
     every: Option<Duration>,
     body: Body,
     is_critical: bool,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// After the first failure; each further one in a row doubles it.
+/// The pause after the first failure; each consecutive one doubles it.
 const FIRST: Duration = Duration::from_millis(100);
-/// After however many failures, unless the period is shorter.
+/// The longest pause, unless the period is shorter.
 const LONGEST: Duration = Duration::from_secs(10);
 /// The longest for a worker without a period: calls may wait for it.
 const LONGEST_WAITED_FOR: Duration = Duration::from_secs(2);
@@ -12,7 +12,7 @@ const LONGEST_WAITED_FOR: Duration = Duration::from_secs(2);
 /// query the database together.
 const JITTER: f64 = 0.2;
 
-/// The pause after so many failures in a row.
+/// The pause after this many consecutive failures.
 pub(super) fn back_off(failures: u32, every: Option<Duration>) -> Duration {
     let longest = every.unwrap_or(LONGEST_WAITED_FOR).min(LONGEST);
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));

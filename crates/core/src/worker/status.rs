@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 use super::Worker;
 
-/// Without a success for so many periods it is late,
+/// After this many periods without a success it is late,
 const PERIODS: u32 = 3;
 /// but not before this: a busy machine misses short periods.
 const LEAST: Duration = Duration::from_secs(5);
 
-/// The workers that a supervisor runs. Clones show the same.
+/// The workers that a supervisor runs. Clones share one state.
 #[derive(Clone, Default)]
 pub struct Statuses(Arc<Mutex<Vec<Arc<Status>>>>);
 
@@ -20,7 +20,7 @@ pub struct Statuses(Arc<Mutex<Vec<Arc<Status>>>>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub name: &'static str,
-    /// How long ago a run last succeeded; none: never yet.
+    /// How long ago a run last succeeded; `None` if none has yet.
     pub since_success: Option<Duration>,
     /// What is wrong with it, for operators.
     pub fault: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Status {
 struct State {
     started: Instant,
     succeeded: Option<Instant>,
-    /// In a row.
+    /// Consecutive failures.
     failures: u32,
     phase: Phase,
 }

@@ -19,13 +19,13 @@ use super::{
 /// How long [`Supervisor::stop`] waits for runs under way.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Runs workers until the service stops. Clones are one.
+/// Runs workers until the service stops. Clones share one state.
 #[derive(Clone, Default)]
 pub struct Supervisor {
     tracker: TaskTracker,
-    /// The service begins to stop.
+    /// Cancelled when the service begins to stop.
     shutdown: CancellationToken,
-    /// No call is in progress any more.
+    /// Cancelled when no call is in progress any more.
     drained: CancellationToken,
     statuses: Statuses,
 }
@@ -73,7 +73,7 @@ impl Supervisor {
     }
 }
 
-/// What an endless worker is given.
+/// The argument of an endless worker.
 #[derive(Clone)]
 pub struct Context {
     stop: CancellationToken,

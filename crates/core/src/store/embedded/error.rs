@@ -1,11 +1,11 @@
-//! Why there is no embedded database, and what to do about it.
+//! Why the embedded database is unavailable, and the remedy.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-/// Each says what whoever starts the service can do.
+/// Each message says what an operator can do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(

@@ -1,4 +1,4 @@
-//! Makes a database cluster and starts its server.
+//! Creates a database cluster and starts its server.
 
 use std::{
     fs::{self, File},
@@ -10,7 +10,7 @@ use std::{
 
 use super::{Error, LOGIN, OWNER, Options, PAUSE, place::Place, process, programs::Programs};
 
-/// What the server is started with; `fsync` and `synchronous_commit` stay on.
+/// The server's settings; `fsync` and `synchronous_commit` stay on.
 const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", ""),
     ("unix_socket_permissions", "0700"),
@@ -44,8 +44,8 @@ const SETTINGS: &[(&str, &str)] = &[
 
 const STARTING: Duration = Duration::from_mins(1);
 
-/// Waits while a server is between two states. Under the launch lock nobody else starts one, so
-/// what is left of one that died may go.
+/// Waits while a server starts or stops. Under the launch lock nobody else starts one, so the remains
+/// of one that died may be removed.
 pub(super) fn is_running(place: &Place) -> Result<bool, Error> {
     let since = Instant::now();
     while since.elapsed() < STARTING {
@@ -69,7 +69,7 @@ pub(super) fn launch(place: &Place, options: &Options) -> Result<Child, Error> {
     let since = Instant::now();
     loop {
         match start_once(place, &programs, options) {
-            // A killed server's children hold its memory for a moment longer.
+            // A killed server's children hold its shared memory for a moment longer.
             Err(Error::Stopped { log })
                 if log.contains("shared memory block") && since.elapsed() < STARTING =>
             {
@@ -105,8 +105,8 @@ fn start_once(place: &Place, programs: &Programs, options: &Options) -> Result<C
     Err(Error::Slow { log: tail(&path) })
 }
 
-/// What the last run said is kept once. The folder is the database user's, who may have put anything in
-/// the log's place: where we are root, nothing of theirs is followed or written over.
+/// Keeps one earlier log. The folder belongs to the database's user, who may have put anything in the
+/// log's place: as root, this follows and overwrites nothing of theirs.
 fn new_log(path: &Path) -> io::Result<File> {
     if fs::rename(path, path.with_extension("log.1")).is_err() {
         match fs::remove_file(path) {
@@ -117,7 +117,7 @@ fn new_log(path: &Path) -> io::Result<File> {
     File::create_new(path)
 }
 
-/// Made under another name and then renamed: a half-made one is never taken for a good one.
+/// Created under another name and then renamed, so that a partial cluster is never used.
 fn initialise(place: &Place, programs: &Programs) -> Result<(), Error> {
     let new = place.home.join("data.new");
     if let Err(fault) = fs::remove_dir_all(&new)
@@ -132,7 +132,7 @@ fn initialise(place: &Place, programs: &Programs) -> Result<(), Error> {
     if !done.status.success() {
         return Err(Error::Init(String::from_utf8_lossy(&done.stderr).into_owned()));
     }
-    // One command a line, in a server without a socket.
+    // Single-user mode: one command a line, without a socket.
     let first = format!("CREATE ROLE {LOGIN} LOGIN NOINHERIT\nCREATE DATABASE {LOGIN}\n");
     let mut single = process::command(&programs.folder.join("postgres"), place.user);
     single.args(["--single", "-c", "exit_on_error=on", "-D"]).arg(&new).arg("postgres");

@@ -1,9 +1,10 @@
-//! A real Postgres of our own: found, initialised, started, rejoined and stopped, for whoever
-//! has no database yet.
+//! An embedded Postgres server: found, initialised, started, joined and stopped, for installations
+//! without a database of their own.
 //!
-//! One server a data directory, however many processes use it. Two locks order them: `launch.lock`
-//! is held while one starts or stops the server, `users.lock` is shared by all who use it. The last
-//! to leave stops it. A process that is killed leaves the server running; the next one rejoins it.
+//! Each data directory has one server, whatever the number of processes that use it. They coordinate by
+//! two locks: `launch.lock` is held while one starts or stops the server, `users.lock` is shared by all
+//! users. The last user to leave stops the server. A process that is killed leaves the server running;
+//! the next one joins it.
 
 mod error;
 mod launch;
@@ -30,27 +31,27 @@ use crate::worker::Worker;
 
 /// The bootstrap superuser: owns the database and runs its migrations.
 pub const OWNER: &str = "postgres";
-/// The role that the service logs in as, and its database.
+/// The service's login role, and its database.
 pub const LOGIN: &str = "authority";
 
 const STOPPING: Duration = Duration::from_secs(30);
-/// Between two looks at the server while it starts or stops, and while it runs.
+/// The intervals of checking the server: while it starts or stops, and while it runs.
 const PAUSE: Duration = Duration::from_millis(10);
 const WATCH: Duration = Duration::from_millis(500);
 
 /// How to run the server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The service's data folder; the database lives in `postgres` below it.
+    /// The service's data folder; the database is in its subfolder `postgres`.
     pub data_dir: PathBuf,
-    /// The folder of `initdb` and `postgres`; None looks where packages put them, newest first.
+    /// The folder of `initdb` and `postgres`; `None` searches the places of packages, newest first.
     pub programs: Option<PathBuf>,
-    /// Settings of `postgresql.conf` that beat ours.
+    /// Settings of `postgresql.conf` that override the defaults here.
     pub settings: Vec<(String, String)>,
 }
 
-/// A running server that we use; its clones are one user. When the last is dropped, it leaves as
-/// [`Embedded::stop`] does.
+/// A running server that this process uses; clones count as one user. When the last is dropped, it leaves
+/// as [`Embedded::stop`] does.
 #[derive(Clone, Debug)]
 pub struct Embedded(Arc<Server>);
 
@@ -64,14 +65,14 @@ struct Server {
 
 #[derive(Debug)]
 struct Held {
-    /// None where somebody else started the server.
+    /// `None` if another process started the server.
     child: Option<Child>,
-    /// Locked shared; None once we left.
+    /// Locked shared; `None` after leaving.
     users: Option<File>,
 }
 
 impl Embedded {
-    /// Starts the server or joins the one that runs.
+    /// Starts the server or joins the running one.
     pub async fn start(options: Options) -> Result<Self, Error> {
         blocking(move || Self::start_blocking(options)).await
     }
@@ -87,48 +88,48 @@ impl Embedded {
         Ok(Self(Arc::new(Server { options, place, is_joined, held })))
     }
 
-    /// For the service.
+    /// The address for the service.
     pub fn url(&self) -> String {
         self.url_of(LOGIN)
     }
 
-    /// For migrations: the same database as its owner.
+    /// The address for migrations: the same database, as its owner.
     pub fn owner_url(&self) -> String {
         self.owner_url_of(LOGIN)
     }
 
-    /// Any database of the server as the service sees it.
+    /// The address of any database of the server, as the service's role.
     pub fn url_of(&self, database: &str) -> String {
         self.0.place.url(LOGIN, database)
     }
 
-    /// Any database of the server as its superuser.
+    /// The address of any database of the server, as its superuser.
     pub fn owner_url_of(&self, database: &str) -> String {
         self.0.place.url(OWNER, database)
     }
 
-    /// Where the server keeps its data, log and socket.
+    /// The folder of the server's data, log and socket.
     pub fn home(&self) -> &Path {
         &self.0.place.home
     }
 
-    /// True when that is not below the data folder, since its user could not get there.
+    /// Whether that is outside the data folder, since the server's user has no access to it.
     pub fn is_elsewhere(&self) -> bool {
         self.0.place.is_elsewhere
     }
 
-    /// True when the server was running before us.
+    /// Whether the server was already running.
     pub fn is_joined(&self) -> bool {
         self.0.is_joined
     }
 
-    /// The server's process id; None when it has died.
+    /// The server's process id; `None` if it has died.
     pub fn pid(&self) -> Option<u32> {
         process::postmaster(&self.0.place).and_then(|pid| pid.as_raw().try_into().ok())
     }
 
-    /// Restarts the server if it dies, until we leave. For a service: a short command ends before that
-    /// matters.
+    /// Restarts the server if it dies, until this process leaves. For services: a short command ends
+    /// before that matters.
     pub fn watch(&self) -> Worker {
         let server = Arc::downgrade(&self.0);
         let watch = Worker::periodic("embedded_postgres", WATCH, move || {
@@ -144,14 +145,14 @@ impl Embedded {
         watch.outlasting_calls()
     }
 
-    /// Leaves; the last user to leave shuts the server down ("fast": connections are ended, all
-    /// that was committed is kept).
+    /// Leaves; the last user to leave shuts the server down ("fast": connections are closed, committed
+    /// data is kept).
     pub async fn stop(&self) -> Result<(), Error> {
         let server = Arc::clone(&self.0);
         blocking(move || server.leave_and_stop()).await
     }
 
-    /// Leaves and lets the server run on.
+    /// Leaves and keeps the server running.
     pub fn leave(&self) {
         self.0.held.lock().users = None;
     }
@@ -177,7 +178,7 @@ impl Server {
             return Ok(Pulse::Steady);
         }
         let _launch = launch_lock(&self.place)?;
-        // Another of its users may have been quicker.
+        // Another user may have restarted it already.
         if launch::is_running(&self.place)? {
             return Ok(Pulse::Steady);
         }
@@ -211,7 +212,7 @@ impl Server {
         Err(Error::Stuck { pid: pid.as_raw() })
     }
 
-    /// Our own child must be waited for. Another's may stay a zombie, which has ended, too.
+    /// Our own child must be waited for. Another process's child may stay a zombie, which has also ended.
     fn has_ended(&self, pid: Pid, child: &mut Option<Child>) -> bool {
         match child {
             Some(child) => !matches!(child.try_wait(), Ok(None)),
@@ -237,7 +238,7 @@ where
     done.unwrap_or_else(|fault| Err(Error::Crashed(fault.to_string())))
 }
 
-/// Held by whoever starts or stops the server, until it is dropped.
+/// The lock for starting and stopping the server, held until it is dropped.
 fn launch_lock(place: &Place) -> Result<File, Error> {
     let launch = open_lock(place, "launch.lock")?;
     launch.lock().map_err(Error::io("lock", &place.home))?;
@@ -246,7 +247,7 @@ fn launch_lock(place: &Place) -> Result<File, Error> {
 
 fn open_lock(place: &Place, name: &str) -> Result<File, Error> {
     let path = place.home.join(name);
-    // The folder is the database user's: where we are root, no link of theirs is followed.
+    // The folder belongs to the database's user: as root, this follows no link of theirs.
     let unfollowed = OFlag::O_NOFOLLOW.bits();
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true).custom_flags(unfollowed);

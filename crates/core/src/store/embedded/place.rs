@@ -1,4 +1,4 @@
-//! Where the embedded database lives, and which user runs it.
+//! Where the embedded database is, and which user runs it.
 
 use std::{
     fmt::Write,
@@ -18,10 +18,10 @@ use crate::config::data_folder;
 
 /// The longest folder whose socket path fits `sun_path` everywhere (104 bytes on macOS).
 const LONGEST_SOCKET_FOLDER: usize = 103 - "/.s.PGSQL.5432.lock".len();
-/// For root, whose own folders the database's user often may not enter.
+/// Used by root, whose own folders the database's user often cannot enter.
 const ELSEWHERE: &str = "/var/lib/agent-authority";
 
-/// A user that is not us. Postgres refuses to run as root.
+/// Another user to run the server as, since Postgres refuses to run as root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Other {
     pub(super) uid: u32,
@@ -34,12 +34,12 @@ pub(super) struct Place {
     /// Where the socket is: `home`, or a shorter path.
     pub(super) sockets: PathBuf,
     pub(super) user: Option<Other>,
-    /// True when `home` is not where it was asked for.
+    /// Whether `home` is not the requested folder.
     pub(super) is_elsewhere: bool,
 }
 
 impl Place {
-    /// Makes the folders: `data_dir/postgres`, private to the user who runs the server.
+    /// Creates the folders: `data_dir/postgres`, private to the user who runs the server.
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, Error> {
         let before = fs::metadata(data_dir).ok();
         if before.is_none() {
@@ -47,9 +47,9 @@ impl Place {
         }
         let wanted = data_dir.canonicalize().map_err(Error::io("find", data_dir))?.join("postgres");
         let user = other_user(&wanted)?;
-        // Root's own folder: the database's user passes through, and does no more.
+        // Root's own folder: the database's user may only pass through.
         let group = user.filter(|user| owner(data_dir) != Some(user.uid)).map(|user| user.gid);
-        // What is closed stays closed.
+        // A private folder stays private.
         if before.is_none_or(|found| found.mode() & 0o077 != 0) {
             data_folder(data_dir, group).map_err(Error::io("make", data_dir))?;
         }
@@ -73,7 +73,7 @@ impl Place {
         self.home.join("postgres.log")
     }
 
-    /// The version that made the data directory; None where there is none yet.
+    /// The version that created the data directory; `None` if there is none yet.
     pub(super) fn version(&self) -> Option<u32> {
         version_in(&self.home)
     }
@@ -85,14 +85,14 @@ impl Place {
     }
 }
 
-/// Percent-encoded, but for what stands for itself anywhere in a URL.
+/// Percent-encodes everything except characters that are unreserved in URLs.
 fn percent(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-._".contains(byte) {
             text.push(char::from(*byte));
         } else {
-            // Writing to a String does not fail.
+            // Writing to a `String` does not fail.
             let _ = write!(text, "%{byte:02X}");
         }
     }
@@ -107,15 +107,15 @@ fn version_in(home: &Path) -> Option<u32> {
     fs::read_to_string(home.join("data/PG_VERSION")).ok()?.trim().parse().ok()
 }
 
-/// None: we run it ourselves. For root, the owner of the folder (`sudo` in one's own checkout),
-/// else a user that is there for it.
+/// The user to run the server as; `None` for the present one. For root, the owner of the folder (`sudo` in
+/// one's own checkout), otherwise `postgres` or `nobody`.
 fn other_user(wanted: &Path) -> Result<Option<Other>, Error> {
     if !geteuid().is_root() {
         return Ok(None);
     }
     let owner = wanted.ancestors().find_map(|folder| fs::metadata(folder).ok());
     let owner = owner.map(|found| found.uid()).filter(|uid| *uid != 0);
-    // initdb looks its user up by name.
+    // initdb looks up its user by name.
     let owner = owner.and_then(|uid| User::from_uid(uid.into()).ok().flatten());
     let named = ["postgres", "_postgres", "nobody"].iter();
     let user = owner.or_else(|| named.into_iter().find_map(|name| User::from_name(name).ok()?));
@@ -123,8 +123,8 @@ fn other_user(wanted: &Path) -> Result<Option<Other>, Error> {
     Ok(Some(Other { uid: user.uid.as_raw(), gid: user.gid.as_raw() }))
 }
 
-/// Where it was asked for, if its user can get there; else below [`ELSEWHERE`], and from then on
-/// always: a database does not change its place because a folder's mode changed.
+/// The requested folder if the server's user has access to it, otherwise one below [`ELSEWHERE`]. Once
+/// there, it stays there: a database does not move because a folder's mode changed.
 fn home(wanted: &Path, user: Option<Other>) -> Result<(PathBuf, bool), Error> {
     let Some(user) = user else { return Ok((wanted.to_owned(), false)) };
     let parent = wanted.parent().unwrap_or(wanted);
@@ -148,17 +148,17 @@ fn home(wanted: &Path, user: Option<Other>) -> Result<(PathBuf, bool), Error> {
     Ok((elsewhere, true))
 }
 
-/// A folder that a user may not enter, and what `chmod` is to be told.
+/// A folder that a user may not enter, and the mode for `chmod`.
 struct Barrier<'p> {
     folder: &'p Path,
     mode: u32,
     remedy: &'static str,
 }
 
-/// The outermost on the way to `folder` and itself.
+/// The outermost such folder on the path to `folder`, or `folder` itself.
 fn barrier(folder: &Path, user: Other) -> Option<Barrier<'_>> {
     let closed = |folder: &Path| {
-        // One that is gone is entered by nobody.
+        // A missing folder cannot be entered.
         let found = fs::metadata(folder).ok();
         let (may_enter, remedy) = match &found {
             Some(found) if found.uid() == user.uid => (0o100, "u+x"),
@@ -177,7 +177,7 @@ fn make_private(folder: &Path, user: Option<Other>) -> io::Result<()> {
         Err(fault) if fault.kind() != ErrorKind::AlreadyExists => return Err(fault),
         _ => {}
     }
-    // Below /tmp somebody else may have been here first.
+    // Below /tmp another user may have created it first.
     let found = fs::symlink_metadata(folder)?;
     let me = geteuid().as_raw();
     let is_ours = found.uid() == me || user.is_some_and(|user| user.uid == found.uid());
@@ -190,7 +190,7 @@ fn make_private(folder: &Path, user: Option<Other>) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
 }
 
-/// FNV-1a of a path: the same in every build, for a name.
+/// FNV-1a of a path, for a name: the same in every build.
 fn fingerprint(path: &Path) -> u64 {
     use std::os::unix::ffi::OsStrExt;
     let bytes = path.as_os_str().as_bytes().iter();

@@ -1,4 +1,4 @@
-//! The server as a process: what it answers, whether a pid is still it, how it ends.
+//! The server's process: whether it answers, whether a pid is still its own, and how it is stopped.
 
 use std::{
     ffi::OsStr,
@@ -18,7 +18,7 @@ use nix::{
 
 use super::place::{Other, Place};
 
-/// A program of Postgres, run as `user` and away from our terminal: Ctrl-C reaches us first.
+/// A Postgres program, run as `user` and detached from the terminal, so that Ctrl-C reaches only us.
 pub(super) fn command(program: &Path, user: Option<Other>) -> Command {
     let mut command = Command::new(program);
     command.env("LC_ALL", "C").current_dir("/").stdin(Stdio::null()).process_group(0);
@@ -32,11 +32,11 @@ pub(super) fn command(program: &Path, user: Option<Other>) -> Command {
     command
 }
 
-/// Length 41, protocol 3.0, then names and values, each ended by a zero.
+/// Length 41, protocol 3.0, then names and values, each ended by a zero byte.
 const START_UP: &[u8] = b"\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0";
 
-/// True when the socket is there and a start-up packet on it is let in (`R`, authentication),
-/// not refused as while the server starts up or shuts down.
+/// Whether the server accepts a start-up packet on its socket (`R`, authentication); it refuses them while
+/// it starts up or shuts down.
 pub(super) fn is_ready(sockets: &Path) -> bool {
     let greet = || -> io::Result<bool> {
         let mut stream = UnixStream::connect(sockets.join(".s.PGSQL.5432"))?;
@@ -49,8 +49,8 @@ pub(super) fn is_ready(sockets: &Path) -> bool {
     greet().unwrap_or(false)
 }
 
-/// The pid in the data directory's lock file, if that process is indeed its server. After a crash
-/// or a reboot the number may be another's.
+/// The pid in the data directory's lock file, if that process is indeed its server. After a crash or a
+/// reboot another process may have the number.
 pub(super) fn postmaster(place: &Place) -> Option<Pid> {
     let file = fs::read_to_string(place.data().join("postmaster.pid")).ok()?;
     let pid = Pid::from_raw(file.lines().next()?.trim().parse().ok()?);
@@ -58,15 +58,15 @@ pub(super) fn postmaster(place: &Place) -> Option<Pid> {
     (is_it && place.user.is_none_or(|user| is_of(pid, user))).then_some(pid)
 }
 
-/// Whether the process is this user's: who writes the file must not choose whom root signals.
+/// Whether the process is this user's: the file's writer must not choose which process root signals.
 fn is_of(pid: Pid, user: Other) -> bool {
-    // Without /proc nobody can tell.
+    // Without /proc this is unknown.
     let found = fs::metadata(format!("/proc/{pid}"));
     found.map_or(!Path::new("/proc/self").exists(), |found| found.uid() == user.uid)
 }
 
-/// Removes the lock files of a server that is no more: Postgres itself would believe any live
-/// process of that number.
+/// Removes the lock files of a dead server: Postgres itself would mistake any live process with that pid
+/// for it.
 pub(super) fn clear_locks(place: &Place) -> io::Result<()> {
     for file in [
         place.data().join("postmaster.pid"),
@@ -81,26 +81,26 @@ pub(super) fn clear_locks(place: &Place) -> io::Result<()> {
     Ok(())
 }
 
-/// True when the process was started with this path among its arguments, as [`Place::data`] is.
+/// Whether the process was started with this path among its arguments, as [`Place::data`] is.
 fn names(pid: Pid, data: &Path) -> bool {
     let wanted = data.as_os_str().as_bytes();
     if let Ok(arguments) = fs::read(format!("/proc/{pid}/cmdline")) {
         return arguments.split(|byte| *byte == 0).any(|argument| argument == wanted);
     }
-    let told = Command::new("ps").args(["-o", "args=", "-p", &pid.to_string()]).output();
-    told.is_ok_and(|told| {
-        let line = OsStr::from_bytes(&told.stdout).to_string_lossy().into_owned();
+    let listed = Command::new("ps").args(["-o", "args=", "-p", &pid.to_string()]).output();
+    listed.is_ok_and(|listed| {
+        let line = OsStr::from_bytes(&listed.stdout).to_string_lossy().into_owned();
         line.contains(&*data.to_string_lossy())
     })
 }
 
-/// A process that belongs to somebody else is alive, too.
+/// Whether the process exists; also true if it belongs to another user.
 fn is_alive(pid: Pid) -> bool {
     !matches!(kill(pid, None), Err(Errno::ESRCH))
 }
 
-/// Tells the server to end its connections and stop (`SIGINT`), or, when it does not listen, to
-/// quit at once and recover at the next start (`SIGQUIT`). That it is gone already is fine.
+/// Signals the server to close its connections and stop (`SIGINT`) or, if that does not work, to quit at
+/// once and recover at the next start (`SIGQUIT`). It may already be gone.
 pub(super) fn signal_stop(pid: Pid, is_patient: bool) {
     let signal = if is_patient { Signal::SIGINT } else { Signal::SIGQUIT };
     if let Err(fault) = kill(pid, signal)

@@ -7,7 +7,7 @@ use std::{
 
 use super::Error;
 
-/// The oldest whose partition triggers and procedures the migrations use.
+/// The oldest version whose partition triggers and procedures suffice for the migrations.
 const OLDEST: u32 = 14;
 
 /// Where packages keep the programs: `<root>/bin`, or `<root>/<version>/bin`.
@@ -30,8 +30,8 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// The newest, or those of the version `made` that a data directory was made by. A folder
-    /// named by the user is the only one looked at.
+    /// The newest programs, or those of the version `made` that created a data directory. If the user
+    /// names a folder, only that one is searched.
     pub(super) fn find(named: Option<&Path>, made: Option<u32>) -> Result<Self, Error> {
         let folders = named.map_or_else(candidates, |folder| vec![folder.to_owned()]);
         let mut found: Vec<_> = folders.into_iter().filter_map(Self::of).collect();
@@ -54,7 +54,7 @@ impl Programs {
     }
 }
 
-/// Of `postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)`.
+/// The major version in `postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)`.
 fn major(told: &str) -> Option<u32> {
     let version = told.split_once(") ")?.1;
     version.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
