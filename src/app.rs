@@ -60,7 +60,7 @@ use authority_registry::{
 use authority_runtime::{
     Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
 };
-use authority_transparency::{Parts as ProofParts, Proof};
+use authority_transparency::{Parts as TransparencyParts, Transparency};
 use deadline::Deadlines;
 use directory::{DevTokenKey, GraphDirectory, KeySecrets};
 use document::{GET_OPEN_API, OpenApi};
@@ -181,7 +181,7 @@ impl App {
             recorder,
             shutdown: supervisor.shutdown().clone(),
         });
-        let (proof, sealing) = Proof::new(ProofParts {
+        let (proof, sealing) = Transparency::new(TransparencyParts {
             public_url: config.public_url(),
             folder: config.data_dir.join("logs"),
             clock: clock.clone(),
@@ -206,7 +206,7 @@ impl App {
         let router = router(grpc, host, receipts);
         let mut workers = vec![
             schema.worker(),
-            readiness::tell(health.clone(), directory),
+            readiness::grpc_health(health.clone(), directory),
             store.partitions(),
             idempotency::sweeper(store.clone(), clock.clone()),
             expire_approvals(store.clone(), clock.clone()),

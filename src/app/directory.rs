@@ -26,8 +26,8 @@ impl Directory for GraphDirectory {
     }
 
     fn tenant(&self, id: &str) -> Option<TenantFacts> {
-        let cell = self.0.tenant(id).ok()??;
-        let graph = cell.read();
+        let handle = self.0.tenant(id).ok()??;
+        let graph = handle.read();
         let tenant = graph.tenant()?;
         Some(TenantFacts {
             id: tenant.id.as_str().into(),
@@ -47,8 +47,8 @@ impl Directory for GraphDirectory {
 
     fn excludes(&self, tenant_id: &str, subject: &str, email: Option<&str>) -> bool {
         // Who cannot be judged is shut out.
-        let Ok(Some(cell)) = self.0.tenant(tenant_id) else { return true };
-        let graph = cell.read();
+        let Ok(Some(handle)) = self.0.tenant(tenant_id) else { return true };
+        let graph = handle.read();
         graph.excludes(subject, email)
     }
 }

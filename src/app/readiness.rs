@@ -112,11 +112,11 @@ fn critical(workers: &Statuses) -> Result<(), String> {
 
 /// gRPC health says what readiness says; also while calls under way end: a service that stops is not
 /// ready.
-pub(super) fn tell(health: HealthReporter, directory: Directory) -> Worker {
-    let told = Arc::new(Mutex::new(None));
-    let tell = Worker::periodic("grpc_health", FOLLOW, move || {
+pub(super) fn grpc_health(health: HealthReporter, directory: Directory) -> Worker {
+    let last = Arc::new(Mutex::new(None));
+    let worker = Worker::periodic("grpc_health", FOLLOW, move || {
         let is_ready = directory.is_ready();
-        let is_news = told.lock().replace(is_ready) != Some(is_ready);
+        let is_news = last.lock().replace(is_ready) != Some(is_ready);
         let health = health.clone();
         async move {
             if is_news {
@@ -127,7 +127,7 @@ pub(super) fn tell(health: HealthReporter, directory: Directory) -> Worker {
             Ok::<_, Infallible>(())
         }
     });
-    tell.outlasting_calls()
+    worker.outlasting_calls()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use args::{ApiKey, Args, Command, Seed};
 pub(crate) use args::{ApiKeyRequest, TokenRequest, tenant_id};
 pub(crate) use outcome::Failure;
-use outcome::{CommandOutput, say};
+use outcome::{CommandOutput, print};
 
 /// What the commands need of the service. The configuration is loaded and valid.
 pub(crate) trait Actions {
@@ -51,7 +51,7 @@ pub(crate) fn run(actions: &impl Actions) -> ExitCode {
         }
     };
     let json = args.json;
-    say(perform(actions, args), json)
+    print(perform(actions, args), json)
 }
 
 fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure> {

@@ -58,13 +58,13 @@ impl CommandOutput {
     }
 }
 
-pub(super) fn say(outcome: Result<CommandOutput, Failure>, as_json: bool) -> ExitCode {
+pub(super) fn print(outcome: Result<CommandOutput, Failure>, as_json: bool) -> ExitCode {
     let (written, code) = match outcome {
-        Ok(said) => {
-            let written = match said.json.filter(|_| as_json) {
+        Ok(output) => {
+            let written = match output.json.filter(|_| as_json) {
                 Some(json) => line(&mut io::stdout(), &json),
-                None => line(&mut io::stdout(), &said.text)
-                    .and_then(|()| line(&mut io::stderr(), &said.aside)),
+                None => line(&mut io::stdout(), &output.text)
+                    .and_then(|()| line(&mut io::stderr(), &output.aside)),
             };
             (written, 0)
         }

@@ -49,9 +49,9 @@ impl ConnectionService {
 impl Service<Request<Incoming>> for ConnectionService {
     type Response = Response<Answer>;
     type Error = Infallible;
-    type Future = Answering;
+    type Future = ResponseFuture;
 
-    fn call(&self, request: Request<Incoming>) -> Answering {
+    fn call(&self, request: Request<Incoming>) -> ResponseFuture {
         let running = self.activity.start();
         let bounds = &self.settings.bounds;
         let (mut head, body) = request.into_parts();
@@ -72,7 +72,7 @@ impl Service<Request<Incoming>> for ConnectionService {
                 router.call(request).await
             }) as BoxFuture<'static, _>)
         };
-        Answering { answer, running: Some(running) }
+        ResponseFuture { answer, running: Some(running) }
     }
 }
 
@@ -81,14 +81,14 @@ type Late = BoxFuture<'static, Result<axum::response::Response, Infallible>>;
 
 pin_project! {
     /// The future of the router's response.
-    pub(super) struct Answering {
+    pub(super) struct ResponseFuture {
         #[pin]
         answer: Either<RouteFuture<Infallible>, Late>,
         running: Option<Running>,
     }
 }
 
-impl Future for Answering {
+impl Future for ResponseFuture {
     type Output = Result<Response<Answer>, Infallible>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

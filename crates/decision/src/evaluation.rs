@@ -17,7 +17,7 @@ use super::{
     reason::Reason,
     rules::distinct,
     stack,
-    statement::{Evaluated, Says, Statement},
+    statement::{Effect, Evaluated, Statement},
     target::Aspects,
     trace::{Outcome, Step},
 };
@@ -51,15 +51,15 @@ impl<'a> Policies<'a> {
             if case.request.explain {
                 policies.steps.push(step(statement, &evaluated));
             }
-            match (evaluated, statement.says) {
+            match (evaluated, statement.effect) {
                 (Evaluated::Silent, _) => continue,
                 (Evaluated::Failed(_), _) => {
                     policies.denials.push(Reason::RuleError);
                     continue;
                 }
-                (Evaluated::Matches, Says::Permit) => {}
-                (Evaluated::Matches, Says::Deny(reason)) => policies.denials.push(reason),
-                (Evaluated::Matches, Says::Hold(reason, count)) => {
+                (Evaluated::Matches, Effect::Permit) => {}
+                (Evaluated::Matches, Effect::Deny(reason)) => policies.denials.push(reason),
+                (Evaluated::Matches, Effect::Hold(reason, count)) => {
                     policies.holds.push(reason);
                     policies.needed.take(Needed::people(count));
                 }
@@ -80,10 +80,10 @@ impl<'a> Policies<'a> {
 
     /// The advice of the strongest matching statements.
     pub(super) fn advice(&self) -> Vec<&'a str> {
-        let strength = |statement: &Statement| match statement.says {
-            Says::Permit => 0,
-            Says::Hold(..) => 1,
-            Says::Deny(_) => 2,
+        let strength = |statement: &Statement| match statement.effect {
+            Effect::Permit => 0,
+            Effect::Hold(..) => 1,
+            Effect::Deny(_) => 2,
         };
         let strongest = self.matched.iter().map(|statement| strength(statement)).max();
         let loudest = self.matched.iter().filter(|s| Some(strength(s)) == strongest);
@@ -170,11 +170,11 @@ fn read_of(declared: Vec<Effective>, reads: impl Fn(&str) -> bool) -> Vec<Effect
 }
 
 fn step(statement: &Statement, evaluated: &Evaluated) -> Step {
-    let (outcome, reason_code) = match (evaluated, statement.says) {
+    let (outcome, reason_code) = match (evaluated, statement.effect) {
         (Evaluated::Failed(_), _) => (Outcome::Refuse, Some(Reason::RuleError)),
-        (Evaluated::Silent, _) | (Evaluated::Matches, Says::Permit) => (Outcome::Pass, None),
-        (Evaluated::Matches, Says::Deny(reason)) => (Outcome::Refuse, Some(reason)),
-        (Evaluated::Matches, Says::Hold(reason, _)) => (Outcome::Hold, Some(reason)),
+        (Evaluated::Silent, _) | (Evaluated::Matches, Effect::Permit) => (Outcome::Pass, None),
+        (Evaluated::Matches, Effect::Deny(reason)) => (Outcome::Refuse, Some(reason)),
+        (Evaluated::Matches, Effect::Hold(reason, _)) => (Outcome::Hold, Some(reason)),
     };
     let detail = match evaluated {
         Evaluated::Failed(why) => why.clone(),

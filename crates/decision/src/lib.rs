@@ -128,7 +128,7 @@ fn denied_by(rules: &Rules<'_>) -> Verdict {
 }
 
 fn held(choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict {
-    let approvals_needed: Option<ApprovalsNeeded> = rules.needed.said();
+    let approvals_needed: Option<ApprovalsNeeded> = rules.needed.approvals_needed();
     Verdict {
         decision: Decision::RequireApproval,
         approvals_needed,

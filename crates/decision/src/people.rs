@@ -54,7 +54,7 @@ impl Needed {
         enough && (!self.legal || counted().any(|signature| signature.role == LEGAL))
     }
 
-    pub(super) fn said(self) -> Option<ApprovalsNeeded> {
+    pub(super) fn approvals_needed(self) -> Option<ApprovalsNeeded> {
         let roles = if self.legal { vec![LEGAL.to_owned()] } else { Vec::new() };
         (!self.is_nobody()).then_some(ApprovalsNeeded { count: self.count, roles })
     }

@@ -12,7 +12,7 @@ use super::{
     people::{self, Needed},
     reality,
     reason::Reason,
-    statement::{Says, Statement},
+    statement::{Effect, Statement},
     trace::{Outcome, Step},
     verdict::HeldBy,
 };
@@ -103,7 +103,7 @@ fn approved(case: &Case<'_>, needed: Needed, met: bool) -> Vec<Step> {
 }
 
 fn held_by(statement: &Statement) -> Option<HeldBy> {
-    matches!(statement.says, Says::Hold(..)).then(|| HeldBy {
+    matches!(statement.effect, Effect::Hold(..)).then(|| HeldBy {
         policy_id: statement.policy_id.clone(),
         statement: statement.id.clone(),
         advice: statement.advice.clone(),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use cedar_policy::{ActionConstraint, Effect, Policy, PolicyId, Template};
+use cedar_policy::{ActionConstraint, Policy, PolicyId, Template};
 use cedar_policy_core::{ast, evaluator::Evaluator, parser::Loc};
 
 use super::{
@@ -45,7 +45,7 @@ impl ActionScope {
 
 /// The effect of a statement that matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum Effect {
     /// A permit: everything is permitted implicitly, so it only adds constraints.
     Permit,
     /// A forbid.
@@ -82,7 +82,7 @@ pub struct Statement {
     /// Its index among the record's statements, from 0.
     pub ordinal: usize,
     pub action: ActionScope,
-    pub says: Says,
+    pub effect: Effect,
     pub obligations: Vec<String>,
     pub stop_conditions: Vec<String>,
     pub advice: Option<String>,
@@ -117,7 +117,7 @@ impl Statement {
         let json = policy.to_json().map_err(|why| fault(why.to_string()))?;
         let condition = AsRef::<ast::Policy>::as_ref(&policy).condition();
         let mut faults = entity_faults(&condition);
-        let notes = Notes::read(&policy, policy.effect() == Effect::Forbid);
+        let notes = Notes::read(&policy, policy.effect() == cedar_policy::Effect::Forbid);
         let notes = notes.map_err(|(key, problem)| faults.push((place_of(&policy, &key), problem)));
         let action = scope(&policy).map_err(|problem| faults.push((None, problem)));
         let (Ok(notes), Ok(action), true) = (notes, action, faults.is_empty()) else {
@@ -128,7 +128,7 @@ impl Statement {
             policy_id: policy_id.to_owned(),
             ordinal,
             action,
-            says: notes.says,
+            effect: notes.effect,
             obligations: notes.obligations,
             stop_conditions: notes.stop_conditions,
             advice: notes.advice,
@@ -168,7 +168,7 @@ impl Statement {
 /// The annotations of a statement.
 struct Notes {
     id: Option<String>,
-    says: Says,
+    effect: Effect,
     obligations: Vec<String>,
     stop_conditions: Vec<String>,
     advice: Option<String>,
@@ -187,7 +187,7 @@ impl Notes {
         let note = |key| policy.annotation(key);
         Ok(Self {
             id: note("id").map(|id| label("id", id)).transpose().map_err(of("id"))?,
-            says: says(&note, forbids)?,
+            effect: effect(&note, forbids)?,
             obligations: note("obligation")
                 .map_or(Ok(Vec::new()), |v| labels("obligation", v))
                 .map_err(of("obligation"))?,
@@ -211,10 +211,10 @@ fn place_of(policy: &Policy, key: &str) -> Option<usize> {
     note.loc.as_ref().map(Loc::start)
 }
 
-fn says<'a>(
+fn effect<'a>(
     note: &impl Fn(&'static str) -> Option<&'a str>,
     forbids: bool,
-) -> Result<Says, (String, String)> {
+) -> Result<Effect, (String, String)> {
     let holds = match note("decision") {
         None => Ok(false),
         Some(_) if !forbids => Err("`@decision` belongs on a forbid".to_owned()),
@@ -246,9 +246,9 @@ fn says<'a>(
     });
     let reason = reason.transpose().map_err(of("reason"))?;
     Ok(match (forbids, holds) {
-        (false, _) => Says::Permit,
-        (true, false) => Says::Deny(reason.unwrap_or(Reason::PolicyDenied)),
-        (true, true) => Says::Hold(reason.unwrap_or(Reason::ApprovalThresholdBreach), approvals),
+        (false, _) => Effect::Permit,
+        (true, false) => Effect::Deny(reason.unwrap_or(Reason::PolicyDenied)),
+        (true, true) => Effect::Hold(reason.unwrap_or(Reason::ApprovalThresholdBreach), approvals),
     })
 }
 

@@ -80,11 +80,11 @@ impl Sealed {
         gathered.ok_or(Error::Unreadable("what it was decided on"))
     }
 
-    /// What was decided, and when.
+    /// The recorded decision and its time.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn said(&self) -> Result<sealed::Recorded, Error> {
+    pub fn recorded(&self) -> Result<sealed::Recorded, Error> {
         sealed::recorded(&self.record)
     }
 

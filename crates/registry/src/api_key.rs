@@ -15,7 +15,7 @@ use authority_model::{
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::sql_types::{Array, Text, Timestamptz};
 
-use super::{flow::found, prelude::*};
+use super::{flow::or_not_found, prelude::*};
 use authority_api::{
     idempotency::Done,
     identity::{
@@ -58,10 +58,10 @@ impl Row for ApiKey {
         references::own_tenant(&mut self.tenant_id, Self::KIND, within)
     }
 
-    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         let before = was.and_then(|was| was.expires_at);
         was.map_or(Ok(()), live)?;
-        if self.expires_at != before && self.expires_at.is_some_and(|end| end <= act.now.into()) {
+        if self.expires_at != before && self.expires_at.is_some_and(|end| end <= tx.now.into()) {
             return Err(Error::field("api_key.expires_at", "must be in the future"));
         }
         if holds(self, BOUND) {
@@ -76,12 +76,12 @@ impl Row for ApiKey {
         }
         let mut known = Known::of(self.tenant_id(), Self::KIND);
         for (index, id) in self.principal_ids.iter().enumerate() {
-            known.principal(act.db, &format!("principal_ids[{index}]"), Some(id)).await?;
+            known.principal(tx.db, &format!("principal_ids[{index}]"), Some(id)).await?;
         }
         known.all()
     }
 
-    async fn before_delete(&self, _act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_delete(&self, _tx: &mut WriteTx<'_>) -> Result<(), Error> {
         live(self)
     }
 
@@ -156,7 +156,7 @@ impl ApiKeys {
             new.stamp_created(record_id(&public), by.actor.clone(), "");
             ACTIVE.clone_into(&mut new.status);
             new.prefix = prefix(&env, &public);
-            new.before_save(None, &mut Act { db, caller: &by, now }).await?;
+            new.before_save(None, &mut WriteTx { db, caller: &by, now }).await?;
             let Issued { text, code } =
                 issue(&*secrets, &env, &public, random).map_err(|_| unfit())?;
             let made = diesel::insert_into(api_keys::table)
@@ -188,7 +188,7 @@ impl ApiKeys {
         let (now, by) = (self.registry.clock.now(), caller.clone());
         let id = request.id;
         let rotated = self.registry.idempotent(caller, key, async move |db| {
-            let was = found(ApiKey::lock(db, by.tenant(), &id).await, &id)?;
+            let was = or_not_found(ApiKey::lock(db, by.tenant(), &id).await, &id)?;
             live(&was)?;
             let public = public_id(&was.id);
             let env = was.prefix.split('_').nth(1).unwrap_or_default();

@@ -40,19 +40,19 @@ impl Row for Delegation {
         format!("svc:del:{slug}:{}", authority_core::store::new_id())
     }
 
-    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         if was.is_none() {
-            self.may_lend(act)?;
+            self.may_lend(tx)?;
         }
         let mut known = Known::of(&self.tenant_id, Self::KIND);
-        known.principal(act.db, "delegator_id", Some(&self.delegator_id)).await?;
-        known.principal(act.db, "delegate_id", Some(&self.delegate_id)).await?;
-        known.purposes(act.db, "purposes", &self.purposes).await?;
-        known.resources(act.db, "resource_ids", &self.resource_ids).await?;
-        known.workspaces(act.db, "workspace_ids", &self.workspace_ids).await?;
+        known.principal(tx.db, "delegator_id", Some(&self.delegator_id)).await?;
+        known.principal(tx.db, "delegate_id", Some(&self.delegate_id)).await?;
+        known.purposes(tx.db, "purposes", &self.purposes).await?;
+        known.resources(tx.db, "resource_ids", &self.resource_ids).await?;
+        known.workspaces(tx.db, "workspace_ids", &self.workspace_ids).await?;
         known.all()?;
         match was {
-            None => self.take_place(act).await,
+            None => self.take_place(tx).await,
             Some(was) => attenuation::check_narrower(self, was),
         }
     }
@@ -68,15 +68,18 @@ impl Entity for Delegation {
 
 /// Rules of this record.
 trait Lending {
-    fn may_lend(&self, act: &Act<'_>) -> Result<(), Error>;
-    fn take_place(&mut self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send;
+    fn may_lend(&self, tx: &WriteTx<'_>) -> Result<(), Error>;
+    fn take_place(
+        &mut self,
+        tx: &mut WriteTx<'_>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 impl Lending for Delegation {
     /// An API key delegates on only what was delegated to a principal that it is bound to.
-    fn may_lend(&self, act: &Act<'_>) -> Result<(), Error> {
-        let CallerKind::Key { principal_ids, .. } = &act.caller.kind else { return Ok(()) };
-        if principal_ids.is_empty() || !act.caller.acts_for(&self.delegator_id) {
+    fn may_lend(&self, tx: &WriteTx<'_>) -> Result<(), Error> {
+        let CallerKind::Key { principal_ids, .. } = &tx.caller.kind else { return Ok(()) };
+        if principal_ids.is_empty() || !tx.caller.acts_for(&self.delegator_id) {
             return Err(Error::NotSubject);
         }
         if self.parent_id.is_none() {
@@ -87,18 +90,18 @@ impl Lending for Delegation {
 
     /// Sets its place in a chain: the root, or below a parent that it does not exceed and whose chain is in
     /// force.
-    async fn take_place(&mut self, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn take_place(&mut self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         let Some(parent_id) = &self.parent_id else {
             self.root_id.clone_from(&self.id);
             return Ok(());
         };
-        let parent = ancestor(act.db, &self.tenant_id, parent_id).await?;
+        let parent = ancestor(tx.db, &self.tenant_id, parent_id).await?;
         let parent = parent.ok_or_else(|| Error::unknown("delegation.parent_id", parent_id))?;
-        lends_on(&parent, "parent", act.now)?;
+        lends_on(&parent, "parent", tx.now)?;
         let mut above = parent.parent_id.clone();
         while let Some(id) = above {
-            let Some(link) = ancestor(act.db, &self.tenant_id, &id).await? else { break };
-            lends_on(&link, "ancestor", act.now)?;
+            let Some(link) = ancestor(tx.db, &self.tenant_id, &id).await? else { break };
+            lends_on(&link, "ancestor", tx.now)?;
             above = link.parent_id;
         }
         // A root is at depth 0; a chain of more links than this does not resolve.

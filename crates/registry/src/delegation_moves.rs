@@ -23,7 +23,7 @@ use tonic::Response;
 use super::{
     approvals::{ActContext, ApproverAct, Eligibility, Statement, Terms, act, sign},
     digest::digest,
-    flow::{changeable, found},
+    flow::{changeable, or_not_found},
     prelude::*,
     version::{IfMatch, tagged},
 };
@@ -45,7 +45,7 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     let (caller, request) = admitted(call)?;
     let (id, within) = (request.id().to_owned(), caller.tenant().map(str::to_owned));
     let moved = registry.idempotent(&caller, key, async move |db| {
-        let was = found(Delegation::lock(db, within.as_deref(), &id).await, &id)?;
+        let was = or_not_found(Delegation::lock(db, within.as_deref(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
         if !from.contains(&was.state.as_str()) {
@@ -98,7 +98,7 @@ pub(super) async fn approve(
     let graph = Arc::clone(&registry.graph);
     let approved = registry.idempotent(&caller, key, async move |db| {
         let id = request.id;
-        let was = found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
+        let was = or_not_found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
         let handle = graph.fenced(db, &was.tenant_id, Fence::Alone).await?;
@@ -106,7 +106,7 @@ pub(super) async fn approve(
         let eligibility = Eligibility {
             subject: was.delegate_id.clone(),
             chain: vec![was.id.clone()],
-            asked_by: Some(Persons::default()),
+            requesters: Some(Persons::default()),
             needed: 1,
             roles: Vec::new(),
         };
@@ -143,7 +143,7 @@ pub(super) async fn withdraw(
     let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
     let withdrawn = registry.idempotent(&caller, key, async move |db| {
         let id = &asked.id;
-        let was = found(Delegation::lock(db, by.tenant(), id).await, id)?;
+        let was = or_not_found(Delegation::lock(db, by.tenant(), id).await, id)?;
         if_match.check(&was)?;
         changeable(&was)?;
         if was.standing.is_empty() {
@@ -178,7 +178,7 @@ pub(super) async fn blast_radius(
     let whose = caller.scope();
     let chain = registry.store.read_tx(&whose, async move |db| {
         let id = &request.id;
-        let first = found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
+        let first = or_not_found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
         let below = delegations::table
             .filter(delegations::tenant_id.eq(&first.tenant_id))
             .filter(delegations::root_id.eq(&first.root_id))

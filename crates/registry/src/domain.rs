@@ -7,7 +7,11 @@ use super::prelude::*;
 impl Row for Domain {
     type List = ListDomainsRequest;
 
-    async fn before_save(&mut self, was: Option<&Self>, _act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(
+        &mut self,
+        was: Option<&Self>,
+        _tx: &mut WriteTx<'_>,
+    ) -> Result<(), Error> {
         if was.is_none() {
             self.verification_token =
                 Some(format!("svc-verify={}", authority_core::store::new_id()));

@@ -34,7 +34,7 @@ pub(super) trait Row: Record {
 
     /// Rules that are slow or need the store, checked before the transaction on a new record or a patch of
     /// `patched`. Violations have the record's own member names.
-    fn examine(
+    fn validate_with_store(
         &self,
         registry: &Registry,
         caller: &Caller,
@@ -77,30 +77,33 @@ pub(super) trait Row: Record {
     fn before_save(
         &mut self,
         was: Option<&Self>,
-        act: &mut Act<'_>,
+        tx: &mut WriteTx<'_>,
     ) -> impl Future<Output = Result<(), Error>> + Send {
-        let _ = (was, act);
+        let _ = (was, tx);
         async { Ok(()) }
     }
 
     /// Writes related rows, just after a new record was written.
-    fn attach(
+    fn after_insert(
         &self,
         made: &mut Self,
-        act: &mut Act<'_>,
+        tx: &mut WriteTx<'_>,
     ) -> impl Future<Output = Result<(), Error>> + Send {
-        let _ = (made, act);
+        let _ = (made, tx);
         async { Ok(()) }
     }
 
     /// Runs before a delete, on the locked row: refuses while others refer to it, ends what depends on it.
-    fn before_delete(&self, act: &mut Act<'_>) -> impl Future<Output = Result<(), Error>> + Send {
-        let _ = act;
+    fn before_delete(
+        &self,
+        tx: &mut WriteTx<'_>,
+    ) -> impl Future<Output = Result<(), Error>> + Send {
+        let _ = tx;
         async { Ok(()) }
     }
 
     /// Fills members that are shown and not stored in the rows.
-    fn complete(
+    fn fill_computed(
         registry: &Registry,
         caller: &Caller,
         rows: &mut [Self],
@@ -164,7 +167,7 @@ pub(super) enum OnDelete {
 }
 
 /// The context of a record's rules inside its transaction.
-pub(super) struct Act<'a> {
+pub(super) struct WriteTx<'a> {
     pub db: &'a mut Db,
     pub caller: &'a Caller,
     pub now: DateTime<Utc>,
@@ -223,7 +226,7 @@ macro_rules! queries {
             }
             let rows = query
                 .order(($table::created_at, $table::id))
-                .limit(window.wanted())
+                .limit(window.query_limit())
                 .select(Self::as_select())
                 .load(db)
                 .await?;

@@ -77,7 +77,7 @@ impl<A: Exported<Record: Row>> Pages for Records<A> {
         rows.retain(|row| row.created_at().is_none_or(|at| at <= self.began));
         self.over |= rows.len() < found;
         self.after = rows.last().and_then(|row| Some((row.created_at()?, row.id().to_owned())));
-        A::Record::complete(&self.registry, &self.caller, &mut rows).await?;
+        A::Record::fill_computed(&self.registry, &self.caller, &mut rows).await?;
         let mut lines = Vec::with_capacity(rows.len());
         for row in rows {
             if let Some(token) = place_of(&row, &self.registry.keys) {

@@ -87,16 +87,16 @@ impl Registry {
             row.defaults();
             row.validate_record(found);
         });
-        let examined = examined::<C>(row.examine(self, &caller, None).await, found)?;
+        let examined = examined::<C>(row.validate_with_store(self, &caller, None).await, found)?;
         let (now, by) = (self.clock.now(), caller.clone());
         let made = self.idempotent(&caller, key, async move |db| {
             examined?;
             row.resolve_tenant(db, by.tenant()).await?;
             let slug = row.tenant_slug(db, by.tenant()).await?;
             row.stamp_created(row.new_id(&slug), by.actor.clone(), C::Record::FIRST_STATE);
-            row.before_save(None, &mut Act { db, caller: &by, now }).await?;
+            row.before_save(None, &mut WriteTx { db, caller: &by, now }).await?;
             let mut made = C::Record::insert(db, &row).await?;
-            row.attach(&mut made, &mut Act { db, caller: &by, now }).await?;
+            row.after_insert(&mut made, &mut WriteTx { db, caller: &by, now }).await?;
             Ok::<_, Error>(made)
         });
         let made = made.await?;
@@ -109,7 +109,7 @@ impl Registry {
         let (id, deleted) = (R::address(request.id()), request.deleted());
         let whose = caller.scope();
         let row = self.store.read_tx(&whose, async move |db| {
-            found(R::find(db, caller.tenant(), &id, deleted).await, &id)
+            or_not_found(R::find(db, caller.tenant(), &id, deleted).await, &id)
         });
         Ok(tagged(Response::new(row.await?)))
     }
@@ -124,10 +124,11 @@ impl Registry {
         let (patch, mask) = request.open();
         faults.within(C::FIELD, |faults| C::Record::reject_immutable(&mask, faults));
         named_faults::<C>(&patch, &mask, &mut faults);
-        let examined = examined::<C>(patch.examine(self, &caller, Some(&id)).await, faults)?;
+        let examined =
+            examined::<C>(patch.validate_with_store(self, &caller, Some(&id)).await, faults)?;
         let (now, by) = (self.clock.now(), caller.clone());
         let changed = self.idempotent(&caller, key, async move |db| {
-            let was = found(C::Record::lock(db, by.tenant(), &id).await, &id)?;
+            let was = or_not_found(C::Record::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
             changeable(&was)?;
             examined?;
@@ -149,7 +150,7 @@ impl Registry {
                 }
             });
             Error::unless_clean(faults)?;
-            row.before_save(Some(&was), &mut Act { db, caller: &by, now }).await?;
+            row.before_save(Some(&was), &mut WriteTx { db, caller: &by, now }).await?;
             Ok(C::Record::save(db, &row).await?)
         });
         let changed = changed.await?;
@@ -170,10 +171,10 @@ impl Registry {
         let id = A::Record::address(request.id());
         let (now, whose) = (self.clock.now(), caller.scope());
         let gone = self.store.write_tx(&whose, async move |db| {
-            let row = found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
+            let row = or_not_found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
             if_match.check(&row)?;
             changeable(&row)?;
-            row.before_delete(&mut Act { db, caller: &caller, now }).await?;
+            row.before_delete(&mut WriteTx { db, caller: &caller, now }).await?;
             let left = match A::Record::ON_DELETE {
                 OnDelete::Erase => A::Record::erase(db, &row).await.map(|_| None),
                 OnDelete::Hide(state) => A::Record::end(db, &row, state, true).await.map(Some),
@@ -196,7 +197,7 @@ impl Registry {
         let (caller, request) = admitted(call)?;
         let (id, by) = (R::address(request.id()), caller.clone());
         let lifted = self.idempotent(&caller, key, async move |db| {
-            let was = found(R::lock(db, by.tenant(), &id).await, &id)?;
+            let was = or_not_found(R::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
             changeable(&was)?;
             Ok(R::lift(db, &was, &by.actor).await?)
@@ -275,7 +276,7 @@ fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), ApiEr
     Ok((caller, request, found))
 }
 
-pub(super) fn found<R: Row>(row: QueryResult<R>, id: &str) -> Result<R, Error> {
+pub(super) fn or_not_found<R: Row>(row: QueryResult<R>, id: &str) -> Result<R, Error> {
     row.optional()?.ok_or_else(|| Error::NotFound { kind: R::KIND, id: id.to_owned() })
 }
 

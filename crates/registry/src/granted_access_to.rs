@@ -25,10 +25,14 @@ impl Row for GrantedAccessTo {
         Ok(())
     }
 
-    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(
+        &mut self,
+        _was: Option<&Self>,
+        tx: &mut WriteTx<'_>,
+    ) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
-        known.of_kind(act.db, "resource_id", "resource", &self.resource_id).await?;
-        known.of_kind(act.db, "grantee_id", &self.grantee_kind, &self.grantee_id).await?;
+        known.of_kind(tx.db, "resource_id", "resource", &self.resource_id).await?;
+        known.of_kind(tx.db, "grantee_id", &self.grantee_kind, &self.grantee_id).await?;
         known.placed_by("resource_id", &self.resource_id).all()
     }
 

@@ -67,7 +67,7 @@ mod prelude {
 
     pub(super) use super::{
         Error, Registry,
-        entity::{Act, Entity, OnDelete, Row, Stops, changes, clock_timestamp, queries},
+        entity::{Entity, OnDelete, Row, Stops, WriteTx, changes, clock_timestamp, queries},
         flow::Reply,
         names,
         page::Window,

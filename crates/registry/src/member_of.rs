@@ -29,9 +29,13 @@ impl Row for MemberOf {
         Ok(())
     }
 
-    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(
+        &mut self,
+        _was: Option<&Self>,
+        tx: &mut WriteTx<'_>,
+    ) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
-        known.principal(act.db, "principal_id", Some(&self.principal_id)).await?;
+        known.principal(tx.db, "principal_id", Some(&self.principal_id)).await?;
         known.placed_by("team_id", &self.team_id).all()
     }
 

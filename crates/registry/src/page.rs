@@ -27,7 +27,7 @@ impl Window {
     }
 
     /// One more than shown, to know whether there is a next page.
-    pub(super) fn wanted(&self) -> i64 {
+    pub(super) fn query_limit(&self) -> i64 {
         i64::try_from(self.size).unwrap_or(i64::MAX - 1) + 1
     }
 

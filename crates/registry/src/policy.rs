@@ -37,7 +37,7 @@ impl Row for Policy {
         rules::span(("effective_from", from), ("effective_until", until), found);
     }
 
-    async fn examine(
+    async fn validate_with_store(
         &self,
         registry: &Registry,
         caller: &Caller,
@@ -56,14 +56,14 @@ impl Row for Policy {
         Ok(found)
     }
 
-    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         match was {
-            None => policy_versions::begin(self, act).await,
-            Some(was) => policy_versions::change(self, was, act).await,
+            None => policy_versions::begin(self, tx).await,
+            Some(was) => policy_versions::change(self, was, tx).await,
         }
     }
 
-    async fn attach(&self, made: &mut Self, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn after_insert(&self, made: &mut Self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         let slug = made.tenant_id.strip_prefix("svc:tenant:").unwrap_or_default();
         let rows = self.applies_to.iter().map(|target| {
             (
@@ -71,23 +71,23 @@ impl Row for Policy {
                 applies_to::tenant_id.eq(&made.tenant_id),
                 applies_to::policy_id.eq(&made.id),
                 applies_to::target_class.eq(target),
-                applies_to::created_by.eq(&act.caller.actor),
+                applies_to::created_by.eq(&tx.caller.actor),
             )
         });
         let rows: Vec<_> = rows.collect();
         if !rows.is_empty() {
-            diesel::insert_into(applies_to::table).values(rows).execute(act.db).await?;
+            diesel::insert_into(applies_to::table).values(rows).execute(tx.db).await?;
         }
         made.applies_to.clone_from(&self.applies_to);
         Ok(())
     }
 
-    async fn complete(
+    async fn fill_computed(
         registry: &Registry,
         caller: &Caller,
         rows: &mut [Self],
     ) -> Result<(), Error> {
-        policy_check::complete(registry, caller, rows).await
+        policy_check::fill_computed(registry, caller, rows).await
     }
 
     queries!(policies);
@@ -122,7 +122,7 @@ async fn completed(
     caller: &Caller,
     mut answer: Response<Policy>,
 ) -> Reply<Policy> {
-    policy_check::complete(registry, caller, std::slice::from_mut(answer.get_mut())).await?;
+    policy_check::fill_computed(registry, caller, std::slice::from_mut(answer.get_mut())).await?;
     Ok(answer)
 }
 
@@ -134,7 +134,7 @@ impl PolicyService for Registry {
     ) -> Reply<ListPoliciesResponse> {
         let caller = caller(&call)?;
         let mut listed: Response<ListPoliciesResponse> = self.list(call).await?;
-        policy_check::complete(self, &caller, &mut listed.get_mut().policies).await?;
+        policy_check::fill_computed(self, &caller, &mut listed.get_mut().policies).await?;
         Ok(listed)
     }
 

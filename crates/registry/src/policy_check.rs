@@ -140,7 +140,7 @@ impl Ground {
 }
 
 /// A finding as an API message.
-pub(super) fn told(finding: &Finding) -> PolicyProblem {
+pub(super) fn problem_of(finding: &Finding) -> PolicyProblem {
     let number = |number: usize| i32::try_from(number).ok();
     PolicyProblem {
         field: "cedar".to_owned(),
@@ -155,7 +155,7 @@ pub(super) fn told(finding: &Finding) -> PolicyProblem {
 ///
 /// # Errors
 /// If the store cannot be read, or too much is being checked already.
-pub(super) async fn complete(
+pub(super) async fn fill_computed(
     registry: &Registry,
     caller: &Caller,
     policies: &mut [Policy],
@@ -187,7 +187,7 @@ pub(super) async fn complete(
         let Some(ground) = grounds.get(&policy.tenant_id) else { continue };
         let Ok(found) = ground.strict(registry, &policy.tenant_id, text).await else { continue };
         let errors = found.iter().filter(|one| one.severity == Severity::Error);
-        let problems: Vec<_> = errors.map(told).collect();
+        let problems: Vec<_> = errors.map(problem_of).collect();
         if !problems.is_empty() {
             let faults = problems.len();
             tracing::warn!(id = policy.id, faults, "a policy in force would not be taken now");

@@ -11,18 +11,18 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    flow::{changeable, found},
-    policy_check::{Ground, told},
+    flow::{changeable, or_not_found},
+    policy_check::{Ground, problem_of},
     prelude::*,
     version::{IfMatch, tagged},
 };
 use authority_decision::validation::Severity;
 
 /// Numbers the first text of a new policy.
-pub(super) async fn begin(policy: &mut Policy, act: &mut Act<'_>) -> Result<(), Error> {
+pub(super) async fn begin(policy: &mut Policy, tx: &mut WriteTx<'_>) -> Result<(), Error> {
     if let Some(cedar) = policy.cedar.clone() {
         policy.version = 1;
-        keep(policy, 1, &cedar, act).await?;
+        keep(policy, 1, &cedar, tx).await?;
     }
     Ok(())
 }
@@ -31,7 +31,7 @@ pub(super) async fn begin(policy: &mut Policy, act: &mut Act<'_>) -> Result<(), 
 pub(super) async fn change(
     policy: &mut Policy,
     was: &Policy,
-    act: &mut Act<'_>,
+    tx: &mut WriteTx<'_>,
 ) -> Result<(), Error> {
     if policy.state != was.state && policy.state() != "retired" {
         return Err(Error::NotAllowed(format!(
@@ -48,20 +48,25 @@ pub(super) async fn change(
         return Err(Error::field("policy.cedar", "cannot be cleared; retire the policy instead"));
     };
     let version = was.version.max(was.draft_version.unwrap_or_default()).saturating_add(1);
-    keep(policy, version, &cedar, act).await?;
+    keep(policy, version, &cedar, tx).await?;
     let row = diesel::update(policies::table.find(&policy.id));
     if was.version == 0 || was.state() == "draft" {
-        row.set(policies::version.eq(version)).execute(act.db).await?;
+        row.set(policies::version.eq(version)).execute(tx.db).await?;
     } else {
         policy.cedar.clone_from(&was.cedar);
         row.set((policies::draft_version.eq(version), policies::draft_cedar.eq(&cedar)))
-            .execute(act.db)
+            .execute(tx.db)
             .await?;
     }
     Ok(())
 }
 
-async fn keep(policy: &Policy, version: i32, cedar: &str, act: &mut Act<'_>) -> Result<(), Error> {
+async fn keep(
+    policy: &Policy,
+    version: i32,
+    cedar: &str,
+    tx: &mut WriteTx<'_>,
+) -> Result<(), Error> {
     // The foreign key to the policy is checked when the transaction commits.
     diesel::insert_into(policy_versions::table)
         .values((
@@ -69,9 +74,9 @@ async fn keep(policy: &Policy, version: i32, cedar: &str, act: &mut Act<'_>) -> 
             policy_versions::tenant_id.eq(&policy.tenant_id),
             policy_versions::version.eq(version),
             policy_versions::cedar.eq(cedar),
-            policy_versions::created_by.eq(&act.caller.actor),
+            policy_versions::created_by.eq(&tx.caller.actor),
         ))
-        .execute(act.db)
+        .execute(tx.db)
         .await?;
     Ok(())
 }
@@ -85,7 +90,8 @@ pub(super) async fn activate(
     let within = caller.tenant().map(str::to_owned);
     let checked = checked(registry, &caller, &request).await;
     let active = registry.idempotent(&caller, key, async move |db| {
-        let was = found(Policy::lock(db, within.as_deref(), &request.id).await, &request.id)?;
+        let was =
+            or_not_found(Policy::lock(db, within.as_deref(), &request.id).await, &request.id)?;
         if_match.check(&was)?;
         changeable(&was)?;
         let (version, cedar) = requested_version(db, &was, &request).await?;
@@ -123,7 +129,7 @@ async fn checked(
     let (within, asked) = (caller.tenant().map(str::to_owned), request.clone());
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let found = Policy::find(db, within.as_deref(), &asked.id, false).await;
-        let policy = super::flow::found(found, &asked.id)?;
+        let policy = super::flow::or_not_found(found, &asked.id)?;
         changeable(&policy)?;
         let (version, cedar) = requested_version(db, &policy, &asked).await?;
         Ok::<_, Error>((policy.tenant_id, version, cedar))
@@ -171,7 +177,7 @@ pub(super) async fn list(
     let whose = caller.scope();
     let versions = registry.store.read_tx(&whose, async move |db| {
         let found =
-            found(Policy::find(db, caller.tenant(), &request.id, false).await, &request.id)?;
+            or_not_found(Policy::find(db, caller.tenant(), &request.id, false).await, &request.id)?;
         let rows: Vec<(String, i32, String, Time, String)> = policy_versions::table
             .filter(policy_versions::policy_id.eq(&found.id))
             .filter(policy_versions::tenant_id.eq(&found.tenant_id))
@@ -220,7 +226,7 @@ pub(super) async fn validate(
         problem,
         ..PolicyProblem::default()
     });
-    let problems: Vec<_> = errors.into_iter().map(told).chain(target).collect();
-    let warnings = warnings.into_iter().map(told).collect();
+    let problems: Vec<_> = errors.into_iter().map(problem_of).chain(target).collect();
+    let warnings = warnings.into_iter().map(problem_of).collect();
     Ok(Response::new(ValidatePolicyResponse { valid: problems.is_empty(), problems, warnings }))
 }

@@ -44,14 +44,18 @@ impl Row for Principal {
         }
     }
 
-    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(
+        &mut self,
+        _was: Option<&Self>,
+        tx: &mut WriteTx<'_>,
+    ) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
-        known.principal(act.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
+        known.principal(tx.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
         known.all()
     }
 
     /// Ends its delegations in both directions, and removes its relationship rows.
-    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         let (tenant, id) = (&self.tenant_id, &self.id);
         diesel::update(delegations::table)
             .filter(delegations::tenant_id.eq(tenant))
@@ -59,28 +63,28 @@ impl Row for Principal {
             .filter(delegations::state.ne("revoked"))
             .set((
                 delegations::state.eq("revoked"),
-                delegations::revoked_at.eq(Time::from(act.now)),
+                delegations::revoked_at.eq(Time::from(tx.now)),
                 delegations::revoke_reason.eq("a principal of it was deleted"),
                 delegations::updated_at.eq(clock_timestamp()),
             ))
-            .execute(act.db)
+            .execute(tx.db)
             .await?;
         diesel::delete(member_of::table)
             .filter(member_of::tenant_id.eq(tenant).and(member_of::principal_id.eq(id)))
-            .execute(act.db)
+            .execute(tx.db)
             .await?;
         diesel::delete(acts_in::table)
             .filter(acts_in::tenant_id.eq(tenant).and(acts_in::principal_id.eq(id)))
-            .execute(act.db)
+            .execute(tx.db)
             .await?;
         diesel::delete(granted_access_to::table)
             .filter(granted_access_to::tenant_id.eq(tenant))
             .filter(granted_access_to::grantee_id.eq(id))
-            .execute(act.db)
+            .execute(tx.db)
             .await?;
         diesel::delete(uses::table)
             .filter(uses::tenant_id.eq(tenant).and(uses::agent_id.eq(id)))
-            .execute(act.db)
+            .execute(tx.db)
             .await?;
         Ok(())
     }

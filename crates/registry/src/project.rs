@@ -18,9 +18,13 @@ impl Row for Project {
         }
     }
 
-    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(
+        &mut self,
+        _was: Option<&Self>,
+        tx: &mut WriteTx<'_>,
+    ) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
-        known.workspaces(act.db, "visible_in_workspaces", &self.visible_in_workspaces).await?;
+        known.workspaces(tx.db, "visible_in_workspaces", &self.visible_in_workspaces).await?;
         known.all()
     }
 

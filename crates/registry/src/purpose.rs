@@ -14,8 +14,8 @@ impl Row for Purpose {
         rules::span(("not_before", self.not_before), ("expires_at", self.expires_at), found);
     }
 
-    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
-        references::purpose_is_free(act.db, &self.tenant_id, &self.slug).await
+    async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        references::purpose_is_free(tx.db, &self.tenant_id, &self.slug).await
     }
 
     queries!(purposes);

@@ -29,19 +29,23 @@ impl Row for Quarantine {
         format!("svc:quarantine:{}", authority_core::store::new_id())
     }
 
-    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(
+        &mut self,
+        _was: Option<&Self>,
+        tx: &mut WriteTx<'_>,
+    ) -> Result<(), Error> {
         // A caller bound to some agents can quarantine only theirs.
-        if !act.caller.acts_for(self.subject_id.as_deref().unwrap_or_default()) {
+        if !tx.caller.acts_for(self.subject_id.as_deref().unwrap_or_default()) {
             return Err(Error::NotSubject);
         }
         let mut known = Known::of(self.tenant_id(), Self::KIND);
-        known.principal(act.db, "subject_id", self.subject_id.as_deref()).await?;
+        known.principal(tx.db, "subject_id", self.subject_id.as_deref()).await?;
         known.all()?;
         let Some(id) = &self.delegation_id else { return Ok(()) };
         let delegation = delegations::table
             .filter(delegations::tenant_id.eq(self.tenant_id()).and(delegations::id.eq(id)))
             .select(delegations::id);
-        let found: Option<String> = delegation.first(act.db).await.optional()?;
+        let found: Option<String> = delegation.first(tx.db).await.optional()?;
         found.map(drop).ok_or_else(|| Error::unknown("quarantine.delegation_id", id))
     }
 

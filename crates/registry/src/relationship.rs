@@ -8,7 +8,7 @@ use tonic::Response;
 use super::{
     Error, Registry,
     entity::Row,
-    flow::{Reply, found},
+    flow::{Reply, or_not_found},
     version::tagged,
 };
 use authority_api::identity::Caller;
@@ -37,7 +37,7 @@ impl Registry {
         let whose = caller.scope();
         let row = self.store.read_tx(&whose, async move |db| {
             let id = known::<R>(db, &caller, &key, &name).await?;
-            found(R::find(db, caller.tenant(), &id, false).await, &name)
+            or_not_found(R::find(db, caller.tenant(), &id, false).await, &name)
         });
         Ok(tagged(Response::new(row.await?)))
     }
@@ -55,7 +55,7 @@ impl Registry {
         let whose = caller.scope();
         let gone = self.store.write_tx(&whose, async move |db| {
             let id = known::<A::Record>(db, &caller, &key, &name).await?;
-            let row = found(A::Record::lock(db, caller.tenant(), &id).await, &name)?;
+            let row = or_not_found(A::Record::lock(db, caller.tenant(), &id).await, &name)?;
             A::Record::erase(db, &row).await?;
             Ok::<_, Error>(row.id().to_owned())
         });

@@ -8,14 +8,18 @@ impl Row for Resource {
     type List = ListResourcesRequest;
     const AUTHORITY: bool = true;
 
-    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(
+        &mut self,
+        _was: Option<&Self>,
+        tx: &mut WriteTx<'_>,
+    ) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
-        known.principal(act.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
+        known.principal(tx.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
         known.all()
     }
 
-    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
-        references::resource_is_free(act.db, &self.tenant_id, &self.id).await
+    async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        references::resource_is_free(tx.db, &self.tenant_id, &self.id).await
     }
 
     queries!(resources);

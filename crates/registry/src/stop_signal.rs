@@ -19,12 +19,16 @@ impl Row for StopSignal {
         format!("svc:stop_signal:{}", authority_core::store::new_id())
     }
 
-    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
-        if !act.caller.acts_for(&self.actor_id) {
+    async fn before_save(
+        &mut self,
+        _was: Option<&Self>,
+        tx: &mut WriteTx<'_>,
+    ) -> Result<(), Error> {
+        if !tx.caller.acts_for(&self.actor_id) {
             return Err(Error::NotSubject);
         }
         let mut known = Known::of(self.tenant_id(), Self::KIND);
-        known.principal(act.db, "actor_id", Some(&self.actor_id)).await?;
+        known.principal(tx.db, "actor_id", Some(&self.actor_id)).await?;
         known.all()
     }
 

@@ -8,8 +8,8 @@ impl Row for Team {
     type List = ListTeamsRequest;
     const AUTHORITY: bool = true;
 
-    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
-        references::grantee_is_free(act.db, &self.tenant_id, &self.id).await
+    async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        references::grantee_is_free(tx.db, &self.tenant_id, &self.id).await
     }
 
     queries!(teams);

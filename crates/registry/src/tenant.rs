@@ -52,16 +52,16 @@ impl Row for Tenant {
         if id.starts_with("svc:") { id.to_owned() } else { format!("svc:tenant:{id}") }
     }
 
-    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         if self.state() != "active" || self.activated_at.is_some() {
             return Ok(());
         }
-        self.activated_at = Some(act.now.into());
+        self.activated_at = Some(tx.now.into());
         // An update never writes members that only the server sets.
         if was.is_some() {
             diesel::update(tenants::table.find(&self.id))
                 .set(tenants::activated_at.eq(self.activated_at))
-                .execute(act.db)
+                .execute(tx.db)
                 .await?;
         }
         Ok(())

@@ -9,13 +9,13 @@ impl Row for Tool {
     const FINAL: &'static [&'static str] = &["deprecated"];
     const AUTHORITY: bool = true;
 
-    async fn before_save(&mut self, was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
-        self.warnings = tool_warnings::of(self, was, act.db).await?;
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        self.warnings = tool_warnings::of(self, was, tx.db).await?;
         Ok(())
     }
 
-    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
-        references::used_is_free(act.db, &self.tenant_id, &self.id).await
+    async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        references::used_is_free(tx.db, &self.tenant_id, &self.id).await
     }
 
     queries!(tools);

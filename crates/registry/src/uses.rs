@@ -40,11 +40,15 @@ impl Row for Uses {
         Ok(())
     }
 
-    async fn before_save(&mut self, _was: Option<&Self>, act: &mut Act<'_>) -> Result<(), Error> {
+    async fn before_save(
+        &mut self,
+        _was: Option<&Self>,
+        tx: &mut WriteTx<'_>,
+    ) -> Result<(), Error> {
         let mut known = Known::of(&self.tenant_id, Self::KIND);
-        known.principal(act.db, "agent_id", Some(&self.agent_id)).await?;
+        known.principal(tx.db, "agent_id", Some(&self.agent_id)).await?;
         if self.used_kind != ACTION {
-            known.of_kind(act.db, "used_id", &self.used_kind, &self.used_id).await?;
+            known.of_kind(tx.db, "used_id", &self.used_kind, &self.used_id).await?;
         }
         known.placed_by("agent_id", &self.agent_id).all()
     }

@@ -9,8 +9,8 @@ impl Row for Workspace {
     const AUTHORITY: bool = true;
 
     /// Foreign keys guard other references; these rows refer to it in lists.
-    async fn before_delete(&self, act: &mut Act<'_>) -> Result<(), Error> {
-        references::workspace_is_free(act.db, &self.tenant_id, &self.id).await
+    async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        references::workspace_is_free(tx.db, &self.tenant_id, &self.id).await
     }
 
     queries!(workspaces);

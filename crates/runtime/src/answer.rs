@@ -8,7 +8,7 @@ use authority_model::proto::runtime::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
-use super::{asking::NOBODY, decide::Decided};
+use super::{decide::Decided, requester::NOBODY};
 use authority_decision::{
     Decision, Verdict,
     remedy::Remedy,
@@ -100,8 +100,8 @@ impl From<&Decided> for EvaluateDecisionResponse {
 
 /// Whether nobody is there who could approve what is held.
 fn eligible(decided: &Decided) -> Option<String> {
-    let asking = decided.asking.as_ref()?;
-    asking.nobody_eligible.then(|| NOBODY.to_owned())
+    let requester = decided.requester.as_ref()?;
+    requester.nobody_eligible.then(|| NOBODY.to_owned())
 }
 
 fn evidence(decided: &Decided, decision: Decision) -> EvidenceReference {

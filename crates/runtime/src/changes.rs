@@ -13,7 +13,7 @@ use authority_decision::{
 };
 
 /// Stands for an approval that nobody gave.
-const SUPPOSED: &str = "svc:approval:supposed";
+const ASSUMED_APPROVAL: &str = "svc:approval:supposed";
 /// As many people as a policy can ask for.
 const PEOPLE: usize = 16;
 
@@ -88,7 +88,7 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
         action_declaration: declared.or(draft.action_declaration),
         action_risk_classification: classified.or(draft.action_risk_classification),
         approval_id: match changed.approved {
-            Some(true) => Some(SUPPOSED.to_owned()),
+            Some(true) => Some(ASSUMED_APPROVAL.to_owned()),
             Some(false) => None,
             None => draft.approval_id,
         },
@@ -125,7 +125,7 @@ fn supposed(at: DateTime<Utc>) -> Approval {
         own_interest: false,
     };
     Approval {
-        id: SUPPOSED.to_owned(),
+        id: ASSUMED_APPROVAL.to_owned(),
         state: ApprovalState::Approved,
         same_question: true,
         same_subject: true,

@@ -7,12 +7,12 @@ use tracing::Span;
 
 use super::{
     Settings,
-    asking::{Asking, asking},
     credential::Credentials,
+    explainer::{Denied, Explainer},
     facts::{FactSource, Recording},
     idempotency::DecisionKey,
     recorder::{Entry, Outcome, Recorder},
-    smallest::{Denied, Explainer},
+    requester::{Requester, requester},
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -45,7 +45,7 @@ pub struct Decided {
     pub approval_id: Option<String>,
     pub verify_url: String,
     /// Who asked, where it is held.
-    pub asking: Option<Asking>,
+    pub requester: Option<Requester>,
     /// With `explain`, of a denial. It is told and not recorded.
     pub smallest_change: Option<Remedy>,
 }
@@ -129,8 +129,8 @@ impl Decider {
             let signing = tracing::debug_span!("sign");
             let recorded = signing.in_scope(|| evidence::record(&asked, &signer))?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
-            decided.asking =
-                asking(&self.facts.graph, caller, handle.as_ref(), request, &decided.verdict);
+            decided.requester =
+                requester(&self.facts.graph, caller, handle.as_ref(), request, &decided.verdict);
             if request.explain && decided.verdict.decision == Decision::Deny {
                 // Now and not later: what a key keeps of the answer is written with the record.
                 let (request, policies) = (request.clone(), Arc::default());
@@ -174,7 +174,7 @@ impl Decider {
             revision: facts.revision(),
             evaluated_at: at,
             approval_id: None,
-            asking: None,
+            requester: None,
             smallest_change: None,
             verdict,
         }

@@ -29,7 +29,7 @@ impl Decider {
     ) -> Result<Option<Hold>, ApiError> {
         let verdict = &decided.verdict;
         let Some(needed) = &verdict.approvals_needed else { return Ok(None) };
-        let Some(asking) = &decided.asking else {
+        let Some(requester) = &decided.requester else {
             return Err(ApiError::plain(ErrorCode::Internal));
         };
         let request_digest = spending::question(request).map_err(fault)?;
@@ -43,9 +43,9 @@ impl Decider {
             expires_at: decided.evaluated_at + ttl,
             authority: verdict.authority.as_ref().map(|used| authority(used, gathered)),
             policies: verdict.held_by.iter().map(policy).collect(),
-            asked_by: asking.by.clone(),
-            asker_email: asking.email.clone(),
-            nobody_eligible: asking.nobody_eligible,
+            asker: requester.by.clone(),
+            asker_email: requester.email.clone(),
+            nobody_eligible: requester.nobody_eligible,
         }))
     }
 }

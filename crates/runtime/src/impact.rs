@@ -177,7 +177,8 @@ impl Tally {
         }
         self.report.changed_total += 1;
         if self.report.changed.len() < MOST_SHOWN {
-            let evaluated_at = decision.sealed.said().ok().map(|said| said.evaluated_at.into());
+            let evaluated_at =
+                decision.sealed.recorded().ok().map(|recorded| recorded.evaluated_at.into());
             self.report.changed.push(ChangedDecision {
                 decision_id: decision.id.clone(),
                 subject: request.subject.clone(),
@@ -191,18 +192,18 @@ impl Tally {
 
     /// None where the decision's own facts do not lead to what is on record.
     fn judge(&mut self, decision: &Stored) -> Result<Option<Judged>, evidence::Error> {
-        let said = decision.sealed.said()?;
+        let recorded = decision.sealed.recorded()?;
         let asked = Draft { explain: false, ..decision.sealed.request()?.into_draft() };
         let unreadable = || evidence::Error::Unreadable("a stored request");
         let request = Request::new(asked).map_err(|_| unreadable())?;
         let facts = self.facts(decision)?;
-        let before = Outcome::from(&decide(&request, &facts, said.evaluated_at));
-        if before != said.outcome {
+        let before = Outcome::from(&decide(&request, &facts, recorded.evaluated_at));
+        if before != recorded.outcome {
             return Ok(None);
         }
         let gathered = self.policies.applied(&request, &facts.gathered);
         let facts = Facts { gathered, ..facts };
-        let after = Outcome::from(&decide(&request, &facts, said.evaluated_at));
+        let after = Outcome::from(&decide(&request, &facts, recorded.evaluated_at));
         Ok(Some(Judged { request, before, after }))
     }
 

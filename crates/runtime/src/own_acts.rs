@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::{asking::people_of, facts::FactSource};
+use super::{facts::FactSource, requester::people_of};
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{
     graph::{self, GivenActs, Persons, TenantHandle},
@@ -60,13 +60,13 @@ impl FactSource {
         let Some(cited) = &seen.cited else {
             return authority_decision::decide(request, &seen.facts, at);
         };
-        let mut asked_by = self.graph.persons(&cited.requested_by, &cited.asker_emails);
-        if let (Some(by), Some(counting)) = (&mut asked_by, counting) {
+        let mut requesters = self.graph.persons(&cited.requested_by, &cited.asker_emails);
+        if let (Some(by), Some(counting)) = (&mut requesters, counting) {
             by.add(&counting.claimed_by);
         }
         let handle = counting.map(|counting| &counting.handle);
-        let said = GivenActs { acts: &cited.acts, asked_by };
-        graph::decide_on(handle, request, &mut seen.facts, &said, at)
+        let given = GivenActs { acts: &cited.acts, requesters };
+        graph::decide_on(handle, request, &mut seen.facts, &given, at)
     }
 }
 

@@ -15,9 +15,9 @@ use super::{
     answer,
     candidates::CandidatePolicies,
     changes::{Changes, below},
+    explainer::{Denied, Explainer},
     facts::FactSource,
     normalize,
-    smallest::{Denied, Explainer},
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -40,7 +40,7 @@ struct Question {
 
 /// What is on record of it.
 struct Stored {
-    said: Recorded,
+    recorded: Recorded,
     /// What it was decided on, where that is asked for.
     facts: Option<Facts>,
 }
@@ -91,7 +91,7 @@ impl Simulator {
             (before, verdict, facts)
         });
         let (before, verdict, facts) = judging.await?;
-        let Some(before) = before.or_else(|| stored.map(|stored| stored.said.outcome)) else {
+        let Some(before) = before.or_else(|| stored.map(|stored| stored.recorded.outcome)) else {
             return Err(ApiError::plain(ErrorCode::Internal));
         };
         let mut answer = answer::simulated(&verdict, &before, at);
@@ -159,9 +159,9 @@ impl Simulator {
         if !caller.acts_for(&request.subject) {
             return Err(missing);
         }
-        let said = sealed.said().map_err(unreadable)?;
+        let recorded = sealed.recorded().map_err(unreadable)?;
         let facts = recorded.then(|| sealed.facts()).transpose().map_err(unreadable)?;
-        Ok(Question { request, stored: Some(Stored { said, facts }) })
+        Ok(Question { request, stored: Some(Stored { recorded, facts }) })
     }
 
     /// What is judged on, and when.
@@ -179,15 +179,15 @@ impl Simulator {
             let handle = self.facts.tenant_at(request, wanted.unwrap_or_default());
             return Ok((Ground::Present(handle.await?), at.unwrap_or_else(|| self.clock.now())));
         };
-        let said = &stored.said;
-        Arc::make_mut(&mut facts.gathered).revision = said.authority_revision.into();
+        let recorded = &stored.recorded;
+        Arc::make_mut(&mut facts.gathered).revision = recorded.authority_revision.into();
         if let Some(at) = at {
             // Of another window than the decision's nothing is on record: as if nothing was spent.
             for key in counters_needed(&facts.gathered, at) {
                 facts.spent.0.entry(key).or_default();
             }
         }
-        Ok((Ground::Recorded(Box::new(facts)), at.unwrap_or(said.evaluated_at)))
+        Ok((Ground::Recorded(Box::new(facts)), at.unwrap_or(recorded.evaluated_at)))
     }
 
     async fn judged_on(

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use diesel::prelude::*;
 use tokio::sync::Mutex;
 
-use super::{Error, Proof, seal::Sealer};
+use super::{Error, Transparency, seal::Sealer};
 use authority_core::{
     store::{RunQueryDsl, Scope},
     worker::{Next, Worker},
@@ -22,7 +22,7 @@ const PAGES: usize = 16;
 const LATEST: TimeDelta = TimeDelta::minutes(10);
 
 /// Seals for them; goes on at once where there may be more.
-pub(super) fn worker(proof: Proof) -> Worker {
+pub(super) fn worker(proof: Transparency) -> Worker {
     // Where to go on looking, by tenant.
     let seen = Arc::new(Mutex::new(HashMap::new()));
     Worker::periodic("auto_seal", EVERY, move || {
@@ -34,7 +34,7 @@ pub(super) fn worker(proof: Proof) -> Worker {
     })
 }
 
-impl Proof {
+impl Transparency {
     /// Seals some pages of each tenant's open decisions; whether there may be more.
     async fn seal_open(&self, seen: &mut HashMap<String, String>) -> Result<bool, Error> {
         let scope = Scope::service();

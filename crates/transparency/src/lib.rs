@@ -52,7 +52,7 @@ pub struct Parts {
 
 /// The evidence service. Cheap to clone.
 #[derive(Clone)]
-pub struct Proof(Arc<Inner>);
+pub struct Transparency(Arc<Inner>);
 
 struct Inner {
     public_url: String,
@@ -67,7 +67,7 @@ struct Inner {
     pool: ComputePool,
 }
 
-impl Proof {
+impl Transparency {
     /// The service and its background work.
     pub fn new(parts: Parts) -> (Self, [Worker; 3]) {
         let Parts { public_url, folder, clock, store, keys, graph, pool } = parts;

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Error, Proof, packs, service::stored};
+use super::{Error, Transparency, packs, service::stored};
 use authority_api::{
     idempotency::{self, Done, IdempotencyKey},
     identity::Caller,
@@ -54,7 +54,7 @@ enum Ground {
     Pinned(PinnedPolicy, String),
 }
 
-impl Proof {
+impl Transparency {
     pub(super) async fn replay(
         &self,
         caller: &Caller,
@@ -267,11 +267,11 @@ async fn present(
         let (spent, cited) = wanted.read(db).await?;
         facts.spent = spent;
         if let Some(cited) = cited {
-            let asked_by = graph.persons(&cited.requested_by, &cited.asker_emails);
-            let said = GivenActs { acts: &cited.acts, asked_by };
+            let requesters = graph.persons(&cited.requested_by, &cited.asker_emails);
+            let given = GivenActs { acts: &cited.acts, requesters };
             facts.approval = Some(cited.approval);
             let handle = graph.tenant(&request.tenant_id)?;
-            graph::decide_on(handle.as_ref(), &request, &mut facts, &said, now);
+            graph::decide_on(handle.as_ref(), &request, &mut facts, &given, now);
         }
         used = approvals::table
             .filter(approvals::used_by.eq(decision_id))

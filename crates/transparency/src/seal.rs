@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::{
-    Error, Proof,
+    Error, Transparency,
     leaves::{Found, Leaf, Leaves, State},
     log::{Log, Signed, broken},
     packs::{self, Row},
@@ -29,7 +29,7 @@ const MOST: usize = 2048;
 const QUEUE: usize = 4096;
 
 /// A decision to be sealed, and who waits for its pack.
-pub(super) struct Asked {
+pub(super) struct SealRequest {
     pub(super) decision_id: String,
     /// Only where it is this tenant's.
     pub(super) within: Option<String>,
@@ -61,7 +61,7 @@ pub(super) struct Sealer {
     pub(super) witness: Witness,
 }
 
-impl Proof {
+impl Transparency {
     /// The pack of a decision; sealed now unless it was before.
     pub(super) async fn seal(
         &self,
@@ -70,7 +70,7 @@ impl Proof {
     ) -> Result<String, Error> {
         let (done, sealed) = oneshot::channel();
         let away = || Error::Store(store::Error::Unavailable("the sealer does not answer".into()));
-        let asked = Asked { decision_id: decision_id.clone(), within, done };
+        let asked = SealRequest { decision_id: decision_id.clone(), within, done };
         self.0.sealer.try_send(asked).map_err(|_| away())?;
         match sealed.await.unwrap_or(Err(Refused::Away)) {
             Ok(pack) => Ok(pack),
@@ -83,7 +83,7 @@ impl Proof {
 
 impl Sealer {
     /// The queue, and the worker that reads it.
-    pub(super) fn queue(sealer: Arc<Self>) -> (mpsc::Sender<Asked>, Worker) {
+    pub(super) fn queue(sealer: Arc<Self>) -> (mpsc::Sender<SealRequest>, Worker) {
         let (queue, waiting) = mpsc::channel(QUEUE);
         // Outside the future: the queue outlives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
@@ -99,7 +99,11 @@ impl Sealer {
 
     /// Seals what is queued until the worker is stopped. Callers in the queue then get
     /// [`Refused::Away`].
-    async fn answer_all(self: &Arc<Self>, waiting: &mut mpsc::Receiver<Asked>, context: &Context) {
+    async fn answer_all(
+        self: &Arc<Self>,
+        waiting: &mut mpsc::Receiver<SealRequest>,
+        context: &Context,
+    ) {
         let mut asked = Vec::with_capacity(MOST);
         loop {
             tokio::select! {
@@ -118,7 +122,7 @@ impl Sealer {
         }
     }
 
-    async fn answer(this: &Arc<Self>, asked: Vec<Asked>) {
+    async fn answer(this: &Arc<Self>, asked: Vec<SealRequest>) {
         let sealed_at = this.clock.now();
         let wanted = asked.iter().map(|one| (one.decision_id.clone(), one.within.clone()));
         let found = this.find(wanted.collect(), sealed_at).await;
@@ -126,12 +130,12 @@ impl Sealer {
             tracing::error!(%error, decisions = asked.len(), "cannot read what to seal");
         }
         let unknown = if found.is_ok() { Refused::Unknown } else { Refused::Away };
-        let mut told = HashMap::new();
+        let mut results = HashMap::new();
         let mut open: BTreeMap<String, Vec<Leaf>> = BTreeMap::new();
         for Found { decision_id, tenant_id, state } in found.unwrap_or_default() {
             match state {
                 State::Sealed(row) => {
-                    told.insert(decision_id, Told { tenant_id, pack: text(row) });
+                    results.insert(decision_id, SealResult { tenant_id, pack: text(row) });
                 }
                 State::Open(leaf) => open.entry(tenant_id).or_default().push(leaf),
             }
@@ -148,14 +152,15 @@ impl Sealer {
                     Ok(rows) => rows.remove(&id).map_or(Err(Refused::Away), text),
                     Err(error) => Err(Refused::from(&*error)),
                 };
-                told.insert(id, Told { tenant_id: tenant_id.clone(), pack });
+                results.insert(id, SealResult { tenant_id: tenant_id.clone(), pack });
             }
         }
         for one in asked {
-            let own = |told: &&Told| one.within.as_ref().is_none_or(|id| *id == told.tenant_id);
-            let told = told.get(&one.decision_id).filter(own);
+            let own =
+                |result: &&SealResult| one.within.as_ref().is_none_or(|id| *id == result.tenant_id);
+            let result = results.get(&one.decision_id).filter(own);
             // Who asked may have gone; the pack stays.
-            let _ = one.done.send(told.map_or(Err(unknown), |told| told.pack.clone()));
+            let _ = one.done.send(result.map_or(Err(unknown), |result| result.pack.clone()));
         }
     }
 
@@ -221,7 +226,7 @@ impl Sealer {
 }
 
 /// What is told of a decision, to those who may know of it.
-struct Told {
+struct SealResult {
     tenant_id: String,
     pack: Result<String, Refused>,
 }

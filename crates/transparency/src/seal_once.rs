@@ -10,13 +10,13 @@ use std::{collections::HashSet, sync::Arc};
 use authority_model::proto::evidence::EvidenceDocument;
 
 use super::{
-    Error, Proof,
+    Error, Transparency,
     leaves::{Found, Leaves, State},
 };
 use authority_api::idempotency::{Done, IdempotencyKey};
 use authority_core::store::Scope;
 
-impl Proof {
+impl Transparency {
     /// The pack of a decision of the tenant, where one is named; sealed now unless it was before.
     pub(super) async fn seal_once(
         &self,

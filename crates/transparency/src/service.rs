@@ -11,7 +11,7 @@ use diesel::prelude::*;
 use tonic::{Request, Response, Status};
 
 use super::{
-    Error, Proof,
+    Error, Transparency,
     log::{self, Head},
     packs,
 };
@@ -62,7 +62,7 @@ fn document(document: String) -> Response<EvidenceDocument> {
 }
 
 #[tonic::async_trait]
-impl EvidenceService for Proof {
+impl EvidenceService for Transparency {
     async fn seal_decision(&self, call: Request<SealDecisionRequest>) -> Reply<EvidenceDocument> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, asked) = admitted(call)?;
@@ -126,7 +126,7 @@ impl EvidenceService for Proof {
     }
 }
 
-impl Proof {
+impl Transparency {
     /// Whether a decision is one of those that the caller is shown: a bound API key sees its own
     /// principals' alone, and the others do not exist for it.
     pub(super) async fn is_shown(&self, caller: &Caller, decision_id: &str) -> Result<bool, Error> {

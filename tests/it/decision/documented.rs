@@ -7,7 +7,7 @@ use authority_decision::{
     Reason,
     gate::{Undoing, table},
     levels::{EffectClass, Oversight, RiskTier},
-    statement::Says,
+    statement::Effect,
 };
 
 use super::templates;
@@ -67,7 +67,7 @@ fn the_policy_on_the_page_holds_for_two() {
     let policy = templates::compile(rest.split_once("```").unwrap().0).unwrap();
     let statements: Vec<_> = policy.statements("payment.execute").collect();
     let [statement] = statements[..] else { panic!("{} statements", statements.len()) };
-    assert_eq!(statement.says, Says::Hold(Reason::ApprovalThresholdBreach, 2));
+    assert_eq!(statement.effect, Effect::Hold(Reason::ApprovalThresholdBreach, 2));
     assert_eq!(statement.id, "large-payments");
     assert!(statement.advice.is_some());
     for annotation in

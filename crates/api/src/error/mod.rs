@@ -166,8 +166,8 @@ impl ApiError {
 impl From<ApiError> for Status {
     fn from(refusal: ApiError) -> Self {
         let about = refusal.about.into_iter();
-        let told = |value| shortened(&without_secrets(value), 200).into_owned();
-        let about = about.map(|(key, value)| (key.to_owned(), told(value)));
+        let shown = |value| shortened(&without_secrets(value), 200).into_owned();
+        let about = about.map(|(key, value)| (key.to_owned(), shown(value)));
         let about: HashMap<_, _> = about.collect();
         let mut details = ErrorDetails::with_error_info(refusal.code.word(), DOMAIN, about);
         let withheld = refusal.violations.into_iter().map(|Violation { field, problem }| {
@@ -193,18 +193,18 @@ const FRAME: usize = 32;
 
 /// As many as there is room for, then how many more.
 fn bounded(violations: Vec<Violation>) -> Vec<Violation> {
-    let mut told = Violations::default();
+    let mut kept = Violations::default();
     let mut bytes = 0;
     for violation in violations {
         bytes += json_len(&violation.field) + json_len(&violation.problem) + FRAME;
-        let is_too_much = bytes > DETAILS && !told.list.is_empty();
+        let is_too_much = bytes > DETAILS && !kept.list.is_empty();
         if is_too_much && violation.as_more().is_none() {
-            told.put(&Violation::more(1));
+            kept.put(&Violation::more(1));
         } else {
-            told.put(&violation);
+            kept.put(&violation);
         }
     }
-    told.list
+    kept.list
 }
 
 /// A message that fits its room when it is percent-encoded, as grpc-message is.

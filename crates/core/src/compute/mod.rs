@@ -73,39 +73,39 @@ pub enum Error {
 
 /// What a job may check.
 pub struct Turn {
-    wanted: Wanted,
-    begun: Instant,
+    cancellation: Cancellation,
+    started: Instant,
 }
 
 impl Turn {
     /// Whether anyone still waits for the result. If not, stop.
     pub fn is_wanted(&self) -> bool {
-        self.wanted.holds()
+        !self.cancellation.is_cancelled()
     }
 
     /// Whether the job should yield to others: return the rest, and run again.
     pub fn is_over(&self) -> bool {
-        self.begun.elapsed() >= SLICE
+        self.started.elapsed() >= SLICE
     }
 }
 
-/// Cleared when the future that waits for the result is dropped, and at its deadline.
+/// Cancelled when the future that waits for the result is dropped, and at its deadline.
 #[derive(Clone)]
-struct Wanted {
+struct Cancellation {
     left: Arc<AtomicBool>,
     until: Instant,
 }
 
-impl Wanted {
-    fn holds(&self) -> bool {
-        !self.left.load(Ordering::Relaxed) && Instant::now() < self.until
+impl Cancellation {
+    fn is_cancelled(&self) -> bool {
+        self.left.load(Ordering::Relaxed) || Instant::now() >= self.until
     }
 }
 
-/// Marks the work as unwanted when the waiting future is dropped.
-struct Waiting(Arc<AtomicBool>);
+/// Cancels the job when the waiting future is dropped.
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -171,17 +171,17 @@ impl ComputePool {
         job: impl FnOnce(&Turn) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let (to, result) = oneshot::channel();
-        let waiting = Waiting(Arc::default());
+        let waiting = CancelOnDrop(Arc::default());
         let until = Instant::now() + longest;
-        let wanted = Wanted { left: Arc::clone(&waiting.0), until };
-        let own = wanted.clone();
+        let cancellation = Cancellation { left: Arc::clone(&waiting.0), until };
+        let own = cancellation.clone();
         let work = Box::new(move || {
             // A caller that has left costs nothing.
-            if own.holds() {
-                let _ = to.send(job(&Turn { wanted: own, begun: Instant::now() }));
+            if !own.is_cancelled() {
+                let _ = to.send(job(&Turn { cancellation: own, started: Instant::now() }));
             }
         });
-        if !self.0.shared.queue.lock().add(tenant_id, Job { wanted, work }) {
+        if !self.0.shared.queue.lock().add(tenant_id, Job { cancellation, work }) {
             metrics::counter!("authority_compute_refused_total").increment(1);
             return Err(Error::Full);
         }

@@ -5,10 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{Limits, Wanted};
+use super::{Cancellation, Limits};
 
 pub(super) struct Job {
-    pub(super) wanted: Wanted,
+    pub(super) cancellation: Cancellation,
     pub(super) work: Box<dyn FnOnce() + Send>,
 }
 
@@ -47,7 +47,7 @@ impl Queue {
             queue.waiting >= queue.limits.waiting_in_all || own(queue) >= queue.limits.waiting
         };
         if full(self) {
-            self.forget_unwanted();
+            self.drop_cancelled();
         }
         if self.closed || full(self) {
             return false;
@@ -99,8 +99,10 @@ impl Queue {
     }
 
     /// Drops jobs that nobody waits for: they must not displace others.
-    fn forget_unwanted(&mut self) {
-        self.tenants.values_mut().for_each(|own| own.jobs.retain(|job| job.wanted.holds()));
+    fn drop_cancelled(&mut self) {
+        self.tenants
+            .values_mut()
+            .for_each(|own| own.jobs.retain(|job| !job.cancellation.is_cancelled()));
         let tenants = &self.tenants;
         self.turns.retain(|id| tenants.get(id).is_some_and(|own| !own.jobs.is_empty()));
         self.tenants.retain(|_, own| own.running > 0 || !own.jobs.is_empty());

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     TenantHandle,
-    approvers::Asked,
+    approvers::ProposedAction,
     persons::{Person, Persons, subject},
     tenant::TenantGraph,
 };
@@ -37,7 +37,7 @@ fn addresses(acts: &[ApprovalAct]) -> Addresses {
 pub struct GivenActs<'a> {
     pub acts: &'a [ApprovalAct],
     /// The people who request or claim, and those behind the API keys used; `None` if they cannot be determined.
-    pub asked_by: Option<Persons>,
+    pub requesters: Option<Persons>,
 }
 
 /// Decides with only those signatures of the approval in the facts that count under the authority in
@@ -46,18 +46,18 @@ pub fn decide_on(
     handle: Option<&TenantHandle>,
     request: &Request,
     facts: &mut Facts,
-    said: &GivenActs<'_>,
+    given: &GivenActs<'_>,
     at: DateTime<Utc>,
 ) -> Verdict {
     let verdict = decide(request, facts, at);
     let Some(approval) = &mut facts.approval else { return verdict };
     let before = approval.given.len();
-    match (handle, &said.asked_by) {
-        (Some(handle), Some(by)) => {
+    match (handle, &given.requesters) {
+        (Some(handle), Some(requesters)) => {
             // The authority in use does not depend on who approved.
             let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
-            let asked = Asked { subject: &request.subject, chain, by };
-            handle.read().keep_counting(asked, &mut approval.given, said.acts);
+            let proposed = ProposedAction { subject: &request.subject, chain, requesters };
+            handle.read().keep_counting(proposed, &mut approval.given, given.acts);
         }
         _ => approval.given.clear(),
     }
@@ -77,19 +77,24 @@ impl TenantGraph {
     /// Keeps the signatures that count: those of these acts.
     pub fn keep_counting(
         &self,
-        asked: Asked<'_>,
+        proposed: ProposedAction<'_>,
         given: &mut Vec<Signature>,
         acts: &[ApprovalAct],
     ) {
-        self.keep(asked, given, &addresses(acts));
+        self.keep(proposed, given, &addresses(acts));
     }
 
-    fn keep(&self, asked: Asked<'_>, given: &mut Vec<Signature>, addresses: &Addresses) {
+    fn keep(
+        &self,
+        proposed: ProposedAction<'_>,
+        given: &mut Vec<Signature>,
+        addresses: &Addresses,
+    ) {
         let mut before: Vec<Signature> = Vec::new();
         given.retain(|act| {
             let who = signer(act, addresses);
             let again = before.iter().any(|other| self.are_one(who, signer(other, addresses)));
-            let counts = !again && self.counts(asked, act, who);
+            let counts = !again && self.counts(proposed, act, who);
             if counts {
                 before.push(act.clone());
             }
@@ -102,16 +107,16 @@ impl TenantGraph {
     pub fn standing_that_counts(
         &self,
         subject: &str,
-        by: &Persons,
+        requesters: &Persons,
         chains: &[Chain],
     ) -> Option<Vec<Chain>> {
         let mut kept: Option<Vec<Chain>> = None;
         for (place, chain) in chains.iter().enumerate() {
             let leaf: Vec<String> =
                 chain.0.first().map(|leaf| leaf.id.clone()).into_iter().collect();
-            let asked = Asked { subject, chain: &leaf, by };
+            let proposed = ProposedAction { subject, chain: &leaf, requesters };
             for (height, link) in chain.0.iter().enumerate() {
-                let standing = self.signatures_that_count(asked, link);
+                let standing = self.signatures_that_count(proposed, link);
                 if standing.len() < link.standing.len() {
                     let chains = kept.get_or_insert_with(|| chains.to_vec());
                     Arc::make_mut(&mut chains[place].0[height]).standing = standing;
@@ -121,21 +126,25 @@ impl TenantGraph {
         kept
     }
 
-    fn signatures_that_count(&self, asked: Asked<'_>, link: &Delegation) -> Vec<Signature> {
+    fn signatures_that_count(
+        &self,
+        proposed: ProposedAction<'_>,
+        link: &Delegation,
+    ) -> Vec<Signature> {
         let mut standing = link.standing.clone();
         if !standing.is_empty() {
             let unknown = Addresses::new();
             let addresses = self.signers.get(&link.id).unwrap_or(&unknown);
-            self.keep(asked, &mut standing, addresses);
+            self.keep(proposed, &mut standing, addresses);
         }
         standing
     }
 
     /// An act in the signer's own interest counts if it declares that and the tenant permits it; for how
     /// many people it counts, the core decides.
-    fn counts(&self, asked: Asked<'_>, act: &Signature, who: Person<'_>) -> bool {
+    fn counts(&self, proposed: ProposedAction<'_>, act: &Signature, who: Person<'_>) -> bool {
         let lets = self.profile.self_approval;
-        match self.barrier(asked, who) {
+        match self.barrier(proposed, who) {
             None => lets || !act.own_interest,
             Some(barrier) => lets && act.own_interest && barrier.is_own_interest(),
         }

@@ -17,13 +17,13 @@ use super::{
 
 /// What would be approved.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct ProposedAction<'a> {
     /// The principal that would act.
     pub subject: &'a str,
     /// The delegations that it would act under. Those above each of them count, too.
     pub chain: &'a [String],
     /// The people who made the request, and those behind the API keys that made it.
-    pub by: &'a Persons,
+    pub requesters: &'a Persons,
 }
 
 /// Why a person may not approve. The first of several reasons is given.
@@ -35,7 +35,7 @@ pub enum Barrier {
     Inactive,
     /// They are the agent.
     Subject,
-    Asked,
+    Requester,
     /// They own the agent, or one in the chain.
     Owner,
     Delegator,
@@ -44,17 +44,17 @@ pub enum Barrier {
 impl Barrier {
     /// Whether the tenant's `self_approval` permits it.
     pub fn is_own_interest(self) -> bool {
-        matches!(self, Self::Asked | Self::Owner | Self::Delegator)
+        matches!(self, Self::Requester | Self::Owner | Self::Delegator)
     }
 }
 
 impl fmt::Display for Barrier {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(match self {
-            Self::Unreadable => "a delegation that it is asked under cannot be read",
+            Self::Unreadable => "a delegation that it would act under cannot be read",
             Self::Inactive => "a principal of yours is not active",
             Self::Subject => "the agent that would act is you",
-            Self::Asked => "you asked this, or made or rotated the API key that did",
+            Self::Requester => "you asked this, or made or rotated the API key that did",
             Self::Owner => {
                 "you own the agent, or one in the chain of delegations that it acts under"
             }
@@ -71,14 +71,14 @@ struct Interested {
 
 impl TenantGraph {
     /// Why this person may not approve; `None` if no reason is known.
-    pub fn barrier(&self, asked: Asked<'_>, who: Person<'_>) -> Option<Barrier> {
-        let interested = self.interested(asked);
+    pub fn barrier(&self, proposed: ProposedAction<'_>, who: Person<'_>) -> Option<Barrier> {
+        let interested = self.interested(proposed);
         let own = self.principals_of_one(who);
         let of_principals = own.iter().filter_map(|id| interested.principals.get(*id).copied());
         [
             (!interested.readable).then_some(Barrier::Unreadable),
             self.excludes(subject(who.identity), who.email).then_some(Barrier::Inactive),
-            self.is_among(who, asked.by).then_some(Barrier::Asked),
+            self.is_among(who, proposed.requesters).then_some(Barrier::Requester),
         ]
         .into_iter()
         .flatten()
@@ -89,12 +89,12 @@ impl TenantGraph {
     /// Whether the tenant has registered people, and none of them may approve. With `self_approves`, one's own
     /// interest is not a barrier. People are the active principals of class human that a token can match;
     /// roles are not known from principals.
-    pub fn nobody_may_approve(&self, asked: Asked<'_>, self_approves: bool) -> bool {
-        let interested = self.interested(asked);
-        let askers = self.principals_of_all(asked.by);
+    pub fn nobody_may_approve(&self, proposed: ProposedAction<'_>, self_approves: bool) -> bool {
+        let interested = self.interested(proposed);
+        let requesters = self.principals_of_all(proposed.requesters);
         let mut known = self.people.active_humans().peekable();
         let kept = |id: &str| {
-            let asks = askers.contains(id).then_some(Barrier::Asked);
+            let asks = requesters.contains(id).then_some(Barrier::Requester);
             let own = self.with_one_address([id].into_iter());
             let stands = own.iter().filter_map(|id| interested.principals.get(*id).copied());
             let barrier = stands.chain(asks).min();
@@ -103,16 +103,16 @@ impl TenantGraph {
         known.peek().is_some() && known.all(kept)
     }
 
-    fn interested(&self, asked: Asked<'_>) -> Interested {
+    fn interested(&self, proposed: ProposedAction<'_>) -> Interested {
         let mut principals: BTreeMap<String, Barrier> = BTreeMap::new();
         // A principal with several barriers gets the strictest.
         let mut stands = |id: &str, barrier: Barrier| {
             let known = principals.entry(id.to_owned()).or_insert(barrier);
             *known = barrier.min(*known);
         };
-        stands(asked.subject, Barrier::Subject);
-        let (mut agents, mut readable) = (BTreeSet::from([asked.subject.to_owned()]), true);
-        for id in asked.chain {
+        stands(proposed.subject, Barrier::Subject);
+        let (mut agents, mut readable) = (BTreeSet::from([proposed.subject.to_owned()]), true);
+        for id in proposed.chain {
             let chain = self.delegations.get(id).map(|leaf| self.chain(leaf)).unwrap_or_default();
             readable &= chain.0.last().is_some_and(|root| root.parent_id.is_none());
             for link in &chain.0 {

@@ -30,9 +30,9 @@ pub(super) struct ClockDistance {
 }
 
 /// A running query.
-pub(super) struct Asked {
+pub(super) struct Query {
     at: DateTime<Utc>,
-    begun: Instant,
+    started: Instant,
 }
 
 impl ClockDistance {
@@ -40,18 +40,18 @@ impl ClockDistance {
         Self { clock, micros: AtomicI64::new(UNKNOWN), warned: Mutex::default() }
     }
 
-    pub(super) fn ask(&self) -> Asked {
-        Asked { at: self.clock.by_database(self.clock.now()), begun: Instant::now() }
+    pub(super) fn start_query(&self) -> Query {
+        Query { at: self.clock.by_database(self.clock.now()), started: Instant::now() }
     }
 
     /// The database's clock showed `answered_at` at some moment during the query; its middle is assumed.
-    pub(super) fn answered(&self, asked: &Asked, answered_at: DateTime<Utc>) {
-        let took = asked.begun.elapsed();
+    pub(super) fn answered(&self, query: &Query, answered_at: DateTime<Utc>) {
+        let took = query.started.elapsed();
         if took > LONGEST {
             return;
         }
         let Ok(half) = TimeDelta::from_std(took / 2) else { return };
-        let distance = (asked.at + half) - answered_at;
+        let distance = (query.at + half) - answered_at;
         let micros = distance.num_microseconds().unwrap_or(i64::MAX);
         self.micros.store(micros, Ordering::Release);
         metrics::gauge!("authority_clock_ahead_seconds").set(distance.as_seconds_f64());
@@ -86,13 +86,13 @@ mod tests {
         let distance = ClockDistance::new(Clock::default());
         assert_eq!(distance.get(), None);
         let second = Duration::from_secs(1);
-        let ago = |took: Duration| Asked {
-            begun: Instant::now().checked_sub(took).unwrap(),
+        let ago = |took: Duration| Query {
+            started: Instant::now().checked_sub(took).unwrap(),
             ..distance.ask()
         };
-        let asked = ago(second / 2);
+        let query = ago(second / 2);
         // Sent at `at`, answered half a second later: the middle is a quarter of a second after.
-        distance.answered(&asked, asked.at - TimeDelta::seconds(3));
+        distance.answered(&query, query.at - TimeDelta::seconds(3));
         let found = distance.get().unwrap_or_default();
         assert!((3250..3300).contains(&found.as_millis()), "{found:?}");
         let slow = ago(second + second / 10);

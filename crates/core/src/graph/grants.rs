@@ -79,7 +79,7 @@ impl TenantGraph {
             (view("acts_in", &row.id, actions, Map::from_iter([workspace])), problem)
         });
         let each = delegations.chain(uses).chain(acts_in);
-        each.map(|(view, problem)| told(view, inactive.clone().or(problem))).collect()
+        each.map(|(view, problem)| with_problem(view, inactive.clone().or(problem))).collect()
     }
 
     fn is_active(&self, principal_id: &str) -> bool {
@@ -117,7 +117,7 @@ fn view(
     GrantView { kind, id, chain, actions, bounds, state: "active", reason: None }
 }
 
-fn told(view: GrantView, problem: Option<Problem>) -> GrantView {
+fn with_problem(view: GrantView, problem: Option<Problem>) -> GrantView {
     match problem {
         None => view,
         Some((state, reason)) => GrantView { state, reason: Some(reason), ..view },

@@ -174,9 +174,9 @@ impl Graph {
         let mut db = store.system().await?;
         // Measured separately, on a warm connection; each round of the tail measures again.
         store.within(BUILDING, log::last(&mut db)).await?;
-        let asked = graph.clock.ask();
+        let query = graph.clock.start_query();
         let (_, now) = store.within(BUILDING, log::last(&mut db)).await?;
-        graph.clock.answered(&asked, now);
+        graph.clock.answered(&query, now);
         let mut reading = db.build_transaction().read_only().repeatable_read();
         // A million rows take longer than the limit of a statement; nothing else uses this connection.
         let building = Arc::clone(&graph);

@@ -40,7 +40,7 @@ use tokio::sync::{Notify, watch};
 
 pub use acts::{GivenActs, actor, decide_on};
 pub use api_key::{ApiKey, Unusable, allow_list};
-pub use approvers::{Asked, Barrier};
+pub use approvers::{Barrier, ProposedAction};
 pub use grants::GrantView;
 pub use node::Profile;
 pub use persons::{Person, Persons};
@@ -157,7 +157,7 @@ impl Graph {
     }
 
     /// Records that a read that started then reached the end of the log.
-    fn saw(&self, begun: Instant) {
+    fn saw(&self, started: Instant) {
         let since = begun.saturating_duration_since(self.started).as_micros();
         self.seen.store(u64::try_from(since).unwrap_or(u64::MAX), Ordering::Release);
     }

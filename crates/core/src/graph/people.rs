@@ -144,7 +144,7 @@ pub(super) fn normal_email(email: &str) -> String {
 mod tests {
     use super::{super::rows::Authority, *};
 
-    struct Told<'a> {
+    struct TestPrincipal<'a> {
         id: &'a str,
         class: &'a str,
         subject: Option<&'a str>,
@@ -153,7 +153,7 @@ mod tests {
         deleted: bool,
     }
 
-    const ANN: Told<'_> = Told {
+    const ANN: TestPrincipal<'_> = TestPrincipal {
         id: "p-1",
         class: "human",
         subject: Some("sub-1"),
@@ -162,9 +162,9 @@ mod tests {
         deleted: false,
     };
 
-    fn graph(told: &[Told<'_>]) -> TenantGraph {
+    fn graph(principals: &[TestPrincipal<'_>]) -> TenantGraph {
         let mut graph = TenantGraph::default();
-        for one in told {
+        for one in principals {
             let row = registry::Principal {
                 id: one.id.to_owned(),
                 tenant_id: "svc:tenant:acme".to_owned(),
@@ -190,8 +190,11 @@ mod tests {
             ("", false, true),
             ("revoked", true, true),
         ] {
-            let told = || Told { state, deleted, ..ANN };
-            let graph = graph(&[told(), Told { id: "p-2", subject: None, email: None, ..told() }]);
+            let principal = || TestPrincipal { state, deleted, ..ANN };
+            let graph = graph(&[
+                principal(),
+                TestPrincipal { id: "p-2", subject: None, email: None, ..principal() },
+            ]);
             assert_eq!(graph.excludes("sub-1", None), excluded, "{state}, by subject");
             let email = Some(" ann@acme.EXAMPLE ");
             assert_eq!(graph.excludes("sub-9", email), excluded, "{state}, by e-mail");
@@ -203,31 +206,36 @@ mod tests {
 
     #[test]
     fn a_live_principal_of_the_subject_answers_alone() {
-        let gone = || Told { deleted: true, state: "revoked", ..ANN };
-        let again = || Told { id: "p-2", ..ANN };
+        let gone = || TestPrincipal { deleted: true, state: "revoked", ..ANN };
+        let again = || TestPrincipal { id: "p-2", ..ANN };
         let email = ANN.email;
         // The address's earlier principal does not matter for a person found by subject.
-        let other = || Told { subject: Some("sub-0"), ..gone() };
+        let other = || TestPrincipal { subject: Some("sub-0"), ..gone() };
         assert!(!graph(&[other(), again()]).excludes("sub-1", email));
         assert!(!graph(&[gone(), again()]).excludes("sub-1", email));
-        let suspended = || Told { id: "p-3", subject: None, state: "suspended", ..ANN };
+        let suspended = || TestPrincipal { id: "p-3", subject: None, state: "suspended", ..ANN };
         assert!(!graph(&[suspended(), again()]).excludes("sub-1", email));
         // Without one, any principal that is not active excludes.
         assert!(graph(&[other(), again()]).excludes("sub-9", email));
-        assert!(graph(&[gone(), Told { subject: None, ..again() }]).excludes("sub-1", email));
-        assert!(graph(&[other(), Told { state: "suspended", ..again() }]).excludes("sub-1", email));
+        assert!(
+            graph(&[gone(), TestPrincipal { subject: None, ..again() }]).excludes("sub-1", email)
+        );
+        assert!(
+            graph(&[other(), TestPrincipal { state: "suspended", ..again() }])
+                .excludes("sub-1", email)
+        );
     }
 
     #[test]
     fn an_agents_address_names_nobody() {
-        let agent = || Told { class: "agent", state: "suspended", ..ANN };
+        let agent = || TestPrincipal { class: "agent", state: "suspended", ..ANN };
         assert!(!graph(&[agent()]).excludes("sub-9", ANN.email));
         assert!(graph(&[agent()]).excludes("sub-1", None), "its subject does");
     }
 
     #[test]
     fn a_principal_that_changes_is_known_by_what_it_is_now() {
-        let mut graph = graph(&[Told { state: "suspended", ..ANN }]);
+        let mut graph = graph(&[TestPrincipal { state: "suspended", ..ANN }]);
         let row = registry::Principal {
             id: ANN.id.to_owned(),
             principal_class: "human".to_owned(),

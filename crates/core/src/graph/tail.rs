@@ -107,9 +107,9 @@ impl Graph {
             return Err(Error::Internal("a change was applied in part; restart".to_owned()));
         }
         let position = self.position.load(Ordering::Acquire);
-        let asked = self.clock.ask();
+        let query = self.clock.start_query();
         let (last, now) = self.store.within(LOOK, log::last(db)).await?;
-        self.clock.answered(&asked, now);
+        self.clock.answered(&query, now);
         if last < position {
             // A database that went back in time (a restore, a lost replica) is a different one: this graph
             // may show what was never committed. It goes stale, and the service must restart.

@@ -39,7 +39,7 @@ pub fn question(request: &Request) -> Result<[u8; 32], serde_json::Error> {
 }
 
 /// The approvals among the acts.
-pub fn given(acts: &[ApprovalAct]) -> Vec<Signature> {
+pub fn approving_signatures(acts: &[ApprovalAct]) -> Vec<Signature> {
     let approving = acts.iter().filter(|act| act.verdict == APPROVE);
     let signed = approving.map(|act| Signature {
         by: act.by.clone(),
@@ -105,7 +105,7 @@ impl CounterQuery {
                 state: ApprovalState::from_word(&row.state)?,
                 same_question: row.request_digest == question,
                 same_subject: row.subject == self.subject,
-                given: given(&row.acts),
+                given: approving_signatures(&row.acts),
                 expires_at: row.expires_at.moment()?,
             };
             Some(Cited {

@@ -23,7 +23,7 @@
 
 mod amount;
 mod granted;
-mod said;
+mod request_changes;
 mod sets;
 
 use std::{cell::Cell, collections::BTreeSet};
@@ -109,15 +109,15 @@ enum Step {
 }
 
 const STEPS: [Step; 12] = [
-    Step::Propose(said::purpose),
+    Step::Propose(request_changes::purpose),
     Step::LargestAmount,
-    Step::Propose(said::jurisdiction),
-    Step::Propose(said::delegation),
+    Step::Propose(request_changes::jurisdiction),
+    Step::Propose(request_changes::delegation),
     Step::Propose(granted::grant),
     Step::Propose(granted::link),
     Step::Propose(granted::principal),
-    Step::Propose(said::context),
-    Step::Propose(said::declaration),
+    Step::Propose(request_changes::context),
+    Step::Propose(request_changes::declaration),
     Step::Propose(granted::stop),
     Step::Propose(granted::quarantine),
     Step::Propose(granted::denial),
@@ -196,7 +196,7 @@ impl Search<'_> {
             return self.judged(state.request.clone(), facts, changes());
         }
         let mut draft = state.request.clone().into_draft();
-        said::say(change, &mut draft);
+        request_changes::apply(change, &mut draft);
         let request = Request::new(draft).ok()?;
         let same = request.keys() == state.request.keys();
         let looked_up = if same { None } else { (self.around)(&request) };

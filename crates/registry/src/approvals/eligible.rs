@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::{super::prelude::*, judge};
 use authority_core::{
-    graph::{Asked, Graph, Person, Persons, TenantHandle, actor},
+    graph::{Graph, Person, Persons, ProposedAction, TenantHandle, actor},
     spending,
 };
 use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
@@ -24,7 +24,7 @@ pub(in super::super) struct Eligibility {
     /// The delegations that it would act under.
     pub(in super::super) chain: Vec<String>,
     /// The people behind the question; `None` if they cannot be determined.
-    pub(in super::super) asked_by: Option<Persons>,
+    pub(in super::super) requesters: Option<Persons>,
     /// How many people are needed; at least one for a delegation's standing approval.
     pub(in super::super) needed: i32,
     /// Roles that must be among them.
@@ -58,7 +58,7 @@ impl Eligibility {
         Ok(Self {
             subject: approval.subject.clone(),
             chain,
-            asked_by: asked_by(db, graph, approval).await?,
+            requesters: requesters(db, graph, approval).await?,
             needed: approval.needed,
             roles: approval.roles.clone(),
         })
@@ -73,15 +73,16 @@ impl Eligibility {
         before: &[ApprovalAct],
     ) -> Result<bool, Error> {
         let handle = handle.ok_or_else(|| self.refuse("the tenant was not found"))?;
-        let asked = self.asked();
-        let asked = asked.ok_or_else(|| self.refuse("an API key that asked was not found"))?;
+        let proposed = self.proposed_action();
+        let proposed =
+            proposed.ok_or_else(|| self.refuse("an API key that asked was not found"))?;
         let identity = caller.identity();
         let who = Person { identity: &identity, email: caller.email() };
         let tenant = handle.read();
         if before.iter().any(|act| tenant.are_one(who, actor(act))) {
             return Err(self.refuse(ACTED));
         }
-        let Some(barrier) = tenant.barrier(asked, who) else { return Ok(false) };
+        let Some(barrier) = tenant.barrier(proposed, who) else { return Ok(false) };
         let self_approves = tenant.profile.self_approval && barrier.is_own_interest();
         if self_approves && self.needed == 1 {
             return Ok(true);
@@ -99,15 +100,17 @@ impl Eligibility {
         handle: Option<&TenantHandle>,
         acts: &[ApprovalAct],
     ) -> Vec<Signature> {
-        let (Some(handle), Some(asked)) = (handle, self.asked()) else { return Vec::new() };
-        let mut given = spending::given(acts);
-        handle.read().keep_counting(asked, &mut given, acts);
+        let (Some(handle), Some(proposed)) = (handle, self.proposed_action()) else {
+            return Vec::new();
+        };
+        let mut given = spending::approving_signatures(acts);
+        handle.read().keep_counting(proposed, &mut given, acts);
         given
     }
 
-    fn asked(&self) -> Option<Asked<'_>> {
-        let by = self.asked_by.as_ref()?;
-        Some(Asked { subject: &self.subject, chain: &self.chain, by })
+    fn proposed_action(&self) -> Option<ProposedAction<'_>> {
+        let requesters = self.requesters.as_ref()?;
+        Some(ProposedAction { subject: &self.subject, chain: &self.chain, requesters })
     }
 
     /// The error for a rule, with the roles of those who could act instead, but no names.
@@ -127,7 +130,7 @@ impl Eligibility {
 
 /// The people who asked, and those behind the keys that asked; `None` if one of them cannot be
 /// determined.
-pub(super) async fn asked_by(
+pub(super) async fn requesters(
     db: &mut Db,
     graph: &Graph,
     approval: &Approval,

@@ -31,7 +31,7 @@ pub(super) use eligible::Eligibility;
 pub use expire::expire;
 
 use super::{
-    flow::{changeable, found},
+    flow::{changeable, or_not_found},
     page::place_of,
     prelude::*,
     version::{IfMatch, tagged},
@@ -55,12 +55,12 @@ impl Row for Approval {
     const FIRST_STATE: &'static str = PENDING;
     const FINAL: &'static [&'static str] = &["used", "declined", "expired", "void"];
 
-    async fn complete(
+    async fn fill_computed(
         registry: &Registry,
         caller: &Caller,
         rows: &mut [Self],
     ) -> Result<(), Error> {
-        show::complete(registry, caller, rows).await
+        show::fill_computed(registry, caller, rows).await
     }
 
     queries!(approvals);
@@ -86,7 +86,7 @@ impl ApprovalService for Approvals {
         if let Some(last) = show::cut(&self.registry, &caller, &mut page.approvals).await? {
             page.next_page_token = place_of(last, &self.registry.keys);
         }
-        show::complete(&self.registry, &caller, &mut page.approvals).await?;
+        show::fill_computed(&self.registry, &caller, &mut page.approvals).await?;
         Ok(listed)
     }
 
@@ -143,7 +143,7 @@ impl Approvals {
         let (signer, graph) = (self.registry.keys.clone(), Arc::clone(&self.graph));
         let clock = self.registry.clock.clone();
         let acted = self.registry.idempotent(&caller, key, async move |db| {
-            let mut row = found(Approval::lock(db, by.tenant(), &id).await, &id)?;
+            let mut row = or_not_found(Approval::lock(db, by.tenant(), &id).await, &id)?;
             let handle = graph.fenced(db, &row.tenant_id, Fence::Shared).await?;
             if_match.check(&row)?;
             // Read only now: the wait for the row may have lasted past its expiry.

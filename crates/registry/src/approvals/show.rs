@@ -24,7 +24,7 @@ diesel::define_sql_function! {
 ///
 /// # Errors
 /// If the store cannot be read.
-pub(super) async fn complete(
+pub(super) async fn fill_computed(
     registry: &Registry,
     caller: &Caller,
     rows: &mut [Approval],

@@ -11,7 +11,7 @@ use authority_model::{
 
 use super::{
     super::{
-        flow::{changeable, found},
+        flow::{changeable, or_not_found},
         prelude::*,
         version::{IfMatch, tagged},
     },
@@ -26,7 +26,7 @@ impl Approvals {
         let (keys, clock) = (self.registry.keys.clone(), self.registry.clock.clone());
         let withdrawn = self.registry.idempotent(&caller, key, async move |db| {
             let id = &asked.id;
-            let row = found(Approval::find(db, by.tenant(), id, false).await, id)?;
+            let row = or_not_found(Approval::find(db, by.tenant(), id, false).await, id)?;
             if_match.check(&row)?;
             let terms = Terms {
                 tenant_id: &row.tenant_id,
@@ -54,9 +54,10 @@ impl Approvals {
                 .optional()?;
             match void {
                 Some(void) => Ok(void),
-                None => {
-                    Err(too_late(&found(Approval::find(db, by.tenant(), id, false).await, id)?))
-                }
+                None => Err(too_late(&or_not_found(
+                    Approval::find(db, by.tenant(), id, false).await,
+                    id,
+                )?)),
             }
         });
         let mut withdrawn = tagged(withdrawn.await?.reply());

@@ -40,12 +40,12 @@ impl Approvals {
         let (graph, own) = (self.graph.clone(), approval.clone());
         let read = self.registry.store.read_tx(&caller.scope(), async move |db| {
             let asked = question::digest(db, &own.id).await?;
-            let acts = spending::given(&own.acts);
+            let acts = spending::approving_signatures(&own.acts);
             let (asked, facts) = judge::citing(db, &graph, &own, asked, acts, now).await?;
-            let asked_by = eligible::asked_by(db, &graph, &own).await?;
-            Ok((asked, facts, asked_by, graph.tenant(&own.tenant_id)?))
+            let requesters = eligible::requesters(db, &graph, &own).await?;
+            Ok((asked, facts, requesters, graph.tenant(&own.tenant_id)?))
         });
-        let (asked, mut facts, asked_by, handle) = match read.await {
+        let (asked, mut facts, requesters, handle) = match read.await {
             Err(Error::Graph(error)) => {
                 tracing::info!(%error, "an approval is shown without what would come of it");
                 return Ok(None);
@@ -55,8 +55,8 @@ impl Approvals {
         // The cost depends on the tenant's policies, so it does not run on a shared thread.
         let own = approval.clone();
         let judging = self.registry.pool.run_within(&approval.tenant_id, LONGEST, move |_| {
-            let said = GivenActs { acts: &own.acts, asked_by };
-            let mut verdict = graph::decide_on(handle.as_ref(), &asked, &mut facts, &said, now);
+            let given = GivenActs { acts: &own.acts, requesters };
+            let mut verdict = graph::decide_on(handle.as_ref(), &asked, &mut facts, &given, now);
             if own.state == PENDING
                 && let Some(approved) = &mut facts.approval
             {

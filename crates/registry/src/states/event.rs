@@ -55,7 +55,7 @@ async fn page(
     }
     query
         .order((state_events::created_at.desc(), state_events::id.desc()))
-        .limit(window.wanted())
+        .limit(window.query_limit())
         .select(StateEvent::as_select())
         .load(db)
         .await

@@ -30,12 +30,12 @@ pub(super) async fn add(db: &mut Db, held: &[(&Entry, &Open)]) -> QueryResult<()
     for (entry, open) in held {
         let Some(hold) = &entry.hold else { continue };
         let email = hold.asker_email.as_ref();
-        let is_known = open.requested_by.contains(&hold.asked_by)
+        let is_known = open.requested_by.contains(&hold.asker)
             && email.is_none_or(|email| open.emails.contains(email));
         if !is_known {
             new.id.push(&open.id);
-            new.kind.push(&hold.asked_by.kind);
-            new.asker.push(&hold.asked_by.id);
+            new.kind.push(&hold.asker.kind);
+            new.asker.push(&hold.asker.id);
             new.email.push(email.map(String::as_str));
             new.nobody_eligible.push(hold.nobody_eligible);
         }

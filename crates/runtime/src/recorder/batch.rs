@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 
 use super::{
-    super::asking::NOBODY,
+    super::requester::NOBODY,
     askers::{self, Open},
     decisions_sql::{InsertDecisions, StoreCurrent, Times},
     entry::{Entry, Outcome, Queued},
@@ -314,7 +314,7 @@ async fn open_approvals(
         insert.expires.push(hold.expires_at);
         insert.authority.push(hold.authority.as_ref());
         insert.policies.push(&hold.policies);
-        insert.requested_by.push(&hold.asked_by);
+        insert.requested_by.push(&hold.asker);
         insert.email.push(hold.asker_email.as_deref());
         insert.eligible.push(hold.nobody_eligible.then_some(NOBODY));
     }

@@ -67,7 +67,7 @@ pub struct Hold {
     /// What holds it: an array of `ApprovalPolicy`, as JSON.
     pub policies: Value,
     /// Who asked: it is kept with the request, also where that was open already.
-    pub asked_by: Asker,
+    pub asker: Asker,
     /// The address of a person who did.
     pub asker_email: Option<String>,
     /// Nobody whom the tenant has registered could approve it.
@@ -110,18 +110,18 @@ pub(super) struct Queued {
 
 /// Where to say what became of an entry, and its room in the queue until then.
 pub(super) struct Done {
-    pub(super) told: oneshot::Sender<Outcome>,
+    pub(super) sender: oneshot::Sender<Outcome>,
     pub(super) _room: OwnedSemaphorePermit,
 }
 
 impl Done {
     /// Nobody waits for the outcome any more.
     pub(super) fn is_left(&self) -> bool {
-        self.told.is_closed()
+        self.sender.is_closed()
     }
 
     /// The outcome comes back where the caller has gone.
     pub(super) fn send(self, outcome: Outcome) -> Result<(), Outcome> {
-        self.told.send(outcome)
+        self.sender.send(outcome)
     }
 }

@@ -87,7 +87,7 @@ impl Recorder {
         let size = u32::try_from(entry.size()).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.bytes).try_acquire_many_owned(size);
         let Ok(room) = room else { return Outcome::Failed };
-        let done = Done { told: done, _room: room };
+        let done = Done { sender: done, _room: room };
         // A full queue is refused rather than awaited: the caller's time is running.
         if self.queue.try_send(Queued { entry, done }).is_err() {
             return Outcome::Failed;
@@ -142,9 +142,9 @@ mod tests {
     #[tokio::test]
     async fn room_is_kept_until_the_entry_is_done_with() {
         let bytes = Arc::new(Semaphore::new(10));
-        let (told, answer) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         let room = Arc::clone(&bytes).try_acquire_many_owned(8).unwrap();
-        let done = Done { told, _room: room };
+        let done = Done { sender, _room: room };
         drop(answer);
         assert!(Arc::clone(&bytes).try_acquire_many_owned(3).is_err());
         assert_eq!(done.send(Outcome::Failed), Err(Outcome::Failed));

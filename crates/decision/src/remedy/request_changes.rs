@@ -16,7 +16,7 @@ const SOMETHING: &str = "x";
 const RISK_TIER: &str = "action_risk_classification.risk_tier";
 
 /// Applies the change to the request.
-pub(super) fn say(change: &Change, draft: &mut Draft) {
+pub(super) fn apply(change: &Change, draft: &mut Draft) {
     let value = change.value.clone();
     let something = || change.value.clone().unwrap_or_else(|| SOMETHING.to_owned());
     match change.member.as_deref().unwrap_or_default() {

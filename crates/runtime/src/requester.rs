@@ -3,7 +3,7 @@
 use authority_model::proto::approval::Asker;
 
 use authority_api::identity::{Caller, CallerKind, api_key};
-use authority_core::graph::{Asked, Graph, Persons, TenantHandle};
+use authority_core::graph::{Graph, Persons, ProposedAction, TenantHandle};
 use authority_decision::{Request, Verdict};
 
 /// `eligible` of what nobody could approve.
@@ -11,7 +11,7 @@ pub(super) const NOBODY: &str = "none";
 
 /// Who asked what is held.
 #[derive(Clone)]
-pub struct Asking {
+pub struct Requester {
     pub(super) by: Asker,
     /// The address of a person.
     pub(super) email: Option<String>,
@@ -20,13 +20,13 @@ pub struct Asking {
 }
 
 /// Who asks, where the verdict waits for people.
-pub(super) fn asking(
+pub(super) fn requester(
     graph: &Graph,
     caller: &Caller,
     handle: Option<&TenantHandle>,
     request: &Request,
     verdict: &Verdict,
-) -> Option<Asking> {
+) -> Option<Requester> {
     let needed = verdict.approvals_needed.as_ref()?;
     let kind = match &caller.kind {
         CallerKind::Key { .. } => "api_key",
@@ -35,14 +35,14 @@ pub(super) fn asking(
     let by = Asker { kind: kind.to_owned(), id: caller.identity() };
     let people = people_of(graph, caller);
     let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
-    let asked = Asked { subject: &request.subject, chain, by: &people };
+    let proposed = ProposedAction { subject: &request.subject, chain, requesters: &people };
     let nobody_eligible = handle.is_some_and(|handle| {
         let tenant = handle.read();
         let self_approves = tenant.profile.self_approval && needed.count == 1;
-        tenant.nobody_may_approve(asked, self_approves)
+        tenant.nobody_may_approve(proposed, self_approves)
     });
     let email = caller.email().map(str::to_owned);
-    Some(Asking { by, email, nobody_eligible })
+    Some(Requester { by, email, nobody_eligible })
 }
 
 /// For whom a caller stands: a person for themselves, an API key for whoever made or rotated it.
