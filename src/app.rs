@@ -181,7 +181,7 @@ impl App {
             recorder,
             shutdown: supervisor.shutdown().clone(),
         });
-        let (proof, sealing) = Transparency::new(TransparencyParts {
+        let (transparency, sealing) = Transparency::new(TransparencyParts {
             public_url: config.public_url(),
             folder: config.data_dir.join("logs"),
             clock: clock.clone(),
@@ -195,7 +195,7 @@ impl App {
         ours.extend(decisions);
         ours.extend([
             service::directory_service(Arc::new(directory.clone())),
-            service::evidence_service(Arc::new(proof.clone())),
+            service::evidence_service(Arc::new(transparency.clone())),
         ]);
         let grpc = Routes::new(health_service);
         let grpc = if config.production() { grpc } else { reflected(grpc)? };

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use crate::{proof::golden, support::TestApp};
+use crate::{evidence::golden, support::TestApp};
 use operations::{Answer, Operations, Outcome, Verdict};
 use records::{Names, Records};
 

@@ -1,13 +1,12 @@
-//! When a call must be answered. The outermost layer sets it, whoever waits on a call's behalf reads
-//! it.
+//! The deadline of a call. The outermost layer sets it; code that waits for a call reads it.
 
 use std::time::{Duration, Instant};
 
 use http::Extensions;
 
-/// What a decision may take, from the call's head to its answer.
+/// The limit of a decision, from the request's head to the response.
 pub const DECISION: Duration = Duration::from_secs(2);
-/// And every other call, a batch of decisions too.
+/// The limit of any other call, including a batch of decisions.
 pub const CALL: Duration = Duration::from_secs(10);
 
 /// In the extensions of a call.
@@ -19,12 +18,12 @@ impl Deadline {
         Self(Instant::now() + limit)
     }
 
-    /// The call's own; a decision's from now on, where none was set.
+    /// The call's own deadline, or a decision's limit from now if none was set.
     pub fn of(extensions: &Extensions) -> Self {
         extensions.get().copied().unwrap_or_else(|| Self::after(DECISION))
     }
 
-    /// How long there still is.
+    /// The remaining time.
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }

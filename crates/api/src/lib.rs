@@ -1,4 +1,4 @@
-//! What every service speaks: error codes and refusals, who calls, idempotency keys, page tokens,
+//! What every service shares: client errors, authentication, idempotency keys, page tokens,
 //! deadlines.
 
 pub mod deadline;

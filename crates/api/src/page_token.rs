@@ -1,7 +1,7 @@
-//! Page tokens: where a page of a list ended, under a code that only this installation can make.
+//! Page tokens: where a page of a list ended, with an authentication code of this installation.
 //!
-//! `base64url(code, place)`; the code is over list and place, so that a client can neither make a
-//! token up nor use one list's with another.
+//! `base64url(code, place)`; the code covers list and place, so that a client can neither forge a
+//! token nor use it with another list.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -10,7 +10,7 @@ use authority_crypto::equal;
 
 use super::error::ApiError;
 
-/// How much of the authentication code a token carries, in bytes.
+/// The length of the truncated authentication code, in bytes.
 const CODE: usize = 16;
 
 /// The token for `place` in the list that `list` names.
@@ -18,7 +18,7 @@ pub fn write(keys: &Keys, list: &str, place: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode([&code(keys, list, place), place].concat())
 }
 
-/// The place that a token names; none for the first page, which has no token.
+/// The place in a token; `None` for the first page, which has no token.
 ///
 /// # Errors
 /// The token is not one that this list returned.

@@ -5,7 +5,8 @@ use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Cancelled by SIGTERM, SIGINT or SIGHUP (a closed terminal); a second signal ends the process at once.
+/// Cancelled by SIGTERM, SIGINT or SIGHUP (a closed terminal); a second signal ends the process at
+/// once.
 pub fn on_signal() -> io::Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

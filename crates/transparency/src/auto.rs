@@ -22,13 +22,13 @@ const PAGES: usize = 16;
 const LATEST: TimeDelta = TimeDelta::minutes(10);
 
 /// Seals for them; goes on at once where there may be more.
-pub(super) fn worker(proof: Transparency) -> Worker {
+pub(super) fn worker(transparency: Transparency) -> Worker {
     // Where to go on looking, by tenant.
     let seen = Arc::new(Mutex::new(HashMap::new()));
     Worker::periodic("auto_seal", EVERY, move || {
-        let (proof, seen) = (proof.clone(), Arc::clone(&seen));
+        let (transparency, seen) = (transparency.clone(), Arc::clone(&seen));
         async move {
-            let has_more = proof.seal_open(&mut *seen.lock().await).await?;
+            let has_more = transparency.seal_open(&mut *seen.lock().await).await?;
             Ok::<_, Error>(if has_more { Next::After(Duration::ZERO) } else { Next::Usual })
         }
     })

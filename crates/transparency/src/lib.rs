@@ -80,7 +80,7 @@ impl Transparency {
         });
         let (sealer, sealing) = Sealer::queue(Arc::clone(&logs));
         let following = follow::worker(Arc::clone(&logs));
-        let proof = Self(Arc::new(Inner {
+        let service = Self(Arc::new(Inner {
             public_url,
             clock,
             store,
@@ -91,8 +91,8 @@ impl Transparency {
             turn: Arc::default(),
             pool,
         }));
-        let auto = auto::worker(proof.clone());
-        (proof, [sealing, following, auto])
+        let auto = auto::worker(service.clone());
+        (service, [sealing, following, auto])
     }
 }
 

@@ -1,6 +1,6 @@
-//! Every refusal that a client can meet: one code each, and the one place that makes a gRPC status.
+//! Every error that a client can receive, one code each, and its conversion to a gRPC status.
 //!
-//! A module or crate has an `Error` of its own; `From` says what its failures look like outside.
+//! Each module or crate has its own `Error`; `From` implementations map it to these.
 
 mod of_core;
 mod withheld;
@@ -19,7 +19,7 @@ pub const DOMAIN: &str = "authority";
 
 macro_rules! codes {
     ($($name:ident $word:literal $grpc:ident $http:literal $sentence:literal;)*) => {
-        /// What went wrong, as one word a client can switch on.
+        /// What went wrong, as a word that a client can switch on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ErrorCode { $($name),* }
 
@@ -40,7 +40,7 @@ macro_rules! codes {
                 StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
             }
 
-            /// For people: what it means and what to do.
+            /// The default message, for people.
             pub fn sentence(self) -> &'static str {
                 match self { $(Self::$name => $sentence),* }
             }
@@ -49,7 +49,7 @@ macro_rules! codes {
 }
 
 impl ErrorCode {
-    /// Of a status that a library made and that has no reason.
+    /// For a status that a library created without a reason.
     pub fn of(code: Code) -> Self {
         match code {
             Code::InvalidArgument | Code::FailedPrecondition => Self::InvalidRequest,
@@ -76,7 +76,7 @@ codes! {
     PermissionScopeExceeded "permission_scope_exceeded" PermissionDenied 403 "the API key lacks the scope that this operation needs";
     SubjectNotPermitted "subject_not_permitted" PermissionDenied 403 "the API key is bound to other principals than the subject";
     NotFound "not_found" NotFound 404 "not found, or not visible to this caller";
-    NotFoundOrAlreadyRevoked "not_found_or_already_revoked" NotFound 404 "no key has this `kid`, or it was revoked before";
+    NotFoundOrAlreadyRevoked "not_found_or_already_revoked" NotFound 404 "no key has this `kid`, or it is already revoked";
     MethodNotAllowed "method_not_allowed" Unimplemented 405 "this path does not support this method; see the Allow header";
     BillingAccountsCannotBeDeleted "billing_accounts_cannot_be_deleted" Unimplemented 405 "close a billing account with PATCH state=closed";
     PoliciesAreImmutable "policies_are_immutable" Unimplemented 405 "retire a policy with PATCH state=retired";
@@ -105,14 +105,14 @@ codes! {
     Unavailable "unavailable" Unavailable 503 "the service cannot answer safely now; retry";
 }
 
-/// A refusal on its way out: a code, a text for people, the members at fault.
+/// An error response: a code, a message for people, the members at fault.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
     pub code: ErrorCode,
     pub message: String,
     pub violations: Vec<Violation>,
-    /// More for ErrorInfo's metadata: `allow`, `retry_after`, ….
+    /// Metadata for ErrorInfo: `allow`, `retry_after`, ….
     pub about: Vec<(&'static str, String)>,
 }
 
@@ -122,12 +122,12 @@ impl ApiError {
         Self { code, message, violations: Vec::new(), about: Vec::new() }
     }
 
-    /// With the code's own sentence as its text.
+    /// With the code's default message.
     pub fn plain(code: ErrorCode) -> Self {
         Self::new(code, code.sentence())
     }
 
-    /// 400 that names every member at fault: a few in its text, the others in its details.
+    /// 400 for every member at fault: a few in its message, all in its details.
     pub fn invalid(violations: Vec<Violation>) -> Self {
         let (listed, counted): (Vec<_>, Vec<_>) =
             violations.iter().partition(|violation| violation.as_more().is_none());
@@ -157,7 +157,7 @@ impl ApiError {
         self
     }
 
-    /// `Ok` when nothing was found wrong.
+    /// `Ok` if there are no violations.
     pub fn unless_clean(found: Violations) -> Result<(), Self> {
         if found.list.is_empty() { Ok(()) } else { Err(Self::invalid(found.list)) }
     }
@@ -182,16 +182,17 @@ impl From<ApiError> for Status {
     }
 }
 
-/// Violations that a refusal's text tells.
+/// The most violations in the message.
 const SHOWN: usize = 3;
-/// A status goes out twice in a block of headers, of which clients take 8 KiB in all: as a text,
-/// percent-encoded, and as details in base64. The rest is for the other headers. In bytes.
+/// The largest percent-encoded message and the largest details, in bytes. A status is sent twice in
+/// one block of headers, percent-encoded and as details in base64, and clients accept 8 KiB of
+/// headers; the rest is for the other headers.
 const MESSAGE: usize = 1200;
 const DETAILS: usize = 2800;
-/// Of each violation, tags and lengths or names and quotes; at least.
+/// The least overhead of a violation: tags and lengths, or names and quotes.
 const FRAME: usize = 32;
 
-/// As many as there is room for, then how many more.
+/// As many violations as fit, then the number of others.
 fn bounded(violations: Vec<Violation>) -> Vec<Violation> {
     let mut kept = Violations::default();
     let mut bytes = 0;
@@ -207,7 +208,7 @@ fn bounded(violations: Vec<Violation>) -> Vec<Violation> {
     kept.list
 }
 
-/// A message that fits its room when it is percent-encoded, as grpc-message is.
+/// The message, shortened so that its percent-encoded form, as in grpc-message, fits.
 fn fitted(text: &str) -> Cow<'_, str> {
     let encoded = |text: &str| -> usize {
         text.bytes()
@@ -228,7 +229,7 @@ fn fitted(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// What a status takes in a block of headers, as HTTP/2 counts it (RFC 9113, section 6.5.2).
+    /// The size of a status in a block of headers, as HTTP/2 counts it (RFC 9113, section 6.5.2).
     fn size(status: Status) -> usize {
         let headers = status.into_http::<()>().into_parts().0.headers;
         headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum()

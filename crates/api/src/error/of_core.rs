@@ -1,4 +1,4 @@
-//! What failures of core look like outside.
+//! Maps the errors of core to client errors.
 
 use authority_core::{compute, graph, keys, store};
 use authority_evidence as evidence;
@@ -58,7 +58,7 @@ impl From<keys::Error> for ApiError {
             keys::Error::RotationEnded { .. } => {
                 Self::new(ErrorCode::RecordIsFinal, error.to_string())
             }
-            // What is wrong with keys inside is for the operator, never for the caller.
+            // Internal faults of keys are for the operator, never for the caller.
             _ => {
                 tracing::error!(%error, "keys");
                 Self::plain(ErrorCode::Internal)

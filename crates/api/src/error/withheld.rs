@@ -1,12 +1,14 @@
-//! A refusal quotes what it refuses. Where that is a credential put into the wrong member, clients
-//! would log it: what looks like one of ours, or like a JWT, is withheld.
+//! Removes credentials from error messages. Errors quote invalid values; if that is a credential in
+//! the wrong member, clients would log it, so anything that looks like an API key or a JWT is
+//! withheld.
 
-/// Stands for what is withheld.
+/// Replaces what is withheld.
 const WITHHELD: &str = "[withheld]";
-/// The least that a part of a key or of a token has.
+/// The minimum length of a part of a key or token.
 const LEAST: usize = 8;
 
-/// The text without API keys (`svc_<env>_<public id>_` stays, to tell which) and without JWTs.
+/// The text without the secrets of API keys (`svc_<env>_<public id>_` stays, to identify the key)
+/// and without JWTs.
 pub fn without_secrets(text: String) -> String {
     if !text.contains("svc_") && !text.contains("eyJ") {
         return text;
@@ -28,18 +30,18 @@ pub fn without_secrets(text: String) -> String {
     out
 }
 
-/// The letters of keys and tokens.
+/// The characters of keys and tokens.
 fn is_inner(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.')
 }
 
-/// How much of a word may be told.
+/// How much of a word may be shown.
 fn kept(word: &str) -> &str {
     let secret = [after_public_id(word), token(word)].into_iter().flatten().min();
     secret.and_then(|at| word.get(..at)).unwrap_or(word)
 }
 
-/// Where the secret of an API key begins: `svc_<env>_<public id>_<secret>_<checksum>`.
+/// Where the secret of an API key starts: `svc_<env>_<public id>_<secret>_<checksum>`.
 fn after_public_id(word: &str) -> Option<usize> {
     let start = word.find("svc_")?;
     let key = word.get(start..)?;
@@ -49,7 +51,7 @@ fn after_public_id(word: &str) -> Option<usize> {
     fits.then(|| start + key.len() - secret.len())
 }
 
-/// Where a JWT begins: `{"` in base64url, and a second part.
+/// Where a JWT starts: `{"` in base64url, and a second part.
 fn token(word: &str) -> Option<usize> {
     let start = word.find("eyJ")?;
     let mut parts = word.get(start..)?.split('.');

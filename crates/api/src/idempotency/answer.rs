@@ -1,4 +1,4 @@
-//! An effect under an idempotency key in one transaction, and how its answer is marked.
+//! An effect under an idempotency key in one transaction, and the mark of a repeated response.
 
 use authority_core::store::{self, Scope, Store, Transact};
 use chrono::{DateTime, Utc};
@@ -10,19 +10,19 @@ use super::{Error, IdempotencyKey};
 /// The header of REST and the metadata of gRPC.
 const REPLAYED: &str = "idempotency-replayed";
 
-/// An answer: to this call or, to a repeated one, the first.
+/// A response: this call's own or, if the call is repeated, the first one's.
 pub struct Done<M> {
     pub message: M,
     pub replayed: bool,
 }
 
 impl<M> Done<M> {
-    /// The answer to this call.
+    /// The response to this call.
     pub fn now(message: M) -> Self {
         Self { message, replayed: false }
     }
 
-    /// The response; marked where it repeats the first.
+    /// The tonic response; marked if it repeats the first.
     pub fn reply(self) -> Response<M> {
         let mut response = Response::new(self.message);
         if self.replayed {
@@ -33,19 +33,19 @@ impl<M> Done<M> {
 }
 
 impl<M: Message + Default> Done<M> {
-    /// The first answer again.
+    /// Decodes the first response.
     ///
     /// # Errors
-    /// The bytes are not such a message.
+    /// The bytes do not decode to this message.
     pub(super) fn before(bytes: &[u8]) -> Result<Self, Error> {
         Ok(Self { message: M::decode(bytes)?, replayed: true })
     }
 }
 
-/// Does `work` in one transaction; under a key that was there before, answers what was answered then.
+/// Runs `work` in one transaction; if the key was used before, returns the first response instead.
 ///
 /// # Errors
-/// As `work`, the key and the database have them: nothing is done.
+/// Those of `work`, of the key and of the database; then nothing is done.
 pub async fn execute<M, E, F>(
     store: &Store,
     scope: &Scope,

@@ -1,5 +1,5 @@
-//! The keys of a batch of decisions, in one statement each: what the recorder asks in its transaction.
-//! Column-wise (`UNNEST`), so that each is one prepared statement whatever the batch's size.
+//! The recorder's statements for the keys of a batch of decisions. Column-wise (`UNNEST`), so that
+//! each is one prepared statement for any batch size.
 
 use std::collections::HashSet;
 
@@ -40,8 +40,8 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Claims the keys of decisions that are about to be stored. One that another transaction is about to
-/// take is not waited for: who holds it may hang, and all that is recorded would wait with us.
+/// Claims the keys of decisions that are about to be stored. It does not wait for a key that
+/// another transaction is claiming: that one may hang, and the whole batch would wait with it.
 #[derive(Default)]
 pub struct ClaimBatch<'a> {
     keys: Columns<'a>,
@@ -51,7 +51,7 @@ pub struct ClaimBatch<'a> {
 }
 
 impl<'a> ClaimBatch<'a> {
-    /// With the decision that is made under the key, and when.
+    /// Adds a key, with the decision that is made under it and the time.
     pub fn add(&mut self, key: &'a IdempotencyKey, decision_id: &'a str, at: DateTime<Utc>) {
         self.keys.add(key);
         self.request.push(&key.request_sha256);
@@ -66,7 +66,7 @@ impl<'a> ClaimBatch<'a> {
     /// The decisions whose keys were free.
     ///
     /// # Errors
-    /// The database is away.
+    /// The database is unavailable.
     pub async fn claim(self, db: &mut Db) -> QueryResult<HashSet<String>> {
         let won: Vec<String> = self.load(db).await?;
         Ok(won.into_iter().collect())
@@ -101,7 +101,7 @@ impl QueryFragment<Pg> for ClaimBatch<'_> {
     }
 }
 
-/// Keeps the answers beside the keys that the same transaction has claimed.
+/// Stores the responses of the keys that the same transaction has claimed.
 #[derive(Default)]
 pub struct KeepBatch<'a> {
     keys: Columns<'a>,
@@ -119,7 +119,7 @@ impl<'a> KeepBatch<'a> {
     }
 
     /// # Errors
-    /// The database is away.
+    /// The database is unavailable.
     pub async fn keep(self, db: &mut Db) -> QueryResult<()> {
         self.execute(db).await.map(drop)
     }
@@ -138,7 +138,7 @@ impl QueryFragment<Pg> for KeepBatch<'_> {
     }
 }
 
-// By hand, since the derive asks for `'static`: the text of each does not depend on what it binds.
+// By hand, since the derive requires `'static`: the SQL text does not depend on the bound values.
 impl QueryId for ClaimBatch<'_> {
     type QueryId = ClaimBatch<'static>;
     const HAS_STATIC_QUERY_ID: bool = true;

@@ -1,4 +1,4 @@
-//! A key on a transaction: claimed, its answer kept or found again.
+//! A key in a transaction: claims it, stores its response, finds an earlier one.
 
 use authority_core::{
     keys::Keys,
@@ -11,11 +11,11 @@ use prost::Message;
 
 use super::{ANSWERS_KEPT, Done, Error, IdempotencyKey, SECRETS_KEPT};
 
-/// The caller of decisions that were kept before it was kept whose they are: nobody is answered those,
-/// and nothing is decided anew under their keys.
+/// The caller in rows from before the column existed: nobody receives those responses, and no new
+/// decision is made under their keys.
 const NOBODY: &str = "";
 
-/// What was answered first under a key.
+/// The first response under a key.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = idempotency_keys, check_for_backend(diesel::pg::Pg))]
 pub struct FirstAnswer {
@@ -23,15 +23,15 @@ pub struct FirstAnswer {
     request_sha256: Vec<u8>,
     answer: Option<Vec<u8>>,
     created_at: DateTime<Utc>,
-    /// The decision that it was, where the recorder kept it.
+    /// The decision, if the recorder stored the response.
     pub decision_id: Option<String>,
 }
 
 impl FirstAnswer {
-    /// The answer again.
+    /// Decodes the response.
     ///
     /// # Errors
-    /// It held a secret and was erased, or is not such a message.
+    /// It held a secret and was erased, or does not decode to this message.
     pub fn read<M: Message + Default>(&self) -> Result<Done<M>, Error> {
         Done::before(self.bytes()?)
     }
@@ -42,11 +42,12 @@ impl FirstAnswer {
 }
 
 impl IdempotencyKey {
-    /// Claims the key for the effect that follows in this transaction; the first answer, where the key
-    /// was claimed before. Waits for another transaction that has claimed it and not ended.
+    /// Claims the key for the effect that follows in this transaction, or returns the first
+    /// response if the key was claimed before. Waits for a running transaction that has claimed it.
     ///
     /// # Errors
-    /// The key came with another request, its first request is still running, or its answer is erased.
+    /// The key came with another request, its first request is still running, or its response is
+    /// erased.
     pub async fn claim<M: Message + Default>(
         &self,
         db: &mut Db,
@@ -70,7 +71,7 @@ impl IdempotencyKey {
         if claimed == 1 {
             return Ok(None);
         }
-        // Swept in this moment, it is free for the next attempt.
+        // The sweep has just deleted it, so it is free for the next attempt.
         let first = self.find(db, now).await?.ok_or(Error::InProgress)?;
         match &self.seal {
             None => first.read().map(Some),
@@ -78,10 +79,10 @@ impl IdempotencyKey {
         }
     }
 
-    /// Keeps the answer beside the key that this transaction has claimed.
+    /// Stores the response of the key that this transaction has claimed.
     ///
     /// # Errors
-    /// The answer cannot be sealed, or the database is away.
+    /// The response cannot be sealed, or the database is unavailable.
     pub async fn keep(&self, db: &mut Db, answer: &impl Message) -> Result<(), Error> {
         let answer = answer.encode_to_vec();
         let answer = match &self.seal {
@@ -95,7 +96,7 @@ impl IdempotencyKey {
         Ok(())
     }
 
-    /// What was answered under the key, without claiming it. Writes nothing.
+    /// The first response under the key, without claiming it. Writes nothing.
     ///
     /// # Errors
     /// The key came with another request.
@@ -122,10 +123,10 @@ impl IdempotencyKey {
         }
     }
 
-    /// Makes the key free again once its answer is no longer kept.
+    /// Frees the key if its response has expired.
     ///
     /// # Errors
-    /// The database is away.
+    /// The database is unavailable.
     pub async fn forget_old(&self, db: &mut Db, now: DateTime<Utc>) -> Result<(), Error> {
         let row = idempotency_keys::table.find(self.row());
         let old = row.filter(idempotency_keys::created_at.le(now - ANSWERS_KEPT));
@@ -137,7 +138,8 @@ impl IdempotencyKey {
         (&self.tenant_id, self.scope, &self.key, &self.caller)
     }
 
-    /// The first answer that holds a secret: it is erased as it is read, and not read for long.
+    /// A first response with a secret: it is erased when read, and can be read only for a short
+    /// time.
     async fn show_once<M: Message + Default>(
         &self,
         db: &mut Db,
@@ -149,7 +151,7 @@ impl IdempotencyKey {
         if first.created_at + SECRETS_KEPT <= now {
             return Err(Error::Erased);
         }
-        // Of several that have found it, one erases it and shows it.
+        // Of several concurrent callers, one erases it and returns it.
         let shown = idempotency_keys::table.find(self.row());
         let erased = diesel::update(shown.filter(idempotency_keys::answer.is_not_null()))
             .set(idempotency_keys::answer.eq(None::<Vec<u8>>))
@@ -162,7 +164,8 @@ impl IdempotencyKey {
     }
 }
 
-/// Whoever waited too long for the first call is told so, and not that the database is away.
+/// A timeout while waiting for the first call becomes that error, instead of an unavailable
+/// database.
 fn waited(error: diesel::result::Error) -> Error {
     match store::Error::from(error) {
         store::Error::Unavailable(why) if why.starts_with("canceling statement") => {

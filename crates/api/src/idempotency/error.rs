@@ -1,4 +1,4 @@
-//! Why nothing is done, or repeated, under an idempotency key.
+//! Why a request under an idempotency key is neither executed nor repeated.
 
 use authority_core::{keys, store};
 
@@ -12,9 +12,9 @@ pub enum Error {
     InProgress,
     #[error("{}", ErrorCode::IdempotencyAnswerErased.sentence())]
     Erased,
-    #[error("a kept answer cannot be read: {0}")]
+    #[error("a stored response cannot be read: {0}")]
     Unreadable(#[from] prost::DecodeError),
-    #[error("an answer cannot be sealed or opened: {0}")]
+    #[error("a response cannot be sealed or opened: {0}")]
     Sealing(#[from] keys::Error),
     #[error(transparent)]
     Store(#[from] store::Error),

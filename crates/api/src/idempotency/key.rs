@@ -1,4 +1,4 @@
-//! An idempotency key: whose it is, for which operation, and what came with it.
+//! An idempotency key, with its tenant, caller, operation and request.
 
 use authority_core::keys::Keys;
 use authority_crypto::sha256;
@@ -10,37 +10,38 @@ use crate::{
     identity::{Caller, caller, idempotency_key},
 };
 
-/// The tenant of a key where neither the caller nor the request has one.
+/// The tenant of a key if neither the caller nor the request has one.
 const NO_TENANT: &str = "-";
 
-/// The same key of another tenant, caller or operation is another key.
+/// An idempotency key. The same text of another tenant, caller or operation is a different key.
 #[derive(Clone)]
 pub struct IdempotencyKey {
     pub(super) tenant_id: String,
-    /// A person's issuer and subject, or an API key's id, which stays when the key is rotated.
+    /// A person's issuer and subject, or an API key's id, which a rotation does not change.
     pub(super) caller: String,
     /// The operation.
     pub(super) scope: &'static str,
-    /// As it was given.
+    /// The key as the caller sent it.
     pub(super) key: String,
-    /// Of the request that it was given with.
+    /// The digest of the request that it came with.
     pub(super) request_sha256: [u8; 32],
-    /// Seals an answer that holds a secret.
+    /// Encrypts a response that contains a secret.
     pub(super) seal: Option<Keys>,
 }
 
 impl IdempotencyKey {
-    /// The key that a call carries, if any.
+    /// The call's key, if any.
     ///
     /// # Errors
-    /// Nobody calls, or the key is not one.
+    /// The call has no credential, or the key is malformed.
     pub fn of<T: RpcRequest>(call: &Request<T>) -> Result<Option<Self>, ApiError> {
         let Some(key) = idempotency_key(call.metadata())? else { return Ok(None) };
         let request = call.get_ref().encode_to_vec();
         Ok(Some(Self::new(&caller(call)?, T::METHOD, key, &request)))
     }
 
-    /// A key of the caller's, in the caller's tenant, with the bytes that tell one request from another.
+    /// A key of the caller in their tenant; `request` are the bytes that distinguish one request
+    /// from another.
     pub fn new(caller: &Caller, scope: &'static str, key: String, request: &[u8]) -> Self {
         Self {
             tenant_id: caller.tenant().unwrap_or(NO_TENANT).to_owned(),
@@ -52,7 +53,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// In the tenant of the record, where the caller is of none. Empty: the record is of none either.
+    /// Sets the tenant to the record's if the caller has none. Empty if the record has none either.
     #[must_use]
     pub fn within(mut self, tenant_id: &str) -> Self {
         if self.tenant_id == NO_TENANT && !tenant_id.is_empty() {
@@ -61,7 +62,7 @@ impl IdempotencyKey {
         self
     }
 
-    /// For an answer that holds a secret: it is sealed, and repeated once.
+    /// For a response that contains a secret: it is sealed, and repeated once.
     #[must_use]
     pub fn sealed(self, keys: Keys) -> Self {
         Self { seal: Some(keys), ..self }
@@ -71,7 +72,7 @@ impl IdempotencyKey {
         &self.tenant_id
     }
 
-    /// What a sealed answer is bound to.
+    /// The associated data of a sealed response.
     pub(super) fn place(&self) -> Vec<u8> {
         let Self { tenant_id, caller, scope, key, .. } = self;
         format!("idempotency|{tenant_id}|{caller}|{scope}|{key}").into_bytes()

@@ -1,10 +1,11 @@
-//! Idempotency keys: an effect happens once, and its answer is repeated for 24 hours.
+//! Idempotency keys: an effect happens once, and its response is repeated for 24 hours.
 //!
-//! A key is claimed and its answer kept in the effect's own transaction, so that there is neither an
-//! effect without its answer nor an answer without its effect. The first statement claims the key and the
-//! last keeps the answer; another call with that key waits at its row. The recorder, which commits many
-//! decisions at once, does the same for a batch and waits for nobody. A key is its caller's own: nobody
-//! is answered what another was. A refused request has no effect and is not kept: it is judged anew.
+//! A key is claimed and its response stored in the effect's own transaction, so that neither exists
+//! without the other. The first statement claims the key and the last stores the response; another
+//! call with that key waits on its row. The recorder, which commits many decisions at once, does
+//! the same for a batch and does not wait. A key belongs to its caller: nobody receives another
+//! caller's response. A refused request has no effect and is not stored: a repetition is evaluated
+//! again.
 
 mod answer;
 mod batch;
@@ -22,7 +23,7 @@ pub use error::Error;
 pub use key::IdempotencyKey;
 pub use sweep::{sweep, sweeper};
 
-/// How long an answer is kept under its idempotency key.
+/// How long a response is kept under its idempotency key.
 const ANSWERS_KEPT: TimeDelta = TimeDelta::hours(24);
-/// And one that holds a secret.
+/// How long a response with a secret is kept.
 const SECRETS_KEPT: TimeDelta = TimeDelta::minutes(10);

@@ -1,4 +1,4 @@
-//! Forgets what is kept for too long: answers after a day, secrets after some minutes.
+//! Deletes expired keys after a day, and erases secrets after some minutes.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use super::{ANSWERS_KEPT, SECRETS_KEPT};
 
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Forgets, of every tenant, what is kept for too long at this moment.
+/// Deletes every tenant's expired keys, and erases expired secrets.
 ///
 /// # Errors
-/// The database is away; what is old is left for the next sweep.
+/// The database is unavailable; the next sweep tries again.
 pub async fn sweep(store: &Store, now: DateTime<Utc>) -> Result<(), Error> {
     let scope = Scope::service();
     let swept = store.write_tx(&scope, async move |db| {

@@ -1,8 +1,8 @@
 //! API keys: `svc_<env>_<public id>_<secret>_<checksum>`.
 //!
-//! The public id finds the record (`svc:api_key:<public id>`), the secret is 256 random bits in
-//! base 62, the checksum (CRC-32) tells a mistyped key, or anything else, from one of ours before
-//! any look-up, and lets scanners find leaked keys. Only a code of authentication is stored.
+//! The public id finds the record (`svc:api_key:<public id>`). The secret is 256 random bits in
+//! base 62. The checksum (CRC-32) detects mistyped keys and other text before any look-up, and lets
+//! scanners find leaked keys. Only a message authentication code of the key is stored.
 
 use std::net::IpAddr;
 
@@ -13,12 +13,12 @@ use authority_core::graph::{ApiKey, Unusable};
 
 const DOMAIN: &str = "api-key";
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Digits of 256 bits in base 62.
+/// The number of base-62 digits of 256 bits.
 const SECRET: usize = 43;
 const PUBLIC_ID: usize = 32;
 const LONGEST_ENV: usize = 16;
 
-/// Every scope that a key can hold.
+/// Every scope that a key can have.
 pub const SCOPES: [&str; 8] = [
     "runtime:read",
     "runtime:write",
@@ -30,13 +30,13 @@ pub const SCOPES: [&str; 8] = [
     "webhooks:write",
 ];
 
-/// A new key: the text is shown once, the rest is stored.
+/// A new key: its text is shown once, the rest is stored.
 pub struct Issued {
     pub text: String,
     pub code: [u8; 32],
 }
 
-/// Makes a key out of 32 random bytes.
+/// Builds a key from 32 random bytes.
 ///
 /// # Errors
 /// The env is not 1 to 16 lower-case letters and digits, or the id not 32 lower-case hex digits.
@@ -52,7 +52,7 @@ pub fn issue(
     Ok(Issued { text, code })
 }
 
-/// What lists show of a key.
+/// The part of a key that lists show.
 pub fn prefix(env: &str, public_id: &str) -> String {
     format!("svc_{env}_{public_id}")
 }
@@ -67,28 +67,28 @@ pub fn public_id(of: &str) -> &str {
     of.rsplit([':', '_']).next().unwrap_or_default()
 }
 
-/// What is stored of a key.
+/// The stored authentication code of a key.
 pub fn code(secrets: &dyn Secrets, key: &Presented<'_>) -> [u8; 32] {
     secrets.code(DOMAIN, key.body.as_bytes())
 }
 
-/// A key as it came, well formed, not yet known to be genuine.
+/// A presented key: well formed, not yet verified.
 pub struct Presented<'a> {
     pub env: &'a str,
     pub public_id: &'a str,
-    /// All but the checksum.
+    /// The key without its checksum.
     body: &'a str,
 }
 
-/// Whether a credential is meant as an API key.
+/// Whether a credential is intended as an API key.
 pub fn is_meant(credential: &str) -> bool {
     credential.starts_with("svc_")
 }
 
-/// Takes a key apart.
+/// Parses a key and verifies its checksum.
 ///
 /// # Errors
-/// [`Error::MalformedKey`]: no look-up is worth it.
+/// [`Error::MalformedKey`]; no look-up is needed.
 pub fn parse(text: &str) -> Result<Presented<'_>, Error> {
     let (body, checksum) = text.rsplit_once('_').ok_or(Error::MalformedKey)?;
     if checksum != format!("{:08x}", crc32(body.as_bytes())) {
@@ -110,7 +110,7 @@ pub fn parse(text: &str) -> Result<Presented<'_>, Error> {
     if sound { Ok(Presented { env, public_id, body }) } else { Err(Error::MalformedKey) }
 }
 
-/// Whether a presented key is the one that `facts` tell of, and may be used from `peer` now.
+/// Whether a presented key is the one of `facts`, and may be used from `peer` now.
 pub(super) fn check(
     secrets: &dyn Secrets,
     key: &Presented<'_>,
@@ -140,7 +140,7 @@ pub(super) fn check(
     })
 }
 
-/// A 256-bit number in base 62, filled up with zeros to 43 digits.
+/// A 256-bit number in base 62, padded with zeros to 43 digits.
 fn base62(mut number: [u8; 32]) -> String {
     let mut digits = [b'0'; SECRET];
     for digit in digits.iter_mut().rev() {
@@ -155,7 +155,7 @@ fn base62(mut number: [u8; 32]) -> String {
     digits.iter().copied().map(char::from).collect()
 }
 
-/// CRC-32 (IEEE 802.3), bit by bit: a hundred bytes do not ask for a table.
+/// CRC-32 (IEEE 802.3), bit by bit: a hundred bytes do not need a table.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

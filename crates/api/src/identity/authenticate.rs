@@ -1,4 +1,4 @@
-//! From a request's headers to a caller who may call this method.
+//! Authenticates a request by its headers and checks that the caller may call the method.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -11,10 +11,10 @@ use super::{
 };
 use authority_core::clock::Clock;
 
-/// The role that makes a token the installation's owner's.
+/// The role of the installation's owner in tokens.
 pub(super) const OWNER: &str = "owner";
 
-/// What [`Identity`] is made of.
+/// The parts of [`Identity`].
 pub struct Settings {
     pub issuers: Vec<Issuer>,
     pub rules: Rules,
@@ -46,14 +46,14 @@ impl Identity {
         Self(Arc::new(Inner { verifier, rules, directory, secrets, clock, used, newcomers }))
     }
 
-    /// When API keys were last used, to be drained now and then.
+    /// The times when API keys were last used, drained periodically.
     pub fn last_used(&self) -> Arc<LastUsed> {
         Arc::clone(&self.0.used)
     }
 
-    /// Who calls `rpc_path` (`/package.Service/Method`), if they may, by the way that the call came.
-    /// Waits only when an issuer's keys must be fetched, and for a key that may have been made a
-    /// moment ago.
+    /// The caller of `rpc_path` (`/package.Service/Method`), if the rules permit the call on this
+    /// transport. Waits only if an issuer's keys must be fetched, or for an API key that may have
+    /// just been created.
     pub async fn authenticate(
         &self,
         rpc_path: &str,
@@ -64,19 +64,19 @@ impl Identity {
         let rules = self.0.rules.of(rpc_path, via);
         let caller = match self.identify(headers, peer).await {
             Ok(caller) => caller,
-            // Where nobody needs a credential, a bad one grants nothing and costs nothing.
+            // If no credential is needed, a bad one neither grants anything nor fails the call.
             Err(_) if rules.clone().any(|rule| rule.public) => Caller::anonymous(),
             Err(error) => return Err(error),
         };
         permit(&rules, &caller)?;
-        // Which of two counts is nothing to guess at. Not before the caller may call.
+        // With two keys it is unclear which counts, so this is an error; checked after the rules.
         if headers.get_all(IDEMPOTENCY_KEY).iter().nth(1).is_some() {
             return Err(Error::Repeated(IDEMPOTENCY_KEY));
         }
         Ok(caller)
     }
 
-    /// Who calls, whatever they may do.
+    /// The caller, without a check of what they may do.
     pub async fn identify(
         &self,
         headers: &HeaderMap,
@@ -127,7 +127,8 @@ impl Identity {
         Ok(Caller { actor: claims.actor().to_owned(), kind, until: Some(claims.until()) })
     }
 
-    /// The tenant of the token's organisation; where that is none's, the one that it names.
+    /// The tenant of the token's organisation or, if no tenant has it, the tenant that the token
+    /// names.
     fn tenant_of(&self, claims: &Claims) -> Option<TenantFacts> {
         let directory = &self.0.directory;
         let org = claims.org_id.as_deref().filter(|org| !org.is_empty());

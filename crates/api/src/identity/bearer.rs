@@ -4,14 +4,14 @@ use http::{HeaderMap, header::AUTHORIZATION};
 
 use super::Error;
 
-/// More than any token of ours or of a common identity provider.
+/// The longest credential: more than any API key, or token of a common identity provider.
 const LONGEST: usize = 16 * 1024;
 
-/// The one bearer token (RFC 6750, section 2.1), or none at all.
+/// The bearer token (RFC 6750, section 2.1), if any.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
-    // Two of them would leave open which one counts.
+    // With two it would be unclear which one counts.
     if values.next().is_some() || value.len() > LONGEST {
         return Err(Error::Unreadable);
     }

@@ -1,4 +1,4 @@
-//! What a handler takes from a call: who calls, what they ask, and under which idempotency key.
+//! What a handler reads from a call: the caller, the request, and the idempotency key.
 
 use authority_model::validate::{Validate, Violations};
 use tonic::{Request, metadata::MetadataMap};
@@ -10,20 +10,20 @@ use crate::error::{ApiError, ErrorCode};
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const LONGEST_KEY: usize = 255;
 
-/// Who calls. The layer in front put it there, and has checked what they may.
+/// The caller, as the authentication layer stored it after checking the method's rules.
 ///
 /// # Errors
-/// Without a credential nobody calls.
+/// The call has no credential.
 pub fn caller<T>(call: &Request<T>) -> Result<Caller, ApiError> {
     let caller = call.extensions().get::<Caller>().cloned();
     let known = caller.filter(|caller| caller.kind != CallerKind::Anonymous);
     known.ok_or_else(|| ApiError::plain(ErrorCode::Unauthenticated))
 }
 
-/// Who calls and what they ask, where it keeps its proto's rules.
+/// The caller and the request, validated by its proto's rules.
 ///
 /// # Errors
-/// Nobody calls, or members break their rules: all of them are named.
+/// The call has no credential, or members break their rules; the error names all of them.
 pub fn admitted<T: Validate>(call: Request<T>) -> Result<(Caller, T), ApiError> {
     let caller = caller(&call)?;
     let request = call.into_inner();
@@ -39,10 +39,10 @@ pub fn checked<T: Validate>(request: &T) -> Result<(), ApiError> {
     ApiError::unless_clean(found)
 }
 
-/// The idempotency key that a call carries, if any.
+/// The call's idempotency key, if any.
 ///
 /// # Errors
-/// It is none that a header field can hold, or too long.
+/// It is not a valid header value, or too long.
 pub fn idempotency_key(metadata: &MetadataMap) -> Result<Option<String>, ApiError> {
     let Some(value) = metadata.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Who calls: what every handler finds in the request's extensions.
+//! The caller, as handlers find it in the request's extensions.
 
 use std::{fmt, sync::Arc};
 
@@ -10,23 +10,24 @@ use authority_core::store::{SERVICE, Scope};
 /// A caller whose credential was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// As the history names them: a person's e-mail address (or the token's subject), an API key's
-    /// id, `anonymous`.
+    /// Their name in the history: a person's e-mail address (or the token's subject), an API key's
+    /// id, or `anonymous`.
     pub actor: String,
     pub kind: CallerKind,
-    /// When the token that was shown is refused from; none: it is no token. What goes on for longer
-    /// than a call ends then.
+    /// The time from which the token is refused; `None` if the credential is not a token. Streams
+    /// end then.
     pub until: Option<DateTime<Utc>>,
 }
 
-/// In which capacity they call.
+/// The kind of caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallerKind {
     /// No credential.
     Anonymous,
     /// The installation's owner: issuer and subject are the person.
     Owner { issuer: String, subject: String, email: Option<String> },
-    /// A person of one tenant. Issuer and subject together are the person; an address may change.
+    /// A person of one tenant. Issuer and subject together identify the person; an address may
+    /// change.
     Member {
         tenant_id: String,
         role: String,
@@ -34,7 +35,7 @@ pub enum CallerKind {
         subject: String,
         email: Option<String>,
     },
-    /// An API key of one tenant. With `principal_ids` it acts for these alone.
+    /// An API key of one tenant. With `principal_ids` it acts only for these.
     Key {
         tenant_id: Arc<str>,
         key_id: Arc<str>,
@@ -44,8 +45,8 @@ pub enum CallerKind {
     },
 }
 
-/// The stored code of the secret that was shown: what was begun with a secret ends with it, though
-/// the key lives on under a new one.
+/// The stored code of the presented secret: a stream that was opened with a secret ends with it,
+/// even if the key continues with a new one.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretCode(pub [u8; 32]);
 
@@ -60,7 +61,7 @@ impl Caller {
         Self { actor: "anonymous".to_owned(), kind: CallerKind::Anonymous, until: None }
     }
 
-    /// The tenant they are confined to; `None` for the owner and for nobody.
+    /// The tenant that they are confined to; `None` for the owner and for anonymous callers.
     pub fn tenant(&self) -> Option<&str> {
         match &self.kind {
             CallerKind::Anonymous | CallerKind::Owner { .. } => None,
@@ -69,12 +70,12 @@ impl Caller {
         }
     }
 
-    /// For whom their transactions run.
+    /// The scope of their transactions.
     pub fn scope(&self) -> Scope {
         Scope { tenant: self.tenant().map(str::to_owned), actor: self.actor.clone() }
     }
 
-    /// Who they are, whatever they are called: a person's issuer and subject, an API key's id.
+    /// A stable identity: a person's issuer and subject, or an API key's id.
     pub fn identity(&self) -> String {
         match &self.kind {
             CallerKind::Anonymous => String::new(),
@@ -86,7 +87,7 @@ impl Caller {
         }
     }
 
-    /// The e-mail address that their token names.
+    /// The e-mail address in their token.
     pub fn email(&self) -> Option<&str> {
         match &self.kind {
             CallerKind::Anonymous | CallerKind::Key { .. } => None,
@@ -94,8 +95,8 @@ impl Caller {
         }
     }
 
-    /// The person, as [`Self::identity`] has them; none: an API key, nobody, or what the command line
-    /// and the demonstration's seed do by themselves.
+    /// The person, as in [`Self::identity`]; `None` for API keys, anonymous callers, and the
+    /// service's own calls (the command line, the demonstration's seed).
     pub fn person(&self) -> Option<String> {
         match &self.kind {
             CallerKind::Anonymous | CallerKind::Key { .. } => None,
@@ -111,8 +112,8 @@ impl Caller {
         matches!(self.kind, CallerKind::Owner { .. })
     }
 
-    /// The principals that they are confined to: of those of others they see nothing. Only an API
-    /// key can be.
+    /// The principals that they are confined to: they see nothing of others. Only API keys can be
+    /// confined.
     pub fn bound_to(&self) -> Option<&[String]> {
         match &self.kind {
             CallerKind::Key { principal_ids, .. } if !principal_ids.is_empty() => {
@@ -122,7 +123,7 @@ impl Caller {
         }
     }
 
-    /// Whether they may act for `principal`: only a bound API key is confined.
+    /// Whether they may act for `principal`; only bound API keys are confined.
     pub fn acts_for(&self, principal: &str) -> bool {
         let mine = |own: &[String]| own.iter().any(|id| id == principal);
         self.kind != CallerKind::Anonymous && self.bound_to().is_none_or(mine)

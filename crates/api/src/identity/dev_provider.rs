@@ -1,5 +1,5 @@
-//! The development identity provider: it issues tokens, so that nobody needs an account elsewhere
-//! to try this service. Its tokens go through the same verifier as everybody else's.
+//! The development identity provider. It issues tokens, so that trying this service needs no
+//! account elsewhere. The same verifier checks its tokens.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ pub trait TokenKey: Send + Sync + 'static {
     fn sign(&self, bytes: &[u8]) -> Option<Vec<u8>>;
 }
 
-/// For whom a token is.
+/// The holder of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     Owner {
         email: String,
     },
-    /// What the service itself does as the owner: commands, the demonstration's seed. No person.
+    /// The service itself as the owner: commands, the demonstration's seed. Not a person.
     Service,
     Member {
         tenant_id: String,
@@ -48,7 +48,7 @@ impl DevProvider {
         Self { key, clock }
     }
 
-    /// A token for `holder`, or `None` when there is no signing. A tenant's member never gets the
+    /// A token for `holder`, or `None` if it cannot be signed. A tenant's member never gets the
     /// owner's role.
     pub fn issue(&self, holder: &Holder, lifetime: TimeDelta) -> Option<String> {
         if matches!(holder, Holder::Member { role, .. } if role == OWNER) {

@@ -1,14 +1,14 @@
-//! Why a credential was refused, and how that looks outside.
+//! Why a credential is refused, and the error that the client gets.
 //!
-//! A 401 says which kind of fault it was, never what the credential held; RFC 6750 names the
-//! header's words.
+//! A 401 names the kind of fault, never the credential's content; the header's words are those of
+//! RFC 6750.
 
 use crate::error::{ApiError, ErrorCode};
 
-/// The credential is good, and its tenant is not.
+/// The credential is valid, but its tenant is not active.
 pub const TENANT_INACTIVE: Error =
     Error::Forbidden("the credential's tenant is suspended or deleted");
-/// The token is good, and the tenant has put away the person whose it is.
+/// The token is valid, but the tenant has excluded its person.
 pub const PERSON_INACTIVE: Error =
     Error::Forbidden("the token's person is not an active principal of the tenant");
 
@@ -30,7 +30,7 @@ pub enum Error {
     Scope(&'static str),
     #[error("credentials cannot be checked now; retry")]
     Unavailable,
-    /// A header that may stand once only.
+    /// A header that may occur only once.
     #[error("the header `{0}` is given more than once")]
     Repeated(&'static str),
 }
@@ -50,7 +50,7 @@ impl Error {
         }
     }
 
-    /// The `WWW-Authenticate` that goes with it (RFC 6750, section 3).
+    /// The `WWW-Authenticate` header for this error (RFC 6750, section 3).
     fn challenge(&self) -> Option<String> {
         const REALM: &str = "Bearer realm=\"authority\"";
         match self {

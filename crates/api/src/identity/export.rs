@@ -1,5 +1,5 @@
-//! Exports: streams of all that a list holds. Each caller has one at a time; it keeps a page in memory
-//! and no more, ends with its caller's credential, and its last line says that nothing is missing.
+//! Exports: streams of a whole list. Each caller has one at a time. An export keeps only one page
+//! in memory, ends with its caller's credential, and marks its completion in the last line.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -13,21 +13,21 @@ use parking_lot::Mutex;
 use super::Caller;
 use crate::error::{ApiError, ErrorCode};
 
-/// Whether a caller's credential still counts.
+/// Checks whether a caller's credential is still valid.
 pub type Holds = Arc<dyn Fn(&Caller) -> Result<(), ApiError> + Send + Sync>;
 
-/// Where the lines of an export come from.
+/// The source of an export's lines.
 pub trait Pages: Send + 'static {
     type Line: Send + 'static;
 
-    /// The next lines; none: that was all.
+    /// The next lines; `None` at the end.
     fn next(&mut self) -> impl Future<Output = Result<Vec<Self::Line>, ApiError>> + Send;
 
     /// The last line, after all others.
     fn end(&self) -> Self::Line;
 }
 
-/// The exports under way, by caller. Cheap to clone.
+/// The running exports, by caller. Cheap to clone.
 #[derive(Clone)]
 pub struct Exports {
     busy: Arc<Mutex<HashSet<String>>>,
@@ -39,11 +39,11 @@ impl Exports {
         Self { busy: Arc::default(), holds }
     }
 
-    /// Streams `pages` to `caller`. The first is read before this answers, so that what is wrong with
-    /// the request is a refusal and not a stream.
+    /// Streams `pages` to `caller`. The first page is read before this returns, so that an invalid
+    /// request is an error response instead of a stream.
     ///
     /// # Errors
-    /// The caller has an export under way, or the first page cannot be read.
+    /// The caller has a running export, or the first page cannot be read.
     pub async fn stream<P: Pages>(
         &self,
         caller: Caller,

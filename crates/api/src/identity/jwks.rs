@@ -1,4 +1,4 @@
-//! An identity provider's public keys: the document read, and where it comes from.
+//! An identity provider's public keys: parsing a JWKS, and its source.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -8,21 +8,21 @@ use serde_json::Value;
 
 use super::{Error, JwksClient};
 
-/// No provider publishes more.
+/// The most keys that are read; no provider publishes more.
 const MOST_KEYS: usize = 100;
-/// Base64url digits of the least modulus taken, 2048 bits (RFC 7518, 3.3).
+/// The base64url length of the smallest accepted modulus, 2048 bits (RFC 7518, 3.3).
 const SHORTEST_MODULUS: usize = 342;
-/// Of the largest: more would only cost time.
+/// The base64url length of the largest: more would only cost time.
 const LONGEST_MODULUS: usize = 1366;
 
 /// Keys by kid.
 pub(super) type KeySet = HashMap<String, DecodingKey>;
 
-/// Reads a JWKS (RFC 7517), keeping what may verify RS256. A key that is unreadable, of another
-/// kind, for another use, revoked or without a kid is passed over.
+/// Parses a JWKS (RFC 7517) and keeps the keys that may verify RS256. Keys that are unreadable, of
+/// another kind, for another use, revoked or without a kid are skipped.
 ///
 /// # Errors
-/// The document is no JWKS.
+/// The document is not a JWKS.
 pub(super) fn read(document: &[u8]) -> Result<KeySet, &'static str> {
     let document: Value = serde_json::from_slice(document).map_err(|_| "it is not JSON")?;
     let keys = document.get("keys").and_then(Value::as_array).ok_or("it has no `keys`")?;
@@ -31,7 +31,7 @@ pub(super) fn read(document: &[u8]) -> Result<KeySet, &'static str> {
     }
     let mut set = KeySet::new();
     for (kid, key) in keys.iter().filter_map(usable) {
-        // Of two keys with one kid the first counts, whatever the second is.
+        // Of two keys with one kid only the first counts.
         set.entry(kid).or_insert(key);
     }
     Ok(set)
@@ -51,7 +51,7 @@ fn usable(jwk: &Value) -> Option<(String, DecodingKey)> {
     Some((kid.to_owned(), DecodingKey::from_rsa_components(modulus, exponent).ok()?))
 }
 
-/// Where an issuer's keys come from.
+/// The source of an issuer's keys.
 #[derive(Clone)]
 pub enum KeySource {
     /// Over the network.
@@ -61,7 +61,7 @@ pub enum KeySource {
 }
 
 impl KeySource {
-    /// Keys that `document` gives, asked anew each time.
+    /// Keys from `document`, which is called each time.
     pub fn local(document: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
         Self::Local(Arc::new(LocalJwks {
             document: Box::new(document),
@@ -72,8 +72,8 @@ impl KeySource {
     /// The key of that kid.
     ///
     /// # Errors
-    /// [`Error::Token`] when the issuer has none such; [`Error::Unavailable`] when that cannot be
-    /// told now.
+    /// [`Error::Token`] if the issuer has no such key; [`Error::Unavailable`] if that is unknown at
+    /// present.
     pub(super) async fn key(&self, kid: &str) -> Result<DecodingKey, Error> {
         match self {
             Self::Remote(client) => client.key(kid).await,
@@ -84,7 +84,7 @@ impl KeySource {
 
 pub struct LocalJwks {
     document: Box<dyn Fn() -> Arc<str> + Send + Sync>,
-    /// The document last read, and its keys.
+    /// The last document, and its keys.
     read: RwLock<(Arc<str>, Arc<KeySet>)>,
 }
 

@@ -1,7 +1,9 @@
-//! An identity provider's keys over the network: kept, refreshed, and outliving short outages.
+//! Fetches an identity provider's keys, caches and refreshes them, and keeps them during short
+//! outages.
 //!
-//! One request at a time asks the provider, however many wait; a token with an unknown kid makes
-//! it ask at once, but no more often than the least interval, so that nobody can aim us at it.
+//! There is one request to the provider at a time, however many callers wait. A token with an
+//! unknown kid causes a request at once, but no more often than the minimum interval, so that
+//! nobody can use this service to flood the provider.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,21 +19,21 @@ use super::{
 };
 use authority_core::clock::Clock;
 
-/// A JWKS is a few kilobytes.
+/// The largest document; a JWKS is a few kilobytes.
 const LARGEST: usize = 256 * 1024;
 
-/// How a provider is asked.
+/// How keys are fetched.
 #[derive(Clone, Debug)]
 pub struct JwksSettings {
     /// `https`, or `http` on this machine.
     pub url: String,
-    /// For connection, answer and body together.
+    /// The timeout of the whole request: connection, response and body.
     pub timeout: Duration,
-    /// Keys older than this are asked for again.
+    /// Keys older than this are fetched again.
     pub refresh_after: TimeDelta,
-    /// However many unknown kids come, no sooner than this after the last time.
+    /// The minimum interval between requests, however many unknown kids come.
     pub least_interval: TimeDelta,
-    /// Keys serve on while the provider fails, until they are this old.
+    /// While the provider fails, keys are used up to this age.
     pub stale_for: TimeDelta,
 }
 
@@ -57,7 +59,7 @@ struct Inner {
     http: Client,
     clock: Clock,
     held: RwLock<Held>,
-    /// Held by the one who asks the provider.
+    /// Held during a request to the provider.
     asking: Mutex<Option<Attempt>>,
 }
 
@@ -75,7 +77,7 @@ struct Attempt {
 
 impl JwksClient {
     /// # Errors
-    /// What is wrong with the settings.
+    /// The settings are invalid.
     pub fn new(settings: JwksSettings, clock: Clock) -> Result<Self, String> {
         let url = Url::parse(&settings.url).map_err(|e| format!("`{}`: {e}", settings.url))?;
         if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
@@ -101,7 +103,7 @@ impl JwksClient {
         {
             return Ok(key.clone());
         }
-        // Serve on with what there is while somebody else asks.
+        // Use the cached keys while another task fetches.
         if let Some(key) = known
             && inner.asking.try_lock().is_err()
             && inner.is_younger(&held, inner.settings.stale_for)
@@ -117,8 +119,8 @@ impl JwksClient {
         }
     }
 
-    /// Asks the provider, unless that was done within the least interval. In a task of its own: a
-    /// caller who hangs up does not stop what others wait for.
+    /// Fetches the keys, unless that was done within the minimum interval. In its own task, so that
+    /// a caller who disconnects does not cancel a request that others wait for.
     async fn refresh(&self) -> Result<Attempt, Error> {
         let inner = Arc::clone(&self.0);
         let asked = tokio::spawn(async move {

@@ -1,7 +1,7 @@
-//! Access tokens: JWTs signed with RS256 (RFC 7519, RFC 7518), checked as RFC 8725 advises.
+//! Access tokens: JWTs signed with RS256 (RFC 7519, RFC 7518), verified as RFC 8725 recommends.
 //!
 //! The token chooses neither algorithm nor key: the algorithm is RS256, keys are those that the
-//! configured issuer publishes, and `jwk`, `jku` and `x5c` of its header are never looked at.
+//! configured issuer publishes, and `jwk`, `jku` and `x5c` of its header are ignored.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,23 +13,23 @@ use serde::Deserialize;
 use super::{Error, KeySource};
 use authority_core::clock::Clock;
 
-/// Clocks may differ by this, in seconds.
+/// The tolerated difference of clocks, in seconds.
 const LEEWAY: i64 = 30;
-/// A verified token is believed without another look at its signature for so many seconds: a key
-/// that its issuer withdrew stops counting at the latest then.
+/// How long a verified token is cached, in seconds. A key that its issuer has withdrawn stops
+/// counting after this time at the latest.
 const BELIEVED_FOR: i64 = 300;
 const MOST_BELIEVED: usize = 10_000;
 
-/// An identity provider whose tokens count.
+/// A trusted identity provider.
 pub struct Issuer {
-    /// As `iss` has it.
+    /// The value of `iss`.
     pub issuer: String,
-    /// `aud` must name one of them.
+    /// The accepted values of `aud`.
     pub audiences: Vec<String>,
     pub keys: KeySource,
 }
 
-/// What a verified token says.
+/// The claims of a verified token.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Claims {
     pub iss: String,
@@ -49,13 +49,13 @@ pub struct PublicMetadata {
 }
 
 impl Claims {
-    /// For the history: a person by e-mail address where the token has one.
+    /// The name in the history: the e-mail address if the token has one.
     pub fn actor(&self) -> &str {
         self.email.as_deref().filter(|email| !email.is_empty()).unwrap_or(&self.sub)
     }
 
-    /// From when on the token is refused. An `exp` beyond what a date can say is the last that can be
-    /// said.
+    /// The time from which the token is refused. An `exp` beyond the range of dates becomes the
+    /// last date.
     #[expect(clippy::cast_possible_truncation, reason = "it saturates, and is held within dates")]
     pub fn until(&self) -> DateTime<Utc> {
         let latest = DateTime::<Utc>::MAX_UTC.timestamp();
@@ -63,7 +63,8 @@ impl Claims {
         DateTime::from_timestamp(expired, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
 
-    /// Texts of a decent length without control characters: they are stored, logged and compared.
+    /// Checks that texts are of reasonable length without control characters: they are stored,
+    /// logged and compared.
     fn are_sound(&self) -> bool {
         let metadata = &self.public_metadata;
         let optional =
@@ -92,7 +93,7 @@ impl Verifier {
         Self { issuers, clock, believed: RwLock::default() }
     }
 
-    /// `digest` is the token's SHA-256, under which a verified one is remembered.
+    /// `digest` is the token's SHA-256, the cache key of verified tokens.
     pub(super) async fn verify(&self, token: &str, digest: [u8; 32]) -> Result<Arc<Claims>, Error> {
         if let Some(claims) = self.remembered(&digest) {
             within_time(&claims, self.clock.now())?;
@@ -116,7 +117,8 @@ impl Verifier {
         Ok(claims)
     }
 
-    /// Whose keys to try: read before the signature is, hence believed for nothing else.
+    /// The issuer whose keys to try. It is read before the signature is verified, so it is used for
+    /// nothing else.
     fn issuer_of(&self, token: &str) -> Result<&Issuer, Error> {
         #[derive(Deserialize)]
         struct Says {
@@ -149,7 +151,7 @@ impl Verifier {
     }
 }
 
-/// The key that the header names, once the header is one that we take.
+/// The header's kid, after the header was checked.
 fn kid(token: &str) -> Result<String, Error> {
     let header = decode_header(token)
         .map_err(|_| Error::Token("it is not a JWT that this service reads"))?;
@@ -160,7 +162,7 @@ fn kid(token: &str) -> Result<String, Error> {
     if !["JWT", "at+jwt", "application/at+jwt"].iter().any(|ours| ours.eq_ignore_ascii_case(typ)) {
         return Err(Error::Token("its `typ` is not that of an access token"));
     }
-    // We understand no extension, so none may be critical (RFC 7515, 4.1.11).
+    // No extension is supported, so none may be critical (RFC 7515, 4.1.11).
     if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
         return Err(Error::Token(
             "its header uses an extension that this service does not support",
@@ -169,7 +171,7 @@ fn kid(token: &str) -> Result<String, Error> {
     header.kid.filter(|kid| !kid.is_empty()).ok_or(Error::Token("its header lacks `kid`"))
 }
 
-/// Signature, issuer and audience. Time is our own clock's, see [`within_time`].
+/// Verifies signature, issuer and audience; [`within_time`] checks the times by our clock.
 fn verified(token: &str, issuer: &Issuer, key: &DecodingKey) -> Result<Claims, Error> {
     use jsonwebtoken::errors::ErrorKind;
     let mut wanted = Validation::new(Algorithm::RS256);

@@ -1,4 +1,4 @@
-//! The same check as a tower layer, around the gRPC services.
+//! Authentication as a tower layer around the gRPC services.
 
 use std::{
     net::IpAddr,
@@ -14,12 +14,12 @@ use tower::{Layer, Service};
 use super::{Caller, Identity, Via};
 use crate::error::ApiError;
 
-/// Where a request came from, as the transport left it in the extensions.
+/// The peer's address, as the transport stored it in the extensions.
 type Peer = fn(&Extensions) -> Option<IpAddr>;
 
-/// Authenticates every request that does not carry a [`Caller`] yet (the REST side checks its own
-/// before it reads a body), and puts the caller into its extensions. The transport has put the
-/// [`Surfaces`] of the address there; a call without them came to no address, and reaches none.
+/// Authenticates every request that has no [`Caller`] yet (REST authenticates before it reads a
+/// body), and stores the caller in its extensions. The transport has stored the address's
+/// [`Surfaces`] there; a call without them reaches no method.
 #[derive(Clone)]
 pub struct AuthenticateLayer {
     identity: Identity,
@@ -64,7 +64,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<In>) -> Self::Future {
-        // The one that is ready is the one to call; its clone waits for its turn.
+        // The service that was polled ready must be called; its clone replaces it.
         let fresh = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, fresh);
         if request.extensions().get::<Caller>().is_some() {
@@ -75,7 +75,7 @@ where
         let surfaces = request.extensions().get().copied().unwrap_or(Surfaces::NONE);
         Box::pin(async move {
             let path = request.uri().path().to_owned();
-            // The body need not be Sync, so what is borrowed while waiting is the headers alone.
+            // The body need not be `Sync`, so only the headers are borrowed across the await.
             let headers = std::mem::take(request.headers_mut());
             let found = identity.authenticate(&path, Via::Grpc(surfaces), &headers, peer).await;
             *request.headers_mut() = headers;

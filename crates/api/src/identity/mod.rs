@@ -1,7 +1,7 @@
-//! Who calls, and whether they may: tokens (RS256), API keys, the rules of each method.
+//! Authentication and authorisation of calls: tokens (RS256), API keys, the rules of each method.
 //!
-//! Deny by default: what is unknown, unreadable or cannot be checked now is refused. What identity
-//! needs of the graph and of the keys is in `directory.rs` as traits.
+//! Deny by default: anything that is unknown, unreadable or cannot be checked now is refused. The
+//! traits in `directory.rs` are what identity needs of the graph and of the keys.
 
 pub mod api_key;
 mod authenticate;

@@ -1,8 +1,8 @@
-//! API keys made a moment ago on another node: who shows one before this node has heard of it waits
-//! for a look at the change log, one that all such callers share.
+//! API keys that another node has just created: a caller with a key that this node does not know
+//! yet waits for a read of the change log, which all such callers share.
 //!
-//! A forged id costs a place in that wait and no more: nothing of what the caller sent is looked
-//! up, the looks are few however many ask, and past the places the answer is 401 at once.
+//! A forged id only occupies a place in that wait: nothing that the caller sent is looked up, the
+//! reads are few however many callers wait, and without a free place the answer is 401 at once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,13 +19,13 @@ use tokio::{
 
 use super::Directory;
 
-/// A key is young for so long. Nodes' clocks differ, so that it may also come from ahead.
+/// How long a key counts as new. Nodes' clocks differ, so its time may also be in the future.
 const YOUNG: TimeDelta = TimeDelta::seconds(10);
-/// From one look at the log to the next.
+/// The interval of reads of the log.
 const APART: Duration = Duration::from_millis(250);
-/// How long a caller waits.
+/// The longest that a caller waits.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// Callers that wait at a time.
+/// The most callers that wait at a time.
 const PLACES: usize = 100;
 
 pub(super) struct Newcomers {
@@ -33,7 +33,7 @@ pub(super) struct Newcomers {
     planned: Mutex<Option<Planned>>,
 }
 
-/// The last look that was planned, begun or not.
+/// The last planned read, whether or not it has started.
 struct Planned {
     begins: Instant,
     done: Shared<BoxFuture<'static, ()>>,
@@ -46,18 +46,18 @@ impl Default for Newcomers {
 }
 
 impl Newcomers {
-    /// Whether a key of this public id may have been made too lately to be known: the id begins
-    /// with its time (RFC 9562, version 7).
+    /// Whether a key with this public id may be too new to be known: the id starts with its time
+    /// (RFC 9562, version 7).
     pub(super) fn is_young(public_id: &str, now: DateTime<Utc>) -> bool {
         let millis = public_id.get(..12).and_then(|time| i64::from_str_radix(time, 16).ok());
         let made = millis.and_then(DateTime::from_timestamp_millis);
         made.is_some_and(|made| (now - made).abs() < YOUNG)
     }
 
-    /// Waits for a look at the log that begins from now on, if there is a place to wait.
+    /// Waits for a read of the log that starts after this call, if there is a place to wait.
     pub(super) async fn wait(&self, directory: &Arc<dyn Directory>) {
         let Ok(_place) = self.places.try_acquire() else { return };
-        // Late is no fault: the caller looks the key up again in any case.
+        // A timeout is not an error: the caller looks the key up again in any case.
         let _ = timeout(PATIENCE, self.join(directory)).await;
     }
 

@@ -1,4 +1,4 @@
-//! Who may call which method: the rules that stand in the `.proto` files, one a binding.
+//! Who may call which method: the rules in the `.proto` files, one for each binding.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use authority_model::access::{Access, Binding, RULES, Surfaces};
 
 use super::{Caller, CallerKind, Error};
 
-/// How a call came.
+/// The transport of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Via<'a> {
     /// Over REST, by this binding: HTTP method and path template.
@@ -16,7 +16,7 @@ pub enum Via<'a> {
 }
 
 impl Via<'_> {
-    /// Whether the binding's rule is about a call that came like this.
+    /// Whether the binding's rule applies to a call on this transport.
     fn meets(self, binding: &Binding) -> bool {
         match self {
             Self::Rest { verb, path } => binding.verb == verb && binding.path == path,
@@ -25,15 +25,15 @@ impl Via<'_> {
     }
 }
 
-/// Rules by gRPC path. A path that has none is refused to everyone.
+/// Rules by gRPC path. A path without rules is refused to everyone.
 pub struct Rules {
     by_path: HashMap<&'static str, &'static [Binding]>,
     open: Vec<String>,
 }
 
 impl Rules {
-    /// Those of the protos. `open` are prefixes of paths that need no credential and have no proto
-    /// of ours: health checks, and reflection where it is on.
+    /// The rules of the protos. `open` are prefixes of paths that need no credential and are not in
+    /// our protos: health checks, and reflection if it is on.
     pub fn of_protos(open: Vec<String>) -> Self {
         Self::new(RULES, open)
     }
@@ -42,8 +42,8 @@ impl Rules {
         Self { by_path: rules.iter().copied().collect(), open }
     }
 
-    /// What opens `rpc_path` to a call that came like this; any one of them suffices. None: nobody
-    /// may.
+    /// The rules for `rpc_path` on this transport; any one of them suffices. Without rules nobody
+    /// may call.
     pub(super) fn of<'a>(
         &self,
         rpc_path: &str,
@@ -62,7 +62,7 @@ impl Rules {
     }
 }
 
-/// Whether `caller` may call what any of `rules` opens.
+/// Whether any of `rules` permits `caller`.
 pub fn permit(
     rules: &(impl Iterator<Item = &'static Access> + Clone),
     caller: &Caller,

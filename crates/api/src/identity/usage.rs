@@ -1,4 +1,4 @@
-//! When each API key was last used: noted in memory, written in batches by whoever drains it.
+//! When each API key was last used: noted in memory and drained in batches.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use parking_lot::RwLock;
 
-/// Past this many keys between two drains, further ones go unnoted: a bound, never met.
+/// The most keys between two drains; further ones are not noted.
 const MOST: usize = 100_000;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl LastUsed {
         }
     }
 
-    /// Takes what was noted since the last time: key id and moment.
+    /// Takes the entries since the last drain: key id and time.
     pub fn drain(&self) -> Vec<(Arc<str>, DateTime<Utc>)> {
         let noted = mem::take(&mut *self.0.write());
         let moment = |micros: AtomicI64| DateTime::from_timestamp_micros(micros.into_inner());

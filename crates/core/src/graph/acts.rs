@@ -1,5 +1,5 @@
-//! Which acts count: by present authority, not by the signer's authority at the time of the act. Acts of
-//! people who are now on the requesting side do not count, and each person counts once.
+//! Which acts count: by present authority, not by the signer's authority at the time of the act.
+//! Acts of people who are now on the requesting side do not count, and each person counts once.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -36,12 +36,13 @@ fn addresses(acts: &[ApprovalAct]) -> Addresses {
 #[derive(Clone, Debug)]
 pub struct GivenActs<'a> {
     pub acts: &'a [ApprovalAct],
-    /// The people who request or claim, and those behind the API keys used; `None` if they cannot be determined.
+    /// The people who request or claim, and those behind the API keys used; `None` if they cannot
+    /// be determined.
     pub requesters: Option<Persons>,
 }
 
-/// Decides with only those signatures of the approval in the facts that count under the authority in
-/// use; the others are removed from the facts.
+/// Decides with only those signatures of the approval in the facts that count under the authority
+/// in use; the others are removed from the facts.
 pub fn decide_on(
     handle: Option<&TenantHandle>,
     request: &Request,
@@ -102,8 +103,8 @@ impl TenantGraph {
         });
     }
 
-    /// The chains with only those standing signatures that count when this subject acts under them; `None`
-    /// if all do.
+    /// The chains with only those standing signatures that count when this subject acts under them;
+    /// `None` if all do.
     pub fn standing_that_counts(
         &self,
         subject: &str,
@@ -140,8 +141,8 @@ impl TenantGraph {
         standing
     }
 
-    /// An act in the signer's own interest counts if it declares that and the tenant permits it; for how
-    /// many people it counts, the core decides.
+    /// An act in the signer's own interest counts if it declares that and the tenant permits it;
+    /// for how many people it counts, the core decides.
     fn counts(&self, proposed: ProposedAction<'_>, act: &Signature, who: Person<'_>) -> bool {
         let lets = self.profile.self_approval;
         match self.barrier(proposed, who) {

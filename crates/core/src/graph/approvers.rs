@@ -1,9 +1,9 @@
 //! Who may approve an agent's request, by the tenant's authority.
 //!
-//! Nobody approves for themselves: not the people who made the request or are behind the API key that
-//! made it, the agent, the owners of it or of an agent in the chain that it acts under, or those who
-//! delegated in that chain. A person's principals are found by `sub` and by e-mail address, verified or
-//! not, also deleted ones: the address can only exclude.
+//! Nobody approves for themselves: not the people who made the request or are behind the API key
+//! that made it, the agent, the owners of it or of an agent in the chain that it acts under, or
+//! those who delegated in that chain. A person's principals are found by `sub` and by e-mail
+//! address, verified or not, also deleted ones: the address can only exclude.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -86,9 +86,9 @@ impl TenantGraph {
         .min()
     }
 
-    /// Whether the tenant has registered people, and none of them may approve. With `self_approves`, one's own
-    /// interest is not a barrier. People are the active principals of class human that a token can match;
-    /// roles are not known from principals.
+    /// Whether the tenant has registered people, and none of them may approve. With
+    /// `self_approves`, one's own interest is not a barrier. People are the active principals of
+    /// class human that a token can match; roles are not known from principals.
     pub fn nobody_may_approve(&self, proposed: ProposedAction<'_>, self_approves: bool) -> bool {
         let interested = self.interested(proposed);
         let requesters = self.principals_of_all(proposed.requesters);

@@ -44,7 +44,8 @@ impl ClockDistance {
         Query { at: self.clock.by_database(self.clock.now()), started: Instant::now() }
     }
 
-    /// The database's clock showed `answered_at` at some moment during the query; its middle is assumed.
+    /// The database's clock showed `answered_at` at some moment during the query; its middle is
+    /// assumed.
     pub(super) fn answered(&self, query: &Query, answered_at: DateTime<Utc>) {
         let took = query.started.elapsed();
         if took > LONGEST {

@@ -95,8 +95,8 @@ macro_rules! tables {
                     }
                     // Its members matter here, and they have rows of their own.
                     "teams" => {}
-                    // Of a newer version of the service: its meaning for authority is unknown here, so
-                    // this node goes stale and makes no more decisions.
+                    // Of a newer version of the service: its meaning for authority is unknown here,
+                    // so this node goes stale and makes no more decisions.
                     other => {
                         let text = format!("the graph does not know the table `{other}`");
                         return Err(diesel::result::Error::QueryBuilderError(text.into()));
@@ -178,7 +178,8 @@ impl Graph {
         let (_, now) = store.within(BUILDING, log::last(&mut db)).await?;
         graph.clock.answered(&query, now);
         let mut reading = db.build_transaction().read_only().repeatable_read();
-        // A million rows take longer than the limit of a statement; nothing else uses this connection.
+        // A million rows take longer than the limit of a statement; nothing else uses this
+        // connection.
         let building = Arc::clone(&graph);
         let built = reading.run(async move |db| {
             diesel::sql_query("SET LOCAL statement_timeout = 0").execute(db).await?;

@@ -1,8 +1,8 @@
 //! All tenants' authority in memory: built from Postgres at start, kept current by the change log.
 //!
-//! A decision reads one tenant's graph under a short lock and never waits for the database. The tail
-//! (`tail.rs`) follows `authority_changes`, whose order is the order of commits. The age of its last
-//! read is bounded, and the fence at commit detects any change that it has not seen.
+//! A decision reads one tenant's graph under a short lock and never waits for the database. The
+//! tail (`tail.rs`) follows `authority_changes`, whose order is the order of commits. The age of
+//! its last read is bounded, and the fence at commit detects any change that it has not seen.
 
 mod acts;
 mod api_key;
@@ -114,8 +114,8 @@ impl Graph {
         if at < revision { Err(Error::Behind { at, wanted: revision }) } else { Ok(found) }
     }
 
-    /// Whether decisions may use the graph: the change log was read to its end recently enough, and this
-    /// node's clock, by which windows are judged, is near enough to the database's.
+    /// Whether decisions may use the graph: the change log was read to its end recently enough, and
+    /// this node's clock, by which windows are judged, is near enough to the database's.
     pub fn fresh(&self) -> Result<(), Error> {
         self.is_followed()?;
         self.is_on_time()
@@ -134,7 +134,8 @@ impl Graph {
         if age > limit { Err(Error::Stale { age, limit }) } else { Ok(()) }
     }
 
-    /// When the graph will be too old to decide on, unless the change log is read to its end before.
+    /// When the graph will be too old to decide on, unless the change log is read to its end
+    /// before.
     pub fn fresh_until(&self) -> Instant {
         let seen = Duration::from_micros(self.seen.load(Ordering::Acquire));
         self.started + seen + self.settings.max_staleness
@@ -158,7 +159,7 @@ impl Graph {
 
     /// Records that a read that started then reached the end of the log.
     fn saw(&self, started: Instant) {
-        let since = begun.saturating_duration_since(self.started).as_micros();
+        let since = started.saturating_duration_since(self.started).as_micros();
         self.seen.store(u64::try_from(since).unwrap_or(u64::MAX), Ordering::Release);
     }
 

@@ -42,8 +42,8 @@ impl Persons {
 }
 
 impl Graph {
-    /// The people who made a request, with their addresses, and those behind the API keys that made it;
-    /// `None` if one of the keys does not exist.
+    /// The people who made a request, with their addresses, and those behind the API keys that made
+    /// it; `None` if one of the keys does not exist.
     pub fn persons(&self, askers: &[Asker], emails: &[String]) -> Option<Persons> {
         let mut persons = Persons { identities: Vec::new(), emails: emails.to_vec() };
         for asker in askers {

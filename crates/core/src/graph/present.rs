@@ -53,7 +53,8 @@ impl Graph {
         self.tenant_at(tenant_id, revision).await
     }
 
-    /// The facts for a request, no older than what the transaction sees, whoever claims the approval.
+    /// The facts for a request, no older than what the transaction sees, whoever claims the
+    /// approval.
     ///
     /// # Errors
     /// The graph cannot catch up, or is too old to decide on.

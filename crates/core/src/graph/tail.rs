@@ -1,7 +1,7 @@
 //! Follows the change log in commit order and brings the graph up to date with it.
 //!
-//! Each round reads the changes and the present rows in one snapshot, so that a tenant's graph moves
-//! from one revision to a later one as a whole.
+//! Each round reads the changes and the present rows in one snapshot, so that a tenant's graph
+//! moves from one revision to a later one as a whole.
 
 use std::{
     collections::BTreeMap,
@@ -65,7 +65,8 @@ impl Graph {
                 () = self.wake.notified() => {}
                 // Something changed, or a notification may have been missed.
                 Some(_) = heard.next() => {}
-                // Other code may find the database back first; nothing is decided until this has read the log.
+                // Other code may find the database back first; nothing is decided until this has
+                // read the log.
                 Ok(()) = returns.changed() => {}
                 () = tokio::time::sleep(self.settings.poll) => {}
             }
@@ -75,7 +76,8 @@ impl Graph {
             let begun = Instant::now();
             let looked = context.round(self.round()).await;
             if looked.is_ok() && std::mem::take(&mut was_silent) {
-                // The old connection was cut off and a new one works, so others should reconnect, too.
+                // The old connection was cut off and a new one works, so others should reconnect,
+                // too.
                 self.store.renew();
             }
             match looked {
@@ -111,8 +113,9 @@ impl Graph {
         let (last, now) = self.store.within(LOOK, log::last(db)).await?;
         self.clock.answered(&query, now);
         if last < position {
-            // A database that went back in time (a restore, a lost replica) is a different one: this graph
-            // may show what was never committed. It goes stale, and the service must restart.
+            // A database that went back in time (a restore, a lost replica) is a different one:
+            // this graph may show what was never committed. It goes stale, and the service must
+            // restart.
             return Err(Error::Internal("the change log went back in time; restart".to_owned()));
         }
         if last == position {

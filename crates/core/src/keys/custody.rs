@@ -83,8 +83,8 @@ impl Keys {
         Ok(Self(Arc::new(Inner { ring, mac: Mac::new(&random()?), clock, store: None, loaded })))
     }
 
-    /// Loads the keys from the database and creates missing ones; of two nodes that start at the same
-    /// time, one creates them. `tokens`: also a key for the development identity provider.
+    /// Loads the keys from the database and creates missing ones; of two nodes that start at the
+    /// same time, one creates them. `tokens`: also a key for the development identity provider.
     pub async fn start(
         store: Store,
         ring: KeyRing,
@@ -144,8 +144,8 @@ impl Keys {
         key.verify(bytes, signature)
     }
 
-    /// A message authentication code that only this installation can compute: the same on every node
-    /// and for the installation's lifetime.
+    /// A message authentication code that only this installation can compute: the same on every
+    /// node and for the installation's lifetime.
     pub fn mac(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
         self.0.mac.code(domain, bytes)
     }
@@ -176,8 +176,8 @@ impl Keys {
         self.store()?.read_tx(&Scope::service(), async move |db| inventory::list(db).await).await
     }
 
-    /// Generates a key pair for the inventory. RSA is slow to generate, and no transaction should wait
-    /// for it.
+    /// Generates a key pair for the inventory. RSA is slow to generate, and no transaction should
+    /// wait for it.
     pub async fn pair(&self, algorithm: Algorithm) -> Result<Pair, Error> {
         let pair = tokio::task::spawn_blocking(move || Pair::inventory(algorithm)).await;
         Ok(pair.map_err(|_| crypto::Error::Generation)??)
@@ -194,8 +194,8 @@ impl Keys {
         inventory::make(db, &self.0.ring, new, pair, self.0.clock.now()).await
     }
 
-    /// Revokes a key permanently. If it is managed, its successor signs from then on: on this node at
-    /// once, on others from their next refresh.
+    /// Revokes a key permanently. If it is managed, its successor signs from then on: on this node
+    /// at once, on others from their next refresh.
     pub async fn revoke(&self, kid: &str, actor: &str) -> Result<SigningKey, Error> {
         let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
         let (kid, scope) = (kid.to_owned(), Scope { actor: actor.to_owned(), ..Scope::service() });
@@ -240,8 +240,8 @@ impl Keys {
         Ok(steps)
     }
 
-    /// Rewraps every stored secret of this module under the ring's current key; returns their number.
-    /// Older ring keys may be removed once no other secrets are wrapped under them.
+    /// Rewraps every stored secret of this module under the ring's current key; returns their
+    /// number. Older ring keys may be removed once no other secrets are wrapped under them.
     pub async fn rewrap(&self) -> Result<usize, Error> {
         let ring = Arc::clone(&self.0.ring);
         self.store()?

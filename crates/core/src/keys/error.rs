@@ -14,7 +14,7 @@ pub enum Error {
     NoSigner(&'static str),
     #[error("another key has the kid `{0}`; try again")]
     KidTaken(String),
-    #[error("no key has the kid `{0}`, or it was is already revoked")]
+    #[error("no key has the kid `{0}`, or it is already revoked")]
     NotFoundOrRevoked(String),
     #[error("no key has the kid `{0}`")]
     NoSuchKey(String),

@@ -58,7 +58,8 @@ impl PublicKey {
                 shown[member] = value.clone();
             }
         }
-        // The specification has a P-256 key generated for `EdDSA`; publishing it as EdDSA would be false.
+        // The specification has a P-256 key generated for `EdDSA`; publishing it as EdDSA would be
+        // false.
         if self.algorithm != Algorithm::EdDsa || self.jwk["kty"] == "OKP" {
             shown["alg"] = json!(self.algorithm.name());
         }
@@ -68,8 +69,8 @@ impl PublicKey {
         shown
     }
 
-    /// Whether `signature` is this key's over `bytes`, whatever its [`Self::status`]: also for a retired or
-    /// revoked key.
+    /// Whether `signature` is this key's over `bytes`, whatever its [`Self::status`]: also for a
+    /// retired or revoked key.
     pub fn verify(&self, bytes: &[u8], signature: &[u8]) -> Result<(), Error> {
         Ok(verify(&self.jwk, self.algorithm, bytes, signature)?)
     }

@@ -1,8 +1,8 @@
 //! Rotations: a successor is created and published, signs an hour later, and the old key retires.
 //!
-//! While a rotation is in progress the old key is `rotating` and still signs, so that verifiers have
-//! time to fetch the successor's public key. Every step takes the inventory's lock, so any number of
-//! nodes may run the worker.
+//! While a rotation is in progress the old key is `rotating` and still signs, so that verifiers
+//! have time to fetch the successor's public key. Every step takes the inventory's lock, so any
+//! number of nodes may run the worker.
 
 use authority_crypto::{KeyRing, random};
 use authority_model::schema::{key_rotations, signing_keys};
@@ -178,7 +178,8 @@ async fn call_off(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Resul
     end(db, &rotation.id, CANCELLED, now).await
 }
 
-/// Ends the rotation that a revoked key is part of, if any. Returns whether a successor already signs.
+/// Ends the rotation that a revoked key is part of, if any. Returns whether a successor already
+/// signs.
 pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Result<bool, Error> {
     let part = key_rotations::kid.eq(kid).or(key_rotations::successor_kid.eq(kid));
     let found: Option<Rotation> = key_rotations::table
@@ -202,8 +203,8 @@ pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Re
     Ok(true)
 }
 
-/// One round of the worker: plans the rotations that are due, starts the planned ones, and completes
-/// those whose successor was published long enough. Returns the number of steps.
+/// One round of the worker: plans the rotations that are due, starts the planned ones, and
+/// completes those whose successor was published long enough. Returns the number of steps.
 pub(super) async fn work(db: &mut Db, ring: &KeyRing, now: DateTime<Utc>) -> Result<usize, Error> {
     lock(db).await?;
     let mut steps = 0;

@@ -10,8 +10,8 @@ const REFRESH: Duration = Duration::from_secs(30);
 const ROTATION: Duration = Duration::from_secs(60);
 
 impl Keys {
-    /// Workers that reload the inventory and take due steps of rotations. A node that cannot read the
-    /// inventory might sign with a revoked key, so it is then not ready.
+    /// Workers that reload the inventory and take due steps of rotations. A node that cannot read
+    /// the inventory might sign with a revoked key, so it is then not ready.
     pub fn workers(&self) -> [Worker; 2] {
         let (refreshed, rotated) = (self.clone(), self.clone());
         let refresh = Worker::periodic("keys_refresh", REFRESH, move || {

@@ -1,9 +1,9 @@
 //! What an allow spends: the approval that it cites, and the remainder of counted bounds.
 //!
-//! Both change from call to call, so they are not in the graph: they are read from the database before
-//! deciding, and claimed in the transaction that stores the decision. The claim decides, so the values
-//! read are only an estimate, and an approval or the rest of a budget is spent once, however many
-//! requests compete for it.
+//! Both change from call to call, so they are not in the graph: they are read from the database
+//! before deciding, and claimed in the transaction that stores the decision. The claim decides, so
+//! the values read are only an estimate, and an approval or the rest of a budget is spent once,
+//! however many requests compete for it.
 
 mod forget;
 

@@ -1,8 +1,8 @@
 //! The database's address and TLS mode, from a libpq URL or `key=value` text.
 //!
-//! tokio-postgres does not support `verify-ca`, `verify-full` and `sslrootcert`; they are parsed here
-//! and applied in `tls.rs`. Its default, `prefer`, may fall back to plain text. Here a host other than
-//! this machine needs a verified certificate unless the URL sets another mode.
+//! tokio-postgres does not support `verify-ca`, `verify-full` and `sslrootcert`; they are parsed
+//! here and applied in `tls.rs`. Its default, `prefer`, may fall back to plain text. Here a host
+//! other than this machine needs a verified certificate unless the URL sets another mode.
 
 use std::{
     borrow::Cow,
@@ -55,8 +55,8 @@ impl Address {
             Mode::Prefer => SslMode::Prefer,
             _ => SslMode::Require,
         });
-        // An unreachable host leaves time for the next one in the list. A peer that disappeared is noticed
-        // within half a minute; one that is connected and does not answer, by `silence.rs`.
+        // An unreachable host leaves time for the next one in the list. A peer that disappeared is
+        // noticed within half a minute; one that is connected and does not answer, by `silence.rs`.
         config.connect_timeout(Duration::from_secs(2)).tcp_user_timeout(Duration::from_secs(20));
         config.keepalives_idle(Duration::from_secs(15)).keepalives_retries(3);
         config.keepalives_interval(Duration::from_secs(5));

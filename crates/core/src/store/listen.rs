@@ -14,16 +14,16 @@ use crate::worker::{Context, Worker};
 /// An event of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// It is listening from now on. Notifications from before, or while it was disconnected, are lost:
-    /// read everything again.
+    /// It is listening from now on. Notifications from before, or while it was disconnected, are
+    /// lost: read everything again.
     Listening,
     /// The payload of a NOTIFY.
     Received(String),
 }
 
 impl Store {
-    /// A worker that listens, and a stream of its notifications. Poll as well, since a silent connection
-    /// is noticed only after seconds.
+    /// A worker that listens, and a stream of its notifications. Poll as well, since a silent
+    /// connection is noticed only after seconds.
     pub fn listen(
         &self,
         name: &'static str,

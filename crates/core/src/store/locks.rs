@@ -1,4 +1,5 @@
-//! The numbers of PostgreSQL advisory locks, each used for one purpose. Those marked SQL are also written in the migrations.
+//! The numbers of PostgreSQL advisory locks, each used for one purpose. Those marked SQL are also
+//! written in the migrations.
 
 /// Migrations run one at a time.
 pub const MIGRATIONS: i64 = 4_157_000;

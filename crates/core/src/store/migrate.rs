@@ -39,10 +39,10 @@ diesel::table! {
 /// By default only the owner may read a new table; readiness reads this one as the service.
 const READABLE: &str = "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations')";
 
-/// Creates this database's roles, grants them to `login` (the role that [`Store::open`] connects as), and
-/// runs the pending migrations; returns their versions. `owner` needs the right to create missing roles,
-/// and should own the database: then it can revoke everyone else's right to connect. Several
-/// processes may run it at the same time.
+/// Creates this database's roles, grants them to `login` (the role that [`Store::open`] connects
+/// as), and runs the pending migrations; returns their versions. `owner` needs the right to create
+/// missing roles, and should own the database: then it can revoke everyone else's right to connect.
+/// Several processes may run it at the same time.
 pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error> {
     let mut db = owner.connect().await?;
     lock(&mut db).await?;

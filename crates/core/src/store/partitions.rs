@@ -5,14 +5,15 @@ use std::time::Duration;
 use super::{Db, Error, RunQueryDsl, Scope, Store};
 use crate::worker::Worker;
 
-/// Months are created three ahead; checked often, since a clock may jump or a database be unused for long.
+/// Months are created three ahead; checked often, since a clock may jump or a database be unused
+/// for long.
 const EVERY: Duration = Duration::from_secs(60);
 
 diesel::define_sql_function! { fn extend_partitions() -> diesel::sql_types::Integer; }
 
 impl Store {
-    /// A worker that creates the partitions of the coming months, every minute. If it fails for months,
-    /// recording fails, which readiness reports.
+    /// A worker that creates the partitions of the coming months, every minute. If it fails for
+    /// months, recording fails, which readiness reports.
     pub fn partitions(&self) -> Worker {
         let store = self.clone();
         Worker::periodic("partitions", EVERY, move || {

@@ -20,8 +20,8 @@ use tokio::sync::watch;
 
 use super::{Address, Error, silence::Silence};
 
-/// How long a statement waits for a lock, in milliseconds. It is shorter than a call's deadline, so that a
-/// call that waits for another with its idempotency key can answer so in time.
+/// How long a statement waits for a lock, in milliseconds. It is shorter than a call's deadline, so
+/// that a call that waits for another with its idempotency key can answer so in time.
 const LOCK: u32 = 9_000;
 /// The time in which the server can report that it cancelled a statement.
 const MARGIN: Duration = Duration::from_secs(2);
@@ -39,8 +39,8 @@ pub struct Limits {
     pub recorder: usize,
     /// The wait for a free connection, and for a new one to be ready.
     pub wait: Duration,
-    /// The limit of one statement, including locks, enforced by the server. A transaction has two seconds
-    /// more in all, enforced here.
+    /// The limit of one statement, including locks, enforced by the server. A transaction has two
+    /// seconds more in all, enforced here.
     pub statement: Duration,
     /// The limit of an idle transaction; its connection is then closed.
     pub idle_in_transaction: Duration,
@@ -69,8 +69,8 @@ pub struct Store {
     pub(super) tail: Pool,
     pub(super) address: Address,
     pub(super) silence: Silence,
-    /// How long a transaction may take, enforced here: long enough for the server to report a statement that
-    /// it cancelled.
+    /// How long a transaction may take, enforced here: long enough for the server to report a
+    /// statement that it cancelled.
     pub(super) transaction: Duration,
     breaker: Arc<CircuitBreaker>,
 }
@@ -97,8 +97,8 @@ impl Store {
         self.breaker.returned.subscribe()
     }
 
-    /// Hands out no more connections, since the service stops. Tasks that want one wait until the process
-    /// ends: an error would report a fault that does not exist.
+    /// Hands out no more connections, since the service stops. Tasks that want one wait until the
+    /// process ends: an error would report a fault that does not exist.
     pub fn close(&self) {
         for pool in [&self.tenant, &self.system, &self.recorder, &self.tail] {
             pool.close();
@@ -110,8 +110,8 @@ impl Store {
         take(&self.recorder).await
     }
 
-    /// The connection of the graph's tail, in the system's role: while it is unavailable, the graph goes
-    /// stale and nothing is decided.
+    /// The connection of the graph's tail, in the system's role: while it is unavailable, the graph
+    /// goes stale and nothing is decided.
     pub async fn tail(&self) -> Result<Pooled, Error> {
         take(&self.tail).await
     }
@@ -182,8 +182,8 @@ fn opening(kind: &str, limits: &Limits) -> String {
     )
 }
 
-/// While Postgres is unavailable, attempts fail at once and one at a time connects again, with pauses that
-/// grow up to [`CircuitBreaker::LONGEST`].
+/// While Postgres is unavailable, attempts fail at once and one at a time connects again, with
+/// pauses that grow up to [`CircuitBreaker::LONGEST`].
 #[derive(Default)]
 struct CircuitBreaker {
     state: Mutex<State>,

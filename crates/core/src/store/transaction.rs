@@ -47,9 +47,9 @@ impl Scope {
 }
 
 impl Store {
-    /// Runs `work` in one transaction, which commits if `work` returns `Ok`. It runs to completion in
-    /// its own task even if the caller is dropped: a dropped query might still commit, and would block
-    /// its connection's next user.
+    /// Runs `work` in one transaction, which commits if `work` returns `Ok`. It runs to completion
+    /// in its own task even if the caller is dropped: a dropped query might still commit, and would
+    /// block its connection's next user.
     pub fn write_tx<T, E, F>(
         &self,
         scope: &Scope,
@@ -88,8 +88,8 @@ impl Store {
         }
     }
 
-    /// The key's row is checked in the same snapshot as the data: once a revocation is committed, the
-    /// key reads nothing, on any node.
+    /// The key's row is checked in the same snapshot as the data: once a revocation is committed,
+    /// the key reads nothing, on any node.
     fn reading(&self, scope: &Scope) -> Result<Transaction, Error> {
         let Some(key) = scope.api_key() else {
             return self.transaction("BEGIN READ ONLY", scope);
@@ -196,8 +196,8 @@ async fn begin(db: &mut Db, opening: &str) -> Result<(), Error> {
     Ok(AnsiTransactionManager::begin_transaction_sql(db, opening).await?)
 }
 
-/// Commits, or rolls back if the work failed or the commit did. Also returns whether the connection can
-/// be used again.
+/// Commits, or rolls back if the work failed or the commit did. Also returns whether the connection
+/// can be used again.
 async fn end(db: &mut Db, is_done: bool) -> (Result<(), Error>, bool) {
     let ended = if is_done { commit(db).await } else { Ok(()) };
     let failed = !is_done || ended.is_err();

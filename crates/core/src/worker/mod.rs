@@ -5,8 +5,8 @@
 //! (`authority_worker_runs_total{name, ok}`) and stops them with the service. Readiness shows a
 //! [`Report`] of each.
 //!
-//! A task of one call, connection or transaction is not a worker: it is spawned where it is needed, and
-//! ends with that.
+//! A task of one call, connection or transaction is not a worker: it is spawned where it is needed,
+//! and ends with that.
 
 mod pace;
 mod status;

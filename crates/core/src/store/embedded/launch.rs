@@ -44,8 +44,8 @@ const SETTINGS: &[(&str, &str)] = &[
 
 const STARTING: Duration = Duration::from_mins(1);
 
-/// Waits while a server starts or stops. Under the launch lock nobody else starts one, so the remains
-/// of one that died may be removed.
+/// Waits while a server starts or stops. Under the launch lock nobody else starts one, so the
+/// remains of one that died may be removed.
 pub(super) fn is_running(place: &Place) -> Result<bool, Error> {
     let since = Instant::now();
     while since.elapsed() < STARTING {
@@ -105,8 +105,8 @@ fn start_once(place: &Place, programs: &Programs, options: &Options) -> Result<C
     Err(Error::Slow { log: tail(&path) })
 }
 
-/// Keeps one earlier log. The folder belongs to the database's user, who may have put anything in the
-/// log's place: as root, this follows and overwrites nothing of theirs.
+/// Keeps one earlier log. The folder belongs to the database's user, who may have put anything in
+/// the log's place: as root, this follows and overwrites nothing of theirs.
 fn new_log(path: &Path) -> io::Result<File> {
     if fs::rename(path, path.with_extension("log.1")).is_err() {
         match fs::remove_file(path) {

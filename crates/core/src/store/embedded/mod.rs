@@ -1,10 +1,10 @@
 //! An embedded Postgres server: found, initialised, started, joined and stopped, for installations
 //! without a database of their own.
 //!
-//! Each data directory has one server, whatever the number of processes that use it. They coordinate by
-//! two locks: `launch.lock` is held while one starts or stops the server, `users.lock` is shared by all
-//! users. The last user to leave stops the server. A process that is killed leaves the server running;
-//! the next one joins it.
+//! Each data directory has one server, whatever the number of processes that use it. They
+//! coordinate by two locks: `launch.lock` is held while one starts or stops the server,
+//! `users.lock` is shared by all users. The last user to leave stops the server. A process that is
+//! killed leaves the server running; the next one joins it.
 
 mod error;
 mod launch;
@@ -50,8 +50,8 @@ pub struct Options {
     pub settings: Vec<(String, String)>,
 }
 
-/// A running server that this process uses; clones count as one user. When the last is dropped, it leaves
-/// as [`Embedded::stop`] does.
+/// A running server that this process uses; clones count as one user. When the last is dropped, it
+/// leaves as [`Embedded::stop`] does.
 #[derive(Clone, Debug)]
 pub struct Embedded(Arc<Server>);
 
@@ -128,8 +128,8 @@ impl Embedded {
         process::postmaster(&self.0.place).and_then(|pid| pid.as_raw().try_into().ok())
     }
 
-    /// Restarts the server if it dies, until this process leaves. For services: a short command ends
-    /// before that matters.
+    /// Restarts the server if it dies, until this process leaves. For services: a short command
+    /// ends before that matters.
     pub fn watch(&self) -> Worker {
         let server = Arc::downgrade(&self.0);
         let watch = Worker::periodic("embedded_postgres", WATCH, move || {
@@ -145,8 +145,8 @@ impl Embedded {
         watch.outlasting_calls()
     }
 
-    /// Leaves; the last user to leave shuts the server down ("fast": connections are closed, committed
-    /// data is kept).
+    /// Leaves; the last user to leave shuts the server down ("fast": connections are closed,
+    /// committed data is kept).
     pub async fn stop(&self) -> Result<(), Error> {
         let server = Arc::clone(&self.0);
         blocking(move || server.leave_and_stop()).await
@@ -212,7 +212,8 @@ impl Server {
         Err(Error::Stuck { pid: pid.as_raw() })
     }
 
-    /// Our own child must be waited for. Another process's child may stay a zombie, which has also ended.
+    /// Our own child must be waited for. Another process's child may stay a zombie, which has also
+    /// ended.
     fn has_ended(&self, pid: Pid, child: &mut Option<Child>) -> bool {
         match child {
             Some(child) => !matches!(child.try_wait(), Ok(None)),

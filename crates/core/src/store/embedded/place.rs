@@ -107,8 +107,8 @@ fn version_in(home: &Path) -> Option<u32> {
     fs::read_to_string(home.join("data/PG_VERSION")).ok()?.trim().parse().ok()
 }
 
-/// The user to run the server as; `None` for the present one. For root, the owner of the folder (`sudo` in
-/// one's own checkout), otherwise `postgres` or `nobody`.
+/// The user to run the server as; `None` for the present one. For root, the owner of the folder
+/// (`sudo` in one's own checkout), otherwise `postgres` or `nobody`.
 fn other_user(wanted: &Path) -> Result<Option<Other>, Error> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -123,8 +123,8 @@ fn other_user(wanted: &Path) -> Result<Option<Other>, Error> {
     Ok(Some(Other { uid: user.uid.as_raw(), gid: user.gid.as_raw() }))
 }
 
-/// The requested folder if the server's user has access to it, otherwise one below [`ELSEWHERE`]. Once
-/// there, it stays there: a database does not move because a folder's mode changed.
+/// The requested folder if the server's user has access to it, otherwise one below [`ELSEWHERE`].
+/// Once there, it stays there: a database does not move because a folder's mode changed.
 fn home(wanted: &Path, user: Option<Other>) -> Result<(PathBuf, bool), Error> {
     let Some(user) = user else { return Ok((wanted.to_owned(), false)) };
     let parent = wanted.parent().unwrap_or(wanted);

@@ -18,7 +18,8 @@ use nix::{
 
 use super::place::{Other, Place};
 
-/// A Postgres program, run as `user` and detached from the terminal, so that Ctrl-C reaches only us.
+/// A Postgres program, run as `user` and detached from the terminal, so that Ctrl-C reaches only
+/// us.
 pub(super) fn command(program: &Path, user: Option<Other>) -> Command {
     let mut command = Command::new(program);
     command.env("LC_ALL", "C").current_dir("/").stdin(Stdio::null()).process_group(0);
@@ -35,8 +36,8 @@ pub(super) fn command(program: &Path, user: Option<Other>) -> Command {
 /// Length 41, protocol 3.0, then names and values, each ended by a zero byte.
 const START_UP: &[u8] = b"\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0";
 
-/// Whether the server accepts a start-up packet on its socket (`R`, authentication); it refuses them while
-/// it starts up or shuts down.
+/// Whether the server accepts a start-up packet on its socket (`R`, authentication); it refuses
+/// them while it starts up or shuts down.
 pub(super) fn is_ready(sockets: &Path) -> bool {
     let greet = || -> io::Result<bool> {
         let mut stream = UnixStream::connect(sockets.join(".s.PGSQL.5432"))?;
@@ -49,8 +50,8 @@ pub(super) fn is_ready(sockets: &Path) -> bool {
     greet().unwrap_or(false)
 }
 
-/// The pid in the data directory's lock file, if that process is indeed its server. After a crash or a
-/// reboot another process may have the number.
+/// The pid in the data directory's lock file, if that process is indeed its server. After a crash
+/// or a reboot another process may have the number.
 pub(super) fn postmaster(place: &Place) -> Option<Pid> {
     let file = fs::read_to_string(place.data().join("postmaster.pid")).ok()?;
     let pid = Pid::from_raw(file.lines().next()?.trim().parse().ok()?);
@@ -58,15 +59,16 @@ pub(super) fn postmaster(place: &Place) -> Option<Pid> {
     (is_it && place.user.is_none_or(|user| is_of(pid, user))).then_some(pid)
 }
 
-/// Whether the process is this user's: the file's writer must not choose which process root signals.
+/// Whether the process is this user's: the file's writer must not choose which process root
+/// signals.
 fn is_of(pid: Pid, user: Other) -> bool {
     // Without /proc this is unknown.
     let found = fs::metadata(format!("/proc/{pid}"));
     found.map_or(!Path::new("/proc/self").exists(), |found| found.uid() == user.uid)
 }
 
-/// Removes the lock files of a dead server: Postgres itself would mistake any live process with that pid
-/// for it.
+/// Removes the lock files of a dead server: Postgres itself would mistake any live process with
+/// that pid for it.
 pub(super) fn clear_locks(place: &Place) -> io::Result<()> {
     for file in [
         place.data().join("postmaster.pid"),
@@ -99,8 +101,8 @@ fn is_alive(pid: Pid) -> bool {
     !matches!(kill(pid, None), Err(Errno::ESRCH))
 }
 
-/// Signals the server to close its connections and stop (`SIGINT`) or, if that does not work, to quit at
-/// once and recover at the next start (`SIGQUIT`). It may already be gone.
+/// Signals the server to close its connections and stop (`SIGINT`) or, if that does not work, to
+/// quit at once and recover at the next start (`SIGQUIT`). It may already be gone.
 pub(super) fn signal_stop(pid: Pid, is_patient: bool) {
     let signal = if is_patient { Signal::SIGINT } else { Signal::SIGQUIT };
     if let Err(fault) = kill(pid, signal)

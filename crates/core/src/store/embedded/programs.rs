@@ -30,8 +30,8 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// The newest programs, or those of the version `made` that created a data directory. If the user
-    /// names a folder, only that one is searched.
+    /// The newest programs, or those of the version `made` that created a data directory. If the
+    /// user names a folder, only that one is searched.
     pub(super) fn find(named: Option<&Path>, made: Option<u32>) -> Result<Self, Error> {
         let folders = named.map_or_else(candidates, |folder| vec![folder.to_owned()]);
         let mut found: Vec<_> = folders.into_iter().filter_map(Self::of).collect();

@@ -1,14 +1,14 @@
 //! Evidence: sealing, the log, bundles, replays; verified offline with the published keys.
 
-mod agree;
+mod acts_and_reports;
+mod foreign_verifiers;
 pub(crate) mod golden;
-mod keyed;
+mod idempotency;
 mod log;
 mod receipts;
 mod replay;
-mod said;
 mod seal;
-mod verify;
+mod tampering;
 
 use authority_evidence::verify::{Fault, KeySet, Trust, Valid, key_set, verify};
 use serde_json::{Value, json};
