@@ -1,4 +1,4 @@
-//! Tenants that have every decision sealed: soon after it was made, without anybody asking.
+//! Seals every decision of tenants with `auto_seal`, soon after it was made.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -16,14 +16,14 @@ use authority_core::{
 const EVERY: Duration = Duration::from_secs(1);
 /// How many decisions are sealed together.
 const PAGE: i64 = 2048;
-/// How many pages of one tenant before the others have their turn.
+/// The most pages of one tenant before the next tenant's turn.
 const PAGES: usize = 16;
-/// A decision is committed this long after its time at the latest.
+/// The longest time from a decision's `evaluated_at` to its commit.
 const LATEST: TimeDelta = TimeDelta::minutes(10);
 
-/// Seals for them; goes on at once where there may be more.
+/// The worker; it runs again at once if there may be more.
 pub(super) fn worker(transparency: Transparency) -> Worker {
-    // Where to go on looking, by tenant.
+    // The last decision that was looked at, by tenant.
     let seen = Arc::new(Mutex::new(HashMap::new()));
     Worker::periodic("auto_seal", EVERY, move || {
         let (transparency, seen) = (transparency.clone(), Arc::clone(&seen));
@@ -35,7 +35,7 @@ pub(super) fn worker(transparency: Transparency) -> Worker {
 }
 
 impl Transparency {
-    /// Seals some pages of each tenant's open decisions; whether there may be more.
+    /// Seals some pages of each tenant's unsealed decisions; returns whether there may be more.
     async fn seal_open(&self, seen: &mut HashMap<String, String>) -> Result<bool, Error> {
         let scope = Scope::service();
         let tenants: Vec<String> = self
@@ -54,12 +54,12 @@ impl Transparency {
         for tenant_id in tenants {
             let from = seen.get(&tenant_id).cloned().unwrap_or_default();
             match self.0.logs.seal_pages(&tenant_id, from).await {
-                // Go on behind them. Else look once more at what may still be committed.
+                // Continue after them. At the end, look again at times that may still get commits.
                 Ok(behind) => {
                     more |= behind.is_some();
                     seen.insert(tenant_id, behind.unwrap_or_else(|| settled.clone()));
                 }
-                // Its log cannot go on: the others' can.
+                // Only this tenant's log cannot continue.
                 Err(error) => {
                     tracing::warn!(%error, tenant = tenant_id, "cannot seal by itself");
                 }
@@ -70,8 +70,8 @@ impl Transparency {
 }
 
 impl Sealer {
-    /// Seals pages of the tenant's open decisions, those behind `after`. While one is written, the next
-    /// is read. The last decision sealed, where there may be more behind it.
+    /// Seals pages of the tenant's unsealed decisions after `after`. While one page is written, the
+    /// next is read. Returns the last sealed decision if there may be more after it.
     async fn seal_pages(
         self: &Arc<Self>,
         tenant_id: &str,

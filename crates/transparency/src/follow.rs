@@ -1,4 +1,5 @@
-//! Follows the heads of the logs, so that this node remembers what other nodes sign.
+//! Follows the heads of the logs, so that this node remembers the checkpoints that other nodes
+//! sign.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,10 +20,10 @@ use authority_core::{
 use authority_evidence::log::note::SignedCheckpoint;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// A head is looked at again for so long: its transaction may have taken a while.
+/// How long a head is read again, since its transaction may have taken a while.
 const LATE: TimeDelta = TimeDelta::minutes(1);
 
-/// Follows them.
+/// The worker that follows the heads.
 pub(super) fn worker(sealer: Arc<Sealer>) -> Worker {
     let since = Arc::new(Mutex::new(DateTime::<Utc>::UNIX_EPOCH));
     Worker::periodic("log_heads", EVERY, move || {
@@ -52,7 +53,7 @@ async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error>
             if let Some(last) = last
                 && !continues(db, &tenant_id, &head, &last).await?
             {
-                // What is remembered stays, and whoever seals next begins a new epoch.
+                // The remembered checkpoint stays, and the next node that seals starts a new epoch.
                 tracing::error!(tenant = tenant_id, "a log does not continue what is known of it");
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Decisions about to be sealed, each written as the leaf that it will be in its tenant's log.
+//! Decisions to be sealed, as leaves of their tenants' logs.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -23,13 +23,13 @@ pub(super) struct Leaf {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Leaves of one moment.
+/// Leaves with the same time.
 pub(super) struct Leaves {
     pub(super) list: Vec<Leaf>,
     pub(super) sealed_at: DateTime<Utc>,
 }
 
-/// A decision that someone wants sealed.
+/// A decision to be sealed.
 pub(super) struct Found {
     pub(super) decision_id: String,
     pub(super) tenant_id: String,
@@ -66,7 +66,7 @@ impl Decision {
 }
 
 impl Sealer {
-    /// Those of the decisions that exist and are of the tenant beside them, where one is.
+    /// The decisions that exist and, if a tenant is given with the id, belong to it.
     pub(super) async fn find(
         self: &Arc<Self>,
         wanted: HashSet<(String, Option<String>)>,
@@ -75,7 +75,7 @@ impl Sealer {
         let this = Arc::clone(self);
         let scope = Scope::service();
         let read = self.store.read_tx(&scope, async move |db| {
-            // Sealing again is common: what is sealed is not written as a leaf once more.
+            // Sealing again is common, so no leaf is built for a sealed decision.
             let ids = || wanted.iter().map(|(id, _)| id.as_str());
             let mut known = sealed(db, ids()).await?;
             let found: Vec<Decision> = decisions::table
@@ -100,7 +100,7 @@ impl Sealer {
         read.await
     }
 
-    /// The tenant's first decisions behind `after` that are in no log, as many as `most`.
+    /// The tenant's first `most` decisions after `after` that are not in a log.
     pub(super) async fn open(
         self: &Arc<Self>,
         tenant_id: &str,

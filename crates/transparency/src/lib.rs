@@ -1,9 +1,10 @@
 //! Seals decisions into their tenants' transparency logs, and replays what was sealed.
 //!
-//! The formats are `evidence/`'s; here is what needs the database and the keys. `seal.rs` puts
-//! `leaves.rs` into `log.rs`, one tenant's log in the database, and keeps `packs.rs`; `seal_once.rs` does
-//! so under an idempotency key, `auto.rs` unasked. `witness.rs` is what this node remembers of the logs apart from the database, `follow.rs`
-//! how it hears of other nodes' seals.
+//! The formats are those of `authority-evidence`; this crate adds the database and the keys.
+//! `seal.rs` appends `leaves.rs` to a tenant's log (`log.rs`) and stores `packs.rs`; `seal_once.rs`
+//! does so under an idempotency key, and `auto.rs` for all decisions of a tenant. `witness.rs`
+//! remembers checkpoints on this node, apart from the database; `follow.rs` adds those of other
+//! nodes.
 
 mod auto;
 mod follow;
@@ -36,17 +37,17 @@ use authority_evidence as evidence;
 use seal::Sealer;
 use witness::Witness;
 
-/// What the evidence service is built of.
+/// The parts of the evidence service.
 pub struct Parts {
-    /// The service's public URL: issuer of packs, and the beginning of the logs' origins.
+    /// The service's public URL: the issuer of packs, and the prefix of the logs' origins.
     pub public_url: String,
-    /// Where this node remembers what it signed, apart from the database.
+    /// The folder where this node remembers signed checkpoints, apart from the database.
     pub folder: PathBuf,
     pub clock: Clock,
     pub store: Store,
     pub keys: Keys,
     pub graph: Arc<Graph>,
-    /// Where replays compile policies and decide.
+    /// The threads on which replays compile policies and decide.
     pub pool: ComputePool,
 }
 
@@ -96,7 +97,7 @@ impl Transparency {
     }
 }
 
-/// Why there is no evidence.
+/// Errors of the evidence service.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("no {0} `{1}`")]
@@ -145,7 +146,7 @@ impl From<Error> for ApiError {
         match error {
             Error::NotFound(kind, id) => Self::not_found(kind, &id),
             Error::NotSealed(_) => Self::new(ErrorCode::DecisionNotSealed, error.to_string()),
-            // What is asked for is not there, as the contract has it.
+            // The contract has 404 here.
             Error::NoEvidenceYet(_) => Self::new(ErrorCode::NotFound, error.to_string()),
             Error::Field(field, problem) => Self::field(field, problem),
             Error::Evidence(error) => error.into(),

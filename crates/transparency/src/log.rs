@@ -22,10 +22,10 @@ use authority_evidence::log::{
     tree::{self, Frontier, Hash, NodeId},
 };
 
-/// `kind` of the first leaf of an epoch that follows another.
+/// The `kind` of an epoch's first leaf, if it follows another epoch.
 const EPOCH_KIND: &str = "svc.log.epoch.v1";
 
-/// Where a log stands.
+/// The head of a log.
 #[derive(Clone, Debug, Queryable, Selectable)]
 #[diesel(table_name = log_heads, check_for_backend(diesel::pg::Pg))]
 pub(super) struct Head {
@@ -43,7 +43,7 @@ pub(super) async fn head(db: &mut Db, tenant_id: &str) -> QueryResult<Option<Hea
     newest.first(db).await.optional()
 }
 
-/// What the database holds of these subtrees.
+/// The stored hashes of these subtrees.
 pub(super) async fn nodes(
     db: &mut Db,
     tenant_id: &str,
@@ -97,21 +97,21 @@ pub(super) struct Log<'a> {
     pub(super) epoch: i32,
     pub(super) origin: String,
     frontier: Frontier,
-    /// Of the right edge, and those that are new.
+    /// The hashes of the right edge and of new subtrees.
     nodes: HashMap<NodeId, Hash>,
-    /// At each level, those that are new: they stand side by side.
+    /// The new subtrees of each level, which are adjacent.
     new: BTreeMap<u8, Run>,
-    /// Where this transaction begins an epoch: the last checkpoint known of the one before.
+    /// If this transaction starts an epoch: the last known checkpoint of the previous one.
     follows: Option<Checkpoint>,
 }
 
-/// Subtrees of one level that stand side by side: one row.
+/// Adjacent subtrees of one level, stored in one row.
 struct Run {
     first: u64,
     hashes: Vec<u8>,
 }
 
-/// Whether a log has what is known of it as its beginning.
+/// Whether a log continues its last known checkpoint.
 pub(super) async fn continues(
     db: &mut Db,
     tenant_id: &str,
@@ -119,7 +119,7 @@ pub(super) async fn continues(
     last: &Checkpoint,
 ) -> QueryResult<bool> {
     if last.origin != head.origin {
-        // Of an epoch before this one, which names it; or of one after it, which is lost.
+        // A checkpoint of an earlier epoch, which this one names, or of a later one, which is lost.
         let before = epoch_of(&last.origin, tenant_id);
         return Ok(before.is_some_and(|before| before < head.epoch));
     }
@@ -134,15 +134,15 @@ pub(super) async fn continues(
 }
 
 impl<'a> Log<'a> {
-    /// Locks the tenant's log; made where it is new, and followed by the next epoch where it lies
-    /// behind what this node remembers.
+    /// Locks the tenant's log. Creates it if there is none, and starts a new epoch if it is behind
+    /// what this node remembers.
     pub(super) async fn lock(
         db: &mut Db,
         sealer: &'a Sealer,
         tenant_id: &'a str,
         now: DateTime<Utc>,
     ) -> Result<Self, Error> {
-        // Serialises the making of an epoch; the head's row does for all else.
+        // Serialises the creation of epochs; the lock on the head's row serialises everything else.
         diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
             .bind::<Integer, _>(locks::DECISION_LOG)
             .bind::<Text, _>(tenant_id)
@@ -191,7 +191,7 @@ impl<'a> Log<'a> {
         follows: Option<Checkpoint>,
         now: DateTime<Utc>,
     ) -> Result<Self, Error> {
-        // Where even the earlier epochs are lost with the database, what is remembered still counts.
+        // If the database has lost the earlier epochs too, the remembered checkpoint still counts.
         let after = follows
             .as_ref()
             .and_then(|last| epoch_of(&last.origin, tenant_id))
@@ -235,7 +235,7 @@ impl<'a> Log<'a> {
         !self.new.is_empty()
     }
 
-    /// Adds a leaf; its index.
+    /// Adds a leaf; returns its index.
     pub(super) fn add(&mut self, leaf: &[u8]) -> Result<u64, Error> {
         let index = self.frontier.size();
         let (nodes, new) = (&mut self.nodes, &mut self.new);
@@ -249,7 +249,7 @@ impl<'a> Log<'a> {
         Ok(index)
     }
 
-    /// Writes what was added, and signs where the log stands now.
+    /// Stores the added leaves and signs the new head.
     pub(super) async fn sign(&mut self, db: &mut Db, now: DateTime<Utc>) -> Result<Signed, Error> {
         insert(db, self.tenant_id, self.epoch, &self.new).await?;
         let (size, root) = (self.frontier.size(), self.frontier.root());
@@ -271,7 +271,7 @@ impl<'a> Log<'a> {
         Ok(Signed { slug: slug(self.tenant_id).to_owned(), checkpoint, note, follows })
     }
 
-    /// The proof of a leaf that was added, as the tree is now.
+    /// The inclusion proof of an added leaf in the present tree.
     pub(super) fn proof(&self, index: i64, note: &str) -> Result<String, Error> {
         let index = u64::try_from(index).unwrap_or(u64::MAX);
         let path =
@@ -281,17 +281,18 @@ impl<'a> Log<'a> {
     }
 }
 
-/// A checkpoint that was signed and is not yet committed.
+/// A signed checkpoint that is not yet committed.
 pub(super) struct Signed {
     pub(super) slug: String,
     pub(super) checkpoint: Checkpoint,
     pub(super) note: String,
-    /// The last checkpoint known of the epoch before, where this one begins with it.
+    /// The last known checkpoint of the previous epoch, if this one starts with it.
     pub(super) follows: Option<Checkpoint>,
 }
 
 impl Signed {
-    /// Tells operators that the log could not be continued. Once the new epoch is committed.
+    /// Logs for operators that the log could not be continued; called once the new epoch is
+    /// committed.
     pub(super) fn tell_of_epoch(&self) {
         let Some(last) = &self.follows else { return };
         metrics::counter!("authority_log_epochs_total").increment(1);
@@ -340,8 +341,8 @@ fn origin(public_url: &str, tenant_id: &str, epoch: i32) -> String {
     if epoch == 1 { first } else { format!("{first}/{epoch}") }
 }
 
-/// Which epoch of the tenant's log has this origin, under whatever public URL it was begun; none
-/// where it is no origin of the tenant's.
+/// The epoch of the tenant's log that has this origin, under any public URL; `None` if it is not an
+/// origin of the tenant.
 fn epoch_of(found: &str, tenant_id: &str) -> Option<i32> {
     let name = format!("/log/{}", slug(tenant_id));
     let (_, rest) = found.rsplit_once(&name)?;

@@ -1,4 +1,4 @@
-//! Sealed packs as they are stored: the leaf, its place in the log, the proof.
+//! Stored packs: the leaf, its place in the log, the proof.
 
 use std::collections::HashMap;
 
@@ -26,13 +26,13 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The pack, exactly as it was given out first.
+    /// The pack, byte for byte as it was first returned.
     pub(super) fn pack(self) -> Result<String, Error> {
         Ok(pack::stored(&self.body, self.origin, self.log_index, self.proof)?)
     }
 }
 
-/// The packs that there are of these decisions, by decision.
+/// The existing packs of these decisions, by decision.
 pub(super) async fn sealed(
     db: &mut Db,
     ids: impl Iterator<Item = &str>,
@@ -45,7 +45,7 @@ pub(super) async fn sealed(
     Ok(rows.into_iter().map(|row| (row.decision_id.clone(), row)).collect())
 }
 
-/// The pack of a decision, where it is sealed and of the tenant.
+/// The pack of a decision, if it is sealed and of the tenant.
 pub(super) async fn one(
     db: &mut Db,
     within: Option<&str>,
@@ -61,7 +61,7 @@ pub(super) async fn one(
     query.first(db).await.optional()
 }
 
-/// Writes packs of the log's tenant.
+/// Stores packs of the log's tenant.
 pub(super) async fn insert(
     db: &mut Db,
     log: &Log<'_>,

@@ -1,4 +1,4 @@
-//! Replays a sealed decision, and says under signature what came of it.
+//! Replays a sealed decision and signs the result.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -34,7 +34,7 @@ use authority_evidence::{
     verify::{Trust, key_set, verify},
 };
 
-/// What deciding again came to.
+/// The result of a replay.
 struct Found {
     outcome: Outcome,
     recomputed: Option<String>,
@@ -43,14 +43,14 @@ struct Found {
     policy: Option<PinnedPolicy>,
 }
 
-/// What it is decided on again.
+/// The basis of a replay.
 enum Ground {
-    /// What is stored is not what was sealed: which member.
+    /// The stored data differs from what was sealed, in this member.
     Altered(String),
     Sealed,
-    /// Present authority, and the approval that this decision used.
+    /// Present authority, and the approval that the decision used.
     Present(Box<Facts>, Option<String>),
-    /// The sealed facts with this version's text.
+    /// The sealed facts with the text of this policy version.
     Pinned(PinnedPolicy, String),
 }
 
@@ -94,7 +94,7 @@ impl Transparency {
             ControlFlow::Continue(begun) => begun,
         };
         let (tenant_id, id) = (stored.tenant_id.clone(), decision_id.clone());
-        // Compiling and deciding take a while, and no connection meanwhile.
+        // Compiling and deciding take a while, so no connection is held.
         let deciding = self.0.pool.run(&tenant_id, move |_| {
             let found = match ground {
                 Ground::Altered(why) => Ok(altered_found(&why)),
@@ -113,8 +113,8 @@ impl Transparency {
         idempotency::execute(&self.0.store, &scope, now, key, keep).await
     }
 
-    /// What of a sealed decision is no longer what was sealed, if anything: its pack, with signature
-    /// and place in the log; the record; context and facts, which the record holds digests of.
+    /// The part of a sealed decision that was altered, if any: its pack, with signature and place
+    /// in the log; the record; context and facts, whose digests are in the record.
     fn altered(&self, pack: &str, stored: &Stored) -> Result<Option<String>, Error> {
         let keys = key_set(self.0.keys.jwks().as_bytes());
         let trust = Trust { keys: keys.ok(), log_key: None };
@@ -208,7 +208,7 @@ fn decision(asked: &MintReplayProofRequest) -> Result<String, Error> {
     }
 }
 
-/// What is stored is not what was sealed: nothing that comes of it is worth comparing.
+/// The result if the stored data was altered: a comparison would mean nothing.
 fn altered_found(member: &str) -> Found {
     let one = |text: &str| Value::from(text);
     let diff = vec![Difference {
@@ -225,7 +225,7 @@ fn altered_found(member: &str) -> Found {
     }
 }
 
-/// The same arguments: the same bytes, or it says where not.
+/// Decides on the sealed arguments, and compares the result byte for byte.
 fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
     let again = match stored.sealed.decide_again() {
         Ok(again) => again,
@@ -237,7 +237,7 @@ fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
     let same =
         again.written.record == stored.sealed.record && again.written.decision_id == decision_id;
     if !same && diff.is_empty() {
-        // Equal as JSON and not in bytes: still not what was signed.
+        // Equal as JSON but not in bytes: still not what was signed.
         diff = differences(
             &json!({"decision_id": decision_id}),
             &json!({"decision_id": again.written.decision_id}),
@@ -252,7 +252,7 @@ fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
     })
 }
 
-/// Today's authority for the sealed request.
+/// Present authority for the sealed request.
 async fn present(
     db: &mut Db,
     graph: &Graph,
@@ -283,7 +283,7 @@ async fn present(
     Ok(Ground::Present(Box::new(facts), used))
 }
 
-/// The sealed request on today's authority.
+/// Decides the sealed request on present authority.
 fn current(
     stored: &Stored,
     mut facts: Facts,
@@ -295,7 +295,7 @@ fn current(
     compared(stored, &authority_decision::decide(&request, &facts, now), None)
 }
 
-/// As if this decision had not been made yet: what it spent is not held against it.
+/// Removes what this decision itself spent, as if it had not been made yet.
 fn unspend(stored: &Stored, used: Option<&str>, facts: &mut Facts) {
     if let Some(approval) = facts.approval.as_mut().filter(|one| Some(one.id.as_str()) == used) {
         approval.state = ApprovalState::Approved;
@@ -312,7 +312,7 @@ fn unspend(stored: &Stored, used: Option<&str>, facts: &mut Facts) {
     }
 }
 
-/// The text of another version of a policy.
+/// The text of a given version of a policy.
 async fn pinned_text(
     db: &mut Db,
     stored: &Stored,
@@ -333,7 +333,7 @@ async fn pinned_text(
     Ok(Ground::Pinned(PinnedPolicy { id, version, sha256 }, text))
 }
 
-/// The sealed facts with another version of a policy.
+/// Decides on the sealed facts with a given version of a policy.
 fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<Found, Error> {
     let facts = match stored.sealed.facts() {
         Ok(facts) => facts,
@@ -370,7 +370,7 @@ fn indeterminate(detail: String) -> Found {
     }
 }
 
-/// What was decided against what would be: not who approved or when.
+/// Compares the sealed verdict with the recomputed one, without who approved or when.
 fn compared(
     stored: &Stored,
     verdict: &Verdict,

@@ -1,4 +1,4 @@
-//! The sealer: seals together what was asked for meanwhile, each tenant's in a transaction of its own.
+//! The sealer: seals queued decisions in batches, with one transaction for each tenant.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -23,24 +23,24 @@ use authority_core::{
     worker::{Context, Worker},
 };
 
-/// How many decisions one transaction seals at most.
+/// The most decisions in one transaction.
 const MOST: usize = 2048;
-/// How many may wait.
+/// The most requests in the queue.
 const QUEUE: usize = 4096;
 
-/// A decision to be sealed, and who waits for its pack.
+/// A decision to be sealed, and the channel for its pack.
 pub(super) struct SealRequest {
     pub(super) decision_id: String,
-    /// Only where it is this tenant's.
+    /// Only if it belongs to this tenant.
     pub(super) within: Option<String>,
     pub(super) done: oneshot::Sender<Result<String, Refused>>,
 }
 
-/// Why a decision was not sealed. Cheap to tell everybody in a batch.
+/// Why a decision was not sealed; cheap to copy to every request of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Unknown,
-    /// The database does not answer.
+    /// The database is unavailable.
     Away,
     /// The log cannot be continued.
     Broken,
@@ -52,7 +52,7 @@ impl From<&Error> for Refused {
     }
 }
 
-/// Seals for this node.
+/// This node's sealer.
 pub(super) struct Sealer {
     pub(super) public_url: String,
     pub(super) clock: Clock,
@@ -62,7 +62,7 @@ pub(super) struct Sealer {
 }
 
 impl Transparency {
-    /// The pack of a decision; sealed now unless it was before.
+    /// The pack of a decision; seals it if it is not sealed yet.
     pub(super) async fn seal(
         &self,
         decision_id: String,
@@ -82,7 +82,7 @@ impl Transparency {
 }
 
 impl Sealer {
-    /// The queue, and the worker that reads it.
+    /// The queue and its worker.
     pub(super) fn queue(sealer: Arc<Self>) -> (mpsc::Sender<SealRequest>, Worker) {
         let (queue, waiting) = mpsc::channel(QUEUE);
         // Outside the future: the queue outlives a panic.
@@ -97,7 +97,7 @@ impl Sealer {
         (queue, worker.outlasting_calls())
     }
 
-    /// Seals what is queued until the worker is stopped. Callers in the queue then get
+    /// Seals queued decisions until the worker is stopped. Requests left in the queue then get
     /// [`Refused::Away`].
     async fn answer_all(
         self: &Arc<Self>,
@@ -142,7 +142,7 @@ impl Sealer {
         }
         for (tenant_id, list) in open {
             let ids: Vec<String> = list.iter().map(|leaf| leaf.decision_id.clone()).collect();
-            // One log that cannot go on stops no other.
+            // A log that cannot continue does not affect other tenants.
             let mut sealed = this.seal_leaves(&tenant_id, Leaves { list, sealed_at }).await;
             if let Err(error) = &sealed {
                 tracing::error!(%error, tenant = tenant_id, "could not seal");
@@ -159,12 +159,13 @@ impl Sealer {
             let own =
                 |result: &&SealResult| one.within.as_ref().is_none_or(|id| *id == result.tenant_id);
             let result = results.get(&one.decision_id).filter(own);
-            // Who asked may have gone; the pack stays.
+            // The caller may be gone; the pack stays.
             let _ = one.done.send(result.map_or(Err(unknown), |result| result.pack.clone()));
         }
     }
 
-    /// Adds to the tenant's log what is not in it yet; the packs of all of them, by decision.
+    /// Appends the leaves that are not in the tenant's log yet; returns all their packs, by
+    /// decision.
     pub(super) async fn seal_leaves(
         self: &Arc<Self>,
         tenant_id: &str,
@@ -180,8 +181,8 @@ impl Sealer {
         Ok(packs)
     }
 
-    /// Remembers what was signed, if anything: after the commit, and before anybody who asked is
-    /// answered.
+    /// Remembers the signed checkpoint, if any: after the commit, and before any caller gets an
+    /// answer.
     pub(super) fn remember(&self, signed: Option<Signed>) -> Result<(), Error> {
         let Some(signed) = signed else { return Ok(()) };
         signed.tell_of_epoch();
@@ -197,7 +198,7 @@ impl Sealer {
     ) -> Result<(HashMap<String, Row>, Option<Signed>), Error> {
         let Leaves { mut list, sealed_at } = leaves;
         let mut log = Log::lock(db, self, tenant_id, sealed_at).await?;
-        // Another may have sealed some of them since they were read.
+        // Another node may have sealed some of them since they were read.
         let mut packs =
             packs::sealed(db, list.iter().map(|leaf| leaf.decision_id.as_str())).await?;
         list.retain(|leaf| !packs.contains_key(&leaf.decision_id));
@@ -225,7 +226,7 @@ impl Sealer {
     }
 }
 
-/// What is told of a decision, to those who may know of it.
+/// The result for a decision, for callers who may see it.
 struct SealResult {
     tenant_id: String,
     pack: Result<String, Refused>,

@@ -1,9 +1,8 @@
-//! Seals a decision under an idempotency key: its place in the log and the answer that the key keeps
-//! commit together.
+//! Seals a decision under an idempotency key: its place in the log and the key's response commit
+//! together.
 //!
-//! The sealer seals what many asked for and keeps nothing of who asked. Here it is one decision in a
-//! transaction of its own, and one at a time on this node, so that no more than one connection waits
-//! for a log.
+//! The sealer works in batches and knows no idempotency keys. Here each decision has its own
+//! transaction, and this node runs one at a time, so that at most one connection waits for a log.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,7 +16,7 @@ use authority_api::idempotency::{Done, IdempotencyKey};
 use authority_core::store::Scope;
 
 impl Transparency {
-    /// The pack of a decision of the tenant, where one is named; sealed now unless it was before.
+    /// The pack of a decision, of the tenant if one is given; seals it if it is not sealed yet.
     pub(super) async fn seal_once(
         &self,
         key: IdempotencyKey,
@@ -33,7 +32,7 @@ impl Transparency {
         let key = key.within(&tenant_id);
         let scope = Scope::service();
         let sealing = self.0.store.write_tx(&scope, async move |db| {
-            // Also where the caller has gone meanwhile.
+            // Even if the caller is gone.
             let _turn = turn;
             if let Some(first) = key.claim(db, now).await? {
                 return Ok::<_, Error>((first, None));

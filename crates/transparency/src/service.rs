@@ -37,7 +37,7 @@ use authority_evidence::{
 
 type Reply<T> = Result<Response<T>, Status>;
 
-/// Whether there is such a decision, of the tenant where one is named.
+/// Whether there is such a decision, of the tenant if one is given.
 async fn is_there(db: &mut Db, within: Option<&str>, decision_id: &str) -> Result<bool, Error> {
     let mut query = decisions::table.filter(decisions::id.eq(decision_id)).into_boxed();
     if let Some(tenant) = within {
@@ -47,7 +47,7 @@ async fn is_there(db: &mut Db, within: Option<&str>, decision_id: &str) -> Resul
     Ok(found.is_some())
 }
 
-/// Whether they may see what a decision was made on, and not only its record.
+/// Whether the caller may see what a decision was made on, in addition to its record.
 fn sees_all(caller: &Caller) -> bool {
     match &caller.kind {
         CallerKind::Owner { .. } => true,
@@ -127,8 +127,8 @@ impl EvidenceService for Transparency {
 }
 
 impl Transparency {
-    /// Whether a decision is one of those that the caller is shown: a bound API key sees its own
-    /// principals' alone, and the others do not exist for it.
+    /// Whether the caller may see a decision: a bound API key sees only those of its own
+    /// principals; for it others do not exist.
     pub(super) async fn is_shown(&self, caller: &Caller, decision_id: &str) -> Result<bool, Error> {
         let Some(own) = caller.bound_to().map(<[String]>::to_vec) else { return Ok(true) };
         let (id, tenant) = (decision_id.to_owned(), caller.tenant().map(str::to_owned));
@@ -235,13 +235,13 @@ impl Transparency {
     }
 }
 
-/// A decision with all that it was decided on.
+/// A decision with everything that it was decided on.
 pub(super) async fn stored(db: &mut Db, within: Option<&str>, id: &str) -> Result<Stored, Error> {
     let found = stored_decisions::one(db, within, id).await?;
     found.ok_or_else(|| Error::NotFound("decision", id.to_owned()))
 }
 
-/// The verifier key of the checkpoint in a pack: of the keys that there were, the one that it names.
+/// The verifier key of the checkpoint in a pack: the key that it names, among all log keys.
 fn log_key(keys: &Keys, pack: &str, origin: &str) -> Result<String, Error> {
     let broken = |why: String| Error::Unreadable(format!("the pack's proof: {why}"));
     let pack: serde_json::Value = serde_json::from_str(pack)?;

@@ -1,10 +1,10 @@
-//! What this node remembers of each log apart from the database: the last checkpoint that it has seen.
+//! The last checkpoint of each log that this node has seen, stored apart from the database.
 //!
-//! A database can be restored to an earlier day, and would then have other leaves signed at places
+//! A database can be restored to an earlier state; then other leaves would be signed at indexes
 //! that were signed before. So a checkpoint is signed only for a log that continues the one
-//! remembered here; the files hold the signed notes themselves, for people as well. A node remembers
-//! what it signs and, following the logs' heads (`follow.rs`), what others sign: whichever of them
-//! seals first after a restore, notices.
+//! remembered here. The files are the signed notes themselves, readable by people. A node remembers
+//! the checkpoints that it signs and, by following the logs' heads (`follow.rs`), those of other
+//! nodes, so that the first node to seal after a restore notices it.
 
 use std::{
     fs::{self, File},
@@ -29,10 +29,10 @@ impl Witness {
         Self { folder, writing: Mutex::default() }
     }
 
-    /// The last checkpoint known of the tenant's log.
+    /// The last known checkpoint of the tenant's log.
     ///
     /// # Errors
-    /// When what was remembered cannot be read: nothing may be signed then.
+    /// The file cannot be read: then nothing may be signed.
     pub(super) fn last(&self, slug: &str) -> io::Result<Option<Checkpoint>> {
         match fs::read_to_string(self.folder.join(slug)) {
             Ok(note) => {
@@ -44,7 +44,8 @@ impl Witness {
         }
     }
 
-    /// Remembers a committed checkpoint. Of one origin the larger stays: others may have been faster.
+    /// Remembers a committed checkpoint. Of two with one origin the larger stays, since another
+    /// node may be ahead.
     pub(super) fn keep(&self, slug: &str, checkpoint: &Checkpoint, note: &str) -> io::Result<()> {
         let _turn = self.writing.lock();
         let known = self.last(slug)?;
@@ -63,7 +64,7 @@ impl Witness {
     }
 }
 
-/// A file that only this user reads: how many decisions a tenant has is nobody else's business.
+/// Creates a file that only this user can read, since it reveals how many decisions a tenant has.
 fn private_file(path: &Path) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -72,7 +73,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Closes what was written before files were made for this user alone.
+/// Makes older files private, from before they were created so.
 fn close_to_others(folder: &Path) {
     let Ok(files) = fs::read_dir(folder) else { return };
     #[cfg(unix)]
@@ -88,7 +89,7 @@ fn close_to_others(folder: &Path) {
     }
 }
 
-/// A renamed file is only there after a power cut once its folder is on disk.
+/// Syncs the folder: only then does a renamed file survive a power failure.
 fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
