@@ -1,4 +1,4 @@
-//! An outcome as each operation answers it.
+//! The response of each operation for a decision.
 
 use authority_model::proto::runtime::{
     ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Decision as Word, EvaluateDecisionResponse,
@@ -17,7 +17,7 @@ use authority_decision::{
 };
 use authority_evidence::{digest_text, sealed};
 
-/// The wire's word for a decision.
+/// A decision's word in the API.
 pub(super) fn word(decision: Decision) -> i32 {
     let word = match decision {
         Decision::Allow => Word::Allow,
@@ -28,7 +28,8 @@ pub(super) fn word(decision: Decision) -> i32 {
     word.into()
 }
 
-/// The evaluate endpoint knows no constraints: they stand beside a plain allow.
+/// The evaluate endpoint has no `allow_with_constraints`: it returns `allow`, with the constraints
+/// in other members.
 impl From<&Decided> for EvaluateResponse {
     fn from(decided: &Decided) -> Self {
         let decision = decided.verdict.decision.folded();
@@ -98,7 +99,7 @@ impl From<&Decided> for EvaluateDecisionResponse {
     }
 }
 
-/// Whether nobody is there who could approve what is held.
+/// `none` if nobody could approve the held decision.
 fn eligible(decided: &Decided) -> Option<String> {
     let requester = decided.requester.as_ref()?;
     requester.nobody_eligible.then(|| NOBODY.to_owned())
@@ -114,7 +115,7 @@ fn evidence(decided: &Decided, decision: Decision) -> EvidenceReference {
     }
 }
 
-/// The proof that is handed out with a decision.
+/// The proof that is returned with a decision.
 pub(super) fn pack(digest: &[u8; 32], kid: &str, signature: &[u8]) -> EvidencePack {
     EvidencePack { record_digest: digest_text(digest), signature: Some(signed(kid, signature)) }
 }
@@ -155,7 +156,7 @@ fn finding(step: &Step) -> Finding {
     }
 }
 
-/// A verdict that is told and not recorded, beside how it came out before.
+/// A verdict that is returned and not recorded, compared with the earlier outcome.
 pub(super) fn simulated(
     verdict: &Verdict,
     before: &sealed::Outcome,
@@ -198,7 +199,7 @@ fn needed(needed: &verdict::ApprovalsNeeded) -> ApprovalsNeeded {
     ApprovalsNeeded { count: needed.count, roles: needed.roles.clone() }
 }
 
-/// The first change with what would come of all, and the others beside it.
+/// The first change with the result of all of them, and the others in `further`.
 pub(super) fn smallest(remedy: &Remedy) -> Option<SmallestChange> {
     let (first, further) = remedy.changes.split_first()?;
     let also = further.iter().map(|change| FurtherChange {

@@ -1,4 +1,4 @@
-//! What authority is on record: entities as they were, grants as they stand, purposes that admit.
+//! Authority on record: past versions of entities, present grants, and admission by purpose.
 
 use authority_model::{
     proto::runtime::{

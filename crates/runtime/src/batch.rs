@@ -1,4 +1,4 @@
-//! A batch of decisions: each fails alone.
+//! A batch of decisions; each succeeds or fails on its own.
 
 use authority_model::{
     proto::runtime::{
@@ -12,11 +12,11 @@ use futures_util::future::join_all;
 use super::{call::Call, decide::Decider};
 use authority_api::{error::ApiError, idempotency::Done};
 
-/// Requests that a batch may hold.
+/// The most requests in a batch.
 const MOST: usize = 100;
 
 impl Decider {
-    /// Repeats the first response where each of its requests does.
+    /// The response is marked as repeated if each of its results is.
     ///
     /// # Errors
     /// The batch itself is empty or too long.
@@ -30,9 +30,9 @@ impl Decider {
             found.add("requests", "must hold 1 to 100 requests");
         }
         ApiError::unless_clean(found)?;
-        // They wait for one another's commit together, not one after the other.
+        // Concurrently, so that one commit can store them together.
         let results = message.requests.into_iter().enumerate().map(|(place, message)| {
-            // Each request of a batch has a key of its own, made of the batch's.
+            // Each request has an idempotency key derived from the batch's.
             let idempotency_key = idempotency_key.as_ref().map(|key| format!("{key}#{place}"));
             self.one(Call { caller: caller.clone(), idempotency_key, deadline, message })
         });
@@ -41,7 +41,7 @@ impl Decider {
         Ok(Done { message, replayed: replayed.into_iter().all(|replayed| replayed) })
     }
 
-    /// The result of one, and whether it repeats the first.
+    /// The result of one request, and whether it is a repeated one.
     async fn one(&self, call: Call<DecisionRequest>) -> (BatchResult, bool) {
         match self.decide_idempotent("batch", call).await {
             Ok(Done { message, replayed }) => {

@@ -1,6 +1,6 @@
-//! Gathered facts, kept for as long as the tenant's authority stands still.
+//! A cache of gathered facts, valid while the tenant's authority does not change.
 //!
-//! Facts depend on a tenant's revision and on a request's look-up keys alone, so requests that
+//! Facts depend only on the tenant's revision and the request's look-up keys, so requests that
 //! differ in context and time share them, with their canonical bytes and digest.
 
 use std::{
@@ -15,16 +15,16 @@ use authority_core::graph::TenantGraph;
 use authority_decision::{Draft, Request};
 use authority_evidence::{self as evidence, PreparedFacts};
 
-/// Shards keep cores out of each other's way.
+/// The number of shards, which reduce lock contention.
 const SHARDS: usize = 16;
-/// Entries a shard holds before it starts afresh.
+/// The most entries of a shard; a full one is cleared.
 const MOST: usize = 512;
 
 #[derive(Default)]
 pub(super) struct Cache([Mutex<HashMap<String, Arc<PreparedFacts>>>; SHARDS]);
 
 impl Cache {
-    /// The facts for a request at the graph's revision: remembered, or gathered now.
+    /// The facts for a request at the graph's revision: cached, or gathered now.
     pub(super) fn gather(
         &self,
         graph: &TenantGraph,
@@ -46,12 +46,12 @@ impl Cache {
             if entries.len() >= MOST { std::mem::take(&mut *entries) } else { HashMap::new() };
         entries.insert(key, Arc::clone(&prepared));
         drop(entries);
-        drop(full); // outside the lock: many texts go
+        drop(full); // outside the lock, since it frees many texts
         Ok(prepared)
     }
 }
 
-/// The look-up keys of a request; U+0000 stands in none of them.
+/// The look-up keys of a request, joined by U+0000, which none of them contains.
 fn key(request: &Draft) -> String {
     let (always, named) = request.keys();
     let mut key = String::with_capacity(256);
@@ -60,7 +60,7 @@ fn key(request: &Draft) -> String {
         key.push('\0');
     }
     for part in named {
-        // No text can look like an absent one.
+        // No text can equal an absent one.
         match part {
             Some(text) => {
                 key.push('+');

@@ -1,4 +1,4 @@
-//! A call that asks for a decision: who calls, what they ask, under which idempotency key, until when.
+//! A call for a decision: its caller, request, idempotency key and deadline.
 
 use tonic::Request;
 
@@ -17,7 +17,7 @@ pub(super) struct Call<T> {
 
 impl<T> Call<T> {
     /// # Errors
-    /// Nobody calls, or the idempotency key is malformed.
+    /// The call has no credential, or the idempotency key is malformed.
     pub(super) fn of(request: Request<T>) -> Result<Self, ApiError> {
         let caller = caller(&request)?;
         let deadline = Deadline::of(request.extensions());

@@ -1,4 +1,5 @@
-//! Policies that are not in force, checked as those that are, and ready to be judged with.
+//! Candidate policies, which are not in force: checked like those in force, and compiled for
+//! simulations.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -20,7 +21,7 @@ use authority_core::{
 use authority_crypto::sha256;
 use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window};
 
-/// What the tenant has of the policies that were named.
+/// The stored policies among the named ones.
 #[derive(Default)]
 struct Known {
     ids: BTreeSet<String>,
@@ -28,7 +29,7 @@ struct Known {
     rows: HashMap<String, Vec<String>>,
 }
 
-/// Reads and compiles them. Cheap to clone.
+/// Reads and compiles candidates. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct CandidatePolicies {
     pub(super) store: Store,
@@ -36,10 +37,10 @@ pub(super) struct CandidatePolicies {
 }
 
 impl CandidatePolicies {
-    /// The change that these make, once for any number of decisions.
+    /// The change that the candidates make, compiled once for any number of decisions.
     ///
     /// # Errors
-    /// Every text, target and id at fault, each by its own name.
+    /// Every invalid text, target and id, by its member name.
     pub(super) async fn change(
         &self,
         caller: &Caller,
@@ -62,7 +63,7 @@ impl CandidatePolicies {
                 found.add(&member, "is replaced by another candidate already; leave one out");
             }
         }
-        // Texts may be long, and Cedar's parser is not quick.
+        // Texts may be long, and Cedar's parser is slow.
         let compiling = self.pool.run(tenant_id, move |turn| {
             let each = candidates.iter().enumerate().take_while(|_| turn.is_wanted());
             let added = each.filter_map(|(place, one)| compile(place, one, &known, &mut found));
@@ -136,7 +137,7 @@ fn compile(
     if let (true, Some(id)) = (candidate.applies_to.is_empty(), &id) {
         let rows = known.rows.get(id).map_or(&[][..], Vec::as_slice);
         let read: Vec<Target> = rows.iter().filter_map(|target| target.parse().ok()).collect();
-        // As for a policy in force: a row that cannot be read makes it apply everywhere.
+        // As for policies in force: an unreadable row makes the policy apply everywhere.
         applies_to = if read.len() == rows.len() { read } else { Vec::new() };
     }
     let reference = PolicyReference {

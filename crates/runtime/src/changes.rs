@@ -1,4 +1,4 @@
-//! A question with some of its facts otherwise, its faults by the names that the caller gave.
+//! A simulated request with changed facts; faults have the caller's member names.
 
 use authority_model::{proto::runtime::ChangedFacts, validate::Violation};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -12,12 +12,12 @@ use authority_decision::{
     levels::ApprovalState,
 };
 
-/// Stands for an approval that nobody gave.
+/// The id of the assumed approval, which nobody gave.
 const ASSUMED_APPROVAL: &str = "svc:approval:supposed";
-/// As many people as a policy can ask for.
+/// The most people that a policy can require.
 const PEOPLE: usize = 16;
 
-/// The changed question.
+/// The changed request.
 pub(super) struct Changes {
     pub(super) request: Request,
     approved: Option<bool>,
@@ -26,7 +26,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// # Errors
-    /// Every member at fault, below `changes`.
+    /// Every invalid member, below `changes`.
     pub(super) fn of(
         changed: ChangedFacts,
         request: &Request,
@@ -52,12 +52,12 @@ impl Changes {
         Ok(Self { request, approved, recorded })
     }
 
-    /// The facts with the approval that is supposed, or without the one that no longer fits.
+    /// The facts with the assumed approval, or without one that no longer matches.
     pub(super) fn approve(&self, asked: &Request, mut facts: Facts, at: DateTime<Utc>) -> Facts {
         match self.approved {
             Some(true) => facts.approval = Some(supposed(at)),
             Some(false) => facts.approval = None,
-            // Present facts were read for the changed question; recorded ones were for the first.
+            // Present facts were read for the changed request; recorded ones for the original.
             None if self.recorded => {
                 let same = asked.question() == self.request.question();
                 facts.approval = facts.approval.filter(|_| same);
@@ -71,7 +71,7 @@ impl Changes {
 fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
     draft.explain = true;
     draft.context.extend(changed.context.into_iter().flat_map(|context| context.0));
-    // What is no finite number was refused before.
+    // Numbers that are not finite were refused before.
     let amount = changed.amount.and_then(Number::from_f64).map(Value::Number);
     let place = changed.jurisdiction.map(Value::String);
     let own = [("amount", amount), ("jurisdiction", place)].into_iter();
@@ -96,8 +96,8 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
     }
 }
 
-/// Recorded facts hold what was looked up then. What the graph says of another purpose or resource
-/// today is no part of them, and a mixture of both would be neither.
+/// Recorded facts contain what was looked up then. Present data about another purpose or resource
+/// is not part of them, and a mixture of both would be wrong.
 fn looked_up(changed: &ChangedFacts, request: &Request) -> Result<(), ApiError> {
     let members = [
         ("purpose", &changed.purpose, &request.purpose),
@@ -134,7 +134,7 @@ fn supposed(at: DateTime<Utc>) -> Approval {
     }
 }
 
-/// Names the members at fault below the member that holds them.
+/// Prefixes the invalid members with the member that contains them.
 pub(super) fn below(member: &str, refusal: ApiError) -> ApiError {
     let named = |violation: Violation| Violation {
         field: format!("{member}.{}", violation.field),

@@ -1,7 +1,7 @@
-//! Whether a credential still counts once the call has begun.
+//! Whether a credential is still valid during a call.
 //!
-//! A body may be long in coming and a stream goes on for hours, while keys are revoked, tokens run
-//! out, and people and tenants are suspended. From memory alone.
+//! A body may arrive slowly and a stream may run for hours, while keys are revoked, tokens expire,
+//! and people and tenants are suspended. The checks use memory only.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use authority_core::{
     graph::{Graph, TenantHandle},
 };
 
-/// Credentials as they stand, from memory. Cheap to clone.
+/// The present state of credentials, from memory. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Credentials {
     pub(super) graph: Arc<Graph>,
 }
 
 impl Credentials {
-    /// Whether the caller's credential is still what it was when the call began. A decision asks
-    /// after its facts were gathered, so that one at a revision has seen that revision's keys and
-    /// people.
+    /// Whether the caller's credential is as valid as when the call began. A decision checks this
+    /// after its facts were gathered, so that a decision at a revision has seen that revision's
+    /// keys and people.
     ///
     /// # Errors
-    /// The token has run out; the key was revoked, has expired, has another secret or not what it
-    /// takes; the person or the tenant is not active any more.
+    /// The token has expired; the key was revoked, has expired, has a different secret or lacks a
+    /// scope; the person or the tenant is no longer active.
     pub(super) fn check(
         &self,
         caller: &Caller,
@@ -61,15 +61,15 @@ impl Credentials {
         }
     }
 
-    /// When the credential ends by itself, if nothing changes before.
+    /// When the credential expires, if nothing changes before.
     pub(super) fn until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
         let CallerKind::Key { key_id, secret, .. } = &caller.kind else { return caller.until };
         self.graph.api_key(public_id(key_id))?.secret_until(&secret.0)
     }
 }
 
-/// The exports under way. Each asks before each line whether its person's credential still holds; API keys
-/// export nothing.
+/// The running exports. Each checks before each line that its person's credential is still valid;
+/// API keys cannot export.
 pub fn exports(graph: &Arc<Graph>, clock: &Clock, shutdown: &CancellationToken) -> Exports {
     let (graph, clock, shutdown) = (Arc::clone(graph), clock.clone(), shutdown.clone());
     Exports::new(Arc::new(move |caller| {

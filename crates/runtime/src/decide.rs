@@ -1,4 +1,4 @@
-//! The pipeline that every operation shares: gather, decide, record, answer.
+//! The pipeline that all operations share: gather, decide, record, answer.
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ use authority_crypto::random;
 use authority_decision::{Decision, Request, Verdict, remedy::Remedy};
 use authority_evidence::{self as evidence, Asked, PreparedFacts, Recorded};
 
-/// What an API key must hold to have decisions made.
+/// The scope that an API key needs for decisions.
 const SCOPE: &str = "runtime:write";
-/// How often a decision is taken again when the tenant's authority moves under it.
+/// How often a decision is repeated if the tenant's authority changes meanwhile.
 const ROUNDS: usize = 3;
 
-/// A decision that was reached and committed.
+/// A committed decision.
 #[derive(Clone)]
 pub struct Decided {
     pub verdict: Verdict,
@@ -44,16 +44,16 @@ pub struct Decided {
     /// The approval request that a held decision waits for.
     pub approval_id: Option<String>,
     pub verify_url: String,
-    /// Who asked, where it is held.
+    /// Who requested it, if it is held.
     pub requester: Option<Requester>,
-    /// With `explain`, of a denial. It is told and not recorded.
+    /// The explanation of a denial, with `explain`. It is returned and not recorded.
     pub smallest_change: Option<Remedy>,
 }
 
-/// How a request came out.
+/// The outcome of a request.
 pub(super) enum Reached {
     Decided(Box<Decided>),
-    /// Another request with the same idempotency key was faster.
+    /// Another request with the same idempotency key came first.
     KeyTaken,
 }
 
@@ -69,11 +69,11 @@ pub(super) struct Decider {
 }
 
 impl Decider {
-    /// Decides on present authority and answers once the record is committed.
+    /// Decides on present authority and returns once the record is committed.
     ///
     /// # Errors
-    /// `unavailable` when authority is too old, moves faster than it can be followed, or the record
-    /// cannot be committed: nothing is permitted then.
+    /// `unavailable` if authority is too old, changes too often, or the record cannot be committed:
+    /// then nothing is permitted.
     #[tracing::instrument(
         level = "debug",
         skip_all,
@@ -86,7 +86,8 @@ impl Decider {
         request: &Request,
         key: Option<&DecisionKey>,
     ) -> Result<Reached, ApiError> {
-        // Never the caller's key: a record is shown to others, and keys name invoices and people.
+        // Never the caller's key: records are shown to others, and keys may name invoices and
+        // people.
         let nonce = hex::encode(random::<16>().map_err(ApiError::from)?);
         let signer = self.keys.signer(Purpose::Evidence);
         let mut revision = request.at_least_revision.unwrap_or_default();
@@ -132,7 +133,7 @@ impl Decider {
             decided.requester =
                 requester(&self.facts.graph, caller, handle.as_ref(), request, &decided.verdict);
             if request.explain && decided.verdict.decision == Decision::Deny {
-                // Now and not later: what a key keeps of the answer is written with the record.
+                // Before recording, since the key's stored response is written with the record.
                 let (request, policies) = (request.clone(), Arc::default());
                 let denied = Denied { request, facts: seen, at, handle, policies };
                 decided.smallest_change = self.explainer.smallest_change(denied).await;
@@ -141,7 +142,7 @@ impl Decider {
             match self.recorder.record(entry).await {
                 Outcome::Stored { approval_id } => {
                     if decided.verdict.valid_until.is_some_and(|end| end <= self.clock.now()) {
-                        // It is on record, and nobody may act on it any more.
+                        // It is recorded, but its credential has ended, so nobody may act on it.
                         break;
                     }
                     decided.approval_id = approval_id;
@@ -210,7 +211,7 @@ impl Decider {
             facts: recorded.facts,
             facts_salt: recorded.facts_salt,
             gathered: facts,
-            // What is promised once is never given up to a crash of the database.
+            // A response under an idempotency key must survive a crash of the database.
             relaxed: recording.relaxed && hold.is_none() && key.is_none() && claims.is_empty(),
             claims,
             hold,
@@ -219,7 +220,7 @@ impl Decider {
     }
 }
 
-/// Records in the span what was decided.
+/// Records the decision in the span.
 fn note(decided: &Decided) {
     let span = Span::current();
     span.record("decision_id", &decided.decision_id);
@@ -237,7 +238,7 @@ fn count(verdict: &Verdict) {
     .increment(1);
 }
 
-/// A part that does not serialise is a fault of this program: logged, and no decision.
+/// A part that does not serialise is a bug: it is logged, and there is no decision.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 pub(super) fn fault(error: serde_json::Error) -> ApiError {
     tracing::error!(%error, "a decision's part does not serialise");

@@ -1,4 +1,4 @@
-//! A decision with its record, and what has come of it since.
+//! A decision with its record, and its later state: approval and reported outcome.
 
 use authority_model::{
     proto::runtime::{GetDecisionRequest, GetDecisionResponse, OutcomeReport},
@@ -34,7 +34,7 @@ struct Stored {
     approval_id: Option<String>,
 }
 
-/// What has come of a decision since it was made.
+/// The later state of a decision.
 #[derive(Default)]
 struct Since {
     approval_state: Option<String>,

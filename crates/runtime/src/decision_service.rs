@@ -1,4 +1,4 @@
-//! Decisions in their normal form, and their records.
+//! Decisions in the normal form, and their records.
 
 use std::sync::Arc;
 

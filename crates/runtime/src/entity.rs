@@ -1,4 +1,4 @@
-//! An entity as it was at a moment.
+//! An entity at a given time.
 
 use authority_model::{
     proto::runtime::{GetEntityRequest, GetEntityResponse},
@@ -23,7 +23,7 @@ impl EntityQueries {
         let version = self.version(caller, asked.entity_id, at).await?;
         let Some(version) = version else { return Err(missing) };
         let Some(Value::Object(record)) = version.body else { return Err(missing) };
-        // What was deleted softly is shown only to who asks for a moment when it lived.
+        // A soft-deleted entity is shown only for a time before its deletion.
         if at.is_none() && record.get("deleted_at").is_some_and(|at| !at.is_null()) {
             return Err(missing);
         }
@@ -40,7 +40,7 @@ impl EntityQueries {
     }
 }
 
-/// `principal` of `svc:ent:acme:principal:…`, `agent` of `svc:agent:acme:bot`.
+/// The kind in an id: `principal` of `svc:ent:acme:principal:…`, `agent` of `svc:agent:acme:bot`.
 fn entity_type(id: &str) -> String {
     let mut parts = id.split(':').skip(1);
     match parts.next() {

@@ -1,4 +1,4 @@
-//! The smallest change that would alter a denial, with what the graph knows of other questions.
+//! The smallest change that would alter a denial, with the graph's facts about other requests.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,20 +13,20 @@ use authority_decision::{
     remedy::{self, Remedy},
 };
 
-/// An explanation is no reason to keep an answer back for long.
+/// The longest search: an explanation must not delay a response for long.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// A denied question and what it was judged on.
+/// A denied request and what it was decided on.
 pub(super) struct Denied {
     pub(super) request: Request,
     pub(super) facts: Facts,
     pub(super) at: DateTime<Utc>,
-    /// Where facts about other questions come from; none: from these facts alone.
+    /// The source of facts about other requests; `None` uses only these facts.
     pub(super) handle: Option<TenantHandle>,
     pub(super) policies: Arc<PolicyChange>,
 }
 
-/// Looks for it. Cheap to clone.
+/// Searches for the smallest change. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Explainer {
     pub(super) facts: FactSource,
@@ -34,7 +34,7 @@ pub(super) struct Explainer {
 }
 
 impl Explainer {
-    /// None too where it cannot be found out: it explains, and no answer waits for the lack of it.
+    /// `None` also if the search fails: a response is complete without an explanation.
     pub(super) async fn smallest_change(&self, denied: Denied) -> Option<Remedy> {
         let spent = match self.spent_beside(&denied).await {
             Ok(spent) => spent,
@@ -44,7 +44,7 @@ impl Explainer {
             }
         };
         let tenant_id = denied.request.tenant_id.clone();
-        // Some hundred decisions may be taken: not on a thread that others wait for.
+        // The search may take some hundred decisions, so it runs on the compute pool.
         let searching = self.pool.run_within(&tenant_id, LONGEST, move |turn| {
             let Denied { request, facts, at, handle, policies } = denied;
             let around = |other: &Request| {
@@ -60,7 +60,7 @@ impl Explainer {
         })
     }
 
-    /// The counters of the subject's other delegations beside those of the one that it named.
+    /// The counters of all the subject's delegations, not only of the one that it named.
     async fn spent_beside(&self, denied: &Denied) -> Result<Spent, ApiError> {
         let mut spent = denied.facts.spent.clone();
         let (Some(handle), Some(_)) = (&denied.handle, &denied.request.delegation_id) else {

@@ -25,7 +25,7 @@ use authority_api::{
 use authority_core::store::{self, RunQueryDsl};
 use authority_crypto::sha256;
 
-/// Records in memory at a time.
+/// The most records in memory.
 const PAGE: usize = 100;
 
 impl DecisionQueries {
@@ -56,13 +56,13 @@ impl EntityQueries {
         let token = by.page_token.clone();
         let mut pages =
             History { queries, caller: caller.clone(), by, token, first: None, over: false };
-        // An entity that is not there is a refusal, whatever else the caller has under way.
+        // A missing entity is an error, whatever other exports the caller has.
         pages.first = Some(pages.next().await?);
         self.exports.stream(caller, pages).await
     }
 }
 
-/// A decision of the list, with what proves it.
+/// A decision of the list, with its proof.
 type Row = (Found, Vec<u8>, String, Vec<u8>);
 
 struct Decisions {
@@ -70,7 +70,7 @@ struct Decisions {
     caller: Caller,
     by: ListDecisionsRequest,
     before: Option<String>,
-    /// Where to go on after the last line.
+    /// The position after the last line.
     token: String,
     over: bool,
 }

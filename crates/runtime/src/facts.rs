@@ -1,5 +1,5 @@
-//! Where a decision's facts come from: the tenant's graph in memory and, for what changes from call to
-//! call, the database.
+//! The source of a decision's facts: the tenant's graph in memory, and the database for what
+//! changes from call to call.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use authority_core::{
 use authority_decision::{Facts, Gathered, Request};
 use authority_evidence::PreparedFacts;
 
-/// Cheap to clone.
+/// Reads facts. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct FactSource {
     pub(super) graph: Arc<Graph>,
@@ -26,11 +26,11 @@ pub(super) struct FactSource {
 /// How a tenant's decisions are recorded.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Recording {
-    /// Without waiting for the disk.
+    /// Commits do not wait for the disk.
     pub(super) relaxed: bool,
-    /// How long a held request waits for its approvals, where the tenant says so itself.
+    /// How long a held request waits for approvals, if the tenant sets that.
     pub(super) approval_ttl: Option<Duration>,
-    /// Requests take what stands ready for them without citing it.
+    /// Requests use ready approvals without citing them.
     pub(super) cites_ready: bool,
 }
 
@@ -39,8 +39,8 @@ impl FactSource {
         Self { graph, store, cache: Arc::default() }
     }
 
-    /// The tenant's graph at this revision or later. A revision that the caller asks for and that the
-    /// database does not have either is the caller's fault; one that only this node lacks is not.
+    /// The tenant's graph at this revision or later. A requested revision that the database does
+    /// not have either is the caller's fault; one that only this node lacks is not.
     #[tracing::instrument(level = "debug", skip_all, fields(revision = wanted))]
     pub(super) async fn tenant_at(
         &self,
@@ -64,8 +64,8 @@ impl FactSource {
         Ok(found?)
     }
 
-    /// What the tenant's authority says of the request, and how its decisions are recorded. A tenant
-    /// that is not there has no authority at all.
+    /// The facts of the tenant's authority for the request, and how its decisions are recorded. An
+    /// unknown tenant has no authority at all.
     #[tracing::instrument(level = "debug", skip_all)]
     pub(super) fn gather(
         &self,
@@ -86,8 +86,8 @@ impl FactSource {
         Ok((facts, recording))
     }
 
-    /// The facts with what changes from call to call: counters, the approval cited. Only those who
-    /// need them wait for the database.
+    /// The facts with those that change from call to call: counters and the cited approval. Only
+    /// requests that need these wait for the database.
     #[tracing::instrument(level = "debug", skip_all)]
     pub(super) async fn load_counters_and_approval(
         &self,

@@ -1,4 +1,4 @@
-//! Decisions found by who asked for what and how it came out, newest first.
+//! The list of decisions, filtered by subject, action, outcome and others, newest first.
 
 use authority_model::{
     proto::runtime::{DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
@@ -20,11 +20,11 @@ use authority_core::{
 use authority_decision::Decision;
 
 const PAGE: i32 = 100;
-/// A list is not worth keeping others waiting for.
+/// The timeout of the query: a list must not delay other work.
 pub(super) const SHORT: &str = "SET LOCAL statement_timeout = '3s'";
 const PREFIX: &str = "svc:decision:";
 
-/// What page tokens of the list are for.
+/// The list's name in page tokens.
 pub(super) const LIST: &str = "decisions";
 
 #[derive(Queryable, Selectable)]
@@ -52,8 +52,8 @@ pub(super) struct DecisionQueries {
 }
 
 impl DecisionQueries {
-    /// A page of decisions. Their ids begin with their time, so that a span of time is a span of
-    /// ids, and only the partitions that hold it are read.
+    /// A page of decisions. Their ids start with their time, so a span of time is a range of ids,
+    /// and only the partitions in it are read.
     pub(super) async fn list(
         &self,
         caller: &Caller,
@@ -100,7 +100,7 @@ impl DecisionQueries {
     }
 }
 
-/// The decision, where it is of the caller's tenant and, for a bound API key, of its principals; the
+/// The decision, if it is of the caller's tenant and, for a bound API key, of its principals; the
 /// owner reads every tenant's.
 pub(super) fn readable<'q>(id: &'q str, caller: &'q Caller) -> decisions::BoxedQuery<'q, Pg> {
     let mut query = decisions::table.filter(decisions::id.eq(id)).into_boxed();
@@ -113,13 +113,13 @@ pub(super) fn readable<'q>(id: &'q str, caller: &'q Caller) -> decisions::BoxedQ
     query
 }
 
-/// Whether a filter is looked for within a tenant or a span of time.
+/// Checks that a filter is limited to a tenant or a span of time.
 pub(super) fn bounded(caller: &Caller, by: &ListDecisionsRequest) -> Result<(), ApiError> {
     let narrows = [&by.subject, &by.action, &by.decision, &by.reason_code];
     let narrowed = narrows.iter().any(|filter| filter.is_some());
     let within = caller.tenant().is_some() || by.tenant_id.is_some() || by.since.is_some();
     if narrowed && !within {
-        // It might read every decision that there ever was.
+        // Otherwise the query might read every decision.
         return Err(ApiError::field("tenant_id", "is required with this filter, or `since`"));
     }
     Ok(())
@@ -154,8 +154,8 @@ pub(super) fn matching<'q>(
     query
 }
 
-/// The words on record that a word asks for: what was permitted with constraints is an `allow` too,
-/// as the evaluate endpoint answers it.
+/// The stored words that a filter's word matches: a permission with constraints is also an `allow`,
+/// as the evaluate endpoint returns it.
 fn found_by(decision: &str) -> Vec<&'static str> {
     let asked = Decision::from_word(decision);
     let words =
@@ -163,7 +163,7 @@ fn found_by(decision: &str) -> Vec<&'static str> {
     words.map(|word| word.word()).collect()
 }
 
-/// Where the ids of a moment begin.
+/// The smallest id of a time.
 pub(super) fn first_id(at: Time) -> String {
     format!("{PREFIX}{:012x}", at.micros().max(0) / 1000)
 }

@@ -1,4 +1,4 @@
-//! The grants of an entity as they stand: what gives it authority, and what is wrong with the rest.
+//! The present grants of an entity: those that give it authority, and why others do not.
 
 use std::sync::Arc;
 

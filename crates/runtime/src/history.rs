@@ -1,4 +1,4 @@
-//! What entities were: the versions that the triggers keep of every record.
+//! Past versions of entities, which triggers keep for every record.
 
 use authority_model::{
     proto::runtime::{EntityVersion, ListEntityHistoryRequest, ListEntityHistoryResponse},
@@ -23,7 +23,7 @@ use authority_decision::moment;
 
 const PAGE: i32 = 100;
 
-/// An entity between two changes.
+/// A version of an entity, between two changes.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = record_versions, check_for_backend(diesel::pg::Pg))]
 pub(super) struct Version {
@@ -37,7 +37,7 @@ pub(super) struct Version {
     pub(super) body: Option<Value>,
 }
 
-/// The history keeps Postgres' own texts; moments are answered as everywhere else.
+/// Converts times: the history stores Postgres' text format; responses use RFC 3339 as elsewhere.
 pub(super) fn normal(mut record: Map<String, Value>) -> Map<String, Value> {
     const MOMENTS: [&str; 6] =
         ["since", "until", "not_before", "effective_from", "effective_until", "valid_until"];
@@ -62,7 +62,7 @@ pub(super) struct EntityQueries {
 }
 
 impl EntityQueries {
-    /// The entity's version at a moment; now, where none is named.
+    /// The entity's version at a time, by default now.
     pub(super) async fn version(
         &self,
         caller: &Caller,
@@ -106,7 +106,7 @@ impl EntityQueries {
                 .filter(record_versions::entity_id.eq(&id))
                 .filter(record_versions::version.lt(before))
                 .order(record_versions::version.desc())
-                // One more: what the oldest of the page changed is told by the one before it.
+                // One more, since the changes of the page's oldest version are relative to it.
                 .limit(i64::try_from(size).unwrap_or(i64::MAX - 1) + 1)
                 .select(Version::as_select())
                 .into_boxed();
@@ -143,7 +143,7 @@ impl EntityQueries {
     }
 }
 
-/// What page tokens of an entity's history are for.
+/// The name of an entity's history in page tokens.
 pub(super) fn list_of(entity_id: &str) -> String {
     format!("history {entity_id}")
 }

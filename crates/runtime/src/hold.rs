@@ -1,4 +1,4 @@
-//! The approval request that a held decision opens: for this very question, by its digest.
+//! The approval request that a held decision opens, for exactly this request, by its digest.
 
 use authority_model::{proto::approval::ApprovalAuthority, wire::Json};
 use chrono::TimeDelta;
@@ -56,7 +56,7 @@ fn policy(held_by: &HeldBy) -> Value {
     json!({"id": policy_id, "statement": statement, "advice": advice})
 }
 
-/// What was used, with its own actions and bounds as they were decided on.
+/// The authority that was used, with its actions and bounds at the time of the decision.
 fn authority(used: &AuthorityUsed, gathered: &Gathered) -> ApprovalAuthority {
     let (actions, bounds) = match used.kind {
         AuthorityKind::Delegation => delegation(&used.id, gathered),
@@ -73,7 +73,7 @@ fn authority(used: &AuthorityUsed, gathered: &Gathered) -> ApprovalAuthority {
     }
 }
 
-/// Action patterns, and what bounds them.
+/// Action patterns and their bounds.
 type Terms = (Vec<String>, Map<String, Value>);
 
 fn delegation(id: &str, gathered: &Gathered) -> Option<Terms> {

@@ -1,4 +1,4 @@
-//! Idempotency keys of decisions: the first answer again, byte for byte, for 24 hours.
+//! Idempotency keys of decisions: the first response is repeated, byte for byte, for 24 hours.
 
 use std::time::Duration;
 
@@ -27,20 +27,20 @@ use authority_core::{
 };
 use authority_decision::Request;
 
-/// Between two looks at a key that another request is about to answer.
+/// The interval of polling a key that another request has claimed.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
-/// With less time than this left, whoever waits is told that the first request is still running.
+/// With less time than this left, a waiting request answers that the first one is still running.
 const LEAST_LEFT: Duration = Duration::from_millis(200);
 
-/// The key of a decision, and how its operation writes the answer.
+/// The key of a decision, and how its operation encodes the response.
 pub(super) struct DecisionKey {
     key: IdempotencyKey,
     answer: fn(&Decided) -> Vec<u8>,
 }
 
 impl DecisionKey {
-    /// With the answer that the operation would give, whichever approval the decision waits for.
+    /// Adds the operation's response, for any approval request that the decision may wait for.
     pub(super) fn keyed(&self, decided: &Decided) -> Keyed {
         let (decided, answer) = (decided.clone(), self.answer);
         Keyed {
@@ -53,7 +53,7 @@ impl DecisionKey {
     }
 }
 
-/// An operation's answer: made of a decision, kept as protobuf.
+/// An operation's response: built from a decision, stored as protobuf.
 pub(super) trait Reply: Message + Default + for<'d> From<&'d Decided> {
     fn decision(&self) -> Decision;
 }
@@ -70,7 +70,7 @@ macro_rules! replies {
 replies!(EvaluateResponse, AuthorizeResponse, EvaluateDecisionResponse);
 
 impl Decider {
-    /// Decides once for an idempotency key, and every time without one.
+    /// Decides once for each idempotency key, and every time without one.
     pub(super) async fn decide_idempotent<A: IntoDecisionRequest, R: Reply>(
         &self,
         operation: &'static str,
@@ -104,7 +104,7 @@ impl Decider {
             if let Some(first) = self.first_answer(&request, &key.key).await? {
                 return Ok(first);
             }
-            // Whoever has the key has not committed. Where that fails, the key is free again.
+            // The holder of the key has not committed. If it fails, the key is free again.
             if deadline.left() < pause + LEAST_LEFT {
                 let running = ApiError::plain(ErrorCode::IdempotencyInProgress);
                 return Err(running.with("retry_after", "1"));
@@ -114,9 +114,9 @@ impl Decider {
         }
     }
 
-    /// The owner is of no tenant: the subject says whose authority is asked, and there must be one.
+    /// The tenant of the request. For the owner the subject determines it, and it must exist.
     async fn of_a_tenant<A: IntoDecisionRequest>(&self, request: &Request) -> Result<(), ApiError> {
-        // Whatever tenant there is has a revision: its own record made the first.
+        // Every tenant has a revision: its own record made the first.
         match self.facts.graph.tenant_at(&request.tenant_id, 1).await {
             Ok(_) => Ok(()),
             Err(graph::Error::Behind { .. }) => {
@@ -134,7 +134,8 @@ impl Decider {
     ) -> Result<Option<Done<R>>, ApiError> {
         let scope = Scope::service();
         let (key, now) = (key.clone(), self.clock.now());
-        // In a task of its own: a caller that leaves must not leave a busy connection behind.
+        // In its own task, so that a caller that disconnects does not leave a busy connection
+        // behind.
         let first =
             self.facts.store.write_tx(&scope, async move |db| first(db, &key, now).await).await?;
         let Some(first) = first else { return Ok(None) };
@@ -145,8 +146,8 @@ impl Decider {
         Ok(Some(done))
     }
 
-    /// Before an allow is repeated: has a stop condition of the authority that it was given under
-    /// fired since, as far as the database knows?
+    /// Before an allow is repeated: checks whether a stop condition of its authority has fired
+    /// since, according to the database.
     async fn still_stands(&self, request: &Request, first: &First) -> Result<(), ApiError> {
         let handle = self.facts.graph.tenant_at(&request.tenant_id, first.revision).await?;
         let permitted = permitted(request.clone(), &first.record)?;
@@ -159,7 +160,7 @@ impl Decider {
     }
 }
 
-/// A decision that was kept under a key.
+/// The decision of a used key.
 struct First {
     kept: FirstAnswer,
     record: Vec<u8>,
@@ -172,7 +173,7 @@ async fn first(
     key: &IdempotencyKey,
     now: DateTime<Utc>,
 ) -> Result<Option<First>, idempotency::Error> {
-    // The recorder, which claims the key, may delete nothing.
+    // Here, since the recorder's role, which claims the key, may not delete rows.
     key.forget_old(db, now).await?;
     let Some(kept) = key.find(db, now).await? else { return Ok(None) };
     let id = kept.decision_id.clone().unwrap_or_default();

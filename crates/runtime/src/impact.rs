@@ -1,7 +1,8 @@
-//! A dry run of a change of policies over decisions that were made.
+//! A dry run of a policy change over past decisions.
 //!
-//! Each is judged on the facts that it was decided on, without the change and with it. One that
-//! without it does not come to what is on record proves nothing, and is counted apart.
+//! Each is decided again on its recorded facts, without the change and with it. If the result
+//! without the change differs from the record, the decision proves nothing and is counted
+//! separately.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -30,12 +31,12 @@ use authority_decision::{
 use authority_evidence::{self as evidence, sealed::Outcome};
 
 const LAST: i32 = 100;
-/// Decisions in memory at a time.
+/// The most decisions in memory.
 const PAGE: usize = 100;
-/// Changed decisions that are shown.
+/// The most changed decisions in the response.
 const MOST_SHOWN: usize = 100;
 
-/// Runs it.
+/// Runs dry runs.
 pub(super) struct ImpactRun {
     pub(super) graph: Arc<Graph>,
     pub(super) store: Store,
@@ -71,7 +72,7 @@ impl ImpactRun {
         Ok(run.report)
     }
 
-    /// In turns: between two, others are let first.
+    /// Runs in turns, and yields to others between them.
     async fn judge_page(
         &self,
         tenant_id: &str,
@@ -92,7 +93,7 @@ impl ImpactRun {
         Ok(run)
     }
 
-    /// The tenant that a caller asks about: its own, or the one that the owner names.
+    /// The tenant of a dry run: the caller's own, or the one that the owner names.
     fn tenant_asked(&self, caller: &Caller, given: Option<String>) -> Result<String, ApiError> {
         let refused = |problem: &str| Err(ApiError::field("tenant_id", problem));
         match (caller.tenant(), given.filter(|id| !id.is_empty())) {
@@ -139,15 +140,15 @@ impl ImpactRun {
     }
 }
 
-/// One dry run: what was found so far, and what is worth keeping from page to page.
+/// One dry run: its results so far, and its cache across pages.
 struct Tally {
     policies: Arc<PolicyChange>,
-    /// By id, version and digest; a thousand decisions share a few policies.
+    /// Compiled policies by id, version and digest; many decisions share a few policies.
     compiled: HashMap<(String, i64, String), Arc<CompiledPolicy>>,
     report: ImpactPoliciesResponse,
 }
 
-/// A decision's question, how it came out, and how it would.
+/// A decision's request, its outcome, and its outcome with the change.
 struct Judged {
     request: Request,
     before: Outcome,
@@ -190,7 +191,7 @@ impl Tally {
         }
     }
 
-    /// None where the decision's own facts do not lead to what is on record.
+    /// `None` if the decision's own facts do not lead to the recorded outcome.
     fn judge(&mut self, decision: &Stored) -> Result<Option<Judged>, evidence::Error> {
         let recorded = decision.sealed.recorded()?;
         let asked = Draft { explain: false, ..decision.sealed.request()?.into_draft() };
@@ -214,7 +215,7 @@ impl Tally {
         })
     }
 
-    /// The policy, compiled once a run for all rows and times that it ever had.
+    /// The policy, compiled once for each run.
     fn policy(
         &mut self,
         reference: &PolicyReference,

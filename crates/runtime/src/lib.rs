@@ -1,9 +1,9 @@
 //! Decides at every operation: evaluate, authorize, the normal form and batches of it.
 //!
-//! A file for each service, named as in the proto, and one for each command that it calls: `decide.rs` is
-//! the pipeline, top to bottom. `normalize.rs` turns each operation's request into the one that is decided,
-//! `answer.rs` the outcome into the operation's answer. What becomes of a decision afterwards is told by
-//! streams (`live/`) and reported by agents (`report.rs`).
+//! There is a file for each service, named as in the proto, and one for each command that it calls.
+//! `decide.rs` is the pipeline. `normalize.rs` converts each operation's request to the normal form
+//! that is decided, and `answer.rs` the outcome to the operation's response. Streams (`live/`)
+//! follow a decision afterwards, and agents report its outcome (`report.rs`).
 
 mod admission;
 mod answer;
@@ -68,20 +68,20 @@ use tokio_util::sync::CancellationToken;
 
 pub use credential::exports;
 
-/// What the runtime is set to.
+/// The runtime's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Before the id in `verify_url`.
+    /// The part of `verify_url` before the id.
     pub receipts: ReceiptUrls,
-    /// How long a held request waits for its approvals.
+    /// How long a held request waits for approvals.
     pub approval_ttl: Duration,
     /// Commit every tenant's decisions without waiting for the disk.
     pub relaxed: bool,
-    /// How often a stream says that what it watches still stands.
+    /// The interval of a stream's heartbeats.
     pub heartbeat: Duration,
 }
 
-/// Where the receipt pages of decisions are. Cheap to clone.
+/// The URLs of decisions' receipt pages. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReceiptUrls(Arc<str>);
 
@@ -96,7 +96,7 @@ impl ReceiptUrls {
     }
 }
 
-/// What the runtime is built of.
+/// The parts of the runtime.
 pub struct Parts {
     pub settings: Settings,
     pub clock: Clock,
@@ -105,10 +105,10 @@ pub struct Parts {
     pub graph: Arc<Graph>,
     /// For simulations, dry runs and explanations.
     pub pool: ComputePool,
-    /// The exports under way, of whatever.
+    /// The running exports of any kind.
     pub exports: Exports,
     pub recorder: Recorder,
-    /// Ends the streams: none would end by itself, and the drain would wait for them.
+    /// Ends the streams, which would otherwise block the drain.
     pub shutdown: CancellationToken,
 }
 

@@ -1,5 +1,5 @@
-//! Each operation's request as the one request that is decided, and its faults by that operation's own
-//! member names.
+//! Converts each operation's request to the normal form, and names faults by that operation's
+//! members.
 
 use authority_model::{
     proto::{
@@ -21,9 +21,9 @@ use authority_decision::{
     request,
 };
 
-/// An operation's request, which becomes the one that is decided.
+/// An operation's request, which can be converted to the normal form.
 pub(super) trait IntoDecisionRequest: Validate {
-    /// Where this operation keeps a member of the normal form, if elsewhere.
+    /// This operation's path of a member of the normal form, if it differs.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
     fn subject(&self) -> &str;
@@ -31,7 +31,7 @@ pub(super) trait IntoDecisionRequest: Validate {
     fn into_draft(self, tenant_id: String) -> Draft;
 }
 
-/// Checks a request and puts it into the normal form, for the caller's tenant.
+/// Validates a request and converts it to the normal form, for the caller's tenant.
 pub(super) fn normalize<A: IntoDecisionRequest>(
     caller: &Caller,
     asked: A,
@@ -44,7 +44,7 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
     }
     let tenant_id = match caller.tenant() {
         Some(tenant) => tenant.to_owned(),
-        // The owner is of no tenant: the subject says whose authority is asked.
+        // The owner has no tenant: the subject determines it.
         None => tenant_of(asked.subject()),
     };
     Request::new(asked.into_draft(tenant_id)).map_err(|invalid| {
@@ -56,7 +56,7 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
     })
 }
 
-/// What an operation calls a member of the request that is decided.
+/// An operation's name of a member of the normal form.
 pub(super) fn named<A: IntoDecisionRequest>(member: &'static str) -> &'static str {
     A::RENAMED.iter().find(|(normal, _)| *normal == member).map_or(member, |(_, own)| *own)
 }
@@ -165,7 +165,7 @@ pub(super) fn context(given: Option<Json>) -> Map<String, Value> {
     given.map(|json| json.0).unwrap_or_default()
 }
 
-// The words were checked against the proto's `in` rules: one that is none cannot come this far.
+// The words were checked by the proto's `in` rules, so unknown ones do not occur here.
 
 pub(super) fn declaration(given: &ActionDeclaration) -> request::ActionDeclaration {
     request::ActionDeclaration {

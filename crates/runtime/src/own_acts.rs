@@ -1,7 +1,7 @@
-//! Whose acts count in a decision, on present authority: nobody's who by now stands on the asking side of
-//! it, behind its credential, the question, the subject or the authority in use.
+//! Whose acts count in a decision, on present authority: not those of people who are now on its
+//! requesting side, behind its credential, the request, the subject or the authority in use.
 //!
-//! The others are left out of the facts that the core sees and that are sealed.
+//! Other acts are removed from the facts that the core sees and that are sealed.
 
 use std::sync::Arc;
 
@@ -16,23 +16,23 @@ use authority_core::{
 use authority_decision::{Facts, Request, Verdict, facts::Gathered};
 use authority_evidence::PreparedFacts;
 
-/// What is read of a request that is decided: the facts, and the approval that it cites.
+/// The facts of a request, and the approval that it cites.
 pub(super) struct Seen {
     pub(super) facts: Facts,
     pub(super) cited: Option<Cited>,
 }
 
-/// What tells whose acts count.
+/// The data that determines whose acts count.
 pub(super) struct Counting {
     handle: TenantHandle,
-    /// For whom the credential stands.
+    /// The people behind the credential.
     claimed_by: Persons,
 }
 
 impl FactSource {
-    /// None where the decision rests on nobody's act, as most do. From memory, and read after the facts
-    /// were gathered: what has changed since makes the decision stale. `claims`: who would spend what was
-    /// approved, where anybody would.
+    /// `None` if the decision depends on nobody's act, as most do. Read from memory after the facts
+    /// were gathered: a change since makes the decision stale. `claims`: who would spend the
+    /// approval, if anybody.
     pub(super) fn counting(
         &self,
         claims: Option<&Caller>,
@@ -48,7 +48,7 @@ impl FactSource {
         Some(Counting { handle: Arc::clone(handle?), claimed_by })
     }
 
-    /// Decides with those acts of the approval cited that count under the authority in use.
+    /// Decides with those acts of the cited approval that count under the authority in use.
     #[tracing::instrument(name = "evaluate", level = "debug", skip_all)]
     pub(super) fn decide_on(
         &self,
@@ -71,7 +71,7 @@ impl FactSource {
 }
 
 impl Counting {
-    /// The facts with delegations' standing approvals less the acts that do not count.
+    /// The facts without those acts of delegations' standing approvals that do not count.
     pub(super) fn in_facts(
         &self,
         facts: Arc<PreparedFacts>,

@@ -1,4 +1,4 @@
-//! Whether what was permitted still stands: asked before an allow is repeated, and by who watches.
+//! Whether a permission is still in force: checked before an allow is repeated, and by streams.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use authority_decision::{
 };
 use authority_evidence::sealed;
 
-/// A permitted request and the authority that permitted it: that another would permit it now does
-/// not keep the first in force.
+/// A permitted request and the authority that permitted it; it does not count that another
+/// authority would permit it now.
 pub(super) struct Permitted {
     request: Request,
     used: AuthorityUsed,
@@ -24,14 +24,14 @@ impl Permitted {
         &self.request.tenant_id
     }
 
-    /// The condition that fired when it was found to stand no longer.
+    /// The condition that fired, if the permission has ended.
     pub(super) fn condition(&self, reason: Reason) -> StopCondition {
         StopCondition::of(reason, self.used.kind)
     }
 }
 
-/// What has become of a permission by now, and the revision of the tenant that tells it. A
-/// tenant that is not there permits nothing. From memory alone.
+/// The present status of a permission, and the tenant's revision that it was read at. An unknown
+/// tenant permits nothing. Uses memory only.
 pub(super) fn permission_status(
     handle: Option<&TenantHandle>,
     permitted: &Permitted,
@@ -47,7 +47,7 @@ pub(super) fn permission_status(
 /// The request of a permitted decision with the authority that its record names.
 ///
 /// # Errors
-/// The record names none that can be read: nobody knows then what may have ended.
+/// The record's authority is unreadable, so it is unknown what may have ended.
 pub(super) fn permitted(request: Request, record: &[u8]) -> Result<Permitted, ApiError> {
     let used = sealed::authority(record)?;
     let mut draft = request.into_draft();

@@ -1,9 +1,9 @@
-//! Citing by itself: where its tenant lets it, a request that would be held takes the approval that
-//! stands ready for it.
+//! Automatic citing: if its tenant permits that, a request that would be held uses a ready
+//! approval.
 //!
-//! It is decided once more as if it had cited that approval, and recorded so. What it may take is for
-//! the same question, of the same subject, and was asked with the same credential; the claim is the
-//! recorder's, as for any that is cited.
+//! It is decided again as if it had cited that approval, and recorded so. The approval must be for
+//! the same request, of the same subject, requested with the same credential. The recorder claims
+//! it like any cited approval.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use authority_core::{
 };
 use authority_decision::{Draft, Facts, Gathered, Request, Verdict};
 
-/// A request that cites what stood ready for it, and how it is decided.
+/// A request that cites a ready approval, and its decision.
 pub(super) struct Citing {
     pub(super) request: Request,
     pub(super) seen: Facts,
@@ -35,8 +35,8 @@ pub(super) struct Citing {
 }
 
 impl Decider {
-    /// None where nothing stands ready, or it would not meet what the request is held for: then it is
-    /// held as it was asked.
+    /// `None` if there is no ready approval, or it would not meet what the request is held for:
+    /// then the request is held unchanged.
     pub(super) async fn citing_ready(
         &self,
         caller: &Caller,
@@ -49,14 +49,14 @@ impl Decider {
         let draft = Draft { approval_id: Some(id), ..request.clone().into_draft() };
         let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
         let mut seen = self.facts.load_counters_and_approval(&request, gathered, at).await?;
-        // Whose acts count is asked anew: of a request that cites nothing nobody needed to know.
+        // Determined here, since a request without a cited approval did not need it.
         let counting = self.facts.counting(Some(caller), handle, &request, gathered);
         let verdict = self.facts.decide_on(&request, &mut seen, counting.as_ref(), at);
         let met = verdict.claims.approval_id.is_some();
         Ok(met.then_some(Citing { request, seen: seen.facts, verdict }))
     }
 
-    /// The oldest approval of the question that is approved and not used.
+    /// The oldest approved and unused approval for the request.
     async fn ready(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! What came of a permitted decision: told once, signed, sealed to its record.
+//! Reports of the outcome of a permitted decision: one for each, signed, and bound to its record.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use authority_crypto::{Signer, sha256};
 use authority_decision::Decision;
 use authority_evidence::{self as evidence, OutcomeReport as Terms, SignedText};
 
-/// The operation of reports: its idempotency keys are its own.
+/// The scope of reports' idempotency keys.
 const OPERATION: &str = "report";
 
 #[derive(Queryable, Selectable)]
@@ -39,7 +39,7 @@ struct Reported {
     record: Vec<u8>,
 }
 
-/// A report on its way in.
+/// A report to be stored.
 struct Report {
     caller: Caller,
     asked: ReportDecisionRequest,
@@ -48,7 +48,7 @@ struct Report {
     now: DateTime<Utc>,
 }
 
-/// Takes reports.
+/// Stores reports.
 pub(super) struct Reports {
     pub(super) store: Store,
     pub(super) clock: Clock,
@@ -70,7 +70,7 @@ impl Reports {
             signer: self.keys.signer(Purpose::Evidence),
             now: self.clock.now(),
         };
-        // The service's own scope: whose decision it is, the query says.
+        // In the service's own scope; the query filters by tenant.
         let scope = Scope { tenant: None, actor: caller.actor.clone() };
         let made = self.store.write_tx(&scope, async move |db| report.make(db).await).await?;
         Ok(made.reply())
@@ -123,7 +123,7 @@ impl Report {
         Ok(Done::now(answer))
     }
 
-    /// When it happened, if it can have.
+    /// The reported time, if it is possible.
     fn moment(&self, found: &Reported) -> Result<DateTime<Utc>, ApiError> {
         if !Decision::from_word(&found.decision).is_some_and(Decision::permits) {
             let message = format!(
@@ -167,7 +167,7 @@ impl Report {
     }
 }
 
-/// What a decision shows of its report.
+/// The report as shown with its decision.
 pub(super) async fn shown(db: &mut Db, decision_id: &str) -> QueryResult<Option<OutcomeReport>> {
     let found: Option<(String, Time, Option<String>)> = decision_reports::table
         .find(decision_id)

@@ -1,4 +1,4 @@
-//! Who asks, for whom they stand, and whether anybody could approve what is held.
+//! Who requested a held decision, the people behind them, and whether anybody could approve it.
 
 use authority_model::proto::approval::Asker;
 
@@ -6,20 +6,20 @@ use authority_api::identity::{Caller, CallerKind, api_key};
 use authority_core::graph::{Graph, Persons, ProposedAction, TenantHandle};
 use authority_decision::{Request, Verdict};
 
-/// `eligible` of what nobody could approve.
+/// The value of `eligible` if nobody could approve.
 pub(super) const NOBODY: &str = "none";
 
-/// Who asked what is held.
+/// The requester of a held decision.
 #[derive(Clone)]
 pub struct Requester {
     pub(super) by: Asker,
-    /// The address of a person.
+    /// A person's e-mail address.
     pub(super) email: Option<String>,
-    /// Nobody whom the tenant has registered could approve it.
+    /// No person registered in the tenant could approve it.
     pub(super) nobody_eligible: bool,
 }
 
-/// Who asks, where the verdict waits for people.
+/// The requester, if the verdict needs approvals.
 pub(super) fn requester(
     graph: &Graph,
     caller: &Caller,
@@ -45,7 +45,7 @@ pub(super) fn requester(
     Some(Requester { by, email, nobody_eligible })
 }
 
-/// For whom a caller stands: a person for themselves, an API key for whoever made or rotated it.
+/// The people behind a caller: the person, or those who created or rotated the API key.
 pub(super) fn people_of(graph: &Graph, caller: &Caller) -> Persons {
     match &caller.kind {
         CallerKind::Key { key_id, .. } => {

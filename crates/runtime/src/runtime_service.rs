@@ -1,4 +1,4 @@
-//! The operations that runtimes call: evaluate, authorize, batches; and the streams that they watch.
+//! The operations that runtimes call: evaluate, authorize, batches; and the streams.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! What would be decided: a stored question or a new one, on other policies or other facts.
+//! Simulations: a stored request or a new one, with other policies or other facts.
 //!
-//! The core is asked as always; what it is asked with is read, and nothing is written. Counters are
-//! looked at and never counted, an approval that is cited is not used.
+//! The core decides as always, on facts that are only read; nothing is written. Counters are read
+//! and not incremented, and a cited approval is not used.
 
 use std::sync::Arc;
 
@@ -32,28 +32,28 @@ use authority_evidence::{
     sealed::{Outcome, Recorded},
 };
 
-/// The question as it was asked.
+/// The request to simulate.
 struct Question {
     request: Request,
     stored: Option<Stored>,
 }
 
-/// What is on record of it.
+/// The recorded decision.
 struct Stored {
     recorded: Recorded,
-    /// What it was decided on, where that is asked for.
+    /// The facts that it was decided on, if requested.
     facts: Option<Facts>,
 }
 
-/// What it is judged on.
+/// The basis of a simulation.
 enum Ground {
-    /// The tenant's authority as it stands.
+    /// The tenant's present authority.
     Present(Option<TenantHandle>),
-    /// What a decision was made on, whatever has changed since.
+    /// The recorded facts of a decision.
     Recorded(Box<Facts>),
 }
 
-/// Says what would be decided.
+/// Runs simulations.
 pub(super) struct Simulator {
     pub(super) clock: Clock,
     pub(super) facts: FactSource,
@@ -84,7 +84,7 @@ impl Simulator {
         let gathered = policies.applied(&changes.request, &facts.gathered);
         let facts = changes.approve(&request, Facts { gathered, ..facts }, at);
         let (changed, tenant_id) = (changes.request.clone(), request.tenant_id.clone());
-        // What candidates cost is their author's to say: not on a thread that others wait for.
+        // The cost of candidates is up to their author, so they run on the compute pool.
         let judging = self.pool.run(&tenant_id, move |_| {
             let before = present.map(|present| Outcome::from(&decide(&request, &present, at)));
             let verdict = decide(&changed, &facts, at);
@@ -155,16 +155,16 @@ impl Simulator {
             ApiError::field("decision_id", problem)
         };
         let request = sealed.request().map_err(unreadable)?;
-        // A key that speaks for some principals learns nothing about what others asked.
+        // A key that is bound to principals learns nothing about the requests of others.
         if !caller.acts_for(&request.subject) {
             return Err(missing);
         }
-        let recorded = sealed.recorded().map_err(unreadable)?;
+        let record = sealed.recorded().map_err(unreadable)?;
         let facts = recorded.then(|| sealed.facts()).transpose().map_err(unreadable)?;
-        Ok(Question { request, stored: Some(Stored { recorded, facts }) })
+        Ok(Question { request, stored: Some(Stored { recorded: record, facts }) })
     }
 
-    /// What is judged on, and when.
+    /// The basis and time of the simulation.
     async fn ground(
         &self,
         request: &Request,
@@ -174,7 +174,7 @@ impl Simulator {
         let at = at.and_then(Time::moment);
         let recorded = stored.and_then(|stored| Some((stored, stored.facts.clone()?)));
         let Some((stored, mut facts)) = recorded else {
-            // A stored question asked for authority as recent as it was then.
+            // A stored request required authority as recent as it was then.
             let wanted = request.at_least_revision.filter(|_| stored.is_none());
             let handle = self.facts.tenant_at(request, wanted.unwrap_or_default());
             return Ok((Ground::Present(handle.await?), at.unwrap_or_else(|| self.clock.now())));
@@ -182,7 +182,7 @@ impl Simulator {
         let recorded = &stored.recorded;
         Arc::make_mut(&mut facts.gathered).revision = recorded.authority_revision.into();
         if let Some(at) = at {
-            // Of another window than the decision's nothing is on record: as if nothing was spent.
+            // Another window than the decision's is not recorded: nothing counts as spent in it.
             for key in counters_needed(&facts.gathered, at) {
                 facts.spent.0.entry(key).or_default();
             }

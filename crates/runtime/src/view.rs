@@ -1,21 +1,21 @@
-//! What of a record is shown to whom. The installation's owner reads it whole. A tenant's people and
-//! keys read the members that are listed here for its kind, and of a kind that is not, only that it
-//! is there. So a member that is added to a table is shown to nobody until it is listed.
+//! Which members of a record are shown to whom. The installation's owner reads all of them. A
+//! tenant's people and keys read the members that are listed here for its kind; of an unlisted kind
+//! they see only that the record exists. So a new column is shown to nobody until it is listed.
 
 use authority_api::identity::{Caller, CallerKind};
 use serde_json::{Map, Value};
 
-/// What a kind of record shows.
+/// The visible members of a kind of record.
 #[derive(Default)]
 struct View {
-    /// To all of the tenant: what a runtime needs to call rightly. Nothing personal, no free text for
-    /// people, nothing of contracts.
+    /// Shown to everyone in the tenant: what a runtime needs for its calls. Nothing personal, no
+    /// free text for people, nothing about contracts.
     all: &'static [&'static str],
-    /// To [`View::keepers`] besides.
+    /// Shown to [`View::keepers`] in addition.
     kept: &'static [&'static str],
     keepers: Keepers,
-    /// The members that name the principals that it is about: a key that is bound to others does not
-    /// see the record.
+    /// The members with the principals that it concerns: an API key bound to others does not see
+    /// the record.
     about: &'static [&'static str],
 }
 
@@ -28,17 +28,17 @@ enum Keepers {
     Admins,
 }
 
-/// Of a record of any kind.
+/// The members of records of any kind.
 const ALWAYS: [&str; 2] = ["id", "state"];
-/// Of a record of a kind that is known.
+/// The members of records of any known kind.
 const TIMES: [&str; 4] = ["tenant_id", "created_at", "updated_at", "deleted_at"];
-/// Of a tenant's own records, to those who keep them.
+/// The members of a tenant's own records, for its keepers.
 const KEPT: [&str; 4] = ["notes", "tags", "metadata", "created_by"];
 
 #[expect(clippy::too_many_lines, reason = "a table, a row a kind of record")]
 fn view(table: &str) -> Option<View> {
     let (all, kept): (&'static [&'static str], &'static [&'static str]) = match table {
-        // Notes, tags and metadata are the installation owner's, about the customer.
+        // Notes, tags and metadata belong to the installation's owner, about the customer.
         "tenants" => (
             &["slug", "name", "env", "region"],
             &[
@@ -119,7 +119,7 @@ fn view(table: &str) -> Option<View> {
     Some(View { all, kept, about, ..View::default() })
 }
 
-/// Grants, relationships, keys and what stops.
+/// Grants, relationships, keys and stops.
 fn rows(table: &str) -> Option<View> {
     let mut keepers = Keepers::Readers;
     let (all, kept, about): (&[&str], &[&str], &[&str]) = match table {
@@ -193,7 +193,7 @@ fn rows(table: &str) -> Option<View> {
     Some(View { all, kept, keepers, about })
 }
 
-/// The record as the caller is shown it; `None`: to them it is not there.
+/// The record as the caller sees it; `None` if it does not exist for them.
 pub(super) fn of(
     table: &str,
     mut record: Map<String, Value>,
@@ -215,7 +215,7 @@ pub(super) fn of(
         (CallerKind::Member { role, .. }, Keepers::Admins) => role == "admin",
         _ => false,
     };
-    // A person's name is theirs; an agent's is for whoever calls it.
+    // A person's name is private; an agent's is needed by its callers.
     let is_human = record.get("principal_class").is_some_and(|class| class == "human");
     let agents_name = |member: &str| table == "principals" && member == "display_name" && !is_human;
     record.retain(|member, _| {

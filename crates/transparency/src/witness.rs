@@ -73,7 +73,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes older files private, from before they were created so.
+/// Makes files of older versions private, which were created without the mode.
 fn close_to_others(folder: &Path) {
     let Ok(files) = fs::read_dir(folder) else { return };
     #[cfg(unix)]

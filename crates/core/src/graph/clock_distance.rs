@@ -89,7 +89,7 @@ mod tests {
         let second = Duration::from_secs(1);
         let ago = |took: Duration| Query {
             started: Instant::now().checked_sub(took).unwrap(),
-            ..distance.ask()
+            ..distance.start_query()
         };
         let query = ago(second / 2);
         // Sent at `at`, answered half a second later: the middle is a quarter of a second after.
@@ -99,7 +99,7 @@ mod tests {
         let slow = ago(second + second / 10);
         distance.answered(&slow, slow.at);
         assert_eq!(distance.get(), Some(found), "what took over a second measured something");
-        let behind = distance.ask();
+        let behind = distance.start_query();
         distance.answered(&behind, behind.at + TimeDelta::seconds(2));
         let found = distance.get().unwrap_or_default();
         assert!((1900..=2000).contains(&found.as_millis()), "{found:?}");

@@ -1,8 +1,8 @@
-//! News of held decisions, for all who watch on this node: one listener, one reader.
+//! Changes of held decisions, for all streams on this node: one listener, one reader.
 //!
-//! A notification names an approval or a decision; what became of it is read once, however many
-//! watch it. As a notification may be lost, everything watched is read every few seconds as well,
-//! in one statement.
+//! A notification names an approval or a decision. Its state is read once, however many streams
+//! watch it. Since notifications may be lost, everything watched is also read every few seconds, in
+//! one statement.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -27,24 +27,24 @@ use authority_core::{
 
 /// The channel that the triggers of approvals and reports notify on.
 const CHANNEL: &str = "decision_news";
-/// How often everything is read, whatever was heard.
+/// How often everything is read, in addition to notifications.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// What became of an approval or of a permitted decision.
+/// The state of an approval or of a permitted decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
-    /// The approval's state, or the outcome that was reported of the decision.
+    /// The approval's state, or the decision's reported outcome.
     pub(super) word: String,
     /// The decision that the approval was spent on.
     pub(super) used_by: Option<String>,
 }
 
-/// One thing that is watched, and what is known of it: nothing, until it was read.
+/// A watched approval or decision, with its last known state, if it was read.
 pub(super) type Topic = watch::Receiver<Option<Change>>;
 
 type Topics = Mutex<HashMap<String, watch::Sender<Option<Change>>>>;
 
-/// What is watched on this node.
+/// The approvals and decisions watched on this node.
 pub(in super::super) struct ChangeFeed {
     topics: Arc<Topics>,
     ask: mpsc::UnboundedSender<String>,
@@ -68,21 +68,21 @@ impl ChangeFeed {
         (Self { topics, ask }, [listener, worker.with_rounds(EVERY)])
     }
 
-    /// Watches an approval or a decision. It is read once more from now on, so that what happened
-    /// between the watcher's own look and this call is told, too.
+    /// Watches an approval or a decision. It is read once after this call, so that changes between
+    /// the watcher's own read and this call are not missed.
     pub(super) fn of(&self, id: &str) -> Topic {
         let topic = {
             let mut topics = self.topics.lock();
             let sender = topics.entry(id.to_owned()).or_insert_with(|| watch::Sender::new(None));
             sender.subscribe()
         };
-        // The reader ends after this handle: it is there.
+        // The reader outlives this handle.
         let _ = self.ask.send(id.to_owned());
         topic
     }
 }
 
-/// Reads for all.
+/// Reads the states for all watchers.
 struct Reader {
     topics: Arc<Topics>,
     store: Store,
@@ -91,7 +91,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads everything at once, since a run that panicked may have missed some, and then what is named.
+    /// Reads everything first, since a run that panicked may have missed changes, then what
+    /// notifications name.
     async fn run(&mut self, context: &Context) {
         let mut tick = interval(EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -104,7 +105,7 @@ impl Reader {
                 Some(heard) = self.heard.next() => all |= name(heard, &mut named),
                 _ = tick.tick() => all = true,
             }
-            // What else has come by now is read along with it.
+            // Notifications that have arrived meanwhile are read together with it.
             while let Ok(id) = self.asked.try_recv() {
                 named.insert(id);
             }
@@ -117,7 +118,7 @@ impl Reader {
         }
     }
 
-    /// Of what was named, or of everything, what someone watches.
+    /// The watched ones among those named, or all.
     fn wanted(&self, named: BTreeSet<String>, all: bool) -> Vec<String> {
         let mut topics = self.topics.lock();
         if all {
@@ -149,7 +150,7 @@ impl Reader {
     }
 }
 
-/// Takes down what a message names; whether it asks for everything.
+/// Adds the id in a notification; returns whether everything must be read.
 fn name(heard: Notification, named: &mut BTreeSet<String>) -> bool {
     match heard {
         Notification::Received(id) => {
@@ -160,7 +161,7 @@ fn name(heard: Notification, named: &mut BTreeSet<String>) -> bool {
     }
 }
 
-/// What became of these approvals and decisions.
+/// The states of these approvals and decisions.
 pub(super) async fn changes(db: &mut Db, ids: &[String]) -> QueryResult<BTreeMap<String, Change>> {
     let states: Vec<(String, String, Option<String>)> = approvals::table
         .filter(approvals::id.eq_any(ids))

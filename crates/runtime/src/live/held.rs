@@ -1,4 +1,4 @@
-//! Follows a held decision: what people say of it, the allow that comes of it, how that went.
+//! Follows a held decision: its approval, the allow that spends it, and the reported outcome.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use authority_decision::{Decision, levels::ApprovalState};
 
 impl Watches {
     /// # Errors
-    /// The decision is not the caller's to read.
+    /// The caller may not read the decision.
     pub(in super::super) async fn updates(
         self: Arc<Self>,
         caller: Caller,
@@ -51,7 +51,7 @@ impl Watches {
     }
 }
 
-/// How a decision stands now, and whose it is.
+/// A decision's present state, and its tenant.
 async fn present(
     db: &mut Db,
     id: String,
@@ -83,7 +83,7 @@ async fn one(db: &mut Db, id: &String) -> QueryResult<Option<Change>> {
     Ok(changes(db, std::slice::from_ref(id)).await?.remove(id))
 }
 
-/// Whether nothing more can come of it. An allow that spent an approval waits for no one.
+/// Whether the state is final. An allow that spent an approval still waits for its report.
 fn is_over(update: &DecisionUpdate) -> bool {
     if update.decision != answer::word(Decision::RequireApproval) {
         return true;
@@ -127,8 +127,8 @@ impl MessageSource for Watch {
             }
             let look = Instant::now() + watches.heartbeat;
             let changed = tokio::select! {
-                changed = news_of(&mut self.approval) => changed,
-                changed = news_of(&mut self.report) => changed,
+                changed = next_change(&mut self.approval) => changed,
+                changed = next_change(&mut self.report) => changed,
                 moved = self.watching.moves(look) => moved,
             };
             if let Err(refusal) = changed {
@@ -139,7 +139,7 @@ impl MessageSource for Watch {
 }
 
 impl Watch {
-    /// Takes in what is known by now; whether it is news.
+    /// Applies the known state; returns whether it changed.
     fn takes_news(&mut self) -> bool {
         let before = self.update.clone();
         if let Some(said) = latest(&mut self.approval) {
@@ -161,8 +161,8 @@ fn latest(topic: &mut Option<Topic>) -> Option<Change> {
     topic.as_mut().and_then(|topic| topic.borrow_and_update().clone())
 }
 
-/// Until something is said of it; where there is nothing to hear, never.
-async fn news_of(topic: &mut Option<Topic>) -> Result<(), ApiError> {
+/// Waits for the next change; pending forever if nothing is watched.
+async fn next_change(topic: &mut Option<Topic>) -> Result<(), ApiError> {
     match topic {
         Some(topic) => topic.changed().await.map_err(|_| ApiError::plain(ErrorCode::Unavailable)),
         None => std::future::pending().await,

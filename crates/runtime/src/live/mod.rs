@@ -1,9 +1,9 @@
-//! Streams that tell of a decision after it was made.
+//! Streams that follow a decision after it was made.
 //!
-//! A permission is judged anew whenever the tenant's authority moves (`stop.rs`), from the graph in
-//! memory: no stream asks the database. What waits for people is told by one listener a node
-//! (`news.rs`), for all who watch (`held.rs`). A stream is a future that its connection polls: it
-//! has no task, and is gone with the client.
+//! A permission is evaluated again whenever the tenant's authority changes (`stop.rs`), on the
+//! graph in memory: streams do not query the database. For held decisions (`held.rs`) each node has
+//! one listener (`change_feed.rs`) for all streams. A stream is a future that its connection polls:
+//! it has no task, and ends with the client.
 
 mod change_feed;
 mod held;
@@ -29,16 +29,16 @@ use authority_api::{
 };
 use authority_core::clock::Clock;
 
-/// What an API key must hold to watch.
+/// The scope that an API key needs to watch.
 const SCOPE: &str = "runtime:read";
-/// Past the very end of the graph's freshness, so that who wakes there finds it stale.
+/// Added to the end of the graph's freshness, so that a stream that wakes then finds it stale.
 const PAST: Duration = Duration::from_millis(1);
 
-/// Has something to tell, again and again.
+/// The source of a stream's messages.
 trait MessageSource: Send + 'static {
     type Message: Send;
 
-    /// What comes next; `None`: that was all. A refusal is the last that is heard.
+    /// The next message; `None` at the end. An error is the last item.
     fn next(&mut self) -> impl Future<Output = Option<Result<Self::Message, ApiError>>> + Send;
 }
 
@@ -59,14 +59,14 @@ pub(super) struct Watches {
     pub(super) facts: FactSource,
     pub(super) credentials: Credentials,
     pub(super) change_feed: ChangeFeed,
-    /// How often a stream says that what it watches still stands.
+    /// The interval of heartbeats.
     pub(super) heartbeat: Duration,
-    /// Ends the streams: none would end by itself, and the drain would wait for them.
+    /// Ends the streams, which would otherwise block the drain.
     pub(super) shutdown: CancellationToken,
 }
 
-/// What ends any stream, whatever it tells: the end of its caller's credential, person or tenant, the
-/// graph's age, the service's stop.
+/// What ends any stream: the end of its caller's credential, person or tenant, a stale graph, the
+/// service's stop.
 struct Watching {
     watches: Arc<Watches>,
     caller: Caller,
@@ -80,20 +80,20 @@ impl Watching {
         Self { watches, caller, moved }
     }
 
-    /// Whether the caller may still be told.
+    /// Whether the caller may still receive messages.
     fn may_go_on(&self) -> Result<(), ApiError> {
         let now = self.watches.clock.now();
         self.watches.credentials.check(&self.caller, SCOPE, None, now)
     }
 
-    /// When it will be that time by this clock; none: beyond what an instant can say.
+    /// The instant at which this clock reaches that time; `None` if it is out of range.
     fn when(&self, at: DateTime<Utc>) -> Option<Instant> {
         let left = (at - self.watches.clock.now()).to_std().unwrap_or_default();
         Instant::now().checked_add(left)
     }
 
-    /// Waits until the tenant's authority moves or may have grown too old, or the caller's credential
-    /// ends; `by` then at the latest.
+    /// Waits until the tenant's authority changes or may have become too old, or the caller's
+    /// credential ends; until `by` at the latest.
     async fn moves(&mut self, by: Instant) -> Result<(), ApiError> {
         let stale = Instant::from_std(self.watches.facts.graph.fresh_until()) + PAST;
         let ends = self.watches.credentials.until(&self.caller);

@@ -1,4 +1,4 @@
-//! Watches over a permission: heartbeats while it stands, and at last what ended it.
+//! Watches a permission: heartbeats while it is in force, and finally what ended it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use authority_core::{
 use authority_decision::{Decision, Reason};
 use authority_evidence as evidence;
 
-/// Said when the graph has grown too old: what may have fired since is not known here.
+/// The message if the graph is too old: conditions that have fired since are unknown here.
 const UNAVAILABLE: &str = "authority.unavailable";
 
 /// A stored decision, and the tenant's revision as the database knows it.
@@ -41,7 +41,7 @@ struct Found {
 
 impl Watches {
     /// # Errors
-    /// The decision is not the caller's to read, or it permitted nothing.
+    /// The caller may not read the decision, or it permitted nothing.
     pub(in super::super) async fn stop_conditions(
         self: Arc<Self>,
         caller: Caller,
@@ -62,9 +62,9 @@ impl Watches {
             );
             return Err(ApiError::new(ErrorCode::TransitionNotAllowed, message));
         }
-        // What was committed before this call is seen by the first judgement.
+        // The first evaluation sees everything committed before this call.
         self.facts.graph.tenant_at(&found.tenant_id, found.revision).await?;
-        // No row that is judged here looks at the context.
+        // None of the checks used here reads the context.
         let request = evidence::sealed::request(&found.record, b"{}")?;
         let permitted = permitted(request, &found.record)?;
         let watching = Watching::new(Arc::clone(&self), caller, &found.tenant_id);
@@ -84,9 +84,9 @@ async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<Foun
 /// One stream.
 struct Watch {
     watching: Watching,
-    /// What was permitted, and the authority that permitted it.
+    /// The permitted request, and the authority that permitted it.
     permitted: Permitted,
-    /// When the next heartbeat is.
+    /// The time of the next heartbeat.
     due: Instant,
     ended: bool,
 }
@@ -107,8 +107,8 @@ impl MessageSource for Watch {
             };
             let now = watches.clock.now();
             let (revision, status) = permission_status(handle.as_ref(), &self.permitted, now);
-            // First what has become of the permission: where it ended, its holder must know, also
-            // when the same change ends the credential that it is watched with.
+            // The permission first: its holder must learn of its end, even if the same change ends
+            // the credential that it is watched with.
             if let Some(reason) = status.stopped {
                 self.ended = true;
                 let fired = (self.permitted.condition(reason).word(), Some(reason));

@@ -1,5 +1,5 @@
-//! Who asked a held question, kept with the request that it waits for: in the hold's own transaction, so
-//! that nobody approves who asked before.
+//! The askers of held requests, stored with the approval request in the hold's own transaction, so
+//! that nobody who asked can approve.
 
 use authority_model::proto::approval::Asker;
 use diesel::{
@@ -12,7 +12,7 @@ use diesel::{
 use super::{entry::Entry, sql::run_queries};
 use authority_core::store::{Db, RunQueryDsl};
 
-/// A request that is open, by tenant and digest.
+/// An open approval request, by tenant and digest.
 #[derive(Queryable)]
 pub(super) struct Open {
     pub(super) id: String,
@@ -20,11 +20,12 @@ pub(super) struct Open {
     pub(super) emails: Vec<String>,
 }
 
-/// Adds those who ask what others asked before. Each entry with the request that it waits for.
+/// Adds the askers to requests that others opened. Returns each entry with the request that it
+/// waits for.
 ///
 /// # Errors
-/// [`diesel::result::Error::NotFound`] where a request has been decided upon meanwhile: the batch is
-/// tried again, and opens a new one.
+/// [`diesel::result::Error::NotFound`] if a request has been decided meanwhile: the batch is
+/// retried and opens a new one.
 pub(super) async fn add(db: &mut Db, held: &[(&Entry, &Open)]) -> QueryResult<()> {
     let mut new = AddAskers::default();
     for (entry, open) in held {
@@ -50,7 +51,7 @@ pub(super) async fn add(db: &mut Db, held: &[(&Entry, &Open)]) -> QueryResult<()
     if added.len() < wanted.len() { Err(diesel::result::Error::NotFound) } else { Ok(()) }
 }
 
-/// Adds askers to requests that are still pending, each once; the requests' ids.
+/// Adds askers to requests that are still pending, each once; returns the requests' ids.
 #[derive(Default)]
 struct AddAskers<'a> {
     id: Vec<&'a str>,
@@ -66,8 +67,8 @@ impl Query for AddAskers<'_> {
 
 impl QueryFragment<Pg> for AddAskers<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        // Which of them are new is asked of the row as it is once it is locked: another node may have
-        // added them.
+        // Whether they are new is determined on the locked row, since another node may have added
+        // them.
         out.push_sql(
             "WITH asking (i, askers, emails, nobody) AS MATERIALIZED ( \
                 SELECT i, array_agg(DISTINCT jsonb_build_object('kind', k, 'id', a)), \
@@ -81,7 +82,7 @@ impl QueryFragment<Pg> for AddAskers<'_> {
         out.push_bind_param::<Array<Nullable<Text>>, _>(&self.email)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Bool>, _>(&self.nobody_eligible)?;
-        // In one order on all nodes, or two of them could wait for each other.
+        // In the same order on all nodes, to prevent deadlocks.
         out.push_sql(
             ") AS each (i, k, a, e, n) GROUP BY i), \
              pending AS MATERIALIZED ( \

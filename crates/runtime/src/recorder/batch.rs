@@ -1,4 +1,4 @@
-//! One batch, one transaction: fence, what is spent, keys, facts, approval requests, decisions.
+//! One batch, one transaction: fence, spending, keys, facts, approval requests, decisions.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,17 +28,17 @@ use authority_core::{
     store::{Db, Error, RunQueryDsl, Store, discard},
 };
 
-/// How many facts are remembered as stored; beyond it the memory starts afresh.
+/// The most facts remembered as stored; a full set is cleared.
 const KNOWN_FACTS: usize = 100_000;
 
-/// How long the database may take over one batch; nobody waits for its decisions any more by then.
-/// Whether it committed is unknown, and its idempotency keys tell.
+/// The timeout of one batch; after it nobody waits for its decisions any more. Whether it committed
+/// is then unknown; the idempotency keys tell.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// How often a batch begins again because somebody's time ran out in it.
+/// How often a batch is retried because a decision in it expired.
 const TRIES: u32 = 3;
 
-/// A tenant's fact: of equal bytes each tenant stores its own.
+/// A tenant's fact; each tenant stores its own copy of equal bytes.
 type Fact = (u64, [u8; 32]);
 
 fn fact(entry: &Entry) -> Fact {
@@ -52,7 +52,7 @@ pub(super) struct Batches {
     clock: Clock,
     fenced: bool,
     health: Health,
-    /// Facts that this node has committed: they are not sent again.
+    /// Facts that this node has committed; they are not sent again.
     known: Mutex<HashSet<Fact>>,
 }
 
@@ -61,11 +61,11 @@ impl Batches {
         Self { store, clock, fenced, health, known: Mutex::default() }
     }
 
-    /// Commits what it can and tells everyone. A batch that fails for a reason of its own is split
-    /// until the bad row stands alone; when the database is away, nobody is tried again.
+    /// Commits the entries that it can and sends all their outcomes. A batch that fails because of
+    /// a row is split until that row is alone; if the database is unavailable, nothing is retried.
     ///
     /// # Errors
-    /// Why some were not recorded; they were told.
+    /// Why some were not recorded; their outcomes were sent.
     pub(super) async fn commit(&self, queued: Vec<Queued>) -> Result<(), Error> {
         let mut parts = vec![queued];
         parts.retain(|part| !part.is_empty());
@@ -78,12 +78,12 @@ impl Batches {
                     self.health.note(Ok(()));
                     self.remember(&entries, &outcomes);
                     for (done, outcome) in waiting.into_iter().zip(outcomes) {
-                        let _ = done.send(outcome); // the caller may have gone; the record stays
+                        let _ = done.send(outcome); // the caller may be gone; the record stays
                     }
                 }
                 Err(error) if entries.len() == 1 || matches!(error, Error::Unavailable(_)) => {
                     tracing::error!(%error, decisions = entries.len(), "could not record");
-                    // One bad row says nothing of the others.
+                    // One bad row does not affect the others.
                     if matches!(error, Error::Unavailable(_)) {
                         self.health.note(Err(error.to_string()));
                     }
@@ -112,7 +112,7 @@ impl Batches {
         let storing = self.store.within(LONGEST, self.store(&mut db, entries));
         let stored = match AssertUnwindSafe(storing).catch_unwind().await {
             Ok(stored) => stored,
-            // In the pool it would keep the fence until its next user comes.
+            // In the pool it would keep the fence until its next use.
             Err(panic) => {
                 discard(db);
                 resume_unwind(panic)
@@ -133,7 +133,7 @@ impl Batches {
         let mut tries = 1;
         loop {
             let stored = self.store_together(db, entries, &fresh, relaxed).await;
-            // Somebody's time ran out between the fence and the insert: the next fence tells whose.
+            // A decision expired between the fence and the insert; the next fence finds it.
             let is_late = matches!(stored, Err(diesel::result::Error::RollbackTransaction));
             if !is_late || tries == TRIES {
                 return stored;
@@ -174,7 +174,7 @@ impl Batches {
             if !kept.is_empty() {
                 let insert = InsertDecisions::new(&kept, &approvals, &self.clock);
                 if insert.execute(db).await? < kept.len() {
-                    // What they claimed goes with them, and the others begin again.
+                    // Their claims are rolled back, and the others are retried.
                     return Err(diesel::result::Error::RollbackTransaction);
                 }
             }
@@ -217,7 +217,7 @@ impl Batches {
     }
 }
 
-/// Decisions that nothing else is stored with.
+/// Stores decisions that need no other rows.
 async fn store_current(
     db: &mut Db,
     entries: &[Entry],
@@ -229,7 +229,7 @@ async fn store_current(
     Ok(outcomes.map(|passed| passed.unwrap_or(Outcome::Stored { approval_id: None })).collect())
 }
 
-/// From here to the commit, nobody's authority can change.
+/// Takes the fence: from here to the commit, no tenant's authority can change.
 async fn fence(db: &mut Db, entries: &[Entry], clock: &Clock) -> QueryResult<Vec<Option<Outcome>>> {
     let present = Fence { tenants: tenants(entries) }.load(db).await?;
     Ok(passed_by(entries, present, clock))
@@ -245,7 +245,7 @@ fn tenants(entries: &[Entry]) -> Vec<&str> {
 /// A tenant's present revision, and when that was by the database's clock.
 type Present = (String, i64, DateTime<Utc>);
 
-/// Who decided on authority older than its tenant's, or too long ago.
+/// Finds the decisions on authority older than the tenant's, or made too long ago.
 fn passed_by(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Option<Outcome>> {
     let present = present.into_iter().map(|(tenant, revision, now)| (tenant, (revision, now)));
     let present: HashMap<String, (i64, DateTime<Utc>)> = present.collect();
@@ -335,7 +335,7 @@ async fn open_approvals(
         .filter_map(|entry| Some((*entry, entry.hold.as_ref()?)))
         .map(|(entry, hold)| {
             let found = pending.get(&(entry.tenant_id.clone(), hold.request_digest.to_vec()));
-            // Decided upon between the two statements: the batch is tried again, and opens a new one.
+            // It was decided between the two statements: the batch is retried and opens a new one.
             Ok((entry, found.ok_or(diesel::result::Error::NotFound)?))
         })
         .collect();

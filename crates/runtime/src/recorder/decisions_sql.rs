@@ -1,4 +1,4 @@
-//! The statements that store decisions: behind a fence that was taken, or together with it.
+//! The statements that store decisions: after the fence was taken, or together with it.
 
 use std::collections::HashMap;
 
@@ -16,11 +16,11 @@ use authority_core::clock::Clock;
 const COLUMNS: &str = "id, tenant_id, subject, action, decision, reason_code, evaluated_at, \
      record, kid, signature, context, context_salt, facts, facts_salt, approval_id";
 
-/// How far a decision's time may be from the database's, either way: the time that a request has, and
-/// the limit of staleness, within which clocks may differ.
+/// How far a decision's time may be from the database's, either way: a request's deadline plus the
+/// limit of staleness, by which clocks may differ.
 pub(super) const APART_SECONDS: i64 = 7;
 
-/// By the clock on the left: decided now, and what it permits, if anything, is not over.
+/// By the clock on the left: the decision is recent, and its permission, if any, has not expired.
 const IN_TIME: &str = "dated BETWEEN {now} - interval '7 s' AND {now} + interval '7 s' \
      AND (ends IS NULL OR ends > {now})";
 
@@ -42,7 +42,7 @@ struct Columns<'a> {
     facts: Vec<&'a [u8]>,
     facts_salt: Vec<&'a [u8]>,
     approval: Vec<Option<&'a str>>,
-    /// When each was decided and ends, as the database's clock would have it.
+    /// When each was decided and expires, by the database's clock.
     dated: Vec<DateTime<Utc>>,
     ends: Vec<Option<DateTime<Utc>>>,
 }
@@ -97,7 +97,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// When a decision was made and ends, as the database's clock would have it.
+/// When a decision was made and expires, by the database's clock.
 pub(super) struct Times {
     dated: DateTime<Utc>,
     ends: Option<DateTime<Utc>>,
@@ -111,19 +111,19 @@ impl Times {
         }
     }
 
-    /// Whether the decision can be stored now; as [`IN_TIME`] has it.
+    /// Whether the decision can be stored now; the same rule as [`IN_TIME`].
     pub(super) fn are_good(&self, now: DateTime<Utc>) -> bool {
         let apart = TimeDelta::seconds(APART_SECONDS);
         (now - self.dated).abs() <= apart && self.ends.is_none_or(|ends| now < ends)
     }
 }
 
-/// Stores decisions in a transaction that has taken the fence; fewer than it was given where the
-/// database's clock is past what some permit.
+/// Stores decisions in a transaction that has taken the fence; without those that have expired by
+/// the database's clock.
 pub(super) struct InsertDecisions<'a>(Columns<'a>);
 
 impl<'a> InsertDecisions<'a> {
-    /// With the approval request that each waits for, by decision, or the approval that it spends.
+    /// Adds a decision with the approval request that it waits for, or the approval that it spends.
     pub(super) fn new(
         entries: &[&'a Entry],
         approvals: &'a HashMap<String, String>,
@@ -152,7 +152,7 @@ impl QueryFragment<Pg> for InsertDecisions<'_> {
     }
 }
 
-/// The condition that a row is stored under, by this clock.
+/// The condition for storing a row, by this clock.
 fn in_time(out: &mut AstPass<'_, '_, Pg>, now: &str) {
     for (place, part) in IN_TIME.split("{now}").enumerate() {
         if place > 0 {
@@ -162,8 +162,9 @@ fn in_time(out: &mut AstPass<'_, '_, Pg>, now: &str) {
     }
 }
 
-/// Takes the fence and stores the decisions that were made on present authority and in time; answers
-/// each tenant's present revision, and when that was. A transaction by itself: one round trip to the database, not four.
+/// Takes the fence and stores the decisions that were made on present authority and in time;
+/// returns each tenant's present revision and the time. It is a transaction by itself: one round
+/// trip instead of four.
 pub(super) struct StoreCurrent<'a> {
     tenants: &'a [&'a str],
     columns: Columns<'a>,
@@ -194,8 +195,8 @@ impl Query for StoreCurrent<'_> {
 
 impl QueryFragment<Pg> for StoreCurrent<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        // No row can be stored before the fence is taken, nor by a clock that was read before it, since
-        // each is joined to what it answers.
+        // No row can be stored before the fence is taken, nor by a clock that was read before it,
+        // since each row is joined to the fence's result.
         out.push_sql(
             "WITH present AS MATERIALIZED \
              (SELECT tenant_id, revision, clock_timestamp() AS fenced_at FROM fence(",
@@ -221,7 +222,7 @@ impl QueryFragment<Pg> for StoreCurrent<'_> {
             out.push_sql(part);
         }
         in_time(&mut out, "fenced_at");
-        // Only ever weaker than the server's own setting, which may be stronger than `on`.
+        // This can only weaken the server's own setting, which may be stronger than `on`.
         out.push_sql(") SELECT tenant_id, revision, fenced_at FROM present WHERE CASE WHEN ");
         out.push_bind_param::<Bool, _>(&self.relaxed)?;
         out.push_sql(" THEN set_config('synchronous_commit', 'off', true) ELSE '' END IS NOT NULL");

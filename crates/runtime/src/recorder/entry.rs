@@ -1,4 +1,4 @@
-//! One decision on its way into the store.
+//! A decision in the recorder's queue.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use authority_api::idempotency::IdempotencyKey;
 use authority_decision::{Reason, verdict::Claims};
 use authority_evidence::PreparedFacts;
 
-/// Everything that is stored of one decision, and where to say what became of it.
+/// Everything that is stored for one decision.
 pub struct Entry {
     pub tenant_id: String,
-    /// The revision of the tenant's authority that was decided on; the fence compares it.
+    /// The tenant's revision that it was decided on; the fence compares it.
     pub revision: i64,
     pub decision_id: String,
     pub subject: String,
@@ -22,7 +22,7 @@ pub struct Entry {
     pub decision: &'static str,
     pub reason_code: Reason,
     pub evaluated_at: DateTime<Utc>,
-    /// Permitted: when that ends. What is stored later permits nothing.
+    /// When the permission expires, if there is one. A decision stored later permits nothing.
     pub valid_until: Option<DateTime<Utc>>,
     /// The signed bytes (RFC 8785).
     pub record: Vec<u8>,
@@ -30,26 +30,26 @@ pub struct Entry {
     pub signature: [u8; 64],
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
-    /// What the core saw beside the request.
+    /// The facts besides the request.
     pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
-    /// The gathered facts, which `facts` names by their digest.
+    /// The gathered facts, which `facts` refers to by digest.
     pub gathered: Arc<PreparedFacts>,
     pub hold: Option<Hold>,
-    /// What the decision spends: it is stored only together with that.
+    /// What the decision spends, in the same transaction.
     pub claims: Claims,
     pub key: Option<Keyed>,
-    /// Commit without waiting for the disk, where the tenant chose so.
+    /// Commit without waiting for the disk, if the tenant chose that.
     pub relaxed: bool,
 }
 
 impl Entry {
-    /// What it holds of its own, in bytes: context, facts and record grow with the request.
+    /// Its own size in bytes: context, facts and record grow with the request.
     pub(super) fn size(&self) -> usize {
         self.context.len() + self.facts.len() + self.record.len()
     }
 
-    /// Nothing is stored with the decision but its facts.
+    /// Whether only the decision and its facts are stored.
     pub(super) fn is_alone(&self) -> bool {
         self.hold.is_none() && self.key.is_none() && self.claims.is_empty()
     }
@@ -62,43 +62,43 @@ pub struct Hold {
     pub needed: i32,
     pub roles: Vec<String>,
     pub expires_at: DateTime<Utc>,
-    /// Under which it is held.
+    /// The digest of the held request.
     pub authority: Option<ApprovalAuthority>,
-    /// What holds it: an array of `ApprovalPolicy`, as JSON.
+    /// The policies that hold it: an array of `ApprovalPolicy`, as JSON.
     pub policies: Value,
-    /// Who asked: it is kept with the request, also where that was open already.
+    /// The asker, who is added to the approval request even if that was already open.
     pub asker: Asker,
-    /// The address of a person who did.
+    /// The asker's e-mail address, for a person.
     pub asker_email: Option<String>,
-    /// Nobody whom the tenant has registered could approve it.
+    /// No person registered in the tenant could approve it.
     pub nobody_eligible: bool,
 }
 
-/// An idempotency key, and how to write the answer that is kept under it.
+/// An idempotency key, and how to encode the response that is stored under it.
 pub struct Keyed {
     pub key: IdempotencyKey,
-    /// The answer's bytes, given the approval request that the decision waits for.
+    /// The response's bytes, given the approval request that the decision waits for.
     pub answer: Answer,
 }
 
-/// Writes an answer's bytes, given an approval request's id.
+/// Encodes a response, given an approval request's id.
 pub(crate) type Answer = Box<dyn Fn(Option<&str>) -> Vec<u8> + Send + Sync>;
 
-/// What became of an entry.
+/// The outcome of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Committed.
     Stored { approval_id: Option<String> },
-    /// Not stored: the tenant's authority has moved on to this revision. Gather and decide again.
+    /// Not stored: the tenant's authority has changed, to this revision. Gather and decide again.
     Stale { revision: i64 },
-    /// Not stored: by the database's clock what was permitted is over, or it was decided at another
-    /// time. Decide again.
+    /// Not stored: by the database's clock the permission has expired, or the time of the decision
+    /// is wrong. Decide again.
     Late,
-    /// Not stored: what it would spend is spent. Look at what is left and decide again.
+    /// Not stored: what it would spend is spent. Read the remainder and decide again.
     Spent,
-    /// Not stored: another has the idempotency key, or is about to. Look its answer up.
+    /// Not stored: another request has claimed the idempotency key. Look up its response.
     KeyTaken,
-    /// Not stored: the database does not answer, or refused this row.
+    /// Not stored: the database is unavailable, or refused this row.
     Failed,
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Queued {
     pub(super) done: Done,
 }
 
-/// Where to say what became of an entry, and its room in the queue until then.
+/// The channel for an entry's outcome, and its room in the queue until then.
 pub(super) struct Done {
     pub(super) sender: oneshot::Sender<Outcome>,
     pub(super) _room: OwnedSemaphorePermit,
@@ -120,7 +120,7 @@ impl Done {
         self.sender.is_closed()
     }
 
-    /// The outcome comes back where the caller has gone.
+    /// Returns the outcome if the caller is gone.
     pub(super) fn send(self, outcome: Outcome) -> Result<(), Outcome> {
         self.sender.send(outcome)
     }

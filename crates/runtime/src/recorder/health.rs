@@ -1,5 +1,5 @@
-//! Whether decisions can be recorded: what the last batch came to or, where none came, a probe in
-//! the role that records.
+//! Whether decisions can be recorded: the result of the last batch or, without one, of a probe in
+//! the recorder's role.
 
 use std::{
     sync::Arc,
@@ -14,19 +14,19 @@ use authority_core::{
     worker::Worker,
 };
 
-/// How often it is looked at; a batch that was stored meanwhile tells as much.
+/// The interval of probes; a stored batch replaces one.
 const EVERY: Duration = Duration::from_secs(1);
-/// How long a probe may take, and before it the wait for a connection.
+/// The timeout of a probe, and of the wait for its connection.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What was found longer ago than this tells nothing.
+/// Older results do not count.
 const LATEST: Duration = Duration::from_secs(8);
 
 diesel::define_sql_function! {
-    /// Fails where no decision could be stored now.
+    /// A statement that fails if no decision could be stored now.
     fn can_record() -> diesel::sql_types::Bool;
 }
 
-/// What was found last. Clones share it.
+/// The last result. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Health(Arc<Mutex<Option<Found>>>);
 
@@ -54,14 +54,14 @@ impl Health {
         found.as_ref().is_some_and(|found| found.outcome.is_ok() && found.at.elapsed() < EVERY)
     }
 
-    /// Looks now.
+    /// Probes now.
     pub(super) async fn look(&self, store: &Store) -> Result<(), Error> {
         let found = probe(store).await;
         self.note(found.as_ref().copied().map_err(ToString::to_string));
         found
     }
 
-    /// Looks every second in which no batch was stored.
+    /// Probes every second in which no batch was stored.
     pub(super) fn worker(&self, store: Store) -> Worker {
         let health = self.clone();
         Worker::periodic("recorder_probe", EVERY, move || {

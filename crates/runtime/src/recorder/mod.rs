@@ -1,7 +1,7 @@
-//! The recorder: one writer that commits what queued while its last commit ran.
+//! The recorder: one writer that commits in batches what was queued during its last commit.
 //!
-//! No timer: under load batches grow by themselves, and alone a decision waits for nobody. An
-//! answer leaves the process only after the commit of its record.
+//! There is no timer: batches grow with the load, and a single decision does not wait. A response
+//! leaves the process only after the commit of its record.
 
 mod askers;
 mod batch;
@@ -27,18 +27,19 @@ use batch::Batches;
 use entry::{Done, Queued};
 use health::Health;
 
-/// How many decisions one transaction holds at most (facts: 64 to 256 is best).
+/// The most decisions in one transaction (measured: 64 to 256 is best).
 const MOST: usize = 256;
-/// How many may wait: beyond it the service says that it cannot keep up.
+/// The most decisions in the queue; beyond it the service answers that it is overloaded.
 const QUEUE: usize = 8192;
-/// And how much of what callers sent may wait with them, in bytes: 8 KiB each, were they all alike.
+/// The most bytes of callers' data in the queue: on average 8 KiB for each decision.
 const QUEUED_BYTES: usize = QUEUE << 13;
 
-/// Hands entries to the writer. Cheap to clone.
+/// Sends entries to the writer. Cheap to clone.
 #[derive(Clone)]
 pub struct Recorder {
     queue: mpsc::Sender<Queued>,
-    /// A permit a byte, held until the entry is done with, whether or not its caller is still there.
+    /// A permit for each byte, held until the entry is done, whether or not its caller is still
+    /// there.
     bytes: Arc<Semaphore>,
     store: Store,
     health: Health,
@@ -64,7 +65,7 @@ impl Recorder {
         (recorder, [writer.outlasting_calls().critical(), probe])
     }
 
-    /// Whether a decision could be recorded, as far as the last batch or a probe tells: from memory.
+    /// Whether a decision could be recorded, by the last batch or probe: from memory.
     ///
     /// # Errors
     /// Why not, for operators.
@@ -75,12 +76,12 @@ impl Recorder {
         self.health.get()
     }
 
-    /// Looks now whether a decision could be recorded.
+    /// Probes now whether a decision could be recorded.
     pub async fn look(&self) -> Result<(), Error> {
         self.health.look(&self.store).await
     }
 
-    /// Stores one entry; answers after its commit.
+    /// Stores one entry; returns after its commit.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn record(&self, entry: Entry) -> Outcome {
         let (done, answer) = oneshot::channel();
@@ -88,7 +89,7 @@ impl Recorder {
         let room = Arc::clone(&self.bytes).try_acquire_many_owned(size);
         let Ok(room) = room else { return Outcome::Failed };
         let done = Done { sender: done, _room: room };
-        // A full queue is refused rather than awaited: the caller's time is running.
+        // A full queue is an error at once, since the caller has a deadline.
         if self.queue.try_send(Queued { entry, done }).is_err() {
             return Outcome::Failed;
         }
@@ -96,7 +97,7 @@ impl Recorder {
     }
 }
 
-/// Writes what is queued until the worker is stopped, and then the rest of the queue.
+/// Writes queued entries until the worker is stopped, and then the rest of the queue.
 ///
 /// If this panics, each entry of the batch is dropped with its sender, so its caller gets
 /// [`Outcome::Failed`] and does not hang. [`Outcome::Stored`] is only sent after a commit.
@@ -115,7 +116,8 @@ async fn write(waiting: &mut mpsc::Receiver<Queued>, batches: &Batches, context:
             return;
         }
         metrics::histogram!("authority_batch_decisions").record(count(queued.len()));
-        // Who has gone, or whose time is over, is not recorded: it is as if it had not been asked.
+        // If the caller is gone or its deadline is over, nothing is recorded, as if it had not
+        // asked.
         let (relaxed, durable): (Vec<_>, Vec<_>) = queued
             .drain(..)
             .filter(|queued| !queued.done.is_left())
@@ -124,7 +126,7 @@ async fn write(waiting: &mut mpsc::Receiver<Queued>, batches: &Batches, context:
             let durable = batches.commit(durable).await;
             durable.and(batches.commit(relaxed).await)
         });
-        // Those that it failed for were told.
+        // The failed entries have their outcomes.
         let _ = written.await;
     }
 }
@@ -138,7 +140,7 @@ fn count(size: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// What a caller left behind still takes its room: it is in the queue.
+    /// An entry whose caller is gone still takes its room in the queue.
     #[tokio::test]
     async fn room_is_kept_until_the_entry_is_done_with() {
         let bytes = Arc::new(Semaphore::new(10));

@@ -1,7 +1,8 @@
-//! Who gets what is left: approvals and counters, claimed in the transaction of the decisions.
+//! Spends approvals and counters in the transaction of the decisions.
 //!
-//! First every row that anybody in the batch wants is locked, in one order on all nodes; then it is
-//! shared out here, in the order of asking; what those take who are still in at the end is written.
+//! First every row that the batch needs is locked, in the same order on all nodes. Then the
+//! remainders are assigned in the order of the entries, and the spending of those that stay in the
+//! batch is written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,10 +19,10 @@ use authority_decision::{
     verdict::Claims,
 };
 
-/// Whose counter it is, and which.
+/// A counter: its tenant, and its key.
 type Counter<'e> = (&'e str, &'e CounterKey);
 
-/// Drops whoever wants more than is left. What the others take is theirs once [`write`] has run.
+/// Removes the entries that want more than is left. The others' spending is stored by [`write`].
 pub(super) async fn share_out(
     db: &mut Db,
     entries: &[Entry],
@@ -57,13 +58,13 @@ pub(super) async fn share_out(
     Ok(())
 }
 
-/// What an entry that is still in wants to spend.
+/// What an entry that is still in the batch spends.
 fn asks<'e>((entry, outcome): (&'e Entry, &Option<Outcome>)) -> Option<(&'e str, &'e Claims)> {
     let wants = outcome.is_none() && !entry.claims.is_empty();
     wants.then_some((entry.tenant_id.as_str(), &entry.claims))
 }
 
-/// The approvals cited that can still be used, locked.
+/// Locks the cited approvals that can still be used.
 async fn approvals<'e>(
     db: &mut Db,
     asking: impl Iterator<Item = (&'e str, &'e Claims)>,
@@ -82,7 +83,7 @@ async fn approvals<'e>(
     Ok(cited.into_iter().filter(|cited| free.contains(cited)).collect())
 }
 
-/// What the counters wanted stand at, locked.
+/// Locks the needed counters and reads their values.
 async fn counters<'e>(
     db: &mut Db,
     asking: impl Iterator<Item = (&'e str, &'e Claims)>,
@@ -105,12 +106,12 @@ async fn counters<'e>(
             held.entry(tenant).or_default().insert(key, used);
         }
     }
-    // A counter that is not among them has no room: whoever wants it is told to look again.
+    // A counter that is missing here has nothing left: its entries must read it again.
     let used = |(tenant, key): &Counter<'_>| held.get(*tenant)?.get(*key).copied();
     Ok(wanted.into_iter().filter_map(|counter| Some((counter, used(&counter)?))).collect())
 }
 
-/// Writes what those who are kept have taken.
+/// Writes the spending of the remaining entries.
 pub(super) async fn write(db: &mut Db, kept: &[&Entry], now: DateTime<Utc>) -> QueryResult<()> {
     let mut uses = UseApprovals { now, ..UseApprovals::default() };
     let mut added: BTreeMap<Counter<'_>, i64> = BTreeMap::new();

@@ -11,7 +11,7 @@ use diesel::{
 use super::sql::run_queries;
 use authority_decision::facts::CounterKey;
 
-/// Locks the approvals that can still be used; tenant and id of each.
+/// Locks the approvals that can still be used; returns tenant and id of each.
 #[derive(Default)]
 pub(super) struct LockApprovals<'a> {
     pub(super) id: Vec<&'a str>,
@@ -84,10 +84,10 @@ impl<'a> Counters<'a> {
     }
 }
 
-/// A counter's columns, and what it stands at.
+/// A counter's columns and value.
 pub(super) type CounterHeld = (String, String, String, i32, i64, i64);
 
-/// Locks counters, made where they are new, and says what they stand at.
+/// Locks counters, creating new ones, and returns their values.
 #[derive(Default)]
 pub(super) struct LockCounters<'a>(pub(super) Counters<'a>);
 
@@ -102,7 +102,7 @@ impl QueryFragment<Pg> for LockCounters<'_> {
              SELECT * FROM UNNEST(",
         );
         self.0.bind(&mut out)?;
-        // The update changes nothing: it is what locks a row that is there.
+        // The update changes nothing; it locks an existing row.
         out.push_sql(
             ") AS wanted (t, h, c, w, s) ORDER BY t, h, c, w, s \
              ON CONFLICT (tenant_id, holder_id, counts, window_seconds, window_start) \

@@ -1,5 +1,5 @@
-//! The recorder's statements. Column-wise (`UNNEST`), so that each is one prepared statement
-//! whatever the batch's size: diesel caches neither `sql_query` nor multi-row `VALUES`.
+//! The recorder's statements. Column-wise (`UNNEST`), so that each is one prepared statement for
+//! any batch size: diesel caches neither `sql_query` nor multi-row `VALUES`.
 
 use authority_model::proto::approval::{ApprovalAuthority, Asker};
 use chrono::{DateTime, Utc};
@@ -11,7 +11,7 @@ use diesel::{
 };
 use serde_json::Value;
 
-/// Takes the fence and answers each tenant's present revision, and when that was.
+/// Takes the fence and returns each tenant's present revision, and the time.
 pub(super) struct Fence<'a> {
     pub(super) tenants: Vec<&'a str>,
 }
@@ -29,7 +29,7 @@ impl QueryFragment<Pg> for Fence<'_> {
     }
 }
 
-/// Stores large facts that no row holds yet.
+/// Stores large facts that are not stored yet.
 #[derive(Default)]
 pub(super) struct InsertBlobs<'a> {
     pub(super) tenant: Vec<&'a str>,
@@ -52,7 +52,7 @@ impl QueryFragment<Pg> for InsertBlobs<'_> {
     }
 }
 
-/// Opens approval requests; one that waits with an equal digest is left as it is.
+/// Opens approval requests; a pending one with the same digest is left unchanged.
 #[derive(Default)]
 pub(super) struct InsertApprovals<'a> {
     pub(super) id: Vec<&'a str>,
@@ -118,7 +118,7 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
     }
 }
 
-/// The requests that wait with these digests: those just opened, and those found open.
+/// The pending requests with these digests: those just opened, and those already open.
 #[derive(Default)]
 pub(super) struct PendingApprovals<'a> {
     pub(super) tenant: Vec<&'a str>,
@@ -143,7 +143,7 @@ impl QueryFragment<Pg> for PendingApprovals<'_> {
     }
 }
 
-/// Ends what waited too long, so that a new request with its digest can be opened.
+/// Expires requests that waited too long, so that a new one with the same digest can be opened.
 #[derive(Default)]
 pub(super) struct LapseApprovals<'a> {
     pub(super) tenant: Vec<&'a str>,
@@ -162,14 +162,14 @@ impl QueryFragment<Pg> for LapseApprovals<'_> {
         out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Bytea>, _>(&self.digest)?;
-        // In one order on all nodes, or two of them could wait for each other.
+        // In the same order on all nodes, to prevent deadlocks.
         out.push_sql(")) ORDER BY id FOR UPDATE)");
         Ok(())
     }
 }
 
-// By hand, since the derive asks for `'static`: the text of each does not depend on what it binds,
-// so that one prepared statement serves every batch.
+// By hand, since the derive requires `'static`: the SQL text does not depend on the bound values,
+// so one prepared statement serves every batch.
 macro_rules! run_queries {
     ($($statement:ident),*) => { $(
         impl QueryId for $statement<'_> {
