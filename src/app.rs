@@ -1,4 +1,4 @@
-//! Builds all services and returns one router, with their background work.
+//! Builds all services into one router, with their background work.
 
 mod database;
 mod deadline;
@@ -69,14 +69,15 @@ use host::RestHost;
 use readiness::Schema;
 use stream_deadline::StreamDeadline;
 
-/// The largest gRPC message that is read, in bytes.
+/// The largest gRPC request message, in bytes.
 const GRPC_LIMIT: usize = 1 << 20;
-/// How long a held request waits for its approvals.
+/// How long a held request waits for approvals.
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
-/// How often a stream says that it is still there: proxies close what is silent for 30 to 60 seconds.
+/// The interval of streams' heartbeats: proxies close connections that are silent for 30 to 60
+/// seconds.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Why the service cannot be built.
+/// Errors of building the service.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -93,28 +94,28 @@ pub enum Error {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// What a service is built of.
+/// The parts of a service.
 pub struct Parts {
     pub config: Config,
     pub store: Store,
     pub ring: KeyRing,
     pub clock: Clock,
     pub graph: graph::Settings,
-    /// Commit only what was decided on present authority. Always true, but for the test that shows
-    /// what it is for.
+    /// Commit only decisions on present authority. Always true, except in the test that shows its
+    /// purpose.
     pub fenced: bool,
-    /// How often a stream says that what it watches still stands.
+    /// The interval of streams' heartbeats.
     pub heartbeat: Duration,
     /// Ends the streams when the service stops; readiness shows its workers.
     pub supervisor: Supervisor,
 }
 
 impl Parts {
-    /// As the configuration says.
+    /// The parts that the configuration describes.
     pub fn new(config: Config, store: Store) -> Result<Self, Error> {
         let ring = match named::ring(&config)? {
             Some(ring) => ring,
-            // Only development comes here: production refuses to start without a ring.
+            // Only in development: production refuses to start without a ring.
             None => key_ring::load_or_create(&config.data_dir.join("keys.ring"))?,
         };
         let graph = graph::Settings {
@@ -135,23 +136,23 @@ impl Parts {
     }
 }
 
-/// The service, built.
+/// A built service.
 pub struct App {
     /// gRPC, gRPC-Web and REST, without the response layer of a listener.
     pub router: Router,
     pub graph: Arc<Graph>,
     pub keys: Keys,
     pub store: Store,
-    /// The development identity provider, where there is one.
+    /// The development identity provider, if it runs.
     pub provider: Option<DevProvider>,
     pub identity: Identity,
-    /// Says by gRPC health what readiness says.
+    /// Reports readiness by gRPC health.
     pub health: tonic_health::server::HealthReporter,
 }
 
 impl App {
-    /// Builds the services over a migrated database, and all their background work: nothing is decided
-    /// until a supervisor runs it.
+    /// Builds the services on a migrated database, and all their background work. Nothing is
+    /// decided until a supervisor runs that.
     pub async fn build(parts: Parts) -> Result<(Self, Vec<Worker>), Error> {
         let Parts { config, store, ring, clock, graph: freshness, fenced, heartbeat, supervisor } =
             parts;
@@ -228,7 +229,7 @@ fn runtime_settings(config: &Config, heartbeat: Duration) -> RuntimeSettings {
     }
 }
 
-/// The first checks of what workers check from then on, so that readiness is right from the start.
+/// Runs the workers' checks once, so that readiness is right from the start.
 async fn first_looks(store: &Store, schema: &Schema, recorder: &Recorder) {
     if let Err(error) = store.make_partitions().await {
         tracing::error!(%error, "cannot make partitions ahead");
@@ -237,7 +238,7 @@ async fn first_looks(store: &Store, schema: &Schema, recorder: &Recorder) {
     let _ = tokio::join!(schema.look(), recorder.look());
 }
 
-/// Where a request came from, as the transport tells it.
+/// The peer's address, as the transport provides it.
 fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
     extensions.get::<Peer>().map(|peer| peer.client)
 }
@@ -250,7 +251,7 @@ fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
     let rest =
         gateway_rest::router(ROUTES, tower::Layer::layer(&authenticated, grpc.clone()), host)
             .layer(NoMethod);
-    // tonic-web answers 400 to any other HTTP/1.1: it wraps gRPC paths alone.
+    // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
     let web = grpc
         .into_axum_router()
         .reset_fallback()
@@ -277,7 +278,7 @@ fn registry_services(registry: &Registry, keys: &Keys, graph: &Arc<Graph>) -> Ve
 fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes {
     let services = services.into_iter().map(|service| service.limited_to(GRPC_LIMIT));
     let router = routes.into_axum_router();
-    // Each method by its whole path: what is no method is no path either.
+    // One route for each method, so that an unknown method has no route.
     let add = |router: Router, service: Service| {
         service.paths().fold(router, |router, path| match path.as_str() {
             GET_OPEN_API => router.route_service(&path, open_api.clone()),
@@ -313,7 +314,7 @@ fn identity(
             keys: KeySource::local(move || keys.token_jwks()),
         });
     }
-    // Health is for whoever asks; reflection is only there in development.
+    // Health is open to everyone; reflection is available only in development.
     let open = ["/grpc.health.v1.", "/grpc.reflection."].map(str::to_owned).to_vec();
     Ok(Identity::new(IdentitySettings {
         issuers,

@@ -1,4 +1,4 @@
-//! The database of this run: one of our own, or the one that the configuration names.
+//! The database of this run: the embedded one, or the one in the configuration.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use authority_core::{
     },
 };
 
-/// Why there is no database.
+/// Why the database is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -20,21 +20,21 @@ pub enum Error {
     Store(#[from] StoreError),
 }
 
-/// A database that is migrated and open.
+/// A migrated, open database.
 pub struct Database {
     pub store: Store,
-    /// The versions of the migrations that were run just now.
+    /// The versions of the migrations that this start has run.
     pub migrated: Vec<String>,
-    /// Where it is our own: stopped when the last of its users leaves.
+    /// The embedded server, if it is used; it stops when its last user leaves.
     pub embedded: Option<Embedded>,
 }
 
 impl Database {
-    /// Starts or finds the database, and brings it to this binary's schema.
+    /// Starts or finds the database, and migrates it to this binary's schema.
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let (owner, login, embedded) = if let Some(url) = &config.database.url {
             let address = Address::parse(url.reveal())?;
-            // Nothing of the database is there; keys and the logs' last checkpoints are.
+            // Without the database's data; keys and the logs' last checkpoints are in it.
             if let Err(error) = data_folder(&config.data_dir, None) {
                 tracing::warn!(%error, "the data folder cannot be made");
             }
@@ -54,7 +54,7 @@ impl Database {
         Ok(Self { store, migrated, embedded })
     }
 
-    /// Leaves the database; one of our own is stopped when nobody else uses it.
+    /// Leaves the database; an embedded one stops if nobody else uses it.
     pub async fn close(self) {
         self.store.close();
         if let Some(server) = self.embedded

@@ -1,7 +1,7 @@
-//! An end for every call: after it comes an answer that permits nothing, and the work stops.
+//! A deadline for every call: after it the response permits nothing, and the work stops.
 //!
-//! It stands around everything else, so that whatever a call waits for counts: its body, its
-//! credential, the database. Streams have no end of ours once they have begun, but their caller's.
+//! This layer is the outermost, so that everything that a call waits for counts: its body, its
+//! credential, the database. A stream that has started has only its caller's deadline.
 
 use std::{
     convert::Infallible,
@@ -39,15 +39,15 @@ const DECISIONS: [&str; 3] = [
 
 const TIMEOUT: &str = "grpc-timeout";
 
-/// A gRPC caller's own deadline, in the extensions of its call: it binds streams, too.
+/// A gRPC caller's own deadline, in the extensions of its call; it also applies to streams.
 #[derive(Clone, Copy)]
 pub(super) struct CallersDeadline(pub(super) Deadline);
 
-/// Around all routes: gives each call its deadline and answers what is late.
+/// The layer around all routes that sets each call's deadline and answers late calls.
 #[derive(Clone)]
 pub(super) struct Deadlines {
     host: Arc<RestHost>,
-    /// The paths that decide, over gRPC and REST.
+    /// The paths of decisions, over gRPC and REST.
     decisions: Arc<[&'static str]>,
 }
 
@@ -71,7 +71,7 @@ impl<S> Layer<S> for Deadlines {
     }
 }
 
-/// Routes behind [`Deadlines`].
+/// The service of [`Deadlines`].
 #[derive(Clone)]
 pub(super) struct Bounded<S> {
     inner: S,
@@ -125,7 +125,7 @@ where
 }
 
 pin_project! {
-    /// An answer that comes in time, or one that says that it did not.
+    /// The response in time, or the error that the deadline has passed.
     pub(super) struct Bounding<F> {
         #[pin]
         answer: F,
@@ -146,16 +146,16 @@ where
         if let Poll::Ready(answer) = this.answer.poll(context) {
             return Poll::Ready(answer);
         }
-        // Whoever gets this drops the rest, and with it the work.
+        // The caller drops the inner future, and with it the work.
         this.end.poll(context).map(|()| Ok(this.late.answer()))
     }
 }
 
-/// What is answered to a call whose time is over.
+/// The response after the deadline.
 struct Late {
     host: Arc<RestHost>,
     request_id: Option<HeaderValue>,
-    /// The content type, of gRPC.
+    /// The content type of a gRPC call.
     grpc: Option<HeaderValue>,
     is_callers: bool,
     limit: Duration,
@@ -180,7 +180,7 @@ impl Late {
     }
 }
 
-/// That a gRPC caller's own time is over.
+/// The status after a gRPC caller's own deadline.
 pub(super) fn exceeded() -> Status {
     let word = ErrorCode::Unavailable.word();
     let details = ErrorDetails::with_error_info(word, DOMAIN, []);
@@ -188,7 +188,7 @@ pub(super) fn exceeded() -> Status {
     Status::with_error_details(Code::DeadlineExceeded, text, details)
 }
 
-/// A status as gRPC answers it, in the kind of gRPC that asked.
+/// A status as a gRPC response, in the caller's variant of gRPC.
 fn framed(status: Status, kind: Option<&HeaderValue>) -> Response {
     let mut response = status.into_http();
     if let Some(kind) = kind {

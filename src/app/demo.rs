@@ -1,5 +1,5 @@
-//! The demonstration tenant `acme`, made through the service's own REST API: what it needs is what
-//! any client may ask for (`demo.json`).
+//! The demonstration tenant `acme`, created through the service's own REST API, with requests that
+//! any client may make (`demo.json`).
 
 use std::{
     collections::HashMap,
@@ -20,7 +20,7 @@ const STEPS: &str = include_str!("demo.json");
 /// The tenant's slug.
 pub const SLUG: &str = "acme";
 
-/// Why the demonstration could not be made.
+/// Why the demonstration could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the demonstration's records cannot be read: {0}")]
@@ -31,27 +31,27 @@ pub enum Error {
     Service(String),
 }
 
-/// One record to make.
+/// A record to create.
 #[derive(Deserialize)]
 struct Step {
-    /// A name for the record's id, for later bodies: `$name`.
+    /// The name of the record's id in later bodies: `$name`.
     #[serde(rename = "as")]
     name: Option<String>,
     path: String,
-    /// The member of the answer that holds the record.
+    /// The member of the response that contains the record.
     take: Option<String>,
     body: Value,
 }
 
-/// What the banner shows.
+/// The data for the banner.
 pub struct Demo {
-    /// An API key of the tenant, shown this once.
+    /// An API key of the tenant, shown only now.
     pub api_key: String,
     pub delegation_id: String,
 }
 
-/// Makes the tenant, unless it is there, and an API key for it. A key that an earlier run left in
-/// `key_file` and that still opens the service is shown again: each start would make one more.
+/// Creates the tenant, unless it exists, and an API key for it. A key that an earlier run left in
+/// `key_file` is used again if it is still valid, so that not every start creates one.
 pub async fn seed(
     router: &Router,
     owner_token: &str,
@@ -79,7 +79,7 @@ pub async fn seed(
     Ok(Demo { api_key, delegation_id })
 }
 
-/// The key that an earlier run kept, if it still opens the service.
+/// The key of an earlier run, if it is still valid.
 async fn kept(router: &Router, file: Option<&Path>) -> Option<String> {
     let key = fs::read_to_string(file?).ok()?;
     let client = Client { router, token: &key };
@@ -92,7 +92,7 @@ fn keep(file: &Path, key: &str) -> io::Result<()> {
     open.write(true).create(true).truncate(true).mode(0o600).open(file)?.write_all(key.as_bytes())
 }
 
-/// A new API key; its text is shown this once.
+/// A new API key; its text is shown only now.
 pub async fn api_key(
     router: &Router,
     owner_token: &str,
@@ -163,7 +163,7 @@ impl Client<'_> {
     }
 }
 
-/// Puts ids in the places of `$name`.
+/// Replaces each `$name` with its id.
 fn fill(value: &mut Value, ids: &HashMap<String, String>) {
     match value {
         Value::String(text) => {

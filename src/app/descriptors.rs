@@ -1,19 +1,20 @@
-//! File descriptors: each connection takes one, and a process that has none left can neither accept
-//! a connection nor refuse it.
+//! File descriptors: each connection needs one, and without a free one a process can neither accept
+//! nor refuse a connection.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use authority_core::config::Config;
 
-/// For the log, the key ring, sealing, the runtime's own, and peers that are being refused.
+/// Reserved for the log, the key ring, sealing, the async runtime, and peers that are being
+/// refused.
 const RESERVE: usize = 192;
-/// On the operators' own address.
+/// Reserved for the operators' own address.
 pub(super) const OPS_CONNECTIONS: usize = 64;
-/// Even where there is hardly room for it.
+/// The minimum for each listener, even if there is hardly room for it.
 const LEAST: usize = 16;
 
-/// Raises the limit as far as this process may, and says how many connections each of so many
-/// listeners may hold: what the settings say, or less, where descriptors would run out before.
+/// Raises the limit as far as this process may, and returns how many connections each of the
+/// listeners may hold: the setting, or less if descriptors would run out before.
 pub(super) fn connections(config: &Config, listeners: usize) -> usize {
     let wanted = config.limits.connections;
     let Some(limit) = raised() else { return wanted };
@@ -34,7 +35,7 @@ fn places(limit: usize, reserved: usize, listeners: usize, wanted: usize) -> usi
     each.max(LEAST).min(wanted)
 }
 
-/// What is not for the callers: the database's connections and the rest.
+/// Descriptors that are not for callers: the database's connections and others.
 fn reserved(config: &Config) -> usize {
     let database = &config.database;
     database.tenant_connections
@@ -44,7 +45,7 @@ fn reserved(config: &Config) -> usize {
         + RESERVE
 }
 
-/// The soft limit, now as high as the hard one; none where it cannot be known.
+/// Raises the soft limit to the hard one; `None` if it is unknown.
 fn raised() -> Option<usize> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();

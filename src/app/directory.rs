@@ -1,4 +1,4 @@
-//! What identity asks of the graph and of the keys, answered from memory.
+//! The directory and secrets that identity needs, from the graph and the keys in memory.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use authority_core::{
 };
 use authority_crypto::sha256;
 
-/// Tenants and API keys as the authority graph holds them.
+/// Tenants and API keys of the authority graph.
 pub(super) struct GraphDirectory(pub(super) Arc<Graph>);
 
 impl Directory for GraphDirectory {
@@ -20,7 +20,7 @@ impl Directory for GraphDirectory {
     }
 
     fn api_key(&self, public_id: &str) -> Option<Arc<ApiKey>> {
-        // A graph that has gone stale may not know of a revocation: nobody is let in by it.
+        // A stale graph may miss a revocation, so it admits nobody.
         self.0.fresh().ok()?;
         self.0.api_key(public_id)
     }
@@ -46,14 +46,14 @@ impl Directory for GraphDirectory {
     }
 
     fn excludes(&self, tenant_id: &str, subject: &str, email: Option<&str>) -> bool {
-        // Who cannot be judged is shut out.
+        // Without the tenant's data a person is excluded.
         let Ok(Some(handle)) = self.0.tenant(tenant_id) else { return true };
         let graph = handle.read();
         graph.excludes(subject, email)
     }
 }
 
-/// Digests and codes for credentials.
+/// Digests and authentication codes for credentials.
 pub(super) struct KeySecrets(pub(super) Keys);
 
 impl Secrets for KeySecrets {

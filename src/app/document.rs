@@ -1,5 +1,5 @@
-//! The OpenAPI document, which anybody may ask for: all answers share its bytes, over REST and over
-//! gRPC. A copy for each would be half a megabyte, held for as long as a caller does not read.
+//! The OpenAPI document, which is public. All responses share its bytes, over REST and gRPC: a copy
+//! for each would take half a megabyte for as long as a caller does not read it.
 
 use authority_crypto::sha256;
 use std::{
@@ -19,17 +19,17 @@ use http_body_util::StreamBody;
 use prost::Message;
 use tower::Service;
 
-/// The method whose answer it is.
+/// The method that returns it.
 pub(super) const GET_OPEN_API: &str = "/authority.directory.v1.DirectoryService/GetOpenApi";
 
-/// What a gRPC answer hands out at a time; gRPC-Web's text form, base64, needs a multiple of three.
+/// The chunk size of the gRPC response; gRPC-Web's text form, base64, needs a multiple of three.
 const PIECE: usize = 15 << 10;
 
-/// The document, ready for both; as a service it is [`GET_OPEN_API`] over gRPC.
+/// The document, prepared for both; as a service it is [`GET_OPEN_API`] over gRPC.
 #[derive(Clone)]
 pub(super) struct OpenApi {
     pub(super) rest: Document,
-    /// The answer's message in its frame (gRPC over HTTP/2, "Length-Prefixed-Message").
+    /// The response message with its prefix (gRPC over HTTP/2, "Length-Prefixed-Message").
     framed: Bytes,
 }
 
@@ -43,7 +43,7 @@ impl OpenApi {
         framed.put_u32(u32::try_from(message.encoded_len()).unwrap_or(u32::MAX));
         framed.put(message.encode_to_vec().as_slice());
         let framed = framed.freeze();
-        // The document is the only member, and so the message's end.
+        // The document is the only field, so it ends the message.
         let bytes = framed.slice(framed.len() - document.len()..);
         Self { rest: Document { bytes, etag }, framed }
     }
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// What an answer holds is a view of the same bytes, whoever asks and over what.
+    /// Each response is a view of the same bytes, over REST and gRPC.
     #[tokio::test]
     async fn answers_share_the_documents_bytes() {
         const TEXT: &str = "0123456789abcdef";

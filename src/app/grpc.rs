@@ -1,5 +1,5 @@
-//! What stands before the gRPC services: a call that is not gRPC is refused as REST refuses, and a
-//! call to a path that is no method as gRPC does.
+//! Layers before the gRPC services: a call that is not gRPC is refused as in REST, and a gRPC call
+//! to an unknown method as in gRPC.
 
 use std::{
     convert::Infallible,
@@ -22,8 +22,8 @@ use authority_api::{
     identity::Via,
 };
 
-/// Around the gRPC methods: lets gRPC through. Else it answers what REST would: after the
-/// credential, 405 to another HTTP method and 415 to a body that is not gRPC.
+/// The layer around the gRPC methods, which passes gRPC. Otherwise it answers as REST would: after
+/// the check of the credential, 405 to another HTTP method and 415 to a body that is not gRPC.
 #[derive(Clone)]
 pub(super) struct GrpcAlone(pub(super) Arc<RestHost>);
 
@@ -35,7 +35,7 @@ impl<S> Layer<S> for GrpcAlone {
     }
 }
 
-/// The gRPC methods behind [`GrpcAlone`].
+/// The service of [`GrpcAlone`].
 #[derive(Clone)]
 pub(super) struct Methods<S> {
     inner: S,
@@ -67,7 +67,7 @@ where
 }
 
 async fn refused(host: &RestHost, request: Request<Body>) -> Response {
-    // Dropped before the waiting: a body need not be Sync.
+    // Dropped before the await, since a body need not be `Sync`.
     let (parts, _) = request.into_parts();
     let peer = parts.extensions.get::<Peer>().map(|peer| peer.client);
     let surfaces = parts.extensions.get().copied().unwrap_or(Surfaces::NONE);
@@ -91,8 +91,8 @@ async fn refused(host: &RestHost, request: Request<Body>) -> Response {
     gateway_rest::refusal(host, fault, host.request_id(&parts).as_ref())
 }
 
-/// Around all that is no gRPC method: a gRPC call has no business there. Its 404 becomes
-/// UNIMPLEMENTED, as the response layer completes it.
+/// The layer around everything that is not a gRPC method. A gRPC call gets 404, which the response
+/// layer turns into UNIMPLEMENTED.
 #[derive(Clone)]
 pub(super) struct NoMethod;
 
@@ -104,7 +104,7 @@ impl<S> Layer<S> for NoMethod {
     }
 }
 
-/// What is no gRPC method, behind [`NoMethod`].
+/// The service of [`NoMethod`].
 #[derive(Clone)]
 pub(super) struct Elsewhere<S> {
     inner: S,

@@ -1,4 +1,4 @@
-//! What the REST gateway asks of this service: who may call, and how a refusal looks.
+//! The REST gateway's host: authenticates callers, and formats errors.
 
 use gateway_rest::{Document, Fault, Host, Route};
 use http::{HeaderValue, StatusCode, request::Parts};
@@ -65,7 +65,7 @@ impl Host for RestHost {
     }
 }
 
-/// By its reason; a library's status has none, and is told by its gRPC code.
+/// The error code by the status's reason or, for a library's status without one, by its gRPC code.
 fn code(fault: &Fault) -> ErrorCode {
     let known = ErrorCode::ALL.iter().find(|code| code.word() == fault.reason);
     known.copied().unwrap_or_else(|| ErrorCode::of(fault.code))

@@ -1,5 +1,4 @@
-//! What the settings name, the key ring and the database's address: read as the service reads them, and
-//! looked at before it starts.
+//! The key ring and the database's address in the settings: parsed, and checked before the start.
 
 use authority_core::{
     config::Config,
@@ -8,7 +7,7 @@ use authority_core::{
 };
 use authority_crypto::KeyRing;
 
-/// The ring that is set; none in development alone, which makes one.
+/// The configured ring; `None` only in development, which creates one.
 pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
     Ok(match (&config.keys.ring, &config.keys.ring_file) {
         (Some(ring), _) => Some(KeyRing::parse(ring.reveal())?),
@@ -17,10 +16,10 @@ pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
     })
 }
 
-/// Says every reason why what is set cannot be used. Nothing is made and nobody is connected to.
+/// Checks whether the configured ones can be used, without creating or connecting to anything.
 ///
 /// # Errors
-/// The reasons, a line each.
+/// All reasons, one on each line.
 pub fn check(config: &Config) -> Result<(), String> {
     let setting = if config.keys.ring.is_some() { "keys.ring" } else { "keys.ring_file" };
     let ring = ring(config).err().map(|fault| format!("`{setting}`: {fault}"));

@@ -1,5 +1,5 @@
-//! Whether this node can decide: looked at beside the calls, so that whoever asks is answered from
-//! memory, however long the database is silent, and costs it nothing.
+//! Whether this node can decide. Workers check it in the background, so that readiness is answered
+//! from memory, however long the database is silent.
 
 use std::{
     convert::Infallible,
@@ -19,15 +19,15 @@ use authority_core::{
 use authority_runtime::recorder::Recorder;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// What was found longer ago than this tells nothing.
+/// Older results do not count.
 const LATEST: Duration = Duration::from_secs(5);
-/// How soon gRPC health follows.
+/// The interval at which gRPC health is updated.
 const FOLLOW: Duration = Duration::from_millis(250);
 
-/// When the database was asked, and whether it has every migration.
+/// When the database was queried, and whether it has every migration.
 type Found = (Instant, Result<bool, String>);
 
-/// What the database last said of its migrations. Clones share it.
+/// The last result of checking the migrations. Clones share it.
 #[derive(Clone)]
 pub(super) struct Schema {
     store: Store,
@@ -62,7 +62,7 @@ impl Schema {
     }
 }
 
-/// All that must hold before this node decides.
+/// Everything that must be true before this node decides.
 pub(super) fn checks(
     schema: &Schema,
     graph: &Arc<Graph>,
@@ -79,7 +79,7 @@ pub(super) fn checks(
             name: "migrations",
             ask: Box::new(move || match migrations.get() {
                 Ok(false) => Err("some are pending; run `agent-authority migrate`".to_owned()),
-                // Where nobody could look, the check before this one says so.
+                // If it is unknown, the check `database` says so.
                 Ok(true) | Err(_) => Ok(()),
             }),
         },
@@ -102,7 +102,8 @@ pub(super) fn checks(
     ]
 }
 
-/// Names those whose faults concern decisions or their records; of the others the answer tells.
+/// Names the faulty workers that decisions or their records depend on; the response lists the
+/// others.
 fn critical(workers: &Statuses) -> Result<(), String> {
     let reports = workers.reports().into_iter().filter(|report| report.is_critical);
     let faults = reports.filter_map(|report| Some(format!("{}: {}", report.name, report.fault?)));
@@ -110,8 +111,8 @@ fn critical(workers: &Statuses) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
 }
 
-/// gRPC health says what readiness says; also while calls under way end: a service that stops is not
-/// ready.
+/// The worker that reports readiness by gRPC health, also during the drain: a service that stops is
+/// not ready.
 pub(super) fn grpc_health(health: HealthReporter, directory: Directory) -> Worker {
     let last = Arc::new(Mutex::new(None));
     let worker = Worker::periodic("grpc_health", FOLLOW, move || {

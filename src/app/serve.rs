@@ -1,4 +1,5 @@
-//! Serving: the database, the services, the listeners; from start to the last drained connection.
+//! Runs the service: the database, the services, the listeners, from start to the last drained
+//! connection.
 
 use std::{io, net::SocketAddr};
 
@@ -23,10 +24,10 @@ use authority_core::{config::Config, shutdown, worker::Supervisor};
 
 /// How long a token of the development identity provider lasts.
 const TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(12);
-/// The owner where nobody is named.
+/// The owner's default name.
 const OPERATOR: &str = "operator@localhost";
 
-/// Why the service does not run.
+/// Why the service cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error(transparent)]
@@ -50,8 +51,8 @@ pub enum Failure {
     Listener(#[from] tokio::task::JoinError),
 }
 
-/// Runs until SIGTERM or SIGINT, then drains. `ready` hears of the demonstration tenant, which
-/// only development has.
+/// Runs until SIGTERM or SIGINT, then drains. `ready` receives the demonstration tenant, which only
+/// development has.
 pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Failure> {
     let supervisor = Supervisor::new(shutdown::on_signal()?);
     let metrics = Metrics::install()?;
@@ -63,7 +64,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     let parts = Parts::new(config.clone(), database.store.clone())?;
     let (app, workers) = App::build(Parts { supervisor: supervisor.clone(), ..parts }).await?;
     supervisor.run(workers);
-    // Before anything is announced: a port that is taken is told at once.
+    // Before anything else, so that a port in use is reported at once.
     let bound = Bound::new(config)?;
     if app.provider.is_some() {
         let key_file = config.data_dir.join("demo-api-key");
@@ -76,7 +77,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     served
 }
 
-/// Does one thing with the service, beside a running one or alone, without listening.
+/// Runs one command on the service without listening, alone or beside a running service.
 pub async fn with_app<T, E: From<Failure>>(
     config: Config,
     act: impl AsyncFnOnce(&App) -> Result<T, E>,
@@ -94,14 +95,14 @@ pub async fn with_app<T, E: From<Failure>>(
 }
 
 impl App {
-    /// A JWT for what the service does by itself as the owner, from the development identity provider.
+    /// A JWT for the service's own calls as the owner, from the development identity provider.
     pub fn service_token(&self) -> Result<String, Failure> {
         self.issue(&Holder::Service)
     }
 
-    /// A JWT of the development identity provider: of a tenant's member in a role, else the owner's. A
-    /// member that is not named is a person of their tenant, `approver@acme.example`, and never the
-    /// owner.
+    /// A JWT of the development identity provider: for a tenant's member in a role, otherwise for
+    /// the owner. A member without a name is a person of the tenant, such as
+    /// `approver@acme.example`, never the owner.
     pub fn token(
         &self,
         member: Option<(String, String)>,
@@ -123,7 +124,7 @@ impl App {
     }
 }
 
-/// Every address that the service listens on, taken.
+/// Every address that the service listens on, bound.
 struct Bound {
     surfaces: Vec<(TcpListener, Surfaces)>,
     ops: TcpListener,
@@ -178,13 +179,13 @@ fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     listen(address).map_err(|error| Failure::Listen(address, error))
 }
 
-/// Connections that wait to be accepted. Past them the kernel drops a newcomer's first packet, and
-/// it tries again a second later.
+/// The backlog of connections that wait to be accepted. Beyond it the kernel drops a client's first
+/// packet, and the client tries again a second later.
 const BACKLOG: u32 = 1024;
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // As `TcpListener::bind` has it: a restart need not wait for old connections to be forgotten.
+    // As in `TcpListener::bind`: a restart need not wait until old connections have timed out.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -198,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// More than the 128 that `TcpListener::bind` asks for wait without a second packet.
+    /// More than the 128 connections of `TcpListener::bind` can wait without a second packet.
     #[tokio::test]
     async fn many_may_wait_to_be_accepted() {
         let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();

@@ -1,4 +1,4 @@
-//! Ends a gRPC stream at its caller's own deadline, with the status that says so.
+//! Ends a gRPC stream at its caller's own deadline, with the status of a passed deadline.
 
 use std::{
     convert::Infallible,
@@ -17,7 +17,7 @@ use tower::{Layer, Service};
 
 use super::deadline::{CallersDeadline, exceeded};
 
-/// Around the gRPC methods, within gRPC-Web, which writes trailers in its own way.
+/// The layer around the gRPC methods; inside gRPC-Web, which encodes trailers in its own way.
 #[derive(Clone)]
 pub(super) struct StreamDeadline;
 
@@ -29,7 +29,7 @@ impl<S> Layer<S> for StreamDeadline {
     }
 }
 
-/// The gRPC methods behind [`StreamDeadline`].
+/// The service of [`StreamDeadline`].
 #[derive(Clone)]
 pub(super) struct Ending<S> {
     inner: S,
@@ -60,7 +60,7 @@ where
 }
 
 pin_project! {
-    /// An answer whose stream will be cut.
+    /// The response whose stream will be ended.
     pub(super) struct Cutting<F> {
         #[pin]
         answer: F,
@@ -87,7 +87,7 @@ where
 pin_project! {
     /// A body that ends at its caller's deadline.
     struct Cut {
-        // None once it has ended: what made it goes with it.
+        // `None` once it has ended, which also drops its source.
         body: Option<Body>,
         #[pin]
         end: Sleep,
@@ -104,13 +104,13 @@ impl HttpBody for Cut {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = self.project();
         let Some(body) = this.body.as_mut() else { return Poll::Ready(None) };
-        // First: a stream that always has more must end, too.
+        // Polled first, since a stream that always has data must end, too.
         if this.end.poll(context).is_pending() {
             return Pin::new(body).poll_frame(context);
         }
         *this.body = None;
         let mut trailers = HeaderMap::new();
-        // It fits: the text is ours.
+        // It is a valid header value, since the text is ours.
         let _ = exceeded().add_header(&mut trailers);
         Poll::Ready(Some(Ok(Frame::trailers(trailers))))
     }

@@ -112,7 +112,7 @@ function inspect(text, file) {
         if (name === ',') name = next();
         const parsed = JSON.parse(name);
         const at = under(path, parsed);
-        demand(!seen.has(parsed), at, 'stands twice');
+        demand(!seen.has(parsed), at, 'occurs twice');
         seen.add(parsed);
         string(name, at);
         next(); // the colon
@@ -165,7 +165,7 @@ function milliseconds(moment, path) {
   const at = new Date(found ? `${found[1]}Z` : NaN);
   // Writing it again finds the 30th of February, which Date reads as a day of March.
   const sound = at >= 0 && at.toISOString().startsWith(found[1]);
-  need(sound, path, 'must be a moment since 1970, in UTC with Z');
+  need(sound, path, 'must be a time since 1970, in UTC with Z');
   return Number(at) + Number((found[2] ?? '').padEnd(3, '0').slice(0, 3));
 }
 
@@ -177,7 +177,7 @@ async function checkSignature(signature, purpose, signed, keys, path) {
   const x = keys.get(kid);
   const print = Buffer.from(await thumbprint(x), 'base64url').toString('hex');
   need(print.slice(0, 8) === named[2], `${path}.kid`, 'does not fit its key');
-  need(holds(Buffer.from(x, 'base64url'), bytes(signature.value), signed), `${path}.value`, 'does not hold');
+  need(holds(Buffer.from(x, 'base64url'), bytes(signature.value), signed), `${path}.value`, 'is not valid');
 }
 
 /** Origin, key id and key, or undefined where these do not fit together. */
@@ -230,7 +230,7 @@ function checkLog(pack, trusted, path) {
   const leaf = sha256(Buffer.of(0), without(pack, 'log'));
   need(log.leaf_hash === `sha256:${leaf.toString('hex')}`, `${path}.leaf_hash`, "is not the pack's");
   const found = matched(log.proof, NOTE);
-  need(found, `${path}.proof`, 'is no tlog-proof@v1 with a checkpoint and one signature');
+  need(found, `${path}.proof`, 'is not a tlog-proof@v1 with a checkpoint and one signature');
   const [, index, siblings, signed, origin, size, root, signer, sealed] = found;
   need(origin === log.origin, `${path}.origin`, "is not the checkpoint's");
   need(signer === origin, `${path}.proof`, 'the checkpoint is signed by another log');
@@ -248,7 +248,7 @@ function checkLog(pack, trusted, path) {
     need(logKey.origin === origin, `${path}.origin`, 'is not the log of the checkpoint key');
     need(signature.subarray(0, 4).equals(logKey.id), `${path}.proof`, 'the checkpoint is signed with another key');
     const sound = holds(logKey.key, signature.subarray(4), Buffer.from(signed));
-    need(sound, `${path}.proof`, "the checkpoint's signature does not hold");
+    need(sound, `${path}.proof`, "the checkpoint's signature is not valid");
   }
 }
 
@@ -273,7 +273,7 @@ async function checkBundle(bundle, pinned, pinnedLog) {
   need(!pinned || pinned.get(kid) === x, 'keys[0].x', 'is not the pinned key');
   need(logKey, 'log_key', 'its id does not fit its key');
   if (Array.isArray(pinnedLog)) {
-    need(pinnedLog.some((key) => key.equals(logKey.key)), 'log_key', 'is no log key of the JWK set');
+    need(pinnedLog.some((key) => key.equals(logKey.key)), 'log_key', 'is not a log key of the JWK set');
   } else {
     need(!pinnedLog || pinnedLog.text === logKey.text, 'log_key', 'is not the pinned key');
   }
@@ -354,7 +354,7 @@ async function verify(file, jwks, checkpointKey) {
     return 'valid';
   }
   if (kind !== 'svc.evidence.bundle.v1') {
-    throw new Unreadable(`${file}: its kind is none of pack, bundle and replay proof`);
+    throw new Unreadable(`${file}: its kind must be that of a pack, a bundle or a replay proof`);
   }
   fit(document, BUNDLE, '');
   await checkBundle(document, pinned, logKey);

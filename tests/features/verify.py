@@ -90,7 +90,7 @@ def inspect(value, path):
     elif isinstance(value, (dict, Pairs)):
         seen = set()
         for name, item in value.items() if isinstance(value, dict) else value:
-            need(name not in seen, under(path, name), "stands twice")
+            need(name not in seen, under(path, name), "occurs twice")
             seen.add(name)
             inspect(name, under(path, name))
             inspect(item, under(path, name))
@@ -126,7 +126,7 @@ def milliseconds(moment, path):
         # Writing it again finds 24:00, which some versions read as the next day.
         need(at.isoformat() == found[1] and since >= timedelta(), path, "")
     except (TypeError, ValueError, Invalid):
-        raise Invalid(f"{path}: must be a moment since 1970, in UTC with Z") from None
+        raise Invalid(f"{path}: must be a time since 1970, in UTC with Z") from None
     return since // timedelta(seconds=1) * 1000 + int((found[2] or "").ljust(3, "0")[:3])
 
 def check_signature(signature, purpose, signed, keys, path):
@@ -136,7 +136,7 @@ def check_signature(signature, purpose, signed, keys, path):
     need(kid in keys, f"{path}.kid", f"no key for {kid}")
     need(thumbprint(keys[kid]).hex()[:8] == named[2], f"{path}.kid", "does not fit its key")
     key = base64.urlsafe_b64decode(keys[kid] + "=")
-    need(holds(key, base64.b64decode(signature["value"]), signed), f"{path}.value", "does not hold")
+    need(holds(key, base64.b64decode(signature["value"]), signed), f"{path}.value", "is not valid")
 
 def read_vkey(text):
     """Origin, key id and key, or None where these do not fit together."""
@@ -176,7 +176,7 @@ def check_log(pack, log_key, path):
     leaf = sha256(b"\0" + without(pack, "log"))
     need(log["leaf_hash"] == "sha256:" + leaf.hex(), f"{path}.leaf_hash", "is not the pack's")
     found = re.fullmatch(NOTE, log["proof"])
-    need(found, f"{path}.proof", "is no tlog-proof@v1 with a checkpoint and one signature")
+    need(found, f"{path}.proof", "is not a tlog-proof@v1 with a checkpoint and one signature")
     index, siblings, signed, origin, size, root, signer, signature = found.groups()
     need(origin == log["origin"], f"{path}.origin", "is not the checkpoint's")
     need(signer == origin, f"{path}.proof", "the checkpoint is signed by another log")
@@ -192,7 +192,7 @@ def check_log(pack, log_key, path):
         name, key_id, key = log_key
         need(name == origin, f"{path}.origin", "is not the log of the checkpoint key")
         need(signature[:4] == key_id, f"{path}.proof", "the checkpoint is signed with another key")
-        need(holds(key, signature[4:], signed.encode()), f"{path}.proof", "the checkpoint's signature does not hold")
+        need(holds(key, signature[4:], signed.encode()), f"{path}.proof", "the checkpoint's signature is not valid")
 
 def check_pack(pack, keys, log_key, at=""):
     record = dumps(pack["record"])
@@ -213,7 +213,7 @@ def check_bundle(bundle, pinned, pinned_log):
     need(pinned is None or key["x"] == pinned[kid], "keys[0].x", "is not the pinned key")
     need(log_key, "log_key", "its id does not fit its key")
     if isinstance(pinned_log, list):
-        need(log_key[2] in pinned_log, "log_key", "is no log key of the JWK set")
+        need(log_key[2] in pinned_log, "log_key", "is not a log key of the JWK set")
     else:
         need(pinned_log in (None, log_key), "log_key", "is not the pinned key")
     check_pack(pack, {kid: key["x"]}, log_key, "pack.")
@@ -286,7 +286,7 @@ def verify(file, jwks, checkpoint_key):
         check_proof(document, pinned or {})
         return "valid"
     if kind != "svc.evidence.bundle.v1":
-        raise Unreadable(f"{file}: its kind is none of pack, bundle and replay proof")
+        raise Unreadable(f"{file}: its kind must be that of a pack, a bundle or a replay proof")
     fit(document, BUNDLE, "")
     check_bundle(document, pinned, log_key)
     if pinned is None:

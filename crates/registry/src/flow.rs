@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 
 use super::{
     Error,
-    entity::{Act, Entity, OnDelete, Row, Stops},
+    entity::{Entity, OnDelete, Row, Stops, WriteTx},
     page::Window,
     version::{IfMatch, tagged},
 };

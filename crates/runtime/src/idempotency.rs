@@ -120,7 +120,10 @@ impl Decider {
         match self.facts.graph.tenant_at(&request.tenant_id, 1).await {
             Ok(_) => Ok(()),
             Err(graph::Error::Behind { .. }) => {
-                let problem = format!("is of `{}`, which is no tenant here", request.tenant_id);
+                let problem = format!(
+                    "is of `{}`, which is not a tenant of this installation",
+                    request.tenant_id
+                );
                 Err(ApiError::field(normalize::named::<A>("subject"), problem))
             }
             Err(error) => Err(error.into()),
@@ -154,7 +157,9 @@ impl Decider {
         let (_, status) = permission_status(handle.as_ref(), &permitted, self.clock.now());
         let Some(reason) = status.stopped else { return Ok(()) };
         let fired = permitted.condition(reason);
-        let message = format!("{fired} ended what this key was answered ({reason}); ask anew");
+        let message = format!(
+            "{fired} ended the permission under this key ({reason}); ask again with a new Idempotency-Key"
+        );
         let refusal = ApiError::new(ErrorCode::DecisionStopped, message);
         Err(refusal.with("stop_condition", fired.word()).with("reason_code", reason.word()))
     }

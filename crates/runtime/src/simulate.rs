@@ -151,7 +151,7 @@ impl Simulator {
         let sealed = &stored.sealed;
         let unreadable = |error: evidence::Error| {
             tracing::warn!(%error, id = stored.id, "a stored decision cannot be read back");
-            let problem = "cannot be read back whole; ask its question anew, as `request`";
+            let problem = "cannot be read back completely; send its request as `request`";
             ApiError::field("decision_id", problem)
         };
         let request = sealed.request().map_err(unreadable)?;

@@ -61,7 +61,7 @@ struct Inner {
     store: Store,
     keys: Keys,
     graph: Arc<Graph>,
-    sealer: mpsc::Sender<seal::Asked>,
+    sealer: mpsc::Sender<seal::SealRequest>,
     logs: Arc<Sealer>,
     /// Held while a decision is sealed under an idempotency key.
     turn: Arc<Mutex<()>>,

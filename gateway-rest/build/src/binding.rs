@@ -147,7 +147,7 @@ impl Binding {
         }
         let names: Vec<_> = self.template.variables.iter().map(|v| &v.path).collect();
         let twice = names.iter().enumerate().any(|(place, name)| names[..place].contains(name));
-        assert!(!twice, "{at}: a variable stands twice in the path");
+        assert!(!twice, "{at}: a variable occurs twice in the path");
         if !matches!(self.body.as_str(), "" | "*") {
             field(&input, &self.body, &at, "body");
             assert!(self.body != rest.mask, "{at}: the mask is not the body");

@@ -70,7 +70,7 @@ fn names_must_be_there() {
         ("get: '/x/{list.id}'", "", "no field `list.id` for the path"),
         ("get: '/x/{inner}'", "", "`inner` cannot stand in a path"),
         ("get: '/x/{list}'", "", "`list` cannot stand in a path"),
-        ("get: '/x/{id}/{id}'", "", "a variable stands twice"),
+        ("get: '/x/{id}/{id}'", "", "a variable occurs twice"),
         ("post: '/x' body: 'nope'", "", "body `nope` is not a field of one.v1.M"),
         ("get: '/x' response_body: 'nope'", "", "response_body `nope` is not a field of one.v1.M"),
         ("patch: '/x' body: '*'", "mask: 'nope'", "mask `nope` is not a field of one.v1.M"),

@@ -31,7 +31,7 @@ pub enum Error {
     Unended,
     #[error("the checkpoint is not the three lines origin, size and root")]
     Lines,
-    #[error("the checkpoint's size is no decimal number, or too large")]
+    #[error("the checkpoint's size is not a decimal number, or too large")]
     Size,
     #[error("the checkpoint's root is not the canonical base64 of 32 bytes")]
     Root,

@@ -40,7 +40,7 @@ pub(super) fn check(
         LogTrust::Key(key) => need(*key == log_key, "log_key", "is not the pinned key")?,
         LogTrust::AnyOf(keys) => {
             let known = keys.contains(&log_key.public_key);
-            need(known, "log_key", "is no log key of the JWK set")?;
+            need(known, "log_key", "is not a log key of the JWK set")?;
         }
     }
     pack::check(pack, &KeySet::from([(kid, x)]), LogTrust::Key(&log_key), "pack.")?;

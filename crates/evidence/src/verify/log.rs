@@ -56,5 +56,5 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
         }
     };
     let holds = verify_ed25519(&public_key, note.body.as_bytes(), &note.signature);
-    need(holds, &at("proof"), "the checkpoint's signature does not hold")
+    need(holds, &at("proof"), "the checkpoint's signature is not valid")
 }

@@ -127,9 +127,9 @@ pub fn verify(file: &[u8], trust: &Trust) -> Result<Valid, Fault> {
             proof(&document, trust)?;
             Ok(Valid::Trusted)
         }
-        _ => {
-            Err(Fault::Unreadable("its `kind` is none of pack, bundle and replay proof".to_owned()))
-        }
+        _ => Err(Fault::Unreadable(
+            "its `kind` must be that of a pack, a bundle or a replay proof".to_owned(),
+        )),
     }
 }
 
@@ -141,7 +141,7 @@ pub fn verify(file: &[u8], trust: &Trust) -> Result<Valid, Fault> {
 pub fn sealed_in(file: &[u8]) -> Result<Sealed, Fault> {
     let document = read::strict(file)?;
     if document["kind"] != BUNDLE_KIND {
-        return Err(Fault::Unreadable("it is no evidence bundle".to_owned()));
+        return Err(Fault::Unreadable("it is not an evidence bundle".to_owned()));
     }
     shape::fit(&document, &BUNDLE, "")?;
     bundle::sealed(&document)

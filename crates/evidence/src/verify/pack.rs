@@ -17,7 +17,7 @@ pub(super) fn check(
     let text = |member: &str| pack[member].as_str().unwrap_or_default();
     let moment = pack["record"]["evaluated_at"].as_str().and_then(milliseconds);
     let path = format!("{at}record.evaluated_at");
-    need(moment.is_some(), &path, "must be a moment since 1970, in UTC with Z")?;
+    need(moment.is_some(), &path, "must be a time since 1970, in UTC with Z")?;
     let hash = hex::encode(sha256(&record));
     let name = format!("{:012x}{}", moment.unwrap_or_default(), &hash[..52]);
     let is = |member: &str, wanted: String| {

@@ -91,7 +91,7 @@ fn value(node: Node, path: &Path<'_>) -> Result<Value, Fault> {
             let mut read = Map::new();
             for (name, item) in members {
                 let below = Path::Member(path, &name);
-                below.need(!read.contains_key(&name), "stands twice")?;
+                below.need(!read.contains_key(&name), "occurs twice")?;
                 let item = value(item, &below)?;
                 read.insert(name, item);
             }
@@ -100,7 +100,7 @@ fn value(node: Node, path: &Path<'_>) -> Result<Value, Fault> {
     })
 }
 
-/// JSON as it was written: an object keeps a member that stands twice.
+/// JSON as it was written: an object keeps a member that occurs twice.
 enum Node {
     Null,
     Bool(bool),

@@ -49,7 +49,7 @@ pub(super) fn check(
     let jwk = json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "x": x});
     let value = STANDARD.decode(text("value")).unwrap_or_default();
     let holds = verify_with_jwk(&jwk, signed, &value).is_ok();
-    need(holds, &format!("{path}.value"), "does not hold")
+    need(holds, &format!("{path}.value"), "is not valid")
 }
 
 /// The thumbprint's beginning in `svc-<purpose>-<year>-<8 hex>`.
