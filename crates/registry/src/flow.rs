@@ -229,8 +229,9 @@ impl Registry {
     }
 }
 
-/// Violations of the body's own rules are refused at once, together with those of `examine`. If only
-/// `examine` found some, they depend on other records: they apply to a first call, not to its repetition.
+/// Violations of the body's own rules are refused at once, together with those of
+/// `validate_with_store`. If there are only those, they depend on other records: they apply to a first
+/// call, not to its repetition.
 fn examined<C: RecordRequest>(
     examined: Result<Violations, Error>,
     mut found: Violations,

@@ -65,7 +65,7 @@ pub(super) async fn one(
     caller: &Caller,
     row: &mut Approval,
 ) -> Result<(), Error> {
-    complete(registry, caller, std::slice::from_mut(row)).await
+    fill_computed(registry, caller, std::slice::from_mut(row)).await
 }
 
 /// Cuts a page down to the size of a response; returns the last row left, if some were removed.
