@@ -22,13 +22,13 @@ pub fn random<const N: usize>() -> Result<[u8; N], Error> {
     Ok(out)
 }
 
-/// Compares without telling by its time where two texts differ.
+/// Compares in constant time, so that the duration does not reveal where two texts differ.
 pub fn equal(left: &[u8], right: &[u8]) -> bool {
     aws_lc_rs::constant_time::verify_slices_are_equal(left, right).is_ok()
 }
 
-/// HMAC-SHA-256 (RFC 2104) under one root secret, with a key of its own for each domain, so that a
-/// code made for one use is worth nothing in another.
+/// HMAC-SHA-256 (RFC 2104) under one root secret, with a separate key for each domain, so that a
+/// code for one use is worthless for another.
 pub struct Mac(hmac::Key);
 
 impl Mac {

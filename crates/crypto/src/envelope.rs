@@ -1,8 +1,9 @@
-//! Envelope encryption: each secret under a data key of its own, the data key under the ring's.
+//! Envelope encryption: each secret under its own data key, and the data key under the ring's.
 //!
-//! AES-256-GCM (NIST SP 800-38D) twice. The outer layer binds the ring key's id, the inner one the
-//! place the secret belongs to (associated data), so that a row copied elsewhere does not open. A
-//! new ring key wraps the 32 bytes of the data key anew and leaves the secret as it lies.
+//! AES-256-GCM (NIST SP 800-38D) twice. The associated data of the outer layer is the ring key's
+//! id, that of the inner one the secret's place, so that a row copied elsewhere cannot be
+//! decrypted. For a new ring key only the 32 bytes of the data key are wrapped again; the secret's
+//! ciphertext stays.
 //!
 //! Layout: version (1), id length (1), id, nonce (12), wrapped data key (32 + 16), nonce (12),
 //! ciphertext and tag.
@@ -15,7 +16,7 @@ const VERSION: u8 = 1;
 const WRAPPED: usize = NONCE_LEN + 32 + 16;
 
 impl KeyRing {
-    /// Seals `plain` for the place that `associated` names.
+    /// Encrypts `plain`, bound to `associated`.
     pub fn seal(&self, associated: &[u8], plain: &[u8]) -> Result<Vec<u8>, Error> {
         let (id, ring_key) = self.current()?;
         let data_key = random::<32>()?;
@@ -26,14 +27,14 @@ impl KeyRing {
         Ok(sealed)
     }
 
-    /// Opens what [`Self::seal`] made with the same `associated`.
+    /// Decrypts the output of [`Self::seal`] with the same `associated`.
     pub fn open(&self, associated: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Error> {
         let parts = Parts::of(sealed)?;
         let data_key = parts.data_key(self)?;
         decrypt(&aead(&data_key)?, associated, parts.body)
     }
 
-    /// Wraps the data key anew under the ring's current key; `None` where it is so already.
+    /// Rewraps the data key under the ring's current key; `None` if it already is.
     pub fn rewrap(&self, sealed: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let parts = Parts::of(sealed)?;
         let (id, ring_key) = self.current()?;

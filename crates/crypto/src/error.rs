@@ -1,6 +1,6 @@
-//! What can go wrong with keys and what is made of them.
+//! Errors of keys, signatures and encryption.
 
-/// No message repeats a secret.
+/// Errors of this crate. No message contains a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the key ring is unusable: {0}")]

@@ -1,4 +1,4 @@
-//! Public keys as JSON (RFC 7517), their thumbprints (RFC 7638) and the names made of them.
+//! Public keys as JSON (RFC 7517), their thumbprints (RFC 7638) and their kids.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ pub fn bytes(jwk: &Value, member: &str) -> Result<Vec<u8>, Error> {
     URL_SAFE_NO_PAD.decode(text).map_err(|_| Error::BadKey("a member is not base64url"))
 }
 
-/// SHA-256 of the members that make the key (RFC 7638, RFC 8037 for OKP).
+/// SHA-256 of the key's required members (RFC 7638, RFC 8037 for OKP).
 pub fn thumbprint(jwk: &Value) -> Result<[u8; 32], Error> {
     let members: &[&str] = match jwk.get("kty").and_then(Value::as_str) {
         Some("OKP") => &["crv", "kty", "x"],

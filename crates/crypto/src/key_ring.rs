@@ -1,8 +1,8 @@
 //! The key-encryption keys: the only secret that is not in the database.
 //!
-//! A ring is text: one `id:base64` a line (or separated by commas, in an environment variable),
-//! `#` opens a comment. The first key seals; all of them open, so that a new one is put in front,
-//! what is stored is wrapped anew, and only then the old one is dropped.
+//! A ring is text: one `id:base64` on each line (or separated by commas, in an environment
+//! variable); `#` starts a comment. The first key encrypts and all of them decrypt. So a rotation
+//! puts a new key in front, rewraps the stored secrets, and only then drops the old key.
 
 use std::fmt;
 
@@ -26,13 +26,13 @@ impl fmt::Debug for KeyRing {
 }
 
 impl KeyRing {
-    /// The text of a new ring of one key.
+    /// The text of a new ring with one key.
     pub fn generate() -> Result<String, Error> {
         let id = hex::encode(random::<4>()?);
         Ok(format!("{id}:{}\n", STANDARD.encode(random::<32>()?)))
     }
 
-    /// Reads a ring's text. No message repeats any of it.
+    /// Parses a ring. No error message contains any of its text.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut keys: Vec<(String, LessSafeKey)> = Vec::new();
         let entries = text.lines().map(|line| line.split('#').next().unwrap_or_default());
@@ -63,7 +63,7 @@ impl KeyRing {
         Ok(Self { keys })
     }
 
-    /// The key that seals, and its id.
+    /// The current key, which encrypts, and its id.
     pub(super) fn current(&self) -> Result<(&str, &LessSafeKey), Error> {
         let first = self.keys.first().ok_or_else(|| Error::Ring("it holds no key".to_owned()))?;
         Ok((&first.0, &first.1))

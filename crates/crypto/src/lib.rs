@@ -1,8 +1,8 @@
-//! Everything made of keys and digests: SHA-256, authentication codes, randomness, envelope
-//! encryption, key pairs, signatures.
+//! Cryptography: SHA-256, authentication codes, randomness, envelope encryption, key pairs,
+//! signatures.
 //!
-//! The only crate that names a cryptography library. It knows no store and no file: which keys
-//! there are, and where they are kept, is its callers' business.
+//! The only crate that uses a cryptography library. It has no access to the database or to files:
+//! its callers manage and store the keys.
 
 mod digest;
 mod envelope;

@@ -1,4 +1,4 @@
-//! Key pairs: made, and read back from PKCS #8.
+//! Key pairs: generated, and parsed from PKCS #8.
 
 use aws_lc_rs::{
     encoding::{AsDer, Pkcs8V1Der},
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{Error, jwk};
 
-/// Algorithms of RFC 7518 and RFC 8037 that a key may be for.
+/// The supported algorithms of RFC 7518 and RFC 8037.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     EdDsa,
@@ -46,14 +46,14 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// A true Ed25519 pair (RFC 8032): what the service signs with.
+    /// An Ed25519 pair (RFC 8032), for the service's own signatures.
     pub fn ed25519() -> Result<Self, Error> {
         let pair = Ed25519KeyPair::generate().map_err(|_| Error::Generation)?;
         let private = pair.to_pkcs8().map_err(|_| Error::Generation)?.as_ref().to_vec();
         Ok(Self { private, public_jwk: jwk::ed25519(pair.public_key().as_ref()) })
     }
 
-    /// RSA of 2048 bits: about 30 ms, so not on a thread that serves.
+    /// RSA of 2048 bits. It takes about 30 ms, so do not call it on an async thread.
     pub fn rsa() -> Result<Self, Error> {
         let pair = RsaPair::generate(KeySize::Rsa2048).map_err(|_| Error::Generation)?;
         let der = AsDer::<Pkcs8V1Der<'_>>::as_der(&pair).map_err(|_| Error::Generation)?;
@@ -65,8 +65,8 @@ impl Pair {
         Ok(Self { private: der.as_ref().to_vec(), public_jwk })
     }
 
-    /// What the inventory's API makes for `algorithm`: by specification P-256 for `EdDSA` and
-    /// `ES256`, P-384 for `ES384`, RSA of 2048 bits for `RS256`. The service signs with none.
+    /// A pair for the inventory's API: by the specification P-256 for `EdDSA` and `ES256`, P-384
+    /// for `ES384`, RSA of 2048 bits for `RS256`. The service itself signs with none of these.
     pub fn inventory(algorithm: Algorithm) -> Result<Self, Error> {
         let (curve, kind) = match algorithm {
             Algorithm::Rs256 => return Self::rsa(),

@@ -1,4 +1,4 @@
-//! Private keys at work.
+//! Signatures with private keys.
 
 use std::{fmt, sync::Arc};
 
@@ -10,7 +10,7 @@ use aws_lc_rs::{
 
 use super::Error;
 
-/// Signs with Ed25519 (RFC 8032): about 6 µs, from any number of threads at once.
+/// Signs with Ed25519 (RFC 8032): about 6 µs, from any number of threads.
 pub struct Signer {
     kid: Arc<str>,
     pair: Ed25519KeyPair,
@@ -30,7 +30,7 @@ impl Signer {
         &self.kid
     }
 
-    /// The kid, to keep beside a signature without copying it.
+    /// The kid, shared instead of copied.
     pub fn shared_kid(&self) -> Arc<str> {
         Arc::clone(&self.kid)
     }

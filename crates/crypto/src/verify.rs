@@ -1,4 +1,4 @@
-//! Whether a signature is a key's.
+//! Verifies signatures.
 
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, ParsedPublicKey,
@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use super::{Algorithm, Error, jwk};
 
-/// Verifies with a key as a JWKS shows it; one without `alg` verifies nothing.
+/// Verifies with a key of a JWKS; a key without `alg` verifies nothing.
 pub fn verify_with_jwk(jwk: &Value, bytes: &[u8], signature: &[u8]) -> Result<(), Error> {
     let algorithm = jwk.get("alg").and_then(Value::as_str).and_then(Algorithm::named);
     let algorithm = algorithm.ok_or(Error::BadKey("its `alg` is absent or unknown"))?;
     verify(jwk, algorithm, bytes, signature)
 }
 
-/// Verifies with a bare Ed25519 public key (RFC 8032).
+/// Verifies with a raw Ed25519 public key (RFC 8032).
 pub fn verify_ed25519(public_key: &[u8; 32], bytes: &[u8], signature: &[u8; 64]) -> bool {
     let key = ParsedPublicKey::new(&ED25519, public_key);
     key.is_ok_and(|key| key.verify_sig(bytes, signature).is_ok())
 }
 
-/// Verifies with a key in JWK form (RFC 7517) that is for `algorithm`.
+/// Verifies with a JWK (RFC 7517) for `algorithm`.
 ///
 /// # Errors
-/// The key is none of that algorithm, or the signature is not this key's over `bytes`.
+/// The key is not for that algorithm, or the signature is not this key's over `bytes`.
 pub fn verify(
     jwk: &Value,
     algorithm: Algorithm,

@@ -1,4 +1,4 @@
-//! What a person said of a held question or of a delegation, signed.
+//! A person's signed act on a held decision or on a delegation.
 
 use authority_crypto::Signer;
 use chrono::{DateTime, Utc};
@@ -15,14 +15,15 @@ pub struct Act<'a> {
     pub tenant_id: &'a str,
     /// The approval or the delegation.
     pub about: &'a str,
-    /// SHA-256 of what exactly is approved: the question of a held decision, a delegation's terms.
+    /// SHA-256 of exactly what is approved: the request of a held decision, or a delegation's
+    /// terms.
     pub question: &'a [u8; 32],
     /// The person: `<iss>|<sub>`.
     pub by: &'a str,
     pub role: &'a str,
     pub verdict: &'a str,
     pub comment: Option<&'a str>,
-    /// Given in the person's own interest, as the tenant's `self_approval` lets them.
+    /// Whether it is in the person's own interest, as the tenant's `self_approval` permits.
     pub own_interest: bool,
     pub at: DateTime<Utc>,
 }
@@ -43,7 +44,7 @@ struct Text<'a> {
 }
 
 /// # Errors
-/// When the act does not serialise, which is a fault of this program.
+/// The act does not serialise, which is a bug.
 pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedText, Error> {
     let text = Text {
         about: act.about,

@@ -1,4 +1,4 @@
-//! A stored decision, decided again from everything that it was decided on.
+//! Decides a stored decision again from everything that it was decided on.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use authority_decision::{Facts, Request, SEMANTICS, Verdict, moment};
 
-/// Everything that is stored of a decision.
+/// Everything that is stored for a decision.
 #[derive(Clone, Debug)]
 pub struct Sealed {
     /// The signed bytes.
@@ -21,13 +21,13 @@ pub struct Sealed {
     /// The gathered facts by digest, counters, approval.
     pub facts: Vec<u8>,
     pub salts: Salts,
-    /// The gathered facts, policies by reference; none where they are no longer stored.
+    /// The gathered facts, policies by reference; `None` if they are no longer stored.
     pub gathered: Option<Arc<Vec<u8>>>,
     /// At least the texts of its policies, by their SHA-256 in hex.
     pub texts: Arc<HashMap<String, String>>,
 }
 
-/// The members of a record that stand outside its request and verdict.
+/// The members of a record outside its request and verdict.
 #[derive(Deserialize)]
 pub struct Head {
     pub authority_revision: i64,
@@ -55,7 +55,7 @@ impl Sealed {
     }
 
     /// # Errors
-    /// When record or context cannot be read.
+    /// The record or the context cannot be read.
     pub fn request(&self) -> Result<Request, Error> {
         sealed::request(&self.record, &self.context)
     }
@@ -63,7 +63,7 @@ impl Sealed {
     /// The facts, with policies compiled again from their texts.
     ///
     /// # Errors
-    /// When they cannot be read, or a policy's text is missing or no longer compiles.
+    /// They cannot be read, or a policy's text is missing or no longer compiles.
     pub fn facts(&self) -> Result<Facts, Error> {
         let gathered = self.gathered()?;
         let text = |sha256: &str| self.texts.get(sha256);
@@ -74,7 +74,7 @@ impl Sealed {
     }
 
     /// # Errors
-    /// When the gathered facts are no longer stored.
+    /// The gathered facts are no longer stored.
     pub fn gathered(&self) -> Result<&[u8], Error> {
         let gathered = self.gathered.as_deref().map(Vec::as_slice);
         gathered.ok_or(Error::Unreadable("what it was decided on"))
@@ -88,11 +88,11 @@ impl Sealed {
         sealed::recorded(&self.record)
     }
 
-    /// Decides on the sealed arguments: the same bytes and id, unless something was altered or
-    /// deciding means something else now.
+    /// Decides on the sealed arguments. The result has the same bytes and id, unless something was
+    /// altered or the semantics have changed.
     ///
     /// # Errors
-    /// When it was decided under semantics that this program does not know, or cannot be read.
+    /// It was decided under semantics that this program does not know, or cannot be read.
     pub fn decide_again(&self) -> Result<Again, Error> {
         self.decide_with(self.facts()?)
     }

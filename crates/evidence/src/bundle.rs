@@ -1,4 +1,5 @@
-//! The bundle `svc.evidence.bundle.v1`: a pack with all that is needed to verify and replay it offline.
+//! The bundle `svc.evidence.bundle.v1`: a pack with everything needed to verify and replay it
+//! offline.
 
 use authority_crypto::sha256;
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
 /// verifier key of its checkpoint.
 ///
 /// # Errors
-/// When a part is no JSON, which is a fault of this program.
+/// A part is not JSON, which is a bug.
 pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result<String, Error> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
     let facts = sealed.gathered()?;

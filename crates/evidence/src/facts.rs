@@ -1,4 +1,4 @@
-//! Gathered facts, made ready once for every decision that shares them.
+//! Gathered facts, prepared once for all decisions that share them.
 
 use authority_crypto::sha256;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::Error;
 use authority_decision::{Facts, Gathered, Request, facts_index};
 
-/// What a tenant's graph said, its canonical bytes, their digest, and the index of what was read.
+/// Facts from a tenant's graph, their canonical bytes, the digest, and the index of what was read.
 pub struct PreparedFacts {
     pub gathered: Arc<Gathered>,
     /// RFC 8785, policies by reference.
@@ -20,7 +20,7 @@ pub struct PreparedFacts {
 
 impl PreparedFacts {
     /// # Errors
-    /// When the facts do not serialise, which is a fault of this program: no decision then.
+    /// The facts do not serialise, which is a bug; then there is no decision.
     pub fn new(gathered: Gathered, request: &Request) -> Result<Self, Error> {
         Self::of(Arc::new(gathered), request)
     }
@@ -35,7 +35,7 @@ impl PreparedFacts {
         Ok(Self { gathered, sha256: sha256(&body), body, index })
     }
 
-    /// The revision of the tenant's authority that these facts are of.
+    /// The revision of the tenant's authority of these facts.
     pub fn revision(&self) -> u32 {
         u32::try_from(self.gathered.revision).unwrap_or(u32::MAX)
     }

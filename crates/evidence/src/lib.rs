@@ -1,10 +1,10 @@
-//! What proves a decision: its canonical record, the digests in it, its id and its signature.
+//! The proof of a decision: its canonical record, the digests in it, its id and its signature.
 //!
-//! Everything hashed or signed is canonical JSON (RFC 8785). The record is what is signed; context
-//! and facts stand in it only as salted digests, so that either can be withheld or erased and the
-//! record, its id and its signature still hold.
+//! Everything hashed or signed is canonical JSON (RFC 8785). The record is signed. It contains
+//! context and facts only as salted digests, so that either can be withheld or erased and the
+//! record, its id and its signature remain valid.
 //!
-//! All of it is pure: who verifies or replays needs a file and the keys to trust, and neither a
+//! The crate is pure: to verify or replay, one needs a file and the keys to trust, and neither a
 //! database nor the service.
 //!
 //! ```
@@ -12,7 +12,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let bundle = std::fs::read("../../tests/golden/permission_granted-1.json")?;
-//! // Without keys to trust, it is found to be consistent, and by whom it is, is open.
+//! // Without trusted keys, it is only consistent: the issuer is unknown.
 //! assert!(matches!(verify(&bundle, &Trust::default())?, Valid::IssuerNotPinned(_)));
 //! let sealed = sealed_in(&bundle)?;
 //! assert_eq!(sealed.decide_again()?.written.record, sealed.record);
@@ -43,7 +43,7 @@ pub use signed::SignedText;
 use authority_crypto::sha256;
 use authority_decision::facts::RebuildError;
 
-/// Why there is no record.
+/// Errors of making or reading records.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -61,17 +61,18 @@ pub enum Error {
 /// `kind` of a decision record.
 pub const RECORD_KIND: &str = "svc.decision.record.v1";
 
-/// Whether it is so many hexadecimal digits, in lower case.
+/// Whether it is this many lower-case hexadecimal digits.
 pub fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// `sha256:` and hex, as digests are written everywhere.
+/// `sha256:` and hex, the text form of all digests.
 pub fn digest_text(digest: &[u8; 32]) -> String {
     format!("sha256:{}", hex::encode(digest))
 }
 
-/// A digest that tells nothing of what it is of to who lacks the salt: SHA-256(salt ‖ content).
+/// A salted digest, which reveals nothing about its content without the salt: SHA-256(salt ‖
+/// content).
 pub fn salted_digest(salt: &[u8; 16], content: &[u8]) -> [u8; 32] {
     sha256(&[salt, content].concat())
 }

@@ -1,6 +1,6 @@
 //! The evidence pack `svc.evidence.pack.v1`: a signed record with its place in a transparency log.
 //!
-//! Without its `log` it is the log's leaf. Members stand in the order of RFC 8785, as in `record.rs`.
+//! Without its `log` it is the log's leaf. Members are in the order of RFC 8785, as in `record.rs`.
 
 use authority_crypto::sha256;
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -16,18 +16,18 @@ pub const PACK_KIND: &str = "svc.evidence.pack.v1";
 const DECISION: &str = "svc:decision:";
 const EVIDENCE: &str = "svc:evidence:";
 
-/// The evidence of a decision is named by the decision's own hash.
+/// The id of a decision's evidence, which contains the decision's hash.
 pub fn evidence_id(decision_id: &str) -> String {
     format!("{EVIDENCE}{}", decision_id.strip_prefix(DECISION).unwrap_or_default())
 }
 
-/// The decision that an evidence id or a decision id names.
+/// The decision of an evidence id or a decision id.
 pub fn decision_of(id: &str) -> Option<String> {
     let hash = id.strip_prefix(EVIDENCE).or_else(|| id.strip_prefix(DECISION))?;
     Some(format!("{DECISION}{hash}"))
 }
 
-/// A record and its signature, about to be sealed.
+/// A record and its signature, to be sealed.
 pub struct Sealing<'a> {
     pub decision_id: &'a str,
     /// RFC 8785.
@@ -62,7 +62,7 @@ struct Signature<'a> {
     value: String,
 }
 
-/// Where in which log the pack is, and the proof.
+/// The pack's log, its index there, and the proof.
 #[derive(Serialize, Deserialize)]
 pub struct LogPlace {
     pub index: u64,
@@ -72,10 +72,10 @@ pub struct LogPlace {
     pub proof: String,
 }
 
-/// A record's signature as a document of its own, RFC 8785.
+/// A record's signature as a separate document, RFC 8785.
 ///
 /// # Errors
-/// None that can be met: its members are texts.
+/// None occurs: its members are texts.
 pub fn signature(kid: &str, signature: &[u8]) -> Result<String, Error> {
     Ok(serde_json::to_string(&Signature::of(kid, signature))?)
 }
@@ -90,7 +90,7 @@ impl<'a> Signature<'a> {
 /// The pack without its place in a log: the leaf.
 ///
 /// # Errors
-/// When the record is not JSON, which is a fault of this program.
+/// The record is not JSON, which is a bug.
 pub fn leaf(sealing: &Sealing<'_>) -> Result<Vec<u8>, Error> {
     let pack = Pack {
         decision_id: sealing.decision_id,
@@ -106,10 +106,10 @@ pub fn leaf(sealing: &Sealing<'_>) -> Result<Vec<u8>, Error> {
     Ok(serde_json::to_vec(&pack)?)
 }
 
-/// The whole pack as a row holds it: its leaf, and where in which log that is.
+/// The whole pack from a stored row: its leaf, and that leaf's place in a log.
 ///
 /// # Errors
-/// When the leaf is none that [`leaf`] made.
+/// The leaf is not the output of [`leaf`].
 pub fn stored(leaf: &[u8], origin: String, index: i64, proof: String) -> Result<String, Error> {
     let index = u64::try_from(index).unwrap_or_default();
     let leaf_hash = digest_text(&tree::leaf_hash(leaf));
@@ -119,7 +119,7 @@ pub fn stored(leaf: &[u8], origin: String, index: i64, proof: String) -> Result<
 /// The whole pack, RFC 8785.
 ///
 /// # Errors
-/// When the leaf is none that [`leaf`] made.
+/// The leaf is not the output of [`leaf`].
 pub fn whole(leaf: &[u8], log: LogPlace) -> Result<String, Error> {
     let pack: Pack<'_> = serde_json::from_slice(leaf)?;
     Ok(serde_json::to_string(&Pack { log: Some(log), ..pack })?)

@@ -1,7 +1,8 @@
 //! The decision record `svc.decision.record.v1`: one canonical text, its id, its signature.
 //!
-//! The structs below declare their members in the order of RFC 8785, hold no floating number, and
-//! `serde_json` escapes as it asks; a test compares their bytes with a canonicalizer's.
+//! The structs below declare their members in the order of RFC 8785 and have no floating-point
+//! numbers, and `serde_json` escapes as it requires; a test compares their bytes with a
+//! canonicalizer's.
 
 use authority_crypto::{Signer, random, sha256};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use serde_json::value::RawValue;
 use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
 use authority_decision::{Request, SEMANTICS, Verdict, facts::Spent, moment, records::Approval};
 
-/// A decision with what it was asked with.
+/// A decision with its request and facts.
 pub struct Asked<'a> {
     pub operation: &'a str,
     pub request: &'a Request,
@@ -22,11 +23,11 @@ pub struct Asked<'a> {
     pub approval: Option<&'a Approval>,
     pub verdict: &'a Verdict,
     pub evaluated_at: DateTime<Utc>,
-    /// Random, drawn before the core ran: each call is a decision of its own.
+    /// Random, drawn before the core ran, so that each call is a separate decision.
     pub nonce: &'a str,
 }
 
-/// What is stored and answered of a record.
+/// A signed record and its parts, to store and return.
 pub struct Recorded {
     pub decision_id: String,
     /// The signed bytes.
@@ -36,7 +37,7 @@ pub struct Recorded {
     pub signature: [u8; 64],
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
-    /// What the core saw beside the request: the gathered facts by digest, counters, approval.
+    /// The facts besides the request: the gathered ones by digest, counters, approval.
     pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
 }
@@ -117,10 +118,10 @@ struct Seen<'a> {
     spent: &'a Spent,
 }
 
-/// Makes, names and signs the record of a decision.
+/// Builds and signs the record of a decision, and computes its id.
 ///
 /// # Errors
-/// When there is no randomness, or a part does not serialise: no decision for the caller.
+/// There is no randomness, or a part does not serialise; then there is no decision.
 pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, Error> {
     let drawn: [u8; 32] = random()?;
     let mut salts = Salts::default();
@@ -140,14 +141,14 @@ pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, Error> {
     })
 }
 
-/// What hides context and facts in a record.
+/// The salts that hide context and facts in a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Salts {
     pub context: [u8; 16],
     pub facts: [u8; 16],
 }
 
-/// A record before it is signed, and what it holds digests of.
+/// A record before it is signed, and the data of its digests.
 pub struct Written {
     pub decision_id: String,
     pub record: Vec<u8>,
@@ -156,13 +157,13 @@ pub struct Written {
     pub facts: Vec<u8>,
 }
 
-/// What a record takes, as a rule: room for it is asked for once.
+/// The usual size of a record, allocated at once.
 const ROOM: usize = 4096;
 
-/// The record's bytes: the same arguments and salts give the same.
+/// The record's bytes: the same arguments and salts give the same bytes.
 ///
 /// # Errors
-/// When a part does not serialise.
+/// A part does not serialise.
 pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
     let context = serde_json_canonicalizer::to_vec(&asked.request.context)?;
     let seen = Seen {
@@ -192,13 +193,13 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
     Ok(Written { decision_id, record, digest, context, facts })
 }
 
-/// Time first, so that ids are in order; then enough of the digest to be the record's own.
+/// The time first, so that ids are in order; then enough of the digest to be unique.
 fn decision_id(at: DateTime<Utc>, digest: &[u8; 32]) -> String {
     let millis = at.timestamp_millis().max(0);
     format!("svc:decision:{millis:012x}{}", &hex::encode(digest)[..52])
 }
 
-/// Members of a member, in the order that RFC 8785 asks for.
+/// Nested members, in the order of RFC 8785.
 fn canonical(part: impl Serialize) -> Result<Box<RawValue>, serde_json::Error> {
     RawValue::from_string(serde_json_canonicalizer::to_string(&part)?)
 }

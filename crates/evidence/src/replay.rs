@@ -1,4 +1,4 @@
-//! The replay proof `svc.replay.proof.v1`: what deciding again came to, member by member, signed.
+//! The replay proof `svc.replay.proof.v1`: the signed result of deciding again, member by member.
 
 use authority_crypto::Signer;
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -12,19 +12,19 @@ use authority_decision::moment;
 /// `kind` of a replay proof.
 pub const REPLAY_KIND: &str = "svc.replay.proof.v1";
 
-/// What a decision is replayed on.
+/// The basis of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Its sealed facts, at its time: bytes and id must be the same.
+    /// The sealed facts, at the sealed time: bytes and id must be the same.
     HistoricalStateSnapshot,
-    /// Present authority, now.
+    /// Present authority, at the present time.
     CurrentState,
-    /// Its sealed facts with another version of a policy.
+    /// The sealed facts with another version of a policy.
     PolicyPin,
 }
 
-/// How it came out.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -44,7 +44,7 @@ impl Outcome {
     }
 }
 
-/// A policy's version that was put in.
+/// The policy version that was used instead.
 #[derive(Clone, Debug, Serialize)]
 pub struct PinnedPolicy {
     pub id: String,
@@ -61,7 +61,7 @@ pub struct Difference {
     pub sealed: Value,
 }
 
-/// What a proof says.
+/// The content of a proof.
 pub struct Replay<'a> {
     pub id: &'a str,
     pub decision_id: &'a str,
@@ -81,7 +81,7 @@ pub struct Replay<'a> {
 /// The proof's text, RFC 8785, signed over itself without `signature`.
 ///
 /// # Errors
-/// When a part does not serialise.
+/// A part does not serialise.
 pub fn proof(replay: &Replay<'_>, signer: &Signer) -> Result<String, Error> {
     let mut proof = json!({
         "decision_id": replay.decision_id,

@@ -1,4 +1,4 @@
-//! What came of a permitted decision, as the agent tells it, signed.
+//! A signed report of the outcome of a permitted decision.
 
 use authority_crypto::Signer;
 use chrono::{DateTime, Utc};
@@ -14,7 +14,7 @@ pub const REPORT_KIND: &str = "svc.decision.report.v1";
 pub struct OutcomeReport<'a> {
     pub tenant_id: &'a str,
     pub decision_id: &'a str,
-    /// SHA-256 of the decision's record: the report is sealed to it.
+    /// SHA-256 of the decision's record, to which it binds the report.
     pub record_digest: &'a [u8; 32],
     /// `executed`, `failed` or `abandoned`.
     pub outcome: &'a str,
@@ -37,7 +37,7 @@ struct Text<'a> {
 }
 
 /// # Errors
-/// When the report does not serialise, which is a fault of this program.
+/// The report does not serialise, which is a bug.
 pub fn sign_report(report: &OutcomeReport<'_>, signer: &Signer) -> Result<SignedText, Error> {
     let text = Text {
         at: moment::text(report.at),

@@ -1,7 +1,7 @@
-//! A stored decision read back into what it was decided on, and into what was said.
+//! Parses a stored decision into its request, facts and verdict.
 //!
-//! All of it is pure: the bytes come from the caller, and what is named by a digest is taken only
-//! where it has that digest. So what is read back is what was decided on, or nothing.
+//! The module is pure: the bytes come from the caller, and data that is named by a digest is
+//! accepted only if it has that digest. So the result is exactly what was decided on, or an error.
 
 use authority_crypto::sha256;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use authority_decision::{
     verdict::{ApprovalsNeeded, AuthorityUsed},
 };
 
-/// The request of a record, given the context that the record holds only a digest of.
+/// The request of a record, given the context, of which the record has only a digest.
 ///
 /// # Errors
-/// When either cannot be read as what this service wrote.
+/// Either cannot be parsed as this service wrote it.
 pub fn request(record: &[u8], context: &[u8]) -> Result<Request, Error> {
     let mut record: Map<String, Value> = serde_json::from_slice(record)?;
     let context: Value = serde_json::from_slice(context)?;
@@ -39,7 +39,7 @@ pub fn request(record: &[u8], context: &[u8]) -> Result<Request, Error> {
 /// The authority under which a record permits or holds.
 ///
 /// # Errors
-/// When it names none, or cannot be read as what this service wrote.
+/// It names none, or cannot be parsed as this service wrote it.
 pub fn authority(record: &[u8]) -> Result<AuthorityUsed, Error> {
     #[derive(Deserialize)]
     struct Record {
@@ -53,7 +53,7 @@ pub fn authority(record: &[u8]) -> Result<AuthorityUsed, Error> {
     Ok(record.verdict.authority)
 }
 
-/// What the core saw beside the request, as it is stored with a decision.
+/// The facts besides the request, as stored with a decision.
 #[derive(Deserialize)]
 struct Seen {
     approval: Option<Approval>,
@@ -65,7 +65,7 @@ struct Seen {
 /// The SHA-256 by which a decision's `facts` name the gathered ones.
 ///
 /// # Errors
-/// When they cannot be read as what this service wrote.
+/// They cannot be parsed as this service wrote them.
 pub fn gathered_digest(facts: &[u8]) -> Result<[u8; 32], Error> {
     let seen: Seen = serde_json::from_slice(facts)?;
     let digest = seen.gathered.strip_prefix("sha256:").and_then(|text| {
@@ -75,10 +75,10 @@ pub fn gathered_digest(facts: &[u8]) -> Result<[u8; 32], Error> {
     digest.ok_or(Error::Unreadable("the digest of its facts"))
 }
 
-/// The policies whose texts [`facts`] will ask for.
+/// The policies whose texts [`facts`] needs.
 ///
 /// # Errors
-/// When the gathered facts cannot be read as what this service wrote.
+/// The gathered facts cannot be parsed as this service wrote them.
 pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
     #[derive(Deserialize)]
     struct Policies {
@@ -91,10 +91,10 @@ pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
 /// The facts of a decision: `facts` as stored with it, the gathered ones that they name, and each
 /// policy's text by the lower-case hex of its SHA-256.
 ///
-/// The revision of the gathered facts stands in the record and not in them; it comes back as 0.
+/// The revision of the gathered facts is in the record and not in them; it is 0 in the result.
 ///
 /// # Errors
-/// When a part is missing, is not what its digest says, or cannot be read.
+/// A part is missing, does not match its digest, or cannot be read.
 pub fn facts<T: AsRef<str>>(
     facts: &[u8],
     gathered: &[u8],
@@ -103,10 +103,10 @@ pub fn facts<T: AsRef<str>>(
     facts_with(facts, gathered, |reference| compiled(reference, text(&reference.sha256)))
 }
 
-/// The same where the caller has compiled policies at hand: many decisions share them.
+/// The same with policies that the caller has compiled, since many decisions share them.
 ///
 /// # Errors
-/// As [`facts`], and what `policy` answers.
+/// Those of [`facts`], and those of `policy`.
 pub fn facts_with(
     facts: &[u8],
     gathered: &[u8],
@@ -121,10 +121,10 @@ pub fn facts_with(
     FactsDocument { gathered: Arc::new(gathered), spent, approval }.rebuild_with(policy)
 }
 
-/// A policy again, of the text that its reference names.
+/// Compiles a policy from the text that its reference names.
 ///
 /// # Errors
-/// When there is no text, or it is another, or it does not compile.
+/// The text is missing, does not match its digest, or does not compile.
 pub fn compiled(
     reference: &PolicyReference,
     text: Option<impl AsRef<str>>,
@@ -136,7 +136,7 @@ pub fn compiled(
     Ok(Arc::new(compiled.map_err(|why| RebuildError::Policy(id(), Box::new(why)))?))
 }
 
-/// What a verdict means for who asked: two that differ in none of these come to the same.
+/// A verdict's effect for the caller: two verdicts that are equal here have the same effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub decision: Decision,
@@ -158,7 +158,7 @@ impl From<&Verdict> for Outcome {
     }
 }
 
-/// What a record says was decided, and when.
+/// The recorded verdict and its time.
 pub struct Recorded {
     pub evaluated_at: DateTime<Utc>,
     pub authority_revision: u32,
@@ -166,7 +166,7 @@ pub struct Recorded {
 }
 
 /// # Errors
-/// When the record cannot be read as what this service wrote.
+/// The record cannot be parsed as this service wrote it.
 pub fn recorded(record: &[u8]) -> Result<Recorded, Error> {
     #[derive(Deserialize)]
     struct Record {

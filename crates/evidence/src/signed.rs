@@ -1,4 +1,4 @@
-//! A text with its signature: what people and agents say about decisions.
+//! A text with its signature: acts of people and reports of agents.
 
 use authority_crypto::Signer;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::Error;
 
 /// A signed text.
 pub struct SignedText {
-    /// RFC 8785: the signature is over these bytes.
+    /// RFC 8785; the signature is over these bytes.
     pub record: String,
     pub kid: Arc<str>,
     pub signature: [u8; 64],

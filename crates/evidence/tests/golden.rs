@@ -1,5 +1,5 @@
-//! The golden corpus: sealed decisions of the past, replayed by every build. A change of what
-//! deciding means cannot slip in: each must give the same bytes from the same facts, for ever.
+//! The golden corpus: sealed decisions of the past, replayed by every build. Each must give the
+//! same bytes from the same facts forever, so that a change of semantics cannot go unnoticed.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, fs, path::Path};

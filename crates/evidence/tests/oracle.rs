@@ -1,5 +1,5 @@
-//! The log held against published crates that share no code with it: `tlog_tiles` for the tree, its proofs and
-//! checkpoints, `signed_note` for notes and keys.
+//! Compares the log with published crates that share no code with it: `tlog_tiles` for the tree,
+//! its proofs and checkpoints, `signed_note` for notes and keys.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashMap;
@@ -112,7 +112,7 @@ fn notes_and_keys_are_those_of_signed_note() {
     let theirs = tlog_tiles::Checkpoint::new(ORIGIN, 5, tlog::Hash(root), "").unwrap();
     assert_eq!(body.as_bytes(), theirs.to_bytes());
 
-    // PKCS #8 has the 32 bytes of the private key after 16 of headers (RFC 8410, section 7).
+    // PKCS #8 has the 32 bytes of the private key after 16 bytes of headers (RFC 8410, section 7).
     let secret = STANDARD.encode([&[1], &private[16..48]].concat());
     let secret = format!("PRIVATE+KEY+{ORIGIN}+{}+{secret}", hex::encode(key.id()));
     let mut note = Note::new(body.as_bytes(), &[]).unwrap();

@@ -1,4 +1,4 @@
-//! The key ring and what is sealed under it.
+//! The key ring and secrets under it.
 
 use crate::{Error, KeyRing};
 

@@ -1,4 +1,4 @@
-//! What keys and digests promise, against the examples of their standards.
+//! Keys and digests, against the examples of their standards.
 
 mod digest;
 mod jwk;

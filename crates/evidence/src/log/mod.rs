@@ -1,4 +1,4 @@
-//! The transparency log: a Merkle tree, the notes that sign its head, the proofs given out.
+//! The transparency log: a Merkle tree, the notes that sign its head, and proofs.
 
 pub mod note;
 pub mod proof;

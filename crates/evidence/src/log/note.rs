@@ -1,8 +1,8 @@
-//! Checkpoints: a log's size and root as a signed note, and the key that signs it as a text.
+//! Checkpoints: a log's size and root as a signed note, and the text form of its key.
 //!
-//! The formats are C2SP's `signed-note` and `tlog-checkpoint`, with Ed25519 (signature type 1). Of
-//! what these leave open, only the plainest is read: a checkpoint has no extension lines, and its
-//! log signs it once, under its origin. Making and checking the signature itself is the caller's.
+//! The formats are C2SP's `signed-note` and `tlog-checkpoint`, with Ed25519 (signature type 1).
+//! Only the simplest form is accepted: a checkpoint has no extension lines, and its log signs it
+//! once, under its origin. Callers create and verify the signature itself.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
@@ -10,17 +10,17 @@ use super::tree::Hash;
 use crate::is_hex;
 use authority_crypto::sha256;
 
-/// How many signatures a note may have: the log's, and its witnesses'. C2SP asks for a limit, of at
-/// least 16.
+/// The most signatures of a note: the log's, and its witnesses'. C2SP requires a limit, of at least
+/// 16.
 pub const MAX_SIGNATURES: usize = 32;
 
-/// C2SP's number of Ed25519 among the types of signatures.
+/// C2SP's signature type of Ed25519.
 const ED25519: u8 = 1;
 
-/// What begins a signature's line: an em dash and a space.
+/// The start of a signature's line: an em dash and a space.
 const DASH: &str = "\u{2014} ";
 
-/// What is wrong with a note, a checkpoint or a key.
+/// Errors of a note, a checkpoint or a key.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     #[error("a log's origin is empty, or has a space, a plus or a control character")]
@@ -51,24 +51,24 @@ pub enum Error {
     KeyId,
 }
 
-/// What a log vouches for.
+/// The statement that a log signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which log: a URL without scheme. Also the name of the key that signs.
+    /// The log: a URL without scheme. Also the name of its key.
     pub origin: String,
-    /// How many leaves the tree has.
+    /// The number of leaves in the tree.
     pub size: u64,
     pub root: Hash,
 }
 
 impl Checkpoint {
-    /// The text that is signed (C2SP `tlog-checkpoint`, "Note text"), with its last newline. One
-    /// whose origin [`check_origin`] refuses is no checkpoint that can be read again.
+    /// The signed text (C2SP `tlog-checkpoint`, "Note text"), with its last newline. If
+    /// [`check_origin`] refuses the origin, it cannot be parsed again.
     pub fn body(&self) -> String {
         format!("{}\n{}\n{}\n", self.origin, self.size, STANDARD.encode(self.root))
     }
 
-    /// Reads what [`Checkpoint::body`] writes, and nothing else.
+    /// Parses the output of [`Checkpoint::body`], and nothing else.
     pub fn parse(body: &str) -> Result<Self, Error> {
         let body = body.strip_suffix('\n').ok_or(Error::Lines)?;
         let mut lines = body.split('\n');
@@ -84,8 +84,8 @@ impl Checkpoint {
     }
 }
 
-/// A checkpoint with its log's signature, which has yet to be verified: over `body`, with the key
-/// that has the name `checkpoint.origin` and this id.
+/// A checkpoint with its log's signature over `body`, not yet verified, by the key with the name
+/// `checkpoint.origin` and this id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedCheckpoint {
     pub checkpoint: Checkpoint,
@@ -97,8 +97,8 @@ pub struct SignedCheckpoint {
 }
 
 impl SignedCheckpoint {
-    /// Reads a note whole. Signatures of other names than the origin, of witnesses, may stand in
-    /// any place among the lines; they must have the right form and are passed over.
+    /// Parses a note. Signatures of other names than the origin, of witnesses, may be anywhere
+    /// among the lines; they must be well formed and are skipped.
     pub fn parse(note: &str) -> Result<Self, Error> {
         let (text, signatures) = note.split_once("\n\n").ok_or(Error::NoSignatures)?;
         let body = format!("{text}\n");
@@ -127,15 +127,15 @@ pub fn signed(body: &str, origin: &str, key_id: [u8; 4], signature: &[u8; 64]) -
     format!("{body}\n{DASH}{origin} {bytes}\n")
 }
 
-/// The id of a log's key (C2SP `signed-note`, "Ed25519 signatures"): it names the key and proves
-/// nothing.
+/// The id of a log's key (C2SP `signed-note`, "Ed25519 signatures"): it identifies the key and
+/// proves nothing.
 pub fn key_id(origin: &str, public_key: &[u8; 32]) -> [u8; 4] {
     let [a, b, c, d, ..] =
         sha256(&[origin.as_bytes(), b"\n", &[ED25519], public_key.as_slice()].concat());
     [a, b, c, d]
 }
 
-/// A log's public key, as who verifies its checkpoints is given it.
+/// A log's public key, as verifiers of its checkpoints get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogKey {
     pub origin: String,
@@ -144,21 +144,21 @@ pub struct LogKey {
 }
 
 impl LogKey {
-    /// [`key_id`] of it.
+    /// Its [`key_id`].
     pub fn id(&self) -> [u8; 4] {
         key_id(&self.origin, &self.public_key)
     }
 
-    /// The text form that notes' tools take, called vkey: origin, id in hex, and type and key in
-    /// base64, with `+` between them.
+    /// The text form for note tools, called vkey: origin, id in hex, and type and key in base64,
+    /// with `+` between them.
     pub fn vkey(&self) -> String {
         let bytes = STANDARD.encode([&[ED25519], &self.public_key[..]].concat());
         format!("{}+{}+{bytes}", self.origin, hex::encode(self.id()))
     }
 
-    /// Reads what [`LogKey::vkey`] writes, and nothing else.
+    /// Parses the output of [`LogKey::vkey`], and nothing else.
     pub fn parse(vkey: &str) -> Result<Self, Error> {
-        // Base64 has `+` too; an origin has none.
+        // Base64 may contain `+`; an origin may not.
         let mut parts = vkey.splitn(3, '+');
         let (Some(origin), Some(id), Some(bytes)) = (parts.next(), parts.next(), parts.next())
         else {
@@ -179,8 +179,8 @@ impl LogKey {
     }
 }
 
-/// Whether this can be a log's origin: it is a key's name too, and these have no spaces and no plus
-/// (C2SP `signed-note`, "Format").
+/// Checks a log's origin: it is also a key's name, which may not have spaces or a plus (C2SP
+/// `signed-note`, "Format").
 pub fn check_origin(origin: &str) -> Result<(), Error> {
     if is_name(origin) { Ok(()) } else { Err(Error::Origin) }
 }
@@ -196,8 +196,8 @@ fn signature_line(line: &str) -> Option<(&str, Vec<u8>)> {
     (is_name(name) && bytes.len() > 4).then_some((name, bytes))
 }
 
-/// Exactly `N` bytes in base64 (RFC 4648, section 4). `STANDARD` takes the canonical text only: it
-/// refuses missing padding, bits that are left over, and spaces.
+/// Exactly `N` bytes in base64 (RFC 4648, section 4). `STANDARD` accepts only the canonical text:
+/// it refuses missing padding, nonzero trailing bits, and spaces.
 pub(super) fn base64_array<const N: usize>(text: &str) -> Option<[u8; N]> {
     STANDARD.decode(text).ok()?.try_into().ok()
 }

@@ -1,7 +1,7 @@
-//! Inclusion proofs as texts that can be checked with nothing but the log's key.
+//! Inclusion proofs as texts, which can be verified with only the log's key.
 //!
 //! The format is C2SP's `tlog-proof@v1`, without its optional line of extra data, which nothing
-//! would vouch for.
+//! would authenticate.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
@@ -13,11 +13,10 @@ use super::{
 /// The first line.
 const HEADER: &str = "c2sp.org/tlog-proof@v1";
 
-/// How many hashes a path may have: the tree above a leaf is never higher, see
-/// [`MAX_SIZE`](super::tree::MAX_SIZE).
+/// The most hashes of a path: a tree is never higher, see [`MAX_SIZE`](super::tree::MAX_SIZE).
 pub const MAX_PATH: usize = 63;
 
-/// What is wrong with a proof's text.
+/// Errors of a proof's text.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     #[error("the proof's first line is not `{HEADER}`")]
@@ -34,14 +33,14 @@ pub enum Error {
     NoCheckpoint,
 }
 
-/// That a leaf stands in a log, and under which checkpoint.
+/// The proof that a leaf is in a log, with its checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InclusionProof {
     /// The leaf's number, from 0.
     pub index: u64,
     /// From the leaf's sibling up to the root's child (RFC 6962, section 2.1.1).
     pub path: Vec<Hash>,
-    /// The signed note as the log gave it out, byte for byte. It is read with
+    /// The signed note, byte for byte as the log returned it; parse it with
     /// [`SignedCheckpoint::parse`](super::note::SignedCheckpoint::parse).
     pub checkpoint_note: String,
 }
@@ -59,9 +58,9 @@ impl InclusionProof {
         text
     }
 
-    /// Reads what [`InclusionProof::write`] writes. All after the first empty line is the
-    /// checkpoint, which is not looked into here; neither is whether the path is as long as its
-    /// tree asks for, which [`verify_inclusion`](super::verify::verify_inclusion) sees.
+    /// Parses the output of [`InclusionProof::write`]. Everything after the first empty line is the
+    /// checkpoint, which is not parsed here. The path's length is checked by
+    /// [`verify_inclusion`](super::verify::verify_inclusion).
     pub fn parse(text: &str) -> Result<Self, Error> {
         let rest = text.strip_prefix(HEADER).and_then(|rest| rest.strip_prefix('\n'));
         let (index, mut rest) = rest.ok_or(Error::Header)?.split_once('\n').ok_or(Error::Index)?;

@@ -1,16 +1,16 @@
 //! The Merkle tree of RFC 6962, section 2.1, kept as the nodes that never change again.
 //!
-//! What is stored is each complete subtree's hash, under its [`NodeId`]: it is final once the last
-//! of its leaves is there, so that rows are only ever added. A subtree on the right edge that is
-//! not complete has no row; its hash is folded from the complete ones that it is made of. The same
-//! folding gives the root and every element of a proof.
+//! The hash of each complete subtree is stored under its [`NodeId`]. It is final once the last of
+//! its leaves is there, so rows are only added. An incomplete subtree on the right edge has no row;
+//! its hash is folded from the complete ones in it. The same folding gives the root and every
+//! element of a proof.
 
 use authority_crypto::sha256;
 
 /// SHA-256, of a leaf or of a node.
 pub type Hash = [u8; 32];
 
-/// What is wrong with a stored tree.
+/// Errors of a stored tree.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     #[error("a tree of {size} leaves has {wanted} hashes at its right edge, not {found}")]
@@ -19,20 +19,20 @@ pub enum Error {
     TooLarge(u64),
 }
 
-/// How many leaves a tree may have: what a `bigint` of PostgreSQL counts. No inclusion path is then
-/// longer than 63 hashes, the most that a proof may have.
+/// The most leaves of a tree: the range of PostgreSQL's `bigint`. So no inclusion path is longer
+/// than 63 hashes, the most that a proof may have.
 pub const MAX_SIZE: u64 = (1 << 63) - 1;
 
-/// Where a complete subtree stands: it is over the leaves from `index << level` on, `1 << level` of
-/// them. Level 0 is the leaf hashes.
+/// The position of a complete subtree: it covers `1 << level` leaves from `index << level` on.
+/// Level 0 is the leaf hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId {
     pub level: u8,
     pub index: u64,
 }
 
-/// The hash of a leaf that holds `bytes` (RFC 6962, section 2.1). The prefix keeps a leaf from
-/// being taken for a node.
+/// The hash of a leaf with these `bytes` (RFC 6962, section 2.1). The prefix distinguishes leaves
+/// from nodes.
 pub fn leaf_hash(bytes: &[u8]) -> Hash {
     sha256(&[&[0], bytes].concat())
 }
@@ -42,13 +42,13 @@ pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     sha256(&[&[1], &left[..], &right[..]].concat())
 }
 
-/// The root of the tree without leaves (RFC 6962, section 2.1).
+/// The root of the empty tree (RFC 6962, section 2.1).
 pub fn empty_root() -> Hash {
     sha256(b"")
 }
 
-/// All that appending to a tree needs of it: the complete subtrees at its right edge, largest
-/// first. Also known as a compact range from 0.
+/// What appending to a tree needs: the complete subtrees at its right edge, largest first. Also
+/// known as a compact range from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frontier {
     size: u64,
@@ -56,17 +56,16 @@ pub struct Frontier {
 }
 
 impl Frontier {
-    /// The frontier of a stored tree; `hashes` as [`Frontier::hashes`] gave them, or as stored
+    /// The frontier of a stored tree; `hashes` are those of [`Frontier::hashes`], or those stored
     /// under [`right_edge`].
     ///
     /// # Errors
-    /// When no tree of `size` leaves has that many hashes at its right edge, or none may be so
-    /// large.
+    /// A tree of `size` leaves does not have this many hashes at its right edge, or is too large.
     pub fn new(size: u64, hashes: Vec<Hash>) -> Result<Self, Error> {
         if size > MAX_SIZE {
             return Err(Error::TooLarge(size));
         }
-        // A tree has one complete subtree for each bit of its size.
+        // A tree has one complete subtree at its right edge for each set bit of its size.
         let (wanted, found) = (size.count_ones(), hashes.len());
         if u32::try_from(found) != Ok(wanted) {
             return Err(Error::RightEdge { size, wanted, found });
@@ -74,7 +73,7 @@ impl Frontier {
         Ok(Self { size, hashes })
     }
 
-    /// How many leaves the tree has.
+    /// The number of leaves in the tree.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -84,11 +83,11 @@ impl Frontier {
         &self.hashes
     }
 
-    /// Appends a leaf. `completed` gets every node that is now complete, the leaf itself first,
+    /// Appends a leaf. `completed` receives every node that is now complete, the leaf first and
     /// then upwards: the rows to store.
     ///
     /// # Errors
-    /// When the tree has [`MAX_SIZE`] leaves; nothing has changed then.
+    /// The tree has [`MAX_SIZE`] leaves; then nothing has changed.
     pub fn push(
         &mut self,
         leaf: Hash,
@@ -112,14 +111,13 @@ impl Frontier {
         Ok(())
     }
 
-    /// The root of the tree as it is now.
+    /// The root of the present tree.
     pub fn root(&self) -> Hash {
         fold(self.hashes.iter().copied()).unwrap_or_else(empty_root)
     }
 }
 
-/// Leaves from `begin` up to but without `end`: always a subtree of RFC 6962's recursion, or a
-/// tree.
+/// The leaves from `begin` to before `end`: always a subtree of RFC 6962's recursion, or a tree.
 #[derive(Clone, Copy)]
 struct Span {
     begin: u64,
@@ -132,15 +130,14 @@ impl Span {
     }
 
     /// Its two subtrees; the left one is the largest complete tree that is smaller than the whole.
-    /// None when it is a single leaf, or nothing.
+    /// `None` for a single leaf or no leaf.
     fn split(self) -> Option<(Self, Self)> {
         let level = self.len().checked_sub(1)?.checked_ilog2()?;
         let middle = self.begin + (1 << level);
         Some((Self { end: middle, ..self }, Self { begin: middle, ..self }))
     }
 
-    /// The complete subtrees that it is made of, from left to right: one for each bit of its
-    /// length.
+    /// Its complete subtrees, from left to right: one for each set bit of its length.
     fn nodes(self) -> impl Iterator<Item = NodeId> {
         let levels = (0..64_u8).rev().filter(move |level| self.len() >> level & 1 == 1);
         levels.scan(self.begin, |at, level| {
@@ -150,34 +147,35 @@ impl Span {
         })
     }
 
-    /// Its hash, folded from stored nodes; none when one of them is not there.
+    /// Its hash, folded from stored nodes; `None` if one of them is missing.
     fn root(self, lookup: impl Fn(NodeId) -> Option<Hash>) -> Option<Hash> {
         let hashes: Option<Vec<_>> = self.nodes().map(lookup).collect();
         fold(hashes?)
     }
 }
 
-/// The hash over complete subtrees, largest first; none over nothing. Each of RFC 6962's nodes has
-/// all of what is right of its left child for its right child, so the folding is from the right.
+/// The hash over complete subtrees, largest first; `None` over none. In RFC 6962 the right child of
+/// a node covers everything right of its left child, so the folding is from the right.
 fn fold(hashes: impl IntoIterator<Item = Hash, IntoIter: DoubleEndedIterator>) -> Option<Hash> {
     hashes.into_iter().rev().reduce(|right, left| node_hash(&left, &right))
 }
 
-/// The nodes that make the [`Frontier`] of the tree of `size` leaves, in its order: to read a tree,
-/// or an earlier state of it, back from what is stored.
+/// The nodes of the [`Frontier`] of the tree of `size` leaves, in its order, to restore a tree or
+/// an earlier state of it from storage.
 pub fn right_edge(size: u64) -> Vec<NodeId> {
     Span { begin: 0, end: size }.nodes().collect()
 }
 
-/// The nodes to read for [`inclusion_path`]; none when there is no such leaf.
+/// The nodes to read for [`inclusion_path`]; none if there is no such leaf.
 pub fn inclusion_nodes(index: u64, size: u64) -> Vec<NodeId> {
     nodes(inclusion_spans(index, size))
 }
 
-/// What proves that the leaf `index` stands in the tree of `size` leaves: `PATH(m, D[n])` of RFC
-/// 6962, section 2.1.1, from the leaf's sibling up to the root's child.
+/// The proof that the leaf `index` is in the tree of `size` leaves: `PATH(m, D[n])` of RFC 6962,
+/// section
+/// 2.1.1, from the leaf's sibling up to the root's child.
 ///
-/// None when there is no such leaf, or `lookup` lacks one of [`inclusion_nodes`].
+/// `None` if there is no such leaf, or `lookup` lacks one of [`inclusion_nodes`].
 pub fn inclusion_path(
     index: u64,
     size: u64,
@@ -186,15 +184,16 @@ pub fn inclusion_path(
     path(inclusion_spans(index, size)?, lookup)
 }
 
-/// The nodes to read for [`consistency_path`]; none when no proof is possible or needed.
+/// The nodes to read for [`consistency_path`]; none if no proof is possible or needed.
 pub fn consistency_nodes(from: u64, to: u64) -> Vec<NodeId> {
     nodes(consistency_spans(from, to))
 }
 
-/// What proves that the tree of `from` leaves is the beginning of that of `to` leaves: `PROOF(m,
-/// D[n])` of RFC 6962, section 2.1.2. Empty when `from` is 0 or `to`: nothing is left to be proved.
+/// The proof that the tree of `from` leaves is the beginning of that of `to` leaves: `PROOF(m,
+/// D[n])` of RFC 6962, section 2.1.2. Empty if `from` is 0 or `to`, since then nothing has to be
+/// proved.
 ///
-/// None when `from` is larger than `to`, or `lookup` lacks one of [`consistency_nodes`].
+/// `None` if `from` is larger than `to`, or `lookup` lacks one of [`consistency_nodes`].
 pub fn consistency_path(
     from: u64,
     to: u64,
@@ -227,7 +226,7 @@ fn inclusion_spans(index: u64, size: u64) -> Option<Vec<Span>> {
 }
 
 /// The subtrees whose hashes are the proof: at each step down to the old tree's right edge, the one
-/// not taken; and where the steps end, the last of the old tree's complete subtrees.
+/// not taken; and at the end of the steps, the last of the old tree's complete subtrees.
 fn consistency_spans(from: u64, to: u64) -> Option<Vec<Span>> {
     if from > to {
         return None;
@@ -243,7 +242,7 @@ fn consistency_spans(from: u64, to: u64) -> Option<Vec<Span>> {
         spans.push(aside);
         at = down;
     }
-    // From leaf 0 on it is the old tree itself, whose root the verifier has.
+    // From leaf 0 on it is the old tree itself, whose root the verifier knows.
     if at.begin != 0 {
         spans.push(at);
     }

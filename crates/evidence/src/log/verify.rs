@@ -1,13 +1,12 @@
-//! What a holder of roots alone can check: that a leaf is in a tree, that a tree grew into another.
+//! Checks that need only roots: that a leaf is in a tree, and that one tree continues another.
 //!
-//! The algorithms of RFC 9162, sections 2.1.3.2 and 2.1.4.2, for the trees of RFC 6962; nothing
-//! here knows how a tree is stored.
+//! The algorithms of RFC 9162, sections 2.1.3.2 and 2.1.4.2, for the trees of RFC 6962, independent
+//! of the storage of a tree.
 
 use super::tree::{Hash, empty_root, node_hash};
 
 /// Whether `path` proves that `leaf`, a leaf hash, is number `index` of the tree of `size` leaves
-/// with this root (RFC 9162, section 2.1.3.2). A path of another length than the tree asks for
-/// proves nothing.
+/// with this root (RFC 9162, section 2.1.3.2). A path of the wrong length proves nothing.
 pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, path: &[Hash], root: &Hash) -> bool {
     if index >= size {
         return false;
@@ -32,10 +31,10 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, path: &[Hash], root:
 }
 
 /// Whether `path` proves that the tree of `from` leaves is the beginning of that of `to` leaves
-/// (RFC 9162, section 2.1.4.2). A path of another length than the trees ask for proves nothing.
+/// (RFC 9162, section 2.1.4.2). A path of the wrong length proves nothing.
 ///
-/// Every tree begins with the empty one, whose root is [`empty_root`], by an empty path; and with
-/// itself, by an empty path again.
+/// With an empty path, every tree continues the empty one, whose root is [`empty_root`], and
+/// itself.
 pub fn verify_consistency(
     from: u64,
     from_root: &Hash,
@@ -52,13 +51,13 @@ pub fn verify_consistency(
     if from == 0 {
         return path.is_empty() && *from_root == empty_root();
     }
-    // An old tree that is complete stands whole in the new one: its root is where the path begins.
+    // A complete old tree is a subtree of the new one: the path starts at its root.
     let (first, rest) = match path.split_first() {
         Some(_) if from.is_power_of_two() => (from_root, path),
         Some(split) => split,
         None => return false,
     };
-    // The path begins at the last complete subtree of the old tree.
+    // The path starts at the last complete subtree of the old tree.
     let level = from.trailing_zeros();
     let (mut node, mut last) = ((from - 1) >> level, (to - 1) >> level);
     let (mut old, mut new) = (*first, *first);

@@ -1,4 +1,4 @@
-//! A bundle: the pack, what its record holds digests of, and the decision itself, made again.
+//! A bundle: the pack, the data of its record's digests, and the decision itself, repeated.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -102,7 +102,7 @@ fn blobs(bundle: &Value) -> Result<(Vec<u8>, HashMap<String, String>), Fault> {
 const JSON: Shape = Shape::Exactly(&[("sha256", DIGEST), ("json", Shape::Object)]);
 const TEXT: Shape = Shape::Exactly(&[("sha256", DIGEST), ("text", Shape::Text)]);
 
-/// What the decision was made on, its blobs checked.
+/// The decision's basis, after its blobs were checked.
 pub(super) fn sealed(bundle: &Value) -> Result<Sealed, Fault> {
     let (gathered, texts) = blobs(bundle)?;
     let salt = |part: &str| -> [u8; 16] {
@@ -119,7 +119,7 @@ pub(super) fn sealed(bundle: &Value) -> Result<Sealed, Fault> {
     })
 }
 
-/// What no other check can see: that the decision follows from what it was made on.
+/// Checks that the decision follows from its facts, which no other check covers.
 fn decide(sealed: &Sealed) -> Result<(), Fault> {
     let broken = |what: String| Fault::Invalid { path: "pack.record".to_owned(), what };
     let again = sealed.decide_again().map_err(|why| broken(why.to_string()))?;

@@ -15,7 +15,7 @@ use crate::{
 use authority_crypto::verify_ed25519;
 
 /// # Errors
-/// When the leaf is not the pack's, or the proof does not lead to a root that the log signed.
+/// The leaf is not the pack's, or the proof does not lead to a root that the log signed.
 pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(), Fault> {
     let at = |member: &str| format!("{path}.{member}");
     let log = &pack["log"];
@@ -27,7 +27,7 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
     let note = SignedCheckpoint::parse(&proof.checkpoint_note);
     let note = note.map_err(|why| broken(why.to_string()))?;
     let checkpoint = &note.checkpoint;
-    // A line of another name would be covered by nothing.
+    // Nothing would authenticate a line of another name.
     let alone = signed(&note.body, &checkpoint.origin, note.key_id, &note.signature);
     need(alone == proof.checkpoint_note, &at("proof"), "must hold one signature, the log's")?;
     let plain = checkpoint.origin.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,7 +1,7 @@
-//! Verifies a pack, a bundle or a replay proof as anybody can: offline, from the file alone and the
+//! Verifies a pack, a bundle or a replay proof as anybody can: offline, from only the file and the
 //! keys that the verifier trusts (EVIDENCE.md).
 //!
-//! Everything in a file is checked or refused: a member that no check covers is no part of evidence.
+//! Everything in a file is checked or refused: a member that no check covers is an error.
 
 mod bundle;
 mod log;
@@ -21,7 +21,7 @@ use shape::{BUNDLE, PACK, PROOF};
 /// Ed25519 public keys (base64url) by kid.
 pub type KeySet = HashMap<String, String>;
 
-/// What the verifier trusts before it has seen the file.
+/// What the verifier trusts, independently of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     pub keys: Option<KeySet>,
@@ -29,13 +29,13 @@ pub struct Trust {
     pub log_key: Option<LogKey>,
 }
 
-/// What a checkpoint's signature is held against.
+/// The keys for a checkpoint's signature.
 #[derive(Clone, Copy)]
 enum LogTrust<'a> {
-    /// Nothing is known of the log.
+    /// No log key is known.
     Unknown,
     Key(&'a LogKey),
-    /// One of these signs, whatever the log is called.
+    /// One of these, for any origin of the log.
     AnyOf(&'a [[u8; 32]]),
 }
 
@@ -49,10 +49,10 @@ impl Trust {
     }
 }
 
-/// A file in which nothing is wrong.
+/// A file without faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Valid {
-    /// Every signature is by a key that is trusted.
+    /// Every signature is by a trusted key.
     Trusted,
     /// The checkpoint's signature was not checked: no log key was given.
     CheckpointUnchecked,
@@ -96,7 +96,7 @@ fn need(holds: bool, path: &str, what: &str) -> Result<(), Fault> {
 /// Verifies the bytes of a file.
 ///
 /// # Errors
-/// The first member that is wrong; or that the bytes are none of the files known here.
+/// The first invalid member, or that the bytes are not one of the known files.
 pub fn verify(file: &[u8], trust: &Trust) -> Result<Valid, Fault> {
     let document = read::strict(file)?;
     let published = trust.keys.as_ref().map(signed::log_keys).unwrap_or_default();
@@ -133,11 +133,10 @@ pub fn verify(file: &[u8], trust: &Trust) -> Result<Valid, Fault> {
     }
 }
 
-/// What a bundle says that its decision was made on. Verify the bundle, too: this looks at none of
-/// its digests.
+/// The stored decision in a bundle. Verify the bundle as well: this does not check its digests.
 ///
 /// # Errors
-/// When the bytes are no bundle.
+/// The bytes are not a bundle.
 pub fn sealed_in(file: &[u8]) -> Result<Sealed, Fault> {
     let document = read::strict(file)?;
     if document["kind"] != BUNDLE_KIND {
@@ -147,14 +146,14 @@ pub fn sealed_in(file: &[u8]) -> Result<Sealed, Fault> {
     bundle::sealed(&document)
 }
 
-/// The Ed25519 keys of a JWK set (RFC 7517), by kid; it may hold others, which sign no evidence.
+/// The Ed25519 keys of a JWK set (RFC 7517), by kid; others in it do not sign evidence.
 ///
 /// # Errors
-/// When the bytes are no JWK set, or it has two keys of one kid.
+/// The bytes are not a JWK set, or it has two keys of one kid.
 pub fn key_set(file: &[u8]) -> Result<KeySet, Fault> {
     let unreadable = |what: &str| Fault::Unreadable(format!("the JWK set {what}"));
     let set = read::strict(file)?;
-    // A bundle has `keys`, too: a file given as its own trust would vouch for itself.
+    // A bundle also has `keys`: a file must not be accepted as its own trust.
     if !set["kind"].is_null() {
         return Err(unreadable(
             "has a `kind`: it is an evidence file, and cannot vouch for itself",

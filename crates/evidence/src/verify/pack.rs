@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Fault, KeySet, LogTrust, canonical, digest, log, need, signed};
 
-/// `at` is the pack's own path with a dot, or nothing.
+/// `at` is the pack's own path with a dot, or empty.
 pub(super) fn check(
     pack: &Value,
     keys: &KeySet,
@@ -35,7 +35,7 @@ fn milliseconds(text: &str) -> Option<u64> {
     let plain = text.strip_suffix('Z')?;
     let (whole, fraction) = plain.split_once('.').unwrap_or((plain, "0"));
     let digits = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    // One text for a moment: no leap second, no other separators.
+    // Each time has one text: no leap second, no other separators.
     let strict =
         whole.len() == 19 && whole.as_bytes().get(10) == Some(&b'T') && !whole.ends_with(":60");
     let at = DateTime::parse_from_rfc3339(text).ok();

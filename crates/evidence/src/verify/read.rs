@@ -1,5 +1,5 @@
-//! JSON read so that no two parsers can understand it in two ways: no member twice, no integer that a
-//! double cannot hold.
+//! Parses JSON strictly, so that no two parsers can understand it differently: no duplicate
+//! members, no integer that a double cannot represent.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 
 use super::{Fault, need};
 
-/// 2^53: from here on doubles skip integers.
+/// 2^53: from here on a double cannot represent every integer.
 const BEYOND: f64 = 9_007_199_254_740_992.0;
 
 /// # Errors
-/// When it is no JSON, or could be read in two ways.
+/// It is not JSON, or is ambiguous.
 pub(super) fn strict(file: &[u8]) -> Result<Value, Fault> {
     let node: Node = serde_json::from_slice(file).map_err(|error| {
         let what = error.to_string();
-        // A lone surrogate, a number without bound: JSON, but of no one meaning.
+        // A lone surrogate or an unbounded number is JSON, but ambiguous.
         if what.contains("hex escape") || what.contains("out of range") {
             return Fault::Invalid { path: "the file".to_owned(), what };
         }
@@ -25,18 +25,18 @@ pub(super) fn strict(file: &[u8]) -> Result<Value, Fault> {
     value(node, &Path::Top)
 }
 
-/// A member's path below another's.
+/// The path of a member below another.
 pub(super) fn under(path: &str, name: &str) -> String {
     let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     match (plain, path.is_empty()) {
-        // No name can pass for a path.
+        // No name can look like a path.
         (false, _) => format!("{path}[{}]", Value::from(name)),
         (true, true) => name.to_owned(),
         (true, false) => format!("{path}.{name}"),
     }
 }
 
-/// Where in the document, written out only when something is wrong there.
+/// A position in the document, formatted only for an error.
 enum Path<'a> {
     Top,
     Member(&'a Path<'a>, &'a str),
@@ -52,7 +52,7 @@ impl Path<'_> {
         }
     }
 
-    /// Whether any JSON number may stand here: in the value of a context.
+    /// Whether any JSON number may be here: only in the value of a context.
     fn is_free(&self) -> bool {
         match self {
             Self::Top => false,
@@ -100,7 +100,7 @@ fn value(node: Node, path: &Path<'_>) -> Result<Value, Fault> {
     })
 }
 
-/// JSON as it was written: an object keeps a member that occurs twice.
+/// JSON as it was written: an object keeps duplicate members.
 enum Node {
     Null,
     Bool(bool),

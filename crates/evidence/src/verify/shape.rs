@@ -1,4 +1,4 @@
-//! The shape of each file: which members there are, and what each looks like.
+//! The shape of each file: its members and their forms.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Fault, need, read::under};
 use crate::is_hex;
 
-/// What a value must be.
+/// The form of a value.
 pub(super) enum Shape {
     Any,
     Text,
@@ -16,15 +16,15 @@ pub(super) enum Shape {
     List,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A prefix, then so many lower-case hexadecimal digits.
+    /// A prefix, then this many lower-case hexadecimal digits.
     Hex(&'static str, usize),
-    /// Canonical base64 of so many bytes.
+    /// Canonical base64 of this many bytes.
     Base64(usize),
     Maybe(&'static Shape),
     Each(&'static Shape),
     /// Exactly these members.
     Exactly(&'static [(&'static str, Shape)]),
-    /// At least these.
+    /// At least these members.
     Among(&'static [(&'static str, Shape)]),
 }
 
@@ -105,7 +105,7 @@ pub(super) const PROOF: Shape = Exactly(&[
 ]);
 
 /// # Errors
-/// The first member that has not its shape.
+/// The first member with the wrong shape.
 pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault> {
     let text = |holds: &dyn Fn(&str) -> bool| value.as_str().is_some_and(holds);
     match shape {

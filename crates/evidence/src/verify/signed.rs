@@ -19,7 +19,7 @@ pub(super) fn thumbprint_text(x: &str) -> String {
     URL_SAFE_NO_PAD.encode(thumbprint(x))
 }
 
-/// The keys of purpose `log` in a JWK set: those whose kid says so and fits them.
+/// The keys of purpose `log` in a JWK set: those with a matching kid.
 pub(super) fn log_keys(known: &KeySet) -> Vec<[u8; 32]> {
     let fits = |kid: &str, x: &str| {
         print_of(kid, "log").is_some_and(|print| hex::encode(thumbprint(x)).starts_with(print))
@@ -29,7 +29,7 @@ pub(super) fn log_keys(known: &KeySet) -> Vec<[u8; 32]> {
 }
 
 /// # Errors
-/// When the key is not for this purpose, is not known, or did not sign the bytes.
+/// The key is not for this purpose, is unknown, or did not sign the bytes.
 pub(super) fn check(
     signature: &Value,
     purpose: &str,
@@ -52,7 +52,7 @@ pub(super) fn check(
     need(holds, &format!("{path}.value"), "is not valid")
 }
 
-/// The thumbprint's beginning in `svc-<purpose>-<year>-<8 hex>`.
+/// The start of the thumbprint in `svc-<purpose>-<year>-<8 hex>`.
 fn print_of<'a>(kid: &'a str, purpose: &str) -> Option<&'a str> {
     let rest = kid.strip_prefix("svc-")?.strip_prefix(purpose)?.strip_prefix('-')?;
     let (year, print) = rest.split_once('-')?;

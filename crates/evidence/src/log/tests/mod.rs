@@ -1,5 +1,4 @@
-//! The log's pure parts, against RFC 6962 read literally and against texts that are not quite
-//! right.
+//! The log's pure parts, against a literal implementation of RFC 6962 and against malformed texts.
 
 mod note;
 mod proof;

@@ -1,4 +1,4 @@
-//! Notes and keys: read as written, and refused when anything is not quite right.
+//! Notes and keys: parsed as written, and refused if malformed.
 
 use proptest::prelude::*;
 
@@ -70,7 +70,7 @@ fn refuses_other_checkpoints() {
         assert_eq!(
             changed("\n42\n", &format!("\n{wrong}\n")).err(),
             Some(match wrong {
-                // An empty line is where the signatures begin.
+                // The signatures start after an empty line.
                 "" => Error::Lines,
                 _ => Error::Size,
             }),

@@ -1,4 +1,4 @@
-//! Proofs as texts: read as written, and refused when anything is not quite right.
+//! Proofs as texts: parsed as written, and refused if malformed.
 
 use proptest::{collection::vec, prelude::*};
 

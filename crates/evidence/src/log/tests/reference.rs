@@ -1,4 +1,4 @@
-//! RFC 6962, section 2.1, read literally: recursion over all leaves; and a tree that is stored.
+//! RFC 6962, section 2.1, implemented literally by recursion over all leaves; and a stored tree.
 
 use std::collections::HashMap;
 

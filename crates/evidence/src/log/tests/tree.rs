@@ -1,4 +1,4 @@
-//! What is stored of a tree, and what is read of it for proofs.
+//! The stored nodes of a tree, and those read for proofs.
 
 use super::{
     hash,

@@ -1,4 +1,4 @@
-//! Proofs against the recursive definitions; and whatever is not quite a proof.
+//! Proofs against the recursive definitions; and invalid proofs.
 
 use proptest::prelude::*;
 
