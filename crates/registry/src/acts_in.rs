@@ -1,10 +1,6 @@
 //! Workspace membership, found by the pair (principal, workspace).
 
-use authority_model::{
-    proto::registry::*,
-    schema::{acts_in, workspaces},
-    service::ActsInService,
-};
+use authority_model::{proto::registry::*, schema::acts_in, service::ActsInService};
 
 use super::{
     prelude::*,
@@ -15,6 +11,17 @@ impl Row for ActsIn {
     type List = ListActsInRequest;
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListActsInRequest) -> acts_in::BoxedQuery<'_, Pg> {
+        let mut query = acts_in::table.into_boxed();
+        if let Some(principal_id) = &by.principal_id {
+            query = query.filter(acts_in::principal_id.eq(principal_id));
+        }
+        if let Some(workspace_id) = &by.workspace_id {
+            query = query.filter(acts_in::workspace_id.eq(workspace_id));
+        }
+        query
+    }
+
     fn validate_record(&self, found: &mut Violations) {
         rules::span(("since", self.since), ("until", self.until), found);
         if let Some(problem) = self.allowed_actions_json.as_deref().and_then(rules::allowed_actions)
@@ -24,7 +31,7 @@ impl Row for ActsIn {
     }
 
     async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
-        let tenant = tenant_of!(workspaces, db, within, &self.workspace_id)?;
+        let tenant = tenant_of::<Workspace>(db, within, &self.workspace_id).await?;
         self.tenant_id =
             tenant.ok_or_else(|| Error::unknown("workspace_id", &self.workspace_id))?;
         Ok(())
@@ -39,9 +46,9 @@ impl Row for ActsIn {
         known.principal(tx.db, "principal_id", Some(&self.principal_id)).await?;
         known.placed_by("workspace_id", &self.workspace_id).all()
     }
-
-    queries!(acts_in, row);
 }
+
+impl_queries!(ActsIn, acts_in);
 
 impl Related for ActsIn {
     type Key = (String, String);
@@ -61,17 +68,6 @@ impl Related for ActsIn {
         }
         query.first(db).await
     }
-}
-
-fn filtered(by: &ListActsInRequest) -> acts_in::BoxedQuery<'_, Pg> {
-    let mut query = acts_in::table.into_boxed();
-    if let Some(principal_id) = &by.principal_id {
-        query = query.filter(acts_in::principal_id.eq(principal_id));
-    }
-    if let Some(workspace_id) = &by.workspace_id {
-        query = query.filter(acts_in::workspace_id.eq(workspace_id));
-    }
-    query
 }
 
 #[tonic::async_trait]

@@ -48,6 +48,14 @@ impl Row for ApiKey {
     type List = ListApiKeysRequest;
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListApiKeysRequest) -> api_keys::BoxedQuery<'_, Pg> {
+        let mut query = api_keys::table.into_boxed();
+        if let Some(status) = &by.status {
+            query = query.filter(api_keys::status.eq(status));
+        }
+        query
+    }
+
     fn validate_record(&self, found: &mut Violations) {
         if let Err(entry) = allow_list(self.ip_allowlist.iter().map(String::as_str)) {
             found.add("ip_allowlist", format!("`{entry}` is not an address or CIDR block"));
@@ -84,16 +92,18 @@ impl Row for ApiKey {
     async fn before_delete(&self, _tx: &mut WriteTx<'_>) -> Result<(), Error> {
         live(self)
     }
-
-    queries!(api_keys, row);
 }
+
+impl_queries!(ApiKey, api_keys);
 
 impl Entity for ApiKey {
     const ON_DELETE: OnDelete = OnDelete::End(REVOKED);
+}
 
-    changes!(@save api_keys);
+impl_save!(ApiKey, api_keys);
 
-    async fn end(db: &mut Db, row: &Self, state: &'static str, _hide: bool) -> QueryResult<Self> {
+impl End for ApiKey {
+    async fn end(db: &mut Db, row: &Self, state: &'static str) -> QueryResult<Self> {
         diesel::update(api_keys::table.find(&row.id))
             .filter(api_keys::tenant_id.eq(row.tenant_id()))
             .set((
@@ -120,14 +130,6 @@ fn live(key: &ApiKey) -> Result<(), Error> {
     }
     let (id, state) = (key.id.clone(), key.status.clone());
     Err(Error::Final { kind: ApiKey::KIND, id, state })
-}
-
-fn filtered(by: &ListApiKeysRequest) -> api_keys::BoxedQuery<'_, Pg> {
-    let mut query = api_keys::table.into_boxed();
-    if let Some(status) = &by.status {
-        query = query.filter(api_keys::status.eq(status));
-    }
-    query
 }
 
 impl ApiKeys {

@@ -1,10 +1,6 @@
 //! Where policies apply.
 
-use authority_model::{
-    proto::registry::*,
-    schema::{applies_to, policies},
-    service::AppliesToService,
-};
+use authority_model::{proto::registry::*, schema::applies_to, service::AppliesToService};
 
 use super::{
     prelude::*,
@@ -15,6 +11,17 @@ impl Row for AppliesTo {
     type List = ListAppliesToRequest;
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListAppliesToRequest) -> applies_to::BoxedQuery<'_, Pg> {
+        let mut query = applies_to::table.into_boxed();
+        if let Some(policy_id) = &by.policy_id {
+            query = query.filter(applies_to::policy_id.eq(policy_id));
+        }
+        if let Some(target_class) = &by.target_class {
+            query = query.filter(applies_to::target_class.eq(target_class));
+        }
+        query
+    }
+
     fn validate_record(&self, found: &mut Violations) {
         if let Some(problem) = rules::target(&self.target_class) {
             found.add("target_class", problem);
@@ -22,31 +29,20 @@ impl Row for AppliesTo {
     }
 
     async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
-        let tenant = tenant_of!(policies, db, within, &self.policy_id)?;
+        let tenant = tenant_of::<Policy>(db, within, &self.policy_id).await?;
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("policy_id", &self.policy_id))?;
         Ok(())
     }
-
-    queries!(applies_to, row);
 }
+
+impl_queries!(AppliesTo, applies_to);
 
 impl Related for AppliesTo {
     type Key = String;
 
     async fn id_of(db: &mut Db, within: Option<&str>, id: &String) -> QueryResult<String> {
-        tenant_of!(applies_to, db, within, id)?.map(|_| id.clone()).ok_or(diesel::NotFound)
+        Ok(Self::by_id(db, within, id).await?.id)
     }
-}
-
-fn filtered(by: &ListAppliesToRequest) -> applies_to::BoxedQuery<'_, Pg> {
-    let mut query = applies_to::table.into_boxed();
-    if let Some(policy_id) = &by.policy_id {
-        query = query.filter(applies_to::policy_id.eq(policy_id));
-    }
-    if let Some(target_class) = &by.target_class {
-        query = query.filter(applies_to::target_class.eq(target_class));
-    }
-    query
 }
 
 #[tonic::async_trait]

@@ -8,6 +8,14 @@ impl Row for AuditStream {
     type List = ListAuditStreamsRequest;
     const FINAL: &'static [&'static str] = &["sealed"];
 
+    fn filtered(by: &ListAuditStreamsRequest) -> audit_streams::BoxedQuery<'_, Pg> {
+        let mut query = audit_streams::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(audit_streams::state.eq(state));
+        }
+        query
+    }
+
     fn defaults(&mut self) {
         names::or(&mut self.sink, "stdout");
     }
@@ -18,19 +26,16 @@ impl Row for AuditStream {
             found.add("target", format!("is required for the sink `{sink}`"));
         }
     }
-
-    queries!(audit_streams);
 }
+
+impl_queries!(AuditStream, audit_streams);
 
 impl Entity for AuditStream {
     const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::AuditStreamsAreImmutable);
-
-    changes!(audit_streams);
 }
 
-fn filtered<'a>(_by: &ListAuditStreamsRequest) -> audit_streams::BoxedQuery<'a, Pg> {
-    audit_streams::table.into_boxed()
-}
+impl_save!(AuditStream, audit_streams);
+impl_end!(AuditStream, audit_streams);
 
 #[tonic::async_trait]
 impl AuditStreamService for Registry {

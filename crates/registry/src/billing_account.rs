@@ -10,18 +10,23 @@ impl Row for BillingAccount {
     type List = ListBillingAccountsRequest;
     const FINAL: &'static [&'static str] = &["closed"];
 
-    queries!(billing_accounts);
+    fn filtered(by: &ListBillingAccountsRequest) -> billing_accounts::BoxedQuery<'_, Pg> {
+        let mut query = billing_accounts::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(billing_accounts::state.eq(state));
+        }
+        query
+    }
 }
+
+impl_queries!(BillingAccount, billing_accounts);
 
 impl Entity for BillingAccount {
     const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::BillingAccountsCannotBeDeleted);
-
-    changes!(billing_accounts);
 }
 
-fn filtered<'a>(_by: &ListBillingAccountsRequest) -> billing_accounts::BoxedQuery<'a, Pg> {
-    billing_accounts::table.into_boxed()
-}
+impl_save!(BillingAccount, billing_accounts);
+impl_end!(BillingAccount, billing_accounts);
 
 #[tonic::async_trait]
 impl BillingAccountService for Registry {

@@ -21,6 +21,26 @@ impl Row for Delegation {
     const FINAL: &'static [&'static str] = &["revoked"];
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListDelegationsRequest) -> delegations::BoxedQuery<'_, Pg> {
+        let mut query = delegations::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(delegations::state.eq(state));
+        }
+        if let Some(delegator_id) = &by.delegator_id {
+            query = query.filter(delegations::delegator_id.eq(delegator_id));
+        }
+        if let Some(delegate_id) = &by.delegate_id {
+            query = query.filter(delegations::delegate_id.eq(delegate_id));
+        }
+        if let Some(parent_id) = &by.parent_id {
+            query = query.filter(delegations::parent_id.eq(parent_id));
+        }
+        if let Some(root_id) = &by.root_id {
+            query = query.filter(delegations::root_id.eq(root_id));
+        }
+        query
+    }
+
     fn validate_record(&self, found: &mut Violations) {
         rules::patterns("actions", &self.actions, found);
         rules::span(("not_before", self.not_before), ("expires_at", self.expires_at), found);
@@ -56,15 +76,16 @@ impl Row for Delegation {
             Some(was) => attenuation::check_narrower(self, was),
         }
     }
-
-    queries!(delegations);
 }
+
+impl_queries!(Delegation, delegations);
 
 impl Entity for Delegation {
     const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::MethodNotAllowed);
-
-    changes!(delegations);
 }
+
+impl_save!(Delegation, delegations);
+impl_end!(Delegation, delegations);
 
 /// Rules of this record.
 trait Lending {
@@ -140,23 +161,6 @@ fn lends_on(above: &Delegation, which: &str, now: DateTime<Utc>) -> Result<(), E
         return Err(Error::NotAllowed(format!("the {which} `{id}` has expired")));
     }
     Ok(())
-}
-
-fn filtered(by: &ListDelegationsRequest) -> delegations::BoxedQuery<'_, Pg> {
-    let mut query = delegations::table.into_boxed();
-    if let Some(delegator_id) = &by.delegator_id {
-        query = query.filter(delegations::delegator_id.eq(delegator_id));
-    }
-    if let Some(delegate_id) = &by.delegate_id {
-        query = query.filter(delegations::delegate_id.eq(delegate_id));
-    }
-    if let Some(parent_id) = &by.parent_id {
-        query = query.filter(delegations::parent_id.eq(parent_id));
-    }
-    if let Some(root_id) = &by.root_id {
-        query = query.filter(delegations::root_id.eq(root_id));
-    }
-    query
 }
 
 #[tonic::async_trait]

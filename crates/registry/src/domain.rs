@@ -7,6 +7,14 @@ use super::prelude::*;
 impl Row for Domain {
     type List = ListDomainsRequest;
 
+    fn filtered(by: &ListDomainsRequest) -> domains::BoxedQuery<'_, Pg> {
+        let mut query = domains::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(domains::state.eq(state));
+        }
+        query
+    }
+
     async fn before_save(
         &mut self,
         was: Option<&Self>,
@@ -18,19 +26,16 @@ impl Row for Domain {
         }
         Ok(())
     }
-
-    queries!(domains);
 }
+
+impl_queries!(Domain, domains);
 
 impl Entity for Domain {
     const ON_DELETE: OnDelete = OnDelete::Erase;
-
-    changes!(domains);
 }
 
-fn filtered<'a>(_by: &ListDomainsRequest) -> domains::BoxedQuery<'a, Pg> {
-    domains::table.into_boxed()
-}
+impl_save!(Domain, domains);
+impl_end!(Domain, domains);
 
 #[tonic::async_trait]
 impl DomainService for Registry {

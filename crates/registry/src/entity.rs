@@ -1,21 +1,23 @@
-//! A record in the flow, and its queries.
-//!
-//! The SQL is ordinary diesel on known tables, written out by [`queries!`]; each statement names
-//! the caller's tenant, with row-level security behind it.
+//! A record in the flow: its rules, and how it is listed, found and locked.
 
 use authority_model::{
     record::{Listing, Record},
     validate::{Validate, Violations},
 };
 use chrono::{DateTime, Utc};
-use diesel::QueryResult;
+use diesel::{QueryResult, result::Error::NotFound};
 
-use super::{Error, Registry, page::Window, tenant};
+use super::{
+    Error, Registry,
+    page::Window,
+    queries::{End, Queries, Save},
+    tenant,
+};
 use authority_api::{error::ErrorCode, identity::Caller};
 use authority_core::store::Db;
 
 /// A record or relationship row, and its place in SQL.
-pub(super) trait Row: Record {
+pub(super) trait Row: Record + Queries {
     type List: Listing + Validate + Send + Sync + 'static;
     /// The default state of a new record.
     const FIRST_STATE: &'static str = "active";
@@ -23,6 +25,14 @@ pub(super) trait Row: Record {
     const FINAL: &'static [&'static str] = &[];
     /// Whether decisions depend on it: a write is then answered once the graph has it.
     const AUTHORITY: bool = false;
+
+    /// The rows that a list request asks for, by its own members: state, filters, whether deleted ones are
+    /// included.
+    fn filtered(by: &Self::List) -> Self::BoxedQuery<'_>;
+
+    fn is_deleted(&self) -> bool {
+        false
+    }
 
     /// Fills what the client may leave out.
     fn defaults(&mut self) {}
@@ -112,40 +122,51 @@ pub(super) trait Row: Record {
         async { Ok(()) }
     }
 
-    // Written by `queries!`.
+    /// A page of a list, and the number of all matches if the request counts them.
     fn list(
         db: &mut Db,
         within: Option<&str>,
         by: &Self::List,
         window: &Window,
-    ) -> impl Future<Output = QueryResult<(Vec<Self>, Option<i64>)>> + Send;
-    fn insert(db: &mut Db, new: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
+    ) -> impl Future<Output = QueryResult<(Vec<Self>, Option<i64>)>> + Send {
+        async move {
+            let page = by.page();
+            let matching = || {
+                let tenants = [page.tenant_id, within].into_iter().flatten();
+                tenants.fold(Self::filtered(by), Self::in_tenant)
+            };
+            let total = if page.count { Some(Self::count(db, matching()).await?) } else { None };
+            Ok((Self::load_page(db, matching(), window).await?, total))
+        }
+    }
+
+    /// The row with this id; a soft-deleted one only if `deleted`.
     fn find(
         db: &mut Db,
         within: Option<&str>,
         id: &str,
         deleted: bool,
-    ) -> impl Future<Output = QueryResult<Self>> + Send;
+    ) -> impl Future<Output = QueryResult<Self>> + Send {
+        async move { unless_deleted(Self::by_id(db, within, id).await?, deleted) }
+    }
+
+    /// The same, locked until the transaction ends, and never a soft-deleted one.
     fn lock(
         db: &mut Db,
         within: Option<&str>,
         id: &str,
-    ) -> impl Future<Output = QueryResult<Self>> + Send;
-    fn erase(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<usize>> + Send;
+    ) -> impl Future<Output = QueryResult<Self>> + Send {
+        async move { unless_deleted(Self::by_id_for_update(db, within, id).await?, false) }
+    }
+}
+
+fn unless_deleted<R: Row>(row: R, deleted: bool) -> QueryResult<R> {
+    if row.is_deleted() && !deleted { Err(NotFound) } else { Ok(row) }
 }
 
 /// A row that can change, and that its record ends in its own way.
-pub(super) trait Entity: Row {
+pub(super) trait Entity: Row + Save + End {
     const ON_DELETE: OnDelete;
-
-    fn save(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
-    /// Moves it into this final state; with `hide`, also soft-deletes it.
-    fn end(
-        db: &mut Db,
-        row: &Self,
-        state: &'static str,
-        hide: bool,
-    ) -> impl Future<Output = QueryResult<Self>> + Send;
 }
 
 /// A record that suspends authority until it is lifted, which is final.
@@ -158,9 +179,7 @@ pub(super) trait Stops: Row {
 pub(super) enum OnDelete {
     /// The row is gone; its history stays.
     Erase,
-    /// The row stays in this state and is hidden unless requested.
-    Hide(&'static str),
-    /// The row stays readable in this final state.
+    /// The row stays in this final state: readable, or soft-deleted and only shown on request.
     End(&'static str),
     /// It is refused with this code.
     Refuse(ErrorCode),
@@ -173,178 +192,42 @@ pub(super) struct WriteTx<'a> {
     pub now: DateTime<Utc>,
 }
 
-diesel::define_sql_function! {
-    /// The current time, not the transaction's start: each write of a row gets its own.
-    fn clock_timestamp() -> Timestamptz;
+#[cfg(test)]
+mod tests {
+    use authority_model::proto::{approval::*, delegation::*, registry::*};
+    use diesel::{debug_query, pg::Pg, query_builder::QueryFragment};
+
+    use super::*;
+
+    fn check<R: Row>(by: &R::List)
+    where
+        for<'a> R::BoxedQuery<'a>: QueryFragment<Pg>,
+    {
+        let sql = debug_query::<Pg, _>(&R::filtered(by)).to_string();
+        assert!(sql.contains(r#""state" = $1"#) && sql.contains("some state"), "{sql}");
+    }
+
+    #[test]
+    fn a_list_is_filtered_by_the_state_that_its_request_names() {
+        let state = || Some("some state".to_owned());
+        check::<Approval>(&ListApprovalsRequest { state: state(), ..<_>::default() });
+        check::<AuditStream>(&ListAuditStreamsRequest { state: state(), ..<_>::default() });
+        check::<BillingAccount>(&ListBillingAccountsRequest { state: state(), ..<_>::default() });
+        check::<Delegation>(&ListDelegationsRequest { state: state(), ..<_>::default() });
+        check::<Domain>(&ListDomainsRequest { state: state(), ..<_>::default() });
+        check::<ExternalApp>(&ListExternalAppsRequest { state: state(), ..<_>::default() });
+        check::<LegalEntity>(&ListLegalEntitiesRequest { state: state(), ..<_>::default() });
+        check::<Model>(&ListModelsRequest { state: state(), ..<_>::default() });
+        check::<Policy>(&ListPoliciesRequest { state: state(), ..<_>::default() });
+        check::<Principal>(&ListPrincipalsRequest { state: state(), ..<_>::default() });
+        check::<Project>(&ListProjectsRequest { state: state(), ..<_>::default() });
+        check::<Purpose>(&ListPurposesRequest { state: state(), ..<_>::default() });
+        check::<Quarantine>(&ListQuarantinesRequest { state: state(), ..<_>::default() });
+        check::<Resource>(&ListResourcesRequest { state: state(), ..<_>::default() });
+        check::<StopSignal>(&ListStopSignalsRequest { state: state(), ..<_>::default() });
+        check::<Team>(&ListTeamsRequest { state: state(), ..<_>::default() });
+        check::<Tenant>(&ListTenantsRequest { state: state(), ..<_>::default() });
+        check::<Tool>(&ListToolsRequest { state: state(), ..<_>::default() });
+        check::<Workspace>(&ListWorkspacesRequest { state: state(), ..<_>::default() });
+    }
 }
-
-/// The queries of a [`Row`] and, unless `row` is given, of an [`Entity`], on the given table:
-/// `queries!(tools)`, `queries!(tenants, hidden)` where rows are soft-deleted,
-/// `queries!(member_of, row)` where they have neither state nor changes.
-macro_rules! queries {
-    (@state row $table:ident $query:ident $page:ident) => { let _ = &mut $query; };
-    (@state $any:tt $table:ident $query:ident $page:ident) => {
-        if let Some(state) = $page.state {
-            $query = $query.filter($table::state.eq(state));
-        }
-    };
-    (@alive hidden $table:ident $query:ident $deleted:expr) => {
-        if !$deleted {
-            $query = $query.filter($table::deleted_at.is_null());
-        }
-    };
-    (@alive $any:tt $table:ident $query:ident $deleted:expr) => { let _ = $deleted; };
-    ($table:ident) => { queries!($table, plain); };
-    ($table:ident, $form:tt) => {
-        async fn list(
-            db: &mut Db,
-            within: Option<&str>,
-            by: &Self::List,
-            window: &Window,
-        ) -> QueryResult<(Vec<Self>, Option<i64>)> {
-            let page = Listing::page(by);
-            let matching = || {
-                let mut query = filtered(by);
-                for tenant in [page.tenant_id, within].into_iter().flatten() {
-                    query = query.filter($table::tenant_id.eq(tenant.to_owned()));
-                }
-                queries!(@state $form $table query page);
-                let deleted = page.deleted || page.state == Some("deleted");
-                queries!(@alive $form $table query deleted);
-                query
-            };
-            let total = match page.count {
-                true => Some(matching().count().get_result(db).await?),
-                false => None,
-            };
-            let mut query = matching();
-            if let Some((at, id)) = &window.after {
-                let later = $table::created_at
-                    .gt(*at)
-                    .or($table::created_at.eq(*at).and($table::id.gt(id.as_str())));
-                query = query.filter(later);
-            }
-            let rows = query
-                .order(($table::created_at, $table::id))
-                .limit(window.query_limit())
-                .select(Self::as_select())
-                .load(db)
-                .await?;
-            Ok((rows, total))
-        }
-
-        async fn insert(db: &mut Db, new: &Self) -> QueryResult<Self> {
-            diesel::insert_into($table::table)
-                .values(new)
-                .returning(Self::as_returning())
-                .get_result(db)
-                .await
-        }
-
-        async fn find(
-            db: &mut Db,
-            within: Option<&str>,
-            id: &str,
-            deleted: bool,
-        ) -> QueryResult<Self> {
-            let mut query = $table::table.filter($table::id.eq(id)).into_boxed();
-            if let Some(tenant) = within {
-                query = query.filter($table::tenant_id.eq(tenant));
-            }
-            queries!(@alive $form $table query deleted);
-            query.select(Self::as_select()).first(db).await
-        }
-
-        async fn lock(db: &mut Db, within: Option<&str>, id: &str) -> QueryResult<Self> {
-            let row = $table::table
-                .filter($table::id.eq(id))
-                .filter(
-                    $table::tenant_id
-                        .eq(within.unwrap_or_default())
-                        .or(within.is_none().into_sql::<Bool>()),
-                )
-                .for_update()
-                .select(Self::as_select())
-                .first::<Self>(db)
-                .await?;
-            queries!(@living $form row);
-            Ok(row)
-        }
-
-        async fn erase(db: &mut Db, row: &Self) -> QueryResult<usize> {
-            diesel::delete($table::table.find(&row.id))
-                .filter($table::tenant_id.eq(Record::tenant_id(row)))
-                .execute(db)
-                .await
-        }
-    };
-    (@living hidden $row:ident) => {
-        if $row.deleted_at.is_some() {
-            return Err(diesel::result::Error::NotFound);
-        }
-    };
-    (@living $any:tt $row:ident) => {};
-}
-pub(super) use queries;
-
-/// The writes of an [`Entity`] on the given table; `hidden` where rows are soft-deleted, `warnings`
-/// where each write lists what it made stricter.
-macro_rules! changes {
-    ($table:ident) => {
-        changes!(@save $table);
-        changes!(@end $table);
-    };
-    (@end $table:ident) => {
-        async fn end(
-            db: &mut Db,
-            row: &Self,
-            state: &'static str,
-            _hide: bool,
-        ) -> QueryResult<Self> {
-            diesel::update($table::table.find(&row.id))
-                .filter($table::tenant_id.eq(Record::tenant_id(row)))
-                .set(($table::state.eq(state), $table::updated_at.eq(clock_timestamp())))
-                .returning(Self::as_returning())
-                .get_result(db)
-                .await
-        }
-    };
-    // With a member that the server rewrites at each change.
-    ($table:ident, warnings) => {
-        changes!(@save $table warnings);
-        changes!(@end $table);
-    };
-    ($table:ident, hidden) => {
-        changes!(@save $table);
-
-        async fn end(
-            db: &mut Db,
-            row: &Self,
-            state: &'static str,
-            hide: bool,
-        ) -> QueryResult<Self> {
-            let at = hide.then(clock_timestamp);
-            diesel::update($table::table.find(&row.id))
-                .filter($table::tenant_id.eq(Record::tenant_id(row)))
-                .set((
-                    $table::state.eq(state),
-                    $table::updated_at.eq(clock_timestamp()),
-                    at.map(|at| $table::deleted_at.eq(at.nullable())),
-                ))
-                .returning(Self::as_returning())
-                .get_result(db)
-                .await
-        }
-    };
-    (@save $table:ident $($own:ident)?) => {
-        async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
-            diesel::update($table::table.find(&row.id))
-                .filter($table::tenant_id.eq(Record::tenant_id(row)))
-                .set((row, $($table::$own.eq(&row.$own),)? $table::updated_at.eq(clock_timestamp())))
-                .returning(Self::as_returning())
-                .get_result(db)
-                .await
-        }
-    };
-}
-pub(super) use changes;

@@ -9,22 +9,27 @@ impl Row for ExternalApp {
     const FINAL: &'static [&'static str] = &["revoked"];
     const AUTHORITY: bool = true;
 
-    queries!(external_apps);
+    fn filtered(by: &ListExternalAppsRequest) -> external_apps::BoxedQuery<'_, Pg> {
+        let mut query = external_apps::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(external_apps::state.eq(state));
+        }
+        if let Some(connector_kind) = &by.connector_kind {
+            query = query.filter(external_apps::connector_kind.eq(connector_kind));
+        }
+        query
+    }
 }
+
+impl_queries!(ExternalApp, external_apps);
+impl_referenced!(ExternalApp, external_apps);
 
 impl Entity for ExternalApp {
     const ON_DELETE: OnDelete = OnDelete::End("revoked");
-
-    changes!(external_apps);
 }
 
-fn filtered(by: &ListExternalAppsRequest) -> external_apps::BoxedQuery<'_, Pg> {
-    let mut query = external_apps::table.into_boxed();
-    if let Some(connector_kind) = &by.connector_kind {
-        query = query.filter(external_apps::connector_kind.eq(connector_kind));
-    }
-    query
-}
+impl_save!(ExternalApp, external_apps);
+impl_end!(ExternalApp, external_apps);
 
 #[tonic::async_trait]
 impl ExternalAppService for Registry {

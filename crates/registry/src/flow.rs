@@ -15,6 +15,7 @@ use super::{
     Error,
     entity::{Entity, OnDelete, Row, Stops, WriteTx},
     page::Window,
+    queries::{End, Queries, Save},
     version::{IfMatch, tagged},
 };
 use authority_api::{
@@ -177,8 +178,7 @@ impl Registry {
             row.before_delete(&mut WriteTx { db, caller: &caller, now }).await?;
             let left = match A::Record::ON_DELETE {
                 OnDelete::Erase => A::Record::erase(db, &row).await.map(|_| None),
-                OnDelete::Hide(state) => A::Record::end(db, &row, state, true).await.map(Some),
-                OnDelete::End(state) => A::Record::end(db, &row, state, false).await.map(Some),
+                OnDelete::End(state) => A::Record::end(db, &row, state).await.map(Some),
                 OnDelete::Refuse(code) => return Err(Error::NeverDeleted(code)),
             };
             Ok((id, left?))

@@ -1,9 +1,7 @@
 //! Grants of access to a resource, or to a project.
 
 use authority_model::{
-    proto::registry::*,
-    schema::{granted_access_to, projects, resources},
-    service::GrantedAccessToService,
+    proto::registry::*, schema::granted_access_to, service::GrantedAccessToService,
 };
 
 use super::{
@@ -15,11 +13,22 @@ impl Row for GrantedAccessTo {
     type List = ListGrantedAccessToRequest;
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListGrantedAccessToRequest) -> granted_access_to::BoxedQuery<'_, Pg> {
+        let mut query = granted_access_to::table.into_boxed();
+        if let Some(resource_id) = &by.resource_id {
+            query = query.filter(granted_access_to::resource_id.eq(resource_id));
+        }
+        if let Some(grantee_id) = &by.grantee_id {
+            query = query.filter(granted_access_to::grantee_id.eq(grantee_id));
+        }
+        query
+    }
+
     async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         let id = &self.resource_id;
-        let tenant = match tenant_of!(resources, db, within, id)? {
+        let tenant = match tenant_of::<Resource>(db, within, id).await? {
             Some(tenant) => Some(tenant),
-            None => tenant_of!(projects, db, within, id)?,
+            None => tenant_of::<Project>(db, within, id).await?,
         };
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("resource_id", id))?;
         Ok(())
@@ -35,27 +44,16 @@ impl Row for GrantedAccessTo {
         known.of_kind(tx.db, "grantee_id", &self.grantee_kind, &self.grantee_id).await?;
         known.placed_by("resource_id", &self.resource_id).all()
     }
-
-    queries!(granted_access_to, row);
 }
+
+impl_queries!(GrantedAccessTo, granted_access_to);
 
 impl Related for GrantedAccessTo {
     type Key = String;
 
     async fn id_of(db: &mut Db, within: Option<&str>, id: &String) -> QueryResult<String> {
-        tenant_of!(granted_access_to, db, within, id)?.map(|_| id.clone()).ok_or(diesel::NotFound)
+        Ok(Self::by_id(db, within, id).await?.id)
     }
-}
-
-fn filtered(by: &ListGrantedAccessToRequest) -> granted_access_to::BoxedQuery<'_, Pg> {
-    let mut query = granted_access_to::table.into_boxed();
-    if let Some(resource_id) = &by.resource_id {
-        query = query.filter(granted_access_to::resource_id.eq(resource_id));
-    }
-    if let Some(grantee_id) = &by.grantee_id {
-        query = query.filter(granted_access_to::grantee_id.eq(grantee_id));
-    }
-    query
 }
 
 #[tonic::async_trait]

@@ -7,24 +7,29 @@ use super::prelude::*;
 impl Row for LegalEntity {
     type List = ListLegalEntitiesRequest;
 
+    fn filtered(by: &ListLegalEntitiesRequest) -> legal_entities::BoxedQuery<'_, Pg> {
+        let mut query = legal_entities::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(legal_entities::state.eq(state));
+        }
+        query
+    }
+
     fn validate_record(&self, found: &mut Violations) {
         if self.parent_legal_entity_id.as_ref().is_some_and(|parent| *parent == self.id) {
             found.add("parent_legal_entity_id", "must not be the record itself");
         }
     }
-
-    queries!(legal_entities);
 }
+
+impl_queries!(LegalEntity, legal_entities);
 
 impl Entity for LegalEntity {
     const ON_DELETE: OnDelete = OnDelete::Erase;
-
-    changes!(legal_entities);
 }
 
-fn filtered<'a>(_by: &ListLegalEntitiesRequest) -> legal_entities::BoxedQuery<'a, Pg> {
-    legal_entities::table.into_boxed()
-}
+impl_save!(LegalEntity, legal_entities);
+impl_end!(LegalEntity, legal_entities);
 
 #[tonic::async_trait]
 impl LegalEntityService for Registry {

@@ -1,6 +1,6 @@
 //! The registry: tenants and the records around them, delegations, relationships. One file each.
 //!
-//! `entity.rs` and `flow.rs` have everything the records share. A record's file has only what is specific to
+//! `entity.rs`, `queries.rs` and `flow.rs` have everything the records share. A record's file has only what is specific to
 //! it: its filters, its own rules, and what deleting it means.
 
 mod acts_in;
@@ -32,6 +32,7 @@ mod principal;
 mod project;
 mod purpose;
 mod quarantine;
+mod queries;
 mod references;
 mod relationship;
 mod resource;
@@ -67,10 +68,14 @@ mod prelude {
 
     pub(super) use super::{
         Error, Registry,
-        entity::{Entity, OnDelete, Row, Stops, WriteTx, changes, clock_timestamp, queries},
+        entity::{Entity, OnDelete, Row, Stops, WriteTx},
         flow::Reply,
         names,
         page::Window,
+        queries::{
+            End, Queries, Referenced, Save, clock_timestamp, impl_end, impl_queries,
+            impl_referenced, impl_save,
+        },
         references::{self, Known},
         rules,
     };

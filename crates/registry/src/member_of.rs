@@ -1,10 +1,6 @@
 //! Team membership, found by the pair (team, principal).
 
-use authority_model::{
-    proto::registry::*,
-    schema::{member_of, teams},
-    service::MemberOfService,
-};
+use authority_model::{proto::registry::*, schema::member_of, service::MemberOfService};
 
 use super::{
     prelude::*,
@@ -15,6 +11,17 @@ impl Row for MemberOf {
     type List = ListMemberOfRequest;
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListMemberOfRequest) -> member_of::BoxedQuery<'_, Pg> {
+        let mut query = member_of::table.into_boxed();
+        if let Some(team_id) = &by.team_id {
+            query = query.filter(member_of::team_id.eq(team_id));
+        }
+        if let Some(principal_id) = &by.principal_id {
+            query = query.filter(member_of::principal_id.eq(principal_id));
+        }
+        query
+    }
+
     fn defaults(&mut self) {
         names::or(&mut self.role, "member");
     }
@@ -24,7 +31,7 @@ impl Row for MemberOf {
     }
 
     async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
-        let tenant = tenant_of!(teams, db, within, &self.team_id)?;
+        let tenant = tenant_of::<Team>(db, within, &self.team_id).await?;
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("team_id", &self.team_id))?;
         Ok(())
     }
@@ -38,9 +45,9 @@ impl Row for MemberOf {
         known.principal(tx.db, "principal_id", Some(&self.principal_id)).await?;
         known.placed_by("team_id", &self.team_id).all()
     }
-
-    queries!(member_of, row);
 }
+
+impl_queries!(MemberOf, member_of);
 
 impl Related for MemberOf {
     type Key = (String, String);
@@ -60,17 +67,6 @@ impl Related for MemberOf {
         }
         query.first(db).await
     }
-}
-
-fn filtered(by: &ListMemberOfRequest) -> member_of::BoxedQuery<'_, Pg> {
-    let mut query = member_of::table.into_boxed();
-    if let Some(team_id) = &by.team_id {
-        query = query.filter(member_of::team_id.eq(team_id));
-    }
-    if let Some(principal_id) = &by.principal_id {
-        query = query.filter(member_of::principal_id.eq(principal_id));
-    }
-    query
 }
 
 #[tonic::async_trait]

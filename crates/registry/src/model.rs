@@ -9,22 +9,27 @@ impl Row for Model {
     const FINAL: &'static [&'static str] = &["retired"];
     const AUTHORITY: bool = true;
 
-    queries!(models);
+    fn filtered(by: &ListModelsRequest) -> models::BoxedQuery<'_, Pg> {
+        let mut query = models::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(models::state.eq(state));
+        }
+        if let Some(risk_tier) = &by.risk_tier {
+            query = query.filter(models::risk_tier.eq(risk_tier));
+        }
+        query
+    }
 }
+
+impl_queries!(Model, models);
+impl_referenced!(Model, models);
 
 impl Entity for Model {
     const ON_DELETE: OnDelete = OnDelete::End("retired");
-
-    changes!(models);
 }
 
-fn filtered(by: &ListModelsRequest) -> models::BoxedQuery<'_, Pg> {
-    let mut query = models::table.into_boxed();
-    if let Some(risk_tier) = &by.risk_tier {
-        query = query.filter(models::risk_tier.eq(risk_tier));
-    }
-    query
-}
+impl_save!(Model, models);
+impl_end!(Model, models);
 
 #[tonic::async_trait]
 impl ModelService for Registry {

@@ -20,6 +20,17 @@ impl Row for Policy {
     const FINAL: &'static [&'static str] = &["retired"];
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListPoliciesRequest) -> policies::BoxedQuery<'_, Pg> {
+        let mut query = policies::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(policies::state.eq(state));
+        }
+        if let Some(regime) = &by.regime {
+            query = query.filter(policies::regime.eq(regime));
+        }
+        query
+    }
+
     fn defaults(&mut self) {
         names::or(&mut self.state, if self.cedar.is_some() { "active" } else { "draft" });
     }
@@ -89,9 +100,9 @@ impl Row for Policy {
     ) -> Result<(), Error> {
         policy_check::fill_computed(registry, caller, rows).await
     }
-
-    queries!(policies);
 }
+
+impl_queries!(Policy, policies);
 
 /// The tenant of a policy that the caller may see; empty if there is no such policy.
 async fn tenant_of(registry: &Registry, caller: &Caller, id: &str) -> Result<String, Error> {
@@ -105,17 +116,10 @@ async fn tenant_of(registry: &Registry, caller: &Caller, id: &str) -> Result<Str
 
 impl Entity for Policy {
     const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::PoliciesAreImmutable);
-
-    changes!(policies);
 }
 
-fn filtered(by: &ListPoliciesRequest) -> policies::BoxedQuery<'_, Pg> {
-    let mut query = policies::table.into_boxed();
-    if let Some(regime) = &by.regime {
-        query = query.filter(policies::regime.eq(regime));
-    }
-    query
-}
+impl_save!(Policy, policies);
+impl_end!(Policy, policies);
 
 async fn completed(
     registry: &Registry,

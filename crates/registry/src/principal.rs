@@ -17,6 +17,24 @@ impl Row for Principal {
     const FINAL: &'static [&'static str] = &["revoked"];
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListPrincipalsRequest) -> principals::BoxedQuery<'_, Pg> {
+        let mut query = principals::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(principals::state.eq(state));
+        }
+        if let Some(principal_class) = &by.principal_class {
+            query = query.filter(principals::principal_class.eq(principal_class));
+        }
+        if !by.deleted {
+            query = query.filter(principals::deleted_at.is_null());
+        }
+        query
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.deleted_at.is_some()
+    }
+
     fn defaults(&mut self) {
         if self.principal_class == AGENT && self.name.is_none() {
             self.name = Some(names::slug(&self.display_name)).filter(|name| !name.is_empty());
@@ -88,22 +106,29 @@ impl Row for Principal {
             .await?;
         Ok(())
     }
-
-    queries!(principals, hidden);
 }
+
+impl_queries!(Principal, principals);
 
 impl Entity for Principal {
-    const ON_DELETE: OnDelete = OnDelete::Hide("revoked");
-
-    changes!(principals, hidden);
+    const ON_DELETE: OnDelete = OnDelete::End("revoked");
 }
 
-fn filtered(by: &ListPrincipalsRequest) -> principals::BoxedQuery<'_, Pg> {
-    let mut query = principals::table.into_boxed();
-    if let Some(principal_class) = &by.principal_class {
-        query = query.filter(principals::principal_class.eq(principal_class));
+impl_save!(Principal, principals);
+
+impl End for Principal {
+    async fn end(db: &mut Db, row: &Self, state: &'static str) -> QueryResult<Self> {
+        diesel::update(principals::table.find(&row.id))
+            .filter(principals::tenant_id.eq(row.tenant_id()))
+            .set((
+                principals::state.eq(state),
+                principals::updated_at.eq(clock_timestamp()),
+                principals::deleted_at.eq(clock_timestamp().nullable()),
+            ))
+            .returning(Self::as_returning())
+            .get_result(db)
+            .await
     }
-    query
 }
 
 #[tonic::async_trait]

@@ -9,6 +9,17 @@ impl Row for Project {
     const FINAL: &'static [&'static str] = &["archived"];
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListProjectsRequest) -> projects::BoxedQuery<'_, Pg> {
+        let mut query = projects::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(projects::state.eq(state));
+        }
+        if let Some(workspace_id) = &by.workspace_id {
+            query = query.filter(projects::workspace_id.eq(workspace_id));
+        }
+        query
+    }
+
     fn validate_record(&self, found: &mut Violations) {
         if self.workspace_id.is_none() && self.visible_in_workspaces.is_empty() {
             found.add(
@@ -27,23 +38,17 @@ impl Row for Project {
         known.workspaces(tx.db, "visible_in_workspaces", &self.visible_in_workspaces).await?;
         known.all()
     }
-
-    queries!(projects);
 }
+
+impl_queries!(Project, projects);
+impl_referenced!(Project, projects);
 
 impl Entity for Project {
     const ON_DELETE: OnDelete = OnDelete::End("archived");
-
-    changes!(projects);
 }
 
-fn filtered(by: &ListProjectsRequest) -> projects::BoxedQuery<'_, Pg> {
-    let mut query = projects::table.into_boxed();
-    if let Some(workspace_id) = &by.workspace_id {
-        query = query.filter(projects::workspace_id.eq(workspace_id));
-    }
-    query
-}
+impl_save!(Project, projects);
+impl_end!(Project, projects);
 
 #[tonic::async_trait]
 impl ProjectService for Registry {

@@ -9,6 +9,14 @@ impl Row for Purpose {
     const FINAL: &'static [&'static str] = &["retired"];
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListPurposesRequest) -> purposes::BoxedQuery<'_, Pg> {
+        let mut query = purposes::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(purposes::state.eq(state));
+        }
+        query
+    }
+
     fn validate_record(&self, found: &mut Violations) {
         rules::patterns("allowed_actions", &self.allowed_actions, found);
         rules::span(("not_before", self.not_before), ("expires_at", self.expires_at), found);
@@ -17,19 +25,16 @@ impl Row for Purpose {
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         references::purpose_is_free(tx.db, &self.tenant_id, &self.slug).await
     }
-
-    queries!(purposes);
 }
+
+impl_queries!(Purpose, purposes);
 
 impl Entity for Purpose {
     const ON_DELETE: OnDelete = OnDelete::End("retired");
-
-    changes!(purposes);
 }
 
-fn filtered<'a>(_by: &ListPurposesRequest) -> purposes::BoxedQuery<'a, Pg> {
-    purposes::table.into_boxed()
-}
+impl_save!(Purpose, purposes);
+impl_end!(Purpose, purposes);
 
 #[tonic::async_trait]
 impl PurposeService for Registry {

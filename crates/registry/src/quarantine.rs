@@ -15,6 +15,14 @@ impl Row for Quarantine {
     const FINAL: &'static [&'static str] = &[RELEASED];
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListQuarantinesRequest) -> quarantines::BoxedQuery<'_, Pg> {
+        let mut query = quarantines::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(quarantines::state.eq(state));
+        }
+        query
+    }
+
     fn validate_record(&self, found: &mut Violations) {
         if let Some(problem) = self.action.as_deref().and_then(rules::pattern) {
             found.add("action", problem);
@@ -48,9 +56,9 @@ impl Row for Quarantine {
         let found: Option<String> = delegation.first(tx.db).await.optional()?;
         found.map(drop).ok_or_else(|| Error::unknown("quarantine.delegation_id", id))
     }
-
-    queries!(quarantines);
 }
+
+impl_queries!(Quarantine, quarantines);
 
 impl Stops for Quarantine {
     async fn lift(db: &mut Db, row: &Self, by: &str) -> QueryResult<Self> {
@@ -65,10 +73,6 @@ impl Stops for Quarantine {
             .get_result(db)
             .await
     }
-}
-
-fn filtered<'a>(_by: &ListQuarantinesRequest) -> quarantines::BoxedQuery<'a, Pg> {
-    quarantines::table.into_boxed()
 }
 
 #[tonic::async_trait]

@@ -5,15 +5,13 @@
 //! can miss the other.
 
 use authority_model::{
-    schema::{
-        delegations, external_apps, granted_access_to, models, principals, projects, purposes,
-        resources, teams, tools, uses, workspaces,
-    },
+    proto::registry::{ExternalApp, Model, Project, Resource, Team, Tool, Workspace},
+    schema::{delegations, granted_access_to, principals, projects, purposes, uses},
     validate::Violations,
 };
 use diesel::{PgArrayExpressionMethods, QueryResult, dsl::exists, prelude::*};
 
-use super::Error;
+use super::{Error, queries::Referenced};
 use authority_core::store::{Db, RunQueryDsl};
 
 /// Collects the members of a record that refer to no row of its tenant.
@@ -21,19 +19,6 @@ pub(super) struct Known<'a> {
     tenant: &'a str,
     kind: &'static str,
     found: Violations,
-}
-
-/// Which of `ids` a table has in a tenant, locked against deletion.
-macro_rules! present {
-    ($table:ident, $db:expr, $tenant:expr, $ids:expr) => {
-        $table::table
-            .filter($table::tenant_id.eq($tenant))
-            .filter($table::id.eq_any($ids))
-            .for_key_share()
-            .select($table::id)
-            .load::<String>($db)
-            .await
-    };
 }
 
 impl<'a> Known<'a> {
@@ -76,7 +61,7 @@ impl<'a> Known<'a> {
         ids: &[String],
     ) -> Result<(), Error> {
         if !ids.is_empty() {
-            let present = present!(workspaces, db, self.tenant, ids)?;
+            let present = Workspace::present(db, self.tenant, ids).await?;
             self.compare_each(field, ids, &present);
         }
         Ok(())
@@ -90,8 +75,8 @@ impl<'a> Known<'a> {
         ids: &[String],
     ) -> Result<(), Error> {
         if !ids.is_empty() {
-            let mut present = present!(resources, db, self.tenant, ids)?;
-            present.extend(present!(projects, db, self.tenant, ids)?);
+            let mut present = Resource::present(db, self.tenant, ids).await?;
+            present.extend(Project::present(db, self.tenant, ids).await?);
             self.compare_each(field, ids, &present);
         }
         Ok(())
@@ -127,16 +112,14 @@ impl<'a> Known<'a> {
         kind: &str,
         id: &str,
     ) -> Result<(), Error> {
+        let ids = [id.to_owned()];
         let present = match kind {
             "principal" => return self.principal(db, field, Some(id)).await,
-            "resource" => {
-                let ids = [id.to_owned()];
-                return self.resources(db, field, &ids).await;
-            }
-            "team" => present!(teams, db, self.tenant, [id])?,
-            "tool" => present!(tools, db, self.tenant, [id])?,
-            "model" => present!(models, db, self.tenant, [id])?,
-            "external_app" => present!(external_apps, db, self.tenant, [id])?,
+            "resource" => return self.resources(db, field, &ids).await,
+            "team" => Team::present(db, self.tenant, &ids).await?,
+            "tool" => Tool::present(db, self.tenant, &ids).await?,
+            "model" => Model::present(db, self.tenant, &ids).await?,
+            "external_app" => ExternalApp::present(db, self.tenant, &ids).await?,
             _ => Vec::new(),
         };
         self.compare(field, &[id], &present);

@@ -9,6 +9,7 @@ use super::{
     Error, Registry,
     entity::Row,
     flow::{Reply, or_not_found},
+    queries::Queries,
     version::tagged,
 };
 use authority_api::identity::Caller;
@@ -105,18 +106,15 @@ pub(super) fn pair(
     }
 }
 
-/// The tenant of the row that a relationship belongs to: `tenant_of!(teams, db, within, &id)`.
-macro_rules! tenant_of {
-    ($table:ident, $db:expr, $within:expr, $id:expr) => {{
-        let mut query =
-            $table::table.filter($table::id.eq($id)).select($table::tenant_id).into_boxed();
-        if let Some(tenant) = $within {
-            query = query.filter($table::tenant_id.eq(tenant));
-        }
-        query.first::<String>($db).await.optional()
-    }};
+/// The tenant of the row that a relationship belongs to.
+pub(super) async fn tenant_of<R: Row>(
+    db: &mut Db,
+    within: Option<&str>,
+    id: &str,
+) -> QueryResult<Option<String>> {
+    let row = R::by_id(db, within, id).await.optional()?;
+    Ok(row.map(|row| row.tenant_id().to_owned()))
 }
-pub(super) use tenant_of;
 
 #[cfg(test)]
 mod tests {

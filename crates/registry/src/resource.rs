@@ -8,6 +8,20 @@ impl Row for Resource {
     type List = ListResourcesRequest;
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListResourcesRequest) -> resources::BoxedQuery<'_, Pg> {
+        let mut query = resources::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(resources::state.eq(state));
+        }
+        if let Some(kind) = &by.kind {
+            query = query.filter(resources::kind.eq(kind));
+        }
+        if let Some(workspace_id) = &by.workspace_id {
+            query = query.filter(resources::workspace_id.eq(workspace_id));
+        }
+        query
+    }
+
     async fn before_save(
         &mut self,
         _was: Option<&Self>,
@@ -21,26 +35,17 @@ impl Row for Resource {
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         references::resource_is_free(tx.db, &self.tenant_id, &self.id).await
     }
-
-    queries!(resources);
 }
+
+impl_queries!(Resource, resources);
+impl_referenced!(Resource, resources);
 
 impl Entity for Resource {
     const ON_DELETE: OnDelete = OnDelete::Erase;
-
-    changes!(resources);
 }
 
-fn filtered(by: &ListResourcesRequest) -> resources::BoxedQuery<'_, Pg> {
-    let mut query = resources::table.into_boxed();
-    if let Some(kind) = &by.kind {
-        query = query.filter(resources::kind.eq(kind));
-    }
-    if let Some(workspace_id) = &by.workspace_id {
-        query = query.filter(resources::workspace_id.eq(workspace_id));
-    }
-    query
-}
+impl_save!(Resource, resources);
+impl_end!(Resource, resources);
 
 #[tonic::async_trait]
 impl ResourceService for Registry {

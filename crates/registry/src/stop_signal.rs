@@ -11,6 +11,14 @@ impl Row for StopSignal {
     const FINAL: &'static [&'static str] = &[LIFTED];
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListStopSignalsRequest) -> stop_signals::BoxedQuery<'_, Pg> {
+        let mut query = stop_signals::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(stop_signals::state.eq(state));
+        }
+        query
+    }
+
     async fn resolve_tenant(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
         references::own_tenant(&mut self.tenant_id, Self::KIND, within)
     }
@@ -31,9 +39,9 @@ impl Row for StopSignal {
         known.principal(tx.db, "actor_id", Some(&self.actor_id)).await?;
         known.all()
     }
-
-    queries!(stop_signals);
 }
+
+impl_queries!(StopSignal, stop_signals);
 
 impl Stops for StopSignal {
     async fn lift(db: &mut Db, row: &Self, by: &str) -> QueryResult<Self> {
@@ -48,10 +56,6 @@ impl Stops for StopSignal {
             .get_result(db)
             .await
     }
-}
-
-fn filtered<'a>(_by: &ListStopSignalsRequest) -> stop_signals::BoxedQuery<'a, Pg> {
-    stop_signals::table.into_boxed()
 }
 
 #[tonic::async_trait]

@@ -8,26 +8,31 @@ impl Row for Team {
     type List = ListTeamsRequest;
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListTeamsRequest) -> teams::BoxedQuery<'_, Pg> {
+        let mut query = teams::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(teams::state.eq(state));
+        }
+        if let Some(workspace_id) = &by.workspace_id {
+            query = query.filter(teams::workspace_id.eq(workspace_id));
+        }
+        query
+    }
+
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         references::grantee_is_free(tx.db, &self.tenant_id, &self.id).await
     }
-
-    queries!(teams);
 }
+
+impl_queries!(Team, teams);
+impl_referenced!(Team, teams);
 
 impl Entity for Team {
     const ON_DELETE: OnDelete = OnDelete::Erase;
-
-    changes!(teams);
 }
 
-fn filtered(by: &ListTeamsRequest) -> teams::BoxedQuery<'_, Pg> {
-    let mut query = teams::table.into_boxed();
-    if let Some(workspace_id) = &by.workspace_id {
-        query = query.filter(teams::workspace_id.eq(workspace_id));
-    }
-    query
-}
+impl_save!(Team, teams);
+impl_end!(Team, teams);
 
 #[tonic::async_trait]
 impl TeamService for Registry {

@@ -12,6 +12,24 @@ impl Row for Tenant {
     const FINAL: &'static [&'static str] = &["deleted"];
     const AUTHORITY: bool = true;
 
+    /// Active tenants that are not deleted, unless others are requested.
+    fn filtered(by: &ListTenantsRequest) -> tenants::BoxedQuery<'_, Pg> {
+        let mut query = tenants::table.into_boxed();
+        match by.state.as_deref() {
+            Some(state) => query = query.filter(tenants::state.eq(state)),
+            None if by.deleted => {}
+            None => query = query.filter(tenants::state.eq("active")),
+        }
+        if !by.deleted && by.state.as_deref() != Some("deleted") {
+            query = query.filter(tenants::deleted_at.is_null());
+        }
+        query
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.deleted_at.is_some()
+    }
+
     fn defaults(&mut self) {
         if self.slug.is_none() {
             self.slug = Some(names::slug(&self.name)).filter(|slug| !slug.is_empty());
@@ -66,23 +84,29 @@ impl Row for Tenant {
         }
         Ok(())
     }
-
-    queries!(tenants, hidden);
 }
+
+impl_queries!(Tenant, tenants);
 
 impl Entity for Tenant {
-    const ON_DELETE: OnDelete = OnDelete::Hide("deleted");
-
-    changes!(tenants, hidden);
+    const ON_DELETE: OnDelete = OnDelete::End("deleted");
 }
 
-/// Active tenants that are not deleted, unless others are requested.
-fn filtered<'a>(by: &ListTenantsRequest) -> tenants::BoxedQuery<'a, Pg> {
-    let query = tenants::table.into_boxed();
-    if by.state.is_some() || by.deleted {
-        return query;
+impl_save!(Tenant, tenants);
+
+impl End for Tenant {
+    async fn end(db: &mut Db, row: &Self, state: &'static str) -> QueryResult<Self> {
+        diesel::update(tenants::table.find(&row.id))
+            .filter(tenants::tenant_id.eq(row.tenant_id()))
+            .set((
+                tenants::state.eq(state),
+                tenants::updated_at.eq(clock_timestamp()),
+                tenants::deleted_at.eq(clock_timestamp().nullable()),
+            ))
+            .returning(Self::as_returning())
+            .get_result(db)
+            .await
     }
-    query.filter(tenants::state.eq("active"))
 }
 
 #[tonic::async_trait]

@@ -9,6 +9,17 @@ impl Row for Tool {
     const FINAL: &'static [&'static str] = &["deprecated"];
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListToolsRequest) -> tools::BoxedQuery<'_, Pg> {
+        let mut query = tools::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(tools::state.eq(state));
+        }
+        if let Some(workspace_id) = &by.workspace_id {
+            query = query.filter(tools::workspace_id.eq(workspace_id));
+        }
+        query
+    }
+
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         self.warnings = tool_warnings::of(self, was, tx.db).await?;
         Ok(())
@@ -17,22 +28,27 @@ impl Row for Tool {
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         references::used_is_free(tx.db, &self.tenant_id, &self.id).await
     }
-
-    queries!(tools);
 }
+
+impl_queries!(Tool, tools);
+impl_referenced!(Tool, tools);
 
 impl Entity for Tool {
     const ON_DELETE: OnDelete = OnDelete::End("deprecated");
-
-    changes!(tools, warnings);
 }
 
-fn filtered(by: &ListToolsRequest) -> tools::BoxedQuery<'_, Pg> {
-    let mut query = tools::table.into_boxed();
-    if let Some(workspace_id) = &by.workspace_id {
-        query = query.filter(tools::workspace_id.eq(workspace_id));
+impl_end!(Tool, tools);
+
+impl Save for Tool {
+    /// Each write lists what it made stricter, which only the server sets.
+    async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
+        diesel::update(tools::table.find(&row.id))
+            .filter(tools::tenant_id.eq(&row.tenant_id))
+            .set((row, tools::warnings.eq(&row.warnings), tools::updated_at.eq(clock_timestamp())))
+            .returning(Self::as_returning())
+            .get_result(db)
+            .await
     }
-    query
 }
 
 #[tonic::async_trait]

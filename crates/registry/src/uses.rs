@@ -1,10 +1,6 @@
 //! Capability grants, found by agent, used thing and its kind.
 
-use authority_model::{
-    proto::registry::*,
-    schema::{principals, uses},
-    service::UsesService,
-};
+use authority_model::{proto::registry::*, schema::uses, service::UsesService};
 
 use super::{
     prelude::*,
@@ -17,6 +13,17 @@ const ACTION: &str = "action";
 impl Row for Uses {
     type List = ListUsesRequest;
     const AUTHORITY: bool = true;
+
+    fn filtered(by: &ListUsesRequest) -> uses::BoxedQuery<'_, Pg> {
+        let mut query = uses::table.into_boxed();
+        if let Some(agent_id) = &by.agent_id {
+            query = query.filter(uses::agent_id.eq(agent_id));
+        }
+        if let Some(used_kind) = &by.used_kind {
+            query = query.filter(uses::used_kind.eq(used_kind));
+        }
+        query
+    }
 
     fn defaults(&mut self) {
         self.allowed.get_or_insert(1);
@@ -35,7 +42,7 @@ impl Row for Uses {
     }
 
     async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
-        let tenant = tenant_of!(principals, db, within, &self.agent_id)?;
+        let tenant = tenant_of::<Principal>(db, within, &self.agent_id).await?;
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("agent_id", &self.agent_id))?;
         Ok(())
     }
@@ -52,9 +59,9 @@ impl Row for Uses {
         }
         known.placed_by("agent_id", &self.agent_id).all()
     }
-
-    queries!(uses, row);
 }
+
+impl_queries!(Uses, uses);
 
 impl Related for Uses {
     type Key = (String, String, String);
@@ -75,17 +82,6 @@ impl Related for Uses {
         }
         query.first(db).await
     }
-}
-
-fn filtered(by: &ListUsesRequest) -> uses::BoxedQuery<'_, Pg> {
-    let mut query = uses::table.into_boxed();
-    if let Some(agent_id) = &by.agent_id {
-        query = query.filter(uses::agent_id.eq(agent_id));
-    }
-    if let Some(used_kind) = &by.used_kind {
-        query = query.filter(uses::used_kind.eq(used_kind));
-    }
-    query
 }
 
 #[tonic::async_trait]

@@ -8,23 +8,29 @@ impl Row for Workspace {
     type List = ListWorkspacesRequest;
     const AUTHORITY: bool = true;
 
+    fn filtered(by: &ListWorkspacesRequest) -> workspaces::BoxedQuery<'_, Pg> {
+        let mut query = workspaces::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(workspaces::state.eq(state));
+        }
+        query
+    }
+
     /// Foreign keys guard other references; these rows refer to it in lists.
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         references::workspace_is_free(tx.db, &self.tenant_id, &self.id).await
     }
-
-    queries!(workspaces);
 }
+
+impl_queries!(Workspace, workspaces);
+impl_referenced!(Workspace, workspaces);
 
 impl Entity for Workspace {
     const ON_DELETE: OnDelete = OnDelete::Erase;
-
-    changes!(workspaces);
 }
 
-fn filtered<'a>(_by: &ListWorkspacesRequest) -> workspaces::BoxedQuery<'a, Pg> {
-    workspaces::table.into_boxed()
-}
+impl_save!(Workspace, workspaces);
+impl_end!(Workspace, workspaces);
 
 #[tonic::async_trait]
 impl WorkspaceService for Registry {

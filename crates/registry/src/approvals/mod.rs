@@ -55,6 +55,17 @@ impl Row for Approval {
     const FIRST_STATE: &'static str = PENDING;
     const FINAL: &'static [&'static str] = &["used", "declined", "expired", "void"];
 
+    fn filtered(by: &ListApprovalsRequest) -> approvals::BoxedQuery<'_, Pg> {
+        let mut query = approvals::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(approvals::state.eq(state));
+        }
+        if let Some(subject) = &by.subject {
+            query = query.filter(approvals::subject.eq(subject));
+        }
+        query
+    }
+
     async fn fill_computed(
         registry: &Registry,
         caller: &Caller,
@@ -62,17 +73,9 @@ impl Row for Approval {
     ) -> Result<(), Error> {
         show::fill_computed(registry, caller, rows).await
     }
-
-    queries!(approvals);
 }
 
-fn filtered(by: &ListApprovalsRequest) -> approvals::BoxedQuery<'_, Pg> {
-    let mut query = approvals::table.into_boxed();
-    if let Some(subject) = &by.subject {
-        query = query.filter(approvals::subject.eq(subject));
-    }
-    query
-}
+impl_queries!(Approval, approvals);
 
 #[tonic::async_trait]
 impl ApprovalService for Approvals {

@@ -11,6 +11,14 @@ use super::{
 impl Row for StateMachine {
     type List = ListStateMachinesRequest;
 
+    fn filtered(by: &ListStateMachinesRequest) -> state_machines::BoxedQuery<'_, Pg> {
+        let mut query = state_machines::table.into_boxed();
+        if let Some(class) = &by.entity_class {
+            query = query.filter(state_machines::entity_class.eq(class));
+        }
+        query
+    }
+
     fn defaults(&mut self) {
         if self.initial_state.is_none() {
             self.initial_state = self.states.as_slice().first().cloned();
@@ -33,17 +41,9 @@ impl Row for StateMachine {
     fn new_id(&self, _slug: &str) -> String {
         format!("svc:state_machine:{}", authority_core::store::new_id())
     }
-
-    queries!(state_machines, row);
 }
 
-fn filtered(by: &ListStateMachinesRequest) -> state_machines::BoxedQuery<'_, Pg> {
-    let mut query = state_machines::table.into_boxed();
-    if let Some(class) = &by.entity_class {
-        query = query.filter(state_machines::entity_class.eq(class));
-    }
-    query
-}
+impl_queries!(StateMachine, state_machines);
 
 #[tonic::async_trait]
 impl StateMachineService for Registry {

@@ -1,0 +1,210 @@
+//! The queries of a record's table.
+//!
+//! A query names the columns of one table, and diesel gives each table columns of its own types. So the
+//! macros here write the same queries for each record: each implements one trait, and does nothing else.
+//! What the queries are for is ordinary code over these traits, in `entity.rs`.
+
+use diesel::QueryResult;
+
+use super::page::Window;
+use authority_core::store::Db;
+
+/// How a record's rows are read, inserted and deleted. `within` is the only tenant whose rows are found;
+/// `None` finds those of every tenant. Row-level security stands behind it.
+pub(super) trait Queries: Sized {
+    /// A query on the table, with any filters.
+    type BoxedQuery<'a>: Send;
+
+    fn in_tenant<'a>(query: Self::BoxedQuery<'a>, tenant_id: &str) -> Self::BoxedQuery<'a>;
+
+    fn count(
+        db: &mut Db,
+        query: Self::BoxedQuery<'_>,
+    ) -> impl Future<Output = QueryResult<i64>> + Send;
+
+    fn load_page<'a>(
+        db: &mut Db,
+        query: Self::BoxedQuery<'a>,
+        window: &'a Window,
+    ) -> impl Future<Output = QueryResult<Vec<Self>>> + Send;
+
+    fn by_id(
+        db: &mut Db,
+        within: Option<&str>,
+        id: &str,
+    ) -> impl Future<Output = QueryResult<Self>> + Send;
+
+    /// The same row, locked until the transaction ends.
+    fn by_id_for_update(
+        db: &mut Db,
+        within: Option<&str>,
+        id: &str,
+    ) -> impl Future<Output = QueryResult<Self>> + Send;
+
+    fn insert(db: &mut Db, new: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
+
+    fn erase(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<usize>> + Send;
+}
+
+/// How a changed record is written.
+pub(super) trait Save: Sized {
+    fn save(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
+}
+
+/// How a record is moved into the final state of a delete.
+pub(super) trait End: Sized {
+    fn end(
+        db: &mut Db,
+        row: &Self,
+        state: &'static str,
+    ) -> impl Future<Output = QueryResult<Self>> + Send;
+}
+
+/// Of which ids a table has rows, for records that others refer to.
+pub(super) trait Referenced {
+    /// Those of `ids` that the tenant has, locked against deletion.
+    fn present(
+        db: &mut Db,
+        tenant_id: &str,
+        ids: &[String],
+    ) -> impl Future<Output = QueryResult<Vec<String>>> + Send;
+}
+
+diesel::define_sql_function! {
+    /// The current time, not the transaction's start: each write of a row gets its own.
+    fn clock_timestamp() -> Timestamptz;
+}
+
+/// Implements [`Queries`] for a record on its table.
+macro_rules! impl_queries {
+    ($record:ident, $table:ident) => {
+        impl Queries for $record {
+            type BoxedQuery<'a> = $table::BoxedQuery<'a, Pg>;
+
+            fn in_tenant<'a>(query: Self::BoxedQuery<'a>, tenant_id: &str) -> Self::BoxedQuery<'a> {
+                query.filter($table::tenant_id.eq(tenant_id.to_owned()))
+            }
+
+            async fn count(db: &mut Db, query: Self::BoxedQuery<'_>) -> QueryResult<i64> {
+                query.count().get_result(db).await
+            }
+
+            async fn load_page<'a>(
+                db: &mut Db,
+                mut query: Self::BoxedQuery<'a>,
+                window: &'a Window,
+            ) -> QueryResult<Vec<Self>> {
+                if let Some((at, id)) = &window.after {
+                    let later = $table::created_at
+                        .gt(*at)
+                        .or($table::created_at.eq(*at).and($table::id.gt(id.as_str())));
+                    query = query.filter(later);
+                }
+                query
+                    .order(($table::created_at, $table::id))
+                    .limit(window.query_limit())
+                    .select(Self::as_select())
+                    .load(db)
+                    .await
+            }
+
+            async fn by_id(db: &mut Db, within: Option<&str>, id: &str) -> QueryResult<Self> {
+                let mut query = $table::table.filter($table::id.eq(id)).into_boxed();
+                if let Some(tenant_id) = within {
+                    query = query.filter($table::tenant_id.eq(tenant_id));
+                }
+                query.select(Self::as_select()).first(db).await
+            }
+
+            async fn by_id_for_update(
+                db: &mut Db,
+                within: Option<&str>,
+                id: &str,
+            ) -> QueryResult<Self> {
+                $table::table
+                    .filter($table::id.eq(id))
+                    .filter(
+                        $table::tenant_id
+                            .eq(within.unwrap_or_default())
+                            .or(within.is_none().into_sql::<Bool>()),
+                    )
+                    .for_update()
+                    .select(Self::as_select())
+                    .first(db)
+                    .await
+            }
+
+            async fn insert(db: &mut Db, new: &Self) -> QueryResult<Self> {
+                diesel::insert_into($table::table)
+                    .values(new)
+                    .returning(Self::as_returning())
+                    .get_result(db)
+                    .await
+            }
+
+            async fn erase(db: &mut Db, row: &Self) -> QueryResult<usize> {
+                diesel::delete($table::table.find(&row.id))
+                    .filter($table::tenant_id.eq(Record::tenant_id(row)))
+                    .execute(db)
+                    .await
+            }
+        }
+    };
+}
+pub(super) use impl_queries;
+
+/// Implements [`Save`] for a record on its table.
+macro_rules! impl_save {
+    ($record:ident, $table:ident) => {
+        impl Save for $record {
+            async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
+                diesel::update($table::table.find(&row.id))
+                    .filter($table::tenant_id.eq(Record::tenant_id(row)))
+                    .set((row, $table::updated_at.eq(clock_timestamp())))
+                    .returning(Self::as_returning())
+                    .get_result(db)
+                    .await
+            }
+        }
+    };
+}
+pub(super) use impl_save;
+
+/// Implements [`End`] for a record on its table.
+macro_rules! impl_end {
+    ($record:ident, $table:ident) => {
+        impl End for $record {
+            async fn end(db: &mut Db, row: &Self, state: &'static str) -> QueryResult<Self> {
+                diesel::update($table::table.find(&row.id))
+                    .filter($table::tenant_id.eq(Record::tenant_id(row)))
+                    .set(($table::state.eq(state), $table::updated_at.eq(clock_timestamp())))
+                    .returning(Self::as_returning())
+                    .get_result(db)
+                    .await
+            }
+        }
+    };
+}
+pub(super) use impl_end;
+
+/// Implements [`Referenced`] for a record on its table.
+macro_rules! impl_referenced {
+    ($record:ident, $table:ident) => {
+        impl Referenced for $record {
+            async fn present(
+                db: &mut Db,
+                tenant_id: &str,
+                ids: &[String],
+            ) -> QueryResult<Vec<String>> {
+                $table::table
+                    .filter($table::tenant_id.eq(tenant_id))
+                    .filter($table::id.eq_any(ids))
+                    .for_key_share()
+                    .select($table::id)
+                    .load(db)
+                    .await
+            }
+        }
+    };
+}
+pub(super) use impl_referenced;
