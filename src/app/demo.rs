@@ -9,6 +9,7 @@ use std::{
     path::Path,
 };
 
+use authority_ids::TenantId;
 use axum::{Router, body::Body};
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
@@ -61,7 +62,7 @@ pub async fn seed(
     if !client.exists(&format!("/api/v1/tenants/{SLUG}")).await? {
         client.make_all().await?;
     }
-    let tenant = format!("svc:tenant:{SLUG}");
+    let tenant = TenantId::complete(SLUG);
     let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
     let scopes = scopes.map(str::to_owned);
     let api_key = match kept(router, key_file).await {

@@ -21,6 +21,7 @@ use crate::{
 };
 use authority_api::identity::dev_provider::Holder;
 use authority_core::{config::Config, shutdown, worker::Supervisor};
+use authority_ids::IdParts;
 
 /// How long a token of the development identity provider lasts.
 const TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(12);
@@ -111,7 +112,8 @@ impl App {
         self.issue(&match member {
             None => Holder::Owner { email: email.unwrap_or_else(|| OPERATOR.to_owned()) },
             Some((tenant_id, role)) => {
-                let slug = tenant_id.rsplit(':').next().unwrap_or_default();
+                let slug =
+                    IdParts::of(&tenant_id).and_then(|id| id.tenant_slug).unwrap_or_default();
                 let email = email.unwrap_or_else(|| format!("{role}@{slug}.example"));
                 Holder::Member { tenant_id, role, email }
             }

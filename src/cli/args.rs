@@ -123,7 +123,7 @@ pub(super) enum Seed {
 
 /// A tenant's id, by its id or its slug.
 pub(crate) fn tenant_id(named: &str) -> String {
-    if named.starts_with("svc:") { named.to_owned() } else { format!("svc:tenant:{named}") }
+    authority_ids::TenantId::complete(named)
 }
 
 impl Args {

@@ -27,7 +27,7 @@ use authority_api::{
     identity::{CallerKind, Error as IdentityError, Identity},
 };
 use authority_core::store::Store;
-use authority_evidence::is_hex;
+use authority_ids::DecisionId;
 use page::{NotFound, Receipt};
 use read::Read;
 
@@ -93,7 +93,7 @@ const AT_ONCE: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn is_id(text: &str) -> bool {
-    text.strip_prefix("svc:decision:").is_some_and(|hash| is_hex(hash, 64))
+    DecisionId::check(text).is_ok()
 }
 
 fn missing() -> Response {

@@ -5,6 +5,7 @@
 
 use std::{ops::Deref, str::FromStr};
 
+use authority_ids::PrincipalId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -192,11 +193,10 @@ pub fn validate(draft: &Draft) -> Vec<Fault> {
             fault(member, "holds a control character");
         }
     }
-    if !draft.subject.is_empty() && !is_subject(&draft.subject) {
-        fault(
-            "subject",
-            "must be `svc:agent:<tenant>:<name>` or `svc:ent:<tenant>:principal:<id>`",
-        );
+    if !draft.subject.is_empty()
+        && let Err(why) = PrincipalId::check(&draft.subject)
+    {
+        fault("subject", &why.to_string());
     }
     if !draft.action.is_empty()
         && let Err(why) = check_action(&draft.action)
@@ -296,20 +296,6 @@ fn holds_huge(value: &Value, left: usize) -> bool {
         Value::Number(number) => number.as_f64().is_none_or(|number| number.abs() >= BEYOND),
         Value::Array(items) => items.iter().any(|v| holds_huge(v, left)),
         Value::Object(members) => members.values().any(|v| holds_huge(v, left)),
-        _ => false,
-    }
-}
-
-/// `svc:agent:<tenant>:<name>` or `svc:ent:<tenant>:principal:<id>`.
-pub fn is_subject(text: &str) -> bool {
-    let word = |part: &str| {
-        let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
-        !part.is_empty() && part.bytes().all(plain)
-    };
-    let parts: Vec<_> = text.split(':').collect();
-    match parts.as_slice() {
-        ["svc", "agent", tenant, name] => word(tenant) && word(name),
-        ["svc", "ent", tenant, "principal", id] => word(tenant) && word(id),
         _ => false,
     }
 }

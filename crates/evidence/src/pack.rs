@@ -3,6 +3,7 @@
 //! Without its `log` it is the log's leaf. Members are in the order of RFC 8785, as in `record.rs`.
 
 use authority_crypto::sha256;
+use authority_ids::{DecisionId, EvidenceId};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,18 +14,18 @@ use authority_decision::moment;
 
 /// `kind` of a pack.
 pub const PACK_KIND: &str = "svc.evidence.pack.v1";
-const DECISION: &str = "svc:decision:";
-const EVIDENCE: &str = "svc:evidence:";
 
 /// The id of a decision's evidence, which contains the decision's hash.
 pub fn evidence_id(decision_id: &str) -> String {
-    format!("{EVIDENCE}{}", decision_id.strip_prefix(DECISION).unwrap_or_default())
+    let hash = decision_id.strip_prefix(DecisionId::PREFIX).unwrap_or_default();
+    format!("{}{hash}", EvidenceId::PREFIX)
 }
 
 /// The decision of an evidence id or a decision id.
 pub fn decision_of(id: &str) -> Option<String> {
-    let hash = id.strip_prefix(EVIDENCE).or_else(|| id.strip_prefix(DECISION))?;
-    Some(format!("{DECISION}{hash}"))
+    let hash =
+        id.strip_prefix(EvidenceId::PREFIX).or_else(|| id.strip_prefix(DecisionId::PREFIX))?;
+    Some(format!("{}{hash}", DecisionId::PREFIX))
 }
 
 /// A record and its signature, to be sealed.

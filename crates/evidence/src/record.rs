@@ -5,6 +5,7 @@
 //! canonicalizer's.
 
 use authority_crypto::{Signer, random, sha256};
+use authority_ids::DecisionId;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -193,10 +194,9 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
     Ok(Written { decision_id, record, digest, context, facts })
 }
 
-/// The time first, so that ids are in order; then enough of the digest to be unique.
 fn decision_id(at: DateTime<Utc>, digest: &[u8; 32]) -> String {
-    let millis = at.timestamp_millis().max(0);
-    format!("svc:decision:{millis:012x}{}", &hex::encode(digest)[..52])
+    let millis = u64::try_from(at.timestamp_millis()).unwrap_or_default();
+    DecisionId::new(millis, digest).into()
 }
 
 /// Nested members, in the order of RFC 8785.

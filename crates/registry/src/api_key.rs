@@ -20,7 +20,7 @@ use authority_api::{
     idempotency::Done,
     identity::{
         Caller, LastUsed, Secrets,
-        api_key::{Issued, issue, prefix, public_id, record_id},
+        api_key::{Issued, issue, prefix},
     },
 };
 use authority_core::{
@@ -29,6 +29,7 @@ use authority_core::{
     worker::Worker,
 };
 use authority_crypto::random;
+use authority_ids::ApiKeyId;
 
 const USES_EVERY: Duration = Duration::from_secs(30);
 const ACTIVE: &str = "active";
@@ -154,13 +155,14 @@ impl ApiKeys {
             new.tenant_slug(db, by.tenant()).await?;
             let env: String =
                 tenants::table.find(new.tenant_id()).select(tenants::env).first(db).await?;
-            let public = store::new_id();
-            new.stamp_created(record_id(&public), by.actor.clone(), "");
+            let id = ApiKeyId::new(new_id());
+            let public = id.public_id();
+            new.stamp_created(String::from(&id), by.actor.clone(), "");
             ACTIVE.clone_into(&mut new.status);
-            new.prefix = prefix(&env, &public);
+            new.prefix = prefix(&env, public);
             new.before_save(None, &mut WriteTx { db, caller: &by, now }).await?;
             let Issued { text, code } =
-                issue(&*secrets, &env, &public, random).map_err(|_| unfit())?;
+                issue(&*secrets, &env, public, random).map_err(|_| unfit())?;
             let made = diesel::insert_into(api_keys::table)
                 .values((
                     &new,
@@ -192,10 +194,10 @@ impl ApiKeys {
         let rotated = self.registry.idempotent(caller, key, async move |db| {
             let was = or_not_found(ApiKey::lock(db, by.tenant(), &id).await, &id)?;
             live(&was)?;
-            let public = public_id(&was.id);
+            let id = ApiKeyId::parse(&was.id)?;
             let env = was.prefix.split('_').nth(1).unwrap_or_default();
             let Issued { text, code } =
-                issue(&*secrets, env, public, random).map_err(|_| unfit())?;
+                issue(&*secrets, env, id.public_id(), random).map_err(|_| unfit())?;
             let row = api_keys::table.find(&was.id);
             let (before, mut people, mut emails): (Vec<u8>, Vec<String>, Vec<String>) = row
                 .select((api_keys::secret_code, api_keys::people, api_keys::people_emails))
@@ -244,7 +246,7 @@ fn unfit() -> Error {
 /// Writes when keys were last used, many at once; a time never decreases.
 pub async fn note_uses(
     store: &Store,
-    mut uses: Vec<(Arc<str>, DateTime<Utc>)>,
+    mut uses: Vec<(ApiKeyId, DateTime<Utc>)>,
 ) -> Result<(), store::Error> {
     if uses.is_empty() {
         return Ok(());
@@ -252,7 +254,7 @@ pub async fn note_uses(
     // In the same order on every node, to avoid deadlocks.
     uses.sort_unstable();
     let (ids, at): (Vec<String>, Vec<DateTime<Utc>>) =
-        uses.into_iter().map(|(id, at)| (id.to_string(), at)).unzip();
+        uses.into_iter().map(|(id, at)| (id.into(), at)).unzip();
     let everywhere = Scope::service();
     store
         .write_tx(&everywhere, async move |db| {

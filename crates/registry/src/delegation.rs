@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 
 use super::{attenuation, delegation_moves as moves, prelude::*};
 use authority_api::identity::CallerKind;
+use authority_ids::DelegationId;
 
 /// The most delegations above one.
 const DEEPEST: i32 = 16;
@@ -56,8 +57,8 @@ impl Row for Delegation {
         }
     }
 
-    fn new_id(&self, slug: &str) -> String {
-        format!("svc:del:{slug}:{}", authority_core::store::new_id())
+    fn new_id(&self, slug: &str) -> Result<String, InvalidId> {
+        DelegationId::new(slug, new_id()).map(String::from)
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {

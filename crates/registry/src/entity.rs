@@ -14,7 +14,8 @@ use super::{
     tenant,
 };
 use authority_api::{error::ErrorCode, identity::Caller};
-use authority_core::store::Db;
+use authority_core::store::{Db, new_id};
+use authority_ids::{EntityId, InvalidId};
 
 /// A record or relationship row, and its place in SQL.
 pub(super) trait Row: Record + Queries {
@@ -74,8 +75,8 @@ pub(super) trait Row: Record + Queries {
     }
 
     /// The id of a new record.
-    fn new_id(&self, slug: &str) -> String {
-        format!("svc:ent:{slug}:{}:{}", Self::KIND, authority_core::store::new_id())
+    fn new_id(&self, slug: &str) -> Result<String, InvalidId> {
+        EntityId::new(slug, Self::KIND, new_id()).map(String::from)
     }
 
     /// The record's id for a request's `id`.

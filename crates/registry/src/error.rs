@@ -9,6 +9,7 @@ use authority_api::{
 };
 use authority_core::{compute, graph, keys, store};
 use authority_evidence as evidence;
+use authority_ids::InvalidId;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -47,6 +48,9 @@ pub enum Error {
     /// Refused for the reason of the code.
     #[error("{}", .0.sentence())]
     Refused(ErrorCode),
+    /// A stored slug or name cannot be a part of an id.
+    #[error("an id {0}")]
+    Id(#[from] InvalidId),
     #[error(transparent)]
     Idempotency(#[from] idempotency::Error),
     #[error(transparent)]
@@ -118,6 +122,10 @@ impl From<Error> for ApiError {
             Error::Role(_) => Self::new(ErrorCode::Forbidden, text),
             Error::NotEligible(_) => Self::new(ErrorCode::ApproverNotEligible, text),
             Error::SecondApprover(_) => Self::new(ErrorCode::SecondApproverMissing, text),
+            Error::Id(_) => {
+                tracing::error!(error = text, "registry");
+                Self::plain(ErrorCode::Internal)
+            }
             Error::Idempotency(error) => error.into(),
             Error::Keys(error) => error.into(),
             Error::Evidence(error) => error.into(),

@@ -94,7 +94,7 @@ impl Registry {
             examined?;
             row.resolve_tenant(db, by.tenant()).await?;
             let slug = row.tenant_slug(db, by.tenant()).await?;
-            row.stamp_created(row.new_id(&slug), by.actor.clone(), C::Record::FIRST_STATE);
+            row.stamp_created(row.new_id(&slug)?, by.actor.clone(), C::Record::FIRST_STATE);
             row.before_save(None, &mut WriteTx { db, caller: &by, now }).await?;
             let mut made = C::Record::insert(db, &row).await?;
             row.after_insert(&mut made, &mut WriteTx { db, caller: &by, now }).await?;

@@ -84,5 +84,6 @@ mod prelude {
         idempotency::IdempotencyKey,
         identity::{Caller, admitted},
     };
-    pub(super) use authority_core::store::{Db, RunQueryDsl};
+    pub(super) use authority_core::store::{Db, RunQueryDsl, new_id};
+    pub(super) use authority_ids::InvalidId;
 }

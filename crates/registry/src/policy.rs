@@ -12,7 +12,8 @@ use super::{
     prelude::*,
 };
 use authority_api::identity::caller;
-use authority_core::store::{self, new_id};
+use authority_core::store;
+use authority_ids::{EntityId, TenantId};
 use tonic::Response;
 
 impl Row for Policy {
@@ -75,17 +76,18 @@ impl Row for Policy {
     }
 
     async fn after_insert(&self, made: &mut Self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        let slug = made.tenant_id.strip_prefix("svc:tenant:").unwrap_or_default();
+        let tenant_id = TenantId::parse(&made.tenant_id)?;
         let rows = self.applies_to.iter().map(|target| {
-            (
-                applies_to::id.eq(format!("svc:ent:{slug}:applies_to:{}", new_id())),
+            let id = EntityId::new(tenant_id.slug(), AppliesTo::KIND, new_id())?;
+            Ok((
+                applies_to::id.eq(String::from(id)),
                 applies_to::tenant_id.eq(&made.tenant_id),
                 applies_to::policy_id.eq(&made.id),
                 applies_to::target_class.eq(target),
                 applies_to::created_by.eq(&tx.caller.actor),
-            )
+            ))
         });
-        let rows: Vec<_> = rows.collect();
+        let rows: Vec<_> = rows.collect::<Result<_, InvalidId>>()?;
         if !rows.is_empty() {
             diesel::insert_into(applies_to::table).values(rows).execute(tx.db).await?;
         }

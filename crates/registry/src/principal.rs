@@ -8,6 +8,7 @@ use authority_model::{
 };
 
 use super::prelude::*;
+use authority_ids::PrincipalId;
 
 /// The class whose members have names.
 const AGENT: &str = "agent";
@@ -55,11 +56,12 @@ impl Row for Principal {
         }
     }
 
-    fn new_id(&self, slug: &str) -> String {
-        match &self.name {
-            Some(name) => format!("svc:agent:{slug}:{name}"),
-            None => format!("svc:ent:{slug}:principal:{}", authority_core::store::new_id()),
-        }
+    fn new_id(&self, slug: &str) -> Result<String, InvalidId> {
+        let id = match &self.name {
+            Some(name) => PrincipalId::agent(slug, name)?,
+            None => PrincipalId::new(slug, new_id())?,
+        };
+        Ok(id.into())
     }
 
     async fn before_save(

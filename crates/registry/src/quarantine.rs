@@ -7,6 +7,7 @@ use authority_model::{
 };
 
 use super::prelude::*;
+use authority_ids::RecordId;
 
 const RELEASED: &str = "released";
 
@@ -33,8 +34,8 @@ impl Row for Quarantine {
         references::own_tenant(&mut self.tenant_id, Self::KIND, within)
     }
 
-    fn new_id(&self, _slug: &str) -> String {
-        format!("svc:quarantine:{}", authority_core::store::new_id())
+    fn new_id(&self, _slug: &str) -> Result<String, InvalidId> {
+        Ok(RecordId::new(Self::KIND, new_id()).into())
     }
 
     async fn before_save(

@@ -3,6 +3,7 @@
 use authority_model::{proto::registry::*, schema::stop_signals, service::StopSignalService};
 
 use super::prelude::*;
+use authority_ids::RecordId;
 
 const LIFTED: &str = "lifted";
 
@@ -23,8 +24,8 @@ impl Row for StopSignal {
         references::own_tenant(&mut self.tenant_id, Self::KIND, within)
     }
 
-    fn new_id(&self, _slug: &str) -> String {
-        format!("svc:stop_signal:{}", authority_core::store::new_id())
+    fn new_id(&self, _slug: &str) -> Result<String, InvalidId> {
+        Ok(RecordId::new(Self::KIND, new_id()).into())
     }
 
     async fn before_save(

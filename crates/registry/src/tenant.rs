@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::prelude::*;
 use authority_decision::validation::ContextSchema;
+use authority_ids::TenantId;
 
 impl Row for Tenant {
     type List = ListTenantsRequest;
@@ -62,12 +63,12 @@ impl Row for Tenant {
         Ok(self.slug.clone().unwrap_or_default())
     }
 
-    fn new_id(&self, slug: &str) -> String {
-        format!("svc:tenant:{slug}")
+    fn new_id(&self, slug: &str) -> Result<String, InvalidId> {
+        TenantId::from_slug(slug).map(String::from)
     }
 
     fn address(id: &str) -> String {
-        if id.starts_with("svc:") { id.to_owned() } else { format!("svc:tenant:{id}") }
+        TenantId::complete(id)
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! A simulated request with changed facts; faults have the caller's member names.
 
+use authority_ids::ApprovalId;
 use authority_model::{proto::runtime::ChangedFacts, validate::Violation};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Number, Value};
@@ -12,8 +13,6 @@ use authority_decision::{
     levels::ApprovalState,
 };
 
-/// The id of the assumed approval, which nobody gave.
-const ASSUMED_APPROVAL: &str = "svc:approval:supposed";
 /// The most people that a policy can require.
 const PEOPLE: usize = 16;
 
@@ -88,7 +87,7 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
         action_declaration: declared.or(draft.action_declaration),
         action_risk_classification: classified.or(draft.action_risk_classification),
         approval_id: match changed.approved {
-            Some(true) => Some(ASSUMED_APPROVAL.to_owned()),
+            Some(true) => Some(ApprovalId::ASSUMED.to_owned()),
             Some(false) => None,
             None => draft.approval_id,
         },
@@ -125,7 +124,7 @@ fn supposed(at: DateTime<Utc>) -> Approval {
         own_interest: false,
     };
     Approval {
-        id: ASSUMED_APPROVAL.to_owned(),
+        id: ApprovalId::ASSUMED.to_owned(),
         state: ApprovalState::Approved,
         same_question: true,
         same_subject: true,

@@ -43,7 +43,7 @@ impl Credentials {
                 person_holds(&self.graph, caller, at)
             }
             CallerKind::Key { tenant_id, key_id, secret, .. } => {
-                let key = self.graph.api_key(public_id(key_id));
+                let key = self.graph.api_key(key_id.public_id());
                 let holds = key.is_some_and(|key| {
                     key.check(&secret.0, at).is_ok()
                         && key.tenant_id == *tenant_id
@@ -64,7 +64,7 @@ impl Credentials {
     /// When the credential expires, if nothing changes before.
     pub(super) fn until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
         let CallerKind::Key { key_id, secret, .. } = &caller.kind else { return caller.until };
-        self.graph.api_key(public_id(key_id))?.secret_until(&secret.0)
+        self.graph.api_key(key_id.public_id())?.secret_until(&secret.0)
     }
 }
 
@@ -100,8 +100,4 @@ fn active_tenant(graph: &Graph, id: &str) -> Result<TenantHandle, ApiError> {
     let handle = graph.tenant(id)?.ok_or(TENANT_INACTIVE)?;
     let active = handle.read().tenant().is_some_and(|tenant| tenant.active);
     if active { Ok(handle) } else { Err(TENANT_INACTIVE.into()) }
-}
-
-fn public_id(key_id: &str) -> &str {
-    identity::api_key::public_id(key_id)
 }

@@ -1,5 +1,6 @@
 //! An entity at a given time.
 
+use authority_ids::IdParts;
 use authority_model::{
     proto::runtime::{GetEntityRequest, GetEntityResponse},
     wire::{Json, Time},
@@ -30,23 +31,12 @@ impl EntityQueries {
         let record = view::of(&version.table_name, record, caller);
         let Some(record) = record else { return Err(missing) };
         Ok(GetEntityResponse {
-            entity_type: entity_type(&version.entity_id),
+            entity_type: IdParts::of(&version.entity_id).map_or("", |id| id.kind).to_owned(),
             entity_id: version.entity_id,
             tenant_id: version.tenant_id.unwrap_or_default(),
             valid_from: Some(version.valid_from.into()),
             valid_to: version.valid_to.map(Into::into),
             record: Some(Json(normal(record))),
         })
-    }
-}
-
-/// The kind in an id: `principal` of `svc:ent:acme:principal:…`, `agent` of `svc:agent:acme:bot`.
-fn entity_type(id: &str) -> String {
-    let mut parts = id.split(':').skip(1);
-    match parts.next() {
-        Some("ent") => parts.nth(1).unwrap_or_default().to_owned(),
-        Some("del") => "delegation".to_owned(),
-        Some(kind) => kind.to_owned(),
-        None => String::new(),
     }
 }

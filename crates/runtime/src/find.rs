@@ -1,5 +1,6 @@
 //! The list of decisions, filtered by subject, action, outcome and others, newest first.
 
+use authority_ids::DecisionId;
 use authority_model::{
     proto::runtime::{DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
     schema::decisions,
@@ -22,7 +23,6 @@ use authority_decision::Decision;
 const PAGE: i32 = 100;
 /// The timeout of the query: a list must not delay other work.
 pub(super) const SHORT: &str = "SET LOCAL statement_timeout = '3s'";
-const PREFIX: &str = "svc:decision:";
 
 /// The list's name in page tokens.
 pub(super) const LIST: &str = "decisions";
@@ -165,5 +165,5 @@ fn found_by(decision: &str) -> Vec<&'static str> {
 
 /// The smallest id of a time.
 pub(super) fn first_id(at: Time) -> String {
-    format!("{PREFIX}{:012x}", at.micros().max(0) / 1000)
+    DecisionId::first(u64::try_from(at.micros()).unwrap_or_default() / 1000)
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use authority_ids::{PrincipalId, TenantId};
 use authority_model::{
     proto::runtime::{GetAuthorityRequest, GetAuthorityResponse, Grant},
     wire::Json,
 };
 
-use super::normalize::tenant_of;
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{clock::Clock, graph::Graph, store::Store};
 
@@ -28,9 +28,14 @@ impl GrantQueries {
         if !caller.acts_for(&asked.entity_id) {
             return Err(missing);
         }
-        let tenant_id = caller.tenant().map_or_else(|| tenant_of(&asked.entity_id), str::to_owned);
-        let handle = self.graph.tenant(&tenant_id)?;
-        let Some(handle) = handle else { return Err(missing) };
+        // Also for an entity that is not a principal, and has no authority to ask for.
+        self.graph.fresh()?;
+        let tenant_id = match caller.tenant() {
+            Some(tenant) => Ok(tenant.to_owned()),
+            None => PrincipalId::parse(&asked.entity_id).map(|id| TenantId::of(&id).into()),
+        };
+        let Ok(tenant_id) = tenant_id else { return Err(missing) };
+        let Some(handle) = self.graph.tenant(&tenant_id)? else { return Err(missing) };
         let graph = handle.read();
         if !graph.has_principal(&asked.entity_id) {
             return Err(missing);

@@ -1,5 +1,6 @@
 //! The approval request that a held decision opens, for exactly this request, by its digest.
 
+use authority_ids::ApprovalId;
 use authority_model::{proto::approval::ApprovalAuthority, wire::Json};
 use chrono::TimeDelta;
 use serde_json::{Map, Value, json};
@@ -36,7 +37,7 @@ impl Decider {
         let ttl = recording.approval_ttl.unwrap_or(self.settings.approval_ttl);
         let ttl = TimeDelta::from_std(ttl).unwrap_or(TimeDelta::days(1));
         Ok(Some(Hold {
-            approval_id: format!("svc:approval:{}", new_id()),
+            approval_id: ApprovalId::new(new_id()).into(),
             request_digest,
             needed: i32::try_from(needed.count.max(1)).unwrap_or(i32::MAX),
             roles: needed.roles.clone(),

@@ -1,6 +1,7 @@
 //! Converts each operation's request to the normal form, and names faults by that operation's
 //! members.
 
+use authority_ids::{PrincipalId, TenantId};
 use authority_model::{
     proto::{
         registry::{ActionDeclaration, ActionRiskClassification},
@@ -45,7 +46,10 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
     let tenant_id = match caller.tenant() {
         Some(tenant) => tenant.to_owned(),
         // The owner has no tenant: the subject determines it.
-        None => tenant_of(asked.subject()),
+        None => match PrincipalId::parse(asked.subject()) {
+            Ok(subject) => TenantId::of(&subject).into(),
+            Err(why) => return Err(ApiError::field(named::<A>("subject"), why.to_string())),
+        },
     };
     Request::new(asked.into_draft(tenant_id)).map_err(|invalid| {
         let named = |(member, problem): (String, String)| Violation {
@@ -64,11 +68,6 @@ pub(super) fn named<A: IntoDecisionRequest>(member: &'static str) -> &'static st
 fn renamed(names: &[(&str, &str)], member: String) -> String {
     let found = names.iter().find(|(normal, _)| *normal == member);
     found.map_or(member, |(_, own)| (*own).to_owned())
-}
-
-/// `svc:tenant:acme` of `svc:agent:acme:bot`.
-pub(super) fn tenant_of(id: &str) -> String {
-    format!("svc:tenant:{}", id.split(':').nth(2).unwrap_or_default())
 }
 
 impl IntoDecisionRequest for EvaluateRequest {

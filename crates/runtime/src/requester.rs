@@ -2,7 +2,7 @@
 
 use authority_model::proto::approval::Asker;
 
-use authority_api::identity::{Caller, CallerKind, api_key};
+use authority_api::identity::{Caller, CallerKind};
 use authority_core::graph::{Graph, Persons, ProposedAction, TenantHandle};
 use authority_decision::{Request, Verdict};
 
@@ -49,7 +49,7 @@ pub(super) fn requester(
 pub(super) fn people_of(graph: &Graph, caller: &Caller) -> Persons {
     match &caller.kind {
         CallerKind::Key { key_id, .. } => {
-            let key = graph.api_key(api_key::public_id(key_id));
+            let key = graph.api_key(key_id.public_id());
             key.map(|key| Persons::clone(&key.people)).unwrap_or_default()
         }
         CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => {

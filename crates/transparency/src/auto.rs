@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use authority_ids::DecisionId;
 use authority_model::schema::tenants;
 use chrono::TimeDelta;
 use diesel::prelude::*;
@@ -48,8 +49,8 @@ impl Transparency {
                 Ok::<_, Error>(sealing.load(db).await?)
             })
             .await?;
-        let before = (self.0.clock.now() - LATEST).timestamp_millis().max(0);
-        let settled = format!("svc:decision:{before:012x}");
+        let before = (self.0.clock.now() - LATEST).timestamp_millis();
+        let settled = DecisionId::first(u64::try_from(before).unwrap_or_default());
         let mut more = false;
         for tenant_id in tenants {
             let from = seen.get(&tenant_id).cloned().unwrap_or_default();

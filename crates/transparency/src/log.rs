@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use authority_ids::IdParts;
 use authority_model::schema::log_heads;
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -331,7 +332,7 @@ async fn insert(
 
 /// The tenant's slug, which its id ends with.
 pub(super) fn slug(tenant_id: &str) -> &str {
-    tenant_id.rsplit(':').next().unwrap_or(tenant_id)
+    IdParts::of(tenant_id).and_then(|id| id.tenant_slug).unwrap_or(tenant_id)
 }
 
 /// A schema-less URL, as C2SP recommends: one for each epoch.

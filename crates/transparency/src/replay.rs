@@ -2,6 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
+use authority_ids::RecordId;
 use authority_model::{
     proto::evidence::{EvidenceDocument, MintReplayProofRequest},
     schema::{approvals, policy_versions, replay_proofs},
@@ -148,9 +149,9 @@ impl Transparency {
         found: &Found,
         now: DateTime<Utc>,
     ) -> Result<String, Error> {
-        let (id, evidence_id) = (format!("svc:replay:{}", new_id()), evidence_id(decision_id));
+        let (id, evidence_id) = (RecordId::new("replay", new_id()), evidence_id(decision_id));
         let replay = Replay {
-            id: &id,
+            id: id.as_str(),
             decision_id,
             evidence_id: &evidence_id,
             mode,
@@ -166,7 +167,7 @@ impl Transparency {
         let text = proof(&replay, &self.0.keys.signer(Purpose::Replay))?;
         diesel::insert_into(replay_proofs::table)
             .values((
-                replay_proofs::id.eq(&id),
+                replay_proofs::id.eq(id.as_str()),
                 replay_proofs::tenant_id.eq(&stored.tenant_id),
                 replay_proofs::decision_id.eq(decision_id),
                 replay_proofs::mode.eq(json!(mode).as_str().unwrap_or_default()),

@@ -1,5 +1,6 @@
 //! The evidence service's operations.
 
+use authority_ids::TenantId;
 use authority_model::proto::evidence::{
     ConsistencyProof, EvidenceDocument, GetCheckpointRequest, GetConsistencyProofRequest,
     GetEvidenceRequest, GetInclusionProofRequest, GetLogKeyRequest, LogText,
@@ -176,8 +177,9 @@ impl Transparency {
 
     /// The log of a tenant that the caller may see.
     async fn head(&self, scope: &Scope, slug: String) -> Result<(String, Head), Error> {
-        let tenant_id = format!("svc:tenant:{slug}");
+        let tenant_id = TenantId::from_slug(&slug);
         let missing = Error::NotFound("log", slug);
+        let Ok(tenant_id) = tenant_id.map(String::from) else { return Err(missing) };
         if scope.tenant.as_ref().is_some_and(|within| *within != tenant_id) {
             return Err(missing);
         }

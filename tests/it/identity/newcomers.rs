@@ -9,7 +9,7 @@ use authority_api::identity::{Error, api_key};
 use authority_core::graph::ApiKey;
 use futures_util::future::join_all;
 
-use super::{Crypto, WRITE, World};
+use super::{Crypto, WRITE, World, api_keys::record_id};
 
 /// A key of acme's of this age, and its text; known only after the next read.
 fn elsewhere(world: &World, seconds_ago: i64, number: u32) -> String {
@@ -17,7 +17,7 @@ fn elsewhere(world: &World, seconds_ago: i64, number: u32) -> String {
     let id = format!("{made:012x}7000800000{number:010x}");
     let issued = api_key::issue(&Crypto(world.keys.clone()), "dev", &id, [7; 32]).unwrap();
     let facts = ApiKey {
-        id: api_key::record_id(&id).as_str().into(),
+        id: record_id(&id),
         tenant_id: "svc:tenant:acme".into(),
         active: true,
         code: issued.code,

@@ -10,6 +10,7 @@ use authority_core::{
     keys::Keys,
 };
 use authority_crypto::sha256;
+use authority_ids::ApiKeyId;
 use authority_model::proto::keys::{
     ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
     RevokeApiKeyRequest, RevokeKeyRequest, RotateApiKeyRequest, UpdateApiKeyRequest,
@@ -97,7 +98,7 @@ impl KeyServices {
     /// Whether the table accepts a key's text now.
     async fn counts(&self, text: &str) -> bool {
         let mut db = self.place.owner().await;
-        let id = api_key::record_id(api_key::parse(text).unwrap().public_id);
+        let id = format!("svc:api_key:{}", api_key::parse(text).unwrap().public_id);
         let row: Codes = diesel::sql_query(
             "SELECT secret_code, previous_code, previous_until, status FROM api_keys WHERE id = $1",
         )
@@ -172,7 +173,7 @@ async fn a_key_is_made_shown_once_rotated_and_revoked() {
     assert!(
         text.starts_with(&format!("{}_", made.prefix)) && made.prefix.starts_with("svc_sandbox_")
     );
-    assert_eq!(api_key::record_id(api_key::public_id(&made.prefix)), made.id);
+    assert_eq!(made.prefix.rsplit('_').next(), made.id.rsplit(':').next());
     assert!(services.counts(&text).await);
 
     let (rotated, second) = services.rotate(&made.id, Some(60)).await.unwrap();
@@ -310,9 +311,10 @@ async fn uses_are_written_in_batches_and_never_back_in_time() {
     let services = KeyServices::open().await;
     let (made, _) = services.make(&owner(), key("svc:tenant:a")).await.unwrap();
     let at = Clock::default().now();
-    let id: Arc<str> = made.id.as_str().into();
+    let id: ApiKeyId = made.id.parse().unwrap();
+    let gone: ApiKeyId = "svc:api_key:gone".parse().unwrap();
     for moment in [at, at - TimeDelta::hours(1)] {
-        let uses = vec![(Arc::clone(&id), moment), ("svc:api_key:gone".into(), moment)];
+        let uses = vec![(id.clone(), moment), (gone.clone(), moment)];
         note_uses(&services.place.store, uses).await.unwrap();
     }
     let list = services.api_keys.list_api_keys(by(&owner(), ListApiKeysRequest::default()));
@@ -373,7 +375,7 @@ async fn the_inventory_follows_the_specification() {
 fn a_record_tells_the_facts() {
     let record = ApiKey { ip_allowlist: vec!["10.0.0.0/8".to_owned()], ..key("svc:tenant:a") };
     let facts = graph::ApiKey {
-        id: record.id.as_str().into(),
+        id: "svc:api_key:a".parse().unwrap(),
         tenant_id: record.tenant_id.as_deref().unwrap().into(),
         active: record.status == "active",
         code: [0; 32],

@@ -57,16 +57,6 @@ pub fn prefix(env: &str, public_id: &str) -> String {
     format!("svc_{env}_{public_id}")
 }
 
-/// The record's id.
-pub fn record_id(public_id: &str) -> String {
-    format!("svc:api_key:{public_id}")
-}
-
-/// The public id of a record's id or of a prefix.
-pub fn public_id(of: &str) -> &str {
-    of.rsplit([':', '_']).next().unwrap_or_default()
-}
-
 /// The stored authentication code of a key.
 pub fn code(secrets: &dyn Secrets, key: &Presented<'_>) -> [u8; 32] {
     secrets.code(DOMAIN, key.body.as_bytes())

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use authority_ids::ApiKeyId;
 use chrono::{DateTime, Utc};
 
 use super::dev_provider;
@@ -38,7 +39,7 @@ pub enum CallerKind {
     /// An API key of one tenant. With `principal_ids` it acts only for these.
     Key {
         tenant_id: Arc<str>,
-        key_id: Arc<str>,
+        key_id: ApiKeyId,
         scopes: Arc<[String]>,
         principal_ids: Arc<[String]>,
         secret: SecretCode,

@@ -3,12 +3,10 @@
 use std::{
     collections::HashMap,
     mem,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::atomic::{AtomicI64, Ordering},
 };
 
+use authority_ids::ApiKeyId;
 use chrono::{DateTime, Utc};
 use parking_lot::RwLock;
 
@@ -16,10 +14,10 @@ use parking_lot::RwLock;
 const MOST: usize = 100_000;
 
 #[derive(Default)]
-pub struct LastUsed(RwLock<HashMap<Arc<str>, AtomicI64>>);
+pub struct LastUsed(RwLock<HashMap<ApiKeyId, AtomicI64>>);
 
 impl LastUsed {
-    pub(super) fn note(&self, key_id: &Arc<str>, at: DateTime<Utc>) {
+    pub(super) fn note(&self, key_id: &ApiKeyId, at: DateTime<Utc>) {
         let at = at.timestamp_micros();
         if let Some(noted) = self.0.read().get(key_id) {
             noted.fetch_max(at, Ordering::Relaxed);
@@ -27,12 +25,12 @@ impl LastUsed {
         }
         let mut map = self.0.write();
         if map.len() < MOST {
-            map.entry(Arc::clone(key_id)).or_default().fetch_max(at, Ordering::Relaxed);
+            map.entry(key_id.clone()).or_default().fetch_max(at, Ordering::Relaxed);
         }
     }
 
     /// Takes the entries since the last drain: key id and time.
-    pub fn drain(&self) -> Vec<(Arc<str>, DateTime<Utc>)> {
+    pub fn drain(&self) -> Vec<(ApiKeyId, DateTime<Utc>)> {
         let noted = mem::take(&mut *self.0.write());
         let moment = |micros: AtomicI64| DateTime::from_timestamp_micros(micros.into_inner());
         noted.into_iter().filter_map(|(id, micros)| Some((id, moment(micros)?))).collect()

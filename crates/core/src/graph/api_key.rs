@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use authority_crypto::equal;
+use authority_ids::ApiKeyId;
 use authority_model::schema::api_keys;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -17,7 +18,7 @@ pub(super) const API_KEYS: &str = "api_keys";
 /// An API key as needed to check credentials; the key itself is not stored.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
-    pub id: Arc<str>,
+    pub id: ApiKeyId,
     pub tenant_id: Arc<str>,
     pub active: bool,
     /// The authentication code of its secret.
@@ -101,7 +102,6 @@ pub fn allow_list<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Arc<
 pub(super) struct KeyRow {
     id: String,
     tenant_id: String,
-    prefix: String,
     status: String,
     secret_code: Vec<u8>,
     previous_code: Option<Vec<u8>>,
@@ -123,15 +123,16 @@ impl KeyRow {
         api_keys::table.filter(api_keys::id.eq_any(ids)).select(Self::as_select()).load(db).await
     }
 
-    /// The public id of a key, and the key. Rows that cannot be read are inactive.
-    fn read(self) -> (String, ApiKey) {
-        let public_id = self.prefix.rsplit('_').next().unwrap_or_default().to_owned();
+    /// `None`: it has the id of no key, so that nobody can present it. Other rows that cannot be read are
+    /// inactive.
+    fn read(self) -> Option<ApiKey> {
+        let id = ApiKeyId::parse(&self.id).ok()?;
         let code = <[u8; 32]>::try_from(self.secret_code);
         let allowed = allow_list(self.ip_allowlist.iter().map(String::as_str)).ok();
         let previous = self.previous_code.and_then(|code| code.try_into().ok());
-        let key = ApiKey {
+        Some(ApiKey {
+            id,
             active: self.status == "active" && code.is_ok() && allowed.is_some(),
-            id: self.id.into(),
             tenant_id: self.tenant_id.into(),
             code: code.unwrap_or_default(),
             previous: previous.zip(self.previous_until),
@@ -140,8 +141,7 @@ impl KeyRow {
             principal_ids: self.principal_ids.into(),
             allowed_from: allowed.unwrap_or_default(),
             people: Persons { identities: self.people, emails: self.people_emails }.into(),
-        };
-        (public_id, key)
+        })
     }
 }
 
@@ -154,10 +154,12 @@ impl Graph {
     ) {
         let mut keys = self.keys.write();
         for id in changed {
-            keys.remove(id.rsplit(':').next().unwrap_or_default());
+            if let Ok(id) = ApiKeyId::parse(id) {
+                keys.remove(id.public_id());
+            }
         }
-        for (public_id, key) in rows.into_iter().map(KeyRow::read) {
-            keys.insert(public_id, Arc::new(key));
+        for key in rows.into_iter().filter_map(KeyRow::read) {
+            keys.insert(key.id.public_id().to_owned(), Arc::new(key));
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use authority_ids::ApiKeyId;
 use authority_model::proto::approval::Asker;
 
 use super::{Graph, people::normal_email, tenant::TenantGraph};
@@ -50,7 +51,8 @@ impl Graph {
             if asker.kind == "person" {
                 persons.identities.push(asker.id.clone());
             } else {
-                persons.add(&self.api_key(asker.id.rsplit(':').next()?)?.people);
+                let id = ApiKeyId::parse(&asker.id).ok()?;
+                persons.add(&self.api_key(id.public_id())?.people);
             }
         }
         Some(persons)

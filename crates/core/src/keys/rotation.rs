@@ -5,6 +5,7 @@
 //! number of nodes may run the worker.
 
 use authority_crypto::{KeyRing, random};
+use authority_ids::RecordId;
 use authority_model::schema::{key_rotations, signing_keys};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
@@ -77,7 +78,7 @@ pub(super) async fn schedule(
         return Err(Error::RotationOpen { kid: key.kid, id: one.id });
     }
     let row = Rotation {
-        id: format!("svc:key_rotation:{}", hex::encode(random::<16>()?)),
+        id: RecordId::new("key_rotation", u128::from_be_bytes(random()?).into()).into(),
         kid: key.kid,
         successor_kid: None,
         state: PENDING.to_owned(),

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use authority_ids::ApiKeyId;
 use diesel::{QueryResult, connection::TransactionManagerStatus};
 use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
@@ -37,7 +38,7 @@ pub const SERVICE: &str = "agent-authority";
 impl Scope {
     /// The API key that it runs for, by its record's id.
     pub fn api_key(&self) -> Option<&str> {
-        Some(self.actor.as_str()).filter(|actor| actor.starts_with("svc:api_key:"))
+        Some(self.actor.as_str()).filter(|actor| ApiKeyId::is_meant(actor))
     }
 
     /// The service's own work, for every tenant.

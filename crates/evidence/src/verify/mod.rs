@@ -15,7 +15,13 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Sealed, bundle::BUNDLE_KIND, log::note::LogKey, pack::PACK_KIND, replay::REPLAY_KIND};
+use super::{
+    Sealed,
+    bundle::BUNDLE_KIND,
+    log::note::LogKey,
+    pack::{PACK_KIND, evidence_id},
+    replay::REPLAY_KIND,
+};
 use shape::{BUNDLE, PACK, PROOF};
 
 /// Ed25519 public keys (base64url) by kid.
@@ -175,8 +181,7 @@ pub fn key_set(file: &[u8]) -> Result<KeySet, Fault> {
 
 fn proof(proof: &Value, trust: &Trust) -> Result<(), Fault> {
     let text = |member: &str| proof[member].as_str().unwrap_or_default();
-    let hash = |id: &str| id.rsplit(':').next().unwrap_or_default().to_owned();
-    let same = hash(text("evidence_id")) == hash(text("decision_id"));
+    let same = text("evidence_id") == evidence_id(text("decision_id"));
     need(same, "evidence_id", "is not of the decision")?;
     let differs = proof["diff"].as_array().is_some_and(|diff| !diff.is_empty());
     need((text("result") == "mismatch") == differs, "diff", "does not fit the result")?;

@@ -1,6 +1,7 @@
 //! A pack: its record's digest, id and signature, and its place in the log.
 
 use authority_crypto::sha256;
+use authority_ids::{DecisionId, EvidenceId};
 use chrono::DateTime;
 use serde_json::Value;
 
@@ -18,14 +19,13 @@ pub(super) fn check(
     let moment = pack["record"]["evaluated_at"].as_str().and_then(milliseconds);
     let path = format!("{at}record.evaluated_at");
     need(moment.is_some(), &path, "must be a time since 1970, in UTC with Z")?;
-    let hash = hex::encode(sha256(&record));
-    let name = format!("{:012x}{}", moment.unwrap_or_default(), &hash[..52]);
+    let id = DecisionId::new(moment.unwrap_or_default(), &sha256(&record));
     let is = |member: &str, wanted: String| {
         need(text(member) == wanted, &format!("{at}{member}"), "is not the record's")
     };
     is("record_digest", digest(&record))?;
-    is("decision_id", format!("svc:decision:{name}"))?;
-    is("id", format!("svc:evidence:{name}"))?;
+    is("decision_id", String::from(&id))?;
+    is("id", EvidenceId::of(&id).into())?;
     signed::check(&pack["signature"], "evidence", &record, keys, &format!("{at}signature"))?;
     log::check(pack, trusted, &format!("{at}log"))
 }

@@ -1,5 +1,6 @@
 //! The shape of each file: its members and their forms.
 
+use authority_ids::{DecisionId, EvidenceId, RecordId};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
@@ -31,8 +32,8 @@ pub(super) enum Shape {
 use Shape::{Among, Any, Base64, Count, Each, Exactly, Hex, List, Maybe, Object, Text, Word};
 
 pub(super) const DIGEST: Shape = Hex("sha256:", 64);
-const DECISION: Shape = Hex("svc:decision:", 64);
-const EVIDENCE: Shape = Hex("svc:evidence:", 64);
+const DECISION: Shape = Hex(DecisionId::PREFIX, 64);
+const EVIDENCE: Shape = Hex(EvidenceId::PREFIX, 64);
 
 const SIGNATURE: Shape = Exactly(&[
     ("alg", Word(&["Ed25519"])),
@@ -89,7 +90,7 @@ const POLICY: Shape = Exactly(&[("id", Text), ("version", Count), ("sha256", DIG
 
 pub(super) const PROOF: Shape = Exactly(&[
     ("kind", Text),
-    ("id", Hex("svc:replay:", 32)),
+    ("id", Hex(RecordId::REPLAY, 32)),
     ("evidence_id", EVIDENCE),
     ("decision_id", DECISION),
     ("mode", Word(&["historical_state_snapshot", "current_state", "policy_pin"])),

@@ -1,5 +1,6 @@
 //! State machines: created, or adopted from the library. A machine never changes.
 
+use authority_ids::RecordId;
 use authority_model::{proto::states::*, schema::state_machines, service::StateMachineService};
 use tonic::Response;
 
@@ -38,8 +39,8 @@ impl Row for StateMachine {
         }
     }
 
-    fn new_id(&self, _slug: &str) -> String {
-        format!("svc:state_machine:{}", authority_core::store::new_id())
+    fn new_id(&self, _slug: &str) -> Result<String, InvalidId> {
+        Ok(RecordId::new(Self::KIND, new_id()).into())
     }
 }
 
@@ -117,7 +118,7 @@ impl StateMachineService for Registry {
             machine.entity_class = request.tenant_entity_class;
             machine.defaults();
             machine.tenant_slug(db, by.tenant()).await?;
-            machine.stamp_created(machine.new_id(""), by.actor, "");
+            machine.stamp_created(machine.new_id("")?, by.actor, "");
             Ok::<_, Error>(StateMachine::insert(db, &machine).await?)
         });
         Ok(tagged(adopted.await?.reply()))

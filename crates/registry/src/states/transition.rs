@@ -18,19 +18,20 @@ use super::{
     step::{Asked, Step, initial, missing, step},
 };
 use authority_api::identity::{Caller, CallerKind};
-use authority_core::{clock::Clock, store::new_id};
+use authority_core::clock::Clock;
 use authority_evidence::pack::decision_of;
+use authority_ids::{IdParts, RecordId};
 
 /// How long a first person's request waits for a second person.
 const WAITS: TimeDelta = TimeDelta::hours(24);
 
 /// Whether `id` belongs to the tenant, or is a record of another system.
 async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
-    let Some((kind, rest)) = id.strip_prefix("svc:").and_then(|id| id.split_once(':')) else {
-        return Ok(true);
-    };
-    if let "tenant" | "ent" | "agent" | "del" = kind {
-        return Ok(rest.split(':').next() == tenant_id.strip_prefix("svc:tenant:"));
+    let Some(parts) = IdParts::of(id) else { return Ok(true) };
+    if parts.tenant_slug.is_some() {
+        return Ok(
+            parts.tenant_slug == IdParts::of(tenant_id).and_then(|tenant| tenant.tenant_slug)
+        );
     }
     // Other ids do not contain their tenant.
     let decision = decision_of(id).unwrap_or_default();
@@ -166,8 +167,7 @@ impl Move<'_> {
         let Some(tenant_id) = machine.tenant_id.as_deref() else { return Ok(()) };
         let references = self.asked.evidence_refs.iter().enumerate();
         let references = references.map(|(place, reference)| {
-            let id = reference.find("svc:").and_then(|at| reference.get(at..));
-            (format!("evidence_refs[{place}]"), id.unwrap_or_default())
+            (format!("evidence_refs[{place}]"), IdParts::id_in(reference).unwrap_or_default())
         });
         let named = [("entity_id".to_owned(), self.asked.entity_id.as_str())];
         for (member, id) in named.into_iter().chain(references) {
@@ -314,7 +314,7 @@ impl Move<'_> {
             }
         };
         let mut event = StateEvent {
-            id: format!("svc:state_event:{}", new_id()),
+            id: RecordId::new(StateEvent::KIND, new_id()).into(),
             tenant_id: machine.tenant_id.clone(),
             machine_id: machine.id.clone(),
             entity_id: self.asked.entity_id.clone(),

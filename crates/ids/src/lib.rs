@@ -1,0 +1,37 @@
+//! The ids of records: their grammar, and a type for each kind.
+//!
+//! An id is parsed where a request or a row is read. From there on its type says what it names, and that
+//! its text has the form of its [`Kind`]. Messages, rows and documents have the text.
+
+mod decision;
+mod id;
+mod kind;
+mod parts;
+mod tenant;
+mod unique;
+
+pub use id::{Id, InvalidId};
+pub use kind::{
+    ApiKey, Approval, Decision, Delegation, Entity, Evidence, Kind, Principal, Record, Tenant,
+};
+pub use parts::IdParts;
+pub use unique::Unique;
+
+/// `svc:tenant:<slug>`.
+pub type TenantId = Id<Tenant>;
+/// An agent or another principal: `svc:agent:<tenant>:<name>`, `svc:ent:<tenant>:principal:<id>`.
+pub type PrincipalId = Id<Principal>;
+/// A record of a tenant's registry: `svc:ent:<tenant>:<kind>:<id>`.
+pub type EntityId = Id<Entity>;
+/// `svc:del:<tenant>:<id>`.
+pub type DelegationId = Id<Delegation>;
+/// `svc:decision:<hash>`.
+pub type DecisionId = Id<Decision>;
+/// `svc:evidence:<hash>`, with the hash of its decision.
+pub type EvidenceId = Id<Evidence>;
+/// `svc:approval:<id>`.
+pub type ApprovalId = Id<Approval>;
+/// `svc:api_key:<id>`.
+pub type ApiKeyId = Id<ApiKey>;
+/// A record whose id does not contain its tenant: `svc:<kind>:<id>`.
+pub type RecordId = Id<Record>;

@@ -1,0 +1,30 @@
+//! What the id of any record says, read leniently.
+
+/// The kind of record that an id names, and the slug of its tenant where the id contains it. The rest of
+/// the id may be anything: this is for references to records that need not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdParts<'a> {
+    /// `tenant`, `agent`, `delegation`, `principal`, `approval`, …; empty where the id ends before it.
+    pub kind: &'a str,
+    pub tenant_slug: Option<&'a str>,
+}
+
+impl<'a> IdParts<'a> {
+    /// `None` if the text is not an id of this service.
+    pub fn of(id: &'a str) -> Option<Self> {
+        let (prefix, rest) = id.strip_prefix("svc:")?.split_once(':')?;
+        let mut rest = rest.split(':');
+        let slug = rest.next();
+        Some(match prefix {
+            "ent" => Self { kind: rest.next().unwrap_or_default(), tenant_slug: slug },
+            "del" => Self { kind: "delegation", tenant_slug: slug },
+            "tenant" | "agent" => Self { kind: prefix, tenant_slug: slug },
+            kind => Self { kind, tenant_slug: None },
+        })
+    }
+
+    /// The id at the end of a reference: `svc:approval:1` in `approval:svc:approval:1`.
+    pub fn id_in(reference: &str) -> Option<&str> {
+        reference.find("svc:").and_then(|at| reference.get(at..))
+    }
+}

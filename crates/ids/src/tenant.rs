@@ -1,0 +1,58 @@
+//! Tenants, and the records whose ids contain the slug of their tenant.
+
+use crate::{DelegationId, EntityId, InvalidId, PrincipalId, TenantId, Unique};
+
+impl TenantId {
+    /// # Errors
+    /// The slug cannot be a part of an id.
+    pub fn from_slug(slug: &str) -> Result<Self, InvalidId> {
+        Self::parse(&format!("svc:tenant:{slug}"))
+    }
+
+    /// The text of the id where a tenant may be named by its slug or its id. A text that is neither is left
+    /// as it is, and names no tenant.
+    pub fn complete(slug_or_id: &str) -> String {
+        Self::from_slug(slug_or_id).map_or_else(|_| slug_or_id.to_owned(), String::from)
+    }
+
+    /// The tenant of a principal.
+    pub fn of(principal: &PrincipalId) -> Self {
+        Self::from_valid(format!("svc:tenant:{}", principal.part(2)))
+    }
+
+    pub fn slug(&self) -> &str {
+        self.part(2)
+    }
+}
+
+impl PrincipalId {
+    /// # Errors
+    /// The slug of the tenant or the agent's name cannot be a part of an id.
+    pub fn agent(slug: &str, name: &str) -> Result<Self, InvalidId> {
+        Self::parse(&format!("svc:agent:{slug}:{name}"))
+    }
+
+    /// A principal that has no name.
+    ///
+    /// # Errors
+    /// The slug of the tenant cannot be a part of an id.
+    pub fn new(slug: &str, unique: Unique) -> Result<Self, InvalidId> {
+        Self::parse(&format!("svc:ent:{slug}:principal:{unique}"))
+    }
+}
+
+impl EntityId {
+    /// # Errors
+    /// The slug of the tenant cannot be a part of an id.
+    pub fn new(slug: &str, kind: &'static str, unique: Unique) -> Result<Self, InvalidId> {
+        Self::parse(&format!("svc:ent:{slug}:{kind}:{unique}"))
+    }
+}
+
+impl DelegationId {
+    /// # Errors
+    /// The slug of the tenant cannot be a part of an id.
+    pub fn new(slug: &str, unique: Unique) -> Result<Self, InvalidId> {
+        Self::parse(&format!("svc:del:{slug}:{unique}"))
+    }
+}
