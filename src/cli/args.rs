@@ -3,16 +3,13 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use authority_core::config::Sources;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::{
-    read::Read,
+    remote::{self, Remote},
     verify::{Replay, Verify},
 };
-
-const KEYS: &str = "keys";
-const REWRAP: &str = "rewrap";
 
 /// Decides whether an AI agent's action is permitted, says why, and proves it.
 #[derive(Debug, Parser)]
@@ -53,7 +50,10 @@ pub(super) enum Command {
     #[command(subcommand)]
     Seed(Seed),
     #[command(flatten)]
-    Read(Read),
+    Remote(Remote),
+    /// Look up keys, or encrypt the stored secrets again
+    #[command(subcommand)]
+    Keys(Keys),
     /// Verify an evidence file, offline
     Verify(Verify),
     /// Decide again on the facts in an evidence bundle, offline
@@ -68,9 +68,6 @@ pub(super) enum Command {
         #[arg(long)]
         print: bool,
     },
-    /// `keys rewrap`
-    #[command(skip)]
-    Rewrap,
     /// Print a completion script for a shell
     Completions { shell: Shell },
 }
@@ -121,40 +118,20 @@ pub(super) enum Seed {
     Demo,
 }
 
+#[derive(Debug, Subcommand)]
+pub(super) enum Keys {
+    #[command(flatten)]
+    Remote(remote::Keys),
+    /// Encrypt every stored secret again under the key ring's first key
+    Rewrap,
+}
+
 /// A tenant's id, by its id or its slug.
 pub(crate) fn tenant_id(named: &str) -> String {
     authority_ids::TenantId::complete(named)
 }
 
 impl Args {
-    /// The derived commands, with `keys rewrap` added to the read commands of keys.
-    pub(super) fn grammar() -> clap::Command {
-        let rewrap = clap::Command::new(REWRAP)
-            .about("Encrypt every stored secret again under the key ring's first key");
-        Self::command().mut_subcommand(KEYS, |keys| keys.subcommand(rewrap))
-    }
-
-    /// The arguments of this process.
-    pub(super) fn typed() -> Result<Self, clap::Error> {
-        Self::of(&Self::grammar().try_get_matches()?)
-    }
-
-    fn of(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-        let keys = matches.subcommand_matches(KEYS);
-        // Not derived, so that the read commands of keys stay independent of it.
-        let Some(given) = keys.and_then(|keys| keys.subcommand_matches(REWRAP)) else {
-            return Self::from_arg_matches(matches);
-        };
-        Ok(Self {
-            command: Some(Command::Rewrap),
-            listen: given.get_one("listen").copied(),
-            data_dir: given.get_one("data_dir").cloned(),
-            config: given.get_one("config").cloned(),
-            production: given.get_flag("production"),
-            json: given.get_flag("json"),
-        })
-    }
-
     /// The sources of settings: flags override the environment, which overrides the file.
     pub(super) fn sources(&self) -> Sources {
         let mut flags = Vec::new();
@@ -173,23 +150,28 @@ impl Args {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]
     fn the_commands_fit_together() {
-        Args::grammar().debug_assert();
+        Args::command().debug_assert();
     }
 
     #[test]
     fn keys_are_read_and_rewrapped() {
         for typed in ["x keys rewrap --data-dir /d", "x --data-dir /d keys rewrap"] {
-            let matches = Args::grammar().try_get_matches_from(typed.split(' ')).unwrap();
-            let args = Args::of(&matches).unwrap();
-            assert!(matches!(args.command, Some(Command::Rewrap)));
+            let args = Args::try_parse_from(typed.split(' ')).unwrap();
+            assert!(matches!(args.command, Some(Command::Keys(Keys::Rewrap))));
             assert_eq!(args.data_dir, Some(PathBuf::from("/d")), "{typed}");
         }
-        let matches = Args::grammar().try_get_matches_from(["x", "keys", "list"]).unwrap();
-        assert!(matches!(Args::of(&matches).unwrap().command, Some(Command::Read(_))));
+        let args = Args::try_parse_from(["x", "keys", "list"]).unwrap();
+        assert!(matches!(args.command, Some(Command::Keys(Keys::Remote(_)))));
+        // It works on the database, not through a service.
+        assert!(
+            Args::try_parse_from(["x", "keys", "rewrap", "--url", "https://a.example"]).is_err()
+        );
     }
 
     #[test]

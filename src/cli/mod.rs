@@ -6,19 +6,21 @@ mod args;
 pub(crate) mod banner;
 mod health;
 mod outcome;
-mod read;
+mod remote;
 mod verify;
 
 use std::process::ExitCode;
 
 use agent_authority::telemetry;
 use authority_core::config::{self, Config};
+use clap::{CommandFactory, Parser};
 use tokio::runtime::Runtime;
 
-use args::{ApiKey, Args, Command, Seed};
+use args::{ApiKey, Args, Command, Keys, Seed};
 pub(crate) use args::{ApiKeyRequest, TokenRequest, tenant_id};
 pub(crate) use outcome::Failure;
 use outcome::{CommandOutput, print};
+use remote::Connector;
 
 /// What the commands need of the service. The configuration is loaded and valid.
 pub(crate) trait Actions {
@@ -42,7 +44,7 @@ pub(crate) trait Actions {
 
 /// Runs the command; the exit code is 0, 1 for a failure, 2 for wrong usage or settings.
 pub(crate) fn run(actions: &impl Actions) -> ExitCode {
-    let args = match Args::typed() {
+    let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
             // Nothing can be done if the terminal is gone.
@@ -61,15 +63,18 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
         Some(Command::Replay(replay)) => return replay.run(),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Args::grammar(), "agent-authority", &mut script);
+            clap_complete::generate(*shell, &mut Args::command(), "agent-authority", &mut script);
             return Ok(CommandOutput::whole(String::from_utf8_lossy(&script)));
         }
         _ => {}
     }
     let sources = args.sources();
+    let connector = Connector { actions, sources: &sources };
     let command = match args.command.unwrap_or(Command::Serve) {
-        // The settings here do not concern another service.
-        Command::Read(read) if !read.is_here() => return runtime()?.block_on(read.there()),
+        Command::Remote(command) => return runtime()?.block_on(command.run(&connector)),
+        Command::Keys(Keys::Remote(command)) => {
+            return runtime()?.block_on(command.run(&connector));
+        }
         command => command,
     };
     let config = Config::load(&sources)?;
@@ -81,8 +86,6 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
     }
     let filter = match command {
         Command::Serve => "info",
-        // A read only needs the database for its token: its log would distract.
-        Command::Read(_) => "error",
         _ => "warn",
     };
     telemetry::log(&config.logs, filter).map_err(Failure::usage)?;
@@ -114,8 +117,7 @@ async fn act(
         }
         Command::Migrate => CommandOutput::list("migrations", &actions.migrate(config).await?),
         Command::Seed(Seed::Demo) => CommandOutput::named("demo", actions.seed_demo(config).await?),
-        Command::Read(read) => read.here(actions, config).await?,
-        Command::Rewrap => {
+        Command::Keys(Keys::Rewrap) => {
             let count = actions.rewrap(config).await?;
             CommandOutput::named("rewrapped", count.to_string())
         }
@@ -123,6 +125,8 @@ async fn act(
             CommandOutput::named("status", health::check(config.listen.main).await?)
         }
         Command::Openapi
+        | Command::Remote(_)
+        | Command::Keys(Keys::Remote(_))
         | Command::Verify(_)
         | Command::Replay(_)
         | Command::Completions { .. }

@@ -85,6 +85,14 @@ async fn a_record_is_shown_whole_by_id_or_slug() {
     assert_eq!((&body["ok"], &body["tenant"]["slug"]), (&json!(true), &json!("acme")));
     assert_eq!(printed.lines().count(), 1);
 
+    for group in ["principals", "policies"] {
+        let (_, table, _) = owner(&app, &format!("{group} list")).await;
+        let id = ids(&table)[0];
+        let (code, shown, told) = owner(&app, &format!("{group} show {id}")).await;
+        assert_eq!((code, told.as_str()), (0, ""));
+        assert!(shown.starts_with(&format!("id: {id}\n")), "{shown}");
+    }
+
     // Nested values are below their record.
     let (_, shown, _) = owner(&app, &format!("delegations show {}", demo.delegation_id)).await;
     assert!(shown.contains("\nactions:\n  - "), "{shown}");

@@ -1,12 +1,65 @@
 //! One whole record: a line for each member, nested values indented below.
 
+use clap::Args;
+use serde::Serialize;
 use serde_json::Value;
 
-use super::text::plain;
+use super::{
+    connect::{Connector, ServerArgs},
+    segment,
+    text::{NOTHING, plain},
+};
+use crate::cli::{Actions, Failure, outcome::CommandOutput};
 
 const STEP: &str = "  ";
-/// Shown for a missing value.
-const NOTHING: &str = "-";
+
+/// A record of the service that is read by its id.
+pub(super) struct Record {
+    /// The segments of its path before the id.
+    pub(super) path: &'static [&'static str],
+    /// The member of the response that holds it; `None` if it is the response.
+    pub(super) envelope: Option<&'static str>,
+}
+
+/// The arguments of a command that shows a record: which one, and where.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ShowArgs<O: Args = ()> {
+    /// Its id
+    #[arg(value_parser = segment)]
+    pub(super) id: String,
+    #[command(flatten)]
+    options: O,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+}
+
+/// The options of records that are kept when they are deleted.
+#[derive(Debug, Args, Serialize)]
+pub(in crate::cli) struct WithDeleted {
+    /// Whether a deleted one is shown too
+    #[arg(long)]
+    deleted: bool,
+}
+
+impl Record {
+    pub(super) async fn show<O: Args + Serialize>(
+        &self,
+        ShowArgs { id, options, server }: ShowArgs<O>,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let server = connector.connect(server).await?;
+        let path: Vec<_> = self.path.iter().copied().chain([id.as_str()]).collect();
+        let body = server.get(&path, &options).await?;
+        let response = server.json(&body)?;
+        let record = match self.envelope {
+            Some(envelope) => response.get(envelope),
+            None => Some(&response),
+        };
+        let record = record.filter(|record| record.is_object());
+        let text = text(record.ok_or_else(|| server.unexpected("no record in the response"))?);
+        Ok(CommandOutput { text, json: Some(body), aside: String::new() })
+    }
+}
 
 /// `member: value` lines, in the service's order. Null and empty values are `-`.
 pub(super) fn text(record: &Value) -> String {

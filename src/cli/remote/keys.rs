@@ -1,0 +1,52 @@
+//! `keys list`, `keys show`.
+
+use clap::Subcommand;
+
+use super::{
+    connect::Connector,
+    list::{List, ListArgs},
+    record::{self, ShowArgs},
+    text::plain,
+};
+use crate::cli::{Actions, Failure, outcome::CommandOutput};
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum Keys {
+    /// Lists keys by status (active, rotating, retired, revoked), then newest first
+    List(ListArgs<()>),
+    /// Reads a key, by its `kid`
+    Show(ShowArgs),
+}
+
+pub(super) const LIST: List = List {
+    path: &["api", "v1", "keys"],
+    member: "keys",
+    columns: &["kid", "status", "alg", "purpose", "custody_provider", "managed", "created_at"],
+};
+
+impl Keys {
+    pub(in crate::cli) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        match self {
+            Self::List(args) => LIST.show(args, connector).await,
+            Self::Show(args) => show(args, connector).await,
+        }
+    }
+}
+
+/// The service has no operation for one key, and its list no pages.
+async fn show(
+    ShowArgs { id: kid, server, .. }: ShowArgs,
+    connector: &Connector<'_, impl Actions>,
+) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    let body = server.get(LIST.path, &()).await?;
+    let (_, keys) = LIST.records(&server, &body)?;
+    let key = keys.iter().find(|key| key["kid"] == kid);
+    let key =
+        key.ok_or_else(|| Failure::new(format!("not_found: no `{}` in keys", plain(&kid))))?;
+    let text = record::text(key);
+    Ok(CommandOutput { text, json: Some(key.to_string()), aside: String::new() })
+}

@@ -1,0 +1,75 @@
+//! The commands that call a running service: `tenants list`, `decisions show`, ….
+//!
+//! A file for each group of them: its arguments, its requests and what is shown of the responses. What they
+//! share is beside them: `connect.rs` finds the service, `server.rs` calls it, `list.rs` and `record.rs`
+//! show what it returns.
+
+mod connect;
+mod decisions;
+mod delegations;
+mod keys;
+mod list;
+mod policies;
+mod principals;
+mod record;
+mod server;
+mod table;
+mod tenants;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::convert::Infallible;
+
+use clap::Subcommand;
+
+use super::{Actions, Failure, args::tenant_id, outcome::CommandOutput};
+pub(super) use connect::Connector;
+pub(super) use keys::Keys;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Remote {
+    /// Look up tenants
+    #[command(subcommand)]
+    Tenants(tenants::Tenants),
+    /// Look up principals: agents, people, organisations
+    #[command(subcommand)]
+    Principals(principals::Principals),
+    /// Look up delegations
+    #[command(subcommand)]
+    Delegations(delegations::Delegations),
+    /// Look up policies
+    #[command(subcommand)]
+    Policies(policies::Policies),
+    /// Look up decisions
+    #[command(subcommand)]
+    Decisions(decisions::Decisions),
+}
+
+impl Remote {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        match self {
+            Self::Tenants(command) => command.run(connector).await,
+            Self::Principals(command) => command.run(connector).await,
+            Self::Delegations(command) => command.run(connector).await,
+            Self::Policies(command) => command.run(connector).await,
+            Self::Decisions(command) => command.run(connector).await,
+        }
+    }
+}
+
+/// Parses an id, which becomes a segment of a path: an empty one, or one of dots, would change the path.
+fn segment(text: &str) -> Result<String, &'static str> {
+    match text {
+        "" | "." | ".." => Err("is not an id"),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// Parses a tenant's id or slug.
+fn tenant(text: &str) -> Result<String, Infallible> {
+    Ok(tenant_id(text))
+}

@@ -1,0 +1,59 @@
+//! `principals list`, `principals show`.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::{
+    connect::Connector,
+    list::{CountedPage, List, ListArgs},
+    record::{Record, ShowArgs, WithDeleted},
+    tenant,
+};
+use crate::cli::{Actions, Failure, outcome::CommandOutput};
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum Principals {
+    /// Lists principals, oldest first
+    List(ListArgs<Filter>),
+    /// Reads a principal
+    Show(ShowArgs<WithDeleted>),
+}
+
+#[derive(Debug, Args, Serialize)]
+pub(in crate::cli) struct Filter {
+    /// Only those of this tenant, by id or slug
+    #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant)]
+    tenant_id: Option<String>,
+    /// Only those of this class: `agent`, `human`, …
+    #[arg(long, value_name = "CLASS")]
+    principal_class: Option<String>,
+    /// Only those in this state
+    #[arg(long, value_parser = ["pending", "active", "suspended", "revoked"])]
+    state: Option<String>,
+    /// Whether to show deleted ones too
+    #[arg(long)]
+    deleted: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: CountedPage,
+}
+
+pub(super) const LIST: List = List {
+    path: &["api", "v1", "principals"],
+    member: "principals",
+    columns: &["id", "state", "display_name", "name", "principal_class", "tenant_id", "created_at"],
+};
+
+const RECORD: Record = Record { path: &["api", "v1", "principals"], envelope: Some("principal") };
+
+impl Principals {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        match self {
+            Self::List(args) => LIST.show(args, connector).await,
+            Self::Show(args) => RECORD.show(args, connector).await,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The service, as a command calls it: HTTP with a token, and errors in the terms of the command line.
+
+use std::{
+    fmt::{self, Display, Formatter},
+    net::SocketAddr,
+    time::Duration,
+};
+
+use agent_authority::transport::Surfaces;
+use authority_core::config::Secret;
+use reqwest::{Client, StatusCode, Url, header::HeaderValue, redirect::Policy};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::text::plain;
+use crate::cli::{Failure, health};
+
+const TO_CONNECT: Duration = Duration::from_secs(5);
+/// For the whole response.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A service to call.
+pub(super) struct Server {
+    base: Base,
+    token: HeaderValue,
+    http: Client,
+    /// Advice for a token that it does not accept.
+    advice: &'static str,
+}
+
+/// Where a service is.
+pub(super) enum Base {
+    Named(Url),
+    /// On this machine, at the addresses of its surfaces; the first is the main one.
+    Local(Vec<(SocketAddr, Surfaces)>),
+}
+
+impl Base {
+    /// The URL that serves a path of these segments.
+    fn url(&self, path: &[&str]) -> Result<Url, Failure> {
+        let mut url = match self {
+            Self::Named(url) => url.clone(),
+            Self::Local(plan) => {
+                let path = format!("/{}", path.join("/"));
+                let serving = plan.iter().find(|(_, surfaces)| surfaces.serve(&path));
+                let (address, _) =
+                    serving.or(plan.first()).ok_or_else(|| Failure::new("no address"))?;
+                Url::parse(&format!("http://{}", health::reachable(*address)))
+                    .map_err(Failure::new)?
+            }
+        };
+        url.path_segments_mut()
+            .map_err(|()| Failure::usage("--url: cannot take a path"))?
+            .pop_if_empty()
+            .extend(path);
+        Ok(url)
+    }
+
+    fn is_loopback(&self) -> bool {
+        match self {
+            Self::Named(url) => is_loopback(url),
+            Self::Local(_) => true,
+        }
+    }
+}
+
+impl Display for Base {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(url) => url.fmt(f),
+            Self::Local(_) => f.write_str("the local server"),
+        }
+    }
+}
+
+impl Server {
+    pub(super) fn new(base: Base, token: &Secret, advice: &'static str) -> Result<Self, Failure> {
+        let bearer = format!("Bearer {}", token.reveal().trim());
+        let mut token = HeaderValue::try_from(bearer).map_err(|_| {
+            Failure::usage("--token: has characters that an HTTP header may not contain")
+        })?;
+        token.set_sensitive(true);
+        // A redirect could lead from https to anywhere.
+        let http = Client::builder()
+            .timeout(PATIENCE)
+            .connect_timeout(TO_CONNECT)
+            .redirect(Policy::none());
+        let http = if base.is_loopback() { http.no_proxy() } else { http };
+        Ok(Self { base, token, http: http.build().map_err(Failure::new)?, advice })
+    }
+
+    /// The body of a success, unchanged. The members of `query` that have a value are its parameters.
+    pub(super) async fn get(
+        &self,
+        path: &[&str],
+        query: &impl Serialize,
+    ) -> Result<String, Failure> {
+        let mut url = self.base.url(path)?;
+        let parameters = parameters(query)?;
+        if !parameters.is_empty() {
+            url.query_pairs_mut().extend_pairs(parameters);
+        }
+        let request = self.http.get(url).header("authorization", self.token.clone());
+        let answer = request.send().await.map_err(|error| self.unreached(error))?;
+        let status = answer.status();
+        let body = answer.text().await.map_err(|error| self.unreached(error))?;
+        if status.is_success() { Ok(body) } else { Err(self.refused(status, &body)) }
+    }
+
+    pub(super) fn json(&self, body: &str) -> Result<Value, Failure> {
+        serde_json::from_str(body).map_err(|error| self.unexpected(error))
+    }
+
+    fn refused(&self, status: StatusCode, body: &str) -> Failure {
+        let Ok(refusal) = serde_json::from_str::<ApiError>(body) else {
+            return self.unexpected(format!("status {status}"));
+        };
+        let advice = if status == StatusCode::UNAUTHORIZED { self.advice } else { "" };
+        Failure::new(format!("{}{advice}", refusal.text()))
+    }
+
+    fn unreached(&self, error: reqwest::Error) -> Failure {
+        let error = error.without_url();
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        Failure::new(format!(
+            "no answer from {}: {}\nis the address right, and does the service run?",
+            self.base,
+            plain(&cause.to_string())
+        ))
+    }
+
+    /// Something answers at the address, but not this service.
+    pub(super) fn unexpected(&self, what: impl Display) -> Failure {
+        let base = &self.base;
+        Failure::new(format!("{base} does not answer as Agent Authority does: {what}"))
+    }
+}
+
+/// The query parameters of a filter: its members, without those that are absent or false.
+fn parameters(filter: &impl Serialize) -> Result<Vec<(String, String)>, Failure> {
+    let Value::Object(members) = serde_json::to_value(filter).map_err(Failure::new)? else {
+        return Ok(Vec::new());
+    };
+    let given = members.into_iter().filter_map(|(name, value)| match value {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(text) => Some((name, text)),
+        other => Some((name, other.to_string())),
+    });
+    Ok(given.collect())
+}
+
+/// The flag of a member of a request.
+pub(super) fn flag(member: &str) -> String {
+    match member {
+        "tenant_id" => "--tenant".to_owned(),
+        member => format!("--{}", member.replace(['_', '.'], "-")),
+    }
+}
+
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let address = host.parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// The body of every error.
+#[derive(Deserialize)]
+struct ApiError {
+    error: String,
+    message: String,
+    #[serde(default)]
+    details: Vec<Detail>,
+    request_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Detail {
+    field: String,
+    problem: String,
+}
+
+impl ApiError {
+    /// The error as text; invalid parameters have the names of their flags.
+    fn text(&self) -> String {
+        let details = self
+            .details
+            .iter()
+            .map(|Detail { field, problem }| format!("{} {problem}", flag(field)));
+        let details = details.collect::<Vec<_>>().join("; ");
+        let why = if details.is_empty() { &self.message } else { &details };
+        let request = self.request_id.as_ref().map(|id| format!(" (request {id})"));
+        plain(&format!("{}: {why}{}", self.error, request.unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_asked_for_at_the_address_that_serves_it() {
+        let at = |port| SocketAddr::from(([0, 0, 0, 0], port));
+        let base = Base::Local(vec![
+            (at(1), Surfaces::ALL.without(Surfaces::ADMIN)),
+            (at(2), Surfaces::ADMIN),
+        ]);
+        let url = |path: &[&str]| base.url(path).unwrap().to_string();
+        assert_eq!(url(&["api", "v1", "tenants"]), "http://127.0.0.1:2/api/v1/tenants");
+        assert_eq!(url(&["v1", "decisions", "a/b"]), "http://127.0.0.1:1/v1/decisions/a%2Fb");
+        let base = Base::Named(Url::parse("https://a.example/under/").unwrap());
+        assert_eq!(base.url(&["v1", "x"]).unwrap().as_str(), "https://a.example/under/v1/x");
+    }
+
+    #[test]
+    fn absent_and_false_members_are_no_parameters() {
+        let filter =
+            json!({"state": "active", "limit": 5, "count": true, "deleted": false, "a": null});
+        let parameters = parameters(&filter).unwrap();
+        let parameters: Vec<_> = parameters.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        assert_eq!(parameters, [("state", "active"), ("limit", "5"), ("count", "true")]);
+    }
+
+    #[test]
+    fn a_refusal_names_flags_and_carries_no_control_characters() {
+        let body = r#"{"ok": false, "error": "invalid_request", "message": "the request is",
+            "details": [{"field": "page_token", "problem": "is \u001b[31mnot ours"},
+                        {"field": "tenant_id", "problem": "is unknown"}], "request_id": "7f"}"#;
+        let refusal: ApiError = serde_json::from_str(body).unwrap();
+        assert_eq!(
+            refusal.text(),
+            "invalid_request: --page-token is \\u{1b}[31mnot ours; --tenant is unknown (request 7f)"
+        );
+    }
+}

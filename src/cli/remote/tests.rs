@@ -1,0 +1,113 @@
+//! The commands against the service's contract: what it lists, filters by and returns.
+
+use std::collections::BTreeSet;
+
+use agent_authority::app::OPENAPI;
+use clap::{Arg, CommandFactory, Parser};
+use serde_json::Value;
+
+use super::{decisions, delegations, keys, list::List, policies, principals, tenants};
+use crate::cli::args::Args;
+
+/// Each command that reads, and the path of its operation.
+const READS: [(&str, &str); 11] = [
+    ("tenants list", "/api/v1/tenants"),
+    ("tenants show", "/api/v1/tenants/{id}"),
+    ("principals list", "/api/v1/principals"),
+    ("principals show", "/api/v1/principals/{id}"),
+    ("delegations list", "/api/v1/delegations"),
+    ("delegations show", "/api/v1/delegations/{id}"),
+    ("policies list", "/api/v1/policies"),
+    ("policies show", "/api/v1/policies/{id}"),
+    ("decisions list", "/api/v1/decisions"),
+    ("decisions show", "/v1/decisions/{decision_id}"),
+    ("keys list", "/api/v1/keys"),
+];
+
+fn contract() -> Value {
+    serde_json::from_str(OPENAPI).unwrap()
+}
+
+/// The flags of a command, without those that all have.
+fn flags(typed: &str) -> Vec<Arg> {
+    let mut command = Args::command();
+    command.build();
+    let command = typed.split(' ').fold(&command, |command, name| {
+        command.find_subcommand(name).unwrap_or_else(|| panic!("no `{typed}`"))
+    });
+    let common = |arg: &Arg| {
+        arg.is_global_set() || ["help", "version", "url", "token"].contains(&arg.get_id().as_str())
+    };
+    let flags = command.get_arguments().filter(|arg| !arg.is_positional() && !common(arg));
+    flags.cloned().collect()
+}
+
+#[test]
+fn each_query_parameter_is_a_flag_and_takes_the_same_values() {
+    let contract = contract();
+    for (typed, path) in READS {
+        let operation = &contract["paths"][path]["get"];
+        assert!(operation.is_object(), "no GET {path}");
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let parameters: Vec<_> = parameters.filter(|given| given["in"] == "query").collect();
+        let flags = flags(typed);
+        let named: BTreeSet<_> = flags.iter().map(|flag| flag.get_id().as_str()).collect();
+        let expected: BTreeSet<_> =
+            parameters.iter().map(|given| given["name"].as_str().unwrap()).collect();
+        assert_eq!(named, expected, "{typed}");
+        for parameter in parameters {
+            let flag = flags.iter().find(|flag| parameter["name"] == flag.get_id().as_str());
+            let flag = flag.unwrap();
+            let long = format!("--{}", flag.get_long().unwrap());
+            assert_eq!(super::server::flag(flag.get_id().as_str()), long);
+            let words = parameter["schema"]["enum"].as_array().into_iter().flatten();
+            let words: Vec<_> = words.filter_map(Value::as_str).collect();
+            if !words.is_empty() {
+                let values = flag.get_possible_values();
+                let values: Vec<_> = values.iter().map(|value| value.get_name()).collect();
+                assert_eq!(values, words, "{typed} {long}");
+            }
+            for (bound, beyond) in [("minimum", -1), ("maximum", 1)] {
+                if let Some(bound) = parameter["schema"][bound].as_i64() {
+                    let parses = |value: i64| {
+                        let typed = format!("x {typed} {long}={value}");
+                        Args::try_parse_from(typed.split(' ')).is_ok()
+                    };
+                    assert!(parses(bound) && !parses(bound + beyond), "{typed} {long} {bound}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn each_table_shows_members_of_its_records() {
+    let contract = contract();
+    let resolve = |schema: &Value| match schema["$ref"].as_str() {
+        Some(reference) => contract.pointer(reference.trim_start_matches('#')).unwrap().clone(),
+        None => schema.clone(),
+    };
+    let lists: [List; 6] = [
+        tenants::LIST,
+        principals::LIST,
+        delegations::LIST,
+        policies::LIST,
+        decisions::LIST,
+        keys::LIST,
+    ];
+    for List { path, member, columns } in lists {
+        let operation = &contract["paths"][format!("/{}", path.join("/"))]["get"];
+        let response = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+        let record = resolve(&resolve(response)["properties"][member]["items"]);
+        for column in columns {
+            assert!(record["properties"][column].is_object(), "no `{column}` in {member}");
+        }
+    }
+}
+
+#[test]
+fn an_id_is_not_a_path() {
+    for id in ["", ".", ".."] {
+        assert!(Args::try_parse_from(["x", "tenants", "show", id]).is_err(), "{id}");
+    }
+}
