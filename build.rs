@@ -23,7 +23,10 @@ const DOCUMENTS: &str = "openapi/documents.json";
 /// POSTs that change nothing.
 const UNKEYED: [&str; 4] = ["AdmitPurpose", "ImpactPolicies", "SimulateDecision", "ValidatePolicy"];
 
-#[expect(clippy::disallowed_methods, reason = "cargo speaks to a build script by the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes data to build scripts in the environment"
+)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     let descriptors = env::var("DEP_AUTHORITY_MODEL_DESCRIPTORS")?;

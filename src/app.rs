@@ -61,13 +61,13 @@ use authority_runtime::{
     Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
 };
 use authority_transparency::{Parts as TransparencyParts, Transparency};
-use deadline::Deadlines;
+use deadline::DeadlineLayer;
 use directory::{DevTokenKey, GraphDirectory, KeySecrets};
 use document::{GET_OPEN_API, OpenApi};
-use grpc::{GrpcAlone, NoMethod};
+use grpc::{GrpcOnlyLayer, UnknownMethodLayer};
 use host::RestHost;
 use readiness::Schema;
-use stream_deadline::StreamDeadline;
+use stream_deadline::StreamDeadlineLayer;
 
 /// The largest gRPC request message, in bytes.
 const GRPC_LIMIT: usize = 1 << 20;
@@ -199,7 +199,7 @@ impl App {
             service::evidence_service(Arc::new(transparency.clone())),
         ]);
         let grpc = Routes::new(health_service);
-        let grpc = if config.production() { grpc } else { reflected(grpc)? };
+        let grpc = if config.production() { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, &open_api).prepare();
         let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of);
@@ -232,7 +232,7 @@ fn runtime_settings(config: &Config, heartbeat: Duration) -> RuntimeSettings {
 /// Runs the workers' checks once, so that readiness is right from the start.
 async fn first_looks(store: &Store, schema: &Schema, recorder: &Recorder) {
     if let Err(error) = store.make_partitions().await {
-        tracing::error!(%error, "cannot make partitions ahead");
+        tracing::error!(%error, "cannot create partitions ahead");
     }
     // Readiness reports the results.
     let _ = tokio::join!(schema.look(), recorder.look());
@@ -246,16 +246,16 @@ fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
 /// gRPC, gRPC-Web and REST of the same services, and the receipt page.
 fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
     let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
-    let only_grpc = GrpcAlone(Arc::new(host.clone()));
-    let deadlines = Deadlines::new(host.clone());
+    let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
+    let deadlines = DeadlineLayer::new(host.clone());
     let rest =
         gateway_rest::router(ROUTES, tower::Layer::layer(&authenticated, grpc.clone()), host)
-            .layer(NoMethod);
+            .layer(UnknownMethodLayer);
     // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
     let web = grpc
         .into_axum_router()
         .reset_fallback()
-        .layer(StreamDeadline)
+        .layer(StreamDeadlineLayer)
         .layer(tonic_web::GrpcWebLayer::new())
         .layer(authenticated)
         .layer(only_grpc);
@@ -358,7 +358,7 @@ fn directory(
     Directory::new(checks, supervisor.statuses(), public_url, move || keys.jwks())
 }
 
-fn reflected(routes: Routes) -> Result<Routes, Error> {
+fn with_reflection(routes: Routes) -> Result<Routes, Error> {
     let builder = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)

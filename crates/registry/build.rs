@@ -4,7 +4,10 @@ use std::{env, fs, path::PathBuf};
 
 const FOLDER: &str = "src/states/library";
 
-#[expect(clippy::disallowed_methods, reason = "cargo speaks to a build script by the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes data to build scripts in the environment"
+)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={FOLDER}");

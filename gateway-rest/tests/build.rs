@@ -8,7 +8,10 @@ use prost_reflect::DescriptorPool;
 
 const INCLUDES: [&str; 2] = ["proto", "../../proto"];
 
-#[expect(clippy::disallowed_methods, reason = "cargo speaks to a build script by the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes data to build scripts in the environment"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
     println!("cargo::rerun-if-changed=../../proto/google");

@@ -36,7 +36,7 @@ impl Database {
             let address = Address::parse(url.reveal())?;
             // Without the database's data; keys and the logs' last checkpoints are in it.
             if let Err(error) = data_folder(&config.data_dir, None) {
-                tracing::warn!(%error, "the data folder cannot be made");
+                tracing::warn!(%error, "the data folder cannot be created");
             }
             (address.clone(), address, None)
         } else {
@@ -44,7 +44,7 @@ impl Database {
                 embedded::Options { data_dir: config.data_dir.clone(), ..Default::default() };
             let server = Embedded::start(options).await?;
             if server.is_elsewhere() {
-                tracing::warn!(home = %server.home().display(), "the database lives here");
+                tracing::warn!(home = %server.home().display(), "the database is not in the data folder");
             }
             let owner = Address::parse(&server.owner_url())?;
             (owner, Address::parse(&server.url())?, Some(server))
@@ -60,7 +60,7 @@ impl Database {
         if let Some(server) = self.embedded
             && let Err(error) = server.stop().await
         {
-            tracing::warn!(%error, "the database was not stopped in order");
+            tracing::warn!(%error, "the database was not stopped properly");
         }
     }
 }

@@ -41,17 +41,17 @@ const TIMEOUT: &str = "grpc-timeout";
 
 /// A gRPC caller's own deadline, in the extensions of its call; it also applies to streams.
 #[derive(Clone, Copy)]
-pub(super) struct CallersDeadline(pub(super) Deadline);
+pub(super) struct CallerDeadline(pub(super) Deadline);
 
 /// The layer around all routes that sets each call's deadline and answers late calls.
 #[derive(Clone)]
-pub(super) struct Deadlines {
+pub(super) struct DeadlineLayer {
     host: Arc<RestHost>,
     /// The paths of decisions, over gRPC and REST.
     decisions: Arc<[&'static str]>,
 }
 
-impl Deadlines {
+impl DeadlineLayer {
     pub(super) fn new(host: RestHost) -> Self {
         let rest = ROUTES.iter().filter(|route| DECISIONS.contains(&route.rpc));
         let decisions = DECISIONS.into_iter().chain(rest.map(|route| route.path)).collect();
@@ -63,35 +63,35 @@ impl Deadlines {
     }
 }
 
-impl<S> Layer<S> for Deadlines {
-    type Service = Bounded<S>;
+impl<S> Layer<S> for DeadlineLayer {
+    type Service = DeadlineService<S>;
 
-    fn layer(&self, inner: S) -> Bounded<S> {
-        Bounded { inner, deadlines: self.clone() }
+    fn layer(&self, inner: S) -> DeadlineService<S> {
+        DeadlineService { inner, layer: self.clone() }
     }
 }
 
-/// The service of [`Deadlines`].
+/// The service of [`DeadlineLayer`].
 #[derive(Clone)]
-pub(super) struct Bounded<S> {
+pub(super) struct DeadlineService<S> {
     inner: S,
-    deadlines: Deadlines,
+    layer: DeadlineLayer,
 }
 
-impl<S> Service<Request<Body>> for Bounded<S>
+impl<S> Service<Request<Body>> for DeadlineService<S>
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
     type Response = Response;
     type Error = Infallible;
-    type Future = Either<Bounding<S::Future>, Ready<Result<Response, Infallible>>>;
+    type Future = Either<ResponseFuture<S::Future>, Ready<Result<Response, Infallible>>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let own = self.deadlines.limit(request.uri().path());
+        let own = self.layer.limit(request.uri().path());
         let kind = request.headers().get(header::CONTENT_TYPE);
         let grpc = kind.filter(|_| is_grpc(request.headers())).cloned();
         let callers = match grpc.as_ref().map(|_| timeout(request.headers())) {
@@ -105,18 +105,18 @@ where
         let deadline = Deadline::after(limit);
         request.extensions_mut().insert(deadline);
         if let Some(limit) = callers {
-            request.extensions_mut().insert(CallersDeadline(Deadline::after(limit)));
+            request.extensions_mut().insert(CallerDeadline(Deadline::after(limit)));
         }
         let (parts, body) = request.into_parts();
         let late = Late {
-            host: Arc::clone(&self.deadlines.host),
-            request_id: self.deadlines.host.request_id(&parts),
+            host: Arc::clone(&self.layer.host),
+            request_id: self.layer.host.request_id(&parts),
             is_callers: callers.is_some_and(|callers| callers < own),
             grpc,
             limit,
         };
         let request = Request::from_parts(parts, body);
-        Either::Left(Bounding {
+        Either::Left(ResponseFuture {
             answer: self.inner.call(request),
             end: sleep_until(deadline.at().into()),
             late,
@@ -126,7 +126,7 @@ where
 
 pin_project! {
     /// The response in time, or the error that the deadline has passed.
-    pub(super) struct Bounding<F> {
+    pub(super) struct ResponseFuture<F> {
         #[pin]
         answer: F,
         #[pin]
@@ -135,7 +135,7 @@ pin_project! {
     }
 }
 
-impl<F> Future for Bounding<F>
+impl<F> Future for ResponseFuture<F>
 where
     F: Future<Output = Result<Response, Infallible>>,
 {

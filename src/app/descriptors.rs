@@ -17,7 +17,7 @@ const LEAST: usize = 16;
 /// listeners may hold: the setting, or less if descriptors would run out before.
 pub(super) fn connections(config: &Config, listeners: usize) -> usize {
     let wanted = config.limits.connections;
-    let Some(limit) = raised() else { return wanted };
+    let Some(limit) = raise_limit() else { return wanted };
     let places = places(limit, reserved(config), listeners, wanted);
     if places < wanted {
         tracing::warn!(
@@ -46,7 +46,7 @@ fn reserved(config: &Config) -> usize {
 }
 
 /// Raises the soft limit to the hard one; `None` if it is unknown.
-fn raised() -> Option<usize> {
+fn raise_limit() -> Option<usize> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
     usize::try_from(if raised { hard } else { soft }).ok()

@@ -23,7 +23,7 @@ use tower::Service;
 pub(super) const GET_OPEN_API: &str = "/authority.directory.v1.DirectoryService/GetOpenApi";
 
 /// The chunk size of the gRPC response; gRPC-Web's text form, base64, needs a multiple of three.
-const PIECE: usize = 15 << 10;
+const CHUNK: usize = 15 << 10;
 
 /// The document, prepared for both; as a service it is [`GET_OPEN_API`] over gRPC.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ impl<B> Service<Request<B>> for OpenApi {
     fn call(&mut self, _: Request<B>) -> Self::Future {
         let mut rest = self.framed.clone();
         let pieces = std::iter::from_fn(move || {
-            let piece = rest.split_to(rest.len().min(PIECE));
+            let piece = rest.split_to(rest.len().min(CHUNK));
             (!piece.is_empty()).then(|| Frame::data(piece))
         });
         let status = HeaderMap::from_iter([(

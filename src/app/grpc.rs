@@ -25,24 +25,24 @@ use authority_api::{
 /// The layer around the gRPC methods, which passes gRPC. Otherwise it answers as REST would: after
 /// the check of the credential, 405 to another HTTP method and 415 to a body that is not gRPC.
 #[derive(Clone)]
-pub(super) struct GrpcAlone(pub(super) Arc<RestHost>);
+pub(super) struct GrpcOnlyLayer(pub(super) Arc<RestHost>);
 
-impl<S> Layer<S> for GrpcAlone {
-    type Service = Methods<S>;
+impl<S> Layer<S> for GrpcOnlyLayer {
+    type Service = GrpcOnlyService<S>;
 
-    fn layer(&self, inner: S) -> Methods<S> {
-        Methods { inner, host: Arc::clone(&self.0) }
+    fn layer(&self, inner: S) -> GrpcOnlyService<S> {
+        GrpcOnlyService { inner, host: Arc::clone(&self.0) }
     }
 }
 
-/// The service of [`GrpcAlone`].
+/// The service of [`GrpcOnlyLayer`].
 #[derive(Clone)]
-pub(super) struct Methods<S> {
+pub(super) struct GrpcOnlyService<S> {
     inner: S,
     host: Arc<RestHost>,
 }
 
-impl<S> Service<Request<Body>> for Methods<S>
+impl<S> Service<Request<Body>> for GrpcOnlyService<S>
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
@@ -94,23 +94,23 @@ async fn refused(host: &RestHost, request: Request<Body>) -> Response {
 /// The layer around everything that is not a gRPC method. A gRPC call gets 404, which the response
 /// layer turns into UNIMPLEMENTED.
 #[derive(Clone)]
-pub(super) struct NoMethod;
+pub(super) struct UnknownMethodLayer;
 
-impl<S> Layer<S> for NoMethod {
-    type Service = Elsewhere<S>;
+impl<S> Layer<S> for UnknownMethodLayer {
+    type Service = UnknownMethodService<S>;
 
-    fn layer(&self, inner: S) -> Elsewhere<S> {
-        Elsewhere { inner }
+    fn layer(&self, inner: S) -> UnknownMethodService<S> {
+        UnknownMethodService { inner }
     }
 }
 
-/// The service of [`NoMethod`].
+/// The service of [`UnknownMethodLayer`].
 #[derive(Clone)]
-pub(super) struct Elsewhere<S> {
+pub(super) struct UnknownMethodService<S> {
     inner: S,
 }
 
-impl<S> Service<Request<Body>> for Elsewhere<S>
+impl<S> Service<Request<Body>> for UnknownMethodService<S>
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {

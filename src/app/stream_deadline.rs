@@ -15,60 +15,61 @@ use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep_until};
 use tower::{Layer, Service};
 
-use super::deadline::{CallersDeadline, exceeded};
+use super::deadline::{CallerDeadline, exceeded};
 
 /// The layer around the gRPC methods; inside gRPC-Web, which encodes trailers in its own way.
 #[derive(Clone)]
-pub(super) struct StreamDeadline;
+pub(super) struct StreamDeadlineLayer;
 
-impl<S> Layer<S> for StreamDeadline {
-    type Service = Ending<S>;
+impl<S> Layer<S> for StreamDeadlineLayer {
+    type Service = StreamDeadlineService<S>;
 
-    fn layer(&self, inner: S) -> Ending<S> {
-        Ending { inner }
+    fn layer(&self, inner: S) -> StreamDeadlineService<S> {
+        StreamDeadlineService { inner }
     }
 }
 
-/// The service of [`StreamDeadline`].
+/// The service of [`StreamDeadlineLayer`].
 #[derive(Clone)]
-pub(super) struct Ending<S> {
+pub(super) struct StreamDeadlineService<S> {
     inner: S,
 }
 
-impl<S> Service<Request<Body>> for Ending<S>
+impl<S> Service<Request<Body>> for StreamDeadlineService<S>
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
     type Response = Response;
     type Error = Infallible;
-    type Future = Either<S::Future, Cutting<S::Future>>;
+    type Future = Either<S::Future, ResponseFuture<S::Future>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let callers = request.extensions().get::<CallersDeadline>().copied();
+        let callers = request.extensions().get::<CallerDeadline>().copied();
         let answer = self.inner.call(request);
         match callers {
             None => Either::Left(answer),
-            Some(CallersDeadline(deadline)) => {
-                Either::Right(Cutting { answer, end: Some(sleep_until(deadline.at().into())) })
-            }
+            Some(CallerDeadline(deadline)) => Either::Right(ResponseFuture {
+                answer,
+                end: Some(sleep_until(deadline.at().into())),
+            }),
         }
     }
 }
 
 pin_project! {
     /// The response whose stream will be ended.
-    pub(super) struct Cutting<F> {
+    pub(super) struct ResponseFuture<F> {
         #[pin]
         answer: F,
         end: Option<Sleep>,
     }
 }
 
-impl<F> Future for Cutting<F>
+impl<F> Future for ResponseFuture<F>
 where
     F: Future<Output = Result<Response, Infallible>>,
 {
@@ -78,7 +79,7 @@ where
         let this = self.project();
         let Ok(response) = ready!(this.answer.poll(context));
         Poll::Ready(Ok(match this.end.take() {
-            Some(end) => response.map(|body| Body::new(Cut { body: Some(body), end })),
+            Some(end) => response.map(|body| Body::new(DeadlineBody { body: Some(body), end })),
             None => response,
         }))
     }
@@ -86,7 +87,7 @@ where
 
 pin_project! {
     /// A body that ends at its caller's deadline.
-    struct Cut {
+    struct DeadlineBody {
         // `None` once it has ended, which also drops its source.
         body: Option<Body>,
         #[pin]
@@ -94,7 +95,7 @@ pin_project! {
     }
 }
 
-impl HttpBody for Cut {
+impl HttpBody for DeadlineBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -62,7 +62,7 @@ type Peer = fn(&Extensions) -> Option<IpAddr>;
 impl Receipts {
     pub fn new(store: Store, public_url: &str, identity: Identity, peer: Peer) -> Self {
         let issuer = public_url.trim_end_matches('/').to_owned();
-        let turns = Semaphore::new(AT_ONCE);
+        let turns = Semaphore::new(MOST_READS);
         Self(Arc::new(Inner { store, issuer, turns, identity, peer }))
     }
 
@@ -89,7 +89,7 @@ fn asset(text: &'static str, kind: &'static str) -> Response {
 }
 
 /// Reads at one time: anyone may ask, and they must not exhaust the database.
-const AT_ONCE: usize = 2;
+const MOST_READS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn is_id(text: &str) -> bool {

@@ -78,12 +78,12 @@ struct Approval {
     needed: String,
     /// `1 of 2`.
     progress: String,
-    given: Vec<Given>,
+    given: Vec<GivenApproval>,
     /// The approvals that are still missing.
     missing: Vec<&'static str>,
 }
 
-struct Given {
+struct GivenApproval {
     role: String,
     at: Moment,
 }
@@ -106,7 +106,7 @@ struct Seal {
 pub(super) struct NotFound;
 
 /// The members of a request, in the order of the page.
-const ASKED: [(&str, &str); 9] = [
+const REQUEST_MEMBERS: [(&str, &str); 9] = [
     ("subject", "Subject"),
     ("action", "Action"),
     ("purpose", "Purpose"),
@@ -226,7 +226,7 @@ fn visible(text: &str) -> String {
 }
 
 fn request_facts(request: &Value) -> Vec<Fact> {
-    let plain = ASKED.iter().filter_map(|(member, label)| {
+    let plain = REQUEST_MEMBERS.iter().filter_map(|(member, label)| {
         let value = visible(request[*member].as_str()?);
         Some(Fact { label, value })
     });
@@ -285,7 +285,7 @@ fn people(approval: read::Approval) -> Approval {
         given: approving
             .iter()
             .filter_map(|act| {
-                Some(Given { role: act.role.clone(), at: Moment::of(act.at?.moment()?) })
+                Some(GivenApproval { role: act.role.clone(), at: Moment::of(act.at?.moment()?) })
             })
             .collect(),
         missing,

@@ -18,7 +18,7 @@ pub(super) struct Activity {
     started: AtomicU64,
     running: AtomicUsize,
     /// Responses with data that the peer has not read yet.
-    untaken: AtomicUsize,
+    unread: AtomicUsize,
     /// The bytes that those responses hold.
     unsent: AtomicU64,
     /// The number of `unsent` bytes at which new requests wait; twice as many are never held.
@@ -42,7 +42,7 @@ impl Activity {
             moved: AtomicU64::new(0),
             started: AtomicU64::new(0),
             running: AtomicUsize::new(0),
-            untaken: AtomicUsize::new(0),
+            unread: AtomicUsize::new(0),
             unsent: AtomicU64::new(0),
             room,
             freed: Notify::new(),
@@ -88,7 +88,7 @@ impl Activity {
             self.since.elapsed().saturating_sub(Duration::from_millis(self.moved.load(Relaxed)));
         let (bound, verdict) = if !self.running() {
             (idle, Verdict::Idle)
-        } else if let Some(stalled) = stalled.filter(|_| self.untaken.load(Relaxed) > 0) {
+        } else if let Some(stalled) = stalled.filter(|_| self.unread.load(Relaxed) > 0) {
             (stalled, Verdict::Stalled)
         } else {
             return Verdict::Fine(stalled.map_or(idle, |stalled| idle.min(stalled)));
@@ -114,14 +114,14 @@ pub(super) struct Running(Arc<Activity>);
 impl Running {
     /// The response's head is ready: from now on the peer has to read it.
     pub(super) fn begin_answer(&self) {
-        self.0.untaken.fetch_add(1, Relaxed);
+        self.0.unread.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn mark_untaken(&self, untaken: bool) {
-        if untaken {
-            self.0.untaken.fetch_add(1, Relaxed);
+    pub(super) fn mark_unread(&self, unread: bool) {
+        if unread {
+            self.0.unread.fetch_add(1, Relaxed);
         } else {
-            self.0.untaken.fetch_sub(1, Relaxed);
+            self.0.unread.fetch_sub(1, Relaxed);
         }
     }
 

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// Bytes handed to HTTP/2 at a time: if the peer stops reading, no more than this is out of our control.
-const PIECE: usize = 16 << 10;
+const CHUNK: usize = 16 << 10;
 /// The most bytes handed over together with the end of the stream. After the end the stream cannot be
 /// watched, and its unread bytes stay until the connection ends.
 const LAST: usize = 1 << 10;
@@ -32,7 +32,7 @@ pub(super) struct Answer {
     running: Running,
     /// The progress of its stream; `None` over HTTP/1.1.
     progress: Option<Arc<Progress>>,
-    untaken: bool,
+    unread: bool,
     /// Its bytes that are counted as unread.
     counted: u64,
 }
@@ -50,10 +50,10 @@ impl Answer {
         let next = VecDeque::new();
         let progress = stall::current();
         let mut answer =
-            Self { body, next, ended: false, running, progress, untaken: true, counted: 0 };
+            Self { body, next, ended: false, running, progress, unread: true, counted: 0 };
         answer.mark(true);
         if answer.progress.is_some() && !answer.body.is_end_stream() {
-            let _ = answer.take_in(context);
+            let _ = answer.queue_frame(context);
             answer.count();
             if !answer.running.has_room_for(answer.counted) {
                 metrics::counter!("transport_answers_unread_total").increment(1);
@@ -67,7 +67,7 @@ impl Answer {
     }
 
     /// Queues the next frame of the body, cut into pieces on an HTTP/2 stream.
-    fn take_in(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn queue_frame(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
             Some(Ok(frame)) => frame,
             Some(Err(error)) => {
@@ -86,8 +86,8 @@ impl Answer {
             Err(trailers) => return self.put(trailers),
         };
         let ends = self.body.is_end_stream();
-        while data.len() > PIECE {
-            let _ = self.put(Frame::data(data.split_to(PIECE)));
+        while data.len() > CHUNK {
+            let _ = self.put(Frame::data(data.split_to(CHUNK)));
         }
         if ends && data.len() > LAST {
             let _ = self.put(Frame::data(data.split_to(data.len() - LAST)));
@@ -111,14 +111,14 @@ impl Answer {
         self.counted = now;
     }
 
-    fn mark(&mut self, untaken: bool) {
-        if self.untaken != untaken {
-            self.untaken = untaken;
-            self.running.mark_untaken(untaken);
+    fn mark(&mut self, unread: bool) {
+        if self.unread != unread {
+            self.unread = unread;
+            self.running.mark_unread(unread);
         }
         let at = self.running.moved();
         if let Some(progress) = &self.progress {
-            progress.mark(untaken.then_some(at));
+            progress.mark(unread.then_some(at));
         }
     }
 }
@@ -132,7 +132,7 @@ impl HttpBody for Answer {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
-        if this.next.is_empty() && !this.ended && this.take_in(context).is_pending() {
+        if this.next.is_empty() && !this.ended && this.queue_frame(context).is_pending() {
             this.mark(false);
             return Poll::Pending;
         }

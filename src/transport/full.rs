@@ -9,7 +9,7 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, sync::Semaphore, time::timeout};
 use super::protocol::{Protocol, detect};
 
 /// The most such responses at one time.
-const TOLD: usize = 64;
+const MOST_RESPONSES: usize = 64;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 const HTTP1: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
@@ -33,7 +33,7 @@ pub(super) struct Full(Arc<Semaphore>);
 
 impl Full {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(TOLD)))
+        Self(Arc::new(Semaphore::new(MOST_RESPONSES)))
     }
 
     pub(super) fn refuse(&self, mut stream: TcpStream) {
@@ -42,7 +42,7 @@ impl Full {
         // The task of one connection, which ends with it.
         tokio::spawn(async move {
             let _place = place;
-            let told = async {
+            let response = async {
                 let protocol = detect(&stream, PATIENCE).await;
                 match protocol {
                     Some(Protocol::Http1) => {
@@ -58,7 +58,7 @@ impl Full {
                 tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
             };
             // Too late or gone: it is closed in any case.
-            let _ = timeout(2 * PATIENCE, told).await;
+            let _ = timeout(2 * PATIENCE, response).await;
         });
     }
 }

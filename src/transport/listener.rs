@@ -27,7 +27,7 @@ use super::{
 /// Time after the drain for tasks to notice that they are cut off.
 const CUT_OFF: Duration = Duration::from_secs(1);
 /// Time to wait when the machine is out of a resource (file descriptors).
-const RESPITE: Duration = Duration::from_millis(50);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -68,7 +68,7 @@ pub(super) async fn serve(
             Err(error) if left_before_accept(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot accept connections for now");
-                sleep(RESPITE).await;
+                sleep(RETRY_PAUSE).await;
             }
         }
     }

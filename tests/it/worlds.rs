@@ -73,7 +73,7 @@ const EXPECTATIONS: [&str; 8] =
     ["then", "refused", "names", "as", "reasons", "obligations", "stop_conditions", "approval"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_door_gives_the_verdict_that_the_world_says() {
+async fn every_operation_gives_the_verdict_of_the_world() {
     let app = TestApp::start().await;
     let records = Arc::new(Records::new(&app));
     let operations = Arc::new(Operations::new(&app));

@@ -10,7 +10,9 @@ pub enum Error {
          ring (after the current one)"
     )]
     UnknownRingKey(String),
-    #[error("sealed bytes do not open: they were altered, moved, or sealed under another key ring")]
+    #[error(
+        "the sealed bytes cannot be decrypted: they were altered, moved, or sealed under another key ring"
+    )]
     Sealed,
     #[error("a key could not be generated")]
     Generation,
@@ -18,6 +20,6 @@ pub enum Error {
     BadKey(&'static str),
     #[error("the signature does not fit the key and the bytes")]
     BadSignature,
-    #[error("the operating system gives no randomness")]
+    #[error("the operating system provides no randomness")]
     Random,
 }

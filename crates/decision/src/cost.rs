@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_costs_what_may_be_begun_anew() {
+    fn the_cost_of_a_pattern_includes_restarts() {
         for (pattern, run) in
             [("abc", 0), ("abc*", 0), ("*abc", 3), ("a*bc*d", 2), ("*", 0), ("*\\**", 1)]
         {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_might_take_long_is_too_much() {
+    fn long_evaluations_are_too_costly() {
         let with = |length: usize| {
             json!({"a": "a".repeat(length), "b": vec![1; length]}).as_object().cloned().unwrap()
         };

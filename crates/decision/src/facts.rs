@@ -168,7 +168,7 @@ impl Facts {
 /// Why a sealed document cannot be turned back into facts.
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
-    #[error("the text of policy `{0}` is not at hand")]
+    #[error("the text of policy `{0}` is missing")]
     TextMissing(String),
     #[error("policy `{0}` does not compile: {1}")]
     Policy(String, Box<PolicyError>),

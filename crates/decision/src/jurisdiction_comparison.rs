@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_true_is_no_fault() {
+    fn satisfiable_comparisons_are_no_fault() {
         for condition in [
             "context.jurisdiction == \"DE\"",
             "[\"FR\", \"DE\"].contains(context.jurisdiction)",

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_a_deep_operand_counts_too() {
+    fn operands_after_a_deep_one_count_too() {
         // Each bracket opens first and has its operators behind it: none was deep when it opened.
         let level = |inner: String| format!("({inner}{})", " && x".repeat(20));
         let nested = (0..5).fold("x".to_owned(), |inner, _| level(inner));

@@ -127,7 +127,7 @@ reasons! {
     PolicyDenied Rules "policy_denied" "a policy forbids the action";
     ApprovalThresholdBreach Rules "approval_threshold_breach" "a policy asks for approval before the action";
     RealityDecoupled Rules "reality_decoupled" "the world has moved from what the authority assumed";
-    RealityRevalidationRequired Rules "reality_revalidation_required" "a source of truth that grounds the action must be observed anew";
+    RealityRevalidationRequired Rules "reality_revalidation_required" "a source of truth that grounds the action must be observed again";
     RealityReviewRequired Rules "reality_review_required" "a person must review the world's drift before the action";
     RiskProhibited Rules "risk_prohibited" "the action's risk tier is never permitted";
     DeclarationRequired Rules "declaration_required" "the tenant requires that request or tool declare effect and risk, and neither does";

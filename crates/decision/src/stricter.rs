@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stricter_is_not_told() {
+    fn terms_that_are_no_stricter_are_not_reported() {
         let plain = JoinedTerms::of(&tool(None, None));
         assert!(stricter(None, &plain).is_empty());
         let tame = JoinedTerms::of(&tool(Some(EffectClass::Informational), None));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn each_stricter_term_is_told() {
+    fn each_stricter_term_is_reported() {
         let tame =
             JoinedTerms::of(&tool(Some(EffectClass::Informational), Some(RiskTier::Minimal)));
         let mut wild = tool(Some(EffectClass::Financial), Some(RiskTier::High));

@@ -15,7 +15,7 @@ fn corpus() -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn what_was_decided_is_decided_again() {
+fn sealed_decisions_are_decided_the_same_again() {
     let corpus = corpus();
     assert!(corpus.len() >= 50, "{}", corpus.len());
     for (name, file) in &corpus {

@@ -34,7 +34,10 @@ const ROOT: &str = "../../proto";
 /// Packages of this service whose files only declare options: nothing is generated for them.
 const OPTIONS: [&str; 2] = ["authority.rest.v1", "authority.auth.v1"];
 
-#[expect(clippy::disallowed_methods, reason = "cargo speaks to a build script by the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes data to build scripts in the environment"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={ROOT}");
     println!("cargo::rerun-if-changed=build");

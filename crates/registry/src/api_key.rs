@@ -176,7 +176,7 @@ impl ApiKeys {
             Ok::<_, Error>(CreateApiKeyResponse { api_key: Some(made), secret: text })
         });
         let made = made.await?;
-        self.registry.settle_graph::<ApiKey>().await;
+        self.registry.wait_for_graph::<ApiKey>().await;
         Ok(made)
     }
 
@@ -224,7 +224,7 @@ impl ApiKeys {
             Ok::<_, Error>(RotateApiKeyResponse { api_key: Some(key), secret: text })
         });
         let rotated = rotated.await?;
-        self.registry.settle_graph::<ApiKey>().await;
+        self.registry.wait_for_graph::<ApiKey>().await;
         Ok(rotated)
     }
 }

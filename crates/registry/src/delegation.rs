@@ -63,7 +63,7 @@ impl Row for Delegation {
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         if was.is_none() {
-            self.may_lend(tx)?;
+            check_delegator(self, tx)?;
         }
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(tx.db, "delegator_id", Some(&self.delegator_id)).await?;
@@ -73,7 +73,7 @@ impl Row for Delegation {
         known.workspaces(tx.db, "workspace_ids", &self.workspace_ids).await?;
         known.all()?;
         match was {
-            None => self.take_place(tx).await,
+            None => set_place(self, tx).await,
             Some(was) => attenuation::check_narrower(self, was),
         }
     }
@@ -88,55 +88,44 @@ impl Entity for Delegation {
 impl_save!(Delegation, delegations);
 impl_end!(Delegation, delegations);
 
-/// Rules of this record.
-trait Lending {
-    fn may_lend(&self, tx: &WriteTx<'_>) -> Result<(), Error>;
-    fn take_place(
-        &mut self,
-        tx: &mut WriteTx<'_>,
-    ) -> impl Future<Output = Result<(), Error>> + Send;
+/// An API key may delegate only what was delegated to a principal that it is bound to.
+fn check_delegator(row: &Delegation, tx: &WriteTx<'_>) -> Result<(), Error> {
+    let CallerKind::Key { principal_ids, .. } = &tx.caller.kind else { return Ok(()) };
+    if principal_ids.is_empty() || !tx.caller.acts_for(&row.delegator_id) {
+        return Err(Error::NotSubject);
+    }
+    if row.parent_id.is_none() {
+        return Err(Error::field("delegation.parent_id", "is required of an API key"));
+    }
+    Ok(())
 }
 
-impl Lending for Delegation {
-    /// An API key delegates on only what was delegated to a principal that it is bound to.
-    fn may_lend(&self, tx: &WriteTx<'_>) -> Result<(), Error> {
-        let CallerKind::Key { principal_ids, .. } = &tx.caller.kind else { return Ok(()) };
-        if principal_ids.is_empty() || !tx.caller.acts_for(&self.delegator_id) {
-            return Err(Error::NotSubject);
-        }
-        if self.parent_id.is_none() {
-            return Err(Error::field("delegation.parent_id", "is required of an API key"));
-        }
-        Ok(())
+/// Sets the row's place in a chain: the root, or below a parent that it does not exceed and whose
+/// chain is in force.
+async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+    let Some(parent_id) = &row.parent_id else {
+        row.root_id.clone_from(&row.id);
+        return Ok(());
+    };
+    let parent = ancestor(tx.db, &row.tenant_id, parent_id).await?;
+    let parent = parent.ok_or_else(|| Error::unknown("delegation.parent_id", parent_id))?;
+    check_delegable(&parent, "parent", tx.now)?;
+    let mut above = parent.parent_id.clone();
+    while let Some(id) = above {
+        let Some(link) = ancestor(tx.db, &row.tenant_id, &id).await? else { break };
+        check_delegable(&link, "ancestor", tx.now)?;
+        above = link.parent_id;
     }
-
-    /// Sets its place in a chain: the root, or below a parent that it does not exceed and whose chain is in
-    /// force.
-    async fn take_place(&mut self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        let Some(parent_id) = &self.parent_id else {
-            self.root_id.clone_from(&self.id);
-            return Ok(());
-        };
-        let parent = ancestor(tx.db, &self.tenant_id, parent_id).await?;
-        let parent = parent.ok_or_else(|| Error::unknown("delegation.parent_id", parent_id))?;
-        lends_on(&parent, "parent", tx.now)?;
-        let mut above = parent.parent_id.clone();
-        while let Some(id) = above {
-            let Some(link) = ancestor(tx.db, &self.tenant_id, &id).await? else { break };
-            lends_on(&link, "ancestor", tx.now)?;
-            above = link.parent_id;
-        }
-        // A root is at depth 0; a chain of more links than this does not resolve.
-        if parent.depth + 1 >= DEEPEST {
-            let problem = format!("is {DEEPEST} levels deep already, the maximum");
-            let field = "delegation.parent_id".to_owned();
-            return Err(Error::Exceeds(vec![Violation { field, problem }]));
-        }
-        attenuation::check_child(self, &parent)?;
-        self.depth = parent.depth + 1;
-        self.root_id = parent.root_id;
-        Ok(())
+    // A root is at depth 0; a chain of more links than this does not resolve.
+    if parent.depth + 1 >= DEEPEST {
+        let problem = format!("is {DEEPEST} levels deep already, the maximum");
+        let field = "delegation.parent_id".to_owned();
+        return Err(Error::Exceeds(vec![Violation { field, problem }]));
     }
+    attenuation::check_child(row, &parent)?;
+    row.depth = parent.depth + 1;
+    row.root_id = parent.root_id;
+    Ok(())
 }
 
 /// A delegation above another. It is locked so that it can be neither narrowed nor ended before the one
@@ -153,7 +142,7 @@ async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<
 }
 
 /// Refuses a delegation below one that is not active or has expired: it could never act.
-fn lends_on(above: &Delegation, which: &str, now: DateTime<Utc>) -> Result<(), Error> {
+fn check_delegable(above: &Delegation, which: &str, now: DateTime<Utc>) -> Result<(), Error> {
     let (id, state) = (&above.id, above.state.as_str());
     if state != "active" {
         return Err(Error::NotAllowed(format!("the {which} `{id}` is {state}")));

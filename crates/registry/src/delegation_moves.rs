@@ -68,7 +68,7 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
         Ok::<_, Error>(moved)
     });
     let moved = moved.await?;
-    registry.settle_graph::<Delegation>().await;
+    registry.wait_for_graph::<Delegation>().await;
     Ok(tagged(moved.reply()))
 }
 
@@ -129,7 +129,7 @@ pub(super) async fn approve(
         Ok::<_, Error>(approved)
     });
     let approved = approved.await?;
-    registry.settle_graph::<Delegation>().await;
+    registry.wait_for_graph::<Delegation>().await;
     Ok(tagged(approved.reply()))
 }
 
@@ -165,7 +165,7 @@ pub(super) async fn withdraw(
         Ok::<_, Error>(withdrawn)
     });
     let withdrawn = withdrawn.await?;
-    registry.settle_graph::<Delegation>().await;
+    registry.wait_for_graph::<Delegation>().await;
     Ok(tagged(withdrawn.reply()))
 }
 

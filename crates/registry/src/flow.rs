@@ -101,7 +101,7 @@ impl Registry {
             Ok::<_, Error>(made)
         });
         let made = made.await?;
-        self.settle_graph::<C::Record>().await;
+        self.wait_for_graph::<C::Record>().await;
         Ok(tagged(made.reply()))
     }
 
@@ -155,7 +155,7 @@ impl Registry {
             Ok(C::Record::save(db, &row).await?)
         });
         let changed = changed.await?;
-        self.settle_graph::<C::Record>().await;
+        self.wait_for_graph::<C::Record>().await;
         Ok(tagged(changed.reply()))
     }
 
@@ -184,7 +184,7 @@ impl Registry {
             Ok((id, left?))
         });
         let (id, left) = gone.await?;
-        self.settle_graph::<A::Record>().await;
+        self.wait_for_graph::<A::Record>().await;
         Ok(Response::new(A::of(id, left)))
     }
 
@@ -203,7 +203,7 @@ impl Registry {
             Ok(R::lift(db, &was, &by.actor).await?)
         });
         let lifted = lifted.await?;
-        self.settle_graph::<R>().await;
+        self.wait_for_graph::<R>().await;
         Ok(tagged(lifted.reply()))
     }
 
@@ -222,7 +222,7 @@ impl Registry {
     }
 
     /// Waits until the graph has the write.
-    pub(super) async fn settle_graph<R: Row>(&self) {
+    pub(super) async fn wait_for_graph<R: Row>(&self) {
         if R::AUTHORITY {
             (self.after_commit)().await;
         }

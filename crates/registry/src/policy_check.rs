@@ -190,7 +190,7 @@ pub(super) async fn fill_computed(
         let problems: Vec<_> = errors.map(problem_of).collect();
         if !problems.is_empty() {
             let faults = problems.len();
-            tracing::warn!(id = policy.id, faults, "a policy in force would not be taken now");
+            tracing::warn!(id = policy.id, faults, "a policy in force would be refused now");
         }
         policy.problems = problems;
     }

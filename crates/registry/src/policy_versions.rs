@@ -116,7 +116,7 @@ pub(super) async fn activate(
         Ok::<_, Error>(active)
     });
     let active = active.await?;
-    registry.settle_graph::<Policy>().await;
+    registry.wait_for_graph::<Policy>().await;
     Ok(tagged(active.reply()))
 }
 

@@ -61,7 +61,7 @@ impl Registry {
             Ok::<_, Error>(row.id().to_owned())
         });
         let id = gone.await?;
-        self.settle_graph::<A::Record>().await;
+        self.wait_for_graph::<A::Record>().await;
         Ok(Response::new(A::of(id, None)))
     }
 }

@@ -32,7 +32,7 @@ impl Changes {
         recorded: bool,
     ) -> Result<Self, ApiError> {
         if recorded {
-            looked_up(&changed, request)?;
+            check_recorded(&changed, request)?;
         }
         let approved = changed.approved;
         let (has_amount, has_place) = (changed.amount.is_some(), changed.jurisdiction.is_some());
@@ -54,7 +54,7 @@ impl Changes {
     /// The facts with the assumed approval, or without one that no longer matches.
     pub(super) fn approve(&self, asked: &Request, mut facts: Facts, at: DateTime<Utc>) -> Facts {
         match self.approved {
-            Some(true) => facts.approval = Some(supposed(at)),
+            Some(true) => facts.approval = Some(assumed_approval(at)),
             Some(false) => facts.approval = None,
             // Present facts were read for the changed request; recorded ones for the original.
             None if self.recorded => {
@@ -97,7 +97,7 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
 
 /// Recorded facts contain what was looked up then. Present data about another purpose or resource
 /// is not part of them, and a mixture of both would be wrong.
-fn looked_up(changed: &ChangedFacts, request: &Request) -> Result<(), ApiError> {
+fn check_recorded(changed: &ChangedFacts, request: &Request) -> Result<(), ApiError> {
     let members = [
         ("purpose", &changed.purpose, &request.purpose),
         ("resource_id", &changed.resource_id, &request.resource_id),
@@ -117,7 +117,7 @@ fn looked_up(changed: &ChangedFacts, request: &Request) -> Result<(), ApiError> 
     if violations.is_empty() { Ok(()) } else { Err(ApiError::invalid(violations)) }
 }
 
-fn supposed(at: DateTime<Utc>) -> Approval {
+fn assumed_approval(at: DateTime<Utc>) -> Approval {
     let legal = |number| Signature {
         by: format!("supposed|{number}"),
         role: "legal".to_owned(),

@@ -9,7 +9,7 @@ use super::{
     Settings,
     credential::Credentials,
     explainer::{Denied, Explainer},
-    facts::{FactSource, Recording},
+    facts::{FactSource, RecordingSettings},
     idempotency::DecisionKey,
     recorder::{Entry, Outcome, Recorder},
     requester::{Requester, requester},
@@ -188,7 +188,7 @@ impl Decider {
         facts: Arc<PreparedFacts>,
         decided: &Decided,
         key: Option<&DecisionKey>,
-        recording: Recording,
+        recording: RecordingSettings,
     ) -> Result<Entry, ApiError> {
         let claims = decided.verdict.claims.clone();
         let hold = self.hold(request, &facts.gathered, decided, recording)?;

@@ -55,7 +55,7 @@ impl Explainer {
             remedy::smallest(&request, &facts, at, &around, &|| turn.is_wanted())
         });
         searching.await.unwrap_or_else(|error| {
-            tracing::info!(%error, "a denial goes without its smallest change");
+            tracing::info!(%error, "cannot find the smallest change of a denial");
             None
         })
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 
-use super::{cache::Cache, decide::fault, own_acts::Seen};
+use super::{cache::Cache, decide::fault, own_acts::LoadedFacts};
 use authority_api::error::ApiError;
 use authority_core::{
     graph::{self, Graph, TenantHandle},
@@ -25,7 +25,7 @@ pub(super) struct FactSource {
 
 /// How a tenant's decisions are recorded.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Recording {
+pub(super) struct RecordingSettings {
     /// Commits do not wait for the disk.
     pub(super) relaxed: bool,
     /// How long a held request waits for approvals, if the tenant sets that.
@@ -71,14 +71,14 @@ impl FactSource {
         &self,
         handle: Option<&TenantHandle>,
         request: &Request,
-    ) -> Result<(Arc<PreparedFacts>, Recording), ApiError> {
+    ) -> Result<(Arc<PreparedFacts>, RecordingSettings), ApiError> {
         let Some(handle) = handle else {
             let nothing = PreparedFacts::new(Gathered::default(), request)?;
-            return Ok((Arc::new(nothing), Recording::default()));
+            return Ok((Arc::new(nothing), RecordingSettings::default()));
         };
         let graph = handle.read();
         let facts = self.cache.gather(&graph, request)?;
-        let recording = Recording {
+        let recording = RecordingSettings {
             relaxed: graph.profile.relaxed,
             approval_ttl: graph.profile.approval_ttl,
             cites_ready: graph.profile.cites_ready,
@@ -94,15 +94,15 @@ impl FactSource {
         request: &Request,
         gathered: &Arc<Gathered>,
         at: DateTime<Utc>,
-    ) -> Result<Seen, ApiError> {
+    ) -> Result<LoadedFacts, ApiError> {
         let mut facts = Facts::new(Arc::clone(gathered));
         let wanted = CounterQuery::of(request, &facts.gathered, at).map_err(fault)?;
-        let Some(wanted) = wanted else { return Ok(Seen { facts, cited: None }) };
+        let Some(wanted) = wanted else { return Ok(LoadedFacts { facts, cited: None }) };
         let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: SERVICE.to_owned() };
         let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
         let (spent, cited) = self.store.read_tx(&scope, read).await?;
         facts.spent = spent;
         facts.approval = cited.as_ref().map(|cited| cited.approval.clone());
-        Ok(Seen { facts, cited })
+        Ok(LoadedFacts { facts, cited })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     decide::{Decided, Decider, fault},
-    facts::Recording,
+    facts::RecordingSettings,
     recorder::Hold,
 };
 use authority_api::error::{ApiError, ErrorCode};
@@ -26,7 +26,7 @@ impl Decider {
         request: &Request,
         gathered: &Gathered,
         decided: &Decided,
-        recording: Recording,
+        recording: RecordingSettings,
     ) -> Result<Option<Hold>, ApiError> {
         let verdict = &decided.verdict;
         let Some(needed) = &verdict.approvals_needed else { return Ok(None) };

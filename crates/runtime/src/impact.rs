@@ -50,7 +50,7 @@ impl ImpactRun {
         caller: &Caller,
         asked: ImpactPoliciesRequest,
     ) -> Result<ImpactPoliciesResponse, ApiError> {
-        let tenant_id = self.tenant_asked(caller, asked.tenant_id)?;
+        let tenant_id = self.requested_tenant(caller, asked.tenant_id)?;
         if asked.candidate_policies.is_empty() && asked.without_policies.is_empty() {
             return Err(ApiError::field(
                 "candidate_policies",
@@ -59,7 +59,7 @@ impl ImpactRun {
         }
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
         let policies = self.candidates.change(caller, &tenant_id, candidates, without).await?;
-        let mut run = Tally::new(policies);
+        let mut run = RunState::new(policies);
         let mut left = usize::try_from(asked.last.unwrap_or(LAST)).unwrap_or_default();
         let mut before = None;
         while left > 0 {
@@ -76,9 +76,9 @@ impl ImpactRun {
     async fn judge_page(
         &self,
         tenant_id: &str,
-        mut run: Tally,
+        mut run: RunState,
         page: Vec<Stored>,
-    ) -> Result<Tally, ApiError> {
+    ) -> Result<RunState, ApiError> {
         let mut page = page.into_iter();
         while page.len() > 0 {
             let judging = self.pool.run(tenant_id, move |turn| {
@@ -94,7 +94,7 @@ impl ImpactRun {
     }
 
     /// The tenant of a dry run: the caller's own, or the one that the owner names.
-    fn tenant_asked(&self, caller: &Caller, given: Option<String>) -> Result<String, ApiError> {
+    fn requested_tenant(&self, caller: &Caller, given: Option<String>) -> Result<String, ApiError> {
         let refused = |problem: &str| Err(ApiError::field("tenant_id", problem));
         match (caller.tenant(), given.filter(|id| !id.is_empty())) {
             (Some(own), given) if given.as_deref().is_none_or(|id| id == own) => Ok(own.to_owned()),
@@ -141,7 +141,7 @@ impl ImpactRun {
 }
 
 /// One dry run: its results so far, and its cache across pages.
-struct Tally {
+struct RunState {
     policies: Arc<PolicyChange>,
     /// Compiled policies by id, version and digest; many decisions share a few policies.
     compiled: HashMap<(String, i64, String), Arc<CompiledPolicy>>,
@@ -155,7 +155,7 @@ struct Judged {
     after: Outcome,
 }
 
-impl Tally {
+impl RunState {
     fn new(policies: Arc<PolicyChange>) -> Self {
         Self { policies, compiled: HashMap::new(), report: ImpactPoliciesResponse::default() }
     }
@@ -165,7 +165,7 @@ impl Tally {
         let judged = match self.judge(decision) {
             Ok(judged) => judged,
             Err(error) => {
-                tracing::debug!(%error, id = decision.id, "no dry run of a decision");
+                tracing::debug!(%error, id = decision.id, "a decision is left out of a dry run");
                 None
             }
         };

@@ -17,7 +17,7 @@ use authority_decision::{Facts, Request, Verdict, facts::Gathered};
 use authority_evidence::PreparedFacts;
 
 /// The facts of a request, and the approval that it cites.
-pub(super) struct Seen {
+pub(super) struct LoadedFacts {
     pub(super) facts: Facts,
     pub(super) cited: Option<Cited>,
 }
@@ -53,7 +53,7 @@ impl FactSource {
     pub(super) fn decide_on(
         &self,
         request: &Request,
-        seen: &mut Seen,
+        seen: &mut LoadedFacts,
         counting: Option<&Counting>,
         at: DateTime<Utc>,
     ) -> Verdict {

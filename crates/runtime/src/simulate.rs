@@ -78,9 +78,9 @@ impl Simulator {
         let (ground, at) = self.ground(&request, stored.as_ref(), asked.at).await?;
         let present = match &stored {
             Some(_) => None,
-            None => Some(self.judged_on(&ground, &request, at).await?),
+            None => Some(self.facts_for(&ground, &request, at).await?),
         };
-        let facts = self.judged_on(&ground, &changes.request, at).await?;
+        let facts = self.facts_for(&ground, &changes.request, at).await?;
         let gathered = policies.applied(&changes.request, &facts.gathered);
         let facts = changes.approve(&request, Facts { gathered, ..facts }, at);
         let (changed, tenant_id) = (changes.request.clone(), request.tenant_id.clone());
@@ -190,7 +190,7 @@ impl Simulator {
         Ok((Ground::Recorded(Box::new(facts)), at.unwrap_or(recorded.evaluated_at)))
     }
 
-    async fn judged_on(
+    async fn facts_for(
         &self,
         ground: &Ground,
         request: &Request,

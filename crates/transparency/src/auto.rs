@@ -62,7 +62,7 @@ impl Transparency {
                 }
                 // Only this tenant's log cannot continue.
                 Err(error) => {
-                    tracing::warn!(%error, tenant = tenant_id, "cannot seal by itself");
+                    tracing::warn!(%error, tenant = tenant_id, "cannot seal automatically");
                 }
             }
         }

@@ -54,7 +54,10 @@ async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error>
                 && !continues(db, &tenant_id, &head, &last).await?
             {
                 // The remembered checkpoint stays, and the next node that seals starts a new epoch.
-                tracing::error!(tenant = tenant_id, "a log does not continue what is known of it");
+                tracing::error!(
+                    tenant = tenant_id,
+                    "a log does not continue its last known checkpoint"
+                );
                 continue;
             }
             let note = SignedCheckpoint::parse(&head.checkpoint);

@@ -111,7 +111,7 @@ pub enum Error {
     NoEvidenceYet(String),
     #[error("`{0}` {1}")]
     Field(&'static str, String),
-    #[error("what is stored of it cannot be read: {0}")]
+    #[error("the stored data cannot be read: {0}")]
     Unreadable(String),
     #[error("the log of {0} cannot be continued: {1}")]
     Log(String, String),

@@ -294,7 +294,7 @@ pub(super) struct Signed {
 impl Signed {
     /// Logs for operators that the log could not be continued; called once the new epoch is
     /// committed.
-    pub(super) fn tell_of_epoch(&self) {
+    pub(super) fn log_new_epoch(&self) {
         let Some(last) = &self.follows else { return };
         metrics::counter!("authority_log_epochs_total").increment(1);
         tracing::warn!(
@@ -302,7 +302,7 @@ impl Signed {
             origin = self.checkpoint.origin,
             follows = last.origin,
             follows_size = last.size,
-            "the log does not continue what was signed of it: a new epoch has begun"
+            "the log does not continue its last signed checkpoint: a new epoch has started"
         );
     }
 }

@@ -185,7 +185,7 @@ impl Sealer {
     /// answer.
     pub(super) fn remember(&self, signed: Option<Signed>) -> Result<(), Error> {
         let Some(signed) = signed else { return Ok(()) };
-        signed.tell_of_epoch();
+        signed.log_new_epoch();
         let kept = self.witness.keep(&signed.slug, &signed.checkpoint, &signed.note);
         kept.map_err(|why| broken(&signed.slug, &why))
     }

@@ -25,7 +25,7 @@ pub(super) struct Witness {
 
 impl Witness {
     pub(super) fn new(folder: PathBuf) -> Self {
-        close_to_others(&folder);
+        make_private(&folder);
         Self { folder, writing: Mutex::default() }
     }
 
@@ -74,14 +74,14 @@ fn private_file(path: &Path) -> io::Result<File> {
 }
 
 /// Makes files of older versions private, which were created without the mode.
-fn close_to_others(folder: &Path) {
+fn make_private(folder: &Path) {
     let Ok(files) = fs::read_dir(folder) else { return };
     #[cfg(unix)]
     for file in files.flatten() {
         use std::os::unix::fs::PermissionsExt;
         let closed = fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600));
         if let Err(error) = closed {
-            tracing::warn!(%error, file = %file.path().display(), "others may read the file");
+            tracing::warn!(%error, file = %file.path().display(), "the file may be readable by others");
         }
     }
     if let Err(error) = private_folder(folder) {

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_none() {
+    fn refuses_malformed_templates() {
         for wrong in [
             "",
             "v1",

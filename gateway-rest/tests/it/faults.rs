@@ -9,7 +9,7 @@ async fn echo(body: impl AsRef<str>) -> Reply {
 }
 
 #[tokio::test]
-async fn every_fault_is_told_at_once() {
+async fn every_fault_is_reported_at_once() {
     let reply = echo(
         r#"{
             "flag": "yes", "int": 2147483648, "unsigned": -1, "double": 1e999, "text": 5,
@@ -71,7 +71,7 @@ async fn members_of_a_body_field_are_named_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_told_where() {
+async fn malformed_json_is_located() {
     for (body, place, expected) in [
         ("{", 2, "a member's name in quotes"),
         ("{\"text\" 1}", 9, "`:`"),

@@ -22,7 +22,7 @@ async fn a_stream_is_a_line_a_message() {
 }
 
 #[tokio::test]
-async fn or_events_when_they_are_asked_for() {
+async fn server_sent_events_on_request() {
     let reply = send_with("GET", "/v1/books:export", &EVENTS, "").await;
     assert_eq!(reply.header("content-type"), "text/event-stream");
     let events: Vec<_> = reply.body.split_terminator("\n\n").collect();
@@ -47,7 +47,7 @@ async fn a_failure_on_the_way_is_the_last_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_event_stream_says_that_it_lives() {
+async fn a_quiet_event_stream_sends_keep_alives() {
     let reply = send_with("GET", "/v1/books:export?limit=3", &EVENTS, "").await;
     assert!(reply.body.contains(": still here\n\n"), "{}", reply.body);
     assert_eq!(reply.body.matches("data: ").count(), 2);

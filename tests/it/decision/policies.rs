@@ -203,7 +203,7 @@ fn refusal(text: &str) -> (usize, usize, String) {
 }
 
 #[test]
-fn tells_where_a_text_is_wrong() {
+fn locates_errors_in_a_text() {
     let good = "permit(principal, action, resource);\n";
     for (text, line, column, part) in [
         ("forbid(principal action, resource);".to_owned(), 1, 18, "unexpected token"),

@@ -168,7 +168,7 @@ fn give(gathered: &mut Gathered, world: &World, told: &Change) {
 }
 
 #[test]
-fn what_is_told_to_turn_a_denial_turns_it() {
+fn a_remedy_turns_the_denial() {
     let seen = RefCell::new(BTreeMap::<Vec<Kind>, usize>::new());
     let outcome = runner(cases(4_000, 300_000)).run(&vec(any::<u8>(), 0..700), |bytes| {
         let world = worlds::draw(&bytes);

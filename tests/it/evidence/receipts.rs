@@ -14,7 +14,7 @@ async fn page(client: &Client, id: &str) -> (u16, String) {
 
 /// U+202E and similar characters would make a name read as another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_turns_the_direction_of_reading_is_shown_escaped() {
+async fn bidirectional_controls_are_shown_escaped() {
     let (app, client) = sealing().await;
     let anybody = app.client("");
     let turns: Vec<char> = ['\u{61c}', '\u{200e}', '\u{200f}']

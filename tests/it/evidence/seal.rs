@@ -39,7 +39,7 @@ async fn a_sealed_decision_verifies_offline() {
 
 /// To those who see the decision; to others it does not exist.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn evidence_that_is_not_there_yet_says_how_it_comes_to_be() {
+async fn missing_evidence_names_the_operation_that_seals() {
     let (app, client) = sealing().await;
     let id = decided(&client, asking(1200.0, "DE")).await;
     let stranger = app.client(&app.member_token("svc:tenant:other", "auditor"));

@@ -128,7 +128,7 @@ async fn a_stream_ends_at_its_callers_time() {
 
 /// After a timeout nothing is on record, except a batch in progress.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_in_the_queue_for_nobody_is_not_recorded() {
+async fn queued_decisions_without_a_caller_are_not_recorded() {
     let (node, line, client) = behind_a_line().await;
     let mut owner = node.database.owner().await;
     let before = number(&mut owner, "SELECT count(*) AS n FROM decisions").await;
@@ -150,7 +150,7 @@ async fn what_waits_in_the_queue_for_nobody_is_not_recorded() {
 
 /// A decision that commits after its caller's deadline is found by its key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_committed_too_late_is_had_by_its_key() {
+async fn a_late_commit_is_found_by_its_idempotency_key() {
     let (node, line, client) = behind_a_line().await;
     let mut owner = node.database.owner().await;
     let keyed = async || {

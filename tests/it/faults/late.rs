@@ -35,7 +35,7 @@ async fn keyed(client: &Client, key: &str, ask: Value) -> (u16, Value) {
 
 /// A batch waits at the fence until something that one of its decisions depends on has ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_ended_before_the_insert_falls_out_alone_with_its_claims() {
+async fn a_decision_that_expires_before_the_insert_is_removed_alone_with_its_claims() {
     let (node, client, delegation) = demo().await;
     let ends = now() + TimeDelta::seconds(4);
     let (_, like) = node.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
@@ -78,7 +78,7 @@ async fn what_ended_before_the_insert_falls_out_alone_with_its_claims() {
 
 /// The same holds for the single statement, without claims or key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_decision_that_is_over_at_the_fence_is_made_anew() {
+async fn a_decision_that_has_expired_at_the_fence_is_repeated() {
     let (node, client, _) = demo().await;
     let short = json!({"valid_for_seconds": 1});
     let (status, answer) = node.owner().patch("/api/v1/tenants/acme", short).await;
@@ -129,7 +129,7 @@ async fn no_first_answer_goes_out_past_its_end() {
 
 /// A clock within a generous staleness limit that is still too far off for recording.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_decided_at_another_time_is_not_recorded() {
+async fn a_decision_with_a_wrong_time_is_not_recorded() {
     let (node, client, _) = demo().await;
     let generous =
         graph::Settings { max_staleness: Duration::from_secs(60), ..graph::Settings::default() };
@@ -151,7 +151,7 @@ async fn what_was_decided_at_another_time_is_not_recorded() {
 
 /// A node that hangs while it holds a key blocks that key only.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_that_another_node_is_about_to_take_blocks_nobody_else() {
+async fn a_key_that_another_node_is_claiming_does_not_block_the_batch() {
     let (node, client, _) = demo().await;
     let (status, answer) = keyed(&client, "before", allowed()).await;
     assert_eq!(status, 200, "{answer}");

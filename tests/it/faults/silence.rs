@@ -89,7 +89,7 @@ async fn a_transaction_ends_and_its_connection_is_not_used_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_silent_listener_is_probed_and_listens_anew() {
+async fn a_silent_listener_is_probed_and_reconnects() {
     let database = Arc::new(Database::fresh().await);
     let line = Line::before(&database).await;
     let store = Store::open(&line.address(), &Limits::default()).unwrap();

@@ -97,7 +97,7 @@ async fn a_grpc_refusal_leaves_room_in_8_kib() {
 
 /// The proto's rule and the registry's agree on an action's pattern.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_fault_is_told_once() {
+async fn each_fault_is_reported_once() {
     let app = TestApp::start().await;
     let delegation = json!({"tenant_id": "acme", "delegator_id": "a", "delegate_id": "b",
         "actions": ["Payment", "payment.execute"]});

@@ -49,7 +49,7 @@ async fn two_idempotency_keys_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_contract_is_not_sent_again_to_who_has_it() {
+async fn the_contract_is_not_sent_again_if_unchanged() {
     let app = TestApp::start().await;
     let client = app.client("");
     let get = |tag: &str| {

@@ -138,7 +138,7 @@ async fn known_keys_outlive_an_outage_but_not_for_ever() {
 }
 
 #[tokio::test]
-async fn a_provider_that_never_answered_is_no_verdict_on_the_token() {
+async fn an_unreachable_provider_is_no_fault_of_the_token() {
     let (world, provider) = world().await;
     provider.answers(503, "");
     assert_eq!(world.call(OWNER, &world.token(|_| {})).await, Err(Error::Unavailable));

@@ -61,7 +61,7 @@ async fn an_organisation_that_comes_back_is_the_new_tenants() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_people_of_a_suspended_tenant_are_no_other_tenants() {
+async fn the_people_of_a_suspended_tenant_belong_to_no_other() {
     let app = TestApp::start().await;
     tenant(&app, "acme", "org_acme").await;
     tenant(&app, "other", "org_other").await;
@@ -87,7 +87,7 @@ async fn an_organisation_moves_with_its_tenants_record() {
 
 /// An empty text in the table is not an organisation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_empty_organisation_is_nobodys() {
+async fn an_empty_organisation_matches_no_tenant() {
     let app = TestApp::start().await;
     tenant(&app, "acme", "org_acme").await;
     app.database.run("UPDATE tenants SET idp_org_id = '' WHERE slug = 'acme'").await;

@@ -51,7 +51,7 @@ const IN: (u16, u16, u16, Code) = (200, 200, 400, Code::Ok);
 const OUT: (u16, u16, u16, Code) = (403, 403, 403, Code::PermissionDenied);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_suspended_or_deleted_reads_and_approves_nowhere() {
+async fn a_suspended_or_deleted_person_neither_reads_nor_approves() {
     let app = TestApp::start().await;
     let demo = app.demo().await;
     let held = crate::support::asking(25_000.0, "DE");

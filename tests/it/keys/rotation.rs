@@ -17,7 +17,7 @@ fn published(keys: &Keys) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_whose_day_has_come_is_succeeded_in_two_steps() {
+async fn a_due_key_is_rotated_in_two_steps() {
     let database = Database::fresh().await;
     let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
     let ring = KeyRing::generate().unwrap();

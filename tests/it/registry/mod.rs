@@ -2,7 +2,7 @@
 
 mod delegations;
 mod flow;
-mod once;
+mod idempotency;
 mod policies;
 mod policy_validation;
 mod records;

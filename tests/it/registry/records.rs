@@ -65,7 +65,7 @@ async fn some_records_are_never_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_in_use_stays() {
+async fn records_in_use_cannot_be_deleted() {
     let app = App::start().await;
     let tenant = app.tenant("acme").await;
     let of = |extra: Value| {

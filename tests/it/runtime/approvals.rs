@@ -109,7 +109,7 @@ async fn two_nodes_spend_an_approval_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_may_not_approve_does_not() {
+async fn callers_that_may_not_approve_cannot() {
     let (app, client, _) = demo().await;
     let id = approval(&held(&client, 25_000.0).await);
     let path = format!("/api/v1/app/approvals/{id}/approve");
@@ -233,7 +233,7 @@ async fn an_approval_expires() {
 
 /// Given in time and cited too late: the question is held again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_approval_is_no_good_once_it_expired() {
+async fn an_expired_approval_does_not_count() {
     let (clock, app, client) = standing_still().await;
     let id = approval(&held(&client, 25_000.0).await);
     let ann = app.person(TENANT, "approver", "ann@example.org");

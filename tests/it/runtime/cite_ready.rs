@@ -39,7 +39,7 @@ async fn ready(app: &TestApp, client: &Client, ask: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_stands_ready_is_cited_once() {
+async fn a_ready_approval_is_cited_once() {
     let (app, client, _) = demo().await;
     let ask = asking(25_000.0, "DE");
     let first = ready(&app, &client, &ask).await;
@@ -64,7 +64,7 @@ async fn what_stands_ready_is_cited_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_is_cited_by_the_credential_that_asked_alone() {
+async fn only_the_asking_credential_cites_it() {
     let (app, _) = citing().await;
     let made = json!({"tenant_id": TENANT, "label": "asks", "scopes": SCOPES});
     let (_, made) = app.owner().post("/api/v1/api-keys", made).await;

@@ -20,7 +20,7 @@ async fn decided(client: &Client, ask: Value, decision: &str) -> String {
 
 /// What evaluate returns as `allow` is found by that word, whatever its record has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_permitted_with_constraints_is_found_as_an_allow() {
+async fn a_permission_with_constraints_is_found_as_an_allow() {
     let (app, client, _) = demo().await;
     let allowed = decided(&client, asking(1200.0, "DE"), "allow").await;
     let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;

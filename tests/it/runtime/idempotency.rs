@@ -135,7 +135,7 @@ async fn a_rotated_key_stays_the_same_caller() {
 
 /// An answer that was stored before callers were stored is not repeated, and not decided again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_of_nobody_is_repeated_to_nobody() {
+async fn a_response_without_a_caller_is_never_repeated() {
     let (app, client, delegation) = demo().await;
     let (status, _) = authorize(&client, authorizing(&delegation), "pay-6").await;
     assert_eq!(status, 200);

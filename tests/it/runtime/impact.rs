@@ -12,7 +12,7 @@ use super::{
 const IMPACT: &str = "/api/v1/policies:impact";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_of_policies_is_run_over_what_was_decided() {
+async fn a_change_of_policies_is_run_over_past_decisions() {
     let (app, client, _) = demo().await;
     let mut ids = Vec::new();
     for (amount, place) in [(500.0, "DE"), (1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US")] {
@@ -80,7 +80,7 @@ async fn a_change_of_policies_is_run_over_what_was_decided() {
 
 /// More than a page of them; those that do not lead to their own record are counted separately.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_judged_is_counted_apart() {
+async fn decisions_that_cannot_be_repeated_are_counted_apart() {
     let (app, client, _) = demo().await;
     let asks: Vec<Value> = (0..60).map(|n| asking(970.0 + f64::from(n), "DE")).collect();
     for _ in 0..2 {

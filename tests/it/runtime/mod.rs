@@ -110,7 +110,7 @@ async fn a_caller_may_ask_for_authority_as_recent_as_it_knows() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn explain_tells_every_stage() {
+async fn explain_shows_every_stage() {
     let (_app, client, _) = demo().await;
     let mut ask = asking(25_000.0, "DE");
     ask["explain"] = true.into();

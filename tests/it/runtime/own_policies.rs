@@ -32,7 +32,7 @@ async fn a_draft_is_never_evaluated_and_a_target_counts_from_the_first_moment() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reason_of_ones_own_goes_through_record_and_answers() {
+async fn a_tenants_own_reason_is_recorded_and_returned() {
     let (app, client, _) = demo().await;
     let owner = app.owner();
     let refused = json!({"tenant_id": TENANT, "regime": "own", "cedar": OWN.replace("x_", "y_")});

@@ -139,7 +139,7 @@ async fn what_was_shown_is_compared_with_what_is_signed() {
 
 /// A question that was declined, or that nobody answered, and is asked again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn earlier_requests_for_the_same_question_are_told() {
+async fn earlier_requests_for_the_same_question_are_shown() {
     let (app, client, _) = demo().await;
     let ann = approver(&app);
     let ask = to_mallory(25_000.0);

@@ -82,7 +82,7 @@ async fn with_a_key_the_first_answer_comes_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_have_an_outcome_gets_none() {
+async fn a_decision_that_cannot_have_an_outcome_gets_none() {
     let (_app, client, _) = demo().await;
     for (amount, place, decision) in [(25_000.0, "DE", "require_approval"), (10.0, "US", "deny")] {
         let id = decided(&client, amount, place).await;
@@ -106,7 +106,7 @@ async fn what_cannot_have_an_outcome_gets_none() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_whoever_acts_for_the_subject_reports() {
+async fn only_callers_that_act_for_the_subject_report() {
     let (app, client, _) = demo().await;
     let id = decided(&client, 10.0, "DE").await;
     let body = || json!({"outcome": "executed"});

@@ -73,7 +73,7 @@ fn outcome(shown: &Value) -> (&str, &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_reads_one_learns_what_it_would_come_to() {
+async fn one_approval_is_shown_with_its_would_be() {
     let (app, client, delegation) = demo().await;
     let ann = approver(&app);
     let ask = asking(25_000.0, "DE");

@@ -48,7 +48,7 @@ async fn an_agent_that_is_stopped_is_denied_until_a_person_lifts_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quarantine_sets_aside_what_matches_all_that_it_names() {
+async fn a_quarantine_applies_to_what_matches_all_its_members() {
     let (app, client, delegation) = demo().await;
     let owner = app.owner();
     for (members, concerns) in [

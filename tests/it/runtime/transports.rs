@@ -123,7 +123,7 @@ async fn what_anyone_may_read() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_entitys_history_tells_who_changed_what_and_when() {
+async fn an_entitys_history_has_who_changed_what_and_when() {
     let app = TestApp::start().await;
     let owner = app.owner();
     owner.post("/api/v1/tenants", json!({"name": "Acme", "slug": "acme"})).await;
@@ -156,7 +156,7 @@ async fn an_entitys_history_tells_who_changed_what_and_when() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn decisions_are_found_newest_first_by_what_they_say() {
+async fn decisions_are_filtered_and_listed_newest_first() {
     let (app, client, _) = demo().await;
     for amount in [1.0, 2.0, 900_000.0] {
         let (status, _) =

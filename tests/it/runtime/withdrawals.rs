@@ -19,7 +19,7 @@ fn why() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_approved_can_be_taken_back() {
+async fn an_approved_request_can_be_withdrawn() {
     let (app, client, _) = demo().await;
     // A person who could not have approved: they own the agent.
     let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Boss",
@@ -53,7 +53,7 @@ async fn what_was_approved_can_be_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_may_not_act_does_not_withdraw() {
+async fn callers_that_may_not_act_cannot_withdraw() {
     let (app, client, _) = demo().await;
     let id = held(&client, &asking(25_000.0, "DE")).await;
     assert_eq!(act(&approver(&app), &id, "approve", json!({})).await.0, 200);
@@ -112,7 +112,7 @@ async fn closes(client: &Client, delegation: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_standing_approval_can_be_taken_back_and_given_anew() {
+async fn a_standing_approval_can_be_withdrawn_and_given_again() {
     let (app, client, _) = demo().await;
     let id = standing(&app).await;
     let path = |verb: &str| format!("/api/v1/app/delegations/{id}/{verb}");

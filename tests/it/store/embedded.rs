@@ -128,7 +128,7 @@ async fn a_stale_lock_file_of_a_live_process_is_cleared() {
 }
 
 #[tokio::test]
-async fn a_half_made_cluster_is_made_anew_and_long_paths_are_fine() {
+async fn a_partial_cluster_is_created_again_and_long_paths_work() {
     let folder = folder();
     let deep = folder.path().join("with a space & more").join("x".repeat(120));
     fs::create_dir_all(deep.join("postgres/data.new/base")).unwrap();
@@ -242,7 +242,7 @@ async fn an_unreachable_folder_is_left_for_another_and_the_place_stays() {
 
 /// Only for root, too: a run with an external database keeps the folder usable for the embedded one.
 #[tokio::test]
-async fn who_brings_a_database_leaves_the_folder_open_to_the_embedded_one() {
+async fn a_start_with_another_database_leaves_the_folder_open_to_the_embedded_one() {
     if !geteuid().is_root() {
         return;
     }

@@ -58,7 +58,7 @@ const STORED: [(&str, &str, &str, &str); 17] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_stored_empty_is_mended_and_permits_no_more() {
+async fn stored_empty_texts_are_repaired_and_permit_no_more() {
     let app = TestApp::start().await;
     let demo = app.demo().await;
     records(&app).await;

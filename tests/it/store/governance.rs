@@ -205,7 +205,7 @@ async fn partitions_are_made_ahead_once() {
 }
 
 #[tokio::test]
-async fn what_decisions_hold_is_never_analyzed() {
+async fn decision_columns_are_never_analyzed() {
     let database = Database::fresh().await;
     let mut db = database.owner().await;
     let targets = |column: &str, target: u8| {
@@ -252,7 +252,7 @@ async fn rows_of_decisions_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn errors_are_told_apart() {
+async fn errors_are_distinguished() {
     let database = Database::fresh().await;
     database
         .run(
@@ -282,7 +282,7 @@ async fn errors_are_told_apart() {
 
 /// COMMIT succeeds with this tag, and nothing is stored.
 #[tokio::test]
-async fn a_swallowed_failure_is_no_success() {
+async fn an_ignored_failure_is_no_success() {
     let database = with_tables().await;
     let store = database.store();
     let scope = of("a");

@@ -29,7 +29,7 @@ fn quick() -> Limits {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_ever() {
+async fn waits_are_bounded() {
     let database = with_tables().await;
     let store = Store::open(&database.address(), &quick()).unwrap();
     let scope = of("a");
@@ -59,7 +59,7 @@ async fn nobody_waits_for_ever() {
 }
 
 #[tokio::test]
-async fn who_goes_away_leaves_work_that_ends() {
+async fn work_of_a_dropped_caller_ends() {
     let database = with_tables().await;
     let store = Store::open(&database.address(), &quick()).unwrap();
     let scope = of("a");
@@ -78,7 +78,7 @@ async fn who_goes_away_leaves_work_that_ends() {
 }
 
 #[tokio::test]
-async fn a_panic_in_the_work_harms_nobody_else() {
+async fn a_panic_in_the_work_affects_no_other() {
     let database = with_tables().await;
     let store = Store::open(&database.address(), &quick()).unwrap();
     let scope = of("a");

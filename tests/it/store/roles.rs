@@ -255,7 +255,7 @@ fn newer_programs() -> Option<PathBuf> {
 }
 
 #[tokio::test]
-async fn a_login_that_may_make_no_roles_is_told_what_was_tried_and_what_helps() {
+async fn a_login_that_cannot_create_roles_gets_the_cause_and_the_remedy() {
     let mut one = Installation::prepare(cluster(), "bare").await;
     one.administer(&format!("ALTER ROLE {} NOCREATEROLE", one.login)).await;
     let fault = migrate(&one.address(), &one.login).await.unwrap_err().to_string();

@@ -111,7 +111,7 @@ async fn a_peer_that_reads_nothing_is_cut_off() {
 
 /// However busy the connection is otherwise, and whether or not a part of the response was read.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_whose_answer_nobody_takes_is_reset_alone() {
+async fn a_stream_with_an_unread_response_is_reset_alone() {
     let mut settings = settings();
     settings.bounds.stalled = SHORT;
     let served = serve(settings).await;
@@ -228,7 +228,7 @@ async fn a_stream_too_many_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_all_places_are_taken_a_peer_is_told_in_its_own_protocol() {
+async fn a_full_listener_answers_in_the_peers_protocol() {
     let mut settings = settings();
     settings.bounds.connections = 1;
     let served = serve(settings).await;

@@ -46,7 +46,7 @@ async fn every_answer_has_security_headers_and_every_error_its_shape() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_may_be_kept_when_it_says_so_and_https_is_told_where_it_is_used() {
+async fn responses_are_cacheable_only_if_marked_and_hsts_is_sent_over_https() {
     let mut settings = settings();
     settings.https = true;
     let served = serve(settings).await;
@@ -96,7 +96,7 @@ async fn a_request_names_one_host() {
 
 /// Malformed HTTP never becomes a request: hyper answers it, and the layer does not see it.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_http_is_answered_without_a_body_and_closed() {
+async fn bytes_that_are_not_http_are_answered_without_a_body_and_closed() {
     let served = serve(settings()).await;
     let long = format!("GET / HTTP/1.1\r\nhost: x\r\nlong: {}\r\n\r\n", "x".repeat(20_000));
     for (request, status) in [

@@ -19,7 +19,7 @@ impl From<compute::Error> for ApiError {
 
 impl From<evidence::Error> for ApiError {
     fn from(error: evidence::Error) -> Self {
-        tracing::error!(%error, "no record");
+        tracing::error!(%error, "a record cannot be made");
         Self::plain(ErrorCode::Internal)
     }
 }

@@ -71,7 +71,7 @@ pub struct Presented<'a> {
 }
 
 /// Whether a credential is intended as an API key.
-pub fn is_meant(credential: &str) -> bool {
+pub fn looks_like_key(credential: &str) -> bool {
     credential.starts_with("svc_")
 }
 

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use super::{
     Caller, CallerKind, Claims, Directory, Error, Issuer, LastUsed, PERSON_INACTIVE, Rules,
     Secrets, TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
-    jwt::Verifier, newcomers::Newcomers, permit,
+    jwt::Verifier, new_keys::NewKeys, permit,
 };
 use authority_core::clock::Clock;
 
@@ -34,7 +34,7 @@ struct Inner {
     secrets: Arc<dyn Secrets>,
     clock: Clock,
     used: Arc<LastUsed>,
-    newcomers: Newcomers,
+    new_keys: NewKeys,
 }
 
 impl Identity {
@@ -42,8 +42,8 @@ impl Identity {
         let Settings { issuers, rules, directory, secrets, clock } = settings;
         let verifier = Verifier::new(issuers, clock.clone());
         let used = Arc::default();
-        let newcomers = Newcomers::default();
-        Self(Arc::new(Inner { verifier, rules, directory, secrets, clock, used, newcomers }))
+        let new_keys = NewKeys::default();
+        Self(Arc::new(Inner { verifier, rules, directory, secrets, clock, used, new_keys }))
     }
 
     /// The times when API keys were last used, drained periodically.
@@ -85,7 +85,7 @@ impl Identity {
         match bearer(headers)? {
             None => Ok(Caller::anonymous()),
             Some(_) if !self.0.directory.is_fresh() => Err(Error::Unavailable),
-            Some(key) if api_key::is_meant(key) => self.key(key, peer).await,
+            Some(key) if api_key::looks_like_key(key) => self.key(key, peer).await,
             Some(token) => {
                 let digest = self.0.secrets.digest(token.as_bytes());
                 let claims = self.0.verifier.verify(token, digest).await?;
@@ -98,8 +98,8 @@ impl Identity {
         let inner = &self.0;
         let presented = api_key::parse(text)?;
         let mut facts = inner.directory.api_key(presented.public_id);
-        if facts.is_none() && Newcomers::is_young(presented.public_id, inner.clock.now()) {
-            inner.newcomers.wait(&inner.directory).await;
+        if facts.is_none() && NewKeys::is_new(presented.public_id, inner.clock.now()) {
+            inner.new_keys.wait(&inner.directory).await;
             facts = inner.directory.api_key(presented.public_id);
         }
         let facts = facts.ok_or(Error::Key("it is unknown"))?;

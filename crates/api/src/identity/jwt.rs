@@ -17,8 +17,8 @@ use authority_core::clock::Clock;
 const LEEWAY: i64 = 30;
 /// How long a verified token is cached, in seconds. A key that its issuer has withdrawn stops
 /// counting after this time at the latest.
-const BELIEVED_FOR: i64 = 300;
-const MOST_BELIEVED: usize = 10_000;
+const CACHE_SECONDS: i64 = 300;
+const MOST_CACHED: usize = 10_000;
 
 /// A trusted identity provider.
 pub struct Issuer {
@@ -65,7 +65,7 @@ impl Claims {
 
     /// Checks that texts are of reasonable length without control characters: they are stored,
     /// logged and compared.
-    fn are_sound(&self) -> bool {
+    fn are_storable(&self) -> bool {
         let metadata = &self.public_metadata;
         let optional =
             [&self.org_id, &self.email, &metadata.role, &metadata.tenant_id].into_iter().flatten();
@@ -80,38 +80,38 @@ impl Claims {
 pub(super) struct Verifier {
     issuers: Vec<Issuer>,
     clock: Clock,
-    believed: RwLock<HashMap<[u8; 32], Believed>>,
+    cache: RwLock<HashMap<[u8; 32], CachedToken>>,
 }
 
-struct Believed {
+struct CachedToken {
     claims: Arc<Claims>,
     until: DateTime<Utc>,
 }
 
 impl Verifier {
     pub(super) fn new(issuers: Vec<Issuer>, clock: Clock) -> Self {
-        Self { issuers, clock, believed: RwLock::default() }
+        Self { issuers, clock, cache: RwLock::default() }
     }
 
     /// `digest` is the token's SHA-256, the cache key of verified tokens.
     pub(super) async fn verify(&self, token: &str, digest: [u8; 32]) -> Result<Arc<Claims>, Error> {
-        if let Some(claims) = self.remembered(&digest) {
+        if let Some(claims) = self.cached(&digest) {
             within_time(&claims, self.clock.now())?;
             return Ok(claims);
         }
-        let claims = Arc::new(self.verify_anew(token).await?);
+        let claims = Arc::new(self.verify_uncached(token).await?);
         let now = self.clock.now();
         within_time(&claims, now)?;
-        self.remember(digest, &claims, now);
+        self.store(digest, &claims, now);
         Ok(claims)
     }
 
-    async fn verify_anew(&self, token: &str) -> Result<Claims, Error> {
+    async fn verify_uncached(&self, token: &str) -> Result<Claims, Error> {
         let kid = kid(token)?;
         let issuer = self.issuer_of(token)?;
         let key = issuer.keys.key(&kid).await?;
         let claims = verified(token, issuer, &key)?;
-        if !claims.are_sound() {
+        if !claims.are_storable() {
             return Err(Error::Token("a claim is empty, too long or has control characters"));
         }
         Ok(claims)
@@ -121,33 +121,33 @@ impl Verifier {
     /// nothing else.
     fn issuer_of(&self, token: &str) -> Result<&Issuer, Error> {
         #[derive(Deserialize)]
-        struct Says {
+        struct Unverified {
             iss: String,
         }
-        let says = dangerous::insecure_decode::<Says>(token)
+        let unverified = dangerous::insecure_decode::<Unverified>(token)
             .map_err(|_| Error::Token("its claims are unreadable or lack `iss`"))?;
         self.issuers
             .iter()
-            .find(|issuer| issuer.issuer == says.claims.iss)
+            .find(|issuer| issuer.issuer == unverified.claims.iss)
             .ok_or(Error::Token("its issuer is not one that this service trusts"))
     }
 
-    fn remembered(&self, digest: &[u8; 32]) -> Option<Arc<Claims>> {
-        let believed = self.believed.read();
-        let found = believed.get(digest).filter(|found| self.clock.now() < found.until)?;
+    fn cached(&self, digest: &[u8; 32]) -> Option<Arc<Claims>> {
+        let cache = self.cache.read();
+        let found = cache.get(digest).filter(|found| self.clock.now() < found.until)?;
         Some(Arc::clone(&found.claims))
     }
 
-    fn remember(&self, digest: [u8; 32], claims: &Arc<Claims>, now: DateTime<Utc>) {
-        let until = now + TimeDelta::seconds(BELIEVED_FOR);
-        let mut believed = self.believed.write();
-        if believed.len() >= MOST_BELIEVED {
-            believed.retain(|_, found| now < found.until);
+    fn store(&self, digest: [u8; 32], claims: &Arc<Claims>, now: DateTime<Utc>) {
+        let until = now + TimeDelta::seconds(CACHE_SECONDS);
+        let mut cache = self.cache.write();
+        if cache.len() >= MOST_CACHED {
+            cache.retain(|_, found| now < found.until);
         }
-        if believed.len() >= MOST_BELIEVED {
-            believed.clear();
+        if cache.len() >= MOST_CACHED {
+            cache.clear();
         }
-        believed.insert(digest, Believed { claims: Arc::clone(claims), until });
+        cache.insert(digest, CachedToken { claims: Arc::clone(claims), until });
     }
 }
 

@@ -16,7 +16,7 @@ mod jwks;
 mod jwks_client;
 mod jwt;
 mod layer;
-mod newcomers;
+mod new_keys;
 mod rules;
 mod usage;
 

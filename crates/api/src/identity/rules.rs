@@ -77,7 +77,7 @@ pub fn permit(
         _ if rules.clone().next().is_none() => {
             Err(Error::Forbidden("no rule opens this operation to anyone"))
         }
-        _ if rules.clone().all(is_owners) => Err(Error::Forbidden(
+        _ if rules.clone().all(is_for_owner) => Err(Error::Forbidden(
             "this operation is the installation owner's alone; a tenant's own operations are \
              under /api/v1/app and /v1",
         )),
@@ -108,6 +108,6 @@ fn opens(rule: &Access, kind: &CallerKind) -> bool {
         }
 }
 
-fn is_owners(rule: &Access) -> bool {
+fn is_for_owner(rule: &Access) -> bool {
     rule.owner && !rule.member && rule.roles.is_empty() && rule.scope.is_empty()
 }

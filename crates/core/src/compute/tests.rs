@@ -47,7 +47,7 @@ async fn work_stops_when_its_caller_goes_or_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn the_place_belongs_to_the_work_and_not_to_who_waits_for_it() {
+async fn a_running_job_keeps_its_place_after_its_caller_left() {
     let pool = pool(1, 1, 4);
     let most = Arc::new(AtomicUsize::new(0));
     let now = Arc::new(AtomicUsize::new(0));
@@ -66,7 +66,7 @@ async fn the_place_belongs_to_the_work_and_not_to_who_waits_for_it() {
 }
 
 #[tokio::test]
-async fn what_waits_is_bounded_and_who_left_keeps_nobody_out() {
+async fn the_queue_is_bounded_and_cancelled_jobs_free_their_places() {
     let pool = pool(1, 1, 2);
     let ask = |tenant: &'static str| {
         let pool = pool.clone();

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_is_closed_and_what_may_be_anybodys_is_left() -> io::Result<()> {
+    fn own_folders_become_private_and_shared_ones_stay() -> io::Result<()> {
         let base = std::env::temp_dir().join(format!("authority-folder-{}", std::process::id()));
         let (fresh, old, theirs) = (base.join("a/b"), base.join("old"), base.join("theirs"));
         data_folder(&fresh, None)?;

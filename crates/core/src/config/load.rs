@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_nothing_is_told_the_one_that_was_meant_or_all() {
+    fn an_unknown_name_gets_a_suggestion_or_the_known_names() {
         for (name, told) in [
             (
                 "AGENT_AUTHORITY__LISTEN__MIAN",
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_names_its_setting_and_a_secret_is_never_told() {
+    fn a_wrong_value_names_its_setting_and_never_shows_a_secret() {
         let load = |name, value| Config::load(&sources(&[(name, value)]));
         let error = load("AGENT_AUTHORITY__LIMITS__STREAMS", "many").unwrap_err().to_string();
         assert!(error.starts_with("`limits.streams`: "), "{error}");

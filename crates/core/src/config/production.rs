@@ -7,13 +7,17 @@ use super::{Config, Error};
 impl Config {
     /// Reports every reason why this configuration must not run.
     pub fn validate(&self) -> Result<(), Error> {
-        let mut faults = self.nonsense();
-        faults.extend(if self.production() { self.unfit() } else { self.exposed() });
+        let mut faults = self.invalid();
+        faults.extend(if self.production() {
+            self.missing_in_production()
+        } else {
+            self.exposed()
+        });
         if faults.is_empty() { Ok(()) } else { Err(Error::Unfit(faults)) }
     }
 
     /// Settings that are wrong in any environment.
-    fn nonsense(&self) -> Vec<String> {
+    fn invalid(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let limits = &self.limits;
         let numbers = [
@@ -62,7 +66,7 @@ impl Config {
         faults
     }
 
-    fn unfit(&self) -> Vec<String> {
+    fn missing_in_production(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut require = |there: bool, remedy: &str| {
             if !there {
@@ -137,7 +141,7 @@ mod tests {
     use crate::config::{Environment, Secret};
 
     #[test]
-    fn production_tells_all_that_is_missing_at_once() {
+    fn production_reports_everything_missing_at_once() {
         let mut config = Config { environment: Environment::Production, ..Config::default() };
         let told = config.validate().unwrap_err().to_string();
         for missing in [

@@ -65,7 +65,7 @@ impl ClockDistance {
         let mut warned = self.warned.lock();
         if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
             *warned = Some(Instant::now());
-            tracing::warn!(ahead_ms, "this node's clock and the database's are apart");
+            tracing::warn!(ahead_ms, "this node's clock and the database's differ");
         }
     }
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_measured_from_the_middle_and_not_by_what_took_long() {
+    fn it_is_measured_from_the_middle_of_short_queries() {
         let distance = ClockDistance::new(Clock::default());
         assert_eq!(distance.get(), None);
         let second = Duration::from_secs(1);

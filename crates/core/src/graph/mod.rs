@@ -58,7 +58,7 @@ pub enum Error {
     Stale { age: Duration, limit: Duration },
     #[error("this node's clock is {} ms from the database's; the limit is {} ms", .distance.as_millis(), .limit.as_millis())]
     Clock { distance: Duration, limit: Duration },
-    #[error("this node's clock was not held against the database's yet")]
+    #[error("this node's clock has not been compared with the database's yet")]
     ClockUnknown,
     #[error("the authority graph is at revision {at}, not yet at {wanted}")]
     Behind { at: i64, wanted: i64 },

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_principal_that_changes_is_known_by_what_it_is_now() {
+    fn a_changed_principal_is_found_by_its_present_names() {
         let mut graph = graph(&[TestPrincipal { state: "suspended", ..ANN }]);
         let row = registry::Principal {
             id: ANN.id.to_owned(),

@@ -30,12 +30,11 @@ pub struct Address {
 impl Address {
     /// Parses `postgres://…` or `host=… user=…`; reads the file of an `sslrootcert` (PEM).
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let (plain, wishes) =
-            if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-                split_url(text)?
-            } else {
-                split_pairs(text)?
-            };
+        let (plain, tls) = if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            split_url(text)?
+        } else {
+            split_pairs(text)?
+        };
         // The unreadable part may be a piece of the password, so the error quotes none of it.
         let mut config: Config = plain.parse().map_err(|fault: tokio_postgres::Error| {
             Error::Address(format!("the database URL is malformed{}", about(&with_source(&fault))))
@@ -43,13 +42,13 @@ impl Address {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(Error::Address(format!("the database URL names no host{}", about(""))));
         }
-        let mode = match wishes.mode.as_deref() {
+        let mode = match tls.mode.as_deref() {
             Some(word) => Mode::of(word)?,
             None if is_socket(&config) => Mode::Disable,
             None if is_this_machine(&config) => Mode::Prefer,
             None => Mode::VerifyFull,
         };
-        let tls = mode.connector(wishes.roots.as_deref())?;
+        let tls = mode.connector(tls.roots.as_deref())?;
         config.ssl_mode(match mode {
             Mode::Disable => SslMode::Disable,
             Mode::Prefer => SslMode::Prefer,
@@ -127,12 +126,12 @@ impl Mode {
 
 /// The parameters that tokio-postgres does not support.
 #[derive(Default)]
-struct Wishes {
+struct TlsParameters {
     mode: Option<String>,
     roots: Option<PathBuf>,
 }
 
-impl Wishes {
+impl TlsParameters {
     /// Whether the parameter is one of these.
     fn take(&mut self, key: &str, value: &str) -> bool {
         match key {
@@ -146,20 +145,20 @@ impl Wishes {
     }
 }
 
-fn split_url(text: &str) -> Result<(String, Wishes), Error> {
-    let mut wishes = Wishes::default();
+fn split_url(text: &str) -> Result<(String, TlsParameters), Error> {
+    let mut tls = TlsParameters::default();
     let Some((front, query)) = text.split_once('?') else {
-        return Ok((text.to_owned(), wishes));
+        return Ok((text.to_owned(), tls));
     };
     let mut kept = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if !wishes.take(key, &decode(key, value)?) {
+        if !tls.take(key, &decode(key, value)?) {
             kept.push(pair);
         }
     }
     let mark = if kept.is_empty() { "" } else { "?" };
-    Ok((format!("{front}{mark}{}", kept.join("&")), wishes))
+    Ok((format!("{front}{mark}{}", kept.join("&")), tls))
 }
 
 /// The connection options that this module or tokio-postgres knows.
@@ -221,8 +220,8 @@ fn decode<'t>(key: &str, text: &'t str) -> Result<Cow<'t, str>, Error> {
 }
 
 /// Parses `key = value` pairs; values with spaces are in single quotes, a backslash escapes.
-fn split_pairs(text: &str) -> Result<(String, Wishes), Error> {
-    let mut wishes = Wishes::default();
+fn split_pairs(text: &str) -> Result<(String, TlsParameters), Error> {
+    let mut tls = TlsParameters::default();
     let mut kept = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
@@ -230,12 +229,12 @@ fn split_pairs(text: &str) -> Result<(String, Wishes), Error> {
             Error::Address("the database URL is neither postgres://… nor key=value pairs".into())
         })?;
         let (raw, value) = first_value(after.trim_start());
-        if !wishes.take(key.trim(), &value) {
+        if !tls.take(key.trim(), &value) {
             kept.push(format!("{}={raw}", key.trim()));
         }
         rest = after.trim_start().get(raw.len()..).unwrap_or_default().trim_start();
     }
-    Ok((kept.join(" "), wishes))
+    Ok((kept.join(" "), tls))
 }
 
 /// The first value of the text: as written, and unescaped.
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_is_never_spoken_to_in_plain_text_unasked() {
+    fn connections_to_other_machines_use_tls_unless_disabled() {
         assert_eq!(mode("postgres://u@db.example.com/x"), SslMode::Require);
         assert_eq!(mode("host=10.0.0.1 user=u"), SslMode::Require);
         assert_eq!(mode("host=localhost hostaddr=10.0.0.1 user=u"), SslMode::Require);
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tokio_postgres_refuses_is_taken_out() {
+    fn unsupported_parameters_are_removed() {
         let read = |text| Address::parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
         let url = "postgres://u@db/x?sslmode=verify-full&application_name=a%20b&sslrootcert=system";
         assert_eq!(read(url).config.get_application_name(), Some("a b"));
@@ -326,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_tells_nothing_of_the_password() {
+    fn errors_contain_nothing_of_the_password() {
         for text in [
             "postgres://u@db/x?password=hunter2secret%zz",
             "postgres://u:hunter2%zzsecret@db/x",

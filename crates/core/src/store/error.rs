@@ -24,7 +24,7 @@ pub enum Error {
     #[error("refused by the database: {0}")]
     Refused(String),
     /// The API key for which a read runs was revoked, or has expired.
-    #[error("the API key is refused: it has ended")]
+    #[error("the API key is refused: it was revoked or has expired")]
     KeyEnded,
     /// No row where one was expected.
     #[error("no such row")]

@@ -54,7 +54,7 @@ async fn listen(
             if let Some(next) = next
                 && heard.send(next).await.is_err()
             {
-                return Err(Error::Internal("nobody reads what is heard".to_owned()));
+                return Err(Error::Internal("no receiver for notifications".to_owned()));
             }
             next = notified(&mut db).await?;
         }

@@ -26,7 +26,7 @@ impl Store {
     pub async fn make_partitions(&self) -> Result<(), Error> {
         let made = self.extend_partitions().await?;
         if made > 0 {
-            tracing::info!(made, "made partitions ahead");
+            tracing::info!(made, "created partitions ahead");
         }
         Ok(())
     }

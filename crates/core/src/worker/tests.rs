@@ -162,7 +162,7 @@ async fn workers_end_in_two_steps() {
 }
 
 #[tokio::test]
-async fn what_does_not_end_is_left_behind() {
+async fn a_worker_that_does_not_end_is_left_behind() {
     let supervisor = Supervisor::default();
     supervisor.run([Worker::endless("stuck", |_| async {
         std::future::pending::<()>().await;

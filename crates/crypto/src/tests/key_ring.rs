@@ -40,7 +40,7 @@ fn another_ring_does_not_open() {
 }
 
 #[test]
-fn a_new_key_in_front_opens_the_old_and_wraps_it_anew() {
+fn a_new_key_in_front_decrypts_and_rewraps() {
     let (old, new) = (KeyRing::generate().unwrap(), KeyRing::generate().unwrap());
     let sealed = KeyRing::parse(&old).unwrap().seal(b"place", b"secret").unwrap();
     let both = KeyRing::parse(&format!("{new}# the one before\n{old}")).unwrap();

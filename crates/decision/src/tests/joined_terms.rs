@@ -71,7 +71,7 @@ fn the_strictest_of_each_term_binds() {
 }
 
 #[test]
-fn what_one_tool_leaves_out_no_other_tool_says_for_it() {
+fn what_one_tool_leaves_out_is_not_taken_from_another() {
     // On its own: irreversible, limited, so one approver.
     let partial = Tool {
         action_declaration: Some(ActionDeclaration {

@@ -349,7 +349,7 @@ fn three_things_that_are_wrong_and_no_more() {
 }
 
 #[test]
-fn what_a_policy_means_is_not_talked_away() {
+fn remedies_do_not_circumvent_policies() {
     let mut world = World::sound();
     assert_eq!(remedy(&world), None, "it is permitted");
     forbid(&mut world, "true");

@@ -54,7 +54,7 @@ fn mistakes_are_errors_with_place_and_suggestion() {
 }
 
 #[test]
-fn what_is_sound_is_found_sound() {
+fn valid_policies_have_no_findings() {
     for condition in [
         "context has amount && context.amount.greaterThan(decimal(\"10000.0\"))",
         "principal.class == \"agent\" && principal in Svc::Team::\"any\"",

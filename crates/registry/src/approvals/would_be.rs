@@ -47,7 +47,7 @@ impl Approvals {
         });
         let (asked, mut facts, requesters, handle) = match read.await {
             Err(Error::Graph(error)) => {
-                tracing::info!(%error, "an approval is shown without what would come of it");
+                tracing::info!(%error, "an approval is shown without `would_be`");
                 return Ok(None);
             }
             read => read?,
@@ -60,7 +60,7 @@ impl Approvals {
             if own.state == PENDING
                 && let Some(approved) = &mut facts.approval
             {
-                suppose(&own, &mut approved.given);
+                add_missing_approvals(&own, &mut approved.given);
                 verdict = authority_decision::decide(&asked, &facts, now);
             }
             (verdict.decision, verdict.reason_code)
@@ -71,7 +71,7 @@ impl Approvals {
                 reason_code: reason.word().to_owned(),
             })),
             Err(error @ (compute::Error::Full | compute::Error::TooLong)) => {
-                tracing::info!(%error, "an approval is shown without what would come of it");
+                tracing::info!(%error, "an approval is shown without `would_be`");
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -80,7 +80,7 @@ impl Approvals {
 }
 
 /// Adds the people still needed, as if they had approved.
-fn suppose(approval: &Approval, given: &mut Vec<Signature>) {
+fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>) {
     // Where two are needed, an approval in one's own interest does not count.
     given.retain(|signature| approval.needed == 1 || !signature.own_interest);
     let is_there = |role: &str| given.iter().any(|signature| signature.role == role);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_told_by_its_kind() {
+    fn evidence_is_matched_by_kind() {
         let needs = StateRule {
             required_evidence: vec!["invoice".to_owned(), "receipt".to_owned()],
             ..rule("pay", &["sent"], "paid")

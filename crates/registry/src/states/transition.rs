@@ -23,7 +23,7 @@ use authority_evidence::pack::decision_of;
 use authority_ids::{IdParts, RecordId};
 
 /// How long a first person's request waits for a second person.
-const WAITS: TimeDelta = TimeDelta::hours(24);
+const SECOND_PERSON_WITHIN: TimeDelta = TimeDelta::hours(24);
 
 /// Whether `id` belongs to the tenant, or is a record of another system.
 async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
@@ -223,7 +223,7 @@ impl Move<'_> {
             first.sequence == head.sequence
                 && first.trigger == rule.trigger
                 && first.compensates_event_id == self.asked.compensates_event_id
-                && now < first.created_at + WAITS
+                && now < first.created_at + SECOND_PERSON_WITHIN
         });
         if let Some(first) = first {
             let refs = &mut self.asked.evidence_refs;

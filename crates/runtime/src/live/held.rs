@@ -122,7 +122,7 @@ impl MessageSource for Watch {
             if let Err(refusal) = goes_on.and_then(|()| self.watching.may_go_on()) {
                 return Some(Err(refusal));
             }
-            if self.takes_news() {
+            if self.apply_known() {
                 return Some(Ok(self.update.clone()));
             }
             let look = Instant::now() + watches.heartbeat;
@@ -140,7 +140,7 @@ impl MessageSource for Watch {
 
 impl Watch {
     /// Applies the known state; returns whether it changed.
-    fn takes_news(&mut self) -> bool {
+    fn apply_known(&mut self) -> bool {
         let before = self.update.clone();
         if let Some(said) = latest(&mut self.approval) {
             if said.used_by.is_some() && said.used_by != self.update.used_by {

@@ -32,7 +32,7 @@ use authority_core::clock::Clock;
 /// The scope that an API key needs to watch.
 const SCOPE: &str = "runtime:read";
 /// Added to the end of the graph's freshness, so that a stream that wakes then finds it stale.
-const PAST: Duration = Duration::from_millis(1);
+const WAKE_MARGIN: Duration = Duration::from_millis(1);
 
 /// The source of a stream's messages.
 trait MessageSource: Send + 'static {
@@ -95,7 +95,7 @@ impl Watching {
     /// Waits until the tenant's authority changes or may have become too old, or the caller's
     /// credential ends; until `by` at the latest.
     async fn moves(&mut self, by: Instant) -> Result<(), ApiError> {
-        let stale = Instant::from_std(self.watches.facts.graph.fresh_until()) + PAST;
+        let stale = Instant::from_std(self.watches.facts.graph.fresh_until()) + WAKE_MARGIN;
         let ends = self.watches.credentials.until(&self.caller);
         let by = ends.and_then(|end| self.when(end)).map_or(by, |end| end.min(by));
         tokio::select! {

@@ -20,7 +20,7 @@ use super::{
     entry::{Entry, Outcome, Queued},
     health::Health,
     spend,
-    sql::{Fence, InsertApprovals, InsertBlobs, LapseApprovals, PendingApprovals},
+    sql::{ExpireApprovals, Fence, InsertApprovals, InsertBlobs, PendingApprovals},
 };
 use authority_api::idempotency::{ClaimBatch, KeepBatch};
 use authority_core::{
@@ -127,7 +127,7 @@ impl Batches {
     async fn store(&self, db: &mut Db, entries: &[Entry]) -> QueryResult<Vec<Outcome>> {
         let fresh = self.unknown_facts(entries);
         let relaxed = entries.iter().all(|entry| entry.relaxed);
-        if self.fenced && fresh.is_empty() && entries.iter().all(Entry::is_alone) {
+        if self.fenced && fresh.is_empty() && entries.iter().all(Entry::has_no_other_rows) {
             return store_current(db, entries, relaxed, &self.clock).await;
         }
         let mut tries = 1;
@@ -225,14 +225,14 @@ async fn store_current(
     clock: &Clock,
 ) -> QueryResult<Vec<Outcome>> {
     let present = StoreCurrent::new(entries, &tenants(entries), relaxed, clock).load(db).await?;
-    let outcomes = passed_by(entries, present, clock).into_iter();
+    let outcomes = outdated(entries, present, clock).into_iter();
     Ok(outcomes.map(|passed| passed.unwrap_or(Outcome::Stored { approval_id: None })).collect())
 }
 
 /// Takes the fence: from here to the commit, no tenant's authority can change.
 async fn fence(db: &mut Db, entries: &[Entry], clock: &Clock) -> QueryResult<Vec<Option<Outcome>>> {
     let present = Fence { tenants: tenants(entries) }.load(db).await?;
-    Ok(passed_by(entries, present, clock))
+    Ok(outdated(entries, present, clock))
 }
 
 fn tenants(entries: &[Entry]) -> Vec<&str> {
@@ -246,7 +246,7 @@ fn tenants(entries: &[Entry]) -> Vec<&str> {
 type Present = (String, i64, DateTime<Utc>);
 
 /// Finds the decisions on authority older than the tenant's, or made too long ago.
-fn passed_by(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Option<Outcome>> {
+fn outdated(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Option<Outcome>> {
     let present = present.into_iter().map(|(tenant, revision, now)| (tenant, (revision, now)));
     let present: HashMap<String, (i64, DateTime<Utc>)> = present.collect();
     let passed = entries.iter().map(|entry| match present.get(&entry.tenant_id) {
@@ -322,7 +322,7 @@ async fn open_approvals(
         return Ok(HashMap::new());
     }
     let (tenant, digest) = (insert.tenant.clone(), insert.digest.clone());
-    LapseApprovals { tenant: tenant.clone(), digest: digest.clone(), now: clock.now() }
+    ExpireApprovals { tenant: tenant.clone(), digest: digest.clone(), now: clock.now() }
         .execute(db)
         .await?;
     insert.execute(db).await?;

@@ -50,7 +50,7 @@ impl Entry {
     }
 
     /// Whether only the decision and its facts are stored.
-    pub(super) fn is_alone(&self) -> bool {
+    pub(super) fn has_no_other_rows(&self) -> bool {
         self.hold.is_none() && self.key.is_none() && self.claims.is_empty()
     }
 }

@@ -145,13 +145,13 @@ impl QueryFragment<Pg> for PendingApprovals<'_> {
 
 /// Expires requests that waited too long, so that a new one with the same digest can be opened.
 #[derive(Default)]
-pub(super) struct LapseApprovals<'a> {
+pub(super) struct ExpireApprovals<'a> {
     pub(super) tenant: Vec<&'a str>,
     pub(super) digest: Vec<&'a [u8]>,
     pub(super) now: DateTime<Utc>,
 }
 
-impl QueryFragment<Pg> for LapseApprovals<'_> {
+impl QueryFragment<Pg> for ExpireApprovals<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "UPDATE approvals SET state = 'expired', updated_at = clock_timestamp() \
@@ -181,4 +181,4 @@ macro_rules! run_queries {
     )* };
 }
 pub(super) use run_queries;
-run_queries!(Fence, InsertBlobs, InsertApprovals, PendingApprovals, LapseApprovals);
+run_queries!(Fence, InsertBlobs, InsertApprovals, PendingApprovals, ExpireApprovals);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_asked_does_not_approve() {
+async fn an_asker_does_not_approve() {
     let (app, agent, _) = demo().await;
     let [ann, bob, cy] = ["ann", "bob", "cy"].map(|name| person(&app, "admin", name));
     let (key, anns) = key_of(&app, &ann).await;
@@ -41,7 +41,7 @@ async fn whoever_asked_does_not_approve() {
 
 /// Everyone who ever had a key's secret is behind it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_stands_for_whoever_made_or_rotated_it() {
+async fn a_key_counts_as_those_who_created_or_rotated_it() {
     let (app, ..) = demo().await;
     let [ann, bob, cy, dan] = ["ann", "bob", "cy", "dan"].map(|name| person(&app, "admin", name));
     let (key, _) = key_of(&app, &ann).await;
@@ -64,7 +64,7 @@ async fn a_key_stands_for_whoever_made_or_rotated_it() {
 
 /// A person who rotates the key after it asked is behind it from then on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_rotates_the_key_later_counts_as_well() {
+async fn a_later_rotator_of_the_key_counts_as_well() {
     let (app, ..) = demo().await;
     let [ann, bob] = ["ann", "bob"].map(|name| person(&app, "admin", name));
     let (key, agent) = key_of(&app, &ann).await;

@@ -22,7 +22,7 @@ async fn counts_no_more(app: &TestApp, agent: &Client, id: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_comes_to_own_the_agent_has_not_approved() {
+async fn a_later_owner_of_the_agent_has_not_approved() {
     let (app, agent, _) = demo().await;
     let before = principal(&app, json!({})).await;
     change(&app, AGENT, json!({"owner_principal_id": before})).await;
@@ -38,7 +38,7 @@ async fn who_comes_to_own_the_agent_has_not_approved() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_suspended_has_not_approved() {
+async fn a_suspended_person_has_not_approved() {
     let (app, agent, _) = demo().await;
     let (nora, id) = approved_by_nora(&app, &agent).await;
     change(&app, &nora, json!({"state": "suspended"})).await;
@@ -49,7 +49,7 @@ async fn who_is_suspended_has_not_approved() {
 
 /// The relevant chain is the one that the call is decided under.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_lends_the_authority_in_use_has_not_approved() {
+async fn a_delegator_of_the_authority_in_use_has_not_approved() {
     let (app, agent, _) = demo().await;
     let (nora, id) = approved_by_nora(&app, &agent).await;
     let body = json!({"tenant_id": TENANT, "delegator_id": nora, "delegate_id": AGENT,
@@ -65,7 +65,7 @@ async fn who_lends_the_authority_in_use_has_not_approved() {
 
 /// Nor towards the approvals that make it ready.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_last_approval_finds_those_before_it_anew() {
+async fn the_last_approval_counts_the_earlier_ones_again() {
     let (app, agent, _) = demo().await;
     people_needed(&app, 2).await;
     let nora = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
@@ -81,7 +81,7 @@ async fn the_last_approval_finds_those_before_it_anew() {
 
 /// The same holds for a delegation's signatures.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_signed_and_comes_to_own_the_agent_has_not_signed() {
+async fn a_signer_who_later_owns_the_agent_has_not_signed() {
     let (app, agent, delegation) = demo().await;
     let nora = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
     let mut ask = asking(100.0, "DE");

@@ -79,7 +79,7 @@ async fn an_asker_who_commits_first_is_bound() {
 
 /// A person who approved first and then asks is an asker: their act no longer counts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_after_they_approved_does_not_count() {
+async fn an_approver_who_asks_later_does_not_count() {
     let (app, agent, _) = demo().await;
     let four_eyes = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two people",
         "cedar": "@id(\"four-eyes\")\n@reason(\"approval_threshold_breach\")\n\

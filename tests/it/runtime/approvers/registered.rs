@@ -66,7 +66,7 @@ async fn nobody_in_the_chain_approves() {
 
 /// The question would use a delegation that was made after it was held, within a budget.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_lent_the_authority_of_now_does_not_approve() {
+async fn a_present_delegator_does_not_approve() {
     let (app, agent, _) = demo().await;
     let id = held(&agent).await;
     let lender = principal(&app, json!({"external_subject": "dev|lender@acme.example"})).await;

@@ -75,7 +75,7 @@ async fn principals_of_one_recorded_address_are_one_person() {
 
 /// Two unrelated people who signed become one once a principal joins them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_who_turn_out_to_be_one_count_once() {
+async fn two_identities_of_one_person_count_once() {
     let (app, agent, delegation) = demo().await;
     let one = other(&app, "c-1", "c@work.example");
     let two = other(&app, "c-2", "carol@acme.example");

@@ -27,7 +27,7 @@ async fn report(client: &Client, id: &str) {
 
 /// On the node that acts and on another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_tells_of_the_approval_the_allow_and_the_outcome() {
+async fn it_streams_the_approval_the_allow_and_the_outcome() {
     let (app, client, _) = demo().await;
     let beside = app.beside(Wishes::default()).await;
     let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
@@ -78,7 +78,7 @@ async fn one_no_is_the_end_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_for_no_one_is_told_once() {
+async fn a_final_state_is_sent_once() {
     let (_app, client, _) = demo().await;
     let allowed = decided(&client, asking(10.0, "DE"), "allow").await;
     let denied = decided(&client, asking(10.0, "US"), "deny").await;
@@ -95,7 +95,7 @@ async fn what_waits_for_no_one_is_told_once() {
 
 /// A lost notification is made up for by polling.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_is_told_even_when_the_listener_was_away() {
+async fn it_is_sent_even_if_the_listener_was_disconnected() {
     let (app, client, _) = demo().await;
     let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
     let (mut lines, first) = watch(&client, &held).await;

@@ -112,7 +112,7 @@ async fn a_thousand_streams_cost_little_and_end_with_the_service() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_streams_are_told_of_one_revocation() {
+async fn one_revocation_reaches_a_thousand_streams() {
     let (app, client, delegation) = demo().await;
     let streams = open_all(&client, &decisions(&client).await).await;
     assert_eq!(app.app.graph.watchers(TENANT), STREAMS);

@@ -110,7 +110,7 @@ async fn each_condition_ends_the_stream_and_forbids_the_repeat() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_does_not_concern_it_does_not_end_it() {
+async fn unrelated_changes_do_not_end_it() {
     let heartbeat = Duration::from_millis(200);
     let app = TestApp::wished(Wishes { heartbeat, ..Wishes::default() }).await;
     let client = app.client(&app.demo().await.api_key);

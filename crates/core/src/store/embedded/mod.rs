@@ -136,8 +136,8 @@ impl Embedded {
             let server = server.upgrade();
             async {
                 let Some(server) = server else { return Ok(()) };
-                if let Pulse::Revived = blocking(move || server.revive()).await? {
-                    tracing::warn!("the database had died; it runs again");
+                if let Check::Restarted = blocking(move || server.restart_if_dead()).await? {
+                    tracing::warn!("the database had died and was restarted");
                 }
                 Ok::<_, Error>(())
             }
@@ -158,16 +158,16 @@ impl Embedded {
     }
 }
 
-enum Pulse {
-    Steady,
-    Revived,
+enum Check {
+    Running,
+    Restarted,
 }
 
 impl Server {
-    fn revive(&self) -> Result<Pulse, Error> {
+    fn restart_if_dead(&self) -> Result<Check, Error> {
         let mut held = self.held.lock();
         if held.users.is_none() {
-            return Ok(Pulse::Steady);
+            return Ok(Check::Running);
         }
         if let Some(child) = &mut held.child
             && !matches!(child.try_wait(), Ok(None))
@@ -175,15 +175,15 @@ impl Server {
             held.child = None;
         }
         if process::postmaster(&self.place).is_some() {
-            return Ok(Pulse::Steady);
+            return Ok(Check::Running);
         }
         let _launch = launch_lock(&self.place)?;
         // Another user may have restarted it already.
         if launch::is_running(&self.place)? {
-            return Ok(Pulse::Steady);
+            return Ok(Check::Running);
         }
         held.child = Some(launch::launch(&self.place, &self.options)?);
-        Ok(Pulse::Revived)
+        Ok(Check::Restarted)
     }
 
     fn leave_and_stop(&self) -> Result<(), Error> {

@@ -60,7 +60,10 @@ fn major(told: &str) -> Option<u32> {
     version.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-#[expect(clippy::disallowed_methods, reason = "where programs are is no setting of this service")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the path of programs is not a setting of this service"
+)]
 fn candidates() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for root in ROOTS.iter().map(Path::new) {

@@ -20,15 +20,15 @@ use tokio::{
 use super::Directory;
 
 /// How long a key counts as new. Nodes' clocks differ, so its time may also be in the future.
-const YOUNG: TimeDelta = TimeDelta::seconds(10);
+const NEW_FOR: TimeDelta = TimeDelta::seconds(10);
 /// The interval of reads of the log.
-const APART: Duration = Duration::from_millis(250);
+const INTERVAL: Duration = Duration::from_millis(250);
 /// The longest that a caller waits.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// The most callers that wait at a time.
 const PLACES: usize = 100;
 
-pub(super) struct Newcomers {
+pub(super) struct NewKeys {
     places: Semaphore,
     planned: Mutex<Option<Planned>>,
 }
@@ -39,19 +39,19 @@ struct Planned {
     done: Shared<BoxFuture<'static, ()>>,
 }
 
-impl Default for Newcomers {
+impl Default for NewKeys {
     fn default() -> Self {
         Self { places: Semaphore::new(PLACES), planned: Mutex::default() }
     }
 }
 
-impl Newcomers {
+impl NewKeys {
     /// Whether a key with this public id may be too new to be known: the id starts with its time
     /// (RFC 9562, version 7).
-    pub(super) fn is_young(public_id: &str, now: DateTime<Utc>) -> bool {
+    pub(super) fn is_new(public_id: &str, now: DateTime<Utc>) -> bool {
         let millis = public_id.get(..12).and_then(|time| i64::from_str_radix(time, 16).ok());
         let made = millis.and_then(DateTime::from_timestamp_millis);
-        made.is_some_and(|made| (now - made).abs() < YOUNG)
+        made.is_some_and(|made| (now - made).abs() < NEW_FOR)
     }
 
     /// Waits for a read of the log that starts after this call, if there is a place to wait.
@@ -67,7 +67,7 @@ impl Newcomers {
         if let Some(next) = planned.as_ref().filter(|next| next.begins > now) {
             return next.done.clone();
         }
-        let begins = planned.as_ref().map_or(now, |last| now.max(last.begins + APART));
+        let begins = planned.as_ref().map_or(now, |last| now.max(last.begins + INTERVAL));
         let directory = Arc::clone(directory);
         let done = async move {
             sleep_until(begins).await;
@@ -88,7 +88,7 @@ mod tests {
         let now = DateTime::from_timestamp_millis(1_700_000_000_000).unwrap_or_default();
         let id = |millis: i64| format!("{millis:012x}70008000000000000000");
         let at = now.timestamp_millis();
-        for (made, is_young) in [
+        for (made, is_new) in [
             (at, true),
             (at - 9_999, true),
             (at + 9_999, true),
@@ -96,10 +96,10 @@ mod tests {
             (at + 10_000, false),
             (0, false),
         ] {
-            assert_eq!(Newcomers::is_young(&id(made), now), is_young, "{made}");
+            assert_eq!(NewKeys::is_new(&id(made), now), is_new, "{made}");
         }
         for id in ["", "01890a5d", "ffffffffffff", "zzzzzzzzzzzz70008000000000000000"] {
-            assert!(!Newcomers::is_young(id, now), "{id}");
+            assert!(!NewKeys::is_new(id, now), "{id}");
         }
     }
 }

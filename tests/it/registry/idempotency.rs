@@ -54,7 +54,7 @@ async fn a_key_is_of_one_request_one_method_and_one_tenant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_request_is_judged_anew() {
+async fn a_refused_request_is_evaluated_again() {
     let app = App::start().await;
     let body = json!({"tenant_id": "svc:tenant:acme", "name": "ops"});
     keyed(&app, "k", "/teams", body.clone()).await.is(400);
@@ -114,7 +114,7 @@ async fn a_secret_is_repeated_once_and_never_stored_in_the_clear() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_answered_what_another_was() {
+async fn nobody_receives_another_callers_response() {
     let app = App::start().await;
     let tenant = app.tenant("acme").await;
     let body = json!({"entity_class": "order", "tenant_id": tenant, "states": ["open", "closed"]});
