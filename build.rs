@@ -15,7 +15,7 @@ const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, sa
      many more. Malformed HTTP (a bad head, over 100 headers or 16 KiB of them) is answered 400 or \
      431 without a body.";
 
-/// The version of the API, as its paths have it.
+/// The version of the API, as in its paths.
 const API_VERSION: &str = "1.0.0";
 /// JSON Schemas of the bodies that no message describes.
 const DOCUMENTS: &str = "openapi/documents.json";
@@ -74,10 +74,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(fs::write(PathBuf::from(env::var("OUT_DIR")?).join("openapi.json"), document)?)
 }
 
-/// Which credentials open a method at one of its bindings, from `authority.auth.v1.access`.
+/// The credentials that a binding of a method accepts, from `authority.auth.v1.access`.
 fn access(method: &MethodDescriptor, place: usize) -> Access {
     let rule = rule(method, place);
-    // The model's build has counted them.
+    // The model's build has checked their number.
     let rule = rule.unwrap_or_else(|| panic!("{}: no access rule", method.full_name()));
     let flag = |name| rule.get_field_by_name(name).and_then(|v| v.as_bool()).unwrap_or_default();
     let open = |scheme: &str, word: Option<&str>| Requirement {
@@ -105,7 +105,7 @@ fn access(method: &MethodDescriptor, place: usize) -> Access {
     Access { alternatives }
 }
 
-/// The first binding's rule is the option itself, the others stand in it in their order.
+/// The first binding's rule is the option itself; the others are in it, in their order.
 fn rule(method: &MethodDescriptor, place: usize) -> Option<DynamicMessage> {
     let extension = method.parent_pool().get_extension_by_name("authority.auth.v1.access")?;
     let options = method.options();
@@ -116,7 +116,7 @@ fn rule(method: &MethodDescriptor, place: usize) -> Option<DynamicMessage> {
     others.as_list()?.get(other)?.as_message().cloned()
 }
 
-/// JSON Schema of every refusal's body.
+/// JSON Schema of every error's body.
 fn error() -> serde_json::Value {
     json!({
         "type": "object",
@@ -136,7 +136,7 @@ fn error() -> serde_json::Value {
     })
 }
 
-/// The headers that an operation takes and gives.
+/// The request and response headers of an operation.
 fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Value) {
     let part = |place: &str, name: &str| json!({"$ref": format!("#/components/{place}/{name}")});
     let mut takes = vec![part("parameters", "RequestId")];
@@ -144,12 +144,12 @@ fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Va
     if matches!(verb, "POST" | "PATCH") && !UNKEYED.contains(&method.name()) {
         takes.push(part("parameters", "IdempotencyKey"));
         gives.insert("Idempotency-Replayed".to_owned(), part("headers", "IdempotencyReplayed"));
-        // Still running; or the key came with another body.
+        // Still running, or the key came with another body.
         for status in ["409", "422"] {
             operation["responses"][status] = part("responses", status);
         }
     }
-    // What is refused with 412 about one record looks at its version.
+    // An operation on one record that may return 412 reads its version.
     let of_one = operation["parameters"].as_array().is_some_and(|all| !all.is_empty());
     if of_one && operation["responses"].get("412").is_some() {
         takes.push(part("parameters", "IfMatch"));
@@ -172,14 +172,14 @@ fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Va
     }
 }
 
-/// Whether answers of this type carry the record's version.
+/// Whether responses of this type have the record's version.
 fn is_record(message: &MessageDescriptor) -> bool {
     let pool = message.parent_pool();
     let resource = pool.get_extension_by_name("google.api.resource");
     resource.is_some_and(|resource| message.options().has_extension(&resource))
 }
 
-/// The headers themselves; every refusal gives the request's id, too.
+/// The headers themselves; every error also has the request's id.
 fn parts(components: &mut serde_json::Value) {
     let text = |description: &str, name: &str| {
         json!({"name": name, "in": "header", "required": false, "description": description,

@@ -1,14 +1,14 @@
-//! What `script/bench` may be told.
+//! The options of `script/bench`.
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-/// Measures decisions a second, latency, CPU and memory.
+/// Measures decisions per second, latency, CPU and memory.
 #[derive(Parser)]
 #[command(name = "script/bench")]
 pub(crate) struct Arguments {
-    /// Measured seconds a row, at full and again at half load.
+    /// Measured seconds for each row, at full and again at half load.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,
     /// What to measure.
@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
     /// Also write the table here.
     #[arg(long)]
     pub(crate) markdown: Option<PathBuf>,
-    /// Where the servers keep their data while it runs: on a disk, for fsync to mean something.
+    /// The folder of the servers' data: on a disk, so that fsync is measured.
     #[arg(long, default_value = "/var/tmp")]
     pub(crate) folder: PathBuf,
-    /// `cargo bench` says so.
+    /// Passed by `cargo bench`.
     #[arg(long, hide = true)]
     pub(crate) bench: bool,
     #[command(subcommand)]

@@ -1,19 +1,19 @@
-//! What is asked of a server, again and again: bytes made ahead, and how an answer is judged.
+//! The repeated request to a server, encoded ahead, and the check of its responses.
 
 use std::net::SocketAddr;
 
-/// One call, and where to.
+/// A call and its destination.
 pub(crate) struct Call {
     pub(crate) address: SocketAddr,
     pub(crate) protocol: Protocol,
     pub(crate) path: &'static str,
-    /// `authorization`, where the server wants one.
+    /// `authorization`, if the server needs one.
     pub(crate) credential: Option<String>,
     /// The message, or the JSON.
     pub(crate) body: Vec<u8>,
-    /// Whether an answer's message or JSON says yes to everything asked.
+    /// Whether a response's message or JSON allows everything requested.
     pub(crate) allowed: fn(&[u8]) -> bool,
-    /// Decisions a call.
+    /// Decisions in each call.
     pub(crate) decisions: u32,
 }
 
@@ -21,15 +21,15 @@ pub(crate) struct Call {
 pub(crate) enum Protocol {
     /// gRPC over HTTP/2.
     Grpc,
-    /// JSON over HTTP/1.1, kept alive.
+    /// JSON over HTTP/1.1 with keep-alive.
     Rest,
 }
 
-/// How many calls are under way at once.
+/// The number of concurrent calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) connections: usize,
-    /// Calls a connection; one for HTTP/1.1.
+    /// Concurrent calls on each connection; one for HTTP/1.1.
     pub(crate) streams: usize,
 }
 

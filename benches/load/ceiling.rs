@@ -45,7 +45,7 @@ pub(crate) async fn rows(
     Ok(())
 }
 
-/// Serves until it is ended.
+/// Serves until it is killed.
 pub(crate) async fn serve(port: u16) -> Result<(), Fault> {
     let answer = EvaluateResponse::decode(answer().as_slice())?;
     let constant = Constant { answer };
@@ -81,7 +81,7 @@ impl UnaryService<EvaluateRequest> for Constant {
     }
 }
 
-/// What the product answers, in size and shape.
+/// A response of the product's size and shape.
 fn answer() -> Vec<u8> {
     let id = format!("svc:decision:{}", "0123456789abcdef".repeat(4));
     let address = format!("http://127.0.0.1:8080/receipts/{id}");

@@ -1,5 +1,5 @@
-//! Loads one server for a while: full speed (closed loop: a new call for each answer) or a given
-//! rate (open loop: calls fall due whether or not the last one is answered).
+//! Loads one server for a while: at full speed (closed loop: a new call for each response) or at a
+//! given rate (open loop: calls are due whether or not earlier ones have been answered).
 
 use std::{
     sync::Arc,
@@ -24,27 +24,27 @@ use crate::{
     pace,
 };
 
-/// How long answers may take after the last call.
+/// The timeout for responses after the last call.
 const GRACE: Duration = Duration::from_secs(10);
 const LONGEST_MICROSECONDS: u64 = 60_000_000;
 
 #[derive(Clone, Copy)]
 pub(crate) enum Load {
     Full,
-    /// Calls a second.
+    /// Calls per second.
     Rate(f64),
 }
 
-/// When calls fall due, in an open loop. Shared: whichever connection is free takes the next.
+/// The due times of calls in an open loop, shared: a free connection takes the next one.
 pub(crate) type Due = Arc<Mutex<UnboundedReceiver<Instant>>>;
 
-/// What one connection is given.
+/// The arguments of one connection.
 pub(crate) struct Work {
     pub(crate) window: Window,
     pub(crate) due: Option<Due>,
 }
 
-/// The time that counts, after the warm-up.
+/// The measured time, after the warm-up.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     from: Instant,
@@ -65,13 +65,14 @@ impl Window {
     }
 }
 
-/// What came of the calls.
+/// The results of the calls.
 pub(crate) struct Tally {
-    /// Microseconds, of calls that began in the window; in an open loop they began when due.
+    /// Latencies in microseconds of calls that started in the window; in an open loop they start
+    /// when due.
     pub(crate) latency: Histogram<u64>,
     /// Answered in the window.
     pub(crate) answered: u64,
-    /// Answered with anything but yes, or not at all.
+    /// Answered with anything but an allow, or not at all.
     pub(crate) failed: u64,
 }
 

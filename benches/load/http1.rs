@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection, kept alive: a request made ahead, an answer read to its end.
+//! One HTTP/1.1 connection with keep-alive: sends an encoded request and reads the whole response.
 
 use std::{sync::Arc, time::Instant};
 
@@ -95,12 +95,12 @@ impl Connection {
 struct Head {
     status: u16,
     length: usize,
-    /// None: chunked.
+    /// `None` if the body is chunked.
     body: Option<usize>,
 }
 
 impl Head {
-    /// None: not all there yet.
+    /// `None` if it is incomplete.
     fn of(answer: &[u8]) -> Result<Option<Self>, Fault> {
         let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else {
             return Ok(None);

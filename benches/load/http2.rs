@@ -1,6 +1,6 @@
-//! One HTTP/2 connection with many gRPC calls under way (RFC 9113), as little of it as there must
-//! be: after the first request the header block is a few indexes (RFC 7541), and an answer's
-//! headers are not decoded. A unary answer that failed has no message, so the message tells all.
+//! A minimal HTTP/2 connection with many concurrent gRPC calls (RFC 9113): after the first request
+//! the header block is a few indexes (RFC 7541), and the headers of responses are not decoded. A
+//! failed unary call has no message, so the message is enough to distinguish it.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -41,12 +41,12 @@ const INITIAL_WINDOW_SIZE: u16 = 4;
 const HEAD: usize = 9;
 /// The largest DATA frame that every server takes.
 const LARGEST_FRAME: usize = 16_384;
-/// What a server may send before it must be told to go on; told anew at half of it.
+/// The flow-control window for the server; it is updated at half.
 const RECEIVE_WINDOW: u32 = 1 << 30;
-/// What may be sent before the server says more.
+/// The initial flow-control window of the server.
 const SEND_WINDOW: i64 = 65_535;
 
-/// Calls until the window is over, then waits for what is under way.
+/// Calls until the window is over, then waits for the calls in progress.
 pub(crate) async fn run(call: Arc<Call>, streams: usize, work: Work) -> Result<Tally, Fault> {
     let mut socket = TcpStream::connect(call.address).await?;
     socket.set_nodelay(true)?;
@@ -97,10 +97,10 @@ async fn next(due: Option<&Due>) -> Option<Instant> {
     due?.lock().await.recv().await
 }
 
-/// A call under way.
+/// A call in progress.
 struct Stream {
     begun: Instant,
-    /// Of a message in more than one frame.
+    /// The received part of a message in several frames.
     message: Vec<u8>,
     allowed: bool,
 }
@@ -111,7 +111,7 @@ struct Peer<'call> {
     /// The first request's header block, which names the indexes; then the one that uses them.
     headers: [Vec<u8>; 2],
     message: Vec<u8>,
-    /// By stream, from `oldest` on; None: answered.
+    /// By stream, from `oldest` on; `None` once answered.
     streams: VecDeque<Option<Stream>>,
     oldest: u32,
     waiting: usize,
@@ -173,7 +173,7 @@ impl<'call> Peer<'call> {
         self.waiting += 1;
     }
 
-    /// Takes the whole frames; how many bytes they were.
+    /// Handles the complete frames; returns their length in bytes.
     fn take(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
         let now = Instant::now();
         let mut taken = 0;
@@ -249,7 +249,7 @@ impl<'call> Peer<'call> {
     }
 
     fn reset(&mut self, id: u32) {
-        // After an answer this is only a server that does not want the rest of the request.
+        // After a response this only means that the server does not need the rest of the request.
         if self.stream(id).and_then(Option::take).is_some() {
             self.waiting -= 1;
             self.tally.failed += 1;
@@ -261,7 +261,7 @@ impl<'call> Peer<'call> {
     }
 }
 
-/// Whether a gRPC message (a flag byte, four of length) is all there.
+/// Whether a gRPC message (a flag byte, four of length) is complete.
 fn whole(bytes: &[u8]) -> bool {
     bytes.split_first_chunk::<5>().is_some_and(|(&[_, length @ ..], message)| {
         message.len() == u32::from_be_bytes(length) as usize

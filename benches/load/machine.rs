@@ -1,4 +1,4 @@
-//! On what it was measured.
+//! The machine that was measured.
 
 use std::{
     fmt::{self, Display},
@@ -21,7 +21,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Looks, and times fsync in `folder`, where the servers will keep their data.
+    /// Reads the machine's properties, and measures fsync in `folder`, the servers' data folder.
     pub(crate) fn look(folder: &Path) -> io::Result<Self> {
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Ok(Self {

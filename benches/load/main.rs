@@ -1,8 +1,8 @@
-//! `script/bench`: decisions a second, their latency and what they cost, beside a bare tonic
-//! service (the ceiling) and Cerbos, on one machine in one run.
+//! `script/bench`: decisions per second, their latency and cost, compared with a bare tonic service
+//! (the ceiling) and Cerbos, on one machine in one run.
 //!
-//! The generator shares the cores with the servers, so it is one thread that writes frames made
-//! ahead and reads no more of an answer than its verdict. `cargo bench --bench load` runs it.
+//! The generator shares the cores with the servers, so it is a single thread that writes frames
+//! encoded ahead and reads only the verdict of a response. `cargo bench --bench load` runs it.
 
 mod arguments;
 mod call;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
             runtime.block_on(ceiling::serve(port))?;
             Ok(())
         }),
-        // `cargo test --benches` runs this binary too, and is no time to measure.
+        // `cargo test --benches` runs this binary too, and must not measure.
         None if !arguments.bench => Ok(()),
         None => measure(&arguments),
     };
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The ceiling gets what the product's server gets: a thread a core.
+/// The ceiling gets the same as the product's server: a thread for each core.
 fn threads() -> Result<tokio::runtime::Runtime, Fault> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }

@@ -1,4 +1,4 @@
-//! What a server's processes use: CPU time and memory, from Linux's /proc.
+//! CPU time and memory of a server's processes, from Linux's /proc.
 
 use std::{collections::HashMap, fs, io, path::Path, time::Instant};
 
@@ -9,7 +9,7 @@ use crate::Fault;
 /// Linux counts a process's CPU time for users in these, whatever the kernel's own tick.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// Watches one server: its process, what that started, and its Postgres apart.
+/// Watches one server: its process and the children, and its Postgres separately.
 #[derive(Clone)]
 pub(crate) struct Meter {
     pub(crate) process: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Spent {
     pub(crate) postgres: f64,
     /// Seconds of CPU.
     pub(crate) generator: f64,
-    /// Seconds of CPU that something else on the machine used meanwhile.
+    /// Seconds of CPU that other processes on the machine used in that time.
     pub(crate) others: f64,
     pub(crate) elapsed: f64,
     /// Bytes, of the service without its Postgres.
@@ -86,11 +86,11 @@ impl Reading {
 struct Process {
     parent: u32,
     name: String,
-    /// Its own and its ended children's.
+    /// Its own CPU time and that of its ended children.
     ticks: u64,
 }
 
-/// The processes that `root` picks, and all that they started.
+/// The processes that `root` selects, and all their descendants.
 fn tree(processes: &HashMap<u32, Process>, root: impl Fn(u32, &Process) -> bool) -> Vec<u32> {
     let mut found: Vec<u32> =
         processes.iter().filter(|&(&id, process)| root(id, process)).map(|(&id, _)| id).collect();
@@ -104,7 +104,7 @@ fn tree(processes: &HashMap<u32, Process>, root: impl Fn(u32, &Process) -> bool)
     found
 }
 
-/// The processes at home in `folder`: a Postgres that its service left behind is one.
+/// The processes with working directory `folder`, such as a Postgres that its service left behind.
 pub(crate) fn inside(folder: &Path) -> Vec<u32> {
     let processes = all().unwrap_or_default();
     let home = |id: &u32| fs::read_link(format!("/proc/{id}/cwd"));
@@ -124,7 +124,7 @@ fn all() -> io::Result<HashMap<u32, Process>> {
     for entry in fs::read_dir("/proc")? {
         let path = entry?.path();
         let id = path.file_name().and_then(|name| name.to_str()).and_then(|id| id.parse().ok());
-        // One that is gone by now is no fault.
+        // It may have ended meanwhile.
         if let Some(id) = id
             && let Some(process) = one(&path)
         {

@@ -1,5 +1,5 @@
-//! When the calls of an open loop fall due: at random (a Poisson process), as from many clients
-//! that know nothing of each other.
+//! The due times of calls in an open loop: random (a Poisson process), as from many independent
+//! clients.
 
 use std::{
     thread,
@@ -8,11 +8,11 @@ use std::{
 
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Sleeping for less costs more than it brings; what fell due meanwhile goes out together.
+/// The shortest sleep: shorter ones cost more than they gain, so calls due in it are sent together.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 
-/// Hands out `rate` calls a second, in turn, until `end`. Blocks: tokio's timers are too coarse
-/// (1 ms), so this has a thread of its own.
+/// Releases `rate` calls per second, in turn, until `end`. It blocks, on its own thread, since
+/// tokio's timers are too coarse (1 ms).
 pub(crate) fn pace(rate: f64, begin: Instant, end: Instant, queues: &[UnboundedSender<Instant>]) {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut due = begin;

@@ -1,5 +1,5 @@
-//! Asks once before asking a million times, with clients that decode a refusal: a wrong path or
-//! credential must be told as such, not counted.
+//! Makes one call before a million, with a client that decodes errors, so that a wrong path or
+//! credential is reported as such instead of being counted.
 
 use bytes::{Buf, BufMut};
 use tonic::{
@@ -15,7 +15,7 @@ use crate::{
     http1::Connection,
 };
 
-/// Fails unless the answer is a yes.
+/// Fails unless the response is an allow.
 pub(crate) async fn preflight(call: &Call) -> Result<(), Fault> {
     let answer = match call.protocol {
         Protocol::Grpc => grpc(call).await?,

@@ -1,4 +1,4 @@
-//! Agent Authority, started as a stranger would: its own Postgres, fsync on, the demo tenant.
+//! Agent Authority, started with defaults: the embedded Postgres, fsync on, the demo tenant.
 
 use std::{net::SocketAddr, path::Path, process::Command};
 
@@ -62,12 +62,12 @@ async fn start(
     let mut server = Server::start(durability, &mut command, folder)?;
     server.wait(async || ready(address).await).await?;
     let key = key(&data)?;
-    // Another process made it: the server hears of it a moment later.
+    // Another process created it: the server learns of it a moment later.
     server.wait(async || is_answered(evaluate_rest(address, &key)).await).await?;
     Ok((server, address, key))
 }
 
-/// The program on this data, and on no other setting of whoever runs the bench.
+/// The program on this data, without any settings from the bench's environment.
 fn program(data: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     command.arg("--data-dir").arg(data);

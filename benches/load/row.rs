@@ -11,16 +11,16 @@ use crate::{
     preflight::preflight,
 };
 
-/// Tried for every gRPC row alike.
+/// The shapes tried for every gRPC row.
 const SHAPES: &[Shape] =
     &[Shape::new(4, 4), Shape::new(4, 16), Shape::new(16, 16), Shape::new(16, 64)];
-/// Tried where one call holds a hundred decisions.
+/// The shapes tried if each call has a hundred decisions.
 const BATCH_SHAPES: &[Shape] = &[Shape::new(2, 1), Shape::new(4, 2), Shape::new(4, 8)];
 const REST_SHAPE: Shape = Shape::new(32, 1);
 
-/// More calls under way only delay each other, unless they bring at least this much more.
+/// More concurrent calls must gain at least this much, since they delay each other.
 const WORTH: f64 = 1.05;
-/// Calls a connection in an open loop, where the rate bounds them.
+/// The most concurrent calls of a connection in an open loop, where the rate limits them.
 const OPEN_STREAMS: usize = 100;
 
 const TRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_millis(1500));
@@ -31,22 +31,22 @@ pub(crate) struct Row {
     pub(crate) shape: Shape,
     /// Decisions.
     pub(crate) per_second: f64,
-    /// Microseconds a call.
+    /// Microseconds for each call.
     pub(crate) p50: u64,
     pub(crate) p99: u64,
     pub(crate) p99_at_half: u64,
-    /// Microseconds of CPU a decision.
+    /// Microseconds of CPU for each decision.
     pub(crate) service: f64,
     pub(crate) postgres: f64,
     pub(crate) generator: f64,
     /// Bytes.
     pub(crate) resident: u64,
     pub(crate) failed: u64,
-    /// The part of the machine's CPU that others used meanwhile.
+    /// The share of the machine's CPU that other processes used.
     pub(crate) others: f64,
 }
 
-/// What has been measured, and what could not be.
+/// The measured rows, and those that could not be measured.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
@@ -112,7 +112,7 @@ async fn measure(
     })
 }
 
-/// The fewest calls under way that come close to the highest rate.
+/// The fewest concurrent calls that come close to the highest rate.
 async fn best(call: &Arc<Call>, meter: &Meter) -> Result<Shape, Fault> {
     let shapes = match (call.protocol, call.decisions) {
         (Protocol::Rest, _) => return Ok(REST_SHAPE),
@@ -134,7 +134,7 @@ async fn best(call: &Arc<Call>, meter: &Meter) -> Result<Shape, Fault> {
     best.ok_or_else(|| "calls failed in every shape".into())
 }
 
-/// Calls a second.
+/// Calls per second.
 fn rate(outcome: &Outcome) -> f64 {
     to_float(outcome.tally.answered) / outcome.spent.elapsed
 }

@@ -1,4 +1,4 @@
-//! Servers under measurement: started, waited for, and always ended.
+//! The measured servers: started, awaited, and always stopped.
 
 use std::{
     fs::{self, File, Permissions},
@@ -26,15 +26,15 @@ const START: Duration = Duration::from_mins(1);
 const STOP: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A folder of its own for this run, gone after it.
+/// A temporary folder for this run.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
     pub(crate) fn new(parent: &Path) -> Result<Self, Fault> {
-        // A process's folder is told without links.
+        // A process's working directory is reported without links.
         let parent = parent.canonicalize()?;
         let folder = tempfile::Builder::new().prefix("authority-bench-").tempdir_in(parent)?;
-        // As root, Postgres runs as another user, who must get at its data in here.
+        // As root, Postgres runs as another user, who needs access to its data in here.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
         Ok(Self(folder))
     }
@@ -44,7 +44,7 @@ impl Folder {
     }
 }
 
-/// A running server. Dropping it ends it and whatever it started.
+/// A running server. Dropping it kills it and its children.
 pub(crate) struct Server {
     name: &'static str,
     child: Child,
@@ -74,23 +74,23 @@ impl Server {
         Meter { process: self.child.id() }
     }
 
-    /// Waits until `ready` says so.
+    /// Waits until `ready` succeeds.
     pub(crate) async fn wait(&mut self, ready: impl AsyncFn() -> bool) -> Result<(), Fault> {
         let end = Instant::now() + START;
         while !ready().await {
             if let Some(status) = self.child.try_wait()? {
-                return Err(format!("{} ended ({status}): {}", self.name, self.said()).into());
+                return Err(format!("{} ended ({status}): {}", self.name, self.output_end()).into());
             }
             if Instant::now() > end {
-                return Err(format!("{} is not ready: {}", self.name, self.said()).into());
+                return Err(format!("{} is not ready: {}", self.name, self.output_end()).into());
             }
             sleep(LOOK).await;
         }
         Ok(())
     }
 
-    /// Its last words.
-    fn said(&self) -> String {
+    /// The end of its output.
+    fn output_end(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let mut lines: Vec<&str> = log.lines().rev().take(5).collect();
         lines.reverse();
@@ -128,12 +128,12 @@ impl Drop for Server {
 
 fn signal(process: u32, signal: Signal) {
     if let Ok(process) = i32::try_from(process) {
-        // It may be gone already.
+        // It may already be gone.
         let _ = kill(Pid::from_raw(process), signal);
     }
 }
 
-/// An address that nobody listens on now.
+/// An address without a listener.
 pub(crate) fn free_address() -> Result<SocketAddr, Fault> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

@@ -1,4 +1,4 @@
-//! The rows as a table that is Markdown and can be read as it is.
+//! The rows as a Markdown table that is also readable as text.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ const HEADINGS: [&str; 10] = [
     "in flight",
 ];
 
-/// Above this part of the machine's CPU, what others did is told.
+/// Above this share of the machine's CPU, the load of other processes is reported.
 const NOTEWORTHY: f64 = 0.05;
 
 pub(crate) fn page(machine: &Machine, seconds: u64, report: &Report) -> String {

@@ -1,9 +1,9 @@
-//! Protobuf by hand: requests are made once, for services whose messages are not compiled here,
-//! and of an answer only the verdict is looked at.
+//! Protobuf by hand: requests are encoded once, for services whose messages are not compiled here,
+//! and only the verdict of a response is read.
 
 use prost::{decode_length_delimiter, encode_length_delimiter};
 
-/// A message in the making.
+/// A message being encoded.
 #[derive(Default)]
 pub(crate) struct Message(Vec<u8>);
 
@@ -48,7 +48,7 @@ pub(crate) enum Value {
     Text(&'static str),
 }
 
-/// Splits the first field off, where it is length-delimited: its number, its bytes, the rest.
+/// Splits off the first field, if it is length-delimited: its number, its bytes, the rest.
 pub(crate) fn first(message: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, mut rest) = message.split_first()?;
     if tag & 7 != 2 {
