@@ -1,31 +1,31 @@
--- What every table shares, said once: who may see its rows, their history, the log of changes to
--- authority, and what may never be changed. A later migration makes a table and then says one of
+-- What tables share, defined once: rights, row-level security, history, the log of changes to authority,
+-- append-only rules. A later migration creates a table and then uses one of these:
 --
 --   CALL govern('tools');                        -- records: rights, row-level security, history
 --   CALL govern('principals', authority => true) -- and each change goes to authority_changes
 --   CALL govern('tenants', true, 'id');          -- the column that names a row's tenant
 --   CALL govern('api_keys', true,
 --       secret => '{secret_code}',               -- columns kept out of the history
---       quiet => '{last_used_at}');              -- columns whose change alone is not worth a note
+--       quiet => '{last_used_at}');              -- columns whose change alone is not recorded
 --   CALL append_only('decisions');               -- rights to read and insert, and nothing else
 --   CALL partition_by_time('decisions', 'svc:decision:');  -- ranges of a time-ordered id
---   CALL guard('record_versions');               -- row-level security alone; rights are yours
+--   CALL guard('record_versions');               -- only row-level security; grant rights separately
 --   CALL grant_to('{tenant,system}', 'SELECT ON counters');  -- rights by kind of role
 --
--- Roles are the whole cluster's, so each database has its own three. crates/core/src/store/roles.sql makes
--- them, and with them authority_role(kind), which answers the name of this database's role:
+-- Roles belong to the whole cluster, so each database has its own three. crates/core/src/store/roles.sql
+-- creates them, and authority_role(kind), which returns the name of this database's role:
 --   tenant    sees the rows of one tenant, the setting `authority.tenant`
 --   system    sees all tenants: the graph's tail, workers, the owner's lists
 --   recorder  writes decisions and what belongs to them for many tenants at once
--- The tables' owner is none of these, and where it is no superuser it sees no record at all: a
--- migration that touches rows first says SELECT set_config('role', authority_role('system'), true).
+-- The tables' owner is a different role, and unless it is a superuser it sees no record: a migration that
+-- changes rows first runs SELECT set_config('role', authority_role('system'), true).
 
--- Functions below run as their owner with this schema first: nobody else may add to it.
+-- Functions below run as their owner with this schema first in the path, so nobody else may create in it.
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 
--- ## Whose rights
+-- ## Rights
 
--- Quoted, as GRANT lists them.
+-- Quoted for GRANT.
 CREATE FUNCTION role_list(VARIADIC kinds text[]) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT string_agg(quote_ident(authority_role(kind)), ', ') FROM unnest(kinds) AS kind
 $$;
@@ -42,7 +42,7 @@ END $$;
 
 CALL grant_to('{tenant,system,recorder}', 'USAGE ON SCHEMA public');
 
--- ## Whose rows
+-- ## Row-level security
 
 -- Unset, the setting is NULL; after a transaction that set it, ''. Neither is a tenant.
 CREATE FUNCTION may_see(tenant text) RETURNS boolean
@@ -71,7 +71,7 @@ CREATE TABLE record_versions (
     valid_from timestamptz NOT NULL,
     -- Exclusive; NULL while this is the present version.
     valid_to timestamptz,
-    -- NULL where the record was deleted; that version begins and ends at once.
+    -- NULL if the record was deleted; that version starts and ends at the same time.
     body jsonb
 );
 CREATE INDEX record_versions_as_of ON record_versions (entity_id, valid_from DESC, version DESC);
@@ -79,8 +79,8 @@ CREATE UNIQUE INDEX record_versions_present ON record_versions (table_name, enti
     WHERE valid_to IS NULL;
 CREATE INDEX record_versions_tenant ON record_versions (tenant_id, version DESC);
 
--- Runs as its owner: the service may read the history and not write it.
--- Arguments: the tenant's column, the columns to leave out, those whose change is passed over.
+-- Runs as its owner, since the service may not write the history.
+-- Arguments: the tenant's column, the columns to leave out, those whose change is not recorded.
 CREATE FUNCTION keep_version() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -97,7 +97,7 @@ BEGIN
         RAISE 'a record of `%` cannot move to another tenant', TG_TABLE_NAME
             USING ERRCODE = 'restrict_violation';
     END IF;
-    -- Never before the version that it ends, even when the machine's clock was set back.
+    -- Never before the start of the version that it ends, even if the machine's clock was set back.
     SELECT valid_from INTO before FROM record_versions
     WHERE table_name = TG_TABLE_NAME AND entity_id = subject ->> 'id' AND valid_to IS NULL;
     moment := greatest(moment, before);
@@ -129,12 +129,11 @@ CREATE TABLE authority_changes (
 );
 CREATE UNIQUE INDEX authority_changes_tenant ON authority_changes (tenant_id, tenant_revision);
 
--- Deferred to just before the commit, where it takes one lock for all tenants and only then draws
--- the number. The lock goes after the commit can be seen, so numbers become visible in their order:
--- who has read up to one has missed nothing before it. The revision is raised by each change, not
--- by each transaction: a reader that stops between two changes of one transaction is then seen to
--- be behind.
--- Arguments: the tenant's column, the columns whose change is passed over.
+-- Deferred to just before the commit, where it takes one lock for all tenants and only then draws the
+-- number. The lock is released after the commit is visible, so numbers become visible in order: a reader
+-- up to a number has missed nothing before it. Each change raises the revision, not each transaction, so
+-- that a reader that stops between two changes of one transaction is known to be behind.
+-- Arguments: the tenant's column, the columns whose change is not recorded.
 CREATE FUNCTION log_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -154,13 +153,13 @@ BEGIN
         (SELECT revision FROM tenant_revisions WHERE tenant_id = tenant)) INTO raised;
     INSERT INTO authority_changes (tenant_id, tenant_revision, table_name, entity_id, at)
     VALUES (tenant, raised, TG_TABLE_NAME, subject ->> 'id', clock_timestamp());
-    -- Equal ones are sent once a transaction.
+    -- Equal notifications are sent once in each transaction.
     PERFORM pg_notify('authority_changes', '');
     RETURN NULL;
 END $$;
 
--- Deferred once more, behind all the above: the last change of a tenant writes its revision. Each
--- of them writing the same row would leave as many dead versions for the next to step over.
+-- Deferred once more, after all the above: only the last change of a tenant writes its revision, since
+-- writing the same row for each change would leave as many dead row versions.
 CREATE FUNCTION raise_revision() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
@@ -175,8 +174,8 @@ END $$;
 CREATE CONSTRAINT TRIGGER raise_revision AFTER INSERT ON authority_changes
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION raise_revision();
 
--- The present revision of each tenant, and none of them moves before this transaction has ended.
--- The lock comes first and the reading is a statement of its own: its snapshot is younger.
+-- The present revision of each tenant; none of them changes before this transaction has ended. The lock
+-- is taken first and the revisions are read in a separate statement, whose snapshot is younger.
 CREATE FUNCTION fence(tenants text[]) RETURNS TABLE (tenant_id text, revision bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -217,7 +216,7 @@ BEGIN
         USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'append_only';
 END $$;
 
--- A row's trigger reaches the partitions by itself, a truncation's does not.
+-- Partitions inherit row triggers, but not truncation triggers.
 CREATE PROCEDURE refuse_truncation(name regclass) LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON %s
@@ -246,7 +245,7 @@ CREATE TABLE time_partitions (
     table_name text COLLATE "C" PRIMARY KEY,
     prefix text COLLATE "C" NOT NULL,
     span text NOT NULL CHECK (span IN ('month', 'week')),
-    -- From here on there is no partition yet.
+    -- The start of the time without partitions.
     made_until timestamptz NOT NULL
 );
 
@@ -255,7 +254,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT prefix || lpad(to_hex(floor(extract(epoch FROM at) * 1000)::bigint), 12, '0')
 $$;
 
--- Made beside the table and then attached: inserts go on meanwhile.
+-- Created beside the table and then attached, so that inserts continue meanwhile.
 CREATE PROCEDURE add_time_partition(name text, part text, lower text, upper text)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -270,8 +269,8 @@ BEGIN
     END IF;
 END $$;
 
--- Makes the partitions that ids of before `until` need; answers how many it made. Runs as the
--- tables' owner, since the service may make none; so it names only what the migrations registered.
+-- Creates the partitions for ids before `until`; returns their number. Runs as the tables' owner, since
+-- the service may not create tables; so it uses only names that the migrations registered.
 CREATE FUNCTION extend_partitions(until timestamptz DEFAULT now() + interval '3 months')
 RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' AS $$
@@ -301,8 +300,8 @@ BEGIN
     RETURN made;
 END $$;
 
--- Registers a table made with PARTITION BY RANGE (id), and makes its first partitions: one for all
--- that lies before the present month or week, and those ahead.
+-- Registers a table with PARTITION BY RANGE (id), and creates its first partitions: one for everything
+-- before the present month or week, and those ahead.
 CREATE PROCEDURE partition_by_time(name text, prefix text, span text DEFAULT 'month')
 LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 DECLARE
@@ -315,8 +314,8 @@ END $$;
 
 -- ## Erasure
 
--- Takes members out of every version of a record, for personal data that the record gave up.
--- A tenant reaches its own records alone.
+-- Removes members from every version of a record, to erase personal data that was removed from it. A
+-- tenant reaches only its own records.
 CREATE FUNCTION forget(entity text, members text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -329,12 +328,12 @@ BEGIN
     RETURN changed;
 END $$;
 
--- ## The rights to the above
+-- ## Rights of these tables
 
 CALL guard('record_versions');
 CALL guard('authority_changes');
 CALL guard('tenant_revisions');
--- The triggers write these three as their owner, whom FORCE would keep out.
+-- The triggers write these three as their owner, whom FORCE would exclude.
 CREATE POLICY bookkeeping ON record_versions TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON authority_changes TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON tenant_revisions TO CURRENT_USER USING (true);

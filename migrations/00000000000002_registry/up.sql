@@ -1,9 +1,9 @@
 -- The registry: tenants and the records around them, delegations, relationships.
 --
--- Every reference is a pair (tenant_id, id), so that no row can name one of another tenant. Foreign
--- keys are called `<table>_<column>_fkey`: the service reads the member at fault off that name.
+-- Every reference is a pair (tenant_id, id), so that no row can refer to one of another tenant. Foreign
+-- keys are named `<table>_<column>_fkey`: the service finds the invalid member by that name.
 
--- Their own tenant, so that the same rules reach them.
+-- A tenant's row is its own tenant's, so that the same rules apply to it.
 CREATE TABLE tenants (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL GENERATED ALWAYS AS (id) STORED,
@@ -164,7 +164,7 @@ CREATE INDEX workspaces_page ON workspaces (tenant_id, created_at, id);
 CREATE INDEX workspaces_page_all ON workspaces (created_at, id);
 CALL govern('workspaces', true);
 
--- The slugs of workspaces, which are erased when deleted: no slug is ever used again.
+-- The slugs of workspaces, which are erased when deleted, so that no slug is ever reused.
 CREATE TABLE workspace_slugs (
     tenant_id text COLLATE "C" NOT NULL,
     slug text COLLATE "C" NOT NULL,
@@ -509,7 +509,7 @@ CREATE INDEX acts_in_page_all ON acts_in (created_at, id);
 CREATE INDEX acts_in_workspace_id ON acts_in (workspace_id);
 CALL govern('acts_in', true);
 
--- Of a resource or a project to a principal or a team: neither can be one foreign key.
+-- From a resource or a project to a principal or a team: neither side can be one foreign key.
 CREATE TABLE granted_access_to (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
@@ -528,7 +528,7 @@ CREATE INDEX granted_access_to_page_all ON granted_access_to (created_at, id);
 CREATE INDEX granted_access_to_grantee_id ON granted_access_to (grantee_id);
 CALL govern('granted_access_to', true);
 
--- `used_id` is of the kind that `used_kind` says, or an action pattern.
+-- `used_id` is of the kind `used_kind`, or an action pattern.
 CREATE TABLE uses (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,

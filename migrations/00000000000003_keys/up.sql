@@ -1,6 +1,6 @@
 -- Keys: the inventory of signing keys, the installation's own secrets, and API keys.
 
--- Belongs to no tenant: only the system role reaches it. Private keys are sealed under the key ring
+-- Without a tenant, so only the system role reaches it. Private keys are sealed under the key ring
 -- (crates/core/src/keys/envelope.rs), bound to `-|kid|alg|purpose`.
 CREATE TABLE signing_keys (
     kid text COLLATE "C" PRIMARY KEY,
@@ -9,7 +9,7 @@ CREATE TABLE signing_keys (
     custody_provider text NOT NULL DEFAULT 'in-process',
     custody_ref text,
     status text NOT NULL CHECK (status IN ('active', 'rotating', 'retired', 'revoked')),
-    -- Made by the service for its own signatures; never by a request.
+    -- Created by the service for its own signatures, never on request.
     managed boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL,
     created_by text NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE signing_keys (
     public_jwk jsonb NOT NULL,
     private_key bytea
 );
--- Whatever nodes do at the same time, there is one active key for a purpose, and one rotating.
+-- Even with concurrent nodes, there is at most one active and one rotating key for each purpose.
 CREATE UNIQUE INDEX signing_keys_signer ON signing_keys (purpose)
     WHERE managed AND status = 'active';
 CREATE UNIQUE INDEX signing_keys_next ON signing_keys (purpose)
@@ -61,8 +61,8 @@ CREATE TABLE key_rotations (
 CREATE UNIQUE INDEX key_rotations_open ON key_rotations (kid)
     WHERE state IN ('pending', 'in_progress');
 
--- Secrets that every node must share, sealed under the key ring: `mac` is the root of all codes of
--- authentication (API keys, page tokens), so it outlives any key-encryption key.
+-- Secrets that all nodes share, sealed under the key ring: `mac` is the root key of all message
+-- authentication codes (API keys, page tokens), so it outlives any key-encryption key.
 CREATE TABLE service_secrets (
     name text COLLATE "C" PRIMARY KEY,
     sealed bytea NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE service_secrets (
 REVOKE ALL ON signing_keys, key_rotations, service_secrets FROM PUBLIC;
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE ON signing_keys, key_rotations, service_secrets');
 
--- A key's secret is never stored, only its code of authentication; that stays out of the history.
+-- A key's secret is never stored, only its authentication code, which is not in the history.
 CREATE TABLE api_keys (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants (id),
@@ -91,7 +91,7 @@ CREATE TABLE api_keys (
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
     secret_code bytea NOT NULL CHECK (length(secret_code) = 32),
-    -- The secret before a rotation, while it still counts.
+    -- The secret before a rotation, while it is still valid.
     previous_code bytea CHECK (length(previous_code) = 32),
     previous_until timestamptz,
     CHECK ((previous_code IS NULL) = (previous_until IS NULL)),
@@ -100,8 +100,8 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_page ON api_keys (tenant_id, created_at, id);
 CALL govern('api_keys', true, secret => '{secret_code,previous_code}');
 
--- When a key was last used is no change of authority: it is written often, and neither a version
--- nor a change follows from it.
+-- The time of last use does not affect authority: it is written often, without a version in the history or
+-- an entry in the change log.
 DO $$
 DECLARE
     columns text := (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum)

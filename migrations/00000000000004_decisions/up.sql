@@ -1,8 +1,8 @@
--- Decisions and what belongs to them. Nothing here is ever changed, but for an approval's state
--- and the answer kept beside an idempotency key.
+-- Decisions and related tables. Nothing here changes except an approval's state and the response stored
+-- with an idempotency key.
 
--- Gathered facts, once each, named by their SHA-256. Policies stand in them by the digest of their
--- text, which policy_versions keeps.
+-- Gathered facts, each stored once by SHA-256. They refer to policies by the digest of the text, which is
+-- in policy_versions.
 CREATE TABLE fact_blobs (
     tenant_id text COLLATE "C" NOT NULL,
     sha256 bytea NOT NULL CHECK (length(sha256) = 32),
@@ -11,8 +11,8 @@ CREATE TABLE fact_blobs (
 );
 CALL append_only('fact_blobs');
 
--- `record` is the signed text, byte for byte; the columns beside it are for finding it. Context and
--- facts stand apart with their salts, so that they can be withheld and the record still verifies.
+-- `record` is the signed text, byte for byte; the other columns are for queries. Context and facts are
+-- separate, with their salts, so that they can be withheld and the record can still be verified.
 CREATE TABLE decisions (
     id text COLLATE "C" NOT NULL PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
@@ -26,13 +26,13 @@ CREATE TABLE decisions (
     signature bytea NOT NULL,
     context bytea NOT NULL,
     context_salt bytea NOT NULL,
-    -- What the core saw beside the request; the gathered facts in it by their SHA-256.
+    -- The facts besides the request; the gathered ones by their SHA-256.
     facts bytea NOT NULL,
     facts_salt bytea NOT NULL,
-    -- The request that a held decision waits for; equal questions share one.
+    -- The approval request that a held decision waits for; equal requests share one.
     approval_id text COLLATE "C"
 ) PARTITION BY RANGE (id);
--- Time comes first in the id, so that one index serves a tenant's newest and a span of time.
+-- The id starts with the time, so that one index serves a tenant's newest and a span of time.
 CREATE INDEX decisions_by_tenant ON decisions (tenant_id, id);
 CALL append_only('decisions');
 CALL partition_by_time('decisions', 'svc:decision:');
@@ -45,7 +45,7 @@ CREATE TABLE approvals (
     subject text COLLATE "C" NOT NULL,
     action text COLLATE "C" NOT NULL,
     reason_code text COLLATE "C" NOT NULL,
-    -- SHA-256 of the request's normal form: the approval is for this very request.
+    -- SHA-256 of the request's normal form: the approval is for exactly this request.
     request_digest bytea NOT NULL,
     needed integer NOT NULL CHECK (needed > 0),
     roles text[] NOT NULL DEFAULT '{}',
@@ -54,12 +54,12 @@ CREATE TABLE approvals (
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL
 );
--- One pending request of a kind: asking twice does not double it.
+-- One pending approval request for each digest: repeated requests do not add another.
 CREATE UNIQUE INDEX approvals_pending ON approvals (tenant_id, request_digest)
     WHERE state = 'pending';
 CALL guard('approvals');
 
--- The first answer given under an idempotency key, repeated byte for byte for 24 hours.
+-- The first response under an idempotency key, repeated byte for byte for 24 hours.
 CREATE TABLE decision_keys (
     tenant_id text COLLATE "C" NOT NULL,
     scope text COLLATE "C" NOT NULL,
@@ -77,8 +77,8 @@ CALL grant_to('{tenant}', 'SELECT ON approvals');
 CALL grant_to('{system}', 'SELECT, UPDATE ON approvals');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON decision_keys');
 
--- The recorder writes for many tenants at once, and reads no more of them than its statements
--- need: what ON CONFLICT looks at, pending requests, the keys. No record, no context, no facts.
+-- The recorder writes for many tenants at once, and may read only what its statements need: the columns
+-- for ON CONFLICT, pending requests, the keys. No record, no context, no facts.
 CALL revoke_from('{recorder}', 'SELECT ON fact_blobs, decisions');
 CALL grant_to('{recorder}', 'SELECT (tenant_id, sha256) ON fact_blobs');
 CALL grant_to('{recorder}', 'INSERT ON approvals');

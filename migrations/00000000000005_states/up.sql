@@ -1,5 +1,5 @@
--- State machines and what happened under them. A machine and an event never change; where a record
--- stands now is kept beside its events, so that a move has one row to wait for.
+-- State machines and their events. Neither ever changes; a record's present state is stored in a separate
+-- row, so that moves have one row to lock.
 
 CREATE TABLE state_library (
     id text COLLATE "C" NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE state_library (
 );
 CALL grant_to('{system}', 'SELECT, INSERT ON state_library');
 
--- Without a tenant: the installation's own, which no tenant's role can see.
+-- Machines without a tenant are the installation's own, which no tenant's role can see.
 CREATE TABLE state_machines (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" REFERENCES tenants,
@@ -30,7 +30,7 @@ CREATE TABLE state_machines (
     metadata jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
-    -- A version that was adopted stays in the library.
+    -- Adopted versions stay in the library.
     FOREIGN KEY (library_id, library_version) REFERENCES state_library (id, version)
 );
 CREATE INDEX state_machines_page ON state_machines (tenant_id, created_at, id);
@@ -58,7 +58,7 @@ CREATE TABLE state_events (
     created_at timestamptz NOT NULL,
     CHECK ((sequence = 1) = (previous_digest IS NULL)),
     UNIQUE (machine_id, entity_id, sequence),
-    -- An event is taken back once.
+    -- An event is compensated at most once.
     UNIQUE (compensates_event_id)
 );
 CREATE INDEX state_events_of_machine ON state_events (machine_id, created_at DESC, id DESC);
@@ -66,7 +66,7 @@ CREATE INDEX state_events_of_entity ON state_events (entity_id, created_at DESC,
 CALL append_only('state_events');
 CALL revoke_from('{recorder}', 'ALL ON state_machines, state_events');
 
--- Where each record stands, by its last event.
+-- The present state of each record, by its last event.
 CREATE TABLE state_heads (
     machine_id text COLLATE "C" NOT NULL REFERENCES state_machines,
     entity_id text COLLATE "C" NOT NULL,
@@ -84,11 +84,11 @@ CREATE TABLE state_proposals (
     machine_id text COLLATE "C" NOT NULL,
     entity_id text COLLATE "C" NOT NULL,
     tenant_id text COLLATE "C",
-    -- The head that it was asked at: a later one makes it void.
+    -- The head at the time of the request; a later head makes it void.
     sequence integer NOT NULL,
     trigger text NOT NULL,
     actor text NOT NULL,
-    -- Issuer and subject: a person stays one, whatever they are called.
+    -- Issuer and subject, which identify a person independently of names.
     person text NOT NULL,
     compensates_event_id text COLLATE "C",
     evidence_refs text[] NOT NULL,

@@ -1,4 +1,5 @@
--- What stops an agent, or sets a part of a tenant's authority aside, until a person lifts it.
+-- Stop signals and quarantines, which suspend an agent or a part of a tenant's authority until a person
+-- lifts them.
 
 CREATE TABLE stop_signals (
     id text COLLATE "C" PRIMARY KEY,

@@ -1,10 +1,10 @@
--- What people say of held decisions and of delegations, and what is left of counted bounds.
+-- People's acts on held decisions and delegations, and the use of counted bounds.
 
 ALTER TABLE approvals
     -- How many people have approved so far.
     ADD COLUMN given integer NOT NULL DEFAULT 0,
     ADD COLUMN acts jsonb[] NOT NULL DEFAULT '{}',
-    -- The one decision that it was spent on.
+    -- The decision that spent it.
     ADD COLUMN used_by text COLLATE "C",
     ADD COLUMN updated_at timestamptz NOT NULL DEFAULT now(),
     ADD CHECK ((state = 'used') = (used_by IS NOT NULL));
@@ -15,13 +15,13 @@ CALL grant_to('{tenant}', 'UPDATE (needed, roles, given, acts, state, updated_at
 CALL grant_to('{recorder}', 'UPDATE (used_by, updated_at) ON approvals');
 
 ALTER TABLE delegations
-    -- Who signed its standing approval; each signature's own bytes are in approval_acts.
+    -- The signers of its standing approval; the bytes of each signature are in approval_acts.
     ADD COLUMN standing jsonb[] NOT NULL DEFAULT '{}';
 
 -- One act of one person: the signed text, byte for byte. `about` is an approval or a delegation.
 CREATE TABLE approval_acts (
     about text COLLATE "C" NOT NULL,
-    -- Issuer and subject: a person stays one, whatever they are called.
+    -- Issuer and subject, which identify a person independently of names.
     person text COLLATE "C" NOT NULL,
     tenant_id text COLLATE "C" NOT NULL,
     record text NOT NULL,
@@ -33,10 +33,10 @@ CREATE TABLE approval_acts (
 CALL append_only('approval_acts');
 CALL revoke_from('{recorder}', 'ALL ON approval_acts');
 
--- How much of a counted bound is spent, in each fixed window.
+-- The use of each counted bound, in each fixed window.
 CREATE TABLE counters (
     tenant_id text COLLATE "C" NOT NULL,
-    -- The delegation or the uses row that is bound.
+    -- The bounded delegation or uses row.
     holder_id text COLLATE "C" NOT NULL,
     counts text COLLATE "C" NOT NULL CHECK (counts IN ('uses', 'amount')),
     window_seconds integer NOT NULL CHECK (window_seconds > 0),

@@ -1,21 +1,21 @@
--- Evidence: each tenant's transparency log, the packs sealed into it, and what was said of decisions
--- afterwards.
+-- Evidence: each tenant's transparency log, the packs sealed in it, and later replays and reports of
+-- decisions.
 
 ALTER TABLE tenants
     -- Seal each decision soon after it was made.
     ADD COLUMN auto_seal boolean NOT NULL DEFAULT false;
 
--- Where each log stands. A log that was found to lie behind what was signed of it (a database that
--- was restored) is left as it is, and the next epoch begins, under an origin of its own.
+-- The head of each log. A log that is behind its last signed checkpoint (after a restore of the database)
+-- is left unchanged, and the next epoch starts, with a different origin.
 CREATE TABLE log_heads (
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     epoch integer NOT NULL CHECK (epoch > 0),
     origin text COLLATE "C" NOT NULL UNIQUE,
     size bigint NOT NULL CHECK (size >= 0),
     root bytea NOT NULL CHECK (length(root) = 32),
-    -- The C2SP checkpoint that was signed last.
+    -- The last signed C2SP checkpoint.
     checkpoint text NOT NULL,
-    -- The last checkpoint known of the epoch before; the first leaf names it.
+    -- The last known checkpoint of the previous epoch; the first leaf contains it.
     follows text,
     signed_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, epoch)
@@ -24,20 +24,19 @@ CALL guard('log_heads');
 CALL grant_to('{tenant}', 'SELECT ON log_heads');
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE (size, root, checkpoint, signed_at) ON log_heads');
 
--- The Merkle tree's complete subtrees (RFC 6962): level 0 holds the hashes of the leaves. Those that
--- were completed together and stand side by side are one row: the hash of subtree `first + i` is 32
--- bytes from `32 * i` on.
+-- The Merkle tree's complete subtrees (RFC 6962); level 0 has the hashes of the leaves. Adjacent ones that
+-- were completed together are one row: the hash of subtree `first + i` is 32 bytes from `32 * i` on.
 CREATE TABLE log_nodes (
     tenant_id text COLLATE "C" NOT NULL,
     epoch integer NOT NULL,
     level smallint NOT NULL CHECK (level BETWEEN 0 AND 62),
     first bigint NOT NULL CHECK (first >= 0),
     hashes bytea NOT NULL CHECK (hashes <> '' AND length(hashes) % 32 = 0),
-    -- No foreign key to the head: nodes are written with it, and a check of each would cost more than
-    -- the row.
+    -- No foreign key to the head: nodes are written with it, and checking each would cost more than the
+    -- row.
     PRIMARY KEY (tenant_id, epoch, level, first)
 );
--- Hashes do not compress, and a piece of what is not compressed is read alone.
+-- Hashes do not compress, and parts of an uncompressed value can be read separately.
 ALTER TABLE log_nodes ALTER COLUMN hashes SET STORAGE EXTERNAL;
 CALL append_only('log_nodes');
 
@@ -49,7 +48,7 @@ CREATE TABLE evidence_packs (
     log_index bigint NOT NULL,
     -- The leaf: the pack without its `log`, in RFC 8785 form.
     body bytea NOT NULL,
-    -- C2SP tlog-proof, as it was at sealing.
+    -- C2SP tlog-proof, as of sealing.
     proof text NOT NULL,
     sealed_at timestamptz NOT NULL,
     UNIQUE (tenant_id, epoch, log_index)
@@ -57,21 +56,21 @@ CREATE TABLE evidence_packs (
 CREATE INDEX approvals_used_by ON approvals (used_by) WHERE used_by IS NOT NULL;
 CALL append_only('evidence_packs');
 
--- What came of replaying, signed.
+-- Signed results of replays.
 CREATE TABLE replay_proofs (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
     decision_id text COLLATE "C" NOT NULL REFERENCES evidence_packs,
     mode text NOT NULL,
     result text NOT NULL CHECK (result IN ('match', 'mismatch', 'indeterminate')),
-    -- RFC 8785, its signature within.
+    -- RFC 8785, with its signature.
     body bytea NOT NULL,
     created_at timestamptz NOT NULL
 );
 CREATE INDEX replay_proofs_of_decision ON replay_proofs (decision_id, created_at);
 CALL append_only('replay_proofs');
 
--- What came of what was permitted, as the agent tells it; once.
+-- Agents' reports of the outcome of permitted decisions, one for each.
 CREATE TABLE decision_reports (
     decision_id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,

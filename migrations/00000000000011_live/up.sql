@@ -1,6 +1,5 @@
--- News of held decisions, for whoever watches one: an approval that came to another state, an
--- outcome that was reported. The payload is the approval's or the decision's id; what there is to
--- know of it is read by those who may.
+-- Notifications about held decisions, for streams: an approval changed its state, or an outcome was
+-- reported. The payload is the approval's or the decision's id; the details are read by the streams.
 
 CREATE FUNCTION tell_decision_news() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,11 +1,10 @@
--- Decisions are looked up by two indexes, and never by what they hold. Statistics of every column
--- took a core for 0.4 to 1.9 s each time that a tenth more had been made, and decisions waited
--- behind it.
+-- Decisions are found by two indexes, never by their content. Statistics of every column took a core for
+-- 0.4 to 1.9 s for each tenth more of decisions, and decisions had to wait.
 
 ALTER PROCEDURE add_time_partition RENAME TO attach_time_partition;
 
--- A new partition takes over no statistics targets by itself. -1, NULL from PostgreSQL 17 on: the
--- server's default.
+-- New partitions do not inherit statistics targets. -1, or NULL from PostgreSQL 17 on, is the server's
+-- default.
 CREATE PROCEDURE add_time_partition(name text, part text, lower text, upper text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -20,8 +19,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- This reaches the partitions that there are. Ten: a sample of 3,000 rows is enough to see how many
--- tenants and agents there are.
+-- For the existing partitions. Ten means a sample of 3,000 rows, which is enough to estimate the number of
+-- tenants and agents.
 ALTER TABLE decisions
     ALTER COLUMN id SET STATISTICS 10,
     ALTER COLUMN tenant_id SET STATISTICS 10,

@@ -1,4 +1,4 @@
--- Keys that a request made had no date for their rotation: 90 days after they became active, as for
+-- Keys created on request had no date for their rotation: it is 90 days after they became active, as for
 -- every key.
 UPDATE signing_keys SET rotation_due_at = activated_at + interval '90 days'
 WHERE rotation_due_at IS NULL AND activated_at IS NOT NULL;

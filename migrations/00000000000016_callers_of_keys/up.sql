@@ -1,7 +1,7 @@
--- An idempotency key of a decision is its caller's own, as the registry's are: a person's issuer and
--- subject, or an API key's id, which stays the same when the key gets a new secret. Answers kept before
--- have no caller. They are repeated to nobody, and their keys are refused until they are forgotten after
--- 24 hours: so nothing is decided twice under one.
+-- A decision's idempotency key belongs to its caller, as in the registry: a person's issuer and subject, or
+-- an API key's id, which does not change when the key gets a new secret. Earlier responses have no caller.
+-- They are never repeated, and their keys are refused until they are deleted after 24 hours, so that
+-- nothing is decided twice under one.
 ALTER TABLE decision_keys ADD COLUMN caller text COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE decision_keys ALTER COLUMN caller DROP DEFAULT;
 ALTER TABLE decision_keys DROP CONSTRAINT decision_keys_pkey;

@@ -1,18 +1,18 @@
--- An empty text is a value like any other: where a member has a rule (a closed set, a pattern, an
--- e-mail address, an identifier) it is refused. Before, it was taken for absence and yet stored.
--- This mends what was stored so. Nothing is permitted by it that was not permitted before; where no
--- value keeps that, the record is suspended. Each mend stands in the history and in the change log.
+-- An empty text is a value like any other: if a member has a rule (a closed set, a pattern, an e-mail
+-- address, an identifier) it is refused. Before, it counted as absent and was stored. This repairs such
+-- rows. It permits nothing that was not permitted before; if no value ensures that, the record is
+-- suspended. Each repair is in the history and in the change log.
 SELECT set_config('role', authority_role('system'), true);
 SELECT set_config('authority.actor', 'agent-authority: migration 22', true);
 
 -- ## Tenants
 
--- An empty organisation was everybody's whose token named an empty one.
+-- An empty organisation matched every token with an empty one.
 UPDATE tenants SET idp_org_id = NULL, updated_at = clock_timestamp() WHERE idp_org_id = '';
 UPDATE tenants SET owner_email = NULL, updated_at = clock_timestamp() WHERE owner_email = '';
 UPDATE tenants SET state = 'suspended', updated_at = clock_timestamp() WHERE state = '';
--- A tightening with an empty member let nothing pass. Without the member it is for all there is, but
--- may let pass what is approved: so its tenant is suspended until its owner has looked at it.
+-- A tightening with an empty member let nothing pass. Without the member it applies to everything, but may
+-- let approved requests pass, so its tenant is suspended until the owner has checked it.
 UPDATE tenants SET
     state = CASE state WHEN 'deleted' THEN state ELSE 'suspended' END,
     gate = jsonb_set(gate, '{tightenings}', (
@@ -41,16 +41,16 @@ UPDATE principals SET state = 'suspended', updated_at = clock_timestamp() WHERE 
 
 -- ## Delegations
 
--- Nothing was within an empty bound, and null would be no bound: it stays as it is, out of force.
+-- Nothing was within an empty bound, and null would be no bound: the delegation stays unchanged, not in force.
 UPDATE delegations SET state = 'suspended', updated_at = clock_timestamp()
 WHERE state = 'active' AND '' IN (max_amount, currency, max_risk_tier);
 
--- ## Tools and models: the riskiest of what could be meant
+-- ## Tools and models: the riskiest possible meaning
 
 UPDATE models SET risk_tier = 'unacceptable', updated_at = clock_timestamp() WHERE risk_tier = '';
 UPDATE models SET endpoint = NULL, updated_at = clock_timestamp() WHERE endpoint = '';
 UPDATE tools SET access_level = 'owner', updated_at = clock_timestamp() WHERE access_level = '';
--- A tool that could not be read was not live: nothing was permitted by its name.
+-- An unreadable tool was not live: nothing was permitted with it.
 UPDATE tools SET
     action_declaration = action_declaration
         || CASE action_declaration ->> 'effect_class'
@@ -67,12 +67,12 @@ WHERE '' IN (action_declaration ->> 'effect_class', action_declaration ->> 'reve
              action_risk_classification ->> 'risk_tier',
              action_risk_classification ->> 'required_oversight_mode');
 
--- ## Resources: policies read how sensitive one is
+-- ## Resources: policies read their sensitivity
 
 UPDATE resources SET sensitivity = 'restricted', updated_at = clock_timestamp()
 WHERE sensitivity = '';
 
--- ## What no decision reads
+-- ## Members that no decision reads
 
 UPDATE billing_accounts SET state = 'active', updated_at = clock_timestamp() WHERE state = '';
 UPDATE billing_accounts SET currency = NULL, updated_at = clock_timestamp() WHERE currency = '';

@@ -1,2 +1,2 @@
--- Who may open a tenant's receipts: whoever has a decision's id, or its own credentials alone.
+-- Who may open a tenant's receipts: anyone with a decision's id, or only the tenant's own credentials.
 ALTER TABLE tenants ADD COLUMN receipts text NOT NULL DEFAULT 'public';

@@ -1,5 +1,5 @@
--- The first statement of a read by an API key, and of the read's own snapshot: from the moment that
--- a revocation has committed, the key reads nothing, on no node.
+-- The first statement of a read by an API key, in the read's own snapshot: from the commit of a revocation
+-- on, the key reads nothing, on any node.
 CREATE FUNCTION require_api_key(key text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = public, pg_temp AS $$
 BEGIN

@@ -1,6 +1,6 @@
--- Whether a decision could be stored now, as far as the database can tell without storing one: it is
--- writable, and the partition of this moment is there. The row finds its partition and then fails
--- for the tenant that it lacks, before it is written: nothing is left behind, not even a dead row.
+-- Whether a decision could be stored now, without storing one: the database is writable and the present
+-- partition exists. The row finds its partition and then fails because its tenant is missing, before it
+-- is written, so that not even a dead row remains.
 CREATE FUNCTION can_record() RETURNS boolean
 LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN

@@ -1,19 +1,18 @@
--- One human may have several subjects: whoever asked, made or rotated a key is told by the e-mail address
--- of their token, too. An act has it as its `name`. Nothing else is done with these, and nobody is shown
--- them beside the question.
+-- One human may have several subjects: people who asked, created or rotated a key are also identified by
+-- the e-mail address of their token. An act has it as its `name`. The addresses have no other use, and are
+-- not shown with the request.
 
 ALTER TABLE approvals
-    -- Of the people in `requested_by`, as their tokens wrote them.
+    -- Addresses of the people in `requested_by`, as in their tokens.
     ADD COLUMN asker_emails text[] NOT NULL DEFAULT '{}';
 CALL grant_to('{recorder}', 'SELECT (asker_emails) ON approvals');
 CALL grant_to('{recorder}', 'UPDATE (asker_emails) ON approvals');
 
 ALTER TABLE api_keys
-    -- Of the people in `people`.
+    -- Addresses of the people in `people`.
     ADD COLUMN people_emails text[] NOT NULL DEFAULT '{}';
 
--- The history has who made a key and who rotated it by what they are called: an address where their
--- token had one.
+-- The history names those who created or rotated a key: by address if their token had one.
 SELECT set_config('role', authority_role('system'), true);
 SELECT set_config('authority.actor', 'agent-authority: migration 24', true);
 UPDATE api_keys SET

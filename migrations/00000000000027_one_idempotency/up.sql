@@ -1,12 +1,12 @@
--- One table for the answers given under idempotency keys. Decisions kept theirs in a table of their own.
--- What a tenant's role and the recorder's could reach of the two they still reach, and no more: the
--- recorder the keys of decisions, the tenant the others of its own.
+-- One table for the responses under idempotency keys. Those of decisions were in a separate table. The
+-- roles reach the same rows as before, and no more: the recorder the keys of decisions, a tenant its own
+-- others.
 
--- A node of before must not claim a key in the table that goes.
+-- A node of the previous version must not claim a key in the dropped table.
 LOCK TABLE decision_keys, idempotency_keys IN ACCESS EXCLUSIVE MODE;
 
 ALTER TABLE idempotency_keys
-    -- Which decision it was, where the recorder keeps the answer.
+    -- The decision, if the recorder stored the response.
     ADD COLUMN decision_id text COLLATE "C";
 
 SELECT set_config('role', authority_role('system'), true);
@@ -19,7 +19,7 @@ RESET ROLE;
 
 DROP TABLE decision_keys;
 
--- The caller comes last, so that one look finds a caller's key and what was kept under it of nobody.
+-- The caller comes last, so that one look-up finds a caller's key and the rows without a caller.
 ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey;
 ALTER TABLE idempotency_keys ADD PRIMARY KEY (tenant_id, scope, key, caller);
 

@@ -1,12 +1,12 @@
--- The three roles that the service takes in this database. Roles are the whole cluster's: they are
--- named by their database, so that the login of another one can never be given them by its own start.
--- All this is outside the migrations, since it is looked at on every start: a database may have been
--- copied, renamed, or restored from a dump since the last one.
+-- The three roles that the service uses in this database. Roles belong to the whole cluster, so their names
+-- contain the database's: another database's start can never grant them to its own login. This script is
+-- not a migration, since it runs on every start: the database may have been copied, renamed, or restored
+-- from a dump.
 
--- ## Their names
+-- ## Names
 
--- `authority_<kind>_<database>`, in at most 63 bytes. A longer name of a database is hashed, to a
--- length that a name which is left as it is does not have.
+-- `authority_<kind>_<database>`, in at most 63 bytes. A longer database name is hashed, to a length that
+-- no unhashed name has.
 DO $$
 DECLARE
     database text := current_database();
@@ -19,7 +19,7 @@ BEGIN
         format('SELECT %L || kind || %L', 'authority_', '_' || own));
 END $$;
 
--- ## The roles, and who may take them
+-- ## The roles and their members
 
 DO $$
 DECLARE
@@ -35,8 +35,8 @@ BEGIN
             IF to_regrole(quote_ident(name)) IS NULL THEN
                 EXECUTE tried;
             END IF;
-            -- To be taken by SET ROLE alone: who forgets it sees nothing. Before 16 only the login's
-            -- own NOINHERIT says so.
+            -- Only by SET ROLE, so that without it a session sees nothing. Before PostgreSQL 16 only the
+            -- login's own NOINHERIT ensures that.
             tried := format('GRANT %I TO %I', name, login);
             IF is_16 AND NOT pg_has_role(login, name, 'SET') THEN
                 tried := tried || ' WITH INHERIT FALSE, SET TRUE';
@@ -53,16 +53,16 @@ BEGIN
                 current_user, current_database(), tried, SQLERRM, current_user);
         END;
     END LOOP;
-    -- It names the roles, and whoever connects asks it before taking one.
+    -- It returns the roles' names, and every session calls it before SET ROLE.
     IF NOT has_schema_privilege(login, 'public', 'USAGE') THEN
         EXECUTE format('GRANT USAGE ON SCHEMA public TO %I', login);
     END IF;
 END $$;
 
--- ## A copy, a restored dump, a new name
+-- ## Copied, restored and renamed databases
 
--- Its policies and rights still name the roles of the database that it came from, whose login could
--- take them. They are given to our own.
+-- Their policies and rights still refer to the roles of the original database, whose login could use them.
+-- They are moved to this database's own roles.
 DO $$
 DECLARE
     kind text;
@@ -109,7 +109,7 @@ BEGIN
                 EXECUTE format('GRANT %s ON %s TO %I', each.rights, each.object, former.own);
                 EXECUTE format('REVOKE %s ON %s FROM %I', each.rights, each.object, former.rolname);
             END LOOP;
-            -- Left behind, they would be the next database's of that name, with their members.
+            -- Otherwise the next database of that name would get them, with their members.
             IF NOT EXISTS (SELECT FROM pg_shdepend WHERE refclassid = 'pg_authid'::regclass
                                                      AND refobjid = former.oid) THEN
                 BEGIN
@@ -119,7 +119,7 @@ BEGIN
             END IF;
         END LOOP;
     END LOOP;
-    -- The triggers that keep the books run as the tables' owner, who is another than in the dump.
+    -- The triggers' functions run as the tables' owner, who differs from that of the dump.
     FOR each IN
         SELECT c.oid::regclass AS place, c.relowner::regrole AS keeper
         FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
@@ -135,9 +135,9 @@ BEGIN
     END IF;
 END $$;
 
--- ## Who may connect
+-- ## Connections
 
--- In a new database everybody of the cluster may.
+-- In a new database every role of the cluster may connect.
 DO $$
 DECLARE
     login text := current_setting('authority.login');
