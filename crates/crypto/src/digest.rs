@@ -27,6 +27,18 @@ pub fn equal(left: &[u8], right: &[u8]) -> bool {
     aws_lc_rs::constant_time::verify_slices_are_equal(left, right).is_ok()
 }
 
+/// HMAC-SHA-256 (RFC 2104) under a key shared with another party. For codes that only the service
+/// checks, see [`Mac`].
+pub fn hmac_sha256(key: &[u8], bytes: &[u8]) -> [u8; 32] {
+    code(&hmac::Key::new(hmac::HMAC_SHA256, key), bytes)
+}
+
+fn code(key: &hmac::Key, bytes: &[u8]) -> [u8; 32] {
+    let mut out = [0; 32];
+    out.copy_from_slice(hmac::sign(key, bytes).as_ref());
+    out
+}
+
 /// HMAC-SHA-256 (RFC 2104) under one root secret, with a separate key for each domain, so that a
 /// code for one use is worthless for another.
 pub struct Mac(hmac::Key);
@@ -37,10 +49,6 @@ impl Mac {
     }
 
     pub fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
-        let key =
-            hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&self.0, domain.as_bytes()).as_ref());
-        let mut out = [0; 32];
-        out.copy_from_slice(hmac::sign(&key, bytes).as_ref());
-        out
+        hmac_sha256(&code(&self.0, domain.as_bytes()), bytes)
     }
 }

@@ -16,7 +16,7 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use digest::{Mac, equal, random, sha256};
+pub use digest::{Mac, equal, hmac_sha256, random, sha256};
 pub use error::Error;
 pub use key_ring::KeyRing;
 pub use pair::{Algorithm, Pair};

@@ -3,6 +3,7 @@
 //! - [`destination`]: which URLs an endpoint may have, which addresses an attempt may connect to, which
 //!   headers it may add.
 //! - [`filter`]: which events an endpoint takes, in a small part of CEL, checked against [`schema`].
+//! - [`signing`]: the headers by which a receiver knows that a delivery is genuine, in three suites.
 //! - [`retry`]: when a failed attempt is repeated, when an endpoint is left alone or disabled.
 //!
 //! Times and random numbers are arguments, so that each rule is a function that a table can test.
@@ -11,3 +12,4 @@ pub mod destination;
 pub mod filter;
 pub mod retry;
 pub mod schema;
+pub mod signing;
