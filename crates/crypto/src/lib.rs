@@ -1,8 +1,8 @@
 //! Cryptography: SHA-256, authentication codes, randomness, envelope encryption, key pairs,
 //! signatures.
 //!
-//! The only crate that uses a cryptography library. It has no access to the database or to files:
-//! its callers manage and store the keys.
+//! The only crate of the service that uses a cryptography library. It has no access to the
+//! database or to files: its callers manage and store the keys.
 
 mod digest;
 mod envelope;

@@ -1,0 +1,60 @@
+"""The table of good and bad deliveries that all libraries share, and what is particular to this one."""
+
+import json
+import os
+import unittest
+from pathlib import Path
+
+from agent_authority import WebhookError, verify_webhook
+
+# Beside the repository's own folder, or where a copy of it is tested.
+VECTORS = os.environ.get("WEBHOOK_VECTORS", Path(__file__).parents[2] / "vectors" / "webhooks.json")
+TABLE = json.loads(Path(VECTORS).read_text("utf-8"))
+VALID = next(case for case in TABLE["cases"] if case["name"] == "all suites")
+
+
+def judged(case, headers=None, **options):
+    options = {**TABLE["options"], **case["options"], "now": case["now"], **options}
+    pairs = [(name, value) for name, value in case["headers"]]
+    try:
+        event = verify_webhook(case["body"].encode(), headers or pairs, **options)
+    except WebhookError as error:
+        assert str(error)
+        return error.code
+    assert event == json.loads(case["body"])
+    return "valid"
+
+
+class VerifyWebhook(unittest.TestCase):
+    def test_table(self):
+        self.assertGreater(len(TABLE["cases"]), 100)
+        for case in TABLE["cases"]:
+            with self.subTest(case["name"]):
+                self.assertEqual(judged(case), case["expect"])
+
+    def test_headers_as_a_mapping(self):
+        self.assertEqual(judged(VALID, dict(VALID["headers"])), "valid")
+
+    def test_headers_that_are_no_text(self):
+        for name in ("webhook-id", "signature", "signature-input", "content-type"):
+            headers = {**dict(VALID["headers"]), name: "\udcff"}
+            self.assertIn(judged(VALID, headers), ("malformed", "signature"))
+
+    def test_deep_json(self):
+        deep = "W1tb" * 20000
+        headers = {"webhook-jwt": f"{deep}.{deep}.AAAA"}
+        self.assertEqual(judged(VALID, headers), "malformed")
+
+    def test_options_that_are_no_options(self):
+        for options in ({"accept": ["rsa"]}, {"tolerance": -1}, {"tolerance": float("nan")}, {"secrets": "whsec_"}):
+            self.assertEqual(judged(VALID, **options), "configuration")
+        # The time of the machine, years from that of the table.
+        self.assertEqual(judged(VALID, now=None), "time")
+
+    def test_a_key_of_that_name_twice(self):
+        key = TABLE["options"]["jwks"]["keys"][0]
+        self.assertEqual(judged(VALID, jwks={"keys": [key, key]}), "unknown_key")
+
+
+if __name__ == "__main__":
+    unittest.main()
