@@ -192,7 +192,7 @@ fn chain_is_in_force(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
             return found.map_err(|broken| broken.reason);
         }
     };
-    unless(window.begun(case.at), Reason::DelegationNotYetValid)?;
+    unless(window.has_started(case.at), Reason::DelegationNotYetValid)?;
     unless(!window.over(case.at), Reason::DelegationExpired)
 }
 

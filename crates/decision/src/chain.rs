@@ -32,7 +32,7 @@ pub fn in_force(
 ) -> Result<(), Broken<'_>> {
     let broken = |link, reason| Err(Broken { reason, link, principal: None, at });
     for link in links {
-        if !link.window.begun(at) {
+        if !link.window.has_started(at) {
             return broken(link, Reason::DelegationNotYetValid);
         }
         if link.window.over(at) {

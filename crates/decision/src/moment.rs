@@ -56,7 +56,7 @@ pub struct Window {
 }
 
 impl Window {
-    pub fn begun(self, at: DateTime<Utc>) -> bool {
+    pub fn has_started(self, at: DateTime<Utc>) -> bool {
         self.from.is_none_or(|from| from <= at)
     }
 
@@ -65,13 +65,13 @@ impl Window {
     }
 
     pub fn holds(self, at: DateTime<Utc>) -> bool {
-        self.begun(at) && !self.over(at)
+        self.has_started(at) && !self.over(at)
     }
 
     /// For people: why it is not in force; `None` if it is.
     pub fn problem(self, at: DateTime<Utc>) -> Option<String> {
         match (self.from, self.until) {
-            (Some(from), _) if !self.begun(at) => Some(format!("begins at {}", text(from))),
+            (Some(from), _) if !self.has_started(at) => Some(format!("begins at {}", text(from))),
             (_, Some(until)) if self.over(at) => Some(format!("expired at {}", text(until))),
             _ => None,
         }

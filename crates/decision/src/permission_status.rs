@@ -1,4 +1,4 @@
-//! Whether a permission still stands: the stop conditions of every allow.
+//! Whether a permission is still in force: the stop conditions of every allow.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ words! {
 /// The present status of the authority under which something was permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PermissionStatus {
-    /// Why it no longer stands.
+    /// Why it is no longer in force.
     pub stopped: Option<Reason>,
     /// When it expires, if nothing changes before.
     pub until: Option<DateTime<Utc>>,
@@ -56,7 +56,7 @@ impl PermissionStatus {
 }
 
 impl StopCondition {
-    /// The condition that fired if a permission under such an authority no longer stands.
+    /// The condition that fired if a permission under such an authority has ended.
     pub fn of(reason: Reason, used: AuthorityKind) -> Self {
         // Grants of the subject besides the delegation, or denials.
         let is_besides = matches!(

@@ -1,5 +1,5 @@
-//! What is stored or digested as JSON keeps its form. `stored.json` has rows as they have been written from the
-//! beginning: of each message one with all members, and one without any.
+//! The JSON form of stored and digested messages does not change. `stored.json` has rows as they
+//! were first written: for each message one with all members, and one without any.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, fmt::Debug};
@@ -21,7 +21,7 @@ use serde_json::{Value, from_value, json, to_value};
 struct Rows(BTreeMap<String, Vec<Value>>);
 
 impl Rows {
-    /// Each is read, survives protobuf, and is written as it was.
+    /// Each is read, survives protobuf, and is written unchanged.
     #[track_caller]
     fn check<M>(&mut self, name: &str)
     where

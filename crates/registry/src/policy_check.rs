@@ -175,10 +175,10 @@ pub(super) async fn fill_computed(
         targets.entry(policy_id).or_default().push(target);
     }
     let mut grounds: HashMap<String, Ground> = HashMap::new();
-    let begun = Instant::now();
+    let started = Instant::now();
     for policy in policies {
         policy.applies_to = targets.remove(&policy.id).unwrap_or_default();
-        let is_checked = policy.state() == "active" && begun.elapsed() < PATIENCE;
+        let is_checked = policy.state() == "active" && started.elapsed() < PATIENCE;
         let Some(text) = policy.cedar.as_deref().filter(|_| is_checked) else { continue };
         if !grounds.contains_key(&policy.tenant_id) {
             let ground = Ground::of(registry, caller, &policy.tenant_id).await?;

@@ -144,14 +144,14 @@ impl Decider {
         let Some(first) = first else { return Ok(None) };
         let done: Done<R> = first.kept.read()?;
         if matches!(done.message.decision(), Decision::Allow | Decision::AllowWithConstraints) {
-            self.still_stands(request, &first).await?;
+            self.check_in_force(request, &first).await?;
         }
         Ok(Some(done))
     }
 
     /// Before an allow is repeated: checks whether a stop condition of its authority has fired
     /// since, according to the database.
-    async fn still_stands(&self, request: &Request, first: &First) -> Result<(), ApiError> {
+    async fn check_in_force(&self, request: &Request, first: &First) -> Result<(), ApiError> {
         let handle = self.facts.graph.tenant_at(&request.tenant_id, first.revision).await?;
         let permitted = permitted(request.clone(), &first.record)?;
         let (_, status) = permission_status(handle.as_ref(), &permitted, self.clock.now());

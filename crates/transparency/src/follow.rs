@@ -29,9 +29,9 @@ pub(super) fn worker(sealer: Arc<Sealer>) -> Worker {
     Worker::periodic("log_heads", EVERY, move || {
         let (sealer, since) = (Arc::clone(&sealer), Arc::clone(&since));
         async move {
-            let (begun, from) = (sealer.clock.now(), *since.lock());
+            let (started, from) = (sealer.clock.now(), *since.lock());
             follow(&sealer, from).await?;
-            *since.lock() = begun - LATE;
+            *since.lock() = started - LATE;
             Ok::<_, Error>(())
         }
     })

@@ -92,7 +92,7 @@ impl Transparency {
         });
         let (stored, ground, key) = match read.await? {
             ControlFlow::Break(first) => return Ok(first),
-            ControlFlow::Continue(begun) => begun,
+            ControlFlow::Continue(read) => read,
         };
         let (tenant_id, id) = (stored.tenant_id.clone(), decision_id.clone());
         // Compiling and deciding take a while, so no connection is held.

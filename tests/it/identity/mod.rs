@@ -3,7 +3,7 @@
 mod api_keys;
 mod exports;
 mod jwks;
-mod newcomers;
+mod new_keys;
 mod organisations;
 mod people;
 mod rules;

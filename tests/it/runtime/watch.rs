@@ -36,7 +36,7 @@ impl Lines {
         Self { answer, rest: Vec::new() }
     }
 
-    /// The stop conditions of a decision; the first event is that it stands.
+    /// The stop conditions of a decision; the first event is that it is in force.
     async fn stops(client: &Client, decision_id: &str) -> (Self, Value) {
         let path = format!("/v1/decisions/{decision_id}:watch-stop-conditions");
         let mut lines = Self::open(client, &path).await;

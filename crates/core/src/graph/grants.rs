@@ -125,7 +125,7 @@ fn with_problem(view: GrantView, problem: Option<Problem>) -> GrantView {
 }
 
 fn window_problem(id: &str, window: Window, at: DateTime<Utc>) -> Option<Problem> {
-    let word = if window.begun(at) { "expired" } else { "not_yet_valid" };
+    let word = if window.has_started(at) { "expired" } else { "not_yet_valid" };
     window.problem(at).map(|problem| (word, format!("{id} {problem}")))
 }
 

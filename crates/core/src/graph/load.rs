@@ -155,7 +155,7 @@ const BUILDING: Duration = Duration::from_secs(600);
 impl Graph {
     /// Builds the graph as it is now; [`Graph::workers`] keep it current.
     pub async fn load(store: Store, settings: Settings, clock: Clock) -> Result<Arc<Self>, Error> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let graph = Arc::new(Self {
             store: store.clone(),
             settings,
@@ -164,11 +164,11 @@ impl Graph {
             keys: RwLock::default(),
             orgs: RwLock::default(),
             position: AtomicI64::new(0),
-            started: begun,
+            started,
             seen: AtomicU64::new(0),
             wake: Notify::new(),
-            begun: AtomicU64::new(0),
-            ended: watch::Sender::new(0),
+            rounds_started: AtomicU64::new(0),
+            round_ended: watch::Sender::new(0),
             is_torn: AtomicBool::new(false),
         });
         let mut db = store.system().await?;
@@ -186,8 +186,8 @@ impl Graph {
             build(db, &building).await
         });
         store.within(BUILDING, built).await?;
-        graph.saw(begun);
-        let (tenants, elapsed) = (graph.tenants(), begun.elapsed());
+        graph.saw(started);
+        let (tenants, elapsed) = (graph.tenants(), started.elapsed());
         tracing::info!(tenants, elapsed_ms = elapsed.as_millis(), "authority graph is loaded");
         Ok(graph)
     }

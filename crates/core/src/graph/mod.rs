@@ -86,8 +86,8 @@ pub struct Graph {
     seen: AtomicU64,
     wake: Notify,
     /// Rounds of the tail: how many have started, and the last that reached the log's end.
-    begun: AtomicU64,
-    ended: watch::Sender<u64>,
+    rounds_started: AtomicU64,
+    round_ended: watch::Sender<u64>,
     /// A change is being applied; if that panics it stays set, and the graph is never fresh again.
     is_torn: AtomicBool,
 }

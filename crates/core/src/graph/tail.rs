@@ -33,8 +33,8 @@ impl Graph {
     /// Waits until the graph shows everything that was committed before this call.
     pub async fn catch_up(&self) {
         // The current round may have read before our commit; the next one will not.
-        let wanted = self.begun.load(Ordering::Acquire) + 1;
-        let mut ended = self.ended.subscribe();
+        let wanted = self.rounds_started.load(Ordering::Acquire) + 1;
+        let mut ended = self.round_ended.subscribe();
         self.wake.notify_one();
         let done = ended.wait_for(|round| *round >= wanted);
         // If the tail stops, the bound on staleness refuses decisions.
@@ -72,8 +72,8 @@ impl Graph {
             }
             while let Some(Some(_)) = heard.next().now_or_never() {} // one round is for all of them
             tokio::time::sleep(self.settings.delay).await;
-            let round = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
-            let begun = Instant::now();
+            let round = self.rounds_started.fetch_add(1, Ordering::AcqRel) + 1;
+            let started = Instant::now();
             let looked = context.round(self.round()).await;
             if looked.is_ok() && std::mem::take(&mut was_silent) {
                 // The old connection was cut off and a new one works, so others should reconnect,
@@ -83,10 +83,10 @@ impl Graph {
             match looked {
                 Ok(true) => self.wake.notify_one(),
                 Ok(false) => {
-                    self.saw(begun);
-                    self.ended.send_replace(round);
+                    self.saw(started);
+                    self.round_ended.send_replace(round);
                 }
-                Err(_) => was_silent |= begun.elapsed() >= LOOK,
+                Err(_) => was_silent |= started.elapsed() >= LOOK,
             }
             metrics::gauge!("authority_graph_age_seconds").set(self.age().as_secs_f64());
         }

@@ -150,11 +150,11 @@ pub(super) async fn complete(
     now: DateTime<Utc>,
 ) -> Result<Rotation, Error> {
     let rotation = unfinished(db, id).await?;
-    let begun = match rotation.state.as_str() {
+    let started = match rotation.state.as_str() {
         PENDING => begin(db, ring, &rotation, now).await?,
         _ => rotation,
     };
-    finish(db, &begun, now).await
+    finish(db, &started, now).await
 }
 
 /// Cancels a rotation: the old key stays; a successor, if created, is revoked.
@@ -230,7 +230,7 @@ pub(super) async fn work(db: &mut Db, ring: &KeyRing, now: DateTime<Utc>) -> Res
     for rotation in open(db).await?.into_iter().filter(|one| one.due_at <= now) {
         match rotation.begun_at {
             None => drop(begin(db, ring, &rotation, now).await?),
-            Some(begun) if begun + PUBLISHED <= now => drop(finish(db, &rotation, now).await?),
+            Some(started) if started + PUBLISHED <= now => drop(finish(db, &rotation, now).await?),
             Some(_) => continue,
         }
         steps += 1;

@@ -169,7 +169,7 @@ fn rows(search: &Search<'_>, state: &State) -> Vec<Change> {
 
 /// The member because of which a link is not in force, and why.
 fn problem(window: Window, state: DelegationState, search: &Search<'_>) -> (&'static str, String) {
-    let member = if window.begun(search.at) { "expires_at" } else { "not_before" };
+    let member = if window.has_started(search.at) { "expires_at" } else { "not_before" };
     let state = || ("state", format!("is {state}"));
     window.problem(search.at).map_or_else(state, |problem| (member, problem))
 }

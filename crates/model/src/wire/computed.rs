@@ -1,4 +1,4 @@
-//! The value of a field that the record's table has no column for.
+//! The value of a field without a column in the record's table.
 
 use diesel::{
     IntoSql,
@@ -8,12 +8,11 @@ use diesel::{
     sql_types::Bool,
 };
 
-/// Read in the field's place; becomes the field's empty value.
+/// Selected instead of a column; it becomes the field's empty value.
 #[derive(Clone, Copy, Debug, FromSqlRow)]
 pub struct Computed;
 
-/// What is selected for it: a constant that is bound, so that the statement stays one that can be
-/// prepared.
+/// The selected expression: a bound constant, so that the statement can still be prepared.
 pub(crate) type ComputedSql = AsExprOf<bool, Bool>;
 
 pub(crate) fn computed() -> ComputedSql {

@@ -1,7 +1,7 @@
 //! A JSON object: `google.protobuf.Struct` and `jsonb`.
 //!
-//! Protobuf has only doubles here. Whole numbers up to 2^53 come back as integers; the transcoder
-//! refuses larger ones at the edge, for they would be rounded in silence.
+//! Protobuf has only doubles here. Whole numbers up to 2^53 become integers again; the transcoder
+//! refuses larger ones, since they would be rounded silently.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ use prost_types::{ListValue, Struct, Value as Wire, value::Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-/// The largest whole number below which a double holds every other.
+/// The largest whole number up to which a double represents every whole number.
 const EXACT: u64 = 1 << 53;
 
 /// Members sorted by name.
@@ -99,11 +99,12 @@ fn from_double(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() <= EXACT as f64 {
         return Value::Number(whole.into());
     }
-    // Only protobuf can say it. No text may hold U+0000, so validation finds it and names its place.
+    // Only protobuf can contain it. U+0000 is not allowed in texts, so validation reports its
+    // place.
     Number::from_f64(number).map_or_else(|| NOT_FINITE.into(), Value::Number)
 }
 
-/// Stands where protobuf gave a number that JSON does not know: NaN or an infinity.
+/// Replaces a number that JSON cannot represent: NaN or an infinity.
 pub(crate) const NOT_FINITE: &str = "\0not a finite number";
 
 impl FromSql<Jsonb, Pg> for Json {

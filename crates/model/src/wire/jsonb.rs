@@ -18,7 +18,7 @@ pub(crate) fn write(message: &impl Serialize, out: &mut Output<'_, '_, Pg>) -> s
     Ok(IsNull::No)
 }
 
-/// A member that is unknown, or of another type, fails: part of a message is no message.
+/// Fails on an unknown member or one of the wrong type, rather than reading a message in part.
 pub(crate) fn read<M: DeserializeOwned>(value: &PgValue<'_>) -> deserialize::Result<M> {
     let [VERSION, json @ ..] = value.as_bytes() else {
         return Err("jsonb of an unknown version".into());

@@ -1,4 +1,4 @@
-//! The fields that a change names: `google.protobuf.FieldMask`.
+//! The fields of an update: `google.protobuf.FieldMask`.
 
 #[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
 pub struct FieldMask {

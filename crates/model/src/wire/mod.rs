@@ -1,6 +1,6 @@
-//! One Rust type for each well-known protobuf type: protobuf and SQL at once.
+//! One Rust type for each well-known protobuf type, for both protobuf and SQL.
 //!
-//! The build script puts them where `prost` would put its own, so nothing converts anywhere else.
+//! The build script uses them instead of prost's own, so no other code converts between the two.
 
 mod computed;
 mod json;

@@ -1,4 +1,4 @@
-//! A moment: `google.protobuf.Timestamp` and `timestamptz`.
+//! A time: `google.protobuf.Timestamp` and `timestamptz`.
 
 use std::fmt;
 
@@ -15,10 +15,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 /// Why a time cannot be stored.
 const OUT_OF_RANGE: &str = "no time of the years 1 to 9999";
 
-/// Seconds from 1970 to 2000, where Postgres begins to count.
+/// Seconds from 1970 to 2000, the epoch of Postgres.
 const POSTGRES_EPOCH: i64 = 946_684_800;
 
-/// To the microsecond, as Postgres keeps it.
+/// A time to the microsecond, as Postgres stores it.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Message, AsExpression, FromSqlRow,
 )]
@@ -31,7 +31,7 @@ pub struct Time {
 }
 
 impl Time {
-    /// None when a peer sent what RFC 3339 cannot say (years 1 to 9999).
+    /// `None` if it is out of RFC 3339's range (years 1 to 9999).
     pub fn moment(self) -> Option<DateTime<Utc>> {
         let nanos = u32::try_from(self.nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?;
         let moment = DateTime::from_timestamp(self.seconds, nanos / 1000 * 1000)?;
@@ -43,7 +43,7 @@ impl Time {
         self.seconds.saturating_mul(1_000_000).saturating_add(i64::from(self.nanos / 1000))
     }
 
-    /// From microseconds since 1970; a number that no calendar reaches becomes 1970.
+    /// From microseconds since 1970; a number out of the calendar's range becomes 1970.
     pub fn from_micros(micros: i64) -> Self {
         DateTime::from_timestamp_micros(micros).unwrap_or_default().into()
     }
@@ -51,13 +51,13 @@ impl Time {
 
 impl From<DateTime<Utc>> for Time {
     fn from(moment: DateTime<Utc>) -> Self {
-        // A leap second counts on past 999,999,999 nanoseconds.
+        // A leap second has more than 999,999,999 nanoseconds.
         let nanos = moment.timestamp_subsec_micros().min(999_999) * 1000;
         Self { seconds: moment.timestamp(), nanos: nanos.cast_signed() }
     }
 }
 
-/// RFC 3339 with `Z`, and microseconds only when there are some.
+/// RFC 3339 with `Z`, and with microseconds only if they are not zero.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let moment = self.moment().unwrap_or_default();

@@ -116,7 +116,7 @@ async fn a_uses_row_that_is_deleted() {
     assert_eq!(
         (status, &again["decision"]),
         (200, &json!("allow")),
-        "it stands, so it is repeated"
+        "it is in force, so it is repeated"
     );
     // It does not matter that another row permits the same now.
     bot.uses("report.write", json!({})).await;
