@@ -1,5 +1,5 @@
 // Checks the record on this page: its digest, its id, and its signature by a published key.
-// All else on the page is plain HTML and needs no script.
+// The rest of the page is plain HTML and needs no script.
 
 const SHAPES = {
   verified: "M12 2a10 10 0 1 1 0 20 10 10 0 1 1 0-20M7 12.5l3.5 3.5 6.5-8",
@@ -7,11 +7,11 @@ const SHAPES = {
   unchecked: "M12 2l10 10-10 10L2 12zM12 7v6M12 16.5h.01",
 };
 
-// Neither proof nor refutation: the check could not be made.
+// The check could not be made: neither verified nor refuted.
 class Unchecked extends Error {}
 
 const element = document.getElementById("record");
-// textContent undoes the HTML escapes and sees no <wbr>: what is left is what was signed.
+// textContent decodes the HTML escapes and ignores <wbr>, so the result is the signed text.
 // Characters that change the text direction are shown escaped; `data-exact` then has the exact text.
 const record = element.dataset.exact ?? element.textContent;
 
@@ -20,8 +20,8 @@ function check(holds, otherwise) {
 }
 
 async function verify({ decisionId, digest, signature, kid }) {
-  const cannot = "the facts on this page stand, use the command below.";
-  // Browsers keep WebCrypto from pages that came over plain HTTP.
+  const cannot = "verify the record with the command below.";
+  // Browsers do not offer WebCrypto to pages that came over plain HTTP.
   if (!window.isSecureContext) {
     throw new Unchecked(`This page came without TLS, so this browser cannot verify Ed25519; ${cannot}`);
   }
@@ -40,7 +40,7 @@ async function verify({ decisionId, digest, signature, kid }) {
 
   const jwk = (await publishedKeys()).find((key) => key.kid === kid);
   check(jwk, `the service publishes no key ${kid}.`);
-  // A key made for something else must not pass for the one that signs records.
+  // A key with another purpose must not be accepted for records.
   check(kid.startsWith("svc-evidence-"), `the key ${kid} is not one for evidence.`);
   check(jwk.kty === "OKP" && jwk.crv === "Ed25519", `the key ${kid} is not an Ed25519 key.`);
 
@@ -70,7 +70,7 @@ async function publishedKeys() {
     return keys;
   } catch (error) {
     throw new Unchecked(
-      `The published keys could not be fetched (${error.message}). The record fits its digest and its id; `
+      `The published keys could not be fetched (${error.message}). The record matches its digest and its id; `
       + "its signature is not yet verified.",
     );
   }
@@ -94,7 +94,7 @@ const print = document.getElementById("print");
 print.hidden = false;
 print.addEventListener("click", () => window.print());
 
-// Paper cannot be unfolded.
+// Opens the details, since paper cannot.
 window.addEventListener("beforeprint", () => {
   document.querySelector("details").open = true;
 });

@@ -1,4 +1,4 @@
-"""Runs both verifiers over a corpus, and says where one of them is wrong or the two differ.
+"""Runs both verifiers over a corpus, and reports where one of them is wrong or the two differ.
 
 Usage: python check.py [FOLDER] [--sweep] [--flips N]
 FOLDER has a manifest.json as make_corpus.py writes it. --sweep adds every tampered version of three good
@@ -20,7 +20,7 @@ VERIFIERS = ([sys.executable, HERE / "verify.py"], ["node", HERE / "verify.mjs"]
 
 
 def ask(folder: Path, file: Path, case: dict) -> list[tuple[int, str]]:
-    """Both verifiers' exit codes and what they print."""
+    """Both verifiers' exit codes and output."""
     how = []
     if "jwks" in case:
         how += ["--jwks", folder / case["jwks"]]
@@ -29,12 +29,12 @@ def ask(folder: Path, file: Path, case: dict) -> list[tuple[int, str]]:
     if case.get("require_trust"):
         how.append("--require-trust")
     runs = [subprocess.run([*verifier, file, *how], capture_output=True, encoding="utf-8") for verifier in VERIFIERS]
-    # A traceback is no verdict, though its exit code looks like one.
+    # A traceback is not a verdict, although its exit code looks like one.
     return [(run.returncode, run.stdout.strip() if not run.stderr else "failed: " + run.stderr) for run in runs]
 
 
 def differences(answers: list[tuple[int, str]]) -> list[str]:
-    """A refusal's wording past the member is each verifier's own; an unreadable file has no member."""
+    """The member at fault; the wording after it is each verifier's own. An unreadable file has no member."""
     said = [(code, output.split(": ")[:1 if code == 2 else 2] if code else output) for code, output in answers]
     return [] if said[0] == said[1] else ["the two differ"]
 
@@ -62,7 +62,7 @@ def check_refused(folder: Path, data: bytes, how: dict) -> list[str]:
 
 
 def flipped(document: dict, text: str, count: int):
-    """Changes of one byte that change what the file says; how many did not is printed."""
+    """Changes of one byte that change the file's meaning; the number of the others is printed."""
     data, chance, equal = text.encode(), random.Random(6962), 0
     for number in range(count):
         place, byte = chance.randrange(len(data)), chance.randrange(256)
@@ -92,7 +92,7 @@ def main():
             for what, data in tampered(json.loads(text), text):
                 jobs.append((f"{name}: {what}", check_refused, (asked.folder, data, by_file[name])))
     if asked.flips:
-        # Once with every key pinned, once with none, where nothing but the bundle speaks for itself.
+        # Once with every key pinned and once with none, where only a bundle can be checked.
         text = (asked.folder / by_file["good-bundle-indented"]["file"]).read_bytes().decode()
         for what, data in flipped(json.loads(text), text, asked.flips):
             for pins in (by_file["good-bundle-indented"], {}):

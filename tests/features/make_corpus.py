@@ -1,4 +1,4 @@
-"""Makes the corpus that the verifiers are tested with: 40 good and 40 tampered files.
+"""Creates the corpus for testing the verifiers: 40 good and 40 tampered files.
 
 Usage: python make_corpus.py [FOLDER]      (`cases` by default)
 Writes FOLDER/NN-name.json, the JWK sets, and FOLDER/manifest.json, which says of each file how to
@@ -86,7 +86,7 @@ DENY = verdict("deny", "jurisdiction_unsupported")
 
 def sealed(context=None, answer=ALLOW, at="2026-01-05T10:30:00.123456Z", valid_until="2026-01-05T10:31:00Z",
            policies=("threshold", "sanctions"), approval=None, spent=(), more=None, **sealing):
-    """A bundle of everything; its member `pack` is what sealing answers."""
+    """A bundle of everything; its member `pack` is the response of sealing."""
     references = [{"applies_to": [], "effective": {}, "id": f"svc:policy:{place}{name}", "version": 1,
                    "sha256": sha256(POLICIES[name].encode()).hex()} for place, name in enumerate(policies)]
     gathered = {"tenant": {"id": "svc:tenant:acme", "slug": "acme"}, "delegations": [], "policies": references}
@@ -170,7 +170,7 @@ MANY = [
     {"kid": "svc-general-2026-00000000", "kty": "EC", "crv": "P-256", "x": "AA", "y": "AA", "use": "sig"},
     EVIDENCE[1] | {"revoked_at": "2026-06-01T00:00:00Z"}, REPLAY[1]]
 def log_jwk(log: Log, kid: str | None = None) -> dict:
-    """As the service publishes the key that signs checkpoints."""
+    """The key that signs checkpoints, as the service publishes it."""
     jwk = {"crv": "Ed25519", "kty": "OKP", "x": b64url(log.key.public_key().public_bytes_raw())}
     print_ = sha256(rfc8785.dumps(jwk)).hex()[:8]
     return jwk | {"alg": "EdDSA", "kid": kid or f"svc-log-{YEAR}-{print_}", "use": "sig"}
@@ -193,7 +193,7 @@ def turned(value):
 
 
 def good():
-    """Name, text, how it is verified, and what is printed."""
+    """Name, text, options of the verifier, and its output."""
     unchecked, unpinned = "valid; checkpoint signature not checked", "valid; log key not pinned"
     jwks = {"jwks": "jwks.json"}
     of_key = UNPINNED + thumbprint(EVIDENCE[1])
@@ -289,7 +289,7 @@ PICKED = (
 
 
 def bad():
-    """Name, bytes, the exit code, the member named, and how it is verified."""
+    """Name, bytes, exit code, the member at fault, and options of the verifier."""
     files = {"pack": pack(answer=HOLD), "bundle": bundle(answer=HOLD), "proof": proof(result="mismatch", diff=DIFF)}
     found = {of: dict(tampered(document, plain(document))) for of, document in files.items()}
     for of, name, code, where in PICKED:
@@ -299,7 +299,7 @@ def bad():
 
 
 def faulty():
-    """What is signed with good keys and still wrong, and good files verified with wrong keys."""
+    """Invalid files signed with good keys, and good files verified with wrong keys."""
     yield "pack no key given", pack(), "signature.kid", {"jwks": "jwks-empty.json"}
     other = {"jwks": "jwks-log-other.json", "checkpoint_key": None}
     yield "pack of a log key that the JWK set lacks", pack(), "log.proof", other
@@ -312,7 +312,7 @@ def faulty():
         yield f"pack another {member}", pack(change={member: pack()[member][:-64] + 64 * "0"}), member, {}
     yield "pack in another tenant's log", pack(log=OTHER), "log.origin", {}
     yield "pack index not within the size", beyond(pack(index=0, size=1)), "log.proof", {}
-    # A checkpoint that the log did sign, of a time when the leaf was not in it yet.
+    # A checkpoint that the log did sign, but before the leaf was in it.
     truncated = pack(index=6, size=7)
     earlier = ACME.checkpoint(6, ACME.root([sha256(b"\0neighbour %d" % place) for place in range(6)]))
     log = truncated["log"] | {"proof": truncated["log"]["proof"].split("\n\n")[0] + "\n\n" + earlier}

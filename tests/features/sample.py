@@ -1,4 +1,4 @@
-"""Writes some of a good file's tampered versions, spread evenly over the kinds that there are.
+"""Writes some tampered versions of a good file, spread evenly over their kinds.
 
 Usage: python sample.py FILE COUNT FOLDER PREFIX
 """

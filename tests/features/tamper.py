@@ -17,7 +17,7 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SPARE_BITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-TWICE = "\x00twice"  # stands for a member's name until it is text: a dict cannot hold one name twice
+TWICE = "\x00twice"  # replaces a member's name until it is text, since a dict cannot have a name twice
 
 
 def sha256(data: bytes) -> bytes:
@@ -47,7 +47,7 @@ def tampered(document: dict, text: str) -> list[tuple[str, bytes]]:
     made += wrong_keys(document)
     named = {}
     for name, data in made:
-        # A repair can bring the good file back: such a version proves nothing.
+        # A repair can restore the good file; such a version proves nothing.
         if not same(data, document):
             named.setdefault(name, data)
     return list(named.items())
@@ -69,7 +69,7 @@ def dumped(document: dict) -> bytes:
 
 
 def bytes_changed(text: str):
-    """One byte at places spread over the file, and what can befall a file as a whole."""
+    """One byte at places spread over the file, and changes of the file as a whole."""
     data = text.encode()
     places = [place for place, byte in enumerate(data) if chr(byte).isalnum() and byte < 128]
     for number, place in enumerate(places[:: len(places) // 24 + 1]):
@@ -100,7 +100,7 @@ def shown(path) -> str:
 
 
 def edited(document: dict, path, edit) -> dict:
-    """A copy in which `edit(parent, name)` was done at the path."""
+    """A copy after `edit(parent, name)` at the path."""
     document = copy.deepcopy(document)
     parent = document
     for part in path[:-1]:
@@ -114,7 +114,7 @@ def put(document: dict, path, value) -> dict:
 
 
 def other(value):
-    """Another value that looks like this one."""
+    """A similar but different value."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, (int, float)):
@@ -129,7 +129,7 @@ def other(value):
 
 
 def members(document: dict):
-    """At each level: a member changed, of another type, gone, added; an array in another order."""
+    """At each level: a member changed, of another type, removed, added; an array in another order."""
     yield "added to the file", dumped(document | {"added": True})
     for path, value in places(document):
         where = shown(path)
@@ -144,7 +144,7 @@ def members(document: dict):
 
 
 def attempts(name: str, document: dict, order: bool = True):
-    """As it is, and with digests made to fit."""
+    """Unchanged, and with matching digests."""
     yield name, dumped(document)
     yield f"{name}, digests made anew", dumped(made_anew(document, order))
     if document.get("bundle_digest"):
@@ -153,7 +153,7 @@ def attempts(name: str, document: dict, order: bool = True):
 
 
 def digest_without(document: dict, name: str):
-    """None for what has no canonical form."""
+    """None if it has no canonical form."""
     try:
         return digest(without(document, name))
     except ValueError:
@@ -170,7 +170,7 @@ def arrays(value: list):
 
 
 def made_anew(document: dict, order: bool = True) -> dict:
-    """With every digest that needs no key to compute. A document too broken for it is left as it is."""
+    """With every digest that needs no key recomputed. A document that is too broken for that stays unchanged."""
     document = copy.deepcopy(document)
     try:
         if document["kind"] == "svc.evidence.bundle.v1":
@@ -198,7 +198,7 @@ def remake_bundle(bundle: dict, order: bool):
 
 
 def rename_texts(blobs: list, policies: list):
-    """Digests of texts, where they stand and where the policies name them."""
+    """Digests of texts, in their own place and in the policies' references."""
     for blob in blobs:
         renamed = digest(blob["text"].encode())
         for policy in policies:
@@ -213,7 +213,7 @@ def salted(part: dict) -> str:
 
 def remake_pack(pack: dict):
     pack["record_digest"] = digest(rfc8785.dumps(pack["record"]))
-    # The time's twelve digits stay: what they are made of is tried by changing them alone.
+    # The time's twelve digits stay; changing only them is tested separately.
     time = pack["id"].removeprefix("svc:evidence:")[:12]
     name = time + pack["record_digest"].removeprefix("sha256:")[:52]
     pack["id"], pack["decision_id"] = f"svc:evidence:{name}", f"svc:decision:{name}"
@@ -221,7 +221,7 @@ def remake_pack(pack: dict):
 
 
 def twice(document: dict):
-    """A member twice, first the good value and first another: parsers differ in which they keep."""
+    """A duplicate member, with the good value first or last: parsers differ in which one they keep."""
     for path, value in [((), document), *places(document)]:
         if isinstance(value, dict) and value:
             name = next(iter(value))
@@ -238,7 +238,7 @@ def twice(document: dict):
 
 
 def spellings(document: dict):
-    """The same said in another way that no verifier may take, and what no double can hold."""
+    """Equal content in forms that no verifier may accept, and numbers that no double can represent."""
     for path, value in places(document):
         where = shown(path)
         for what, spelled in spelled_otherwise(value, path):
@@ -280,7 +280,7 @@ def base64_otherwise(value: str):
 
 
 def spare_bits(value: str) -> str:
-    """Sets the last letter's lowest bit, which stands for no bit of the data."""
+    """Sets the last letter's lowest bit, which represents no bit of the data."""
     body = value.rstrip("=")
     letter = body[-1].replace("-", "+").replace("_", "/")
     return body[:-1] + SPARE_BITS[SPARE_BITS.index(letter) + 1] + value[len(body) :]
@@ -347,7 +347,7 @@ def with_key_id(seal: str) -> str:
 
 
 def wrong_log(document: dict):
-    """The same leaf in the log of another tenant, its origin changed wherever it stands."""
+    """The same leaf in another tenant's log, with its origin changed everywhere."""
     pack, at = pack_of(document)
     origin = pack["log"]["origin"]
     moved = put(document, (*at, "log", "origin"), origin + "2")
@@ -359,7 +359,7 @@ def wrong_log(document: dict):
 
 
 def key_named(seed: bytes, purpose: str, year: str):
-    """A key that is none of the service's, with the name and JWK that it would have."""
+    """A foreign key, with the kid and JWK that a key of the service would have."""
     key = Ed25519PrivateKey.from_private_bytes(sha256(seed))
     x = b64url(key.public_key().public_bytes_raw())
     thumbprint = sha256(rfc8785.dumps({"crv": "Ed25519", "kty": "OKP", "x": x})).hex()
@@ -368,7 +368,7 @@ def key_named(seed: bytes, purpose: str, year: str):
 
 
 def wrong_keys(document: dict):
-    """Signed by somebody else: under the good kid, under that key's own, and with a log of its own."""
+    """Signed with a foreign key: under the good kid, under the key's own kid, and with its own log."""
     if document["kind"] == "svc.replay.proof.v1":
         kid = document["signature"]["kid"]
         key, jwk = key_named(b"another replay key", "replay", kid.split("-")[2])
@@ -404,7 +404,7 @@ def wrong_keys(document: dict):
 
 
 def forged(document: dict) -> dict:
-    """With a log of one leaf under the same origin: wrong in nothing but whose keys it is signed with."""
+    """With a log of one leaf under the same origin: only the signing keys are wrong."""
     document = made_anew(document)
     pack, _ = pack_of(document)
     log, origin = pack["log"], pack["log"]["origin"]

@@ -1,4 +1,4 @@
-// Verifies an evidence pack, an evidence bundle or a replay proof as EVIDENCE.md says, offline.
+// Verifies an evidence pack, an evidence bundle or a replay proof offline, by EVIDENCE.md.
 //
 // Usage: node verify.mjs FILE [--jwks FILE] [--checkpoint-key VKEY] [--require-trust]
 // Needs Node 18 and `npm install jose canonicalize`. Exit code: 0 valid, 1 invalid, 2 unreadable.
@@ -8,9 +8,9 @@ import { parseArgs } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
 import canonicalize from 'canonicalize';
 
-globalThis.crypto ??= webcrypto; // Node 18 has it, but not where jose looks
+globalThis.crypto ??= webcrypto; // Node 18 does not have it as a global, which jose needs
 
-// Base64 of so many bytes. The last letter's spare bits are zero, so that there is one text for any bytes.
+// Base64 of this many bytes. The last letter's spare bits are zero, so that there is one text for any bytes.
 const [B16, B64] = [21, 85].map((n) => `[A-Za-z0-9+/]{${n}}[AQgw]==`);
 const [B32, B68] = [42, 90].map((n) => `[A-Za-z0-9+/]{${n}}[AEIMQUYcgkosw048]=`);
 const [TEXT, HEX, ORIGIN, NUMBER] = ['[^]*', '[0-9a-f]{64}', '[!-*,-~]+', '0|[1-9][0-9]{0,15}'];
@@ -19,9 +19,9 @@ const VKEY = `(${ORIGIN})\\+([0-9a-f]{8})\\+(A[Q-Za-f][A-Za-z0-9+/]{42})`;
 const NOTE = `c2sp\\.org/tlog-proof@v1\nindex (${NUMBER})\n((?:${B32}\n)*)\n`
   + `((${ORIGIN})\n(${NUMBER})\n(${B32})\n)\n— (${ORIGIN}) (${B68})\n`;
 
-// Shapes. A text: a string that it matches whole; Object, Array: any of that kind; Number: an integer
-// from 0; null: anything; orNull(shape): that or null; [shape]: an array of it; {…}: an object of
-// exactly these members or, where "*" is among them, of at least these.
+// Shapes. A text: a pattern of the whole string; Object, Array: any value of that kind; Number: an integer
+// from 0; null: anything; orNull(shape): that or null; [shape]: an array of it; {…}: an object with exactly
+// these members or, with "*" among them, at least these.
 class OrNull { constructor(shape) { this.shape = shape; } }
 const orNull = (shape) => new OrNull(shape);
 const SIGNATURE = { alg: 'Ed25519', canonicalization: 'RFC8785', kid: TEXT, value: B64 };
@@ -63,7 +63,7 @@ const escaped = (text) => JSON.stringify(text).replace(/[\u007f-\uffff]/g,
   (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 function under(path, name) {
-  if (!/^[A-Za-z0-9_]+$/.test(name)) return `${path}[${escaped(name)}]`; // no name can pass for a path
+  if (!/^[A-Za-z0-9_]+$/.test(name)) return `${path}[${escaped(name)}]`; // no name can look like a path
   return path ? `${path}.${name}` : name;
 }
 
@@ -80,7 +80,7 @@ function holds(key, signature, signed) {
   return ed25519(null, signed, createPublicKey({ key: jwk, format: 'jwk' }), signature);
 }
 
-/** A file's JSON, refused where two parsers could understand it in two ways. */
+/** A file's JSON; refused if two parsers could understand it differently. */
 function read(file) {
   let text;
   let value;
@@ -95,7 +95,7 @@ function read(file) {
   return value;
 }
 
-/** The first fault in a text that is known to be JSON. The parser drops members that stand twice. */
+/** The first fault in a text that is known to be JSON. The parser drops duplicate members. */
 function inspect(text, file) {
   const tokens = text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g);
   const next = () => tokens.next().value[0];
@@ -163,7 +163,7 @@ function fit(value, shape, path) {
 function milliseconds(moment, path) {
   const found = matched(moment, '([0-9T:-]{19})(?:\\.([0-9]{1,9}))?Z');
   const at = new Date(found ? `${found[1]}Z` : NaN);
-  // Writing it again finds the 30th of February, which Date reads as a day of March.
+  // Formatting it again detects the 30th of February, which Date reads as a day of March.
   const sound = at >= 0 && at.toISOString().startsWith(found[1]);
   need(sound, path, 'must be a time since 1970, in UTC with Z');
   return Number(at) + Number((found[2] ?? '').padEnd(3, '0').slice(0, 3));
@@ -180,7 +180,7 @@ async function checkSignature(signature, purpose, signed, keys, path) {
   need(holds(Buffer.from(x, 'base64url'), bytes(signature.value), signed), `${path}.value`, 'is not valid');
 }
 
-/** Origin, key id and key, or undefined where these do not fit together. */
+/** Origin, key id and key, or undefined if they do not match. */
 function readVkey(text) {
   const found = matched(text, VKEY);
   if (!found) return undefined;
@@ -201,16 +201,16 @@ async function logKeys(jwks) {
   return found;
 }
 
-/** Of the log's keys the one that has the id under this origin, as `readVkey` gives it. */
+/** The log key with this id under this origin, as `readVkey` returns it. */
 function logKeyOf(origin, keys, id) {
   const of = (key) => sha256(Buffer.from(`${origin}\n`), Buffer.of(1), key).subarray(0, 4);
   const key = keys.find((key) => of(key).equals(id));
   return key && { origin, id, key };
 }
 
-/** The root that the siblings lead to (RFC 9162, 2.1.3.2); null where they are too few or too many. */
+/** The root from the siblings (RFC 9162, 2.1.3.2); null if there are too few or too many. */
 function rootOver(leaf, index, size, siblings) {
-  const half = (number) => Math.floor(number / 2); // shifts would cut at 32 bits
+  const half = (number) => Math.floor(number / 2); // shifts would truncate to 32 bits
   let [node, last] = [leaf, size - 1];
   for (const sibling of siblings) {
     if (last === 0) return null;
@@ -319,7 +319,7 @@ async function checkProof(proof, keys) {
   await checkSignature(proof.signature, 'replay', without(proof, 'signature'), keys, 'signature');
 }
 
-/** The Ed25519 keys of a JWK set by kid; it may hold others, which sign no evidence. */
+/** The Ed25519 keys of a JWK set by kid; others in it do not sign evidence. */
 function readJwks(file) {
   try {
     const whole = read(file);
@@ -334,7 +334,7 @@ function readJwks(file) {
   }
 }
 
-/** What is printed of a file in which nothing is wrong. */
+/** The output for a file without faults. */
 async function verify(file, jwks, checkpointKey) {
   const pinned = jwks === undefined ? undefined : readJwks(jwks);
   const given = checkpointKey === undefined ? undefined : readVkey(checkpointKey);

@@ -1,4 +1,4 @@
-"""Verifies an evidence pack, an evidence bundle or a replay proof as EVIDENCE.md says, offline.
+"""Verifies an evidence pack, an evidence bundle or a replay proof offline, by EVIDENCE.md.
 
 Usage: python verify.py FILE [--jwks FILE] [--checkpoint-key VKEY] [--require-trust]
 Needs Python 3.11 and `pip install cryptography rfc8785`. Exit code: 0 valid, 1 invalid, 2 unreadable.
@@ -10,7 +10,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from rfc8785 import dumps
 
-# Base64 of so many bytes. The last letter's spare bits are zero, so that there is one text for any bytes.
+# Base64 of this many bytes. The last letter's spare bits are zero, so that there is one text for any bytes.
 B16, B64 = (f"[A-Za-z0-9+/]{{{n}}}[AQgw]==" for n in (21, 85))
 B32, B68 = (f"[A-Za-z0-9+/]{{{n}}}[AEIMQUYcgkosw048]=" for n in (42, 90))
 TEXT, HEX, ORIGIN, NUMBER = r"[\s\S]*", "[0-9a-f]{64}", "[!-*,-~]+", "0|[1-9][0-9]{0,15}"
@@ -19,9 +19,9 @@ VKEY = rf"({ORIGIN})\+([0-9a-f]{{8}})\+(A[Q-Za-f][A-Za-z0-9+/]{{42}})"
 NOTE = (rf"c2sp\.org/tlog-proof@v1\nindex ({NUMBER})\n((?:{B32}\n)*)\n"
         rf"(({ORIGIN})\n({NUMBER})\n({B32})\n)\n— ({ORIGIN}) ({B68})\n")
 
-# Shapes. A text: a string that it matches whole; dict, list: any object, any array; int: an integer
-# from 0; None: anything; (shape,): that or null; [shape]: an array of it; {…}: an object of exactly
-# these members or, where "*" is among them, of at least these.
+# Shapes. A text: a pattern of the whole string; dict, list: any object, any array; int: an integer from
+# 0; None: anything; (shape,): that or null; [shape]: an array of it; {…}: an object with exactly these
+# members or, with "*" among them, at least these.
 SIGNATURE = {"alg": "Ed25519", "canonicalization": "RFC8785", "kid": TEXT, "value": B64}
 RECORD = {"kind": r"svc\.decision\.record\.v1", "evaluated_at": TEXT, "facts_digest": DIGEST,
           "request": {"context_digest": DIGEST, "*": None}, "*": None}
@@ -42,7 +42,7 @@ PROOF = {"kind": TEXT, "id": "svc:replay:[0-9a-f]{32}", "evidence_id": EVIDENCE,
 
 class Invalid(Exception): pass
 class Unreadable(Exception): pass
-class Pairs(list): """An object that has a member twice: a dict would forget the first."""
+class Pairs(list): """An object with a duplicate member, of which a dict would drop the first."""
 
 def need(holds, path, what):
     if not holds:
@@ -50,7 +50,7 @@ def need(holds, path, what):
 
 def under(path, name):
     if not re.fullmatch("[A-Za-z0-9_]+", name):
-        return f"{path}[{json.dumps(name)}]"  # no name can pass for a path
+        return f"{path}[{json.dumps(name)}]"  # no name can look like a path
     return f"{path}.{name}" if path else name
 
 def sha256(data): return hashlib.sha256(data).digest()
@@ -65,7 +65,7 @@ def holds(key, signature, signed):
         return False
 
 def read(file):
-    """A file's JSON, refused where two parsers could understand it in two ways."""
+    """A file's JSON; refused if two parsers could understand it differently."""
     def no_json(text): raise ValueError(f"{text} is not JSON")
     def inside(value):
         return [v for _, v in value] if isinstance(value, Pairs) else getattr(value, "values", lambda: value)()
@@ -123,7 +123,7 @@ def milliseconds(moment, path):
     try:
         at = datetime.fromisoformat(found[1])
         since = at - datetime(1970, 1, 1)
-        # Writing it again finds 24:00, which some versions read as the next day.
+        # Formatting it again detects 24:00, which some versions read as the next day.
         need(at.isoformat() == found[1] and since >= timedelta(), path, "")
     except (TypeError, ValueError, Invalid):
         raise Invalid(f"{path}: must be a time since 1970, in UTC with Z") from None
@@ -139,7 +139,7 @@ def check_signature(signature, purpose, signed, keys, path):
     need(holds(key, base64.b64decode(signature["value"]), signed), f"{path}.value", "is not valid")
 
 def read_vkey(text):
-    """Origin, key id and key, or None where these do not fit together."""
+    """Origin, key id and key, or None if they do not match."""
     if found := re.fullmatch(VKEY, text):
         typed = base64.b64decode(found[3])
         key_id = sha256(found[1].encode() + b"\n" + typed)[:4]
@@ -152,12 +152,12 @@ def log_keys(jwks):
     return [base64.urlsafe_b64decode(x + "=") for x in fitting]
 
 def log_key_of(origin, keys, key_id):
-    """Of the log's keys the one that has the id under this origin, as `read_vkey` gives it."""
+    """The log key with this id under this origin, as `read_vkey` returns it."""
     ids = ((sha256(origin.encode() + b"\n\1" + key)[:4], key) for key in keys)
     return next(((origin, found, key) for found, key in ids if found == key_id), None)
 
 def root_over(leaf, index, size, siblings):
-    """The root that the siblings lead to (RFC 9162, 2.1.3.2); None where they are too few or too many."""
+    """The root from the siblings (RFC 9162, 2.1.3.2); None if there are too few or too many."""
     last = size - 1
     for sibling in siblings:
         if last == 0:
@@ -185,7 +185,7 @@ def check_log(pack, log_key, path):
     reached = root_over(leaf, int(index), int(size), map(base64.b64decode, siblings.split()))
     need(reached == base64.b64decode(root), f"{path}.proof", "does not lead to the checkpoint's root")
     signature = base64.b64decode(signature)
-    if isinstance(log_key, list):  # any of the JWK set's
+    if isinstance(log_key, list):  # any key of the JWK set
         log_key = log_key_of(origin, log_key, signature[:4])
         need(log_key, f"{path}.proof", "the checkpoint is signed with no log key of the JWK set")
     if log_key:
@@ -254,7 +254,7 @@ def check_proof(proof, keys):
     check_signature(proof["signature"], "replay", without(proof, "signature"), keys, "signature")
 
 def read_jwks(file):
-    """The Ed25519 keys of a JWK set by kid; it may hold others, which sign no evidence."""
+    """The Ed25519 keys of a JWK set by kid; others in it do not sign evidence."""
     try:
         whole = read(file)
         if whole.get("kind") is not None:
@@ -269,7 +269,7 @@ def read_jwks(file):
     return {key["kid"]: key["x"] for key in keys}
 
 def verify(file, jwks, checkpoint_key):
-    """What is printed of a file in which nothing is wrong."""
+    """The output for a file without faults."""
     pinned = None if jwks is None else read_jwks(jwks)
     log_key = None if checkpoint_key is None else read_vkey(checkpoint_key)
     if checkpoint_key is not None and not log_key:
