@@ -69,7 +69,7 @@ impl Identity {
             Err(error) => return Err(error),
         };
         permit(&rules, &caller)?;
-        // With two keys it is unclear which counts, so this is an error; checked after the rules.
+        // With two idempotency keys it is unclear which counts. Checked after the rules.
         if headers.get_all(IDEMPOTENCY_KEY).iter().nth(1).is_some() {
             return Err(Error::Repeated(IDEMPOTENCY_KEY));
         }

@@ -65,7 +65,7 @@ async fn present(
         Some(approval_id) => one(db, approval_id).await?,
         None => None,
     };
-    let (approval_state, used_by) = approval.map(|said| (said.word, said.used_by)).unzip();
+    let (approval_state, used_by) = approval.map(|change| (change.word, change.used_by)).unzip();
     let used_by = used_by.flatten();
     let outcome = one(db, used_by.as_ref().unwrap_or(&id)).await?;
     let update = DecisionUpdate {
@@ -74,7 +74,7 @@ async fn present(
         approval_id,
         approval_state,
         used_by,
-        outcome: outcome.map(|said| said.word),
+        outcome: outcome.map(|change| change.word),
     };
     Ok(Some((tenant_id, update)))
 }
@@ -83,7 +83,7 @@ async fn one(db: &mut Db, id: &String) -> QueryResult<Option<Change>> {
     Ok(changes(db, std::slice::from_ref(id)).await?.remove(id))
 }
 
-/// Whether the state is final. An allow that spent an approval still waits for its report.
+/// Whether the state is final. Only a held decision waits, not an allow that spent an approval.
 fn is_over(update: &DecisionUpdate) -> bool {
     if update.decision != answer::word(Decision::RequireApproval) {
         return true;
