@@ -3,7 +3,7 @@
 use authority_model::{proto::delegation, wire::Time};
 use serde_json::json;
 
-use super::rows::{ENDED, patterns, window};
+use super::fields::{ENDED, patterns, window};
 use authority_decision::{
     bounds::{Bounds, MaxTotalAmount, MaxUses},
     hours::Hours,

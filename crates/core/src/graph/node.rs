@@ -63,7 +63,8 @@ pub(super) struct AppliesTo {
     pub(super) target: String,
 }
 
-macro_rules! rows {
+/// Implements [`Row`] by the member with the id.
+macro_rules! impl_row {
     ($($node:ty: $($path:ident).+;)*) => { $(
         impl Row for $node {
             fn id(&self) -> &str {
@@ -72,7 +73,8 @@ macro_rules! rows {
         }
     )* };
 }
-rows! {
+
+impl_row! {
     Principal: fact.id;
     Membership: id;
     ActsIn: fact.id;
@@ -92,7 +94,8 @@ rows! {
     records::Quarantine: id;
 }
 
-macro_rules! hangs {
+/// Implements [`HasParent`] by the member with the parent.
+macro_rules! impl_has_parent {
     ($($node:ty: $on:ident;)*) => { $(
         impl HasParent for $node {
             fn on(&self) -> &str {
@@ -101,7 +104,8 @@ macro_rules! hangs {
         }
     )* };
 }
-hangs! {
+
+impl_has_parent! {
     Membership: principal_id;
     ActsIn: principal_id;
     Uses: agent_id;

@@ -142,7 +142,7 @@ pub(super) fn normal_email(email: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::rows::Authority, *};
+    use super::{super::authority::Authority, *};
 
     struct TestPrincipal<'a> {
         id: &'a str,

@@ -16,8 +16,8 @@ use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 use super::{
     Graph,
     api_key::API_KEYS,
-    load,
     log::{self, Moved},
+    tables::{self, Rows},
 };
 use crate::{
     store::{Db, Error, Notification, discard},
@@ -127,7 +127,7 @@ impl Graph {
             .repeatable_read()
             .run(async |db| {
                 let new_changes = log::new_changes(db, position).await?;
-                let rows = load::changed(db, &new_changes.tables()).await?;
+                let rows = tables::changed(db, &new_changes.tables()).await?;
                 Ok::<_, diesel::result::Error>((new_changes, rows))
             })
             .await?;
@@ -139,7 +139,7 @@ impl Graph {
     }
 
     /// Moves each changed tenant to its new revision, under one lock for each tenant.
-    fn apply(&self, tenants: BTreeMap<String, Moved>, rows: load::Rows) {
+    fn apply(&self, tenants: BTreeMap<String, Moved>, rows: Rows) {
         let (mut rows, keys) = rows.split();
         // Keys first, so that a reader of a revision also sees its keys.
         let changed = tenants.values().filter_map(|moved| moved.changed.get(API_KEYS)).flatten();

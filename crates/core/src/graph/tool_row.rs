@@ -6,7 +6,7 @@ use std::sync::Arc;
 use authority_model::proto::registry;
 use serde_json::json;
 
-use super::rows::patterns;
+use super::fields::patterns;
 use authority_decision::{
     levels::{AccessLevel, RiskTier},
     pattern::Pattern,

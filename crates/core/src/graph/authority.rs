@@ -1,0 +1,305 @@
+//! What each stored row is in a tenant's graph.
+
+use std::{sync::Arc, time::Duration};
+
+use authority_crypto::sha256;
+use authority_model::{
+    proto::{delegation, registry},
+    record::Record,
+};
+
+use super::{
+    delegation_row::delegation,
+    fields::{ENDED, patterns, window},
+    node::{self, Profile},
+    rows::{acts_in, principal, purpose, tenant, uses},
+    tenant::TenantGraph,
+    tool_row::{BoundTool, tool},
+};
+use authority_decision::{
+    levels::{AccessLevel, RiskTier},
+    records,
+};
+
+/// A stored row of a tenant's graph.
+pub(super) trait Authority: Record {
+    fn put(self, graph: &mut TenantGraph);
+    fn remove(graph: &mut TenantGraph, id: &str);
+}
+
+impl Authority for registry::Tenant {
+    fn put(self, graph: &mut TenantGraph) {
+        graph.tenant = Some(Arc::new(tenant(&self, graph.valid_for_seconds)));
+        graph.profile = Profile {
+            relaxed: self.durability.as_deref() == Some("relaxed"),
+            self_approval: self.self_approval,
+            slug: self.slug.unwrap_or_default(),
+            // The empty text is not an organisation.
+            idp_org_id: self.idp_org_id.filter(|org| !org.is_empty()),
+            deleted: self.deleted_at.is_some(),
+            approval_ttl: self
+                .approval_ttl_seconds
+                .and_then(|seconds| u64::try_from(seconds).ok())
+                .map(Duration::from_secs),
+            cites_ready: self.cite_ready_approval,
+        };
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.tenant.take_if(|tenant| tenant.id == id);
+    }
+}
+
+impl Authority for registry::Principal {
+    fn put(self, graph: &mut TenantGraph) {
+        let read = principal(&self);
+        graph.people.put(&self, &read);
+        if self.deleted_at.is_some() {
+            graph.principals.remove(&self.id);
+        } else {
+            graph.principals.put(Arc::new(read));
+        }
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.principals.remove(id);
+        graph.people.remove(id);
+    }
+}
+
+impl Authority for registry::MemberOf {
+    fn put(self, graph: &mut TenantGraph) {
+        let window = window(self.joined_at, self.left_at).unwrap_or(ENDED);
+        let fact = records::Membership { team_id: self.team_id, window };
+        graph.memberships.put(Arc::new(node::Membership {
+            id: self.id,
+            principal_id: self.principal_id,
+            fact: Arc::new(fact),
+        }));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.memberships.remove(id);
+    }
+}
+
+impl Authority for delegation::Delegation {
+    fn put(self, graph: &mut TenantGraph) {
+        graph.signed(&self.id, &self.standing);
+        graph.delegations.put(Arc::new(delegation(self)));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.signed(id, &[]);
+        graph.delegations.remove(id);
+    }
+}
+
+impl Authority for registry::Uses {
+    fn put(self, graph: &mut TenantGraph) {
+        graph.uses.put(Arc::new(uses(self)));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.uses.remove(id);
+    }
+}
+
+impl Authority for registry::ActsIn {
+    fn put(self, graph: &mut TenantGraph) {
+        graph.acts_in.put(Arc::new(acts_in(self)));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.acts_in.remove(id);
+    }
+}
+
+impl Authority for registry::GrantedAccessTo {
+    fn put(self, graph: &mut TenantGraph) {
+        // An unreadable level is the lowest.
+        let access_level = AccessLevel::from_word(&self.access_level).unwrap_or(AccessLevel::Read);
+        graph.grants.put(Arc::new(records::Grant {
+            id: self.id,
+            resource_id: self.resource_id,
+            grantee_id: self.grantee_id,
+            grantee_kind: self.grantee_kind,
+            access_level,
+        }));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.grants.remove(id);
+    }
+}
+
+impl Authority for registry::StopSignal {
+    fn put(self, graph: &mut TenantGraph) {
+        // Only a lifted signal does not stop.
+        if self.state == "lifted" {
+            graph.stop_signals.remove(&self.id);
+        } else {
+            let fact = records::StopSignal { id: self.id, actor_id: self.actor_id };
+            graph.stop_signals.put(Arc::new(fact));
+        }
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.stop_signals.remove(id);
+    }
+}
+
+impl Authority for registry::Quarantine {
+    fn put(self, graph: &mut TenantGraph) {
+        if self.state == "released" {
+            graph.quarantines.remove(&self.id);
+        } else {
+            graph.quarantines.put(Arc::new(records::Quarantine {
+                id: self.id,
+                subject_id: self.subject_id,
+                // An unreadable pattern covers every action.
+                action: self.action.and_then(|action| action.parse().ok()),
+                delegation_id: self.delegation_id,
+            }));
+        }
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.quarantines.remove(id);
+    }
+}
+
+impl Authority for registry::Purpose {
+    fn put(self, graph: &mut TenantGraph) {
+        graph.purposes.put(Arc::new(purpose(self)));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.purposes.remove(id);
+    }
+}
+
+impl Authority for registry::Tool {
+    fn put(self, graph: &mut TenantGraph) {
+        let BoundTool { fact, binding } = tool(self);
+        match binding {
+            Some(binding) => graph.tool_index.put(binding),
+            None => graph.tool_index.remove(&fact.id),
+        }
+        graph.tools.put(fact);
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.tools.remove(id);
+        graph.tool_index.remove(id);
+    }
+}
+
+impl Authority for registry::Model {
+    fn put(self, graph: &mut TenantGraph) {
+        // An unreadable tier is the worst.
+        let tier = |word: String| RiskTier::from_word(&word).unwrap_or(RiskTier::Prohibited);
+        graph.models.put(Arc::new(records::Model {
+            live: self.state == "active",
+            risk_tier: self.risk_tier.map(tier),
+            actions: patterns(&self.actions),
+            id: self.id,
+        }));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.models.remove(id);
+    }
+}
+
+impl Authority for registry::ExternalApp {
+    fn put(self, graph: &mut TenantGraph) {
+        graph.external_apps.put(Arc::new(records::ExternalApp {
+            live: self.state == "active",
+            actions: patterns(&self.actions),
+            id: self.id,
+        }));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.external_apps.remove(id);
+    }
+}
+
+impl Authority for registry::Resource {
+    fn put(self, graph: &mut TenantGraph) {
+        graph.resources.put(Arc::new(records::Resource {
+            live: self.state == "active",
+            workspace_id: self.workspace_id,
+            kind: self.kind,
+            name: self.name,
+            sensitivity: self.sensitivity,
+            id: self.id,
+        }));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.resources.remove(id);
+    }
+}
+
+impl Authority for registry::Workspace {
+    fn put(self, graph: &mut TenantGraph) {
+        let live = self.state == "active";
+        graph.workspaces.put(Arc::new(records::Workspace { id: self.id, live }));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.workspaces.remove(id);
+    }
+}
+
+impl Authority for registry::Project {
+    fn put(self, graph: &mut TenantGraph) {
+        graph.projects.put(Arc::new(records::Project {
+            live: self.state == "active",
+            workspace_id: self.workspace_id,
+            visible_in_workspaces: self.visible_in_workspaces,
+            id: self.id,
+        }));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.projects.remove(id);
+    }
+}
+
+impl Authority for registry::Policy {
+    fn put(self, graph: &mut TenantGraph) {
+        if let (Some(text), Some("active")) = (self.cedar, self.state.as_deref()) {
+            graph.policies.put(Arc::new(node::Policy {
+                id: self.id,
+                version: self.version.into(),
+                sha256: hex::encode(sha256(text.as_bytes())),
+                text,
+                // A policy with an unreadable period is in force.
+                effective: window(self.effective_from, self.effective_until).unwrap_or_default(),
+            }));
+        } else {
+            graph.policies.remove(&self.id);
+        }
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.policies.remove(id);
+    }
+}
+
+impl Authority for registry::AppliesTo {
+    fn put(self, graph: &mut TenantGraph) {
+        graph.applies_to.put(Arc::new(node::AppliesTo {
+            id: self.id,
+            policy_id: self.policy_id,
+            target: self.target_class,
+        }));
+    }
+
+    fn remove(graph: &mut TenantGraph, id: &str) {
+        graph.applies_to.remove(id);
+    }
+}

@@ -1,0 +1,162 @@
+//! The tables of authority, and how their rows are brought into the graph.
+
+use std::collections::{BTreeSet, HashMap};
+
+use authority_model::{
+    proto::{delegation, registry},
+    schema,
+};
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use futures_util::{Stream, TryStreamExt, future::BoxFuture};
+
+use super::{
+    Graph,
+    api_key::{API_KEYS, KeyRow},
+    authority::Authority,
+    log::Changed,
+    tenant::TenantGraph,
+};
+use crate::store::Db;
+
+/// A change to one tenant's graph.
+type Put = Box<dyn FnOnce(&mut TenantGraph) + Send>;
+/// A row's tenant, and the change that puts the row into its graph.
+type TenantPut = (String, Put);
+
+/// A table of authority.
+struct Table {
+    name: &'static str,
+    /// Puts every row into the graph, streamed, so that a million delegations are not in memory twice.
+    load: for<'a> fn(&'a mut Db, &'a Graph) -> BoxFuture<'a, QueryResult<()>>,
+    /// The present versions of the rows with these ids.
+    read:
+        for<'a> fn(&'a mut Db, &'a BTreeSet<String>) -> BoxFuture<'a, QueryResult<Vec<TenantPut>>>,
+    remove: fn(&mut TenantGraph, &str),
+}
+
+/// The [`Table`] whose rows are read as this record.
+macro_rules! table {
+    ($table:ident, $record:ty) => {
+        Table {
+            name: stringify!($table),
+            load: |db, graph| {
+                Box::pin(async move {
+                    let query = schema::$table::table.select(<$record>::as_select());
+                    put_all(query.load_stream::<$record>(db).await?, graph).await
+                })
+            },
+            read: |db, ids| {
+                Box::pin(async move {
+                    let query = schema::$table::table
+                        .filter(schema::$table::id.eq_any(ids))
+                        .select(<$record>::as_select());
+                    let rows: Vec<$record> = query.load(db).await?;
+                    Ok(rows.into_iter().map(put).collect())
+                })
+            },
+            remove: <$record as Authority>::remove,
+        }
+    };
+}
+
+const TABLES: [Table; 18] = [
+    table!(tenants, registry::Tenant),
+    table!(principals, registry::Principal),
+    table!(member_of, registry::MemberOf),
+    table!(delegations, delegation::Delegation),
+    table!(uses, registry::Uses),
+    table!(acts_in, registry::ActsIn),
+    table!(granted_access_to, registry::GrantedAccessTo),
+    table!(purposes, registry::Purpose),
+    table!(tools, registry::Tool),
+    table!(models, registry::Model),
+    table!(external_apps, registry::ExternalApp),
+    table!(resources, registry::Resource),
+    table!(workspaces, registry::Workspace),
+    table!(projects, registry::Project),
+    table!(policies, registry::Policy),
+    table!(applies_to, registry::AppliesTo),
+    table!(stop_signals, registry::StopSignal),
+    table!(quarantines, registry::Quarantine),
+];
+
+async fn put_all<T: Authority>(
+    mut rows: impl Stream<Item = QueryResult<T>> + Unpin,
+    graph: &Graph,
+) -> QueryResult<()> {
+    while let Some(row) = rows.try_next().await? {
+        let handle = graph.handle(row.tenant_id());
+        row.put(&mut handle.write());
+    }
+    Ok(())
+}
+
+fn put<T: Authority>(row: T) -> TenantPut {
+    let tenant_id = row.tenant_id().to_owned();
+    (tenant_id, Box::new(move |graph| row.put(graph)))
+}
+
+fn table(name: &str) -> Option<&'static Table> {
+    TABLES.iter().find(|table| table.name == name)
+}
+
+/// Loads every table, but not the API keys.
+pub(super) async fn load(db: &mut Db, graph: &Graph) -> QueryResult<()> {
+    for table in &TABLES {
+        (table.load)(db, graph).await?;
+    }
+    Ok(())
+}
+
+/// Present rows, ready to be put into the graph.
+#[derive(Default)]
+pub(super) struct Rows {
+    puts: Vec<TenantPut>,
+    keys: Vec<KeyRow>,
+}
+
+impl Rows {
+    pub(super) fn split(self) -> (HashMap<String, Vec<Put>>, Vec<KeyRow>) {
+        let mut by_tenant: HashMap<String, Vec<Put>> = HashMap::new();
+        for (tenant, put) in self.puts {
+            by_tenant.entry(tenant).or_default().push(put);
+        }
+        (by_tenant, self.keys)
+    }
+}
+
+/// The present versions of the rows that changed; deleted rows are not among them.
+pub(super) async fn changed(db: &mut Db, changed: &Changed) -> QueryResult<Rows> {
+    let mut found = Rows::default();
+    for (name, ids) in changed {
+        match (table(name), name.as_str()) {
+            (Some(table), _) => found.puts.extend((table.read)(db, ids).await?),
+            (None, API_KEYS) => found.keys = KeyRow::some(db, ids).await?,
+            // Its members matter here, and they have rows of their own.
+            (None, "teams") => {}
+            // Of a newer version of the service: its meaning for authority is unknown here,
+            // so this node goes stale and makes no more decisions.
+            (None, other) => {
+                let text = format!("the graph does not know the table `{other}`");
+                return Err(diesel::result::Error::QueryBuilderError(text.into()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl TenantGraph {
+    /// Replaces the rows that changed.
+    pub(super) fn replace(&mut self, changed: &Changed, puts: Vec<Put>) {
+        for (name, ids) in changed {
+            if let Some(table) = table(name) {
+                ids.iter().for_each(|id| (table.remove)(self, id));
+            }
+        }
+        puts.into_iter().for_each(|put| put(self));
+        if ["policies", "applies_to"].iter().any(|table| changed.contains_key(*table)) {
+            self.index_policies();
+        }
+    }
+}
