@@ -1,7 +1,7 @@
 //! Which acts count: by present authority, not by the signer's authority at the time of the act.
 //! Acts of people who are now on the requesting side do not count, and each person counts once.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use authority_model::proto::approval::ApprovalAct;
 use chrono::{DateTime, Utc};
@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use super::{
     TenantHandle,
     approvers::ProposedAction,
+    node::Addresses,
     persons::{Person, Persons, subject},
     tenant::TenantGraph,
 };
@@ -16,9 +17,6 @@ use authority_decision::{
     Facts, Request, Verdict, decide,
     records::{Chain, Delegation, Signature},
 };
-
-/// The e-mail addresses of those who acted, by identity. They are only for comparing people, and are not sealed.
-pub(super) type Addresses = BTreeMap<String, String>;
 
 /// The person who acted, with the address of their token.
 pub fn actor(act: &ApprovalAct) -> Person<'_> {

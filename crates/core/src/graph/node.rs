@@ -1,6 +1,6 @@
 //! The members of rows that the graph keeps besides a decision's facts.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::indexed::{HasParent, Row};
 use authority_decision::records;
@@ -62,6 +62,9 @@ pub(super) struct AppliesTo {
     /// As stored; an unreadable target applies everywhere.
     pub(super) target: String,
 }
+
+/// The e-mail addresses of those who acted, by identity. They are only for comparing people, and are not sealed.
+pub(super) type Addresses = BTreeMap<String, String>;
 
 /// Implements [`Row`] by the member with the id.
 macro_rules! impl_row {

@@ -8,7 +8,6 @@ use authority_model::proto::registry;
 use super::{
     indexed::{HasParent, Indexed, Row},
     node,
-    tenant::TenantGraph,
 };
 use authority_decision::levels::PrincipalClass;
 
@@ -106,7 +105,7 @@ impl People {
         active.map(|named| named.id.as_str())
     }
 
-    fn exclude(&self, subject: &str, email: Option<&str>) -> bool {
+    pub(super) fn exclude(&self, subject: &str, email: Option<&str>) -> bool {
         let own = self.by_subject.on(subject);
         let mut live = own.iter().filter(|own| own.state != State::Deleted).peekable();
         if live.peek().is_some() {
@@ -117,24 +116,6 @@ impl People {
     }
 }
 
-impl TenantGraph {
-    /// Whether this tenant's records exclude a person: their own principals are not active. Checked
-    /// for everyone who presents a token of the tenant, while their streams run, and for approvers.
-    ///
-    /// A person's own principals are those whose `external_subject` is the token's `sub`, whatever
-    /// their class. If one of these is not deleted, only it counts: deleted principals of the same
-    /// subject or e-mail address then exclude nobody. Otherwise the deleted ones of the subject
-    /// count, and every human principal of the e-mail address, also deleted ones. Each of them must
-    /// be in state `active`; pending, suspended, revoked and deleted are not.
-    ///
-    /// A person without any principal in the tenant is not excluded. The address need not be
-    /// verified: it can only exclude. Addresses are compared without regard to case or to space
-    /// around them, subjects exactly.
-    pub fn excludes(&self, subject: &str, email: Option<&str>) -> bool {
-        self.people.exclude(subject, email)
-    }
-}
-
 /// The form in which addresses are compared.
 pub(super) fn normal_email(email: &str) -> String {
     email.trim().to_lowercase()
@@ -142,7 +123,10 @@ pub(super) fn normal_email(email: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::authority::Authority, *};
+    use super::{
+        super::{authority::Authority, tenant::TenantGraph},
+        *,
+    };
 
     struct TestPrincipal<'a> {
         id: &'a str,

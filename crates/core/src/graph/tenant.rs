@@ -8,9 +8,8 @@ use std::{
 use tokio::sync::watch;
 
 use super::{
-    acts::Addresses,
     indexed::{ById, Indexed},
-    node::{self, Profile},
+    node::{self, Addresses, Profile},
     people::People,
     tool_index::ToolIndex,
 };
@@ -68,6 +67,22 @@ impl TenantGraph {
     /// The tenant itself, if it exists.
     pub fn tenant(&self) -> Option<&Arc<records::Tenant>> {
         self.tenant.as_ref()
+    }
+
+    /// Whether this tenant's records exclude a person: their own principals are not active. Checked
+    /// for everyone who presents a token of the tenant, while their streams run, and for approvers.
+    ///
+    /// A person's own principals are those whose `external_subject` is the token's `sub`, whatever
+    /// their class. If one of these is not deleted, only it counts: deleted principals of the same
+    /// subject or e-mail address then exclude nobody. Otherwise the deleted ones of the subject
+    /// count, and every human principal of the e-mail address, also deleted ones. Each of them must
+    /// be in state `active`; pending, suspended, revoked and deleted are not.
+    ///
+    /// A person without any principal in the tenant is not excluded. The address need not be
+    /// verified: it can only exclude. Addresses are compared without regard to case or to space
+    /// around them, subjects exactly.
+    pub fn excludes(&self, subject: &str, email: Option<&str>) -> bool {
+        self.people.exclude(subject, email)
     }
 
     pub(super) fn watch(&mut self) -> watch::Receiver<i64> {

@@ -10,42 +10,17 @@ use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use super::{
-    Error, NewKey, PublicKey, SigningKey, Status, inventory,
+    Error, NewKey, PublicKey, SigningKey, Status,
+    held::Held,
+    inventory,
+    purpose::{Purpose, TOKENS},
+    revocation,
     rotation::{self, NewRotation, Rotation},
 };
 use crate::{
     clock::Clock,
     store::{Db, Scope, Store},
 };
-
-/// What a key signs. The service has one signing key for each purpose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Decision records and evidence packs.
-    Evidence,
-    /// Checkpoints of the transparency logs.
-    Log,
-    /// Replay proofs.
-    Replay,
-    /// Webhook envelopes.
-    Webhook,
-}
-
-impl Purpose {
-    pub const ALL: [Self; 4] = [Self::Evidence, Self::Log, Self::Replay, Self::Webhook];
-
-    pub fn slug(self) -> &'static str {
-        match self {
-            Self::Evidence => "evidence",
-            Self::Log => "log",
-            Self::Replay => "replay",
-            Self::Webhook => "webhook",
-        }
-    }
-}
-
-/// Purpose of the key that signs the development identity provider's tokens.
-pub(super) const TOKENS: &str = "dev-idp";
 
 /// All keys. Clone it freely: it is one pointer.
 #[derive(Clone)]
@@ -201,7 +176,7 @@ impl Keys {
         let (kid, scope) = (kid.to_owned(), Scope { actor: actor.to_owned(), ..Scope::service() });
         let revoked = self
             .store()?
-            .write_tx(&scope, async move |db| inventory::revoke(db, &ring, &kid, now).await)
+            .write_tx(&scope, async move |db| revocation::revoke(db, &ring, &kid, now).await)
             .await?;
         self.refresh().await?;
         Ok(revoked)
@@ -251,39 +226,6 @@ impl Keys {
 
     fn store(&self) -> Result<&Store, Error> {
         self.0.store.as_ref().ok_or(Error::Ephemeral)
-    }
-}
-
-/// A key of the inventory, decrypted.
-pub(super) struct Held {
-    pub public: PublicKey,
-    /// PKCS #8; only for managed keys that may sign.
-    pub private: Option<Vec<u8>>,
-}
-
-impl Held {
-    pub(super) fn make(
-        purpose: &str,
-        algorithm: Algorithm,
-        pair: Pair,
-        year: i32,
-    ) -> Result<Self, Error> {
-        let public = PublicKey {
-            kid: jwk::kid(purpose, year, &pair.public_jwk)?,
-            algorithm,
-            purpose: purpose.to_owned(),
-            managed: true,
-            status: Status::Active,
-            revoked_at: None,
-            jwk: pair.public_jwk,
-        };
-        Ok(Self { public, private: Some(pair.private) })
-    }
-
-    fn signs(&self, purpose: &str, status: Status) -> Option<&[u8]> {
-        let public = &self.public;
-        let may = public.managed && public.status == status && public.purpose == purpose;
-        self.private.as_deref().filter(|_| may)
     }
 }
 

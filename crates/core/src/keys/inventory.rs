@@ -1,4 +1,4 @@
-//! The table `signing_keys` and the installation's own secrets: reads, creates and revokes them.
+//! The table `signing_keys` and the installation's own secrets: reads and creates them.
 //!
 //! Neither belongs to a tenant, so these queries run in the owner's scope.
 
@@ -11,11 +11,7 @@ use diesel::{
 };
 use serde_json::Value;
 
-use super::{
-    Error, PublicKey, Purpose, Status,
-    custody::{Held, TOKENS},
-    rotation,
-};
+use super::{Error, PublicKey, Purpose, Status, held::Held, purpose::TOKENS};
 use crate::store::{self, Db, RunQueryDsl, SERVICE, locks};
 
 /// How long a key is active before it is due for rotation.
@@ -113,7 +109,7 @@ pub(super) async fn make_missing(
     Ok(())
 }
 
-async fn make_managed(
+pub(super) async fn make_managed(
     db: &mut Db,
     ring: &KeyRing,
     purpose: &str,
@@ -257,37 +253,6 @@ pub(super) async fn list(db: &mut Db) -> Result<Vec<SigningKey>, Error> {
         .map_err(sql)?;
     rows.sort_by_key(|row| Status::ALL.iter().position(|status| status.word() == row.status));
     Ok(rows)
-}
-
-/// Revokes a key. If it was managed and active, a successor signs from this transaction on.
-pub(super) async fn revoke(
-    db: &mut Db,
-    ring: &KeyRing,
-    kid: &str,
-    now: DateTime<Utc>,
-) -> Result<SigningKey, Error> {
-    lock(db).await?;
-    let found = signing_keys::table
-        .find(kid)
-        .filter(signing_keys::status.ne(Status::Revoked.word()))
-        .select(SigningKey::as_select())
-        .for_update()
-        .first(db)
-        .await
-        .optional()
-        .map_err(sql)?;
-    let before = found.ok_or_else(|| Error::NotFoundOrRevoked(kid.to_owned()))?;
-    let row = diesel::update(signing_keys::table.find(kid))
-        .set((signing_keys::status.eq(Status::Revoked.word()), signing_keys::revoked_at.eq(now)))
-        .returning(SigningKey::as_returning())
-        .get_result(db)
-        .await
-        .map_err(sql)?;
-    let is_succeeded = rotation::on_revoked(db, kid, now).await?;
-    if before.managed && before.status == Status::Active.word() && !is_succeeded {
-        make_managed(db, ring, &before.purpose, now).await?;
-    }
-    Ok(row)
 }
 
 /// Rewraps every stored secret under the ring's current key; returns their number.

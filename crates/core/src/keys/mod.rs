@@ -4,14 +4,18 @@
 
 mod custody;
 mod error;
+mod held;
 mod inventory;
 pub mod key_ring;
 mod public_key;
+mod purpose;
+mod revocation;
 mod rotation;
 mod workers;
 
-pub use custody::{Keys, Purpose};
+pub use custody::Keys;
 pub use error::Error;
 pub use inventory::{NewKey, SigningKey};
 pub use public_key::{PublicKey, Status};
+pub use purpose::Purpose;
 pub use rotation::{NewRotation, Rotation};
