@@ -8,7 +8,7 @@ use authority_model::proto::runtime::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
-use super::{decide::Decided, requester::NOBODY};
+use super::{decided::Decided, requester::NOBODY};
 use authority_decision::{
     Decision, Verdict,
     remedy::Remedy,

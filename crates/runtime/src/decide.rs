@@ -8,11 +8,12 @@ use tracing::Span;
 use super::{
     Settings,
     credential::Credentials,
+    decided::Decided,
+    decision_key::DecisionKey,
     explainer::{Denied, Explainer},
     facts::{FactSource, RecordingSettings},
-    idempotency::DecisionKey,
     recorder::{Entry, Outcome, Recorder},
-    requester::{Requester, requester},
+    requester::requester,
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -23,32 +24,13 @@ use authority_core::{
     keys::{Keys, Purpose},
 };
 use authority_crypto::random;
-use authority_decision::{Decision, Request, Verdict, remedy::Remedy};
+use authority_decision::{Decision, Request, Verdict};
 use authority_evidence::{self as evidence, Asked, PreparedFacts, Recorded};
 
 /// The scope that an API key needs for decisions.
 const SCOPE: &str = "runtime:write";
 /// How often a decision is repeated if the tenant's authority changes meanwhile.
 const ROUNDS: usize = 3;
-
-/// A committed decision.
-#[derive(Clone)]
-pub struct Decided {
-    pub verdict: Verdict,
-    pub decision_id: String,
-    pub record_digest: [u8; 32],
-    pub kid: Arc<str>,
-    pub signature: [u8; 64],
-    pub revision: u32,
-    pub evaluated_at: DateTime<Utc>,
-    /// The approval request that a held decision waits for.
-    pub approval_id: Option<String>,
-    pub verify_url: String,
-    /// Who requested it, if it is held.
-    pub requester: Option<Requester>,
-    /// The explanation of a denial, with `explain`. It is returned and not recorded.
-    pub smallest_change: Option<Remedy>,
-}
 
 /// The outcome of a request.
 pub(super) enum Reached {
@@ -236,11 +218,4 @@ fn count(verdict: &Verdict) {
         "reason" => verdict.reason_code.label()
     )
     .increment(1);
-}
-
-/// A part that does not serialise is a bug: it is logged, and there is no decision.
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-pub(super) fn fault(error: serde_json::Error) -> ApiError {
-    tracing::error!(%error, "a decision's part does not serialise");
-    ApiError::plain(ErrorCode::Internal)
 }

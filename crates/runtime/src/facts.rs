@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 
-use super::{cache::Cache, decide::fault, own_acts::LoadedFacts};
+use super::{cache::Cache, fault::fault};
 use authority_api::error::ApiError;
 use authority_core::{
     graph::{self, Graph, TenantHandle},
-    spending::CounterQuery,
+    spending::{Cited, CounterQuery},
     store::{self, Db, SERVICE, Scope, Store},
 };
 use authority_decision::{Facts, Gathered, Request};
@@ -32,6 +32,12 @@ pub(super) struct RecordingSettings {
     pub(super) approval_ttl: Option<Duration>,
     /// Requests use ready approvals without citing them.
     pub(super) cites_ready: bool,
+}
+
+/// The facts of a request, and the approval that it cites.
+pub(super) struct LoadedFacts {
+    pub(super) facts: Facts,
+    pub(super) cited: Option<Cited>,
 }
 
 impl FactSource {

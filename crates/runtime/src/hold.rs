@@ -6,9 +6,7 @@ use chrono::TimeDelta;
 use serde_json::{Map, Value, json};
 
 use super::{
-    decide::{Decided, Decider, fault},
-    facts::RecordingSettings,
-    recorder::Hold,
+    decide::Decider, decided::Decided, facts::RecordingSettings, fault::fault, recorder::Hold,
 };
 use authority_api::error::{ApiError, ErrorCode};
 use authority_core::{spending, store::new_id};

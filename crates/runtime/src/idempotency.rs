@@ -12,10 +12,12 @@ use prost::Message;
 
 use super::{
     call::Call,
-    decide::{Decided, Decider, Reached},
+    decide::{Decider, Reached},
+    decided::Decided,
+    decision_key::DecisionKey,
+    fault::fault,
     normalize::{self, IntoDecisionRequest},
     permission_status::{permission_status, permitted},
-    recorder::Keyed,
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -32,26 +34,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// With less time than this left, a waiting request answers that the first one is still running.
 const LEAST_LEFT: Duration = Duration::from_millis(200);
-
-/// The key of a decision, and how its operation encodes the response.
-pub(super) struct DecisionKey {
-    key: IdempotencyKey,
-    answer: fn(&Decided) -> Vec<u8>,
-}
-
-impl DecisionKey {
-    /// Adds the operation's response, for any approval request that the decision may wait for.
-    pub(super) fn keyed(&self, decided: &Decided) -> Keyed {
-        let (decided, answer) = (decided.clone(), self.answer);
-        Keyed {
-            key: self.key.clone(),
-            answer: Box::new(move |approval_id| {
-                let approval_id = approval_id.map(str::to_owned);
-                answer(&Decided { approval_id, ..decided.clone() })
-            }),
-        }
-    }
-}
 
 /// An operation's response: built from a decision, stored as protobuf.
 pub(super) trait Reply: Message + Default + for<'d> From<&'d Decided> {
@@ -87,7 +69,7 @@ impl Decider {
                 Reached::KeyTaken => Err(ApiError::plain(ErrorCode::Internal)),
             };
         };
-        let asked = serde_json_canonicalizer::to_vec(&*request).map_err(super::decide::fault)?;
+        let asked = serde_json_canonicalizer::to_vec(&*request).map_err(fault)?;
         let key = DecisionKey {
             key: IdempotencyKey::new(&caller, operation, key, &asked).within(&request.tenant_id),
             answer: |decided| R::from(decided).encode_to_vec(),

@@ -7,20 +7,14 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::{facts::FactSource, requester::people_of};
-use authority_api::{error::ApiError, identity::Caller};
-use authority_core::{
-    graph::{self, GivenActs, Persons, TenantHandle},
-    spending::Cited,
+use super::{
+    facts::{FactSource, LoadedFacts},
+    requester::people_of,
 };
-use authority_decision::{Facts, Request, Verdict, facts::Gathered};
+use authority_api::{error::ApiError, identity::Caller};
+use authority_core::graph::{self, GivenActs, Persons, TenantHandle};
+use authority_decision::{Request, Verdict, facts::Gathered};
 use authority_evidence::PreparedFacts;
-
-/// The facts of a request, and the approval that it cites.
-pub(super) struct LoadedFacts {
-    pub(super) facts: Facts,
-    pub(super) cited: Option<Cited>,
-}
 
 /// The data that determines whose acts count.
 pub(super) struct Counting {

@@ -15,7 +15,7 @@ use diesel::{
     sql_types::{Bool, Text},
 };
 
-use super::decide::{Decider, fault};
+use super::{decide::Decider, fault::fault};
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, CallerKind},

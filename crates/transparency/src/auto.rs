@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use diesel::prelude::*;
 use tokio::sync::Mutex;
 
-use super::{Error, Transparency, seal::Sealer};
+use super::{Error, Transparency, sealer::Sealer};
 use authority_core::{
     store::{RunQueryDsl, Scope},
     worker::{Next, Worker},

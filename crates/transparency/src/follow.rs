@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::{
     Error,
     log::{Head, broken, continues, slug},
-    seal::Sealer,
+    sealer::Sealer,
 };
 use authority_core::{
     store::{RunQueryDsl, Scope},

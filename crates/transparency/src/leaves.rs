@@ -12,7 +12,7 @@ use diesel::{
 use super::{
     Error,
     packs::{Row, sealed},
-    seal::Sealer,
+    sealer::Sealer,
 };
 use authority_core::store::{RunQueryDsl, Scope};
 use authority_evidence::pack::{self, Sealing};

@@ -14,6 +14,7 @@ mod packs;
 mod replay;
 mod seal;
 mod seal_once;
+mod sealer;
 mod service;
 mod witness;
 
@@ -34,7 +35,7 @@ use authority_core::{
     worker::Worker,
 };
 use authority_evidence as evidence;
-use seal::Sealer;
+use sealer::Sealer;
 use witness::Witness;
 
 /// The parts of the evidence service.

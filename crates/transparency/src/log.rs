@@ -12,7 +12,7 @@ use diesel::{
 };
 use serde_json::json;
 
-use super::{Error, seal::Sealer};
+use super::{Error, sealer::Sealer};
 use authority_core::{
     keys::Purpose,
     store::{Db, RunQueryDsl, locks},

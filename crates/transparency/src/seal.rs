@@ -14,12 +14,10 @@ use super::{
     leaves::{Found, Leaf, Leaves, State},
     log::{Log, Signed, broken},
     packs::{self, Row},
-    witness::Witness,
+    sealer::Sealer,
 };
 use authority_core::{
-    clock::Clock,
-    keys::Keys,
-    store::{self, Db, Scope, Store},
+    store::{self, Db, Scope},
     worker::{Context, Worker},
 };
 
@@ -50,15 +48,6 @@ impl From<&Error> for Refused {
     fn from(error: &Error) -> Self {
         if matches!(error, Error::Log(..)) { Self::Broken } else { Self::Away }
     }
-}
-
-/// This node's sealer.
-pub(super) struct Sealer {
-    pub(super) public_url: String,
-    pub(super) clock: Clock,
-    pub(super) store: Store,
-    pub(super) keys: Keys,
-    pub(super) witness: Witness,
 }
 
 impl Transparency {

@@ -1,0 +1,24 @@
+//! The idempotency key of a decision.
+
+use super::{decided::Decided, recorder::Keyed};
+use authority_api::idempotency::IdempotencyKey;
+
+/// The key of a decision, and how its operation encodes the response.
+pub(super) struct DecisionKey {
+    pub(super) key: IdempotencyKey,
+    pub(super) answer: fn(&Decided) -> Vec<u8>,
+}
+
+impl DecisionKey {
+    /// Adds the operation's response, for any approval request that the decision may wait for.
+    pub(super) fn keyed(&self, decided: &Decided) -> Keyed {
+        let (decided, answer) = (decided.clone(), self.answer);
+        Keyed {
+            key: self.key.clone(),
+            answer: Box::new(move |approval_id| {
+                let approval_id = approval_id.map(str::to_owned);
+                answer(&Decided { approval_id, ..decided.clone() })
+            }),
+        }
+    }
+}

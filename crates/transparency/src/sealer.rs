@@ -1,0 +1,13 @@
+//! What sealing needs on a node.
+
+use super::witness::Witness;
+use authority_core::{clock::Clock, keys::Keys, store::Store};
+
+/// This node's sealer.
+pub(super) struct Sealer {
+    pub(super) public_url: String,
+    pub(super) clock: Clock,
+    pub(super) store: Store,
+    pub(super) keys: Keys,
+    pub(super) witness: Witness,
+}
