@@ -11,15 +11,7 @@ use authority_model::{
 };
 use tonic::Response;
 
-use super::{
-    super::{digest, prelude::*},
-    transition,
-};
-
-/// In hex, without `digest` itself.
-pub(super) fn digest(event: &StateEvent) -> Result<String, Error> {
-    Ok(hex::encode(digest::digest(event, &["digest"])?))
-}
+use super::{super::prelude::*, transition};
 
 /// The event with this id, within a tenant if one is given.
 async fn read(db: &mut Db, within: Option<&str>, id: &str) -> Result<StateEvent, Error> {

@@ -13,8 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::exists;
 
 use super::{
-    super::{prelude::*, version::tagged},
-    event::digest,
+    super::{digest::digest, prelude::*, version::tagged},
     step::{Asked, Step, initial, missing, step},
 };
 use authority_api::identity::{Caller, CallerKind};
@@ -331,7 +330,7 @@ impl Move<'_> {
             digest: String::new(),
             created_at: Some(Time::from(self.clock.now())),
         };
-        event.digest = digest(&event)?;
+        event.digest = hex::encode(digest(&event, &["digest"])?);
         let place = (&event.machine_id, &event.entity_id);
         diesel::insert_into(state_events::table).values(&event).execute(self.db).await?;
         diesel::update(state_heads::table.find(place))
