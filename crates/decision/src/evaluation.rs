@@ -13,13 +13,12 @@ use super::{
     cedar_request::{self, CedarRequest},
     cost,
     gate::Effective,
-    people::Needed,
+    needed::Needed,
     reason::Reason,
-    rules::distinct,
     stack,
     statement::{Effect, Evaluated, Statement},
     target::Aspects,
-    trace::{Outcome, Step},
+    trace_step::{Outcome, Step},
 };
 
 /// The most declarations that policies are evaluated on. With more, naming a tool is the remedy.
@@ -167,6 +166,17 @@ fn read_of(declared: Vec<Effective>, reads: impl Fn(&str) -> bool) -> Vec<Effect
     read.sort_unstable();
     read.dedup();
     read
+}
+
+/// Removes duplicates; the first of each stays.
+pub(super) fn distinct<T: PartialEq>(list: &mut Vec<T>) {
+    let mut kept: Vec<T> = Vec::with_capacity(list.len());
+    for item in list.drain(..) {
+        if !kept.contains(&item) {
+            kept.push(item);
+        }
+    }
+    *list = kept;
 }
 
 fn step(statement: &Statement, evaluated: &Evaluated) -> Step {

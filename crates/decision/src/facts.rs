@@ -14,12 +14,15 @@ use serde::{Deserialize, Serialize};
 
 use super::joined_terms::JoinedTerms;
 use super::levels::words;
-use super::policy::{CompiledPolicy, PolicyError, PolicyReference};
 pub use super::records::{
     ActsIn, Anchor, Approval, Chain, Constraints, Delegation, Drift, ExternalApp,
     FreshnessContract, Grant, Membership, Model, Principal, Project, Purpose, Quarantine, Resource,
     Signature, Snapshot, StopSignal, Tenant, Tool, Used, Uses, UsesRow, Workspace,
     default_validity,
+};
+use super::{
+    policy::{CompiledPolicy, PolicyReference},
+    policy_error::PolicyError,
 };
 
 /// The facts of one decision.

@@ -9,10 +9,10 @@ use std::{cmp::Ordering, collections::BTreeMap, fmt::Display};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    access::own_access_level,
     gate::Effective,
     levels::{AccessLevel, EffectClass, OversightMode, Reversibility, RiskTier},
     records::Tool,
-    terms::own_access_level,
 };
 
 /// One member of the tools' declarations.

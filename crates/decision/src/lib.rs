@@ -3,6 +3,7 @@
 //! No clock, no I/O, no randomness, no unordered iteration: the same arguments give the same verdict
 //! anywhere. Stages, in order: authority, purpose, rules, decision.
 
+mod access;
 mod authority;
 mod candidate;
 mod case;
@@ -11,6 +12,7 @@ mod cost;
 mod evaluation;
 mod exceeded;
 mod limits;
+mod needed;
 mod own_reason;
 mod people;
 mod policy_tokens;
@@ -19,6 +21,7 @@ mod reality;
 mod rules;
 mod stack;
 mod terms;
+mod trace_step;
 mod trace_terms;
 
 pub mod amount;
@@ -37,6 +40,7 @@ pub mod moment;
 pub mod pattern;
 pub mod permission_status;
 pub mod policy;
+pub mod policy_error;
 pub mod policy_index;
 pub mod policy_text;
 pub mod purpose;
@@ -64,7 +68,8 @@ pub use self::{
     own_reason::OwnReason,
     pattern::Pattern,
     permission_status::{PermissionStatus, StopCondition},
-    policy::{CompiledPolicy, PolicyError, PolicyReference},
+    policy::{CompiledPolicy, PolicyReference},
+    policy_error::PolicyError,
     policy_index::{PolicyIndex, PolicyKeys},
     purpose::{Admission, admit},
     reason::Reason,
@@ -76,7 +81,6 @@ pub use self::{
 use self::{
     authority::Choice,
     case::Case,
-    levels::words,
     rules::Rules,
     verdict::{ApprovalsNeeded, Claims},
 };
@@ -147,8 +151,8 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
     let mut stop_conditions = vec!["actor.stop_signal"];
     stop_conditions.extend(candidate.delegation_id().map(|_| "delegation.revoked"));
     stop_conditions.extend(&rules.stop_conditions);
-    rules::distinct(&mut obligations);
-    rules::distinct(&mut stop_conditions);
+    evaluation::distinct(&mut obligations);
+    evaluation::distinct(&mut stop_conditions);
     let claims = Claims {
         approval_id: rules.approval.map(str::to_owned),
         counters: limits::claims(case, candidate),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{
     cost::{LONGEST_RUN, MOST_MATCHING},
     moment::Window,
+    policy_error::PolicyError,
     policy_text::split,
     stack,
     statement::{ActionScope, Statement},
@@ -28,29 +29,6 @@ pub struct PolicyReference {
     /// Its applies-to rows; everywhere if empty.
     pub applies_to: Vec<Target>,
     pub effective: Window,
-}
-
-/// Why a policy's text is refused; `line` and `column` count from 1, columns in characters.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {problem}")]
-pub struct PolicyError {
-    pub line: usize,
-    pub column: usize,
-    pub problem: String,
-}
-
-impl PolicyError {
-    pub(super) fn at(text: &str, offset: usize, problem: impl Into<String>) -> Self {
-        let (line, column) = position(text, offset);
-        Self { line, column, problem: problem.into() }
-    }
-}
-
-/// The line and the column of a byte of the text, from 1; columns in characters.
-pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    (line, before.rsplit('\n').next().unwrap_or("").chars().count() + 1)
 }
 
 /// A policy record ready to be evaluated.

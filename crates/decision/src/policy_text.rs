@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::{
-    policy::PolicyError,
+    policy_error::PolicyError,
     policy_tokens::{Kind, token},
 };
 

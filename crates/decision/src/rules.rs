@@ -7,13 +7,13 @@ use chrono::{DateTime, Utc};
 use super::{
     candidate::Candidate,
     case::Case,
-    evaluation::Policies,
+    evaluation::{Policies, distinct},
     levels::{Oversight, RuntimeEffect},
-    people::{self, Needed},
-    reality,
+    needed::Needed,
+    people, reality,
     reason::Reason,
     statement::{Effect, Statement},
-    trace::{Outcome, Step},
+    trace_step::{Outcome, Step},
     verdict::HeldBy,
 };
 
@@ -113,17 +113,6 @@ fn held_by(statement: &Statement) -> Option<HeldBy> {
 /// The first list that is not empty.
 fn first_nonempty(parts: [Vec<Reason>; 3]) -> Vec<Reason> {
     parts.into_iter().find(|part| !part.is_empty()).unwrap_or_default()
-}
-
-/// Removes duplicates; the first of each stays.
-pub(super) fn distinct<T: PartialEq>(list: &mut Vec<T>) {
-    let mut kept: Vec<T> = Vec::with_capacity(list.len());
-    for item in list.drain(..) {
-        if !kept.contains(&item) {
-            kept.push(item);
-        }
-    }
-    *list = kept;
 }
 
 #[derive(Default)]

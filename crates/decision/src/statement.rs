@@ -9,7 +9,7 @@ use super::{
     cost::Cost,
     jurisdiction_comparison,
     pattern::{check_action, prefixes},
-    policy::PolicyError,
+    policy_error::PolicyError,
     reads::Reads,
     reason::Reason,
 };

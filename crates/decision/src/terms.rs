@@ -2,6 +2,7 @@
 //! is for, or every tool that performs the action.
 
 use super::{
+    access::{access_for, own_access_level},
     gate::Effective,
     joined_terms::JoinedTerms,
     levels::{AccessLevel, EffectClass, Reversibility, RiskTier},
@@ -18,21 +19,6 @@ pub(super) enum Terms<'a> {
     Of(&'a Tool),
     /// No tool is named, and these are the strictest of all that perform the action.
     Joined(&'a JoinedTerms),
-}
-
-/// The access that one tool needs: its access level, or else what its declared effect needs.
-pub(super) fn own_access_level(tool: &Tool) -> AccessLevel {
-    let declared = tool.action_declaration.and_then(|declaration| declaration.effect_class);
-    tool.access_level.unwrap_or_else(|| access_for(declared))
-}
-
-/// The access that an effect needs; execute if it is undeclared.
-fn access_for(effect_class: Option<EffectClass>) -> AccessLevel {
-    match effect_class {
-        Some(EffectClass::Informational) => AccessLevel::Read,
-        Some(EffectClass::DigitalStateChange) => AccessLevel::Write,
-        _ => AccessLevel::Execute,
-    }
 }
 
 impl<'a> Terms<'a> {

@@ -1,7 +1,6 @@
 //! The trace for `explain`: what each stage checked, and the results.
 
-use serde::{Deserialize, Serialize};
-
+pub use super::trace_step::{Outcome, StageTrace, Step};
 use super::{
     authority::{Choice, FailedCheck},
     candidate::Candidate,
@@ -11,39 +10,7 @@ use super::{
     rules::Rules,
     trace_terms,
     verdict::AuthorityKind,
-    words,
 };
-
-words! {
-    /// The outcome of a stage or a step.
-    Outcome {
-        Pass "pass",
-        Hold "hold",
-        Refuse "refuse",
-    }
-}
-
-/// One stage.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StageTrace {
-    pub stage: Stage,
-    pub outcome: Outcome,
-    pub reason_code: Option<Reason>,
-    pub steps: Vec<Step>,
-}
-
-/// One step of a stage.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// What: `delegation`, `uses`, `acts_in`, `policy`, `anchor`, `drift`, `gate`, ….
-    pub kind: String,
-    /// Which one.
-    pub id: String,
-    pub outcome: Outcome,
-    pub reason_code: Option<Reason>,
-    /// For people.
-    pub detail: String,
-}
 
 /// The four stages of a case that was evaluated to the end.
 pub(super) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Vec<StageTrace> {

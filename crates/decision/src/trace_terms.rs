@@ -7,7 +7,7 @@ use super::{
     levels::AccessLevel,
     reason::Reason,
     terms::{Terms, is_present},
-    trace::{Outcome, Step},
+    trace_step::{Outcome, Step},
 };
 
 /// A step for each tool whose terms bind a request that names none, and one for access that is not

@@ -3,14 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    facts::{CounterKey, Signature},
-    levels::Decision,
-    moment,
-    people::{LEGAL, Needed},
-    reason::Reason,
-    trace::StageTrace,
-};
+pub use super::needed::ApprovalsNeeded;
+use super::{facts::CounterKey, levels::Decision, moment, reason::Reason, trace_step::StageTrace};
 
 /// The outcome of one decision. All but `claims`, `advice`, `held_by` and `trace` go on the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,23 +43,6 @@ pub struct HeldBy {
     pub statement: String,
     /// Its `@advice`.
     pub advice: Option<String>,
-}
-
-/// People whose approval is needed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApprovalsNeeded {
-    pub count: u32,
-    /// Each of these roles must be held by one of them.
-    pub roles: Vec<String>,
-}
-
-impl ApprovalsNeeded {
-    /// Whether those who approved are enough. A person who signed twice counts once.
-    #[must_use]
-    pub fn is_met_by(&self, given: &[Signature]) -> bool {
-        let legal = self.roles.iter().any(|role| role == LEGAL);
-        Needed { count: self.count, legal }.is_met_by(given)
-    }
 }
 
 /// The authority that was used.

@@ -25,7 +25,8 @@ use self::{
 };
 use super::{
     pattern::check_action,
-    policy::{CompiledPolicy, PolicyError, position},
+    policy::CompiledPolicy,
+    policy_error::{PolicyError, position},
     policy_text::split,
     stack,
     statement::Statement,

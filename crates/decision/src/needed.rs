@@ -1,0 +1,74 @@
+//! The approvals that an action needs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{facts::Signature, levels::Oversight};
+
+/// The legal role.
+pub(super) const LEGAL: &str = "legal";
+
+/// How many people, and whether one of them must have the legal role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Needed {
+    pub(super) count: u32,
+    pub(super) legal: bool,
+}
+
+impl Needed {
+    pub(super) fn people(count: u32) -> Self {
+        Self { count, legal: false }
+    }
+
+    pub(super) fn oversight(level: Oversight) -> Self {
+        match level {
+            // A prohibited action is refused; no number of people can approve it.
+            Oversight::None | Oversight::Prohibited => Self::default(),
+            Oversight::SingleApprover => Self::people(1),
+            Oversight::TwoPerson => Self::people(2),
+            Oversight::TwoPersonWithLegal => Self { count: 2, legal: true },
+        }
+    }
+
+    /// One round of approval serves all holds: the most people that any of them requires.
+    pub(super) fn take(&mut self, other: Self) {
+        self.count = self.count.max(other.count);
+        self.legal |= other.legal;
+    }
+
+    pub(super) fn is_nobody(self) -> bool {
+        self.count == 0
+    }
+
+    /// A person who signed twice counts once. One who signed in their own interest counts only if one person
+    /// is needed, never if two are.
+    pub(super) fn is_met_by(self, given: &[Signature]) -> bool {
+        let counted = || given.iter().filter(|signature| self.count < 2 || !signature.own_interest);
+        let mut people: Vec<&str> = counted().map(|signature| signature.by.as_str()).collect();
+        people.sort_unstable();
+        people.dedup();
+        let enough = u32::try_from(people.len()).is_ok_and(|count| count >= self.count);
+        enough && (!self.legal || counted().any(|signature| signature.role == LEGAL))
+    }
+
+    pub(super) fn approvals_needed(self) -> Option<ApprovalsNeeded> {
+        let roles = if self.legal { vec![LEGAL.to_owned()] } else { Vec::new() };
+        (!self.is_nobody()).then_some(ApprovalsNeeded { count: self.count, roles })
+    }
+}
+
+/// People whose approval is needed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalsNeeded {
+    pub count: u32,
+    /// Each of these roles must be held by one of them.
+    pub roles: Vec<String>,
+}
+
+impl ApprovalsNeeded {
+    /// Whether those who approved are enough. A person who signed twice counts once.
+    #[must_use]
+    pub fn is_met_by(&self, given: &[Signature]) -> bool {
+        let legal = self.roles.iter().any(|role| role == LEGAL);
+        Needed { count: self.count, legal }.is_met_by(given)
+    }
+}
