@@ -2,7 +2,7 @@
 
 use super::{
     DEPTH,
-    scalar::{double, text},
+    literal::{double, text},
 };
 use crate::wire::{Input, Malformed, Value};
 

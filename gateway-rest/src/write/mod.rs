@@ -4,6 +4,7 @@
 //! wire may have any order, and absent members are written too.
 
 mod free;
+mod literal;
 mod scalar;
 
 use std::ops::Range;
@@ -12,7 +13,8 @@ use crate::{
     shape::{Cardinality, Field, Kind, Shape},
     wire::{Input, Malformed, Value, Wire},
 };
-use scalar::{text, value};
+use literal::text;
+use scalar::value;
 
 /// Levels of nested messages; guards the stack against crafted bytes.
 const DEPTH: u8 = 64;
