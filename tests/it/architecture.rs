@@ -3,6 +3,8 @@
 //!
 //! [`MODULES`] is the documentation: a new row here is a decision about the structure of the service.
 
+mod circles;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -144,12 +146,17 @@ fn modules_used(file: &Path) -> BTreeSet<String> {
     }
     let known = |name: &String| MODULES.iter().any(|(module, _)| module == name);
     for rest in after(&code, &"super::".repeat(depth(file))) {
-        used.extend(first_names(rest).into_iter().filter(known));
+        used.extend(first_names(rest).filter(known));
     }
     if file.ends_with("lib.rs") {
         used.clear();
     }
     used
+}
+
+fn first_names(tree: &str) -> impl Iterator<Item = String> {
+    let names = paths(tree).into_iter().filter_map(|path| path.into_iter().next());
+    names.filter(|name| name != "self")
 }
 
 /// The text after each `start` that is not the end of a longer path or name.
@@ -161,25 +168,39 @@ fn after<'a>(code: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
     })
 }
 
-/// `a::b` names `a`; `{a::b, c::{d, e}}` names `a` and `c`.
-fn first_names(rest: &str) -> Vec<String> {
-    let name = |text: &str| -> String {
-        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-    };
-    let Some(group) = rest.strip_prefix('{') else { return vec![name(rest)] };
-    let mut names = vec![name(group)];
-    let mut level = 0;
+/// The paths of a use tree: `{a::b, c::{d, e}}` has `a::b`, `c::d` and `c::e`.
+fn paths(tree: &str) -> Vec<Vec<String>> {
+    let tree = tree.trim_start();
+    if let Some(group) = tree.strip_prefix('{') {
+        return parts(group).into_iter().flat_map(paths).collect();
+    }
+    let length = tree.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(tree.len());
+    let (name, rest) = tree.split_at(length);
+    let below = rest.strip_prefix("::").map(paths).unwrap_or_default();
+    if below.is_empty() {
+        return Vec::from_iter((!name.is_empty()).then(|| vec![name.to_owned()]));
+    }
+    below.into_iter().map(|path| [vec![name.to_owned()], path].concat()).collect()
+}
+
+/// The text of a group up to its `}`, split at the commas that are not in an inner group.
+fn parts(group: &str) -> Vec<&str> {
+    let (mut parts, mut level, mut start) = (Vec::new(), 0, 0);
     for (at, letter) in group.char_indices() {
         match letter {
             '{' => level += 1,
-            '}' if level == 0 => break,
+            ',' | '}' if level == 0 => {
+                parts.push(&group[start..at]);
+                start = at + 1;
+                if letter == '}' {
+                    break;
+                }
+            }
             '}' => level -= 1,
-            ',' if level == 0 => names.push(name(&group[at + 1..])),
             _ => {}
         }
     }
-    names.retain(|name| !name.is_empty() && name != "self");
-    names
+    parts
 }
 
 /// The file without comments and string literals, which may name anything.
@@ -246,8 +267,15 @@ fn character(rest: &str) -> Option<usize> {
 
 #[test]
 fn paths_are_found_wherever_they_stand() {
-    assert_eq!(first_names("store::{Db, Store};"), ["store"]);
-    assert_eq!(first_names("{\n config::Config,\n error::{A, B},\n}; x, y"), ["config", "error"]);
+    let named = |tree| paths(tree).iter().map(|path| path.join(".")).collect::<Vec<_>>();
+    assert_eq!(
+        named("store::{Db, pool::{self, Pool}};"),
+        ["store.Db", "store.pool.self", "store.pool.Pool"]
+    );
+    assert_eq!(
+        named("{\n config::Config,\n error::{A, B},\n}; x, y"),
+        ["config.Config", "error.A", "error.B"]
+    );
     let found: Vec<_> = after("use crate::a; mycrate::b; $crate::c; x::crate::d", "crate::")
         .map(|rest| &rest[..1])
         .collect();

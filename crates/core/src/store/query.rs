@@ -24,7 +24,8 @@ type Row = <AsyncPgConnection as AsyncConnectionCore>::Row<'static, 'static>;
 type Asked<'c> = <AsyncPgConnection as AsyncConnectionCore>::LoadFuture<'c, 'static>;
 type Read<U> = fn(&Row) -> QueryResult<U>;
 
-/// Runs a query; it has the name of diesel's trait, which it replaces in a file that imports it.
+/// Runs a query. Like diesel-async's trait it has the name of diesel's, so that an import of it hides the one in
+/// `diesel::prelude::*`: with another name, each call of `load` would be ambiguous.
 pub trait RunQueryDsl: Sized {
     /// Runs it; returns the number of changed rows.
     fn execute(self, db: &mut Db) -> impl Future<Output = QueryResult<usize>> + Send
