@@ -62,7 +62,7 @@ use authority_runtime::{
 };
 use authority_transparency::{Parts as TransparencyParts, Transparency};
 use deadline::DeadlineLayer;
-use directory::{DevTokenKey, GraphDirectory, KeySecrets};
+use directory::GraphDirectory;
 use document::{GET_OPEN_API, OpenApi};
 use grpc::{GrpcOnlyLayer, UnknownMethodLayer};
 use host::RestHost;
@@ -161,8 +161,7 @@ impl App {
         let graph = Graph::load(store.clone(), freshness, clock.clone()).await?;
         let identity = identity(&config, &keys, &graph, &clock)?;
         let pool = ComputePool::start(compute::Limits::default())?;
-        let provider =
-            dev.then(|| DevProvider::new(Arc::new(DevTokenKey(keys.clone())), clock.clone()));
+        let provider = dev.then(|| DevProvider::new(keys.clone(), clock.clone()));
         let exports = authority_runtime::exports(&graph, &clock, supervisor.shutdown());
         let (recorder, recording) = Recorder::new(store.clone(), clock.clone(), fenced);
         let schema = Schema::new(store.clone());
@@ -192,7 +191,7 @@ impl App {
             pool,
         });
         let directory = directory(checks, &supervisor, &keys, &url);
-        let mut ours = registry_services(&registry, &keys, &graph);
+        let mut ours = registry_services(&registry, &graph);
         ours.extend(decisions);
         ours.extend([
             service::directory_service(Arc::new(directory.clone())),
@@ -262,14 +261,12 @@ fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
     web.merge(receipts.router()).fallback_service(rest).layer(deadlines)
 }
 
-fn registry_services(registry: &Registry, keys: &Keys, graph: &Arc<Graph>) -> Vec<Service> {
-    let secrets = Arc::new(KeySecrets(keys.clone()));
+fn registry_services(registry: &Registry, graph: &Arc<Graph>) -> Vec<Service> {
     let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(graph) };
-    let api_keys = ApiKeys { registry: registry.clone(), secrets };
     let mut all = services(registry.clone());
     all.extend([
         service::approval_service(Arc::new(approvals)),
-        service::api_key_service(Arc::new(api_keys)),
+        service::api_key_service(Arc::new(ApiKeys(registry.clone()))),
         service::key_service(Arc::new(SigningKeys(registry.clone()))),
     ]);
     all
@@ -320,7 +317,7 @@ fn identity(
         issuers,
         rules: Rules::of_protos(open),
         directory: Arc::new(GraphDirectory(Arc::clone(graph))),
-        secrets: Arc::new(KeySecrets(keys.clone())),
+        keys: keys.clone(),
         clock: clock.clone(),
     }))
 }

@@ -1,15 +1,11 @@
-//! The directory and secrets that identity needs, from the graph and the keys in memory.
+//! The directory that identity needs, from the graph in memory.
 
 use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use authority_api::identity::{Directory, Secrets, TenantFacts, dev_provider::TokenKey};
-use authority_core::{
-    graph::{ApiKey, Graph},
-    keys::Keys,
-};
-use authority_crypto::sha256;
+use authority_api::identity::{Directory, TenantFacts};
+use authority_core::graph::{ApiKey, Graph};
 
 /// Tenants and API keys of the authority graph.
 pub(super) struct GraphDirectory(pub(super) Arc<Graph>);
@@ -50,31 +46,5 @@ impl Directory for GraphDirectory {
         let Ok(Some(handle)) = self.0.tenant(tenant_id) else { return true };
         let graph = handle.read();
         graph.excludes(subject, email)
-    }
-}
-
-/// Digests and authentication codes for credentials.
-pub(super) struct KeySecrets(pub(super) Keys);
-
-impl Secrets for KeySecrets {
-    fn digest(&self, bytes: &[u8]) -> [u8; 32] {
-        sha256(bytes)
-    }
-
-    fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
-        self.0.mac(domain, bytes)
-    }
-}
-
-/// The key that signs the development identity provider's tokens.
-pub(super) struct DevTokenKey(pub(super) Keys);
-
-impl TokenKey for DevTokenKey {
-    fn kid(&self) -> String {
-        self.0.token_signer().map(|signer| signer.kid().to_owned()).unwrap_or_default()
-    }
-
-    fn sign(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.0.token_signer()?.sign(bytes).ok()
     }
 }

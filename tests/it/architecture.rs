@@ -30,8 +30,8 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
     ("transport", &[&["config", "error"]]),
     ("telemetry", &[&["config", "worker"]]),
-    // Api. Identity uses graph and keys through traits; what an API key is, graph defines.
-    ("identity", &[&["clock", "error", "graph", "store"]]),
+    // Api. Identity uses the graph through a trait; what an API key is, graph defines.
+    ("identity", &[&["clock", "error", "graph", "keys", "store"]]),
     ("idempotency", &[&["worker", "clock", "error", "identity", "keys", "store"]]),
     ("page_token", &[&["clock", "error", "keys"]]),
     ("error", &[MIDDLE, FLOOR]),

@@ -19,7 +19,7 @@ use super::{flow::or_not_found, prelude::*};
 use authority_api::{
     idempotency::Done,
     identity::{
-        Caller, LastUsed, Secrets,
+        Caller, LastUsed,
         api_key::{Issued, issue, prefix},
     },
 };
@@ -40,10 +40,7 @@ const BOUND: &str = "delegations:write";
 
 /// The service of API keys.
 #[derive(Clone)]
-pub struct ApiKeys {
-    pub registry: Registry,
-    pub secrets: Arc<dyn Secrets>,
-}
+pub struct ApiKeys(pub Registry);
 
 impl Row for ApiKey {
     type List = ListApiKeysRequest;
@@ -147,10 +144,10 @@ impl ApiKeys {
             new.validate_record(faults);
         });
         Error::unless_clean(faults)?;
-        let key = key.map(|key| key.within(new.tenant_id()).sealed(self.registry.keys.clone()));
-        let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
-        let (now, by) = (self.registry.clock.now(), caller.clone());
-        let made = self.registry.idempotent(caller, key, async move |db| {
+        let key = key.map(|key| key.within(new.tenant_id()).sealed(self.0.keys.clone()));
+        let (random, keys) = (fresh()?, self.0.keys.clone());
+        let (now, by) = (self.0.clock.now(), caller.clone());
+        let made = self.0.idempotent(caller, key, async move |db| {
             new.resolve_tenant(db, by.tenant()).await?;
             new.tenant_slug(db, by.tenant()).await?;
             let env: String =
@@ -161,8 +158,7 @@ impl ApiKeys {
             ACTIVE.clone_into(&mut new.status);
             new.prefix = prefix(&env, public);
             new.before_save(None, &mut WriteTx { db, caller: &by, now }).await?;
-            let Issued { text, code } =
-                issue(&*secrets, &env, public, random).map_err(|_| unfit())?;
+            let Issued { text, code } = issue(&keys, &env, public, random).map_err(|_| unfit())?;
             let made = diesel::insert_into(api_keys::table)
                 .values((
                     &new,
@@ -176,7 +172,7 @@ impl ApiKeys {
             Ok::<_, Error>(CreateApiKeyResponse { api_key: Some(made), secret: text })
         });
         let made = made.await?;
-        self.registry.wait_for_graph::<ApiKey>().await;
+        self.0.wait_for_graph::<ApiKey>().await;
         Ok(made)
     }
 
@@ -186,18 +182,18 @@ impl ApiKeys {
         key: Option<IdempotencyKey>,
         request: RotateApiKeyRequest,
     ) -> Result<Done<RotateApiKeyResponse>, Error> {
-        let key = key.map(|key| key.sealed(self.registry.keys.clone()));
-        let (random, secrets) = (fresh()?, Arc::clone(&self.secrets));
+        let key = key.map(|key| key.sealed(self.0.keys.clone()));
+        let (random, keys) = (fresh()?, self.0.keys.clone());
         let overlap = TimeDelta::seconds(request.overlap_seconds.unwrap_or_default().into());
-        let (now, by) = (self.registry.clock.now(), caller.clone());
+        let (now, by) = (self.0.clock.now(), caller.clone());
         let id = request.id;
-        let rotated = self.registry.idempotent(caller, key, async move |db| {
+        let rotated = self.0.idempotent(caller, key, async move |db| {
             let was = or_not_found(ApiKey::lock(db, by.tenant(), &id).await, &id)?;
             live(&was)?;
             let id = ApiKeyId::parse(&was.id)?;
             let env = was.prefix.split('_').nth(1).unwrap_or_default();
             let Issued { text, code } =
-                issue(&*secrets, env, id.public_id(), random).map_err(|_| unfit())?;
+                issue(&keys, env, id.public_id(), random).map_err(|_| unfit())?;
             let row = api_keys::table.find(&was.id);
             let (before, mut people, mut emails): (Vec<u8>, Vec<String>, Vec<String>) = row
                 .select((api_keys::secret_code, api_keys::people, api_keys::people_emails))
@@ -224,7 +220,7 @@ impl ApiKeys {
             Ok::<_, Error>(RotateApiKeyResponse { api_key: Some(key), secret: text })
         });
         let rotated = rotated.await?;
-        self.registry.wait_for_graph::<ApiKey>().await;
+        self.0.wait_for_graph::<ApiKey>().await;
         Ok(rotated)
     }
 }
@@ -285,7 +281,7 @@ pub fn keep_last_used(used: Arc<LastUsed>, store: Store) -> Worker {
 #[tonic::async_trait]
 impl ApiKeyService for ApiKeys {
     async fn list_api_keys(&self, call: Request<ListApiKeysRequest>) -> Reply<ListApiKeysResponse> {
-        self.registry.list(call).await
+        self.0.list(call).await
     }
 
     async fn create_api_key(
@@ -298,18 +294,18 @@ impl ApiKeyService for ApiKeys {
     }
 
     async fn get_api_key(&self, call: Request<GetApiKeyRequest>) -> Reply<ApiKey> {
-        self.registry.get(call).await
+        self.0.get(call).await
     }
 
     async fn update_api_key(&self, call: Request<UpdateApiKeyRequest>) -> Reply<ApiKey> {
-        self.registry.update(call).await
+        self.0.update(call).await
     }
 
     async fn revoke_api_key(
         &self,
         call: Request<RevokeApiKeyRequest>,
     ) -> Reply<RevokeApiKeyResponse> {
-        self.registry.delete(call).await
+        self.0.delete(call).await
     }
 
     async fn rotate_api_key(

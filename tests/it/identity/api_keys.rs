@@ -11,7 +11,7 @@ use authority_ids::ApiKeyId;
 use chrono::TimeDelta;
 use proptest::prelude::*;
 
-use super::{Crypto, OWNER, WRITE, World};
+use super::{OWNER, WRITE, World};
 
 const ID: &str = "0193a1b2c3d47e8f9a0b1c2d3e4f5a6b";
 
@@ -22,7 +22,7 @@ pub(super) fn record_id(public_id: &str) -> ApiKeyId {
 
 /// A live key of acme's, and its text.
 pub(super) fn make(world: &World, change: impl FnOnce(&mut ApiKey)) -> String {
-    let issued = issue(&Crypto(world.keys.clone()), "dev", ID, [7; 32]).unwrap();
+    let issued = issue(&world.keys, "dev", ID, [7; 32]).unwrap();
     let mut facts = ApiKey {
         id: record_id(ID),
         tenant_id: "svc:tenant:acme".into(),
@@ -59,7 +59,7 @@ fn the_form_holds_what_it_says() {
 fn secrets_keep_all_their_bits() {
     let world = World::new();
     let secret = |bytes: [u8; 32]| {
-        let issued = issue(&Crypto(world.keys.clone()), "dev", ID, bytes).unwrap();
+        let issued = issue(&world.keys, "dev", ID, bytes).unwrap();
         issued.text.split('_').nth(3).unwrap().to_owned()
     };
     let mut one = [0; 32];
@@ -73,11 +73,10 @@ fn secrets_keep_all_their_bits() {
 #[test]
 fn an_unfit_env_or_id_makes_no_key() {
     let world = World::new();
-    let crypto = Crypto(world.keys.clone());
     for (env, id) in
         [("", ID), ("a_b", ID), ("Live", ID), ("dev", "short"), ("dev", &ID.to_uppercase())]
     {
-        assert!(issue(&crypto, env, id, [1; 32]).is_err(), "{env} {id}");
+        assert!(issue(&world.keys, env, id, [1; 32]).is_err(), "{env} {id}");
     }
 }
 
@@ -114,12 +113,12 @@ async fn a_right_form_with_a_wrong_secret_is_unknown() {
     for (env, id, secret) in
         [("dev", ID, [8; 32]), ("live", ID, [7; 32]), ("dev", &"a".repeat(32), [7; 32])]
     {
-        let forged = issue(&Crypto(world.keys.clone()), env, id, secret).unwrap().text;
+        let forged = issue(&world.keys, env, id, secret).unwrap().text;
         assert_eq!(world.call(WRITE, &forged).await, Err(Error::Key("it is unknown")));
     }
     // Another installation's code for the same secret.
     let text = make(&world, |facts| {
-        facts.code = issue(&Crypto(World::new().keys), "dev", ID, [7; 32]).unwrap().code;
+        facts.code = issue(&World::new().keys, "dev", ID, [7; 32]).unwrap().code;
     });
     assert_eq!(world.call(WRITE, &text).await, Err(Error::Key("it is unknown")));
 }
@@ -144,7 +143,7 @@ async fn revoked_expired_and_suspended_stop() {
 async fn a_rotated_secret_counts_until_the_overlap_ends() {
     let world = World::new();
     let until = world.clock.now() + TimeDelta::seconds(60);
-    let before = issue(&Crypto(world.keys.clone()), "dev", ID, [9; 32]).unwrap();
+    let before = issue(&world.keys, "dev", ID, [9; 32]).unwrap();
     let text = make(&world, |facts| facts.previous = Some((before.code, until)));
     world.call(WRITE, &text).await.unwrap();
     world.call(WRITE, &before.text).await.unwrap();

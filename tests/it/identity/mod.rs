@@ -20,12 +20,10 @@ use std::{
 };
 
 use authority_api::identity::{
-    Caller, Directory, Error, Identity, Issuer, KeySource, Rules, Secrets, Settings, TenantFacts,
-    Via,
-    dev_provider::{AUDIENCE, DevProvider, Holder, ISSUER, TokenKey},
+    Caller, Directory, Error, Identity, Issuer, KeySource, Rules, Settings, TenantFacts, Via,
+    dev_provider::{AUDIENCE, DevProvider, Holder, ISSUER},
 };
 use authority_core::{clock::Clock, graph::ApiKey, keys::Keys};
-use authority_crypto::sha256;
 use authority_model::access::{Access, Binding, Surfaces};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta};
@@ -114,28 +112,6 @@ impl Directory for Book {
     }
 }
 
-struct Crypto(Keys);
-
-impl Secrets for Crypto {
-    fn digest(&self, bytes: &[u8]) -> [u8; 32] {
-        sha256(bytes)
-    }
-
-    fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
-        self.0.mac(domain, bytes)
-    }
-}
-
-impl TokenKey for Crypto {
-    fn kid(&self) -> String {
-        self.0.token_signer().unwrap().kid().to_owned()
-    }
-
-    fn sign(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.0.token_signer()?.sign(bytes).ok()
-    }
-}
-
 impl World {
     fn new() -> Self {
         let keys = Keys::ephemeral(Clock::default()).unwrap();
@@ -156,7 +132,7 @@ impl World {
             }],
             rules: Rules::new(&RULES, vec!["/grpc.health.v1.Health/".to_owned()]),
             directory: book.clone(),
-            secrets: Arc::new(Crypto(keys.clone())),
+            keys: keys.clone(),
             clock: clock.clone(),
         });
         Self { keys, clock, book, identity }
@@ -176,7 +152,7 @@ impl World {
     }
 
     fn dev_token(&self, holder: &Holder) -> String {
-        let provider = DevProvider::new(Arc::new(Crypto(self.keys.clone())), self.clock.clone());
+        let provider = DevProvider::new(self.keys.clone(), self.clock.clone());
         provider.issue(holder, TimeDelta::hours(1)).unwrap()
     }
 

@@ -9,13 +9,13 @@ use authority_api::identity::{Error, api_key};
 use authority_core::graph::ApiKey;
 use futures_util::future::join_all;
 
-use super::{Crypto, WRITE, World, api_keys::record_id};
+use super::{WRITE, World, api_keys::record_id};
 
 /// A key of acme's of this age, and its text; known only after the next read.
 fn elsewhere(world: &World, seconds_ago: i64, number: u32) -> String {
     let made = world.clock.now().timestamp_millis() - seconds_ago * 1000;
     let id = format!("{made:012x}7000800000{number:010x}");
-    let issued = api_key::issue(&Crypto(world.keys.clone()), "dev", &id, [7; 32]).unwrap();
+    let issued = api_key::issue(&world.keys, "dev", &id, [7; 32]).unwrap();
     let facts = ApiKey {
         id: record_id(&id),
         tenant_id: "svc:tenant:acme".into(),

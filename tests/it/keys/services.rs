@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use authority_api::identity::{Caller, CallerKind, Exports, Secrets, api_key};
+use authority_api::identity::{Caller, CallerKind, Exports, api_key};
 use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
     graph::{self, Graph},
     keys::Keys,
 };
-use authority_crypto::sha256;
 use authority_ids::ApiKeyId;
 use authority_model::proto::keys::{
     ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
@@ -30,23 +29,11 @@ use tonic_types::StatusExt;
 use super::inventory::Place;
 use crate::support::run_workers;
 
-struct Crypto(Keys);
-
-impl Secrets for Crypto {
-    fn digest(&self, bytes: &[u8]) -> [u8; 32] {
-        sha256(bytes)
-    }
-
-    fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
-        self.0.mac(domain, bytes)
-    }
-}
-
 struct KeyServices {
     place: Place,
     api_keys: ApiKeys,
     signing_keys: SigningKeys,
-    secrets: Arc<dyn Secrets>,
+    keys: Keys,
 }
 
 impl KeyServices {
@@ -65,22 +52,20 @@ impl KeyServices {
             .await
             .unwrap();
         let keys = place.keys().await;
-        let secrets: Arc<dyn Secrets> = Arc::new(Crypto(keys.clone()));
         let settings = graph::Settings::default();
         let graph = Graph::load(place.store.clone(), settings, Clock::default()).await.unwrap();
         run_workers(graph.workers());
         let registry = Registry {
             store: place.store.clone(),
             clock: Clock::default(),
-            keys,
+            keys: keys.clone(),
             graph,
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),
             after_commit: Arc::new(|| Box::pin(async {})),
         };
         let signing_keys = SigningKeys(registry.clone());
-        let api_keys = ApiKeys { registry, secrets: Arc::clone(&secrets) };
-        Self { place, api_keys, signing_keys, secrets }
+        Self { place, api_keys: ApiKeys(registry), signing_keys, keys }
     }
 
     async fn make(&self, caller: &Caller, key: ApiKey) -> Result<(ApiKey, String), Status> {
@@ -106,7 +91,7 @@ impl KeyServices {
         .get_result(&mut db)
         .await
         .unwrap();
-        let code = api_key::code(&*self.secrets, &api_key::parse(text).unwrap());
+        let code = api_key::code(&self.keys, &api_key::parse(text).unwrap());
         let before = row.previous_until.is_some_and(|until| until > Clock::default().now())
             && row.previous_code.as_deref() == Some(&code);
         row.status == "active" && (row.secret_code == code || before)

@@ -8,8 +8,11 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 
-use super::{Caller, CallerKind, Error, SecretCode, Secrets};
-use authority_core::graph::{ApiKey, Unusable};
+use super::{Caller, CallerKind, Error, SecretCode};
+use authority_core::{
+    graph::{ApiKey, Unusable},
+    keys::Keys,
+};
 
 const DOMAIN: &str = "api-key";
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -40,15 +43,10 @@ pub struct Issued {
 ///
 /// # Errors
 /// The env is not 1 to 16 lower-case letters and digits, or the id not 32 lower-case hex digits.
-pub fn issue(
-    secrets: &dyn Secrets,
-    env: &str,
-    public_id: &str,
-    random: [u8; 32],
-) -> Result<Issued, Error> {
+pub fn issue(keys: &Keys, env: &str, public_id: &str, random: [u8; 32]) -> Result<Issued, Error> {
     let body = format!("{}_{}", prefix(env, public_id), base62(random));
     let text = format!("{body}_{:08x}", crc32(body.as_bytes()));
-    let code = code(secrets, &parse(&text)?);
+    let code = code(keys, &parse(&text)?);
     Ok(Issued { text, code })
 }
 
@@ -58,8 +56,8 @@ pub fn prefix(env: &str, public_id: &str) -> String {
 }
 
 /// The stored authentication code of a key.
-pub fn code(secrets: &dyn Secrets, key: &Presented<'_>) -> [u8; 32] {
-    secrets.code(DOMAIN, key.body.as_bytes())
+pub fn code(keys: &Keys, key: &Presented<'_>) -> [u8; 32] {
+    keys.mac(DOMAIN, key.body.as_bytes())
 }
 
 /// A presented key: well formed, not yet verified.
@@ -102,13 +100,13 @@ pub fn parse(text: &str) -> Result<Presented<'_>, Error> {
 
 /// Whether a presented key is the one of `facts`, and may be used from `peer` now.
 pub(super) fn check(
-    secrets: &dyn Secrets,
+    keys: &Keys,
     key: &Presented<'_>,
     facts: &ApiKey,
     peer: Option<IpAddr>,
     now: DateTime<Utc>,
 ) -> Result<Caller, Error> {
-    let code = code(secrets, key);
+    let code = code(keys, key);
     facts.check(&code, now).map_err(|why| match why {
         Unusable::Unknown => Error::Key("it is unknown"),
         Unusable::Revoked => Error::Key("it was revoked"),

@@ -6,10 +6,11 @@ use http::HeaderMap;
 
 use super::{
     Caller, CallerKind, Claims, Directory, Error, Issuer, LastUsed, PERSON_INACTIVE, Rules,
-    Secrets, TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
+    TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
     jwt::Verifier, new_keys::NewKeys, permit,
 };
-use authority_core::clock::Clock;
+use authority_core::{clock::Clock, keys::Keys};
+use authority_crypto::sha256;
 
 /// The role of the installation's owner in tokens.
 pub(super) const OWNER: &str = "owner";
@@ -19,7 +20,8 @@ pub struct Settings {
     pub issuers: Vec<Issuer>,
     pub rules: Rules,
     pub directory: Arc<dyn Directory>,
-    pub secrets: Arc<dyn Secrets>,
+    /// For the stored codes of API keys.
+    pub keys: Keys,
     pub clock: Clock,
 }
 
@@ -31,7 +33,7 @@ struct Inner {
     verifier: Verifier,
     rules: Rules,
     directory: Arc<dyn Directory>,
-    secrets: Arc<dyn Secrets>,
+    keys: Keys,
     clock: Clock,
     used: Arc<LastUsed>,
     new_keys: NewKeys,
@@ -39,11 +41,11 @@ struct Inner {
 
 impl Identity {
     pub fn new(settings: Settings) -> Self {
-        let Settings { issuers, rules, directory, secrets, clock } = settings;
+        let Settings { issuers, rules, directory, keys, clock } = settings;
         let verifier = Verifier::new(issuers, clock.clone());
         let used = Arc::default();
         let new_keys = NewKeys::default();
-        Self(Arc::new(Inner { verifier, rules, directory, secrets, clock, used, new_keys }))
+        Self(Arc::new(Inner { verifier, rules, directory, keys, clock, used, new_keys }))
     }
 
     /// The times when API keys were last used, drained periodically.
@@ -87,7 +89,7 @@ impl Identity {
             Some(_) if !self.0.directory.is_fresh() => Err(Error::Unavailable),
             Some(key) if api_key::looks_like_key(key) => self.key(key, peer).await,
             Some(token) => {
-                let digest = self.0.secrets.digest(token.as_bytes());
+                let digest = sha256(token.as_bytes());
                 let claims = self.0.verifier.verify(token, digest).await?;
                 self.person(&claims)
             }
@@ -104,7 +106,7 @@ impl Identity {
         }
         let facts = facts.ok_or(Error::Key("it is unknown"))?;
         let now = inner.clock.now();
-        let caller = api_key::check(&*inner.secrets, &presented, &facts, peer, now)?;
+        let caller = api_key::check(&inner.keys, &presented, &facts, peer, now)?;
         active(inner.directory.tenant(&facts.tenant_id))?;
         inner.used.note(&facts.id, now);
         Ok(caller)

@@ -1,26 +1,17 @@
 //! The development identity provider. It issues tokens, so that trying this service needs no
 //! account elsewhere. The same verifier checks its tokens.
 
-use std::sync::Arc;
-
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::authenticate::OWNER;
-use authority_core::{clock::Clock, store::SERVICE};
+use authority_core::{clock::Clock, keys::Keys, store::SERVICE};
 
 /// `iss` of its tokens.
 pub const ISSUER: &str = "https://dev-idp.authority.localhost";
 /// `aud` of its tokens.
 pub const AUDIENCE: &str = "authority";
-
-/// Its RS256 key.
-pub trait TokenKey: Send + Sync + 'static {
-    fn kid(&self) -> String;
-    /// RSASSA-PKCS1-v1_5 with SHA-256; `None` when it fails.
-    fn sign(&self, bytes: &[u8]) -> Option<Vec<u8>>;
-}
 
 /// The holder of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,13 +30,14 @@ pub enum Holder {
 
 #[derive(Clone)]
 pub struct DevProvider {
-    key: Arc<dyn TokenKey>,
+    /// They have an RS256 key for tokens.
+    keys: Keys,
     clock: Clock,
 }
 
 impl DevProvider {
-    pub fn new(key: Arc<dyn TokenKey>, clock: Clock) -> Self {
-        Self { key, clock }
+    pub fn new(keys: Keys, clock: Clock) -> Self {
+        Self { keys, clock }
     }
 
     /// A token for `holder`, or `None` if it cannot be signed. A tenant's member never gets the
@@ -73,9 +65,10 @@ impl DevProvider {
 
     fn sign(&self, claims: &Value) -> Option<String> {
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let header = json!({"alg": "RS256", "typ": "JWT", "kid": self.key.kid()});
+        let signer = self.keys.token_signer()?;
+        let header = json!({"alg": "RS256", "typ": "JWT", "kid": signer.kid()});
         let text = format!("{}.{}", encode(&header), encode(claims));
-        let signature = self.key.sign(text.as_bytes())?;
+        let signature = signer.sign(text.as_bytes()).ok()?;
         Some(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 }

@@ -1,4 +1,4 @@
-//! What identity needs from other crates: tenants and API keys, and the installation's secrets.
+//! The tenants and API keys that identity needs. A trait, so that identity is tested without a database.
 
 use std::sync::Arc;
 
@@ -30,12 +30,4 @@ pub trait Directory: Send + Sync + 'static {
     fn excludes(&self, tenant_id: &str, subject: &str, email: Option<&str>) -> bool;
     /// Completes once everything that was committed before the call is known here.
     fn catch_up(&self) -> BoxFuture<'static, ()>;
-}
-
-/// The installation's cryptography, as credentials need it.
-pub trait Secrets: Send + Sync + 'static {
-    /// SHA-256.
-    fn digest(&self, bytes: &[u8]) -> [u8; 32];
-    /// An authentication code that only this installation can compute; different for each domain.
-    fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32];
 }

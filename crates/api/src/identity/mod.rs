@@ -1,7 +1,7 @@
 //! Authentication and authorisation of calls: tokens (RS256), API keys, the rules of each method.
 //!
 //! Deny by default: anything that is unknown, unreadable or cannot be checked now is refused. The
-//! traits in `directory.rs` are what identity needs of the graph and of the keys.
+//! trait in `directory.rs` is what identity needs of the graph.
 
 pub mod api_key;
 mod authenticate;
@@ -23,7 +23,7 @@ mod usage;
 pub use authenticate::{Identity, Settings};
 pub use call::{admitted, caller, checked, idempotency_key};
 pub use caller::{Caller, CallerKind, SecretCode};
-pub use directory::{Directory, Secrets, TenantFacts};
+pub use directory::{Directory, TenantFacts};
 pub use error::{Error, PERSON_INACTIVE, TENANT_INACTIVE};
 pub use export::{Exports, Holds, Pages};
 pub use jwks::KeySource;
