@@ -1,7 +1,6 @@
 //! Transactions, each in the scope of a tenant and an actor.
 
 use std::{
-    any::Any,
     panic::{AssertUnwindSafe, resume_unwind},
     time::Duration,
 };
@@ -12,6 +11,7 @@ use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
 };
 use futures_util::{FutureExt, future::BoxFuture};
+use tokio::sync::oneshot;
 use tracing::{Instrument, Span, field::Empty};
 
 use super::{
@@ -129,14 +129,9 @@ struct Transaction {
     limit: Duration,
 }
 
-/// What the work came to, whatever its type: a transaction is compiled once, not once for each
-/// place that asks the database.
-struct Done {
-    is_ok: bool,
-    result: Box<dyn Any + Send>,
-}
-
-type AnyWork = Box<dyn for<'c> FnOnce(&'c mut Db) -> BoxFuture<'c, Done> + Send>;
+/// Work on a connection, and whether it succeeded. It keeps its result to itself, so that a transaction is
+/// compiled once, and not once for each type of result.
+type ErasedWork = Box<dyn for<'c> FnOnce(&'c mut Db) -> BoxFuture<'c, bool> + Send>;
 
 async fn run<T, E, F>(transaction: Result<Transaction, Error>, work: F) -> Result<T, E>
 where
@@ -144,36 +139,39 @@ where
     T: Send + 'static,
     E: From<Error> + Send + 'static,
 {
-    let work: AnyWork = Box::new(|db| {
-        let result = work(db);
+    let (sender, result) = oneshot::channel();
+    let work: ErasedWork = Box::new(|db| {
+        let work = work(db);
         Box::pin(async {
-            let result: Result<T, E> = result.await;
-            Done { is_ok: result.is_ok(), result: Box::new(result) }
+            let result: Result<T, E> = work.await;
+            let is_ok = result.is_ok();
+            // The caller may be gone.
+            let _ = sender.send(result);
+            is_ok
         })
     });
     let transaction = transaction?;
     let span = transaction.span.clone();
     // The task of one transaction; it ends with the transaction, even if its caller is gone.
     let task = tokio::spawn(transaction.run(work).instrument(span));
-    let (result, ended) = task.await.map_err(crashed)??;
-    let result: Result<T, E> = *result.downcast().map_err(crashed)?;
-    result.and_then(|done| ended.map(|()| done).map_err(E::from))
+    task.await.map_err(crashed)??;
+    result.await.map_err(crashed)?
 }
 
 impl Transaction {
-    /// The result of the work and, if that is `Ok`, of the commit.
-    async fn run(self, work: AnyWork) -> Result<(Box<dyn Any + Send>, Result<(), Error>), Error> {
+    /// Runs the work, and commits it if it succeeded. An error is the transaction's own, never the work's.
+    async fn run(self, work: ErasedWork) -> Result<(), Error> {
         let mut db = take(&self.pool).await?;
         let ran = async {
             begin(&mut db, &self.opening).await?;
-            let done = work(&mut db).await;
-            let (ended, is_clean) = end(&mut db, done.is_ok).await;
-            self.span.record("committed", done.is_ok && ended.is_ok());
-            Ok(((done.result, ended), is_clean))
+            let is_done = work(&mut db).await;
+            let (ended, is_clean) = end(&mut db, is_done).await;
+            self.span.record("committed", is_done && ended.is_ok());
+            Ok((ended, is_clean))
         };
         let bounded = AssertUnwindSafe(self.silence.bound(self.limit, ran)).catch_unwind().await;
-        let (done, is_clean) = match bounded.map(Result::flatten) {
-            Ok(Ok((done, is_clean))) => (Ok(done), is_clean),
+        let (ended, is_clean) = match bounded.map(Result::flatten) {
+            Ok(Ok(ended)) => ended,
             Ok(Err(fault)) => (Err(fault), false),
             // In the pool it would keep its locks until its next use.
             Err(panic) => {
@@ -185,7 +183,7 @@ impl Transaction {
             // It may be in a transaction or still busy, so it cannot be reused.
             discard(db);
         }
-        done
+        ended
     }
 }
 
