@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::TenantId;
 use futures_util::{FutureExt, future::BoxFuture};
 
 use authority_api::identity::{Directory, TenantFacts};
@@ -21,12 +22,12 @@ impl Directory for GraphDirectory {
         self.0.api_key(public_id)
     }
 
-    fn tenant(&self, id: &str) -> Option<TenantFacts> {
+    fn tenant(&self, id: &TenantId) -> Option<TenantFacts> {
         let handle = self.0.tenant(id).ok()??;
         let graph = handle.read();
         let tenant = graph.tenant()?;
         Some(TenantFacts {
-            id: tenant.id.as_str().into(),
+            id: id.clone(),
             slug: graph.profile.slug.as_str().into(),
             active: tenant.active,
         })
@@ -41,7 +42,7 @@ impl Directory for GraphDirectory {
         self.tenant(&self.0.tenant_of_org(org)?)
     }
 
-    fn excludes(&self, tenant_id: &str, subject: &str, email: Option<&str>) -> bool {
+    fn excludes(&self, tenant_id: &TenantId, subject: &str, email: Option<&str>) -> bool {
         // Without the tenant's data a person is excluded.
         let Ok(Some(handle)) = self.0.tenant(tenant_id) else { return true };
         let graph = handle.read();

@@ -27,7 +27,7 @@ use authority_api::{
     identity::{CallerKind, Error as IdentityError, Identity},
 };
 use authority_core::store::Store;
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, TenantId};
 use page::{NotFound, Receipt};
 use read::Read;
 
@@ -129,7 +129,7 @@ impl Receipts {
             return Err(refused(IdentityError::NoCredential).into());
         }
         // To anyone else it does not exist.
-        let own = caller.tenant() == Some(&read.decision.tenant_id);
+        let own = caller.tenant().map(TenantId::as_str) == Some(&read.decision.tenant_id);
         if !(caller.is_owner() || own && caller.acts_for(&read.decision.subject)) {
             return Err(missing().into());
         }

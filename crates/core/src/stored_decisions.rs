@@ -8,10 +8,11 @@ use std::{
     sync::Arc,
 };
 
+use authority_ids::TenantId;
 use authority_model::schema::{decisions, fact_blobs, policy_versions};
 use diesel::{QueryResult, prelude::*};
 
-use crate::store::{Db, RunQueryDsl};
+use crate::store::{Db, RunQueryDsl, row_id};
 use authority_crypto::sha256;
 use authority_evidence::{Salts, Sealed, sealed};
 
@@ -21,7 +22,7 @@ type Texts = HashMap<String, String>;
 /// A decision as it is stored.
 pub struct Stored {
     pub id: String,
-    pub tenant_id: String,
+    pub tenant_id: TenantId,
     pub kid: String,
     pub signature: Vec<u8>,
     pub sealed: Sealed,
@@ -43,10 +44,10 @@ pub struct Row {
 }
 
 /// A decision; only of this tenant if one is given.
-pub async fn one(db: &mut Db, within: Option<&str>, id: &str) -> QueryResult<Option<Stored>> {
+pub async fn one(db: &mut Db, within: Option<&TenantId>, id: &str) -> QueryResult<Option<Stored>> {
     let mut query = decisions::table.find(id).select(Row::as_select()).into_boxed();
     if let Some(tenant) = within {
-        query = query.filter(decisions::tenant_id.eq(tenant));
+        query = query.filter(decisions::tenant_id.eq(tenant.as_str()));
     }
     let row: Option<Row> = query.first(db).await.optional()?;
     Ok(complete(db, row.into_iter().collect()).await?.pop())
@@ -61,9 +62,9 @@ pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
         let key = digest.map(|digest| (row.tenant_id.clone(), digest.to_vec()));
         // A salt of another length cannot match: the digests will differ from the record's.
         let salt = |salt: Vec<u8>| salt.try_into().unwrap_or_default();
-        Stored {
+        Ok(Stored {
             id: row.id,
-            tenant_id: row.tenant_id,
+            tenant_id: row_id(&row.tenant_id)?,
             kid: row.kid,
             signature: row.signature,
             sealed: Sealed {
@@ -74,9 +75,9 @@ pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
                 gathered: key.and_then(|key| gathered.get(&key).cloned()),
                 texts: Arc::clone(&texts),
             },
-        }
+        })
     };
-    Ok(rows.into_iter().map(with_facts).collect())
+    rows.into_iter().map(with_facts).collect()
 }
 
 /// Gathered facts by tenant and SHA-256.

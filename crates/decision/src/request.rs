@@ -5,7 +5,7 @@
 
 use std::{ops::Deref, str::FromStr};
 
-use authority_ids::PrincipalId;
+use authority_ids::{PrincipalId, TenantId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -109,6 +109,7 @@ fn faults_text(faults: &[Fault]) -> String {
 #[serde(try_from = "Draft", into = "Draft")]
 pub struct Request {
     draft: Draft,
+    tenant: TenantId,
     amount: Option<Amount>,
 }
 
@@ -119,9 +120,10 @@ impl Request {
     /// All invalid members at once.
     pub fn new(mut draft: Draft) -> Result<Self, Invalid> {
         let faults = validate(&draft);
-        if !faults.is_empty() {
+        let tenant = TenantId::parse(&draft.tenant_id);
+        let (true, Ok(tenant)) = (faults.is_empty(), tenant) else {
             return Err(Invalid { faults });
-        }
+        };
         draft.context.retain(|_, value| !value.is_null());
         let amount = match draft.context.get_mut("amount") {
             Some(Value::Number(number)) => {
@@ -131,7 +133,12 @@ impl Request {
             }
             _ => None,
         };
-        Ok(Self { draft, amount })
+        Ok(Self { draft, tenant, amount })
+    }
+
+    /// The tenant whose authority decides.
+    pub fn tenant(&self) -> &TenantId {
+        &self.tenant
     }
 
     pub fn amount(&self) -> Option<Amount> {
@@ -192,6 +199,11 @@ pub fn validate(draft: &Draft) -> Vec<Fault> {
         } else if text.contains(char::is_control) {
             fault(member, "holds a control character");
         }
+    }
+    if !draft.tenant_id.is_empty()
+        && let Err(why) = TenantId::check(&draft.tenant_id)
+    {
+        fault("tenant_id", &why.to_string());
     }
     if !draft.subject.is_empty()
         && let Err(why) = PrincipalId::check(&draft.subject)

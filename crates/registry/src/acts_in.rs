@@ -30,7 +30,11 @@ impl Row for ActsIn {
         }
     }
 
-    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(
+        &mut self,
+        db: &mut Db,
+        within: Option<&TenantId>,
+    ) -> Result<(), Error> {
         let tenant = tenant_of::<Workspace>(db, within, &self.workspace_id).await?;
         self.tenant_id =
             tenant.ok_or_else(|| Error::unknown("workspace_id", &self.workspace_id))?;
@@ -55,7 +59,7 @@ impl Related for ActsIn {
 
     async fn id_of(
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
         (principal_id, workspace_id): &Self::Key,
     ) -> QueryResult<String> {
         let mut query = acts_in::table
@@ -64,7 +68,7 @@ impl Related for ActsIn {
             .select(acts_in::id)
             .into_boxed();
         if let Some(tenant) = within {
-            query = query.filter(acts_in::tenant_id.eq(tenant));
+            query = query.filter(acts_in::tenant_id.eq(tenant.as_str()));
         }
         query.first(db).await
     }

@@ -28,7 +28,11 @@ impl Row for AppliesTo {
         }
     }
 
-    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(
+        &mut self,
+        db: &mut Db,
+        within: Option<&TenantId>,
+    ) -> Result<(), Error> {
         let tenant = tenant_of::<Policy>(db, within, &self.policy_id).await?;
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("policy_id", &self.policy_id))?;
         Ok(())
@@ -40,7 +44,7 @@ impl_queries!(AppliesTo, applies_to);
 impl Related for AppliesTo {
     type Key = String;
 
-    async fn id_of(db: &mut Db, within: Option<&str>, id: &String) -> QueryResult<String> {
+    async fn id_of(db: &mut Db, within: Option<&TenantId>, id: &String) -> QueryResult<String> {
         Ok(Self::by_id(db, within, id).await?.id)
     }
 }

@@ -27,7 +27,10 @@ use super::{
     prelude::*,
     version::{IfMatch, tagged},
 };
-use authority_core::graph::{Fence, Persons};
+use authority_core::{
+    graph::{Fence, Persons},
+    store::row_id,
+};
 
 /// The members that signing changes: they are not part of what is signed.
 const SIGNING: [&str; 2] = ["standing", "updated_at"];
@@ -43,9 +46,9 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
 ) -> Reply<Delegation> {
     let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
     let (caller, request) = admitted(call)?;
-    let (id, within) = (request.id().to_owned(), caller.tenant().map(str::to_owned));
+    let (id, within) = (request.id().to_owned(), caller.tenant().cloned());
     let moved = registry.idempotent(&caller, key, async move |db| {
-        let was = or_not_found(Delegation::lock(db, within.as_deref(), &id).await, &id)?;
+        let was = or_not_found(Delegation::lock(db, within.as_ref(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
         if !from.contains(&was.state.as_str()) {
@@ -101,7 +104,7 @@ pub(super) async fn approve(
         let was = or_not_found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
-        let handle = graph.fenced(db, &was.tenant_id, Fence::Alone).await?;
+        let handle = graph.fenced(db, &row_id(&was.tenant_id)?, Fence::Alone).await?;
         // There is no asker; each decision determines how many its actions need.
         let eligibility = Eligibility {
             subject: was.delegate_id.clone(),

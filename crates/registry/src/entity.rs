@@ -15,7 +15,7 @@ use super::{
 };
 use authority_api::{error::ErrorCode, identity::Caller};
 use authority_core::store::{Db, new_id};
-use authority_ids::{EntityId, InvalidId};
+use authority_ids::{EntityId, InvalidId, TenantId};
 
 /// A record or relationship row, and its place in SQL.
 pub(super) trait Row: Record + Queries {
@@ -59,7 +59,7 @@ pub(super) trait Row: Record + Queries {
     fn resolve_tenant(
         &mut self,
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
     ) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = (db, within);
         async { Ok(()) }
@@ -69,7 +69,7 @@ pub(super) trait Row: Record + Queries {
     fn tenant_slug(
         &self,
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
     ) -> impl Future<Output = Result<String, Error>> + Send {
         tenant::slug(db, within, self.tenant_id())
     }
@@ -126,14 +126,14 @@ pub(super) trait Row: Record + Queries {
     /// A page of a list, and the number of all matches if the request counts them.
     fn list(
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
         by: &Self::List,
         window: &Window,
     ) -> impl Future<Output = QueryResult<(Vec<Self>, Option<i64>)>> + Send {
         async move {
             let page = by.page();
             let matching = || {
-                let tenants = [page.tenant_id, within].into_iter().flatten();
+                let tenants = [page.tenant_id, within.map(TenantId::as_str)].into_iter().flatten();
                 tenants.fold(Self::filtered(by), Self::in_tenant)
             };
             let total = if page.count { Some(Self::count(db, matching()).await?) } else { None };
@@ -144,7 +144,7 @@ pub(super) trait Row: Record + Queries {
     /// The row with this id; a soft-deleted one only if `deleted`.
     fn find(
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
         id: &str,
         deleted: bool,
     ) -> impl Future<Output = QueryResult<Self>> + Send {
@@ -154,7 +154,7 @@ pub(super) trait Row: Record + Queries {
     /// The same, locked until the transaction ends, and never a soft-deleted one.
     fn lock(
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
         id: &str,
     ) -> impl Future<Output = QueryResult<Self>> + Send {
         async move { unless_deleted(Self::by_id_for_update(db, within, id).await?, false) }

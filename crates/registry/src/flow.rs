@@ -60,10 +60,10 @@ impl Registry {
     {
         let (caller, by) = admitted(call)?;
         let window = Window::of::<A::Record>(by.page(), &self.keys)?;
-        let within = caller.tenant().map(str::to_owned);
+        let within = caller.tenant().cloned();
         let whose = caller.scope();
         let read = self.store.read_tx(&whose, async move |db| {
-            let found = A::Record::list(db, within.as_deref(), &by, &window).await;
+            let found = A::Record::list(db, within.as_ref(), &by, &window).await;
             Ok::<_, Error>((found?, window))
         });
         let ((mut rows, total), window) = read.await?;

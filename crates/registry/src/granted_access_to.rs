@@ -24,7 +24,11 @@ impl Row for GrantedAccessTo {
         query
     }
 
-    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(
+        &mut self,
+        db: &mut Db,
+        within: Option<&TenantId>,
+    ) -> Result<(), Error> {
         let id = &self.resource_id;
         let tenant = match tenant_of::<Resource>(db, within, id).await? {
             Some(tenant) => Some(tenant),
@@ -51,7 +55,7 @@ impl_queries!(GrantedAccessTo, granted_access_to);
 impl Related for GrantedAccessTo {
     type Key = String;
 
-    async fn id_of(db: &mut Db, within: Option<&str>, id: &String) -> QueryResult<String> {
+    async fn id_of(db: &mut Db, within: Option<&TenantId>, id: &String) -> QueryResult<String> {
         Ok(Self::by_id(db, within, id).await?.id)
     }
 }

@@ -85,5 +85,5 @@ mod prelude {
         identity::{Caller, admitted},
     };
     pub(super) use authority_core::store::{Db, RunQueryDsl, new_id};
-    pub(super) use authority_ids::InvalidId;
+    pub(super) use authority_ids::{InvalidId, TenantId};
 }

@@ -30,7 +30,11 @@ impl Row for MemberOf {
         rules::span(("joined_at", self.joined_at), ("left_at", self.left_at), found);
     }
 
-    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(
+        &mut self,
+        db: &mut Db,
+        within: Option<&TenantId>,
+    ) -> Result<(), Error> {
         let tenant = tenant_of::<Team>(db, within, &self.team_id).await?;
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("team_id", &self.team_id))?;
         Ok(())
@@ -54,7 +58,7 @@ impl Related for MemberOf {
 
     async fn id_of(
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
         (team_id, principal_id): &Self::Key,
     ) -> QueryResult<String> {
         let mut query = member_of::table
@@ -63,7 +67,7 @@ impl Related for MemberOf {
             .select(member_of::id)
             .into_boxed();
         if let Some(tenant) = within {
-            query = query.filter(member_of::tenant_id.eq(tenant));
+            query = query.filter(member_of::tenant_id.eq(tenant.as_str()));
         }
         query.first(db).await
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use authority_api::identity::caller;
 use authority_core::store;
-use authority_ids::{EntityId, TenantId};
+use authority_ids::EntityId;
 use tonic::Response;
 
 impl Row for Policy {
@@ -58,7 +58,7 @@ impl Row for Policy {
         let mut found = Violations::default();
         let Some(text) = &self.cedar else { return Ok(found) };
         let tenant_id = match patched {
-            None => caller.tenant().unwrap_or(&self.tenant_id).to_owned(),
+            None => caller.tenant().map_or(self.tenant_id.as_str(), TenantId::as_str).to_owned(),
             Some(id) => tenant_of(registry, caller, id).await?,
         };
         let ground = Ground::of(registry, caller, &tenant_id).await?;
@@ -108,9 +108,9 @@ impl_queries!(Policy, policies);
 
 /// The tenant of a policy that the caller may see; empty if there is no such policy.
 async fn tenant_of(registry: &Registry, caller: &Caller, id: &str) -> Result<String, Error> {
-    let (id, within) = (id.to_owned(), caller.tenant().map(str::to_owned));
+    let (id, within) = (id.to_owned(), caller.tenant().cloned());
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
-        let policy = Policy::find(db, within.as_deref(), &id, false).await.optional()?;
+        let policy = Policy::find(db, within.as_ref(), &id, false).await.optional()?;
         Ok::<_, store::Error>(policy.map(|policy| policy.tenant_id))
     });
     Ok(read.await?.unwrap_or_default())

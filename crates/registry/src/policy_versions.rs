@@ -87,11 +87,10 @@ pub(super) async fn activate(
 ) -> Reply<Policy> {
     let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
     let (caller, request) = admitted(call)?;
-    let within = caller.tenant().map(str::to_owned);
+    let within = caller.tenant().cloned();
     let checked = checked(registry, &caller, &request).await;
     let active = registry.idempotent(&caller, key, async move |db| {
-        let was =
-            or_not_found(Policy::lock(db, within.as_deref(), &request.id).await, &request.id)?;
+        let was = or_not_found(Policy::lock(db, within.as_ref(), &request.id).await, &request.id)?;
         if_match.check(&was)?;
         changeable(&was)?;
         let (version, cedar) = requested_version(db, &was, &request).await?;
@@ -126,9 +125,9 @@ async fn checked(
     caller: &Caller,
     request: &ActivatePolicyRequest,
 ) -> Result<i32, Error> {
-    let (within, asked) = (caller.tenant().map(str::to_owned), request.clone());
+    let (within, asked) = (caller.tenant().cloned(), request.clone());
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
-        let found = Policy::find(db, within.as_deref(), &asked.id, false).await;
+        let found = Policy::find(db, within.as_ref(), &asked.id, false).await;
         let policy = super::flow::or_not_found(found, &asked.id)?;
         changeable(&policy)?;
         let (version, cedar) = requested_version(db, &policy, &asked).await?;
@@ -212,7 +211,7 @@ pub(super) async fn validate(
     if request.cedar.is_none() && request.target_class.is_none() {
         return Err(Error::field("cedar", "is required, or `target_class`").into());
     }
-    let tenant_id = caller.tenant().map(str::to_owned).or(request.tenant_id).unwrap_or_default();
+    let tenant_id = caller.tenant().map(String::from).or(request.tenant_id).unwrap_or_default();
     let ground = Ground::of(registry, &caller, &tenant_id).await?;
     let findings = match &request.cedar {
         Some(text) => ground.findings(registry, &tenant_id, text).await?,

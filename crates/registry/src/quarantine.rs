@@ -30,7 +30,11 @@ impl Row for Quarantine {
         }
     }
 
-    async fn resolve_tenant(&mut self, _db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(
+        &mut self,
+        _db: &mut Db,
+        within: Option<&TenantId>,
+    ) -> Result<(), Error> {
         references::own_tenant(&mut self.tenant_id, Self::KIND, within)
     }
 

@@ -8,6 +8,7 @@ use diesel::QueryResult;
 
 use super::page::Window;
 use authority_core::store::Db;
+use authority_ids::TenantId;
 
 /// How a record's rows are read, inserted and deleted. `within` is the only tenant whose rows are found;
 /// `None` finds those of every tenant. Row-level security stands behind it.
@@ -30,14 +31,14 @@ pub(super) trait Queries: Sized {
 
     fn by_id(
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
         id: &str,
     ) -> impl Future<Output = QueryResult<Self>> + Send;
 
     /// The same row, locked until the transaction ends.
     fn by_id_for_update(
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
         id: &str,
     ) -> impl Future<Output = QueryResult<Self>> + Send;
 
@@ -108,24 +109,24 @@ macro_rules! impl_queries {
                     .await
             }
 
-            async fn by_id(db: &mut Db, within: Option<&str>, id: &str) -> QueryResult<Self> {
+            async fn by_id(db: &mut Db, within: Option<&TenantId>, id: &str) -> QueryResult<Self> {
                 let mut query = $table::table.filter($table::id.eq(id)).into_boxed();
                 if let Some(tenant_id) = within {
-                    query = query.filter($table::tenant_id.eq(tenant_id));
+                    query = query.filter($table::tenant_id.eq(tenant_id.as_str()));
                 }
                 query.select(Self::as_select()).first(db).await
             }
 
             async fn by_id_for_update(
                 db: &mut Db,
-                within: Option<&str>,
+                within: Option<&TenantId>,
                 id: &str,
             ) -> QueryResult<Self> {
                 $table::table
                     .filter($table::id.eq(id))
                     .filter(
                         $table::tenant_id
-                            .eq(within.unwrap_or_default())
+                            .eq(within.map_or("", TenantId::as_str))
                             .or(within.is_none().into_sql::<Bool>()),
                     )
                     .for_update()

@@ -13,6 +13,7 @@ use diesel::{PgArrayExpressionMethods, QueryResult, dsl::exists, prelude::*};
 
 use super::{Error, queries::Referenced};
 use authority_core::store::{Db, RunQueryDsl};
+use authority_ids::TenantId;
 
 /// Collects the members of a record that refer to no row of its tenant.
 pub(super) struct Known<'a> {
@@ -149,12 +150,12 @@ impl<'a> Known<'a> {
 pub(super) fn own_tenant(
     tenant_id: &mut Option<String>,
     kind: &str,
-    within: Option<&str>,
+    within: Option<&TenantId>,
 ) -> Result<(), Error> {
     if tenant_id.is_none() {
         let own =
             within.ok_or_else(|| Error::field(&format!("{kind}.tenant_id"), "is required"))?;
-        *tenant_id = Some(own.to_owned());
+        *tenant_id = Some(own.into());
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use super::{
 };
 use authority_api::identity::Caller;
 use authority_core::store::Db;
+use authority_ids::TenantId;
 
 /// A relationship, and how its key finds a row.
 pub(super) trait Related: Row {
@@ -22,7 +23,7 @@ pub(super) trait Related: Row {
     /// The id of the row with this key, in the caller's tenant.
     fn id_of(
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
         key: &Self::Key,
     ) -> impl Future<Output = QueryResult<String>> + Send;
 }
@@ -109,7 +110,7 @@ pub(super) fn pair(
 /// The tenant of the row that a relationship belongs to.
 pub(super) async fn tenant_of<R: Row>(
     db: &mut Db,
-    within: Option<&str>,
+    within: Option<&TenantId>,
     id: &str,
 ) -> QueryResult<Option<String>> {
     let row = R::by_id(db, within, id).await.optional()?;

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::prelude::*;
 use authority_decision::validation::ContextSchema;
-use authority_ids::TenantId;
 
 impl Row for Tenant {
     type List = ListTenantsRequest;
@@ -59,7 +58,7 @@ impl Row for Tenant {
         }
     }
 
-    async fn tenant_slug(&self, _db: &mut Db, _within: Option<&str>) -> Result<String, Error> {
+    async fn tenant_slug(&self, _db: &mut Db, _within: Option<&TenantId>) -> Result<String, Error> {
         Ok(self.slug.clone().unwrap_or_default())
     }
 
@@ -137,8 +136,12 @@ impl TenantService for Registry {
 }
 
 /// The slug of a tenant that is not deleted and that the caller may see.
-pub(super) async fn slug(db: &mut Db, within: Option<&str>, id: &str) -> Result<String, Error> {
-    if within.is_some_and(|within| within != id) {
+pub(super) async fn slug(
+    db: &mut Db,
+    within: Option<&TenantId>,
+    id: &str,
+) -> Result<String, Error> {
+    if within.is_some_and(|within| *within != *id) {
         return Err(Error::unknown("tenant_id", id));
     }
     let slug = tenants::table

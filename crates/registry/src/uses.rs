@@ -41,7 +41,11 @@ impl Row for Uses {
         }
     }
 
-    async fn resolve_tenant(&mut self, db: &mut Db, within: Option<&str>) -> Result<(), Error> {
+    async fn resolve_tenant(
+        &mut self,
+        db: &mut Db,
+        within: Option<&TenantId>,
+    ) -> Result<(), Error> {
         let tenant = tenant_of::<Principal>(db, within, &self.agent_id).await?;
         self.tenant_id = tenant.ok_or_else(|| Error::unknown("agent_id", &self.agent_id))?;
         Ok(())
@@ -68,7 +72,7 @@ impl Related for Uses {
 
     async fn id_of(
         db: &mut Db,
-        within: Option<&str>,
+        within: Option<&TenantId>,
         (agent_id, used_id, used_kind): &Self::Key,
     ) -> QueryResult<String> {
         let mut query = uses::table
@@ -78,7 +82,7 @@ impl Related for Uses {
             .select(uses::id)
             .into_boxed();
         if let Some(tenant) = within {
-            query = query.filter(uses::tenant_id.eq(tenant));
+            query = query.filter(uses::tenant_id.eq(tenant.as_str()));
         }
         query.first(db).await
     }

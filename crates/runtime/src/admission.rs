@@ -22,7 +22,7 @@ impl PurposeAdmission {
     ) -> Result<AdmitPurposeResponse, ApiError> {
         self.facts.store.confirm(&caller.scope()).await?;
         let request = normalize::normalize(caller, asked)?;
-        let handle = self.facts.graph.tenant(&request.tenant_id)?;
+        let handle = self.facts.graph.tenant(request.tenant())?;
         let (facts, _) = self.facts.gather(handle.as_ref(), &request)?;
         let facts = Facts::new(Arc::clone(&facts.gathered));
         let (admission, reason) = authority_decision::admit(&request, &facts, self.clock.now());

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use authority_ids::TenantId;
 use authority_model::{
     proto::runtime::CandidatePolicy,
     schema::{applies_to, policies},
@@ -44,7 +45,7 @@ impl CandidatePolicies {
     pub(super) async fn change(
         &self,
         caller: &Caller,
-        tenant_id: &str,
+        tenant_id: &TenantId,
         candidates: Vec<CandidatePolicy>,
         without: Vec<String>,
     ) -> Result<Arc<PolicyChange>, ApiError> {
@@ -64,7 +65,7 @@ impl CandidatePolicies {
             }
         }
         // Texts may be long, and Cedar's parser is slow.
-        let compiling = self.pool.run(tenant_id, move |turn| {
+        let compiling = self.pool.run(tenant_id.as_str(), move |turn| {
             let each = candidates.iter().enumerate().take_while(|_| turn.is_wanted());
             let added = each.filter_map(|(place, one)| compile(place, one, &known, &mut found));
             (added.collect::<Vec<_>>(), found)
@@ -77,7 +78,7 @@ impl CandidatePolicies {
     async fn known(
         &self,
         caller: &Caller,
-        tenant_id: &str,
+        tenant_id: &TenantId,
         candidates: &[CandidatePolicy],
         without: &[String],
     ) -> Result<Known, ApiError> {
@@ -86,14 +87,14 @@ impl CandidatePolicies {
         if ids.is_empty() {
             return Ok(Known::default());
         }
-        let tenant = tenant_id.to_owned();
+        let tenant = tenant_id.clone();
         let scope = caller.scope();
         let found = self.store.read_tx(&scope, async move |db| {
-            let own = policies::table.filter(policies::tenant_id.eq(&tenant));
+            let own = policies::table.filter(policies::tenant_id.eq(tenant.as_str()));
             let own = own.filter(policies::id.eq_any(&ids)).select(policies::id);
             let known: Vec<String> = own.load(db).await?;
             let rows: Vec<(String, String)> = applies_to::table
-                .filter(applies_to::tenant_id.eq(&tenant))
+                .filter(applies_to::tenant_id.eq(tenant.as_str()))
                 .filter(applies_to::policy_id.eq_any(&ids))
                 .order(applies_to::id)
                 .select((applies_to::policy_id, applies_to::target_class))

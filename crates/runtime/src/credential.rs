@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::TenantId;
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 
@@ -96,7 +97,7 @@ fn person_holds(graph: &Graph, caller: &Caller, at: DateTime<Utc>) -> Result<(),
     }
 }
 
-fn active_tenant(graph: &Graph, id: &str) -> Result<TenantHandle, ApiError> {
+fn active_tenant(graph: &Graph, id: &TenantId) -> Result<TenantHandle, ApiError> {
     let handle = graph.tenant(id)?.ok_or(TENANT_INACTIVE)?;
     let active = handle.read().tenant().is_some_and(|tenant| tenant.active);
     if active { Ok(handle) } else { Err(TENANT_INACTIVE.into()) }

@@ -176,7 +176,7 @@ impl Decider {
         let hold = self.hold(request, &facts.gathered, decided, recording)?;
         let key = key.map(|key| key.keyed(decided));
         Ok(Entry {
-            tenant_id: request.tenant_id.clone(),
+            tenant_id: request.tenant().clone(),
             revision: facts.gathered.revision,
             decision_id: recorded.decision_id,
             subject: request.subject.clone(),

@@ -43,9 +43,9 @@ impl Explainer {
                 return None;
             }
         };
-        let tenant_id = denied.request.tenant_id.clone();
+        let tenant_id = denied.request.tenant().clone();
         // The search may take some hundred decisions, so it runs on the compute pool.
-        let searching = self.pool.run_within(&tenant_id, LONGEST, move |turn| {
+        let searching = self.pool.run_within(tenant_id.as_str(), LONGEST, move |turn| {
             let Denied { request, facts, at, handle, policies } = denied;
             let around = |other: &Request| {
                 let gathered = Arc::new(handle.as_ref()?.read().gather(other));

@@ -104,7 +104,7 @@ impl Pages for Decisions {
         let within = scope.tenant.clone();
         let read = self.queries.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
-            let mut query = matching(&by, within.as_deref());
+            let mut query = matching(&by, within.as_ref());
             if let Some(before) = before {
                 query = query.filter(decisions::id.lt(before));
             }

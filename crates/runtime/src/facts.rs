@@ -53,10 +53,10 @@ impl FactSource {
         request: &Request,
         wanted: i64,
     ) -> Result<Option<TenantHandle>, ApiError> {
-        let found = self.graph.tenant_at(&request.tenant_id, wanted).await;
+        let found = self.graph.tenant_at(request.tenant(), wanted).await;
         let asked = request.at_least_revision.unwrap_or_default();
         if asked > 0 && matches!(found, Err(graph::Error::Behind { .. })) {
-            let (scope, tenant_id) = (Scope::service(), request.tenant_id.clone());
+            let (scope, tenant_id) = (Scope::service(), request.tenant().clone());
             let read = self.store.read_tx(&scope, async move |db| {
                 Ok::<_, store::Error>(graph::revision(db, &tenant_id).await?)
             });
@@ -104,7 +104,7 @@ impl FactSource {
         let mut facts = Facts::new(Arc::clone(gathered));
         let wanted = CounterQuery::of(request, &facts.gathered, at).map_err(fault)?;
         let Some(wanted) = wanted else { return Ok(LoadedFacts { facts, cited: None }) };
-        let scope = Scope { tenant: Some(request.tenant_id.clone()), actor: SERVICE.to_owned() };
+        let scope = Scope { tenant: Some(request.tenant().clone()), actor: SERVICE.to_owned() };
         let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
         let (spent, cited) = self.store.read_tx(&scope, read).await?;
         facts.spent = spent;

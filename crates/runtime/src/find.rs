@@ -1,6 +1,6 @@
 //! The list of decisions, filtered by subject, action, outcome and others, newest first.
 
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, TenantId};
 use authority_model::{
     proto::runtime::{DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
     schema::decisions,
@@ -67,7 +67,7 @@ impl DecisionQueries {
         let within = scope.tenant.clone();
         let found = self.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
-            let mut query = matching(&by, within.as_deref());
+            let mut query = matching(&by, within.as_ref());
             if let Some(before) = before {
                 query =
                     query.filter(decisions::id.lt(String::from_utf8(before).unwrap_or_default()));
@@ -105,7 +105,7 @@ impl DecisionQueries {
 pub(super) fn readable<'q>(id: &'q str, caller: &'q Caller) -> decisions::BoxedQuery<'q, Pg> {
     let mut query = decisions::table.filter(decisions::id.eq(id)).into_boxed();
     if let Some(tenant) = caller.tenant() {
-        query = query.filter(decisions::tenant_id.eq(tenant));
+        query = query.filter(decisions::tenant_id.eq(tenant.as_str()));
     }
     if let Some(own) = caller.bound_to() {
         query = query.filter(decisions::subject.eq_any(own));
@@ -127,10 +127,10 @@ pub(super) fn bounded(caller: &Caller, by: &ListDecisionsRequest) -> Result<(), 
 
 pub(super) fn matching<'q>(
     by: &ListDecisionsRequest,
-    within: Option<&str>,
+    within: Option<&TenantId>,
 ) -> decisions::BoxedQuery<'q, Pg> {
     let mut query = decisions::table.into_boxed();
-    for tenant in [by.tenant_id.as_deref(), within].into_iter().flatten() {
+    for tenant in [by.tenant_id.as_deref(), within.map(TenantId::as_str)].into_iter().flatten() {
         query = query.filter(decisions::tenant_id.eq(tenant.to_owned()));
     }
     if let Some(subject) = by.subject.clone() {

@@ -31,8 +31,8 @@ impl GrantQueries {
         // Also for an entity that is not a principal, and has no authority to ask for.
         self.graph.fresh()?;
         let tenant_id = match caller.tenant() {
-            Some(tenant) => Ok(tenant.to_owned()),
-            None => PrincipalId::parse(&asked.entity_id).map(|id| TenantId::of(&id).into()),
+            Some(tenant) => Ok(tenant.clone()),
+            None => PrincipalId::parse(&asked.entity_id).map(|id| TenantId::of(&id)),
         };
         let Ok(tenant_id) = tenant_id else { return Err(missing) };
         let Some(handle) = self.graph.tenant(&tenant_id)? else { return Err(missing) };

@@ -69,7 +69,7 @@ impl EntityQueries {
         id: String,
         at: Option<DateTime<Utc>>,
     ) -> Result<Option<Version>, ApiError> {
-        let tenant = caller.tenant().map(str::to_owned);
+        let tenant = caller.tenant().cloned();
         let scope = caller.scope();
         let found = self.store.read_tx(&scope, async move |db| {
             let mut query = record_versions::table
@@ -78,7 +78,7 @@ impl EntityQueries {
                 .select(Version::as_select())
                 .into_boxed();
             if let Some(tenant) = &tenant {
-                query = query.filter(record_versions::tenant_id.eq(tenant));
+                query = query.filter(record_versions::tenant_id.eq(tenant.as_str()));
             }
             if let Some(at) = at {
                 query = query.filter(record_versions::valid_from.le(at));
@@ -99,7 +99,7 @@ impl EntityQueries {
         let version = |place: Vec<u8>| Some(i64::from_be_bytes(place.try_into().ok()?));
         let before = before.map_or(i64::MAX, |place| version(place).unwrap_or_default());
         let size = usize::try_from(asked.limit.unwrap_or(PAGE)).unwrap_or_default();
-        let (id, tenant) = (asked.entity_id.clone(), caller.tenant().map(str::to_owned));
+        let (id, tenant) = (asked.entity_id.clone(), caller.tenant().cloned());
         let scope = caller.scope();
         let found = self.store.read_tx(&scope, async move |db| {
             let mut query = record_versions::table
@@ -111,7 +111,7 @@ impl EntityQueries {
                 .select(Version::as_select())
                 .into_boxed();
             if let Some(tenant) = &tenant {
-                query = query.filter(record_versions::tenant_id.eq(tenant));
+                query = query.filter(record_versions::tenant_id.eq(tenant.as_str()));
             }
             Ok::<Vec<Version>, store::Error>(query.load(db).await?)
         });

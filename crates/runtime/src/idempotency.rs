@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use authority_ids::TenantId;
 use authority_model::{
     proto::runtime::{AuthorizeResponse, Decision, EvaluateDecisionResponse, EvaluateResponse},
     schema::decisions,
@@ -99,7 +100,7 @@ impl Decider {
     /// The tenant of the request. For the owner the subject determines it, and it must exist.
     async fn of_a_tenant<A: IntoDecisionRequest>(&self, request: &Request) -> Result<(), ApiError> {
         // Every tenant has a revision: its own record made the first.
-        match self.facts.graph.tenant_at(&request.tenant_id, 1).await {
+        match self.facts.graph.tenant_at(request.tenant(), 1).await {
             Ok(_) => Ok(()),
             Err(graph::Error::Behind { .. }) => {
                 let problem = format!(
@@ -118,11 +119,11 @@ impl Decider {
         key: &IdempotencyKey,
     ) -> Result<Option<Done<R>>, ApiError> {
         let scope = Scope::service();
-        let (key, now) = (key.clone(), self.clock.now());
+        let (key, tenant_id, now) = (key.clone(), request.tenant().clone(), self.clock.now());
         // In its own task, so that a caller that disconnects does not leave a busy connection
         // behind.
-        let first =
-            self.facts.store.write_tx(&scope, async move |db| first(db, &key, now).await).await?;
+        let read = async move |db: &mut Db| first(db, &key, &tenant_id, now).await;
+        let first = self.facts.store.write_tx(&scope, read).await?;
         let Some(first) = first else { return Ok(None) };
         let done: Done<R> = first.kept.read()?;
         if matches!(done.message.decision(), Decision::Allow | Decision::AllowWithConstraints) {
@@ -134,7 +135,7 @@ impl Decider {
     /// Before an allow is repeated: checks whether a stop condition of its authority has fired
     /// since, according to the database.
     async fn check_in_force(&self, request: &Request, first: &First) -> Result<(), ApiError> {
-        let handle = self.facts.graph.tenant_at(&request.tenant_id, first.revision).await?;
+        let handle = self.facts.graph.tenant_at(request.tenant(), first.revision).await?;
         let permitted = permitted(request.clone(), &first.record)?;
         let (_, status) = permission_status(handle.as_ref(), &permitted, self.clock.now());
         let Some(reason) = status.stopped else { return Ok(()) };
@@ -158,6 +159,7 @@ struct First {
 async fn first(
     db: &mut Db,
     key: &IdempotencyKey,
+    tenant_id: &TenantId,
     now: DateTime<Utc>,
 ) -> Result<Option<First>, idempotency::Error> {
     // Here, since the recorder's role, which claims the key, may not delete rows.
@@ -165,6 +167,6 @@ async fn first(
     let Some(kept) = key.find(db, now).await? else { return Ok(None) };
     let id = kept.decision_id.clone().unwrap_or_default();
     let record = decisions::table.find(id).select(decisions::record).first(db).await?;
-    let revision = graph::revision(db, key.tenant_id()).await?;
+    let revision = graph::revision(db, tenant_id).await?;
     Ok(Some(First { kept, record, revision }))
 }

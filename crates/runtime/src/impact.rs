@@ -6,6 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use authority_ids::TenantId;
 use authority_model::{
     proto::runtime::{ChangedDecision, ImpactPoliciesRequest, ImpactPoliciesResponse},
     schema::decisions,
@@ -75,13 +76,13 @@ impl ImpactRun {
     /// Runs in turns, and yields to others between them.
     async fn judge_page(
         &self,
-        tenant_id: &str,
+        tenant_id: &TenantId,
         mut run: RunState,
         page: Vec<Stored>,
     ) -> Result<RunState, ApiError> {
         let mut page = page.into_iter();
         while page.len() > 0 {
-            let judging = self.pool.run(tenant_id, move |turn| {
+            let judging = self.pool.run(tenant_id.as_str(), move |turn| {
                 while turn.is_wanted() && !turn.is_over() {
                     let Some(decision) = page.next() else { break };
                     run.take(&decision);
@@ -94,20 +95,23 @@ impl ImpactRun {
     }
 
     /// The tenant of a dry run: the caller's own, or the one that the owner names.
-    fn requested_tenant(&self, caller: &Caller, given: Option<String>) -> Result<String, ApiError> {
+    fn requested_tenant(
+        &self,
+        caller: &Caller,
+        given: Option<String>,
+    ) -> Result<TenantId, ApiError> {
         let refused = |problem: &str| Err(ApiError::field("tenant_id", problem));
         match (caller.tenant(), given.filter(|id| !id.is_empty())) {
-            (Some(own), given) if given.as_deref().is_none_or(|id| id == own) => Ok(own.to_owned()),
+            (Some(own), given) if given.as_deref().is_none_or(|id| own == id) => Ok(own.clone()),
             (Some(_), _) => refused("is not the caller's own tenant; leave it out"),
             (None, None) => refused("is required"),
             (None, Some(id)) => {
+                self.graph.fresh()?;
+                let unknown = || refused("must be the id of a tenant, such as `svc:tenant:acme`");
+                let Ok(id) = TenantId::parse(&id) else { return unknown() };
                 let handle = self.graph.tenant(&id)?;
                 let known = handle.is_some_and(|handle| handle.read().tenant().is_some());
-                if known {
-                    Ok(id)
-                } else {
-                    refused("must be the id of a tenant, such as `svc:tenant:acme`")
-                }
+                if known { Ok(id) } else { unknown() }
             }
         }
     }
@@ -115,16 +119,17 @@ impl ImpactRun {
     async fn page(
         &self,
         caller: &Caller,
-        tenant_id: &str,
+        tenant_id: &TenantId,
         since: Option<Time>,
         before: Option<String>,
         size: usize,
     ) -> Result<Vec<Stored>, ApiError> {
-        let tenant = tenant_id.to_owned();
+        let tenant = tenant_id.clone();
         let scope = caller.scope();
         let found = self.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
-            let mut query = decisions::table.filter(decisions::tenant_id.eq(tenant)).into_boxed();
+            let mut query =
+                decisions::table.filter(decisions::tenant_id.eq(tenant.as_str())).into_boxed();
             if let Some(since) = since {
                 query = query.filter(decisions::id.ge(first_id(since)));
             }

@@ -44,14 +44,14 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
         return Err(ApiError::plain(ErrorCode::SubjectNotPermitted));
     }
     let tenant_id = match caller.tenant() {
-        Some(tenant) => tenant.to_owned(),
+        Some(tenant) => tenant.clone(),
         // The owner has no tenant: the subject determines it.
         None => match PrincipalId::parse(asked.subject()) {
-            Ok(subject) => TenantId::of(&subject).into(),
+            Ok(subject) => TenantId::of(&subject),
             Err(why) => return Err(ApiError::field(named::<A>("subject"), why.to_string())),
         },
     };
-    Request::new(asked.into_draft(tenant_id)).map_err(|invalid| {
+    Request::new(asked.into_draft(tenant_id.into())).map_err(|invalid| {
         let named = |(member, problem): (String, String)| Violation {
             field: renamed(A::RENAMED, member),
             problem,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::TenantId;
 use chrono::{DateTime, Utc};
 
 use authority_api::error::{ApiError, ErrorCode};
@@ -20,8 +21,8 @@ pub(super) struct Permitted {
 }
 
 impl Permitted {
-    pub(super) fn tenant_id(&self) -> &str {
-        &self.request.tenant_id
+    pub(super) fn tenant_id(&self) -> &TenantId {
+        self.request.tenant()
     }
 
     /// The condition that fired, if the permission has ended.

@@ -69,7 +69,7 @@ impl Decider {
             CallerKind::Owner { .. } | CallerKind::Member { .. } => "person",
             CallerKind::Anonymous => return Ok(None),
         };
-        let (tenant_id, subject) = (request.tenant_id.clone(), request.subject.clone());
+        let (tenant_id, subject) = (request.tenant().clone(), request.subject.clone());
         let (kind, asker) = (kind.to_owned(), caller.identity());
         let scope = Scope { tenant: Some(tenant_id.clone()), actor: SERVICE.to_owned() };
         let read = self.facts.store.read_tx(&scope, async move |db| {
@@ -81,7 +81,7 @@ impl Decider {
             .bind::<Text, _>(asker)
             .sql(")");
             let id: Option<String> = approvals::table
-                .filter(approvals::tenant_id.eq(tenant_id))
+                .filter(approvals::tenant_id.eq(tenant_id.as_str()))
                 .filter(approvals::request_digest.eq(digest.to_vec()))
                 .filter(approvals::subject.eq(subject))
                 .filter(approvals::state.eq("approved").and(approvals::expires_at.gt(at)))

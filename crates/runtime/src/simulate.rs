@@ -74,7 +74,7 @@ impl Simulator {
         let changes = Changes::of(asked.changes.unwrap_or_default(), &request, recorded)?;
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
         let policies =
-            self.candidates.change(caller, &request.tenant_id, candidates, without).await?;
+            self.candidates.change(caller, request.tenant(), candidates, without).await?;
         let (ground, at) = self.ground(&request, stored.as_ref(), asked.at).await?;
         let present = match &stored {
             Some(_) => None,
@@ -83,9 +83,9 @@ impl Simulator {
         let facts = self.facts_for(&ground, &changes.request, at).await?;
         let gathered = policies.applied(&changes.request, &facts.gathered);
         let facts = changes.approve(&request, Facts { gathered, ..facts }, at);
-        let (changed, tenant_id) = (changes.request.clone(), request.tenant_id.clone());
+        let (changed, tenant_id) = (changes.request.clone(), request.tenant().clone());
         // The cost of candidates is up to their author, so they run on the compute pool.
-        let judging = self.pool.run(&tenant_id, move |_| {
+        let judging = self.pool.run(tenant_id.as_str(), move |_| {
             let before = present.map(|present| Outcome::from(&decide(&request, &present, at)));
             let verdict = decide(&changed, &facts, at);
             (before, verdict, facts)
@@ -141,11 +141,11 @@ impl Simulator {
         id: String,
         recorded: bool,
     ) -> Result<Question, ApiError> {
-        let tenant = caller.tenant().map(str::to_owned);
+        let tenant = caller.tenant().cloned();
         let scope = caller.scope();
         let missing = ApiError::not_found("decision", &id);
         let found = self.facts.store.read_tx(&scope, async move |db| {
-            Ok::<_, store::Error>(stored_decisions::one(db, tenant.as_deref(), &id).await?)
+            Ok::<_, store::Error>(stored_decisions::one(db, tenant.as_ref(), &id).await?)
         });
         let Some(stored) = found.await? else { return Err(missing) };
         let sealed = &stored.sealed;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, TenantId};
 use authority_model::schema::tenants;
 use chrono::TimeDelta;
 use diesel::prelude::*;
@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use super::{Error, Transparency, sealer::Sealer};
 use authority_core::{
-    store::{RunQueryDsl, Scope},
+    store::{RunQueryDsl, Scope, row_id},
     worker::{Next, Worker},
 };
 
@@ -37,7 +37,7 @@ pub(super) fn worker(transparency: Transparency) -> Worker {
 
 impl Transparency {
     /// Seals some pages of each tenant's unsealed decisions; returns whether there may be more.
-    async fn seal_open(&self, seen: &mut HashMap<String, String>) -> Result<bool, Error> {
+    async fn seal_open(&self, seen: &mut HashMap<TenantId, String>) -> Result<bool, Error> {
         let scope = Scope::service();
         let tenants: Vec<String> = self
             .0
@@ -53,6 +53,7 @@ impl Transparency {
         let settled = DecisionId::first(u64::try_from(before).unwrap_or_default());
         let mut more = false;
         for tenant_id in tenants {
+            let tenant_id = row_id(&tenant_id)?;
             let from = seen.get(&tenant_id).cloned().unwrap_or_default();
             match self.0.logs.seal_pages(&tenant_id, from).await {
                 // Continue after them. At the end, look again at times that may still get commits.
@@ -62,7 +63,7 @@ impl Transparency {
                 }
                 // Only this tenant's log cannot continue.
                 Err(error) => {
-                    tracing::warn!(%error, tenant = tenant_id, "cannot seal automatically");
+                    tracing::warn!(%error, tenant = %tenant_id, "cannot seal automatically");
                 }
             }
         }
@@ -75,7 +76,7 @@ impl Sealer {
     /// next is read. Returns the last sealed decision if there may be more after it.
     async fn seal_pages(
         self: &Arc<Self>,
-        tenant_id: &str,
+        tenant_id: &TenantId,
         after: String,
     ) -> Result<Option<String>, Error> {
         let mut page = self.open(tenant_id, after, PAGE).await?;

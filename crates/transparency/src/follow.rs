@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 
 use super::{
     Error,
-    log::{Head, broken, continues, slug},
+    log::{Head, broken, continues},
     sealer::Sealer,
 };
 use authority_core::{
-    store::{RunQueryDsl, Scope},
+    store::{RunQueryDsl, Scope, row_id},
     worker::Worker,
 };
 use authority_evidence::log::note::SignedCheckpoint;
@@ -48,14 +48,15 @@ async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error>
             .load(db)
             .await?;
         for (tenant_id, head) in heads {
-            let name = slug(&tenant_id);
+            let tenant_id = row_id(&tenant_id)?;
+            let name = tenant_id.slug();
             let last = this.witness.last(name).map_err(|why| broken(&tenant_id, &why))?;
             if let Some(last) = last
                 && !continues(db, &tenant_id, &head, &last).await?
             {
                 // The remembered checkpoint stays, and the next node that seals starts a new epoch.
                 tracing::error!(
-                    tenant = tenant_id,
+                    tenant = %tenant_id,
                     "a log does not continue its last known checkpoint"
                 );
                 continue;

@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use authority_ids::TenantId;
 use authority_model::schema::decisions;
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -14,7 +15,7 @@ use super::{
     packs::{Row, sealed},
     sealer::Sealer,
 };
-use authority_core::store::{RunQueryDsl, Scope};
+use authority_core::store::{RunQueryDsl, Scope, row_id};
 use authority_evidence::pack::{self, Sealing};
 
 /// A decision's leaf.
@@ -32,7 +33,7 @@ pub(super) struct Leaves {
 /// A decision to be sealed.
 pub(super) struct Found {
     pub(super) decision_id: String,
-    pub(super) tenant_id: String,
+    pub(super) tenant_id: TenantId,
     pub(super) state: State,
 }
 
@@ -69,7 +70,7 @@ impl Sealer {
     /// The decisions that exist and, if a tenant is given with the id, belong to it.
     pub(super) async fn find(
         self: &Arc<Self>,
-        wanted: HashSet<(String, Option<String>)>,
+        wanted: HashSet<(String, Option<TenantId>)>,
         sealed_at: DateTime<Utc>,
     ) -> Result<Vec<Found>, Error> {
         let this = Arc::clone(self);
@@ -83,19 +84,21 @@ impl Sealer {
                 .select(Decision::as_select())
                 .load(db)
                 .await?;
-            let is_wanted = |decision: &Decision| {
-                let (id, tenant) = (decision.id.clone(), Some(decision.tenant_id.clone()));
-                wanted.contains(&(id.clone(), None)) || wanted.contains(&(id, tenant))
-            };
-            let found = found.into_iter().filter(is_wanted).map(|decision| {
+            let mut list = Vec::with_capacity(found.len());
+            for decision in found {
+                let tenant_id = row_id(&decision.tenant_id)?;
+                let (of_any, of_tenant) =
+                    ((decision.id.clone(), None), (decision.id.clone(), Some(tenant_id.clone())));
+                if !wanted.contains(&of_any) && !wanted.contains(&of_tenant) {
+                    continue;
+                }
                 let state = match known.remove(&decision.id) {
                     Some(row) => State::Sealed(row),
                     None => State::Open(decision.leaf(&this.public_url, sealed_at)?),
                 };
-                let Decision { id: decision_id, tenant_id, .. } = decision;
-                Ok(Found { decision_id, tenant_id, state })
-            });
-            found.collect()
+                list.push(Found { decision_id: decision.id, tenant_id, state });
+            }
+            Ok(list)
         });
         read.await
     }
@@ -103,12 +106,11 @@ impl Sealer {
     /// The tenant's first `most` decisions after `after` that are not in a log.
     pub(super) async fn open(
         self: &Arc<Self>,
-        tenant_id: &str,
+        tenant_id: &TenantId,
         after: String,
         most: i64,
     ) -> Result<Leaves, Error> {
-        let (this, sealed_at, tenant_id) =
-            (Arc::clone(self), self.clock.now(), tenant_id.to_owned());
+        let (this, sealed_at, tenant_id) = (Arc::clone(self), self.clock.now(), tenant_id.clone());
         let scope = Scope::service();
         let read = self.store.read_tx(&scope, async move |db| {
             let open: Vec<Decision> = diesel::sql_query(
@@ -117,7 +119,7 @@ impl Sealer {
                  AND NOT EXISTS (SELECT FROM evidence_packs p WHERE p.decision_id = d.id) \
                  ORDER BY d.id LIMIT $3",
             )
-            .bind::<Text, _>(tenant_id)
+            .bind::<Text, _>(tenant_id.as_str())
             .bind::<Text, _>(after)
             .bind::<BigInt, _>(most)
             .load(db)

@@ -1,8 +1,11 @@
 //! One tenant's log in the database: locked, continued, signed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Display,
+};
 
-use authority_ids::IdParts;
+use authority_ids::TenantId;
 use authority_model::schema::log_heads;
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -38,8 +41,8 @@ pub(super) struct Head {
 }
 
 /// The newest epoch of the tenant's log.
-pub(super) async fn head(db: &mut Db, tenant_id: &str) -> QueryResult<Option<Head>> {
-    let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id));
+pub(super) async fn head(db: &mut Db, tenant_id: &TenantId) -> QueryResult<Option<Head>> {
+    let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id.as_str()));
     let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
     newest.first(db).await.optional()
 }
@@ -47,7 +50,7 @@ pub(super) async fn head(db: &mut Db, tenant_id: &str) -> QueryResult<Option<Hea
 /// The stored hashes of these subtrees.
 pub(super) async fn nodes(
     db: &mut Db,
-    tenant_id: &str,
+    tenant_id: &TenantId,
     epoch: i32,
     wanted: &[NodeId],
 ) -> QueryResult<HashMap<NodeId, Hash>> {
@@ -65,7 +68,7 @@ pub(super) async fn nodes(
            ORDER BY first DESC LIMIT 1) n \
          WHERE length(n.hashes) > 32 * (w.index - n.first)",
     )
-    .bind::<Text, _>(tenant_id)
+    .bind::<Text, _>(tenant_id.as_str())
     .bind::<Integer, _>(epoch)
     .bind::<Array<SmallInt>, _>(level)
     .bind::<Array<BigInt>, _>(index)
@@ -94,7 +97,7 @@ impl Node {
 /// A log, locked by this transaction.
 pub(super) struct Log<'a> {
     sealer: &'a Sealer,
-    pub(super) tenant_id: &'a str,
+    pub(super) tenant_id: &'a TenantId,
     pub(super) epoch: i32,
     pub(super) origin: String,
     frontier: Frontier,
@@ -115,7 +118,7 @@ struct Run {
 /// Whether a log continues its last known checkpoint.
 pub(super) async fn continues(
     db: &mut Db,
-    tenant_id: &str,
+    tenant_id: &TenantId,
     head: &Head,
     last: &Checkpoint,
 ) -> QueryResult<bool> {
@@ -140,21 +143,21 @@ impl<'a> Log<'a> {
     pub(super) async fn lock(
         db: &mut Db,
         sealer: &'a Sealer,
-        tenant_id: &'a str,
+        tenant_id: &'a TenantId,
         now: DateTime<Utc>,
     ) -> Result<Self, Error> {
         // Serialises the creation of epochs; the lock on the head's row serialises everything else.
         diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
             .bind::<Integer, _>(locks::DECISION_LOG)
-            .bind::<Text, _>(tenant_id)
+            .bind::<Text, _>(tenant_id.as_str())
             .execute(db)
             .await?;
-        let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id));
+        let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id.as_str()));
         let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
         let head = newest.for_update().first(db).await;
         let Some(head) = head.optional()? else {
             let follows =
-                sealer.witness.last(slug(tenant_id)).map_err(|why| broken(tenant_id, &why))?;
+                sealer.witness.last(tenant_id.slug()).map_err(|why| broken(tenant_id, &why))?;
             return Self::begin(db, sealer, tenant_id, 1, follows, now).await;
         };
         let size = u64::try_from(head.size).unwrap_or_default();
@@ -175,7 +178,7 @@ impl<'a> Log<'a> {
         if log.frontier.root().as_slice() != head.root {
             return Err(broken(tenant_id, &"its tree does not make its root"));
         }
-        let last = sealer.witness.last(slug(tenant_id)).map_err(|why| broken(tenant_id, &why))?;
+        let last = sealer.witness.last(tenant_id.slug()).map_err(|why| broken(tenant_id, &why))?;
         match last {
             Some(last) if !continues(db, tenant_id, &head, &last).await? => {
                 Self::begin(db, sealer, tenant_id, log.epoch + 1, Some(last), now).await
@@ -187,7 +190,7 @@ impl<'a> Log<'a> {
     async fn begin(
         db: &mut Db,
         sealer: &'a Sealer,
-        tenant_id: &'a str,
+        tenant_id: &'a TenantId,
         epoch: i32,
         follows: Option<Checkpoint>,
         now: DateTime<Utc>,
@@ -213,7 +216,7 @@ impl<'a> Log<'a> {
         log.follows = follows;
         diesel::insert_into(log_heads::table)
             .values((
-                log_heads::tenant_id.eq(tenant_id),
+                log_heads::tenant_id.eq(tenant_id.as_str()),
                 log_heads::epoch.eq(after),
                 log_heads::origin.eq(&log.origin),
                 log_heads::size.eq(0),
@@ -259,7 +262,7 @@ impl<'a> Log<'a> {
         let key = LogKey { origin: self.origin.clone(), public_key: *signer.public_key() };
         let body = checkpoint.body();
         let note = signed(&body, &self.origin, key.id(), &signer.sign(body.as_bytes()));
-        diesel::update(log_heads::table.find((self.tenant_id, self.epoch)))
+        diesel::update(log_heads::table.find((self.tenant_id.as_str(), self.epoch)))
             .set((
                 log_heads::size.eq(number(size)),
                 log_heads::root.eq(&root[..]),
@@ -269,7 +272,7 @@ impl<'a> Log<'a> {
             .execute(db)
             .await?;
         let follows = self.follows.take();
-        Ok(Signed { slug: slug(self.tenant_id).to_owned(), checkpoint, note, follows })
+        Ok(Signed { slug: self.tenant_id.slug().to_owned(), checkpoint, note, follows })
     }
 
     /// The inclusion proof of an added leaf in the present tree.
@@ -309,7 +312,7 @@ impl Signed {
 
 async fn insert(
     db: &mut Db,
-    tenant_id: &str,
+    tenant_id: &TenantId,
     epoch: i32,
     new: &BTreeMap<u8, Run>,
 ) -> QueryResult<()> {
@@ -320,7 +323,7 @@ async fn insert(
         "INSERT INTO log_nodes (tenant_id, epoch, level, first, hashes) \
          SELECT $1, $2, n.* FROM UNNEST($3, $4, $5) AS n",
     )
-    .bind::<Text, _>(tenant_id)
+    .bind::<Text, _>(tenant_id.as_str())
     .bind::<Integer, _>(epoch)
     .bind::<Array<SmallInt>, _>(level)
     .bind::<Array<BigInt>, _>(first)
@@ -330,22 +333,17 @@ async fn insert(
     .map(drop)
 }
 
-/// The tenant's slug, which its id ends with.
-pub(super) fn slug(tenant_id: &str) -> &str {
-    IdParts::of(tenant_id).and_then(|id| id.tenant_slug).unwrap_or(tenant_id)
-}
-
 /// A schema-less URL, as C2SP recommends: one for each epoch.
-fn origin(public_url: &str, tenant_id: &str, epoch: i32) -> String {
+fn origin(public_url: &str, tenant_id: &TenantId, epoch: i32) -> String {
     let host = public_url.split_once("://").map_or(public_url, |(_, host)| host);
-    let first = format!("{}/log/{}", host.trim_end_matches('/'), slug(tenant_id));
+    let first = format!("{}/log/{}", host.trim_end_matches('/'), tenant_id.slug());
     if epoch == 1 { first } else { format!("{first}/{epoch}") }
 }
 
 /// The epoch of the tenant's log that has this origin, under any public URL; `None` if it is not an
 /// origin of the tenant.
-fn epoch_of(found: &str, tenant_id: &str) -> Option<i32> {
-    let name = format!("/log/{}", slug(tenant_id));
+fn epoch_of(found: &str, tenant_id: &TenantId) -> Option<i32> {
+    let name = format!("/log/{}", tenant_id.slug());
     let (_, rest) = found.rsplit_once(&name)?;
     match rest {
         "" => Some(1),
@@ -357,6 +355,6 @@ fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn broken(tenant_id: &str, why: &impl std::fmt::Display) -> Error {
-    Error::Log(tenant_id.to_owned(), why.to_string())
+pub(super) fn broken(tenant_id: &impl Display, why: &impl Display) -> Error {
+    Error::Log(tenant_id.to_string(), why.to_string())
 }

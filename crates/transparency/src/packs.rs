@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use authority_ids::TenantId;
 use authority_model::schema::evidence_packs;
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -48,7 +49,7 @@ pub(super) async fn sealed(
 /// The pack of a decision, if it is sealed and of the tenant.
 pub(super) async fn one(
     db: &mut Db,
-    within: Option<&str>,
+    within: Option<&TenantId>,
     decision_id: &str,
 ) -> QueryResult<Option<Row>> {
     let mut query = evidence_packs::table
@@ -56,7 +57,7 @@ pub(super) async fn one(
         .select(Row::as_select())
         .into_boxed();
     if let Some(tenant) = within {
-        query = query.filter(evidence_packs::tenant_id.eq(tenant));
+        query = query.filter(evidence_packs::tenant_id.eq(tenant.as_str()));
     }
     query.first(db).await.optional()
 }
@@ -77,7 +78,7 @@ pub(super) async fn insert(
          (tenant_id, epoch, origin, sealed_at, decision_id, log_index, body, proof) \
          SELECT $1, $2, $3, $4, p.* FROM UNNEST($5, $6, $7, $8) AS p",
     )
-    .bind::<Text, _>(log.tenant_id)
+    .bind::<Text, _>(log.tenant_id.as_str())
     .bind::<Integer, _>(log.epoch)
     .bind::<Text, _>(&log.origin)
     .bind::<Timestamptz, _>(sealed_at)

@@ -71,14 +71,14 @@ impl Transparency {
         let (this, id) = (self.clone(), decision_id.clone());
         let now = self.0.clock.now();
         let read = self.0.store.read_tx(&scope, async move |db| {
-            let stored = stored(db, within.as_deref(), &id).await?;
-            let key = key.map(|key| key.within(&stored.tenant_id));
+            let stored = stored(db, within.as_ref(), &id).await?;
+            let key = key.map(|key| key.within(stored.tenant_id.as_str()));
             if let Some(key) = &key
                 && let Some(first) = key.find(db, now).await?
             {
                 return Ok(ControlFlow::Break(first.read()?));
             }
-            let pack = packs::one(db, within.as_deref(), &id)
+            let pack = packs::one(db, within.as_ref(), &id)
                 .await?
                 .ok_or_else(|| Error::NotSealed(id.clone()))?
                 .pack()?;
@@ -96,7 +96,7 @@ impl Transparency {
         };
         let (tenant_id, id) = (stored.tenant_id.clone(), decision_id.clone());
         // Compiling and deciding take a while, so no connection is held.
-        let deciding = self.0.pool.run(&tenant_id, move |_| {
+        let deciding = self.0.pool.run(tenant_id.as_str(), move |_| {
             let found = match ground {
                 Ground::Altered(why) => Ok(altered_found(&why)),
                 Ground::Sealed => snapshot(&id, &stored),
@@ -168,7 +168,7 @@ impl Transparency {
         diesel::insert_into(replay_proofs::table)
             .values((
                 replay_proofs::id.eq(id.as_str()),
-                replay_proofs::tenant_id.eq(&stored.tenant_id),
+                replay_proofs::tenant_id.eq(stored.tenant_id.as_str()),
                 replay_proofs::decision_id.eq(decision_id),
                 replay_proofs::mode.eq(json!(mode).as_str().unwrap_or_default()),
                 replay_proofs::result.eq(found.outcome.word()),
@@ -271,7 +271,7 @@ async fn present(
             let requesters = graph.persons(&cited.requested_by, &cited.asker_emails);
             let given = GivenActs { acts: &cited.acts, requesters };
             facts.approval = Some(cited.approval);
-            let handle = graph.tenant(&request.tenant_id)?;
+            let handle = graph.tenant(request.tenant())?;
             graph::decide_on(handle.as_ref(), &request, &mut facts, &given, now);
         }
         used = approvals::table
@@ -323,7 +323,7 @@ async fn pinned_text(
     let version = asked.policy_version.unwrap_or_default();
     let text: Option<String> = policy_versions::table
         .find((&id, version))
-        .filter(policy_versions::tenant_id.eq(&stored.tenant_id))
+        .filter(policy_versions::tenant_id.eq(stored.tenant_id.as_str()))
         .select(policy_versions::cedar)
         .first(db)
         .await

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use authority_ids::TenantId;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::{
@@ -30,7 +31,7 @@ const QUEUE: usize = 4096;
 pub(super) struct SealRequest {
     pub(super) decision_id: String,
     /// Only if it belongs to this tenant.
-    pub(super) within: Option<String>,
+    pub(super) within: Option<TenantId>,
     pub(super) done: oneshot::Sender<Result<String, Refused>>,
 }
 
@@ -55,7 +56,7 @@ impl Transparency {
     pub(super) async fn seal(
         &self,
         decision_id: String,
-        within: Option<String>,
+        within: Option<TenantId>,
     ) -> Result<String, Error> {
         let (done, sealed) = oneshot::channel();
         let away = || Error::Store(store::Error::Unavailable("the sealer does not answer".into()));
@@ -120,7 +121,7 @@ impl Sealer {
         }
         let unknown = if found.is_ok() { Refused::Unknown } else { Refused::Away };
         let mut results = HashMap::new();
-        let mut open: BTreeMap<String, Vec<Leaf>> = BTreeMap::new();
+        let mut open: BTreeMap<TenantId, Vec<Leaf>> = BTreeMap::new();
         for Found { decision_id, tenant_id, state } in found.unwrap_or_default() {
             match state {
                 State::Sealed(row) => {
@@ -134,7 +135,7 @@ impl Sealer {
             // A log that cannot continue does not affect other tenants.
             let mut sealed = this.seal_leaves(&tenant_id, Leaves { list, sealed_at }).await;
             if let Err(error) = &sealed {
-                tracing::error!(%error, tenant = tenant_id, "could not seal");
+                tracing::error!(%error, tenant = %tenant_id, "could not seal");
             }
             for id in ids {
                 let pack = match &mut sealed {
@@ -157,11 +158,11 @@ impl Sealer {
     /// decision.
     pub(super) async fn seal_leaves(
         self: &Arc<Self>,
-        tenant_id: &str,
+        tenant_id: &TenantId,
         leaves: Leaves,
     ) -> Result<HashMap<String, Row>, Error> {
         let scope = Scope::service();
-        let (sealer, tenant_id) = (Arc::clone(self), tenant_id.to_owned());
+        let (sealer, tenant_id) = (Arc::clone(self), tenant_id.clone());
         let done = self
             .store
             .write_tx(&scope, async move |db| sealer.transact(db, &tenant_id, leaves).await);
@@ -182,7 +183,7 @@ impl Sealer {
     pub(super) async fn transact(
         &self,
         db: &mut Db,
-        tenant_id: &str,
+        tenant_id: &TenantId,
         leaves: Leaves,
     ) -> Result<(HashMap<String, Row>, Option<Signed>), Error> {
         let Leaves { mut list, sealed_at } = leaves;
@@ -217,7 +218,7 @@ impl Sealer {
 
 /// The result for a decision, for callers who may see it.
 struct SealResult {
-    tenant_id: String,
+    tenant_id: TenantId,
     pack: Result<String, Refused>,
 }
 

@@ -6,6 +6,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use authority_ids::TenantId;
 use authority_model::proto::evidence::EvidenceDocument;
 
 use super::{
@@ -21,7 +22,7 @@ impl Transparency {
         &self,
         key: IdempotencyKey,
         decision_id: String,
-        within: Option<String>,
+        within: Option<TenantId>,
     ) -> Result<Done<EvidenceDocument>, Error> {
         let turn = Arc::clone(&self.0.turn).lock_owned().await;
         let (logs, now) = (Arc::clone(&self.0.logs), self.0.clock.now());
@@ -29,7 +30,7 @@ impl Transparency {
         let found = logs.find(wanted, now).await?.pop();
         let missing = Error::NotFound("decision", decision_id);
         let Found { decision_id, tenant_id, state } = found.ok_or(missing)?;
-        let key = key.within(&tenant_id);
+        let key = key.within(tenant_id.as_str());
         let scope = Scope::service();
         let sealing = self.0.store.write_tx(&scope, async move |db| {
             // Even if the caller is gone.

@@ -39,10 +39,14 @@ use authority_evidence::{
 type Reply<T> = Result<Response<T>, Status>;
 
 /// Whether there is such a decision, of the tenant if one is given.
-async fn is_there(db: &mut Db, within: Option<&str>, decision_id: &str) -> Result<bool, Error> {
+async fn is_there(
+    db: &mut Db,
+    within: Option<&TenantId>,
+    decision_id: &str,
+) -> Result<bool, Error> {
     let mut query = decisions::table.filter(decisions::id.eq(decision_id)).into_boxed();
     if let Some(tenant) = within {
-        query = query.filter(decisions::tenant_id.eq(tenant));
+        query = query.filter(decisions::tenant_id.eq(tenant.as_str()));
     }
     let found: Option<String> = query.select(decisions::id).first(db).await.optional()?;
     Ok(found.is_some())
@@ -132,11 +136,11 @@ impl Transparency {
     /// principals; for it others do not exist.
     pub(super) async fn is_shown(&self, caller: &Caller, decision_id: &str) -> Result<bool, Error> {
         let Some(own) = caller.bound_to().map(<[String]>::to_vec) else { return Ok(true) };
-        let (id, tenant) = (decision_id.to_owned(), caller.tenant().map(str::to_owned));
+        let (id, tenant) = (decision_id.to_owned(), caller.tenant().cloned());
         let read = self.0.store.read_tx(&caller.scope(), async move |db| {
             let found: Option<String> = decisions::table
                 .filter(decisions::id.eq(id))
-                .filter(decisions::tenant_id.eq(tenant.unwrap_or_default()))
+                .filter(decisions::tenant_id.eq(tenant.as_ref().map_or("", TenantId::as_str)))
                 .select(decisions::subject)
                 .first(db)
                 .await
@@ -155,13 +159,13 @@ impl Transparency {
         let scope = caller.scope();
         let within = scope.tenant.clone();
         let read = self.0.store.read_tx(&scope, async move |db| {
-            let Some(row) = packs::one(db, within.as_deref(), &decision_id).await? else {
-                let is_there = is_there(db, within.as_deref(), &decision_id).await?;
+            let Some(row) = packs::one(db, within.as_ref(), &decision_id).await? else {
+                let is_there = is_there(db, within.as_ref(), &decision_id).await?;
                 return if is_there { Err(Error::NoEvidenceYet(decision_id)) } else { Ok(None) };
             };
             let (origin, pack) = (row.origin.clone(), row.pack()?);
             let stored = if asked.bundle {
-                Some(stored(db, within.as_deref(), &decision_id).await?)
+                Some(stored(db, within.as_ref(), &decision_id).await?)
             } else {
                 None
             };
@@ -176,10 +180,10 @@ impl Transparency {
     }
 
     /// The log of a tenant that the caller may see.
-    async fn head(&self, scope: &Scope, slug: String) -> Result<(String, Head), Error> {
+    async fn head(&self, scope: &Scope, slug: String) -> Result<(TenantId, Head), Error> {
         let tenant_id = TenantId::from_slug(&slug);
         let missing = Error::NotFound("log", slug);
-        let Ok(tenant_id) = tenant_id.map(String::from) else { return Err(missing) };
+        let Ok(tenant_id) = tenant_id else { return Err(missing) };
         if scope.tenant.as_ref().is_some_and(|within| *within != tenant_id) {
             return Err(missing);
         }
@@ -238,7 +242,11 @@ impl Transparency {
 }
 
 /// A decision with everything that it was decided on.
-pub(super) async fn stored(db: &mut Db, within: Option<&str>, id: &str) -> Result<Stored, Error> {
+pub(super) async fn stored(
+    db: &mut Db,
+    within: Option<&TenantId>,
+    id: &str,
+) -> Result<Stored, Error> {
     let found = stored_decisions::one(db, within, id).await?;
     found.ok_or_else(|| Error::NotFound("decision", id.to_owned()))
 }

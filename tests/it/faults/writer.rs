@@ -43,7 +43,7 @@ fn entry(number: usize, is_bad: bool) -> Entry {
         }),
     };
     Entry {
-        tenant_id: "svc:tenant:acme".to_owned(),
+        tenant_id: "svc:tenant:acme".parse().unwrap(),
         revision: 1,
         decision_id: decision_id(number),
         subject: "svc:agent:acme:bot".to_owned(),

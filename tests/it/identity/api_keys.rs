@@ -25,7 +25,7 @@ pub(super) fn make(world: &World, change: impl FnOnce(&mut ApiKey)) -> String {
     let issued = issue(&world.keys, "dev", ID, [7; 32]).unwrap();
     let mut facts = ApiKey {
         id: record_id(ID),
-        tenant_id: "svc:tenant:acme".into(),
+        tenant_id: "svc:tenant:acme".parse().unwrap(),
         active: true,
         code: issued.code,
         previous: None,
@@ -86,7 +86,7 @@ async fn a_genuine_key_acts_for_its_tenant() {
     let text =
         make(&world, |facts| facts.principal_ids = Arc::new(["svc:agent:acme:a".to_owned()]));
     let caller = world.call(WRITE, &text).await.unwrap();
-    assert_eq!(caller.tenant(), Some("svc:tenant:acme"));
+    assert_eq!(caller.tenant().unwrap().slug(), "acme");
     assert_eq!(caller.actor, record_id(ID).as_str());
     let caller = world.call(WRITE, &text).await.unwrap();
     assert!(caller.acts_for("svc:agent:acme:a") && !caller.acts_for("svc:agent:acme:b"));
@@ -134,7 +134,7 @@ async fn revoked_expired_and_suspended_stop() {
     let text = make(&world, |facts| facts.active = false);
     assert_eq!(world.call(WRITE, &text).await, Err(Error::Key("it was revoked")));
     for tenant in ["svc:tenant:asleep", "svc:tenant:unknown"] {
-        let text = make(&world, |facts| facts.tenant_id = tenant.into());
+        let text = make(&world, |facts| facts.tenant_id = tenant.parse().unwrap());
         assert!(matches!(world.call(WRITE, &text).await, Err(Error::Forbidden(_))));
     }
 }

@@ -24,6 +24,7 @@ use authority_api::identity::{
     dev_provider::{AUDIENCE, DevProvider, Holder, ISSUER},
 };
 use authority_core::{clock::Clock, graph::ApiKey, keys::Keys};
+use authority_ids::TenantId;
 use authority_model::access::{Access, Binding, Surfaces};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta};
@@ -96,18 +97,18 @@ impl Directory for Book {
         Box::pin(tokio::time::sleep(Duration::from_millis(5)))
     }
 
-    fn tenant(&self, id: &str) -> Option<TenantFacts> {
-        self.tenants.lock().get(id).cloned()
+    fn tenant(&self, id: &TenantId) -> Option<TenantFacts> {
+        self.tenants.lock().get(id.as_str()).cloned()
     }
 
     fn tenant_of_org(&self, org: &str) -> Option<TenantFacts> {
         // A tenant that was stored with an empty organisation: nobody may belong to it.
         let org = if org.is_empty() { "org_acme" } else { org };
-        self.tenant(&format!("svc:tenant:{}", org.strip_prefix("org_")?))
+        self.tenant(&TenantId::from_slug(org.strip_prefix("org_")?).ok()?)
     }
 
-    fn excludes(&self, tenant_id: &str, subject: &str, email: Option<&str>) -> bool {
-        let asked = (tenant_id.to_owned(), subject.to_owned(), email.map(str::to_owned));
+    fn excludes(&self, tenant_id: &TenantId, subject: &str, email: Option<&str>) -> bool {
+        let asked = (tenant_id.to_string(), subject.to_owned(), email.map(str::to_owned));
         self.excluded.lock().as_ref() == Some(&asked)
     }
 }
@@ -183,9 +184,9 @@ impl World {
 
 impl Book {
     fn add_tenant(&self, slug: &str, active: bool) {
-        let id = format!("svc:tenant:{slug}");
-        let facts = TenantFacts { id: id.as_str().into(), slug: slug.into(), active };
-        self.tenants.lock().insert(id, facts);
+        let id = TenantId::from_slug(slug).unwrap();
+        let facts = TenantFacts { id: id.clone(), slug: slug.into(), active };
+        self.tenants.lock().insert(id.into(), facts);
     }
 }
 

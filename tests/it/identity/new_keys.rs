@@ -18,7 +18,7 @@ fn elsewhere(world: &World, seconds_ago: i64, number: u32) -> String {
     let issued = api_key::issue(&world.keys, "dev", &id, [7; 32]).unwrap();
     let facts = ApiKey {
         id: record_id(&id),
-        tenant_id: "svc:tenant:acme".into(),
+        tenant_id: "svc:tenant:acme".parse().unwrap(),
         active: true,
         code: issued.code,
         previous: None,

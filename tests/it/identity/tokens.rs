@@ -20,7 +20,7 @@ async fn the_development_providers_tokens_pass_the_common_verifier() {
     assert!(matches!(&caller.kind, CallerKind::Owner { subject, .. } if !subject.is_empty()));
     assert_eq!(caller.tenant(), None);
     let caller = world.call(ADMIN, &world.dev_token(&member("acme", "admin"))).await.unwrap();
-    assert_eq!(caller.tenant(), Some("svc:tenant:acme"));
+    assert_eq!(caller.tenant().unwrap().slug(), "acme");
     let refused = world.call(OWNER, &world.dev_token(&member("acme", "admin"))).await;
     assert!(matches!(refused, Err(Error::Forbidden(_))));
 }
@@ -215,7 +215,7 @@ async fn the_tenant_comes_from_the_organisation_or_the_metadata() {
         (json!(""), json!("svc:tenant:acme")),
     ] {
         let caller = world.call(MEMBER, &token(org, tenant)).await.unwrap();
-        assert_eq!(caller.tenant(), Some("svc:tenant:acme"));
+        assert_eq!(caller.tenant().unwrap().slug(), "acme");
     }
     for (org, tenant) in [
         (json!("org_unknown"), Value::Null),
@@ -223,6 +223,8 @@ async fn the_tenant_comes_from_the_organisation_or_the_metadata() {
         (json!("org_asleep"), Value::Null),
         (json!("org_asleep"), json!("svc:tenant:acme")),
         (Value::Null, json!("svc:tenant:unknown")),
+        (Value::Null, json!("acme")),
+        (Value::Null, json!("svc:tenant:acme:x")),
         (Value::Null, Value::Null),
     ] {
         let answer = world.call(MEMBER, &token(org, tenant)).await;

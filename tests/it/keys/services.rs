@@ -9,7 +9,7 @@ use authority_core::{
     graph::{self, Graph},
     keys::Keys,
 };
-use authority_ids::ApiKeyId;
+use authority_ids::{ApiKeyId, TenantId};
 use authority_model::proto::keys::{
     ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
     RevokeApiKeyRequest, RevokeKeyRequest, RotateApiKeyRequest, UpdateApiKeyRequest,
@@ -120,7 +120,7 @@ fn owner() -> Caller {
 
 fn admin(tenant: &str) -> Caller {
     let kind = CallerKind::Member {
-        tenant_id: format!("svc:tenant:{tenant}"),
+        tenant_id: TenantId::from_slug(tenant).unwrap(),
         role: "admin".to_owned(),
         issuer: "i".to_owned(),
         subject: "s".to_owned(),
@@ -361,7 +361,7 @@ fn a_record_tells_the_facts() {
     let record = ApiKey { ip_allowlist: vec!["10.0.0.0/8".to_owned()], ..key("svc:tenant:a") };
     let facts = graph::ApiKey {
         id: "svc:api_key:a".parse().unwrap(),
-        tenant_id: record.tenant_id.as_deref().unwrap().into(),
+        tenant_id: record.tenant_id.as_deref().unwrap().parse().unwrap(),
         active: record.status == "active",
         code: [0; 32],
         previous: None,

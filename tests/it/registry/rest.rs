@@ -157,7 +157,7 @@ impl Host for TestHost {
         let kind = match who {
             Some("owner") => CallerKind::Owner { issuer, subject, email },
             Some(tenant) => CallerKind::Member {
-                tenant_id: tenant.to_owned(),
+                tenant_id: tenant.parse().unwrap(),
                 role: role.to_owned(),
                 issuer,
                 subject,

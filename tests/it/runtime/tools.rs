@@ -183,7 +183,7 @@ async fn a_stored_policy_that_can_never_be_true_denies_and_is_listed() {
     app.database.run(target).await;
     let answer = settled(&client, "rule_error").await;
     assert_eq!(answer["reason_code"], "rule_error", "{answer:#}");
-    let cell = app.app.graph.tenant(TENANT).unwrap().unwrap();
+    let cell = app.app.graph.tenant(&TENANT.parse().unwrap()).unwrap().unwrap();
     let faulty = cell.read().faulty_policies();
     assert_eq!(faulty.len(), 2, "{faulty:?}");
     assert!(faulty.iter().all(|fault| fault.contains(&id)), "{faulty:?}");

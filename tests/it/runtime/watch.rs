@@ -84,7 +84,7 @@ async fn decided(client: &Client, ask: Value, decision: &str) -> String {
 /// Waits until nobody watches the tenant's authority.
 async fn nobody_watches(app: &TestApp) {
     let gone = async {
-        while app.app.graph.watchers(TENANT) > 0 {
+        while app.app.graph.watchers(&TENANT.parse().unwrap()) > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -43,8 +43,8 @@ fn moment(seed: u32) -> Duration {
 async fn write(store: Store, writer: u32) {
     for turn in 0..WRITES {
         let seed = writer * WRITES + turn;
-        let tenant = format!("t{}", writer % 3);
-        let scope = of(&tenant);
+        let scope = of(&format!("t{}", writer % 3));
+        let tenant = scope.tenant.clone().unwrap();
         let wrote = store.write_tx(&scope, async move |db| {
             let insert = |id: u32| {
                 format!("INSERT INTO things (id, tenant_id) VALUES ('{seed}.{id}', '{tenant}')")
@@ -95,7 +95,7 @@ async fn a_reader_by_number_misses_nothing() {
     }
 }
 
-const FENCE: &str = "SELECT sum(revision)::bigint AS n FROM fence('{a}')";
+const FENCE: &str = "SELECT sum(revision)::bigint AS n FROM fence('{svc:tenant:a}')";
 
 #[tokio::test]
 async fn the_fence_waits_for_a_change_under_way_and_sees_it() {
@@ -103,7 +103,7 @@ async fn the_fence_waits_for_a_change_under_way_and_sees_it() {
     let store = database.store();
     let mut change = database.owner().await;
     // The deferred trigger runs now, as in a slow commit.
-    let held = "BEGIN; INSERT INTO things (id, tenant_id) VALUES ('1', 'a');
+    let held = "BEGIN; INSERT INTO things (id, tenant_id) VALUES ('1', 'svc:tenant:a');
                 SET CONSTRAINTS ALL IMMEDIATE";
     change.batch_execute(held).await.unwrap();
     let fence =
@@ -124,7 +124,7 @@ async fn the_fence_holds_later_changes_back_and_other_fences_not() {
         assert_eq!(number(db, FENCE).await, 0);
         assert_eq!(number(&mut second, FENCE).await, 0);
         let change = tokio::spawn(async move {
-            let insert = "INSERT INTO things (id, tenant_id) VALUES ('1', 'a')";
+            let insert = "INSERT INTO things (id, tenant_id) VALUES ('1', 'svc:tenant:a')";
             other
                 .write_tx(&of("a"), async move |db| Ok::<_, Error>(db.batch_execute(insert).await?))
                 .await
@@ -137,7 +137,7 @@ async fn the_fence_holds_later_changes_back_and_other_fences_not() {
     change.await.unwrap().unwrap();
     assert_eq!(number(&mut recorder, FENCE).await, 1);
     recorder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ").await.unwrap();
-    assert!(recorder.batch_execute("SELECT fence('{a}')").await.is_err());
+    assert!(recorder.batch_execute("SELECT fence('{svc:tenant:a}')").await.is_err());
 }
 
 #[tokio::test]
@@ -147,8 +147,7 @@ async fn one_notice_a_transaction() {
     let (listener, mut heard) = store.listen("listener", "authority_changes");
     run_workers([listener]);
     assert_eq!(heard.next().await, Some(Notification::Listening));
-    let insert =
-        "INSERT INTO things (id, tenant_id) SELECT n::text, 'a' FROM generate_series(1, 50) n";
+    let insert = "INSERT INTO things (id, tenant_id) SELECT n::text, 'svc:tenant:a' FROM generate_series(1, 50) n";
     let scope = of("a");
     let wrote =
         store.write_tx(&scope, async move |db| Ok::<_, Error>(db.batch_execute(insert).await?));

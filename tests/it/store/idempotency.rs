@@ -19,7 +19,7 @@ const KEYS: &str = "INSERT INTO idempotency_keys \
     (tenant_id, caller, scope, key, request_sha256, answer, sealed, decision_id, created_at) \
     SELECT t, 'ada', s, 'k', sha256('x'), 'y', s = 'rotate', \
            CASE s WHEN 'evaluate' THEN 'svc:decision:1' END, now() \
-    FROM unnest(ARRAY['a', 'b']) t, unnest(ARRAY['evaluate', 'create', 'rotate', 'report']) s";
+    FROM unnest(ARRAY['svc:tenant:a', 'svc:tenant:b']) t, unnest(ARRAY['evaluate', 'create', 'rotate', 'report']) s";
 
 async fn with_keys() -> Database {
     let database = Database::fresh().await;
@@ -48,8 +48,14 @@ async fn a_tenant_reaches_no_decision_and_the_recorder_nothing_else() {
     let row = "INSERT INTO idempotency_keys \
         (tenant_id, caller, scope, key, request_sha256, sealed, decision_id, created_at) VALUES ";
     for (scope, sql) in [
-        (of("a"), format!("{row} ('b', 'ada', 's', 'l', sha256('x'), false, NULL, now())")),
-        (of("a"), format!("{row} ('a', 'ada', 's', 'l', sha256('x'), false, 'd', now())")),
+        (
+            of("a"),
+            format!("{row} ('svc:tenant:b', 'ada', 's', 'l', sha256('x'), false, NULL, now())"),
+        ),
+        (
+            of("a"),
+            format!("{row} ('svc:tenant:a', 'ada', 's', 'l', sha256('x'), false, 'd', now())"),
+        ),
         (of("a"), "UPDATE idempotency_keys SET caller = 'bob'".to_owned()),
         (owner(), "UPDATE idempotency_keys SET request_sha256 = sha256('z')".to_owned()),
     ] {
@@ -63,7 +69,7 @@ async fn a_tenant_reaches_no_decision_and_the_recorder_nothing_else() {
         "SELECT answer FROM idempotency_keys",
         "DELETE FROM idempotency_keys",
         "UPDATE idempotency_keys SET decision_id = NULL",
-        &format!("{row} ('a', 'ada', 's', 'l', sha256('x'), false, NULL, now())"),
+        &format!("{row} ('svc:tenant:a', 'ada', 's', 'l', sha256('x'), false, NULL, now())"),
     ] {
         assert!(recorder.batch_execute(sql).await.is_err(), "{sql}");
     }
@@ -104,7 +110,7 @@ async fn keys_of_decisions_are_moved_there_and_back() {
     // As they were written before, reports of decisions among them.
     let old = "INSERT INTO decision_keys \
         (tenant_id, scope, key, request_sha256, decision_id, answer, created_at, caller) \
-        VALUES ('a', 'report', 'k', sha256('x'), 'svc:decision:1', 'y', now(), 'ada')";
+        VALUES ('svc:tenant:a', 'report', 'k', sha256('x'), 'svc:decision:1', 'y', now(), 'ada')";
     db.batch_execute(old).await.unwrap();
     db.batch_execute(&format!("BEGIN; {UP}; COMMIT")).await.unwrap();
     let found = "SELECT count(*) * 100 + count(decision_id) * 10 + count(answer) AS n \

@@ -11,6 +11,7 @@ mod roles;
 mod tls;
 
 use authority_core::store::Scope;
+use authority_ids::TenantId;
 use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::RunQueryDsl;
 
@@ -33,8 +34,9 @@ async fn with_tables() -> Database {
     database
 }
 
-fn of(tenant: &str) -> Scope {
-    Scope { tenant: Some(tenant.to_owned()), actor: format!("ada of {tenant}") }
+fn of(slug: &str) -> Scope {
+    let tenant = TenantId::from_slug(slug).unwrap();
+    Scope { tenant: Some(tenant), actor: format!("ada of {slug}") }
 }
 
 fn owner() -> Scope {

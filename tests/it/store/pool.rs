@@ -64,7 +64,8 @@ async fn work_of_a_dropped_caller_ends() {
     let store = Store::open(&database.address(), &quick()).unwrap();
     let scope = of("a");
     let work = store.write_tx(&scope, async move |db| {
-        db.batch_execute("INSERT INTO facts VALUES ('1', 'a'); SELECT pg_sleep(0.2)").await?;
+        db.batch_execute("INSERT INTO facts VALUES ('1', 'svc:tenant:a'); SELECT pg_sleep(0.2)")
+            .await?;
         Ok::<_, Error>(())
     });
     let gone = tokio::time::timeout(Duration::from_millis(50), work).await;
@@ -83,7 +84,7 @@ async fn a_panic_in_the_work_affects_no_other() {
     let store = Store::open(&database.address(), &quick()).unwrap();
     let scope = of("a");
     let crashed = store.write_tx(&scope, async move |db| {
-        db.batch_execute("INSERT INTO facts VALUES ('1', 'a')").await?;
+        db.batch_execute("INSERT INTO facts VALUES ('1', 'svc:tenant:a')").await?;
         panic!("on purpose");
         #[expect(unreachable_code, reason = "names the type")]
         Ok::<(), Error>(())

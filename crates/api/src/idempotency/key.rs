@@ -2,6 +2,7 @@
 
 use authority_core::keys::Keys;
 use authority_crypto::sha256;
+use authority_ids::TenantId;
 use authority_model::record::RpcRequest;
 use tonic::Request;
 
@@ -44,7 +45,7 @@ impl IdempotencyKey {
     /// from another.
     pub fn new(caller: &Caller, scope: &'static str, key: String, request: &[u8]) -> Self {
         Self {
-            tenant_id: caller.tenant().unwrap_or(NO_TENANT).to_owned(),
+            tenant_id: caller.tenant().map_or(NO_TENANT, TenantId::as_str).to_owned(),
             caller: caller.identity(),
             scope,
             key,
@@ -66,10 +67,6 @@ impl IdempotencyKey {
     #[must_use]
     pub fn sealed(self, keys: Keys) -> Self {
         Self { seal: Some(keys), ..self }
-    }
-
-    pub fn tenant_id(&self) -> &str {
-        &self.tenant_id
     }
 
     /// The associated data of a sealed response.

@@ -2,6 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
+use authority_ids::TenantId;
 use http::HeaderMap;
 
 use super::{
@@ -123,7 +124,7 @@ impl Identity {
             if self.0.directory.excludes(&tenant.id, &subject, email.as_deref()) {
                 return Err(PERSON_INACTIVE);
             }
-            let (tenant_id, role) = (tenant.id.to_string(), role.to_owned());
+            let (tenant_id, role) = (tenant.id, role.to_owned());
             CallerKind::Member { tenant_id, role, issuer, subject, email }
         };
         Ok(Caller { actor: claims.actor().to_owned(), kind, until: Some(claims.until()) })
@@ -135,7 +136,8 @@ impl Identity {
         let directory = &self.0.directory;
         let org = claims.org_id.as_deref().filter(|org| !org.is_empty());
         let by_org = org.and_then(|org| directory.tenant_of_org(org));
-        by_org.or_else(|| directory.tenant(claims.public_metadata.tenant_id.as_deref()?))
+        let named = || TenantId::parse(claims.public_metadata.tenant_id.as_deref()?).ok();
+        by_org.or_else(|| directory.tenant(&named()?))
     }
 }
 

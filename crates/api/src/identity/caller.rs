@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use authority_ids::ApiKeyId;
+use authority_ids::{ApiKeyId, TenantId};
 use chrono::{DateTime, Utc};
 
 use super::dev_provider;
@@ -30,7 +30,7 @@ pub enum CallerKind {
     /// A person of one tenant. Issuer and subject together identify the person; an address may
     /// change.
     Member {
-        tenant_id: String,
+        tenant_id: TenantId,
         role: String,
         issuer: String,
         subject: String,
@@ -38,7 +38,7 @@ pub enum CallerKind {
     },
     /// An API key of one tenant. With `principal_ids` it acts only for these.
     Key {
-        tenant_id: Arc<str>,
+        tenant_id: TenantId,
         key_id: ApiKeyId,
         scopes: Arc<[String]>,
         principal_ids: Arc<[String]>,
@@ -63,17 +63,18 @@ impl Caller {
     }
 
     /// The tenant that they are confined to; `None` for the owner and for anonymous callers.
-    pub fn tenant(&self) -> Option<&str> {
+    pub fn tenant(&self) -> Option<&TenantId> {
         match &self.kind {
             CallerKind::Anonymous | CallerKind::Owner { .. } => None,
-            CallerKind::Member { tenant_id, .. } => Some(tenant_id),
-            CallerKind::Key { tenant_id, .. } => Some(tenant_id),
+            CallerKind::Member { tenant_id, .. } | CallerKind::Key { tenant_id, .. } => {
+                Some(tenant_id)
+            }
         }
     }
 
     /// The scope of their transactions.
     pub fn scope(&self) -> Scope {
-        Scope { tenant: self.tenant().map(str::to_owned), actor: self.actor.clone() }
+        Scope { tenant: self.tenant().cloned(), actor: self.actor.clone() }
     }
 
     /// A stable identity: a person's issuer and subject, or an API key's id.

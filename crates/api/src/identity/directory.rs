@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::TenantId;
 use futures_util::future::BoxFuture;
 
 use authority_core::graph::ApiKey;
@@ -9,7 +10,7 @@ use authority_core::graph::ApiKey;
 /// A tenant, as credentials need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantFacts {
-    pub id: Arc<str>,
+    pub id: TenantId,
     pub slug: Arc<str>,
     /// Neither suspended nor deleted.
     pub active: bool,
@@ -22,12 +23,11 @@ pub trait Directory: Send + Sync + 'static {
         true
     }
     fn api_key(&self, public_id: &str) -> Option<Arc<ApiKey>>;
-    /// By id.
-    fn tenant(&self, id: &str) -> Option<TenantFacts>;
+    fn tenant(&self, id: &TenantId) -> Option<TenantFacts>;
     /// By `idp_org_id`; never a deleted tenant, nor for an empty organisation.
     fn tenant_of_org(&self, org: &str) -> Option<TenantFacts>;
     /// Whether the tenant's own records exclude this person, by a token's `sub` and e-mail address.
-    fn excludes(&self, tenant_id: &str, subject: &str, email: Option<&str>) -> bool;
+    fn excludes(&self, tenant_id: &TenantId, subject: &str, email: Option<&str>) -> bool;
     /// Completes once everything that was committed before the call is known here.
     fn catch_up(&self) -> BoxFuture<'static, ()>;
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use authority_crypto::equal;
-use authority_ids::ApiKeyId;
+use authority_ids::{ApiKeyId, TenantId};
 use authority_model::schema::api_keys;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -19,7 +19,7 @@ pub(super) const API_KEYS: &str = "api_keys";
 #[derive(Clone, Debug)]
 pub struct ApiKey {
     pub id: ApiKeyId,
-    pub tenant_id: Arc<str>,
+    pub tenant_id: TenantId,
     pub active: bool,
     /// The authentication code of its secret.
     pub code: [u8; 32],
@@ -123,17 +123,18 @@ impl KeyRow {
         api_keys::table.filter(api_keys::id.eq_any(ids)).select(Self::as_select()).load(db).await
     }
 
-    /// `None`: it has the id of no key, so that nobody can present it. Other rows that cannot be read are
-    /// inactive.
+    /// `None` without a valid id of its own and of its tenant: nobody can then present it. Other rows that
+    /// cannot be read are inactive.
     fn read(self) -> Option<ApiKey> {
         let id = ApiKeyId::parse(&self.id).ok()?;
+        let tenant_id = TenantId::parse(&self.tenant_id).ok()?;
         let code = <[u8; 32]>::try_from(self.secret_code);
         let allowed = allow_list(self.ip_allowlist.iter().map(String::as_str)).ok();
         let previous = self.previous_code.and_then(|code| code.try_into().ok());
         Some(ApiKey {
             id,
             active: self.status == "active" && code.is_ok() && allowed.is_some(),
-            tenant_id: self.tenant_id.into(),
+            tenant_id,
             code: code.unwrap_or_default(),
             previous: previous.zip(self.previous_until),
             expires_at: self.expires_at,

@@ -73,7 +73,7 @@ async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
         .load(db)
         .await?;
     for (tenant, revision) in revisions {
-        graph.handle(&tenant).write().revision = revision;
+        graph.handle_of_row(&tenant)?.write().revision = revision;
     }
     for (tenant_id, handle) in &*graph.tenants.read() {
         let mut handle = handle.write();

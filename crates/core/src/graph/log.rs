@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use authority_ids::TenantId;
 use authority_model::schema::authority_changes;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 
-use crate::store::{Db, RunQueryDsl};
+use crate::store::{Db, RunQueryDsl, row_id};
 
 /// The most changes to read at once.
 const MOST: i64 = 10_000;
@@ -24,7 +25,7 @@ pub(super) struct Moved {
 /// The changes since a position of the log.
 pub(super) struct NewChanges {
     pub(super) position: i64,
-    pub(super) tenants: BTreeMap<String, Moved>,
+    pub(super) tenants: BTreeMap<TenantId, Moved>,
     /// Whether the log continues after this.
     pub(super) more: bool,
 }
@@ -71,7 +72,7 @@ pub(super) async fn new_changes(db: &mut Db, position: i64) -> QueryResult<NewCh
     };
     for (seq, tenant_id, revision, table, id) in log {
         new_changes.position = seq;
-        let moved = new_changes.tenants.entry(tenant_id).or_default();
+        let moved = new_changes.tenants.entry(row_id(&tenant_id)?).or_default();
         moved.revision = revision;
         moved.changed.entry(table).or_default().insert(id);
     }

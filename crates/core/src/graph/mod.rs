@@ -38,6 +38,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use authority_ids::TenantId;
+use diesel::QueryResult;
 use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
@@ -52,7 +54,7 @@ pub use settings::Settings;
 pub use tenant::TenantGraph;
 pub use tool_row::binding_tool;
 
-use crate::store::Store;
+use crate::store::{Store, row_id};
 
 /// Why the graph cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +78,7 @@ pub type TenantHandle = Arc<RwLock<TenantGraph>>;
 pub struct Graph {
     store: Store,
     settings: Settings,
-    tenants: RwLock<HashMap<Arc<str>, TenantHandle>>,
+    tenants: RwLock<HashMap<TenantId, TenantHandle>>,
     /// API keys by public id: they are looked up before the tenant is known.
     keys: RwLock<HashMap<String, Arc<ApiKey>>>,
     /// Tenants, not deleted, by organisation: a token does not name the tenant either.
@@ -97,13 +99,17 @@ pub struct Graph {
 
 impl Graph {
     /// The tenant's authority, unless the graph is too old to decide on.
-    pub fn tenant(&self, id: &str) -> Result<Option<TenantHandle>, Error> {
+    pub fn tenant(&self, id: &TenantId) -> Result<Option<TenantHandle>, Error> {
         self.fresh()?;
         Ok(self.tenants.read().get(id).cloned())
     }
 
     /// The tenant's authority, at this revision or later; waits for it if necessary.
-    pub async fn tenant_at(&self, id: &str, revision: i64) -> Result<Option<TenantHandle>, Error> {
+    pub async fn tenant_at(
+        &self,
+        id: &TenantId,
+        revision: i64,
+    ) -> Result<Option<TenantHandle>, Error> {
         let at = |handle: &Option<TenantHandle>| {
             handle.as_ref().map_or(0, |handle| handle.read().revision)
         };
@@ -145,12 +151,12 @@ impl Graph {
     }
 
     /// Receives each new revision of the tenant. Changes of other tenants do not wake the receiver.
-    pub fn watch(&self, tenant_id: &str) -> watch::Receiver<i64> {
+    pub fn watch(&self, tenant_id: &TenantId) -> watch::Receiver<i64> {
         self.handle(tenant_id).write().watch()
     }
 
     /// The number of receivers that watch the tenant.
-    pub fn watchers(&self, tenant_id: &str) -> usize {
+    pub fn watchers(&self, tenant_id: &TenantId) -> usize {
         self.tenants.read().get(tenant_id).map_or(0, |handle| handle.read().watchers())
     }
 
@@ -176,12 +182,20 @@ impl Graph {
         self.tenants.read().len()
     }
 
-    fn handle(&self, tenant_id: &str) -> TenantHandle {
+    /// The handle of a row's tenant. Only the first row of a tenant has its id parsed.
+    fn handle_of_row(&self, tenant_id: &str) -> QueryResult<TenantHandle> {
+        if let Some(known) = self.tenants.read().get(tenant_id) {
+            return Ok(Arc::clone(known));
+        }
+        Ok(self.handle(&row_id(tenant_id)?))
+    }
+
+    fn handle(&self, tenant_id: &TenantId) -> TenantHandle {
         if let Some(handle) = self.tenants.read().get(tenant_id) {
             return Arc::clone(handle);
         }
         let empty =
             || TenantHandle::new(RwLock::new(TenantGraph::new(self.settings.valid_for_seconds)));
-        Arc::clone(self.tenants.write().entry(tenant_id.into()).or_insert_with(empty))
+        Arc::clone(self.tenants.write().entry(tenant_id.clone()).or_insert_with(empty))
     }
 }

@@ -1,5 +1,6 @@
 //! Present authority from the database, for checks inside a transaction.
 
+use authority_ids::TenantId;
 use authority_model::schema::tenant_revisions;
 use diesel::{prelude::*, sql_types::Bool};
 
@@ -8,8 +9,8 @@ use crate::store::{self, Db, RunQueryDsl};
 use authority_decision::{Gathered, Request};
 
 /// The tenant's revision as the transaction sees it; 0 before its first record.
-pub async fn revision(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {
-    let row = tenant_revisions::table.find(tenant_id).select(tenant_revisions::revision);
+pub async fn revision(db: &mut Db, tenant_id: &TenantId) -> QueryResult<i64> {
+    let row = tenant_revisions::table.find(tenant_id.as_str()).select(tenant_revisions::revision);
     Ok(row.first(db).await.optional()?.unwrap_or_default())
 }
 
@@ -31,7 +32,7 @@ impl Graph {
     pub async fn fenced(
         &self,
         db: &mut Db,
-        tenant_id: &str,
+        tenant_id: &TenantId,
         fence: Fence,
     ) -> Result<Option<TenantHandle>, Error> {
         // Caught up before, so that there is almost nothing left to wait for.
@@ -47,7 +48,7 @@ impl Graph {
     async fn at_present(
         &self,
         db: &mut Db,
-        tenant_id: &str,
+        tenant_id: &TenantId,
     ) -> Result<Option<TenantHandle>, Error> {
         let revision = revision(db, tenant_id).await.map_err(store::Error::from)?;
         self.tenant_at(tenant_id, revision).await
@@ -59,7 +60,7 @@ impl Graph {
     /// # Errors
     /// The graph cannot catch up, or is too old to decide on.
     pub async fn present(&self, db: &mut Db, request: &Request) -> Result<Gathered, Error> {
-        let handle = self.at_present(db, &request.tenant_id).await?;
+        let handle = self.at_present(db, request.tenant()).await?;
         let Some(handle) = handle else { return Ok(Gathered::default()) };
         let tenant = handle.read();
         let (mut gathered, nobody) = (tenant.gather(request), Persons::default());

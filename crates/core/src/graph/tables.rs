@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use authority_ids::TenantId;
 use authority_model::{
     proto::{delegation, registry},
     schema,
@@ -17,12 +18,12 @@ use super::{
     log::Changed,
     tenant::TenantGraph,
 };
-use crate::store::Db;
+use crate::store::{Db, row_id};
 
 /// A change to one tenant's graph.
 type Put = Box<dyn FnOnce(&mut TenantGraph) + Send>;
 /// A row's tenant, and the change that puts the row into its graph.
-type TenantPut = (String, Put);
+type TenantPut = (TenantId, Put);
 
 /// A table of authority.
 struct Table {
@@ -52,7 +53,7 @@ macro_rules! table {
                         .filter(schema::$table::id.eq_any(ids))
                         .select(<$record>::as_select());
                     let rows: Vec<$record> = query.load(db).await?;
-                    Ok(rows.into_iter().map(put).collect())
+                    rows.into_iter().map(put).collect()
                 })
             },
             remove: <$record as Authority>::remove,
@@ -86,15 +87,15 @@ async fn put_all<T: Authority>(
     graph: &Graph,
 ) -> QueryResult<()> {
     while let Some(row) = rows.try_next().await? {
-        let handle = graph.handle(row.tenant_id());
+        let handle = graph.handle_of_row(row.tenant_id())?;
         row.put(&mut handle.write());
     }
     Ok(())
 }
 
-fn put<T: Authority>(row: T) -> TenantPut {
-    let tenant_id = row.tenant_id().to_owned();
-    (tenant_id, Box::new(move |graph| row.put(graph)))
+fn put<T: Authority>(row: T) -> QueryResult<TenantPut> {
+    let tenant_id = row_id(row.tenant_id())?;
+    Ok((tenant_id, Box::new(move |graph: &mut TenantGraph| row.put(graph))))
 }
 
 fn table(name: &str) -> Option<&'static Table> {
@@ -117,8 +118,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn split(self) -> (HashMap<String, Vec<Put>>, Vec<KeyRow>) {
-        let mut by_tenant: HashMap<String, Vec<Put>> = HashMap::new();
+    pub(super) fn split(self) -> (HashMap<TenantId, Vec<Put>>, Vec<KeyRow>) {
+        let mut by_tenant: HashMap<TenantId, Vec<Put>> = HashMap::new();
         for (tenant, put) in self.puts {
             by_tenant.entry(tenant).or_default().push(put);
         }

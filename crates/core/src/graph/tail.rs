@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use authority_ids::TenantId;
 use futures_util::FutureExt;
 use tokio::sync::Mutex;
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
@@ -139,7 +140,7 @@ impl Graph {
     }
 
     /// Moves each changed tenant to its new revision, under one lock for each tenant.
-    fn apply(&self, tenants: BTreeMap<String, Moved>, rows: Rows) {
+    fn apply(&self, tenants: BTreeMap<TenantId, Moved>, rows: Rows) {
         let (mut rows, keys) = rows.split();
         // Keys first, so that a reader of a revision also sees its keys.
         let changed = tenants.values().filter_map(|moved| moved.changed.get(API_KEYS)).flatten();

@@ -9,6 +9,7 @@ mod forget;
 
 use std::collections::BTreeMap;
 
+use authority_ids::TenantId;
 use authority_model::{
     proto::approval::{ApprovalAct, Asker},
     schema::{approvals, counters},
@@ -62,7 +63,7 @@ pub struct Cited {
 /// What to read before a request can be decided.
 #[derive(Clone, Debug)]
 pub struct CounterQuery {
-    tenant_id: String,
+    tenant_id: TenantId,
     subject: String,
     counters: Vec<CounterKey>,
     /// The cited approval, and the digest of the request that it must be for.
@@ -85,7 +86,7 @@ impl CounterQuery {
             None => None,
         };
         let nothing = counters.is_empty() && approval.is_none();
-        let (tenant_id, subject) = (request.tenant_id.clone(), request.subject.clone());
+        let (tenant_id, subject) = (request.tenant().clone(), request.subject.clone());
         Ok((!nothing).then_some(Self { tenant_id, subject, counters, approval }))
     }
 
@@ -94,7 +95,7 @@ impl CounterQuery {
         let spent = self.spent(db).await?;
         let Some((id, question)) = &self.approval else { return Ok((spent, None)) };
         let row: Option<Row> = approvals::table
-            .filter(approvals::tenant_id.eq(&self.tenant_id).and(approvals::id.eq(id)))
+            .filter(approvals::tenant_id.eq(self.tenant_id.as_str()).and(approvals::id.eq(id)))
             .select(Row::as_select())
             .first(db)
             .await
@@ -127,7 +128,7 @@ impl CounterQuery {
         let holders: Vec<&str> = self.counters.iter().map(|key| key.holder_id.as_str()).collect();
         let starts: Vec<i64> = self.counters.iter().map(|key| key.window_start).collect();
         let rows: Vec<(String, String, i32, i64, i64)> = counters::table
-            .filter(counters::tenant_id.eq(&self.tenant_id))
+            .filter(counters::tenant_id.eq(self.tenant_id.as_str()))
             .filter(counters::holder_id.eq_any(holders))
             .filter(counters::window_start.eq_any(starts))
             .select((

@@ -16,7 +16,7 @@ mod transaction;
 
 pub use address::Address;
 pub use error::Error;
-pub use ids::new_id;
+pub use ids::{new_id, row_id};
 pub use listen::Notification;
 pub use migrate::{MIGRATIONS, migrate};
 pub use pool::{Limits, Pooled, Store};

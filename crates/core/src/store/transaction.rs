@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use authority_ids::ApiKeyId;
+use authority_ids::{ApiKeyId, TenantId};
 use diesel::{QueryResult, connection::TransactionManagerStatus};
 use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
@@ -27,7 +27,7 @@ pub type Db = AsyncPgConnection;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// `None` for the owner of the installation, who sees every tenant.
-    pub tenant: Option<String>,
+    pub tenant: Option<TenantId>,
     /// The actor in the history.
     pub actor: String,
 }
@@ -107,7 +107,7 @@ impl Store {
         // The tenant only: the actor may be a person's address.
         let span = tracing::debug_span!(
             "transaction",
-            tenant_id = scope.tenant.as_deref(),
+            tenant_id = scope.tenant.as_ref().map(TenantId::as_str),
             committed = Empty
         );
         Ok(Transaction {
@@ -215,7 +215,7 @@ async fn commit(db: &mut Db) -> QueryResult<()> {
 
 /// BEGIN and both settings in one message, which saves a round trip.
 fn opening(begin: &str, scope: &Scope) -> Result<String, Error> {
-    let tenant = literal(scope.tenant.as_deref().unwrap_or_default())?;
+    let tenant = literal(scope.tenant.as_ref().map_or("", TenantId::as_str))?;
     let actor = literal(&scope.actor)?;
     Ok(format!(
         "{begin}; SET LOCAL authority.tenant = {tenant}; SET LOCAL authority.actor = {actor}"

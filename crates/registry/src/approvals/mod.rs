@@ -37,7 +37,10 @@ use super::{
     version::{IfMatch, tagged},
 };
 use authority_api::identity::caller;
-use authority_core::graph::{Fence, Graph};
+use authority_core::{
+    graph::{Fence, Graph},
+    store::row_id,
+};
 use authority_decision::{facts::Signature, verdict::ApprovalsNeeded};
 use judge::Judgement;
 
@@ -147,7 +150,7 @@ impl Approvals {
         let clock = self.registry.clock.clone();
         let acted = self.registry.idempotent(&caller, key, async move |db| {
             let mut row = or_not_found(Approval::lock(db, by.tenant(), &id).await, &id)?;
-            let handle = graph.fenced(db, &row.tenant_id, Fence::Shared).await?;
+            let handle = graph.fenced(db, &row_id(&row.tenant_id)?, Fence::Shared).await?;
             if_match.check(&row)?;
             // Read only now: the wait for the row may have lasted past its expiry.
             let now = clock.now();

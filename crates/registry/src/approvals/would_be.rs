@@ -15,6 +15,7 @@ use authority_core::{
     compute,
     graph::{self, GivenActs},
     spending,
+    store::row_id,
 };
 use authority_decision::{Decision, facts::Signature};
 
@@ -43,7 +44,7 @@ impl Approvals {
             let acts = spending::approving_signatures(&own.acts);
             let (asked, facts) = judge::citing(db, &graph, &own, asked, acts, now).await?;
             let requesters = eligible::requesters(db, &graph, &own).await?;
-            Ok((asked, facts, requesters, graph.tenant(&own.tenant_id)?))
+            Ok((asked, facts, requesters, graph.tenant(&row_id(&own.tenant_id)?)?))
         });
         let (asked, mut facts, requesters, handle) = match read.await {
             Err(Error::Graph(error)) => {

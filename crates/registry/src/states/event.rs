@@ -14,10 +14,10 @@ use tonic::Response;
 use super::{super::prelude::*, transition};
 
 /// The event with this id, within a tenant if one is given.
-async fn read(db: &mut Db, within: Option<&str>, id: &str) -> Result<StateEvent, Error> {
+async fn read(db: &mut Db, within: Option<&TenantId>, id: &str) -> Result<StateEvent, Error> {
     let mut query = state_events::table.filter(state_events::id.eq(id)).into_boxed();
     if let Some(tenant) = within {
-        query = query.filter(state_events::tenant_id.eq(tenant));
+        query = query.filter(state_events::tenant_id.eq(tenant.as_str()));
     }
     let found = query.select(StateEvent::as_select()).first(db).await.optional()?;
     found.ok_or_else(|| Error::NotFound { kind: StateEvent::KIND, id: id.to_owned() })
@@ -25,13 +25,13 @@ async fn read(db: &mut Db, within: Option<&str>, id: &str) -> Result<StateEvent,
 
 async fn page(
     db: &mut Db,
-    within: Option<&str>,
+    within: Option<&TenantId>,
     by: &ListStateEventsRequest,
     window: &Window,
 ) -> QueryResult<Vec<StateEvent>> {
     let mut query = state_events::table.into_boxed();
     if let Some(tenant) = within {
-        query = query.filter(state_events::tenant_id.eq(tenant));
+        query = query.filter(state_events::tenant_id.eq(tenant.as_str()));
     }
     if let Some(entity) = &by.entity_id {
         query = query.filter(state_events::entity_id.eq(entity));

@@ -32,7 +32,7 @@ impl Row for StateMachine {
         step::check(self, found);
     }
 
-    async fn tenant_slug(&self, db: &mut Db, within: Option<&str>) -> Result<String, Error> {
+    async fn tenant_slug(&self, db: &mut Db, within: Option<&TenantId>) -> Result<String, Error> {
         match &self.tenant_id {
             Some(id) => tenant::slug(db, within, id).await,
             None => Ok(String::new()),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::TenantId;
 use authority_model::{
     proto::runtime::{DecisionUpdate, WatchDecisionRequest},
     schema::decisions,
@@ -20,7 +21,7 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::store::{self, Db, RunQueryDsl};
+use authority_core::store::{self, Db, RunQueryDsl, row_id};
 use authority_decision::{Decision, levels::ApprovalState};
 
 impl Watches {
@@ -56,7 +57,7 @@ async fn present(
     db: &mut Db,
     id: String,
     caller: &Caller,
-) -> QueryResult<Option<(String, DecisionUpdate)>> {
+) -> QueryResult<Option<(TenantId, DecisionUpdate)>> {
     let columns = (decisions::tenant_id, decisions::decision, decisions::approval_id);
     let found: Option<(String, String, Option<String>)> =
         readable(&id, caller).select(columns).first(db).await.optional()?;
@@ -76,7 +77,7 @@ async fn present(
         used_by,
         outcome: outcome.map(|change| change.word),
     };
-    Ok(Some((tenant_id, update)))
+    Ok(Some((row_id(&tenant_id)?, update)))
 }
 
 async fn one(db: &mut Db, id: &String) -> QueryResult<Option<Change>> {

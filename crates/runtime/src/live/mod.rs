@@ -11,6 +11,7 @@ mod stop;
 
 use std::{sync::Arc, time::Duration};
 
+use authority_ids::TenantId;
 use authority_model::service::Messages;
 use chrono::{DateTime, Utc};
 use futures_util::stream;
@@ -74,7 +75,7 @@ struct Watching {
 }
 
 impl Watching {
-    fn new(watches: Arc<Watches>, caller: Caller, tenant_id: &str) -> Self {
+    fn new(watches: Arc<Watches>, caller: Caller, tenant_id: &TenantId) -> Self {
         metrics::gauge!("authority_live_streams").increment(1);
         let moved = watches.facts.graph.watch(tenant_id);
         Self { watches, caller, moved }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::TenantId;
 use authority_model::{
     proto::runtime::{StopConditionEvent, WatchStopConditionsRequest},
     schema::decisions,
@@ -23,7 +24,7 @@ use authority_api::{
 };
 use authority_core::{
     graph,
-    store::{self, Db, RunQueryDsl},
+    store::{self, Db, RunQueryDsl, row_id},
 };
 use authority_decision::{Decision, Reason};
 use authority_evidence as evidence;
@@ -33,7 +34,7 @@ const UNAVAILABLE: &str = "authority.unavailable";
 
 /// A stored decision, and the tenant's revision as the database knows it.
 struct Found {
-    tenant_id: String,
+    tenant_id: TenantId,
     decision: String,
     record: Vec<u8>,
     revision: i64,
@@ -77,6 +78,7 @@ async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<Foun
     let found: Option<(String, String, Vec<u8>)> =
         readable(id, caller).select(columns).first(db).await.optional()?;
     let Some((tenant_id, decision, record)) = found else { return Ok(None) };
+    let tenant_id = row_id(&tenant_id)?;
     let revision = graph::revision(db, &tenant_id).await?;
     Ok(Some(Found { tenant_id, decision, record, revision }))
 }

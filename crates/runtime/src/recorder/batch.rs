@@ -249,7 +249,7 @@ type Present = (String, i64, DateTime<Utc>);
 fn outdated(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Option<Outcome>> {
     let present = present.into_iter().map(|(tenant, revision, now)| (tenant, (revision, now)));
     let present: HashMap<String, (i64, DateTime<Utc>)> = present.collect();
-    let passed = entries.iter().map(|entry| match present.get(&entry.tenant_id) {
+    let passed = entries.iter().map(|entry| match present.get(entry.tenant_id.as_str()) {
         Some((revision, _)) if *revision != entry.revision => {
             Some(Outcome::Stale { revision: *revision })
         }
@@ -285,7 +285,7 @@ async fn claim_keys(
 async fn insert_blobs(db: &mut Db, fresh: &[&Entry]) -> QueryResult<()> {
     let mut insert = InsertBlobs::default();
     for entry in fresh {
-        insert.tenant.push(&entry.tenant_id);
+        insert.tenant.push(entry.tenant_id.as_str());
         insert.sha256.push(&entry.gathered.sha256);
         insert.body.push(&entry.gathered.body);
     }
@@ -302,7 +302,7 @@ async fn open_approvals(
     for entry in kept {
         let Some(hold) = &entry.hold else { continue };
         insert.id.push(&hold.approval_id);
-        insert.tenant.push(&entry.tenant_id);
+        insert.tenant.push(entry.tenant_id.as_str());
         insert.decision.push(&entry.decision_id);
         insert.subject.push(&entry.subject);
         insert.action.push(&entry.action);
@@ -334,7 +334,8 @@ async fn open_approvals(
         .iter()
         .filter_map(|entry| Some((*entry, entry.hold.as_ref()?)))
         .map(|(entry, hold)| {
-            let found = pending.get(&(entry.tenant_id.clone(), hold.request_digest.to_vec()));
+            let found =
+                pending.get(&(String::from(&entry.tenant_id), hold.request_digest.to_vec()));
             // It was decided between the two statements: the batch is retried and opens a new one.
             Ok((entry, found.ok_or(diesel::result::Error::NotFound)?))
         })

@@ -53,7 +53,7 @@ impl<'a> Columns<'a> {
         self.dated.push(times.dated);
         self.ends.push(times.ends);
         self.id.push(&entry.decision_id);
-        self.tenant.push(&entry.tenant_id);
+        self.tenant.push(entry.tenant_id.as_str());
         self.subject.push(&entry.subject);
         self.action.push(&entry.action);
         self.decision.push(entry.decision);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::TenantId;
 use authority_model::proto::approval::{ApprovalAuthority, Asker};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use authority_evidence::PreparedFacts;
 
 /// Everything that is stored for one decision.
 pub struct Entry {
-    pub tenant_id: String,
+    pub tenant_id: TenantId,
     /// The tenant's revision that it was decided on; the fence compares it.
     pub revision: i64,
     pub decision_id: String,

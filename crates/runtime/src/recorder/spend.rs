@@ -121,7 +121,7 @@ pub(super) async fn write(db: &mut Db, kept: &[&Entry], now: DateTime<Utc>) -> Q
             uses.decision.push(&entry.decision_id);
         }
         for claim in &entry.claims.counters {
-            *added.entry((&entry.tenant_id, &claim.key)).or_default() += claim.add;
+            *added.entry((entry.tenant_id.as_str(), &claim.key)).or_default() += claim.add;
         }
     }
     if !uses.id.is_empty() {

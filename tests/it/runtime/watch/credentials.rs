@@ -120,7 +120,7 @@ async fn with_its_person() {
     suspend(&app, &by_subject).await;
     assert_eq!(both.end().await, ["forbidden"; 2]);
     // No other streams have ended.
-    assert_eq!(app.app.graph.watchers(TENANT), 2);
+    assert_eq!(app.app.graph.watchers(&TENANT.parse().unwrap()), 2);
     drop(other);
     nobody_watches(&app).await;
 }
@@ -144,7 +144,7 @@ async fn with_its_tenant() {
     // The installation's owner is not part of the tenant: the owner's streams stay.
     let Both { updates, mut stops } = owners;
     assert_eq!(stops.last().await["stop_condition"], "tenant.suspended");
-    assert_eq!(app.app.graph.watchers(TENANT), 1);
+    assert_eq!(app.app.graph.watchers(&TENANT.parse().unwrap()), 1);
     drop(updates);
 }
 
@@ -190,7 +190,7 @@ async fn with_its_key_and_with_the_secret_that_was_shown() {
     let new = watched.open(&app.client(rotated["secret"].as_str().unwrap())).await;
     assert_eq!(both.end().await, ["unauthenticated"; 2]);
     assert!(begun.elapsed() > Duration::from_millis(1900), "{:?}", begun.elapsed());
-    assert_eq!(app.app.graph.watchers(TENANT), 2);
+    assert_eq!(app.app.graph.watchers(&TENANT.parse().unwrap()), 2);
     drop(new);
 }
 

@@ -115,7 +115,7 @@ async fn a_thousand_streams_cost_little_and_end_with_the_service() {
 async fn one_revocation_reaches_a_thousand_streams() {
     let (app, client, delegation) = demo().await;
     let streams = open_all(&client, &decisions(&client).await).await;
-    assert_eq!(app.app.graph.watchers(TENANT), STREAMS);
+    assert_eq!(app.app.graph.watchers(&TENANT.parse().unwrap()), STREAMS);
     let told = tokio::spawn(join_all(streams.into_iter().map(async |mut events| {
         let event = events.message().await.unwrap().unwrap();
         (Clock::default().now(), event.stop_condition)

@@ -228,7 +228,7 @@ async fn it_ends_with_the_client_and_with_the_service() {
     let (app, client, _) = demo().await;
     let id = permitted(&client).await;
     let (lines, _) = Lines::stops(&client, &id).await;
-    assert_eq!(app.app.graph.watchers(TENANT), 1);
+    assert_eq!(app.app.graph.watchers(&TENANT.parse().unwrap()), 1);
     drop(lines);
     nobody_watches(&app).await;
     let (mut lines, _) = Lines::stops(&client, &id).await;
