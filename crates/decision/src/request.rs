@@ -195,7 +195,7 @@ pub fn validate(draft: &Draft) -> Vec<Fault> {
         if text.is_empty() {
             fault(member, "is empty");
         } else if text.len() > LONGEST_ID {
-            fault(member, "is longer than 512 bytes");
+            fault(member, &format!("is longer than {LONGEST_ID} bytes"));
         } else if text.contains(char::is_control) {
             fault(member, "holds a control character");
         }
@@ -275,7 +275,7 @@ fn check_context(context: &Map<String, Value>, fault: &mut impl FnMut(&str, &str
             );
         }
         if is_deeper(value, DEEPEST - 1) {
-            fault(&member, "is nested deeper than 32");
+            fault(&member, &format!("is nested deeper than {DEEPEST}"));
         }
     }
 }

@@ -12,10 +12,8 @@ use chrono::{DateTime, Utc};
 
 use super::{attenuation, delegation_moves as moves, prelude::*};
 use authority_api::identity::CallerKind;
+use authority_decision::chain::LONGEST_CHAIN;
 use authority_ids::DelegationId;
-
-/// The most delegations above one.
-const DEEPEST: i32 = 16;
 
 impl Row for Delegation {
     type List = ListDelegationsRequest;
@@ -116,9 +114,10 @@ async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<(), Err
         check_delegable(&link, "ancestor", tx.now)?;
         above = link.parent_id;
     }
-    // A root is at depth 0; a chain of more links than this does not resolve.
-    if parent.depth + 1 >= DEEPEST {
-        let problem = format!("is {DEEPEST} levels deep already, the maximum");
+    // A root is at depth 0; a longer chain does not resolve.
+    let has_room = usize::try_from(parent.depth + 1).is_ok_and(|links| links < LONGEST_CHAIN);
+    if !has_room {
+        let problem = format!("is {LONGEST_CHAIN} levels deep already, the maximum");
         let field = "delegation.parent_id".to_owned();
         return Err(Error::Exceeds(vec![Violation { field, problem }]));
     }
