@@ -22,10 +22,9 @@ pub fn evidence_id(decision_id: &str) -> String {
 }
 
 /// The decision of an evidence id or a decision id.
-pub fn decision_of(id: &str) -> Option<String> {
-    let hash =
-        id.strip_prefix(EvidenceId::PREFIX).or_else(|| id.strip_prefix(DecisionId::PREFIX))?;
-    Some(format!("{}{hash}", DecisionId::PREFIX))
+pub fn decision_of(id: &str) -> Option<DecisionId> {
+    let of_evidence = || Some(EvidenceId::parse(id).ok()?.decision());
+    DecisionId::parse(id).ok().or_else(of_evidence)
 }
 
 /// A record and its signature, to be sealed.

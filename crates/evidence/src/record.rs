@@ -30,7 +30,7 @@ pub struct Asked<'a> {
 
 /// A signed record and its parts, to store and return.
 pub struct Recorded {
-    pub decision_id: String,
+    pub decision_id: DecisionId,
     /// The signed bytes.
     pub record: Vec<u8>,
     pub digest: [u8; 32],
@@ -151,7 +151,7 @@ pub struct Salts {
 
 /// A record before it is signed, and the data of its digests.
 pub struct Written {
-    pub decision_id: String,
+    pub decision_id: DecisionId,
     pub record: Vec<u8>,
     pub digest: [u8; 32],
     pub context: Vec<u8>,
@@ -190,13 +190,9 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
     };
     serde_json::to_writer(&mut record, &whole)?;
     let digest = sha256(&record);
-    let decision_id = decision_id(asked.evaluated_at, &digest);
+    let millis = u64::try_from(asked.evaluated_at.timestamp_millis()).unwrap_or_default();
+    let decision_id = DecisionId::new(millis, &digest);
     Ok(Written { decision_id, record, digest, context, facts })
-}
-
-fn decision_id(at: DateTime<Utc>, digest: &[u8; 32]) -> String {
-    let millis = u64::try_from(at.timestamp_millis()).unwrap_or_default();
-    DecisionId::new(millis, digest).into()
 }
 
 /// Nested members, in the order of RFC 8785.

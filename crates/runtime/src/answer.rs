@@ -36,7 +36,7 @@ impl From<&Decided> for EvaluateResponse {
         Self {
             decision: word(decision),
             reason_code: decided.verdict.reason_code.word().to_owned(),
-            decision_id: decided.decision_id.clone(),
+            decision_id: String::from(&decided.decision_id),
             evidence: Some(evidence(decided, decision)),
             verify_url: decided.verify_url.clone(),
             evidence_pack: Some(pack(&decided.record_digest, &decided.kid, &decided.signature)),
@@ -60,7 +60,7 @@ impl From<&Decided> for AuthorizeResponse {
             reasons: reasons(&decided.verdict),
             obligations: decided.verdict.obligations.clone(),
             stop_conditions: decided.verdict.stop_conditions.clone(),
-            decision_id: decided.decision_id.clone(),
+            decision_id: String::from(&decided.decision_id),
             reason_code: decided.verdict.reason_code.word().to_owned(),
             approval_id: decided.approval_id.clone(),
             evidence: Some(evidence(decided, decided.verdict.decision)),
@@ -81,7 +81,7 @@ impl From<&Decided> for EvaluateDecisionResponse {
             decision: word(decided.verdict.decision),
             reason_code: decided.verdict.reason_code.word().to_owned(),
             reasons: reasons(&decided.verdict),
-            decision_id: decided.decision_id.clone(),
+            decision_id: String::from(&decided.decision_id),
             obligations: decided.verdict.obligations.clone(),
             stop_conditions: decided.verdict.stop_conditions.clone(),
             approval_id: decided.approval_id.clone(),
@@ -108,7 +108,7 @@ fn eligible(decided: &Decided) -> Option<String> {
 fn evidence(decided: &Decided, decision: Decision) -> EvidenceReference {
     EvidenceReference {
         kind: "audit_reference".to_owned(),
-        id: decided.decision_id.clone(),
+        id: String::from(&decided.decision_id),
         outcome: decision.word().to_owned(),
         reason: decided.verdict.reason_code.word().to_owned(),
         verify_url: decided.verify_url.clone(),

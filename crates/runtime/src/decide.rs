@@ -149,7 +149,7 @@ impl Decider {
         at: DateTime<Utc>,
     ) -> Decided {
         Decided {
-            verify_url: self.settings.receipts.url(&recorded.decision_id),
+            verify_url: self.settings.receipts.url(recorded.decision_id.as_str()),
             decision_id: recorded.decision_id.clone(),
             record_digest: recorded.digest,
             kid: Arc::clone(&recorded.kid),
@@ -205,7 +205,7 @@ impl Decider {
 /// Records the decision in the span.
 fn note(decided: &Decided) {
     let span = Span::current();
-    span.record("decision_id", &decided.decision_id);
+    span.record("decision_id", decided.decision_id.as_str());
     span.record("decision", decided.verdict.decision.word());
     span.record("reason_code", decided.verdict.reason_code.label());
     tracing::debug!("decided");

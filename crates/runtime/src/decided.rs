@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::DecisionId;
 use chrono::{DateTime, Utc};
 
 use super::requester::Requester;
@@ -11,7 +12,7 @@ use authority_decision::{Verdict, remedy::Remedy};
 #[derive(Clone)]
 pub struct Decided {
     pub verdict: Verdict,
-    pub decision_id: String,
+    pub decision_id: DecisionId,
     pub record_digest: [u8; 32],
     pub kid: Arc<str>,
     pub signature: [u8; 64],

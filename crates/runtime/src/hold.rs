@@ -35,7 +35,7 @@ impl Decider {
         let ttl = recording.approval_ttl.unwrap_or(self.settings.approval_ttl);
         let ttl = TimeDelta::from_std(ttl).unwrap_or(TimeDelta::days(1));
         Ok(Some(Hold {
-            approval_id: ApprovalId::new(new_id()).into(),
+            approval_id: ApprovalId::new(new_id()),
             request_digest,
             needed: i32::try_from(needed.count.max(1)).unwrap_or(i32::MAX),
             roles: needed.roles.clone(),

@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use authority_ids::RecordId;
+use authority_ids::{DecisionId, EvidenceId, RecordId};
 use authority_model::{
     proto::evidence::{EvidenceDocument, MintReplayProofRequest},
     schema::{approvals, policy_versions, replay_proofs},
@@ -29,7 +29,7 @@ use authority_decision::{
 };
 use authority_evidence::{
     Sealed, digest_text,
-    pack::{decision_of, evidence_id},
+    pack::decision_of,
     replay::{Difference, Mode, Outcome, PinnedPolicy, Replay, differences, proof},
     salted_digest,
     verify::{Trust, key_set, verify},
@@ -63,24 +63,24 @@ impl Transparency {
         asked: MintReplayProofRequest,
     ) -> Result<Done<EvidenceDocument>, Error> {
         let (mode, decision_id) = (mode(&asked)?, decision(&asked)?);
-        if !self.is_shown(caller, &decision_id).await? {
-            return Err(Error::NotFound("decision", decision_id));
+        if !self.is_shown(caller, decision_id.as_str()).await? {
+            return Err(Error::NotFound("decision", decision_id.into()));
         }
         let scope = caller.scope();
         let within = scope.tenant.clone();
         let (this, id) = (self.clone(), decision_id.clone());
         let now = self.0.clock.now();
         let read = self.0.store.read_tx(&scope, async move |db| {
-            let stored = stored(db, within.as_ref(), &id).await?;
+            let stored = stored(db, within.as_ref(), id.as_str()).await?;
             let key = key.map(|key| key.within(stored.tenant_id.as_str()));
             if let Some(key) = &key
                 && let Some(first) = key.find(db, now).await?
             {
                 return Ok(ControlFlow::Break(first.read()?));
             }
-            let pack = packs::one(db, within.as_ref(), &id)
+            let pack = packs::one(db, within.as_ref(), id.as_str())
                 .await?
-                .ok_or_else(|| Error::NotSealed(id.clone()))?
+                .ok_or_else(|| Error::NotSealed(id.to_string()))?
                 .pack()?;
             let ground = match (mode, this.altered(&pack, &stored)?) {
                 (_, Some(why)) => Ground::Altered(why),
@@ -144,16 +144,16 @@ impl Transparency {
         &self,
         db: &mut Db,
         stored: &Stored,
-        decision_id: &str,
+        decision_id: &DecisionId,
         mode: Mode,
         found: &Found,
         now: DateTime<Utc>,
     ) -> Result<String, Error> {
-        let (id, evidence_id) = (RecordId::new("replay", new_id()), evidence_id(decision_id));
+        let (id, evidence_id) = (RecordId::new("replay", new_id()), EvidenceId::of(decision_id));
         let replay = Replay {
             id: id.as_str(),
-            decision_id,
-            evidence_id: &evidence_id,
+            decision_id: decision_id.as_str(),
+            evidence_id: evidence_id.as_str(),
             mode,
             semantics: SEMANTICS,
             policy: found.policy.clone(),
@@ -169,7 +169,7 @@ impl Transparency {
             .values((
                 replay_proofs::id.eq(id.as_str()),
                 replay_proofs::tenant_id.eq(stored.tenant_id.as_str()),
-                replay_proofs::decision_id.eq(decision_id),
+                replay_proofs::decision_id.eq(decision_id.as_str()),
                 replay_proofs::mode.eq(json!(mode).as_str().unwrap_or_default()),
                 replay_proofs::result.eq(found.outcome.word()),
                 replay_proofs::body.eq(text.as_bytes()),
@@ -195,13 +195,15 @@ fn mode(asked: &MintReplayProofRequest) -> Result<Mode, Error> {
     }
 }
 
-fn decision(asked: &MintReplayProofRequest) -> Result<String, Error> {
+fn decision(asked: &MintReplayProofRequest) -> Result<DecisionId, Error> {
     match (&asked.decision_id, &asked.evidence_id) {
         (Some(_), Some(_)) => Err(Error::Field(
             "evidence_id",
             "cannot be combined with `decision_id`; give one of them".to_owned(),
         )),
-        (Some(id), None) => Ok(id.clone()),
+        (Some(id), None) => {
+            DecisionId::parse(id).map_err(|_| Error::NotFound("decision", id.clone()))
+        }
         (None, Some(id)) => decision_of(id).ok_or_else(|| Error::NotFound("evidence", id.clone())),
         (None, None) => {
             Err(Error::Field("decision_id", "is required, or `evidence_id`".to_owned()))
@@ -227,7 +229,7 @@ fn altered_found(member: &str) -> Found {
 }
 
 /// Decides on the sealed arguments, and compares the result byte for byte.
-fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
+fn snapshot(decision_id: &DecisionId, stored: &Stored) -> Result<Found, Error> {
     let again = match stored.sealed.decide_again() {
         Ok(again) => again,
         Err(why) => return Ok(indeterminate(why.to_string())),
@@ -236,7 +238,7 @@ fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
     let recomputed: Value = serde_json::from_slice(&again.written.record)?;
     let mut diff = differences(&sealed, &recomputed);
     let same =
-        again.written.record == stored.sealed.record && again.written.decision_id == decision_id;
+        again.written.record == stored.sealed.record && again.written.decision_id == *decision_id;
     if !same && diff.is_empty() {
         // Equal as JSON but not in bytes: still not what was signed.
         diff = differences(
@@ -246,7 +248,7 @@ fn snapshot(decision_id: &str, stored: &Stored) -> Result<Found, Error> {
     }
     Ok(Found {
         outcome: if same { Outcome::Match } else { Outcome::Mismatch },
-        recomputed: Some(again.written.decision_id),
+        recomputed: Some(again.written.decision_id.into()),
         diff,
         detail: None,
         policy: None,
@@ -258,7 +260,7 @@ async fn present(
     db: &mut Db,
     graph: &Graph,
     stored: &Stored,
-    decision_id: &str,
+    decision_id: &DecisionId,
     now: DateTime<Utc>,
 ) -> Result<Ground, Error> {
     let request = stored.sealed.request()?;
@@ -275,7 +277,7 @@ async fn present(
             graph::decide_on(handle.as_ref(), &request, &mut facts, &given, now);
         }
         used = approvals::table
-            .filter(approvals::used_by.eq(decision_id))
+            .filter(approvals::used_by.eq(decision_id.as_str()))
             .select(approvals::id)
             .first(db)
             .await

@@ -152,7 +152,7 @@ impl Transparency {
 
     async fn evidence(&self, caller: &Caller, asked: GetEvidenceRequest) -> Result<String, Error> {
         let missing = || Error::NotFound("evidence", asked.entity_id.clone());
-        let decision_id = decision_of(&asked.entity_id).ok_or_else(missing)?;
+        let decision_id: String = decision_of(&asked.entity_id).ok_or_else(missing)?.into();
         if !self.is_shown(caller, &decision_id).await? {
             return Err(missing());
         }

@@ -10,6 +10,7 @@ use authority_core::clock::Clock;
 use authority_crypto::sha256;
 use authority_decision::{Gathered, Reason, verdict::Claims};
 use authority_evidence::PreparedFacts;
+use authority_ids::DecisionId;
 use authority_runtime::recorder::{Entry, Keyed, Outcome, Recorder};
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
@@ -20,8 +21,9 @@ use crate::support::{database::Database, run_workers};
 
 const LATEST: Duration = Duration::from_secs(20);
 
-fn decision_id(number: usize) -> String {
-    format!("svc:decision:{:012x}{number:052x}", Clock::default().now().timestamp_millis())
+fn decision_id(number: usize) -> DecisionId {
+    let time = Clock::default().now().timestamp_millis();
+    format!("svc:decision:{time:012x}{number:052x}").parse().unwrap()
 }
 
 /// A denial whose answer panics when it is written, after its row and before the commit, if it is bad.

@@ -33,7 +33,7 @@ async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
         );
     }
     // Other ids do not contain their tenant.
-    let decision = decision_of(id).unwrap_or_default();
+    let decision = decision_of(id).map(String::from).unwrap_or_default();
     let decided = decisions::table.filter(decisions::id.eq(decision));
     let held = approvals::table.filter(approvals::id.eq(id));
     let machine = state_machines::table.filter(state_machines::id.eq(id));

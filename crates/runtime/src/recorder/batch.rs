@@ -179,7 +179,7 @@ impl Batches {
                 }
             }
             keep_answers(db, &kept, &approvals).await?;
-            let approval_id = |entry: &Entry| approvals.get(&entry.decision_id).cloned();
+            let approval_id = |entry: &Entry| approvals.get(entry.decision_id.as_str()).cloned();
             Ok(entries
                 .iter()
                 .zip(outcomes)
@@ -268,14 +268,14 @@ async fn claim_keys(
     let mut claim = ClaimBatch::default();
     for (entry, _) in entries.iter().zip(&*outcomes).filter(|(_, outcome)| outcome.is_none()) {
         let Some(keyed) = &entry.key else { continue };
-        claim.add(&keyed.key, &entry.decision_id, entry.evaluated_at);
+        claim.add(&keyed.key, entry.decision_id.as_str(), entry.evaluated_at);
     }
     if claim.is_empty() {
         return Ok(());
     }
     let won = claim.claim(db).await?;
     for (entry, outcome) in entries.iter().zip(outcomes) {
-        if outcome.is_none() && entry.key.is_some() && !won.contains(&entry.decision_id) {
+        if outcome.is_none() && entry.key.is_some() && !won.contains(entry.decision_id.as_str()) {
             *outcome = Some(Outcome::KeyTaken);
         }
     }
@@ -301,9 +301,9 @@ async fn open_approvals(
     let mut insert = InsertApprovals::default();
     for entry in kept {
         let Some(hold) = &entry.hold else { continue };
-        insert.id.push(&hold.approval_id);
+        insert.id.push(hold.approval_id.as_str());
         insert.tenant.push(entry.tenant_id.as_str());
-        insert.decision.push(&entry.decision_id);
+        insert.decision.push(entry.decision_id.as_str());
         insert.subject.push(&entry.subject);
         insert.action.push(&entry.action);
         insert.reason.push(entry.reason_code.word());
@@ -342,7 +342,10 @@ async fn open_approvals(
         .collect();
     let held = held?;
     askers::add(db, &held).await?;
-    Ok(held.into_iter().map(|(entry, open)| (entry.decision_id.clone(), open.id.clone())).collect())
+    Ok(held
+        .into_iter()
+        .map(|(entry, open)| (String::from(&entry.decision_id), open.id.clone()))
+        .collect())
 }
 
 async fn keep_answers(

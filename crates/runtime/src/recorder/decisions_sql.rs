@@ -52,7 +52,7 @@ impl<'a> Columns<'a> {
         let times = Times::of(entry, clock);
         self.dated.push(times.dated);
         self.ends.push(times.ends);
-        self.id.push(&entry.decision_id);
+        self.id.push(entry.decision_id.as_str());
         self.tenant.push(entry.tenant_id.as_str());
         self.subject.push(&entry.subject);
         self.action.push(&entry.action);
@@ -131,7 +131,8 @@ impl<'a> InsertDecisions<'a> {
     ) -> Self {
         let mut columns = Columns::default();
         for entry in entries {
-            let approval = approvals.get(&entry.decision_id).or(entry.claims.approval_id.as_ref());
+            let approval =
+                approvals.get(entry.decision_id.as_str()).or(entry.claims.approval_id.as_ref());
             columns.push(entry, approval.map(String::as_str), clock);
         }
         Self(columns)

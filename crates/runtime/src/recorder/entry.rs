@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authority_ids::TenantId;
+use authority_ids::{ApprovalId, DecisionId, TenantId};
 use authority_model::proto::approval::{ApprovalAuthority, Asker};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub struct Entry {
     pub tenant_id: TenantId,
     /// The tenant's revision that it was decided on; the fence compares it.
     pub revision: i64,
-    pub decision_id: String,
+    pub decision_id: DecisionId,
     pub subject: String,
     pub action: String,
     pub decision: &'static str,
@@ -58,7 +58,7 @@ impl Entry {
 
 /// The approval request that a held decision opens.
 pub struct Hold {
-    pub approval_id: String,
+    pub approval_id: ApprovalId,
     pub request_digest: [u8; 32],
     pub needed: i32,
     pub roles: Vec<String>,

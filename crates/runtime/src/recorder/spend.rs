@@ -118,7 +118,7 @@ pub(super) async fn write(db: &mut Db, kept: &[&Entry], now: DateTime<Utc>) -> Q
     for entry in kept {
         if let Some(id) = &entry.claims.approval_id {
             uses.id.push(id);
-            uses.decision.push(&entry.decision_id);
+            uses.decision.push(entry.decision_id.as_str());
         }
         for claim in &entry.claims.counters {
             *added.entry((entry.tenant_id.as_str(), &claim.key)).or_default() += claim.add;
