@@ -108,6 +108,20 @@ async fn a_missing_partition_is_not_ready() {
     assert!(fault(&answer, "recorder").is_some(), "{answer}");
 }
 
+/// It cannot be said whose authority changed, so nothing is decided on what may have ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_without_a_valid_tenant_is_not_ready() {
+    let node = TestApp::start().await;
+    let client = node.client("");
+    until(&client, 200).await;
+    let change = "INSERT INTO authority_changes \
+                  (tenant_id, tenant_revision, table_name, entity_id, at) \
+                  VALUES ('acme', 1, 'tools', 'svc:ent:acme:tool:0', now())";
+    node.database.run(change).await;
+    let answer = until(&client, 503).await;
+    assert!(fault(&answer, "graph").is_some(), "{answer}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_free_connection_is_not_ready() {
     let node = TestApp::start().await;
