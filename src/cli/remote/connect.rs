@@ -57,9 +57,9 @@ impl<A: Actions> Connector<'_, A> {
         config.validate()?;
         // The database is only needed for the token: its log would distract.
         telemetry::log(&config.logs, "error").map_err(Failure::usage)?;
-        let base = Base::Local(transport::plan(&config.listen));
-        // Checked before a token is made, which would start the database.
         let main = health::reachable(config.listen.main);
+        let base = Base::Local { main, plan: transport::plan(&config.listen) };
+        // Checked before a token is made, which would start the database.
         listens(main).await?;
         match token {
             Some(token) => Server::new(base, &token, ""),

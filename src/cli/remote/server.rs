@@ -31,8 +31,12 @@ pub(super) struct Server {
 /// Where a service is.
 pub(super) enum Base {
     Named(Url),
-    /// On this machine, at the addresses of its surfaces; the first is the main one.
-    Local(Vec<(SocketAddr, Surfaces)>),
+    /// On this machine.
+    Local {
+        main: SocketAddr,
+        /// Each address with the surfaces that it serves.
+        plan: Vec<(SocketAddr, Surfaces)>,
+    },
 }
 
 impl Base {
@@ -40,13 +44,11 @@ impl Base {
     fn url(&self, path: &[&str]) -> Result<Url, Failure> {
         let mut url = match self {
             Self::Named(url) => url.clone(),
-            Self::Local(plan) => {
+            Self::Local { main, plan } => {
                 let path = format!("/{}", path.join("/"));
                 let serving = plan.iter().find(|(_, surfaces)| surfaces.serve(&path));
-                let (address, _) =
-                    serving.or(plan.first()).ok_or_else(|| Failure::new("no address"))?;
-                Url::parse(&format!("http://{}", health::reachable(*address)))
-                    .map_err(Failure::new)?
+                let address = health::reachable(serving.map_or(*main, |(address, _)| *address));
+                Url::parse(&format!("http://{address}")).map_err(Failure::new)?
             }
         };
         url.path_segments_mut()
@@ -59,7 +61,7 @@ impl Base {
     fn is_loopback(&self) -> bool {
         match self {
             Self::Named(url) => is_loopback(url),
-            Self::Local(_) => true,
+            Self::Local { .. } => true,
         }
     }
 }
@@ -68,7 +70,7 @@ impl Display for Base {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(url) => url.fmt(f),
-            Self::Local(_) => f.write_str("the local server"),
+            Self::Local { main, .. } => write!(f, "http://{main}/"),
         }
     }
 }
@@ -205,10 +207,8 @@ mod tests {
     #[test]
     fn a_path_is_asked_for_at_the_address_that_serves_it() {
         let at = |port| SocketAddr::from(([0, 0, 0, 0], port));
-        let base = Base::Local(vec![
-            (at(1), Surfaces::ALL.without(Surfaces::ADMIN)),
-            (at(2), Surfaces::ADMIN),
-        ]);
+        let plan = vec![(at(1), Surfaces::ALL.without(Surfaces::ADMIN)), (at(2), Surfaces::ADMIN)];
+        let base = Base::Local { main: at(1), plan };
         let url = |path: &[&str]| base.url(path).unwrap().to_string();
         assert_eq!(url(&["api", "v1", "tenants"]), "http://127.0.0.1:2/api/v1/tenants");
         assert_eq!(url(&["v1", "decisions", "a/b"]), "http://127.0.0.1:1/v1/decisions/a%2Fb");
