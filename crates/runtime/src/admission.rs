@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use authority_model::proto::runtime::{AdmitPurposeRequest, AdmitPurposeResponse};
+use authority_model::proto::runtime::{AdmitPurposeRequest, AdmitPurposeResponse, DecisionRequest};
 
-use super::{facts::FactSource, normalize};
+use super::{
+    facts::FactSource,
+    normalize::{self, IntoDecisionRequest},
+};
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::clock::Clock;
-use authority_decision::{Draft, Facts, Reason};
+use authority_decision::{Facts, Reason};
 
 pub(super) struct PurposeAdmission {
     pub(super) clock: Clock,
@@ -34,19 +37,14 @@ impl PurposeAdmission {
     }
 }
 
-impl normalize::IntoDecisionRequest for AdmitPurposeRequest {
-    fn subject(&self) -> &str {
-        &self.subject
-    }
-
-    fn into_draft(self, tenant_id: String) -> Draft {
-        Draft {
-            tenant_id,
+impl IntoDecisionRequest for AdmitPurposeRequest {
+    fn into_decision_request(self) -> DecisionRequest {
+        DecisionRequest {
             subject: self.subject,
             action: self.action,
             purpose: Some(self.purpose),
-            context: normalize::context(self.context),
-            ..Draft::default()
+            context: self.context,
+            ..DecisionRequest::default()
         }
     }
 }

@@ -8,9 +8,7 @@ use authority_model::{
         runtime::{AuthorizeRequest, DecisionRequest, EvaluateRequest},
     },
     validate::{Validate, Violation, Violations},
-    wire::Json,
 };
-use serde_json::{Map, Value};
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -22,14 +20,12 @@ use authority_decision::{
     request,
 };
 
-/// An operation's request, which can be converted to the normal form.
+/// An operation's request, which can be converted to the message of the one that is decided.
 pub(super) trait IntoDecisionRequest: Validate {
-    /// This operation's path of a member of the normal form, if it differs.
+    /// This operation's path of a member of `DecisionRequest`, if it differs.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
-    fn subject(&self) -> &str;
-
-    fn into_draft(self, tenant_id: String) -> Draft;
+    fn into_decision_request(self) -> DecisionRequest;
 }
 
 /// Validates a request and converts it to the normal form, for the caller's tenant.
@@ -40,18 +36,19 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
     let mut found = Violations::default();
     asked.validate(&mut found);
     ApiError::unless_clean(found)?;
-    if !caller.acts_for(asked.subject()) {
+    let asked = asked.into_decision_request();
+    if !caller.acts_for(&asked.subject) {
         return Err(ApiError::plain(ErrorCode::SubjectNotPermitted));
     }
     let tenant_id = match caller.tenant() {
         Some(tenant) => tenant.clone(),
         // The owner has no tenant: the subject determines it.
-        None => match PrincipalId::parse(asked.subject()) {
+        None => match PrincipalId::parse(&asked.subject) {
             Ok(subject) => TenantId::of(&subject),
             Err(why) => return Err(ApiError::field(named::<A>("subject"), why.to_string())),
         },
     };
-    Request::new(asked.into_draft(tenant_id.into())).map_err(|invalid| {
+    Request::new(draft(asked, tenant_id.into())).map_err(|invalid| {
         let named = |(member, problem): (String, String)| Violation {
             field: renamed(A::RENAMED, member),
             problem,
@@ -71,13 +68,8 @@ fn renamed(names: &[(&str, &str)], member: String) -> String {
 }
 
 impl IntoDecisionRequest for EvaluateRequest {
-    fn subject(&self) -> &str {
-        &self.subject
-    }
-
-    fn into_draft(self, tenant_id: String) -> Draft {
-        Draft {
-            tenant_id,
+    fn into_decision_request(self) -> DecisionRequest {
+        DecisionRequest {
             subject: self.subject,
             action: self.action,
             purpose: Some(self.purpose),
@@ -86,15 +78,12 @@ impl IntoDecisionRequest for EvaluateRequest {
             resource_id: self.resource_id,
             workspace_id: self.workspace_id,
             project_id: self.project_id,
-            context: context(self.context),
-            action_declaration: self.action_declaration.as_ref().map(declaration),
-            action_risk_classification: self
-                .action_risk_classification
-                .as_ref()
-                .map(classification),
+            context: self.context,
+            action_declaration: self.action_declaration,
+            action_risk_classification: self.action_risk_classification,
             approval_id: self.approval_id,
             explain: self.explain,
-            at_least_revision: self.at_least_revision.map(i64::from),
+            at_least_revision: self.at_least_revision,
         }
     }
 }
@@ -103,13 +92,8 @@ impl IntoDecisionRequest for AuthorizeRequest {
     const RENAMED: &'static [(&'static str, &'static str)] =
         &[("subject", "actor.entity_id"), ("delegation_id", "acting_on_behalf_of.delegation_id")];
 
-    fn subject(&self) -> &str {
-        self.actor.as_ref().map_or("", |actor| &actor.entity_id)
-    }
-
-    fn into_draft(self, tenant_id: String) -> Draft {
-        Draft {
-            tenant_id,
+    fn into_decision_request(self) -> DecisionRequest {
+        DecisionRequest {
             subject: self.actor.map(|actor| actor.entity_id).unwrap_or_default(),
             action: self.action,
             purpose: self.purpose,
@@ -118,50 +102,41 @@ impl IntoDecisionRequest for AuthorizeRequest {
             resource_id: self.resource_id,
             workspace_id: self.workspace_id,
             project_id: self.project_id,
-            context: context(self.context),
-            action_declaration: self.action_declaration.as_ref().map(declaration),
-            action_risk_classification: self
-                .action_risk_classification
-                .as_ref()
-                .map(classification),
+            context: self.context,
+            action_declaration: self.action_declaration,
+            action_risk_classification: self.action_risk_classification,
             approval_id: self.approval_id,
             explain: self.explain,
-            at_least_revision: self.at_least_revision.map(i64::from),
+            at_least_revision: self.at_least_revision,
         }
     }
 }
 
 impl IntoDecisionRequest for DecisionRequest {
-    fn subject(&self) -> &str {
-        &self.subject
-    }
-
-    fn into_draft(self, tenant_id: String) -> Draft {
-        Draft {
-            tenant_id,
-            subject: self.subject,
-            action: self.action,
-            purpose: self.purpose,
-            delegation_id: self.delegation_id,
-            tool_id: self.tool_id,
-            resource_id: self.resource_id,
-            workspace_id: self.workspace_id,
-            project_id: self.project_id,
-            context: context(self.context),
-            action_declaration: self.action_declaration.as_ref().map(declaration),
-            action_risk_classification: self
-                .action_risk_classification
-                .as_ref()
-                .map(classification),
-            approval_id: self.approval_id,
-            explain: self.explain,
-            at_least_revision: self.at_least_revision.map(i64::from),
-        }
+    fn into_decision_request(self) -> DecisionRequest {
+        self
     }
 }
 
-pub(super) fn context(given: Option<Json>) -> Map<String, Value> {
-    given.map(|json| json.0).unwrap_or_default()
+/// The request of a tenant, to be checked by [`Request::new`].
+fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
+    Draft {
+        tenant_id,
+        subject: asked.subject,
+        action: asked.action,
+        purpose: asked.purpose,
+        delegation_id: asked.delegation_id,
+        tool_id: asked.tool_id,
+        resource_id: asked.resource_id,
+        workspace_id: asked.workspace_id,
+        project_id: asked.project_id,
+        context: asked.context.map(|json| json.0).unwrap_or_default(),
+        action_declaration: asked.action_declaration.as_ref().map(declaration),
+        action_risk_classification: asked.action_risk_classification.as_ref().map(classification),
+        approval_id: asked.approval_id,
+        explain: asked.explain,
+        at_least_revision: asked.at_least_revision.map(i64::from),
+    }
 }
 
 // The words were checked by the proto's `in` rules, so unknown ones do not occur here.
