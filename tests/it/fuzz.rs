@@ -12,7 +12,6 @@ mod rest;
 mod routes;
 mod trail;
 mod values;
-mod wire;
 
 use std::collections::BTreeMap;
 
@@ -21,13 +20,15 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 use tonic::Code;
 
-use crate::support::TestApp;
+use crate::support::{
+    TestApp,
+    wire::{Caller, reason},
+};
 use ground::{Ground, bytes, fill, snapshot};
 use grpc::{grpc_cases, try_grpc};
 use pages::{is_paged, try_pages};
 use rest::{foreign_cases, rest_cases, try_rest};
 use routes::{Route, methods, pool, routes, rpc};
-use wire::{Caller, reason};
 
 /// Concurrent calls.
 const AT_ONCE: usize = 16;
@@ -168,6 +169,7 @@ async fn lists_page_completely_while_records_are_made() {
     report(failures);
 }
 
+#[track_caller]
 fn report(mut failures: Vec<String>) {
     failures.sort();
     let count = failures.len();

@@ -15,7 +15,10 @@ use authority_decision::{
 };
 use serde_json::json;
 
-use super::worlds::{SUBJECT, TENANT, noonish};
+use super::{
+    permitted::permitted,
+    worlds::{SUBJECT, TENANT, noonish},
+};
 
 const ACTION: &str = "payment.execute";
 
@@ -60,21 +63,6 @@ fn gather(index: &PolicyIndex) -> Facts {
         principal_class: Some(PrincipalClass::Agent),
         resource_kind: None,
     };
-    let (tenant_id, allowed) = (TENANT.to_owned(), true);
-    let row = UsesRow {
-        id: "uses-1".to_owned(),
-        allowed,
-        window: Window::default(),
-        constraints: Constraints::Bounds(Box::default()),
-    };
-    let tenant = Tenant {
-        id: tenant_id,
-        active: true,
-        require_declaration: false,
-        gate: Vec::new(),
-        valid_for_seconds: 60,
-        context_schema: None,
-    };
     let purpose = Purpose {
         id: "purpose-1".to_owned(),
         slug: "payroll".to_owned(),
@@ -84,19 +72,10 @@ fn gather(index: &PolicyIndex) -> Facts {
         jurisdictions: Vec::new(),
         window: Window::default(),
     };
-    let subject = Principal {
-        id: SUBJECT.to_owned(),
-        class: PrincipalClass::Agent,
-        name: "a".to_owned(),
-        active: true,
-    };
     Facts::new(Arc::new(Gathered {
-        tenant: Some(tenant.into()),
-        subject: Some(subject.into()),
         purpose: Some(purpose.into()),
-        uses: vec![Uses { row: row.into(), used: Used::Action(Pattern::All) }],
         policies: index.candidates(keys).cloned().collect(),
-        ..Gathered::default()
+        ..permitted()
     }))
 }
 

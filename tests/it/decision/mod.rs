@@ -9,6 +9,7 @@ mod index_speed;
 mod leaving_out;
 mod naive;
 mod order;
+mod permitted;
 mod policies;
 mod remedy;
 mod templates;

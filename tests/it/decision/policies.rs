@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use authority_decision::{
-    CompiledPolicy, Decision, Draft, Facts, Gathered, Pattern, Reason, Request, Verdict, decide,
-    facts::*, levels::PrincipalClass, moment::Window, validation::ContextSchema,
+    CompiledPolicy, Decision, Draft, Facts, Gathered, Reason, Request, Verdict, decide, facts::*,
+    moment::Window, validation::ContextSchema,
 };
 use serde_json::{Value, json};
 
 use super::{
+    permitted::permitted,
     templates::compile,
     worlds::{SUBJECT, TENANT, noonish},
 };
@@ -19,36 +20,12 @@ fn facts(policies: Vec<Arc<CompiledPolicy>>) -> Facts {
         team_id: team_id.to_owned(),
         window: Window { from: None, until },
     };
-    Facts::new(Arc::new(Gathered {
-        tenant: Some(Arc::new(Tenant {
-            id: TENANT.to_owned(),
-            active: true,
-            require_declaration: false,
-            gate: Vec::new(),
-            valid_for_seconds: 60,
-            context_schema: None,
-        })),
-        subject: Some(Arc::new(Principal {
-            id: SUBJECT.to_owned(),
-            class: PrincipalClass::Agent,
-            name: "a".to_owned(),
-            active: true,
-        })),
-        memberships: vec![team("team-now", None).into(), team("team-past", Some(noonish())).into()],
-        uses: vec![Uses {
-            row: Arc::new(UsesRow {
-                id: "uses-1".to_owned(),
-                allowed: true,
-                window: Window::default(),
-                constraints: Constraints::Bounds(Box::default()),
-            }),
-            used: Used::Action(Pattern::All),
-        }],
-        policies,
-        ..Gathered::default()
-    }))
+    let memberships =
+        vec![team("team-now", None).into(), team("team-past", Some(noonish())).into()];
+    Facts::new(Arc::new(Gathered { memberships, policies, ..permitted() }))
 }
 
+#[track_caller]
 fn ask(texts: &[&str], context: &Value) -> Verdict {
     let draft = Draft {
         tenant_id: TENANT.to_owned(),

@@ -9,13 +9,13 @@ use std::{
 use authority_decision::{
     Draft, Facts, Gathered, JoinedTerms, Pattern, Request, decide,
     facts::*,
-    levels::{AccessLevel, Decision, EffectClass, PrincipalClass, Reversibility, RiskTier},
-    moment::Window,
+    levels::{AccessLevel, Decision, EffectClass, Reversibility, RiskTier},
     request::{ActionDeclaration, ActionRiskClassification},
 };
 use authority_evidence::PreparedFacts;
 
 use super::{
+    permitted::permitted,
     templates,
     worlds::{SUBJECT, TENANT, noonish},
 };
@@ -64,33 +64,8 @@ fn a_policy_costs_by_what_is_declared_and_not_by_the_tools() {
 }
 
 fn facts(count: usize) -> Gathered {
-    let row = UsesRow {
-        id: "uses-1".to_owned(),
-        allowed: true,
-        window: Window::default(),
-        constraints: Constraints::Bounds(Box::default()),
-    };
-    let subject = Principal {
-        id: SUBJECT.to_owned(),
-        class: PrincipalClass::Agent,
-        name: "a".to_owned(),
-        active: true,
-    };
-    let tenant = Tenant {
-        id: TENANT.to_owned(),
-        active: true,
-        require_declaration: false,
-        gate: Vec::new(),
-        valid_for_seconds: 60,
-        context_schema: None,
-    };
-    Gathered {
-        tenant: Some(tenant.into()),
-        subject: Some(subject.into()),
-        uses: vec![Uses { row: row.into(), used: Used::Action(Pattern::All) }],
-        joined_terms: JoinedTerms::all(&tools(count)).map(Arc::new),
-        ..Gathered::default()
-    }
+    let joined_terms = JoinedTerms::all(&tools(count)).map(Arc::new);
+    Gathered { joined_terms, ..permitted() }
 }
 
 fn request() -> Request {

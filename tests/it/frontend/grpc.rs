@@ -75,7 +75,7 @@ async fn what_is_not_grpc_is_refused_on_a_grpc_path() {
 async fn two_idempotency_keys_are_refused_over_grpc_too() {
     let (app, client) = demo().await;
     let mut grpc = runtime(&app).await;
-    let mut call = asking(&client.token, json!({"amount": 1, "currency": "EUR"}));
+    let mut call = asking(&client.token, &json!({"amount": 1, "currency": "EUR"}));
     call.metadata_mut().append("idempotency-key", "a".parse().unwrap());
     call.metadata_mut().append("idempotency-key", "b".parse().unwrap());
     let refused = grpc.evaluate(call).await.unwrap_err();

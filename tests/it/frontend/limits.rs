@@ -54,7 +54,7 @@ async fn depth_counts_alike_over_rest_and_grpc() {
             [(31, true), (32, true), (33, false), (34, false), (40, false), (60, false)]
         {
             let context = nested(levels, list);
-            let over_grpc = grpc.evaluate(asking(&client.token, context.clone())).await;
+            let over_grpc = grpc.evaluate(asking(&client.token, &context)).await;
             let mut body = crate::support::asking(1.0, "DE");
             body["context"] = context;
             let (status, answer) = client.post(EVALUATE, body.clone()).await;

@@ -9,12 +9,11 @@ mod rest;
 use authority_model::proto::runtime::{
     EvaluateRequest, runtime_service_client::RuntimeServiceClient,
 };
-use authority_model::wire::Json;
 use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use tonic::{Request, metadata::MetadataValue, transport::Channel};
 
-use crate::support::{Client, TestApp};
+use crate::support::{Client, TestApp, evaluate};
 
 const EVALUATE: &str = "/authority.runtime.v1.RuntimeService/Evaluate";
 
@@ -27,20 +26,12 @@ async fn demo() -> (TestApp, Client) {
 }
 
 /// A question of the demonstration tenant over gRPC, with a given context.
-fn asking(token: &str, context: Value) -> Request<EvaluateRequest> {
-    let Value::Object(context) = context else { panic!("a context is an object") };
-    bearing(
-        token,
-        EvaluateRequest {
-            subject: "svc:agent:acme:invoice-bot".to_owned(),
-            action: "payment.execute".to_owned(),
-            purpose: "invoice-settlement".to_owned(),
-            context: Some(Json(context)),
-            ..Default::default()
-        },
-    )
+#[track_caller]
+fn asking(token: &str, context: &Value) -> Request<EvaluateRequest> {
+    bearing(token, evaluate(context))
 }
 
+#[track_caller]
 fn bearing<T>(token: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
     let bearer: MetadataValue<_> = format!("Bearer {token}").parse().unwrap();

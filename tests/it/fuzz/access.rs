@@ -14,9 +14,8 @@ use super::{
     report,
     routes::{Route, pool, routes},
     try_all,
-    wire::Caller,
 };
-use crate::support::TestApp;
+use crate::support::{TestApp, wire::Caller};
 use serde_json::{Value, json};
 
 const ROLES: [&str; 6] = ["admin", "auditor", "approver", "legal", "member", "viewer"];

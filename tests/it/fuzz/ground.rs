@@ -11,8 +11,8 @@ use super::{
     is_app,
     routes::{Route, message},
     values::{Source, sample},
-    wire::{Caller, encoded},
 };
+use crate::support::wire::{Caller, encoded};
 
 /// Members that only repeat parts of their records.
 const VOLATILE: [&str; 2] = ["last_used_at", "next_page_token"];

@@ -10,8 +10,8 @@ use super::{
     rest::is_member,
     routes::{Rules, is_refused, rpc},
     values::{Place, places},
-    wire::{Caller, named},
 };
+use crate::support::wire::{Caller, named};
 
 /// A gRPC call that must be refused.
 pub(super) struct Call {

@@ -8,8 +8,8 @@ use super::{
     ground::{Ground, Side, bytes, is_create},
     routes::{Route, message},
     values::sample,
-    wire::{Caller, encoded},
 };
+use crate::support::wire::{Caller, encoded};
 
 /// Records that are created while a list is read.
 const MEANWHILE: usize = 5;

@@ -7,8 +7,8 @@ use super::{
     ground::{Ground, Side, fill, is_create},
     routes::{Route, Rules, message},
     values::{Source as _, bads, good, places, sample},
-    wire::{Caller, encoded},
 };
+use crate::support::wire::{Caller, encoded};
 
 /// A REST call that must be refused.
 pub(super) struct Case {

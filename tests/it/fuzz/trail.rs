@@ -7,9 +7,8 @@ use super::{
     ground::{Ground, fill},
     report,
     routes::{Route, pool, routes},
-    wire::Caller,
 };
-use crate::support::TestApp;
+use crate::support::{TestApp, wire::Caller};
 
 /// What the roles admin and auditor read, by list and export, and only by list.
 const EXPORTED: [&str; 9] = [

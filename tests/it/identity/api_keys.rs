@@ -21,6 +21,7 @@ pub(super) fn record_id(public_id: &str) -> ApiKeyId {
 }
 
 /// A live key of acme's, and its text.
+#[track_caller]
 pub(super) fn make(world: &World, change: impl FnOnce(&mut ApiKey)) -> String {
     let issued = issue(&world.keys, "dev", ID, [7; 32]).unwrap();
     let mut facts = ApiKey {

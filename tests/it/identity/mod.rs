@@ -114,6 +114,7 @@ impl Directory for Book {
 }
 
 impl World {
+    #[track_caller]
     fn new() -> Self {
         let keys = Keys::ephemeral(Clock::default()).unwrap();
         let published = keys.clone();
@@ -152,6 +153,7 @@ impl World {
         self.identity.authenticate(WRITE, EVERYWHERE, &bearer(credential), Some(peer)).await
     }
 
+    #[track_caller]
     fn dev_token(&self, holder: &Holder) -> String {
         let provider = DevProvider::new(self.keys.clone(), self.clock.clone());
         provider.issue(holder, TimeDelta::hours(1)).unwrap()
@@ -166,6 +168,7 @@ impl World {
         })
     }
 
+    #[track_caller]
     fn header(&self) -> Value {
         json!({"alg": "RS256", "typ": "JWT", "kid": self.keys.token_signer().unwrap().kid()})
     }
@@ -197,6 +200,7 @@ fn sign_with(header: &Value, claims: &Value, sign: impl FnOnce(&[u8]) -> Vec<u8>
     format!("{text}.{signature}")
 }
 
+#[track_caller]
 fn bearer(credential: &str) -> HeaderMap {
     let value = HeaderValue::from_str(&format!("Bearer {credential}")).unwrap();
     HeaderMap::from_iter([(AUTHORIZATION, value)])

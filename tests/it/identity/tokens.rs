@@ -233,6 +233,7 @@ async fn the_tenant_comes_from_the_organisation_or_the_metadata() {
 }
 
 /// `n` of the development provider's key, as text.
+#[track_caller]
 fn modulus(world: &World) -> String {
     let document: Value = serde_json::from_str(&world.keys.token_jwks()).unwrap();
     document["keys"][0]["n"].as_str().unwrap().to_owned()

@@ -62,6 +62,7 @@ impl Place {
     }
 }
 
+#[track_caller]
 fn published(keys: &Keys) -> Vec<Value> {
     let document: Value = serde_json::from_str(&keys.jwks()).unwrap();
     document["keys"].as_array().unwrap().clone()

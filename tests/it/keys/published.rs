@@ -7,10 +7,12 @@ use authority_core::{
 use authority_crypto::{self as crypto, jwk::thumbprint, verify_with_jwk};
 use serde_json::{Value, json};
 
+#[track_caller]
 fn keys() -> Keys {
     Keys::ephemeral(Clock::default()).unwrap()
 }
 
+#[track_caller]
 fn jwks(keys: &Keys) -> Vec<Value> {
     let document: Value = serde_json::from_str(&keys.jwks()).unwrap();
     document["keys"].as_array().unwrap().clone()

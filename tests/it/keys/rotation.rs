@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TestApp, database::Database};
 
+#[track_caller]
 fn published(keys: &Keys) -> Vec<String> {
     let set: Value = serde_json::from_str(&keys.jwks()).unwrap();
     let keys = set["keys"].as_array().unwrap().iter();

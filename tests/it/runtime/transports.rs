@@ -1,29 +1,17 @@
 //! One meaning over REST, gRPC and gRPC-Web.
 
-use authority_model::{
-    proto::runtime::{
-        Decision, EvaluateRequest, EvaluateResponse, runtime_service_client::RuntimeServiceClient,
-    },
-    wire::Json,
+use authority_model::proto::runtime::{
+    Decision, EvaluateRequest, EvaluateResponse, runtime_service_client::RuntimeServiceClient,
 };
-use prost::Message;
 use serde_json::{Value, json};
 use tonic::{Code, Request, metadata::MetadataValue};
 use tonic_types::StatusExt;
 
 use super::demo;
-use crate::support::TestApp;
+use crate::support::{TestApp, evaluate};
 
 fn asking(amount: i64) -> EvaluateRequest {
-    let context = json!({"amount": amount, "currency": "EUR", "jurisdiction": "DE"});
-    let serde_json::Value::Object(context) = context else { panic!() };
-    EvaluateRequest {
-        subject: "svc:agent:acme:invoice-bot".to_owned(),
-        action: "payment.execute".to_owned(),
-        purpose: "invoice-settlement".to_owned(),
-        context: Some(Json(context)),
-        ..Default::default()
-    }
+    evaluate(&json!({"amount": amount, "currency": "EUR", "jurisdiction": "DE"}))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -57,31 +45,10 @@ async fn grpc_decides_and_refuses_with_the_same_words() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_browser_decides_over_grpc_web() {
-    let (app, client, _) = demo().await;
-    let message = asking(1200).encode_to_vec();
-    let mut frame = vec![0];
-    frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
-    frame.extend(message);
-    let url = format!("{}/authority.runtime.v1.RuntimeService/Evaluate", app.base_url());
-    let answer = client
-        .http
-        .post(url)
-        .header("content-type", "application/grpc-web+proto")
-        .header("x-grpc-web", "1")
-        .bearer_auth(&client.token)
-        .body(frame)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(answer.status(), 200);
-    assert_eq!(answer.headers()["content-type"], "application/grpc-web+proto");
-    let body = answer.bytes().await.unwrap();
-    let length = u32::from_be_bytes(body[1..5].try_into().unwrap()) as usize;
-    let decided = EvaluateResponse::decode(&body[5..5 + length]).unwrap();
+    let (_app, client, _) = demo().await;
+    let method = "/authority.runtime.v1.RuntimeService/Evaluate";
+    let decided: EvaluateResponse = client.grpc_web(method, &asking(1200)).await;
     assert_eq!(decided.decision(), Decision::Allow);
-    // The trailers come as a last frame.
-    let trailers = String::from_utf8_lossy(&body[5 + length + 5..]).into_owned();
-    assert!(trailers.contains("grpc-status:0"), "{trailers}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

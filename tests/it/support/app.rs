@@ -15,6 +15,7 @@ use authority_core::{
     worker::Supervisor,
 };
 use authority_crypto::KeyRing;
+use authority_model::{proto::runtime::EvaluateRequest, wire::Json};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -165,11 +166,13 @@ impl TestApp {
         self.client(&self.issue(&holder))
     }
 
+    #[track_caller]
     fn issue(&self, holder: &Holder) -> String {
         self.app.provider.as_ref().unwrap().issue(holder, TimeDelta::hours(1)).unwrap()
     }
 
     /// A token of the development provider for another hour, with these claims replacing its own.
+    #[track_caller]
     pub(crate) fn token(&self, claims: &Value) -> String {
         let signer = self.app.keys.token_signer().unwrap();
         let now = Clock::default().now().timestamp();
@@ -231,6 +234,18 @@ pub(crate) fn asking(amount: f64, jurisdiction: &str) -> Value {
         "purpose": "invoice-settlement",
         "context": {"amount": amount, "currency": "EUR", "jurisdiction": jurisdiction},
     })
+}
+
+/// The same over gRPC, with any context.
+#[track_caller]
+pub(crate) fn evaluate(context: &Value) -> EvaluateRequest {
+    EvaluateRequest {
+        subject: "svc:agent:acme:invoice-bot".to_owned(),
+        action: "payment.execute".to_owned(),
+        purpose: "invoice-settlement".to_owned(),
+        context: Some(Json(context.as_object().unwrap().clone())),
+        ..EvaluateRequest::default()
+    }
 }
 
 /// REST with one credential.

@@ -68,10 +68,12 @@ impl Database {
         cluster().owner_url_of(&self.name)
     }
 
+    #[track_caller]
     pub(crate) fn address(&self) -> Address {
         Address::parse(&self.url()).unwrap()
     }
 
+    #[track_caller]
     pub(crate) fn owner_address(&self) -> Address {
         Address::parse(&self.owner_url()).unwrap()
     }
@@ -99,6 +101,7 @@ impl Database {
         Path::new(&String::from_utf8(bytes).unwrap()).join(".s.PGSQL.5432")
     }
 
+    #[track_caller]
     pub(crate) fn store(&self) -> Store {
         Store::open(&self.address(), &Limits::default()).unwrap()
     }

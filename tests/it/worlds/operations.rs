@@ -1,22 +1,24 @@
 //! The decision operations: three, over REST and over gRPC.
+//!
+//! Both send the same JSON: over REST as it is, over gRPC as the message that `prost-reflect` makes of it, whose
+//! answer it turns back into JSON. So each operation is said once, and its two transports must agree.
 
-use authority_model::{
-    proto::registry::{ActionDeclaration, ActionRiskClassification},
-    proto::runtime::{
-        self as proto, ActingOnBehalfOf, Actor, AuthorizeRequest, DecisionRequest,
-        EvaluateDecisionRequest, EvaluateRequest, decision_service_client::DecisionServiceClient,
-        runtime_service_client::RuntimeServiceClient,
-    },
-    wire::{Json, Time},
+use prost_reflect::{
+    DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, SerializeOptions,
+    prost::Message as _,
 };
 use serde_json::{Map, Value, json};
-use tonic::{Code, Request, Response, Status, transport::Channel};
+use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
-use crate::support::{TestApp, http};
+use crate::support::{
+    TestApp,
+    wire::{Caller, reason},
+};
 
 /// The response of one operation.
 pub(crate) struct Answer {
+    /// Its path over REST, or over gRPC.
     pub(crate) operation: &'static str,
     /// Whether this operation returns a plain `allow` where others return `allow_with_constraints`.
     pub(crate) folds: bool,
@@ -61,78 +63,17 @@ impl Verdict {
     pub(crate) fn summary(&self) -> String {
         format!("{} {}", self.decision, self.reason_code)
     }
-}
 
-pub(crate) struct Operations {
-    client: reqwest::Client,
-    base: String,
-    token: String,
-    channel: Channel,
-}
-
-impl Operations {
-    pub(crate) fn new(app: &TestApp) -> Self {
-        let base = String::from(app.base_url());
-        Self {
-            client: http(),
-            channel: Channel::from_shared(base.clone()).unwrap().connect_lazy(),
-            token: String::from(app.owner_token()),
-            base,
-        }
-    }
-
-    /// Sends a request in normal form to every operation at once: with this API key, or as the owner.
-    pub(crate) async fn ask(&self, normal: &Map<String, Value>, key: Option<&str>) -> Vec<Answer> {
-        let token = key.unwrap_or(&self.token);
-        let rest = async {
-            let (decide, authorize, evaluate) = tokio::join!(
-                self.rest("/v1/decisions/evaluate", Value::Object(normal.clone()), token),
-                self.rest("/v1/runtime/authorize", authorize_body(normal), token),
-                self.rest("/api/v1/runtime/evaluate", Value::Object(normal.clone()), token),
-            );
-            [
-                ("REST decisions/evaluate", false, decide),
-                ("REST authorize", false, authorize),
-                ("REST evaluate", true, evaluate),
-            ]
-        };
-        let grpc = async {
-            let (decide, authorize, evaluate) = tokio::join!(
-                self.grpc_decide(normal, token),
-                self.grpc_authorize(normal, token),
-                self.grpc_evaluate(normal, token),
-            );
-            [
-                ("gRPC EvaluateDecision", false, decide),
-                ("gRPC Authorize", false, authorize),
-                ("gRPC Evaluate", true, evaluate),
-            ]
-        };
-        let (rest, grpc) = tokio::join!(rest, grpc);
-        // Evaluate requires a purpose.
-        let fits = |folds: bool| !folds || normal.contains_key("purpose");
-        rest.into_iter()
-            .chain(grpc)
-            .filter(|(_, folds, _)| fits(*folds))
-            .map(|(operation, folds, outcome)| Answer { operation, folds, outcome })
-            .collect()
-    }
-
-    async fn rest(&self, path: &str, body: Value, token: &str) -> Outcome {
-        let request = self.client.post(format!("{}{path}", self.base)).bearer_auth(token);
-        let answer = request.json(&body).send().await.unwrap();
-        let status = answer.status().as_u16();
-        let body: Value = answer.json().await.unwrap_or_default();
-        if status != 200 {
-            return Outcome::Refused { status, body };
-        }
-        let text = |name: &str| body[name].as_str().map(str::to_owned);
+    fn read(answer: &Value) -> Self {
+        let text = |name: &str| answer[name].as_str().map(str::to_owned);
         let list = |name: &str| {
-            let items = body[name].as_array()?;
+            let items = answer[name].as_array()?;
             Some(items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect())
         };
-        Outcome::Decided(Verdict {
-            decision: text("decision").unwrap_or_default(),
+        // REST writes an enum's value without its prefix.
+        let decision = text("decision").unwrap_or_default();
+        Self {
+            decision: decision.trim_start_matches("DECISION_").to_lowercase(),
             reason_code: text("reason_code").unwrap_or_default(),
             reasons: list("reasons"),
             obligations: list("obligations").unwrap_or_default(),
@@ -140,104 +81,108 @@ impl Operations {
             decision_id: text("decision_id").unwrap_or_default(),
             approval_id: text("approval_id"),
             valid_until: text("valid_until"),
-            revision: body["authority_revision"].as_u64().unwrap_or_default(),
-        })
+            revision: answer["authority_revision"].as_u64().unwrap_or_default(),
+        }
+    }
+}
+
+struct Operation {
+    path: &'static str,
+    rpc: &'static str,
+    folds: bool,
+    /// The REST body of a request in normal form.
+    body: fn(&Map<String, Value>) -> Value,
+    /// The member of the message that is the REST body, if not the whole message.
+    member: Option<&'static str>,
+}
+
+const OPERATIONS: [Operation; 3] = [
+    Operation {
+        path: "/v1/decisions/evaluate",
+        rpc: "/authority.runtime.v1.DecisionService/EvaluateDecision",
+        folds: false,
+        body: whole,
+        member: Some("request"),
+    },
+    Operation {
+        path: "/v1/runtime/authorize",
+        rpc: "/authority.runtime.v1.RuntimeService/Authorize",
+        folds: false,
+        body: authorize_body,
+        member: None,
+    },
+    Operation {
+        path: "/api/v1/runtime/evaluate",
+        rpc: "/authority.runtime.v1.RuntimeService/Evaluate",
+        folds: true,
+        body: whole,
+        member: None,
+    },
+];
+
+pub(crate) struct Operations {
+    owner: Caller,
+    pool: DescriptorPool,
+}
+
+impl Operations {
+    pub(crate) fn new(app: &TestApp) -> Self {
+        let pool = DescriptorPool::decode(authority_model::DESCRIPTORS).unwrap();
+        Self { owner: Caller::owner(app), pool }
     }
 
-    async fn grpc_evaluate(&self, normal: &Map<String, Value>, token: &str) -> Outcome {
-        let request = EvaluateRequest {
-            subject: text(normal, "subject").unwrap_or_default(),
-            action: text(normal, "action").unwrap_or_default(),
-            purpose: text(normal, "purpose").unwrap_or_default(),
-            context: context(normal),
-            resource_id: text(normal, "resource_id"),
-            workspace_id: text(normal, "workspace_id"),
-            project_id: text(normal, "project_id"),
-            delegation_id: text(normal, "delegation_id"),
-            approval_id: text(normal, "approval_id"),
-            tool_id: text(normal, "tool_id"),
-            action_declaration: declaration(normal),
-            action_risk_classification: classification(normal),
-            explain: normal.contains_key("explain"),
-            at_least_revision: None,
-        };
-        let mut client = RuntimeServiceClient::new(self.channel.clone());
-        decided(client.evaluate(with(request, token)).await, |answer| Verdict {
-            decision: word(answer.decision()),
-            reason_code: answer.reason_code,
-            reasons: None,
-            obligations: answer.obligations,
-            stop_conditions: answer.stop_conditions,
-            decision_id: answer.decision_id,
-            approval_id: answer.approval_id,
-            valid_until: moment(answer.valid_until),
-            revision: answer.authority_revision.into(),
-        })
+    /// Sends a request in normal form to every operation at once: with this API key, or as the owner.
+    pub(crate) async fn ask(&self, normal: &Map<String, Value>, key: Option<&str>) -> Vec<Answer> {
+        let caller = key.map_or_else(|| self.owner.clone(), |key| self.owner.with(Some(key)));
+        // Evaluate requires a purpose.
+        let fits = |operation: &&Operation| !operation.folds || normal.contains_key("purpose");
+        let asked = OPERATIONS.iter().filter(fits).map(async |operation| {
+            let body = (operation.body)(normal);
+            let (rest, grpc) =
+                tokio::join!(rest(&caller, operation, &body), self.grpc(&caller, operation, &body));
+            let answer =
+                |name, outcome| Answer { operation: name, folds: operation.folds, outcome };
+            [answer(operation.path, rest), answer(operation.rpc, grpc)]
+        });
+        futures_util::future::join_all(asked).await.into_iter().flatten().collect()
     }
 
-    async fn grpc_authorize(&self, normal: &Map<String, Value>, token: &str) -> Outcome {
-        let under = text(normal, "delegation_id");
-        let request = AuthorizeRequest {
-            actor: text(normal, "subject").map(|entity_id| Actor { entity_id }),
-            acting_on_behalf_of: under.map(|delegation_id| ActingOnBehalfOf { delegation_id }),
-            action: text(normal, "action").unwrap_or_default(),
-            action_declaration: declaration(normal),
-            action_risk_classification: classification(normal),
-            purpose: text(normal, "purpose"),
-            context: context(normal),
-            resource_id: text(normal, "resource_id"),
-            workspace_id: text(normal, "workspace_id"),
-            project_id: text(normal, "project_id"),
-            tool_id: text(normal, "tool_id"),
-            approval_id: text(normal, "approval_id"),
-            explain: normal.contains_key("explain"),
-            at_least_revision: None,
+    async fn grpc(&self, caller: &Caller, operation: &Operation, body: &Value) -> Outcome {
+        let (input, output) = self.messages(operation.rpc);
+        let body = match operation.member {
+            Some(member) => json!({ member: body }),
+            None => body.clone(),
         };
-        let mut client = RuntimeServiceClient::new(self.channel.clone());
-        decided(client.authorize(with(request, token)).await, |answer| Verdict {
-            decision: word(answer.decision()),
-            reason_code: answer.reason_code,
-            reasons: Some(answer.reasons),
-            obligations: answer.obligations,
-            stop_conditions: answer.stop_conditions,
-            decision_id: answer.decision_id,
-            approval_id: answer.approval_id,
-            valid_until: moment(answer.valid_until),
-            revision: answer.authority_revision.into(),
-        })
+        let known = DeserializeOptions::new().deny_unknown_fields(false);
+        let message = DynamicMessage::deserialize_with_options(input, body, &known).unwrap();
+        let answer = match caller.grpc(operation.rpc, message.encode_to_vec()).await {
+            Ok(answer) => DynamicMessage::decode(output, answer).unwrap(),
+            Err(status) => return refused(&status),
+        };
+        let named = SerializeOptions::new().use_proto_field_name(true).skip_default_fields(false);
+        let json = answer.serialize_with_options(serde_json::value::Serializer, &named);
+        Outcome::Decided(Verdict::read(&json.unwrap()))
     }
 
-    async fn grpc_decide(&self, normal: &Map<String, Value>, token: &str) -> Outcome {
-        let request = DecisionRequest {
-            subject: text(normal, "subject").unwrap_or_default(),
-            action: text(normal, "action").unwrap_or_default(),
-            purpose: text(normal, "purpose"),
-            delegation_id: text(normal, "delegation_id"),
-            tool_id: text(normal, "tool_id"),
-            resource_id: text(normal, "resource_id"),
-            workspace_id: text(normal, "workspace_id"),
-            project_id: text(normal, "project_id"),
-            context: context(normal),
-            action_declaration: declaration(normal),
-            action_risk_classification: classification(normal),
-            approval_id: text(normal, "approval_id"),
-            explain: normal.contains_key("explain"),
-            at_least_revision: None,
-        };
-        let request = EvaluateDecisionRequest { request: Some(request) };
-        let mut client = DecisionServiceClient::new(self.channel.clone());
-        decided(client.evaluate_decision(with(request, token)).await, |answer| Verdict {
-            decision: word(answer.decision()),
-            reason_code: answer.reason_code,
-            reasons: Some(answer.reasons),
-            obligations: answer.obligations,
-            stop_conditions: answer.stop_conditions,
-            decision_id: answer.decision_id,
-            approval_id: answer.approval_id,
-            valid_until: moment(answer.valid_until),
-            revision: answer.authority_revision.into(),
-        })
+    /// What an RPC takes and returns.
+    fn messages(&self, rpc: &str) -> (MessageDescriptor, MessageDescriptor) {
+        let (service, method) = rpc.trim_start_matches('/').split_once('/').unwrap();
+        let service = self.pool.get_service_by_name(service).unwrap();
+        let method = service.methods().find(|known| known.name() == method).unwrap();
+        (method.input(), method.output())
     }
+}
+
+async fn rest(caller: &Caller, operation: &Operation, body: &Value) -> Outcome {
+    let body = body.to_string().into_bytes();
+    match caller.rest("POST", operation.path, Some(body)).await {
+        (200, answer) => Outcome::Decided(Verdict::read(&answer)),
+        (status, body) => Outcome::Refused { status, body },
+    }
+}
+
+fn whole(normal: &Map<String, Value>) -> Value {
+    Value::Object(normal.clone())
 }
 
 /// The normal form as an authorize request.
@@ -252,60 +197,11 @@ fn authorize_body(normal: &Map<String, Value>) -> Value {
     Value::Object(body)
 }
 
-fn text(normal: &Map<String, Value>, name: &str) -> Option<String> {
-    Some(normal.get(name)?.as_str()?.to_owned())
-}
-
-fn context(normal: &Map<String, Value>) -> Option<Json> {
-    Some(Json(normal.get("context")?.as_object()?.clone()))
-}
-
-fn declaration(normal: &Map<String, Value>) -> Option<ActionDeclaration> {
-    let declared = normal.get("action_declaration")?.as_object()?;
-    Some(ActionDeclaration {
-        effect_class: text(declared, "effect_class"),
-        reversibility: text(declared, "reversibility"),
-        rollback_available: declared.get("rollback_available").and_then(Value::as_bool),
-    })
-}
-
-fn classification(normal: &Map<String, Value>) -> Option<ActionRiskClassification> {
-    let classified = normal.get("action_risk_classification")?.as_object()?;
-    Some(ActionRiskClassification {
-        risk_tier: text(classified, "risk_tier"),
-        required_oversight_mode: text(classified, "required_oversight_mode"),
-    })
-}
-
-fn with<T>(message: T, token: &str) -> Request<T> {
-    let mut request = Request::new(message);
-    let value = format!("Bearer {token}").parse().unwrap();
-    request.metadata_mut().insert("authorization", value);
-    request
-}
-
-fn word(decision: proto::Decision) -> String {
-    let name = decision.as_str_name();
-    name.strip_prefix("DECISION_").unwrap_or(name).to_lowercase()
-}
-
-fn moment(time: Option<Time>) -> Option<String> {
-    time.map(|time| time.to_string())
-}
-
-fn decided<T>(answer: Result<Response<T>, Status>, read: impl FnOnce(T) -> Verdict) -> Outcome {
-    match answer {
-        Ok(answer) => Outcome::Decided(read(answer.into_inner())),
-        Err(status) => refused(&status),
-    }
-}
-
 /// A gRPC error as its REST equivalent.
 fn refused(status: &Status) -> Outcome {
     let details = status.get_error_details();
-    let code = details.error_info().map(|info| info.reason.clone()).unwrap_or_default();
     let violations = details.bad_request().map(|bad| bad.field_violations.clone());
-    let fields: Vec<_> = violations
+    let details: Vec<_> = violations
         .unwrap_or_default()
         .into_iter()
         .map(|violation| {
@@ -323,6 +219,6 @@ fn refused(status: &Status) -> Outcome {
         Code::Unavailable => 503,
         _ => 500,
     };
-    let body = json!({"error": code, "message": status.message(), "details": fields});
+    let body = json!({"error": reason(status), "message": status.message(), "details": details});
     Outcome::Refused { status: number, body }
 }

@@ -4,7 +4,6 @@ use authority_model::proto::runtime::{
     DecisionUpdate, StopConditionEvent, WatchDecisionRequest, WatchStopConditionsRequest,
     runtime_service_client::RuntimeServiceClient,
 };
-use prost::Message;
 use serde_json::json;
 use tonic::{Code, Request, metadata::MetadataValue};
 use tonic_types::StatusExt;
@@ -48,29 +47,12 @@ async fn grpc_streams_and_refuses_with_the_same_words() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_browser_watches_over_grpc_web() {
-    let (app, client, _) = demo().await;
+    let (_app, client, _) = demo().await;
     let id = permitted(&client).await;
-    let message = WatchDecisionRequest { decision_id: id.clone() }.encode_to_vec();
-    let mut frame = vec![0];
-    frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
-    frame.extend(message);
-    let url = format!("{}/authority.runtime.v1.RuntimeService/WatchDecision", app.base_url());
-    let answer = client
-        .http
-        .post(url)
-        .header("content-type", "application/grpc-web+proto")
-        .bearer_auth(&client.token)
-        .body(frame)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(answer.status(), 200);
-    let body = answer.bytes().await.unwrap();
-    let length = u32::from_be_bytes(body[1..5].try_into().unwrap()) as usize;
-    let update = DecisionUpdate::decode(&body[5..5 + length]).unwrap();
+    let message = WatchDecisionRequest { decision_id: id.clone() };
+    let method = "/authority.runtime.v1.RuntimeService/WatchDecision";
+    let update: DecisionUpdate = client.grpc_web(method, &message).await;
     assert_eq!(update.decision_id, id);
-    let trailers = String::from_utf8_lossy(&body[5 + length + 5..]).into_owned();
-    assert!(trailers.contains("grpc-status:0"), "{trailers}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,7 +10,7 @@ use tonic::{
 };
 use tonic_types::StatusExt as _;
 
-use crate::support::{TestApp, http};
+use super::{TestApp, http};
 
 /// A caller with a credential, or none.
 #[derive(Clone)]
@@ -22,6 +22,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    #[track_caller]
     pub(crate) fn owner(app: &TestApp) -> Self {
         let base = String::from(app.base_url());
         Self {
@@ -33,6 +34,7 @@ impl Caller {
     }
 
     /// The same at another address of the service.
+    #[track_caller]
     pub(crate) fn at(&self, base: &str) -> Self {
         let channel = Channel::from_shared(base.to_owned()).unwrap().connect_lazy();
         Self { channel, base: base.to_owned(), ..self.clone() }
@@ -54,38 +56,26 @@ impl Caller {
         body: Option<Vec<u8>>,
         content_type: &str,
     ) -> (u16, Value) {
+        let method = reqwest::Method::from_bytes(verb.as_bytes()).unwrap();
+        let mut failure = String::new();
         // A kept connection may be closed under a request: the next attempt takes a new one.
-        for _ in 0..3 {
-            let answer = self.once(verb, path, body.clone(), content_type).await;
-            if answer.0 != 0 {
-                return answer;
+        for _ in 0..4 {
+            let mut request = self.client.request(method.clone(), format!("{}{path}", self.base));
+            if let Some(token) = &self.token {
+                request = request.bearer_auth(token);
+            }
+            if let Some(body) = &body {
+                request = request.header("content-type", content_type).body(body.clone());
+            }
+            match request.send().await {
+                Ok(answer) => {
+                    let status = answer.status().as_u16();
+                    return (status, answer.json().await.unwrap_or_default());
+                }
+                Err(error) => failure = error.to_string(),
             }
         }
-        self.once(verb, path, body, content_type).await
-    }
-
-    async fn once(
-        &self,
-        verb: &str,
-        path: &str,
-        body: Option<Vec<u8>>,
-        content_type: &str,
-    ) -> (u16, Value) {
-        let verb = reqwest::Method::from_bytes(verb.as_bytes()).unwrap();
-        let mut request = self.client.request(verb, format!("{}{path}", self.base));
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token);
-        }
-        if let Some(body) = body {
-            request = request.header("content-type", content_type).body(body);
-        }
-        match request.send().await {
-            Ok(answer) => {
-                let status = answer.status().as_u16();
-                (status, answer.json().await.unwrap_or_default())
-            }
-            Err(error) => (0, json!({"error": error.to_string()})),
-        }
+        (0, json!({ "error": failure }))
     }
 
     /// Calls an RPC with the bytes of a message.

@@ -1,0 +1,34 @@
+//! The facts of a subject that may do everything: what a test of one rule starts from.
+
+use authority_decision::{Gathered, Pattern, facts::*, levels::PrincipalClass, moment::Window};
+
+use super::worlds::{SUBJECT, TENANT};
+
+pub(super) fn permitted() -> Gathered {
+    let row = UsesRow {
+        id: "uses-1".to_owned(),
+        allowed: true,
+        window: Window::default(),
+        constraints: Constraints::Bounds(Box::default()),
+    };
+    let subject = Principal {
+        id: SUBJECT.to_owned(),
+        class: PrincipalClass::Agent,
+        name: "a".to_owned(),
+        active: true,
+    };
+    let tenant = Tenant {
+        id: TENANT.to_owned(),
+        active: true,
+        require_declaration: false,
+        gate: Vec::new(),
+        valid_for_seconds: 60,
+        context_schema: None,
+    };
+    Gathered {
+        tenant: Some(tenant.into()),
+        subject: Some(subject.into()),
+        uses: vec![Uses { row: row.into(), used: Used::Action(Pattern::All) }],
+        ..Gathered::default()
+    }
+}
