@@ -237,6 +237,7 @@ async fn ask(
 }
 
 /// The whole request: with subject and purpose if the world leaves them out; null is left out.
+#[track_caller]
 fn normal_form(names: &Names, request: Value) -> Map<String, Value> {
     let Value::Object(given) = names.fill(request) else { panic!("a request is an object") };
     let open = json!({"subject": "$bot", "purpose": "work"});

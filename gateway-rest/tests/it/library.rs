@@ -111,6 +111,7 @@ struct Library;
 
 type Answer<T> = Result<Response<T>, Status>;
 
+#[track_caller]
 fn with_metadata<T>(message: T, metadata: &[(&'static str, &'static str)]) -> Response<T> {
     let mut response = Response::new(message);
     for (name, value) in metadata {

@@ -9,6 +9,7 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use prost::Message;
 use serde_json::{Map, Value, json};
 
+#[track_caller]
 fn shape() -> &'static Shape {
     tables::shape("library.v1.Everything").unwrap()
 }

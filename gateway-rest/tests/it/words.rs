@@ -3,6 +3,7 @@
 use gateway_rest::{Shape, to_json};
 use gateway_rest_tests::{library::Genre, tables};
 
+#[track_caller]
 fn shape() -> &'static Shape {
     tables::shape("library.v1.Everything").unwrap()
 }

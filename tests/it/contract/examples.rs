@@ -233,6 +233,7 @@ impl World {
     }
 }
 
+#[track_caller]
 fn id_of(answer: &Value) -> String {
     let mut records = answer.as_object().unwrap().values();
     records.find_map(|record| record["id"].as_str()).unwrap().to_owned()

@@ -30,6 +30,7 @@ impl Declared<'_> {
         parameters.into_iter().any(|one| one["$ref"] == *reference)
     }
 
+    #[track_caller]
     fn gives(&self, name: &str) -> bool {
         let responses = self.0["responses"].as_object().unwrap();
         let success = responses.iter().find(|(status, _)| status.starts_with('2'));

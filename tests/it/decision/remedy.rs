@@ -116,6 +116,7 @@ fn edit(gathered: &mut Gathered, id: &str, change: impl Fn(&mut Delegation)) {
 }
 
 /// People apply the change.
+#[track_caller]
 fn give(gathered: &mut Gathered, world: &World, told: &Change) {
     let (id, value) = (told.id.clone().unwrap_or_default(), told.value.clone());
     let (own, window) = (String::new(), Window::default());
@@ -201,6 +202,7 @@ fn a_remedy_turns_the_denial() {
 }
 
 /// The changes help, each of them is necessary, and no larger amount would work.
+#[track_caller]
 fn check(world: &World, told: &Remedy) {
     let then = After::all(world, &told.changes).judged();
     assert_ne!(then.decision, Decision::Deny, "{told:#?}");

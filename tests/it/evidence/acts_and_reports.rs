@@ -19,6 +19,7 @@ fn digest(value: &Value) -> String {
 }
 
 /// The text is the canonical form of these members, signed by a key of purpose `evidence`.
+#[track_caller]
 fn check(text: &Value, members: &Value, kid: &Value, signature: &Value, keys: &KeySet) {
     let (text, kid) = (text.as_str().unwrap(), kid.as_str().unwrap());
     assert_eq!(text.as_bytes(), jcs(members), "{text}");

@@ -16,6 +16,7 @@ struct Answer {
 }
 
 impl Answer {
+    #[track_caller]
     fn error(&self) -> Value {
         serde_json::from_str::<Value>(&self.text).unwrap()["error"].clone()
     }

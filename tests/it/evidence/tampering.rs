@@ -75,6 +75,7 @@ async fn no_member_of_a_bundle_can_be_altered() {
     }
 }
 
+#[track_caller]
 fn redigest(file: &mut Value) {
     file.as_object_mut().unwrap().remove("bundle_digest");
     let digest = sha256(&serde_json_canonicalizer::to_vec(file).unwrap());

@@ -85,6 +85,7 @@ impl Service {
         self.logged.lock().clone()
     }
 
+    #[track_caller]
     fn run(mut program: Command, folder: &Folder) -> Self {
         let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let (main, ops) = (free(), free());
@@ -128,6 +129,7 @@ impl Service {
     }
 
     /// Its resident memory, in bytes; without its database's.
+    #[track_caller]
     pub(crate) fn memory(&self) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -143,12 +145,14 @@ impl Service {
     }
 
     /// Without time to clean up.
+    #[track_caller]
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// As an operator stops it.
+    #[track_caller]
     pub(crate) fn stop(&mut self) {
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
         assert!(self.child.wait().unwrap().success());

@@ -27,6 +27,7 @@ fn decision_id(number: usize) -> DecisionId {
 }
 
 /// A denial whose answer panics when it is written, after its row and before the commit, if it is bad.
+#[track_caller]
 fn entry(number: usize, is_bad: bool) -> Entry {
     let now = Clock::default().now();
     let body = b"{}".to_vec();

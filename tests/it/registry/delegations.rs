@@ -23,6 +23,7 @@ impl Chain {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "as `json!` makes it")]
+    #[track_caller]
     fn body(&self, from: usize, to: usize, more: Value) -> Value {
         let mut body = json!({
             "tenant_id": self.tenant, "delegator_id": self.people[from],

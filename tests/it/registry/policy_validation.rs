@@ -23,6 +23,7 @@ async fn tool(app: &App, tenant: &str, kind: &str) -> String {
 }
 
 /// The lines and columns of a response's problems.
+#[track_caller]
 fn places(problems: &Value) -> Vec<(u64, u64)> {
     let number = |one: &Value, name: &str| one[name].as_u64().unwrap();
     let all = problems.as_array().unwrap().iter();

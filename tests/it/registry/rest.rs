@@ -41,11 +41,13 @@ pub(super) struct Answer {
 
 impl Answer {
     /// The members in the error.
+    #[track_caller]
     pub(super) fn fields(&self) -> Vec<&str> {
         let details = self.body["details"].as_array();
         details.unwrap().iter().map(|detail| detail["field"].as_str().unwrap()).collect()
     }
 
+    #[track_caller]
     pub(super) fn is(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{:#}", self.body);
         self
@@ -140,6 +142,7 @@ impl App {
     }
 }
 
+#[track_caller]
 pub(super) fn id(record: &Value) -> String {
     record["id"].as_str().unwrap().to_owned()
 }

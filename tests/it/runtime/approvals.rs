@@ -17,6 +17,7 @@ async fn held(client: &Client, amount: f64) -> Value {
     answer
 }
 
+#[track_caller]
 fn approval(held: &Value) -> String {
     held["approval_id"].as_str().unwrap().to_owned()
 }
@@ -78,6 +79,7 @@ async fn an_approved_question_is_allowed_once() {
 }
 
 /// Each act is signed: by the service, over the text that is shown.
+#[track_caller]
 fn proven(app: &TestApp, approval: &Value) {
     use base64::{Engine, engine::general_purpose::STANDARD};
     for act in approval["acts"].as_array().unwrap() {

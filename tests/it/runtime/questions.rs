@@ -46,6 +46,7 @@ pub(super) async fn act(client: &Client, id: &str, verb: &str, body: Value) -> (
 }
 
 /// SHA-256 of the canonical JSON, computed independently.
+#[track_caller]
 fn digest(shown: &Value) -> String {
     digest_text(&sha256(&serde_json_canonicalizer::to_vec(shown).unwrap()))
 }

@@ -138,6 +138,7 @@ async fn a_bound_key_reads_nothing_of_other_agents() {
 }
 
 /// An error without its request's id.
+#[track_caller]
 fn kept(text: &str) -> Value {
     let mut body: Value = serde_json::from_str(text).unwrap();
     body["request_id"] = Value::Null;

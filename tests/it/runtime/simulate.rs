@@ -27,6 +27,7 @@ pub(super) async fn simulated(client: &Client, path: &str, body: Value) -> Value
     answer
 }
 
+#[track_caller]
 pub(super) fn outcome(answer: &Value) -> (&str, &str) {
     (answer["decision"].as_str().unwrap(), answer["reason_code"].as_str().unwrap())
 }

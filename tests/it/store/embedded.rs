@@ -306,6 +306,7 @@ impl Drop for RemoveOnDrop {
     }
 }
 
+#[track_caller]
 fn kill_hard(server: &Embedded) {
     let pid = server.pid().unwrap().try_into().unwrap();
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();

@@ -61,6 +61,7 @@ impl<'c> Installation<'c> {
         self.cluster.owner_url_of(database).replace("//postgres@", &format!("//{}@", self.login))
     }
 
+    #[track_caller]
     fn address(&self) -> Address {
         Address::parse(&self.url()).unwrap()
     }
@@ -328,6 +329,7 @@ async fn a_copy_takes_roles_of_its_own() {
     assert_eq!(number(&mut copy.owner().await, &left).await, 0);
 }
 
+#[track_caller]
 fn program(name: &str, args: &[&str]) -> String {
     let ran = Command::new(name).args(args).output();
     let ran = ran.unwrap_or_else(|fault| panic!("{name}, which came with the server: {fault}"));

@@ -87,6 +87,7 @@ impl TestApp {
     }
 
     async fn node(database: Arc<Database>, ring: String, wishes: Wishes) -> Self {
+        super::callers::show_callers();
         // A test that fails shows what the service warned of.
         let told = tracing_subscriber::fmt().with_test_writer();
         let _ = told.with_max_level(tracing::Level::WARN).try_init();

@@ -46,6 +46,7 @@ impl Database {
     }
 
     async fn make(how: &str) -> Self {
+        super::callers::show_callers();
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}_{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut server = server().await;

@@ -1,6 +1,7 @@
 //! The support code of the tests.
 
 pub(crate) mod app;
+mod callers;
 pub(crate) mod database;
 mod grpc_web;
 mod line;
@@ -14,4 +15,16 @@ pub(crate) use line::Line;
 /// Runs background work until the test's runtime ends.
 pub(crate) fn run_workers(workers: impl IntoIterator<Item = Worker>) {
     Supervisor::default().run(workers);
+}
+
+/// An `async fn` between a test and a failure does not hide the test's line.
+#[tokio::test]
+async fn a_failure_in_a_helper_leads_to_the_line_of_its_test() {
+    async fn helper() -> Vec<String> {
+        tokio::task::yield_now().await;
+        callers::lines_of_tests(&std::backtrace::Backtrace::force_capture())
+    }
+    let (line, found) = (line!(), helper().await);
+    let own = format!("{}:{line}:", file!());
+    assert!(found.iter().any(|place| place.contains(&own)), "no {own} in {found:?}");
 }

@@ -22,6 +22,7 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 const LEEWAY: i64 = 30;
 
 /// A token that is refused this many seconds from now.
+#[track_caller]
 fn token(app: &TestApp, seconds: i64) -> String {
     let holder = Holder::Member {
         tenant_id: TENANT.to_owned(),
@@ -205,6 +206,7 @@ async fn ended<M>(mut stream: Streaming<M>) -> Code {
     }
 }
 
+#[track_caller]
 fn request<M>(token: &str, message: M) -> Request<M> {
     let mut request = Request::new(message);
     let bearer: MetadataValue<_> = format!("Bearer {token}").parse().unwrap();

@@ -65,6 +65,7 @@ impl Bot {
         self.take(&format!("acts-in/item?principal_id={id}&workspace_id={workspace}")).await;
     }
 
+    #[track_caller]
     fn asking(&self, more: &Value) -> Value {
         let mut ask = json!({"subject": self.id, "action": "report.write",
                              "purpose": "reporting", "context": {}});
