@@ -4,9 +4,10 @@ use authority_api::error::ErrorCode;
 use serde_json::{Value, json};
 
 use super::document;
-use crate::support::{TestApp, asking};
+use crate::support::{TestApp, asking, redacted};
 
 /// Whether the value matches the schema; supports only the keywords that the document uses.
+#[track_caller]
 fn fits(value: &Value, schema: &Value, whole: &Value) -> Result<(), String> {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.strip_prefix('#').unwrap();
@@ -103,6 +104,8 @@ async fn servers_versions_and_codes_are_the_services_own() {
     assert_eq!(whole["servers"], json!([{"url": app.base_url()}]));
     assert_eq!(whole["info"]["version"], "1.0.0");
     assert_eq!(whole["info"]["x-build-version"], env!("CARGO_PKG_VERSION"));
+    let approve = &whole["paths"]["/api/v1/app/approvals/{id}/approve"]["post"];
+    insta::assert_snapshot!("approved", redacted(approve["responses"]["200"].clone()));
     let (_, named) = app.client("").get("/").await;
     assert_eq!(named["version"], "1.0.0");
     assert_eq!(named["build_version"], env!("CARGO_PKG_VERSION"));

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use super::process::allowed;
-use crate::support::{Client, TestApp, Wishes, database::Database};
+use crate::support::{Client, TestApp, Wishes, database::Database, redacted};
 
 const SERVING: i32 = 1;
 const NOT_SERVING: i32 = 2;
@@ -30,6 +30,7 @@ async fn until(client: &Client, wanted: u16) -> Value {
 }
 
 /// The status of a check that is not ok.
+#[track_caller]
 pub(super) fn fault(answer: &Value, name: &str) -> Option<String> {
     let mut checks = answer["checks"].as_array().unwrap().iter();
     let check = checks.find(|check| check["name"] == name).unwrap();
@@ -64,6 +65,7 @@ async fn a_read_only_database_is_not_ready() {
     let client = node.client("");
     let (status, ready) = client.get("/health/ready").await;
     assert_eq!((status, &ready["status"]), (200, &"ready".into()), "not ready from the start");
+    insta::assert_snapshot!("ready", redacted(ready.clone()));
     let (_, name) = node.database.names();
     let set = |to: &str| format!("ALTER DATABASE {name} SET default_transaction_read_only = {to}");
     node.database.run(&set("on")).await;
@@ -178,6 +180,7 @@ async fn partitions_are_there_before_a_node_is_ready() {
 }
 
 /// What an answer says of a background worker.
+#[track_caller]
 fn worker(answer: &Value, name: &str) -> Value {
     let mut workers = answer["workers"].as_array().unwrap().iter();
     workers.find(|worker| worker["name"] == name).unwrap().clone()

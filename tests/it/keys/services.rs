@@ -7,6 +7,7 @@ use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
     graph::{self, Graph},
+    keys::Keys,
 };
 use authority_ids::{ApiKeyId, TenantId};
 use authority_model::proto::keys::{

@@ -11,6 +11,7 @@ use base64::{
 use serde_json::{Value, json};
 
 use super::{asking, demo};
+use crate::support::redacted;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_record_verifies_against_the_published_keys() {
@@ -27,6 +28,9 @@ async fn a_record_verifies_against_the_published_keys() {
         let (status, found) = client.get(&format!("/v1/decisions/{id}")).await;
         assert_eq!(status, 200, "{found:#}");
         assert_eq!(found["evidence_pack"], answer["evidence_pack"]);
+        if place == "US" {
+            insta::assert_snapshot!("record_of_a_denial", redacted(found.clone()));
+        }
 
         let bytes = serde_json_canonicalizer::to_vec(&found["record"]).unwrap();
         let hash = hex::encode(digest(&SHA256, &bytes));
@@ -50,6 +54,7 @@ async fn a_record_verifies_against_the_published_keys() {
     }
 }
 
+#[track_caller]
 fn key(jwks: &Value, kid: &str) -> Vec<u8> {
     let keys = jwks["keys"].as_array().unwrap();
     let found = keys.iter().find(|key| key["kid"] == kid).unwrap();

@@ -51,6 +51,7 @@ impl Line {
     }
 
     /// The database, through this line.
+    #[track_caller]
     pub(crate) fn address(&self) -> Address {
         let (user, name) = self.database.names();
         let url = format!("postgres://{user}@127.0.0.1:{}/{name}?sslmode=disable", self.port);

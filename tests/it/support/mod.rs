@@ -5,12 +5,14 @@ mod callers;
 pub(crate) mod database;
 mod grpc_web;
 mod line;
+mod redacted;
 pub(crate) mod wire;
 
 use authority_core::worker::{Supervisor, Worker};
 
 pub(crate) use app::{Client, TestApp, Wishes, asking, evaluate, http};
 pub(crate) use line::Line;
+pub(crate) use redacted::{redacted, redacted_text};
 
 /// Runs background work until the test's runtime ends.
 pub(crate) fn run_workers(workers: impl IntoIterator<Item = Worker>) {
