@@ -22,10 +22,17 @@ const BY_CODE: [&str; 3] = [
 pub(crate) fn messages(pool: &DescriptorPool) -> impl Iterator<Item = MessageDescriptor> {
     let mut found = BTreeMap::new();
     let by_code = BY_CODE.map(|name| pool.get_message_by_name(name).expect(name));
-    for message in pool.all_messages().filter(options::is_stored_whole).chain(by_code) {
+    let events = pool.all_messages().filter(is_event_data);
+    for message in pool.all_messages().filter(options::is_stored_whole).chain(by_code).chain(events)
+    {
         reach(message, &mut found);
     }
     found.into_values()
+}
+
+/// What is particular to a type of event. The envelope around it is not written from its message.
+fn is_event_data(message: &MessageDescriptor) -> bool {
+    message.package_name() == "authority.event.v1" && message.name() != "Event"
 }
 
 fn reach(message: MessageDescriptor, found: &mut BTreeMap<String, MessageDescriptor>) {

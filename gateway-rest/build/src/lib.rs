@@ -10,7 +10,7 @@ mod routes;
 mod shapes;
 mod template;
 
-use prost_reflect::{DescriptorPool, MethodDescriptor};
+use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor};
 use serde_json::{Value, json};
 
 /// What depends on the project that uses the library.
@@ -86,6 +86,16 @@ pub fn http_bindings(method: &MethodDescriptor, options: &Options) -> Vec<HttpBi
 /// If a message has more than 256 fields, or a field of a type without a JSON form here.
 pub fn shapes(pool: &DescriptorPool, options: &Options) -> String {
     shapes::source(pool, options)
+}
+
+/// JSON Schema 2020-12 of a message that the service writes as a document of its own, such as an event:
+/// nested messages in place, members required unless they are `optional`, none null, and further ones
+/// permitted. The document's JSON is not protobuf's: a 64-bit integer is a number.
+///
+/// # Panics
+/// If the example in the message's comment is not JSON.
+pub fn message_schema(message: &MessageDescriptor, options: &Options) -> Value {
+    openapi::message_schema(message, options)
 }
 
 /// What an `OpenAPI` document contains besides the protos. Start from [`Info::new`].

@@ -1,6 +1,7 @@
 //! `OpenAPI` 3.1 of the services, with JSON Schema 2020-12 from their messages.
 
 mod example;
+mod message;
 mod operation;
 mod parameters;
 mod pattern;
@@ -16,6 +17,7 @@ use crate::{
     Info, Options, binding,
     descriptor::{self, Comment},
 };
+pub(crate) use message::schema as message_schema;
 use operation::Operation;
 use schema::Schemas;
 

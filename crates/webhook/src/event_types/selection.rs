@@ -1,0 +1,86 @@
+//! `event_types` of an endpoint.
+
+use authority_decision::pattern::{Pattern, PatternError};
+use serde_json::Value;
+
+use super::EventType;
+
+pub const MOST_PATTERNS: usize = 50;
+
+/// The types that an endpoint or a stream asks for, as patterns: `svc.decision.held`, `svc.decision.*`, `*`.
+///
+/// The default is every family, without events that exist only on demand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection(Option<Vec<Pattern>>);
+
+/// Why `event_types` are refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectionError {
+    #[error("event_types must have at least one; leave it out for the default")]
+    None,
+    #[error("event_types has {0} patterns; 50 at most")]
+    TooMany(usize),
+    #[error("event_types: `{pattern}` {problem}")]
+    Pattern { pattern: String, problem: PatternError },
+    #[error("event_types: `{pattern}` matches no event type{suggestion}")]
+    Unknown { pattern: String, suggestion: String },
+}
+
+impl Selection {
+    /// Reads patterns, each of which must match a family.
+    pub fn parse(patterns: &[String]) -> Result<Self, SelectionError> {
+        if patterns.is_empty() {
+            return Err(SelectionError::None);
+        }
+        if patterns.len() > MOST_PATTERNS {
+            return Err(SelectionError::TooMany(patterns.len()));
+        }
+        patterns.iter().map(|text| parse(text)).collect::<Result<_, _>>().map(|all| Self(Some(all)))
+    }
+
+    /// Whether it takes an event of that type with these data.
+    pub fn takes(&self, event_type: &EventType, data: &Value) -> bool {
+        match &self.0 {
+            Some(patterns) => covers(patterns, event_type),
+            None => !event_type.is_on_demand(Some(data)),
+        }
+    }
+
+    /// The families of which it may take events: what a filter beside it is checked against.
+    pub fn families(&self) -> impl Iterator<Item = &'static EventType> {
+        EventType::families().filter(|event_type| match &self.0 {
+            Some(patterns) => covers(patterns, event_type),
+            // Of some on demand there are others, too.
+            None => !event_type.is_on_demand(Some(&Value::Null)),
+        })
+    }
+
+    /// The families whose events must be made because this asks for them.
+    pub fn on_demand(&self) -> impl Iterator<Item = &'static EventType> {
+        let patterns = self.0.as_deref().unwrap_or_default();
+        EventType::families()
+            .filter(|event_type| event_type.is_on_demand(None) && covers(patterns, event_type))
+    }
+}
+
+fn covers(patterns: &[Pattern], event_type: &EventType) -> bool {
+    patterns.iter().any(|pattern| pattern.covers(event_type.name()))
+}
+
+fn parse(text: &str) -> Result<Pattern, SelectionError> {
+    let pattern: Pattern = text.parse().map_err(|problem| SelectionError::Pattern {
+        pattern: text.escape_debug().to_string(),
+        problem,
+    })?;
+    if EventType::families().any(|event_type| pattern.covers(event_type.name())) {
+        return Ok(pattern);
+    }
+    let near = EventType::families().map(EventType::name);
+    let near = near.min_by_key(|name| strsim::osa_distance(text, name));
+    let near = near.filter(|name| strsim::osa_distance(text, name) <= FARTHEST);
+    let suggestion = near.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+    Err(SelectionError::Unknown { pattern: text.to_owned(), suggestion })
+}
+
+/// How many letters a suggestion may differ by.
+const FARTHEST: usize = 4;
