@@ -1,5 +1,4 @@
 //! The data of events are JSON by the proto's names, and null where a member is absent.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use authority_model::proto::event::{authority, decision};
 use serde_json::{from_value, json, to_value};

@@ -15,7 +15,7 @@ const ID_DIGITS: usize = 32;
 /// The greatest integer that JSON carries without loss.
 const GREATEST_SEQUENCE: u64 = (1 << 53) - 1;
 
-/// An event, as it happened to one record.
+/// An event, before it is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// `svc:event:` and 32 hex digits. It has no dot, which separates the parts that suite 1 signs.
@@ -37,7 +37,7 @@ pub struct Event<'a> {
     pub evidence_refs: &'a [String],
 }
 
-/// Why an event cannot be written. Its maker is wrong, not a caller.
+/// Why an event cannot be written: a fault of the service, not of a caller.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
     #[error("the event has {0} bytes; 8192 at most")]
@@ -48,7 +48,7 @@ pub enum EnvelopeError {
     Id,
     #[error("sequence is not from 1 to 9007199254740991")]
     Sequence,
-    #[error("the event is no JSON: {0}")]
+    #[error("the event cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_no_id_is_refused() {
+    fn large_events_and_malformed_ids_are_refused() {
         let of_length = |length: usize| members(&json!({"a": "a".repeat(length)}));
         let rest = event(&of_length(0), &[]).canonical().unwrap().len();
         let data = of_length(LONGEST_ENVELOPE - rest);

@@ -1,4 +1,4 @@
-//! What the members of an event are, as far as filters need it: read from its JSON Schema.
+//! The types of an event's members, read from its JSON Schema, for filters.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub enum MemberType {
     Object(BTreeMap<String, MemberType>),
 }
 
-/// Part of a JSON Schema that is none of the types of [`MemberType`].
+/// A part of a JSON Schema has a type that [`MemberType`] does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: a schema of an event has text, integers, booleans, arrays and objects only")]
 pub struct SchemaError {

@@ -1,8 +1,8 @@
 //! What an IP address is for.
 //!
 //! By the IANA registries of special-purpose addresses (IPv4, IPv6), and by the addresses at which clouds
-//! serve a machine's credentials. Among IPv6 only global unicast, `2000::/3`, can be public: what the
-//! registries do not know yet is refused.
+//! serve a machine's credentials. Among IPv6 only global unicast, `2000::/3`, can be public: addresses
+//! that are not assigned yet are refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

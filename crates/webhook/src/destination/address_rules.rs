@@ -17,8 +17,8 @@ pub struct AddressRules {
     loopback: bool,
 }
 
-/// Why an attempt is not made. Whoever configures an endpoint is told only that its address is refused or
-/// unresolved, so that nobody can map an internal network by names.
+/// Why an attempt is not made. An endpoint's owner sees one error for both, so that nobody can map an
+/// internal network by trying names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("the name resolves to no address")]
@@ -67,9 +67,9 @@ impl AddressRules {
         if permitted { Ok(()) } else { Err(Refused::Address { address, kind }) }
     }
 
-    /// Judges all addresses that a name resolved to. One that is refused refuses the attempt: a name that
-    /// also points inside is no public receiver, and a retry of the connection must not reach it. What is
-    /// permitted may be connected to without resolving the name again.
+    /// Judges all addresses that a name resolved to. One refused address refuses the attempt: a name
+    /// that also points inside is not a public receiver, and a second connection must not reach it. The attempt
+    /// then connects to one of these addresses, without resolving the name again.
     pub fn vet(&self, resolved: &[IpAddr]) -> Result<(), Refused> {
         if resolved.is_empty() {
             return Err(Refused::Unresolved);

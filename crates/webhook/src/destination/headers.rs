@@ -24,7 +24,7 @@ const REFUSED: [&str; 15] = [
     "upgrade",
     "via",
 ];
-/// What the body is, whose signature it has, and what the service itself says.
+/// Headers that describe the body, its signatures and the delivery: the service sets them.
 const REFUSED_PREFIXES: [&str; 6] =
     ["content-", "x-forwarded-", "proxy-", "signature", "webhook-", "svc-"];
 

@@ -55,7 +55,7 @@ impl EndpointUrl {
         if text.len() > LONGEST_URL {
             return Err(UrlError::Long);
         }
-        // What the parser would strip, or read as a slash.
+        // The parser would strip these, or read them as a slash.
         if text.chars().any(|c| c.is_whitespace() || c.is_control() || c == '\\') {
             return Err(UrlError::Character);
         }
@@ -65,7 +65,7 @@ impl EndpointUrl {
             "http" if rules.development => {}
             _ => return Err(UrlError::Scheme),
         }
-        // The parser forgets an empty user name, and slashes before the host.
+        // The parser drops an empty user name, and extra slashes before the host.
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.is_empty() {
             return Err(UrlError::Unreadable);
@@ -143,7 +143,7 @@ fn check_host(url: &Url, rules: &UrlRules) -> Result<bool, UrlError> {
 
 fn check_name(name: &str, rules: &UrlRules) -> Result<bool, UrlError> {
     let local = name == "localhost" || name.ends_with(".localhost");
-    // A name that ends with a dot is another text for the same host: certificates do not have it.
+    // A final dot is another spelling of the same host, which certificates do not have.
     if name.ends_with('.') || (local && !rules.development) {
         return Err(UrlError::Host);
     }

@@ -1,7 +1,7 @@
 //! A circuit breaker: an endpoint that keeps failing gets one probe at a time.
 //!
-//! It is a value: each function returns the state that follows, and whoever keeps it (in a row, under its
-//! lock) writes that back. Deliveries that are not admitted wait without spending an attempt.
+//! Each function returns the state that follows. The caller stores it, in the endpoint's row under its lock.
+//! A delivery that is not admitted waits, and spends no attempt.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -10,26 +10,26 @@ pub const FAILURES_TO_OPEN: u32 = 5;
 /// From opening to the first probe; doubled by each probe that fails.
 pub const COOLDOWN: TimeDelta = TimeDelta::seconds(10);
 pub const LONGEST_COOLDOWN: TimeDelta = TimeDelta::minutes(10);
-/// A probe that is not heard of for so long is given up, as the lease of its delivery is.
+/// A probe without a result after this time counts as lost, like the lease of its delivery.
 pub const PROBE_LEASE: TimeDelta = TimeDelta::seconds(60);
 
 /// The state of one endpoint's breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breaker {
-    /// Attempts go out; so many of the last ones failed in a row.
+    /// Attempts go out; the last `failures` of them failed.
     Closed { failures: u32 },
-    /// None goes out before `probe_at`; `failed_probes` in a row have failed.
+    /// No attempt goes out before `probe_at`; `failed_probes` in a row have failed.
     Open { failed_probes: u32, probe_at: DateTime<Utc> },
-    /// One attempt is out; if it is not heard of, another may go at `until`.
+    /// One attempt is in flight; without a result, another may start at `until`.
     Probing { failed_probes: u32, until: DateTime<Utc> },
 }
 
 /// Whether an attempt may go out now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// As any other.
+    /// Like any other.
     Admitted,
-    /// As the probe: no other goes out until it is recorded or its lease ends.
+    /// As the probe: no other attempt starts until its result is recorded or its lease ends.
     Probe,
     /// Not before this time.
     WaitUntil(DateTime<Utc>),

@@ -1,7 +1,7 @@
 //! When a failed attempt is repeated, and when an endpoint is left alone or disabled.
 //!
 //! [`Schedule`] gives the delays of one delivery, [`after_attempt`] what follows from one attempt,
-//! [`Breaker`] whether an endpoint that keeps failing gets another.
+//! [`Breaker`] whether an endpoint that keeps failing gets another attempt.
 
 mod breaker;
 mod outcome;

@@ -13,7 +13,7 @@ const TOO_MANY_REQUESTS: u16 = 429;
 const SERVICE_UNAVAILABLE: u16 = 503;
 const GONE: u16 = 410;
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status code; `None` if there was no answer: address, connection, TLS, time-out.
@@ -43,7 +43,7 @@ pub enum DeliveryNext {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointNext {
     Unchanged,
-    /// It asked for less load: none of its deliveries is attempted for this time.
+    /// It asked for less load: no delivery to it is attempted for this time.
     Wait(Duration),
     Disable(DisableReason),
 }

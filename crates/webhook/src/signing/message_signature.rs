@@ -4,7 +4,7 @@ use authority_crypto::Signer;
 
 use super::{Attempt, CONTENT_TYPE, VALID_FOR, base64};
 
-/// What a receiver looks for among other signatures of the request.
+/// The label by which a receiver finds this signature among others of the request.
 const LABEL: &str = "svc";
 const TAG: &str = "svc-webhook-v1";
 

@@ -28,7 +28,7 @@ impl Secret {
         bytes.try_into().map(Self).map_err(|_| SecretError)
     }
 
-    /// The text that is shown to who creates the endpoint, once.
+    /// The text that is shown once, when the endpoint is created.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(self.0))
     }
