@@ -41,10 +41,8 @@ impl<K: Kind> Id<K> {
 fn fits<K: Kind>(form: &str, text: &str) -> bool {
     let mut parts = text.split(':');
     let is_next = |wanted: &str| {
-        parts.next().is_some_and(|part| match wanted.starts_with('<') {
-            true => K::admits(part),
-            false => part == wanted,
-        })
+        let fits = |part| if wanted.starts_with('<') { K::admits(part) } else { part == wanted };
+        parts.next().is_some_and(fits)
     };
     form.split(':').all(is_next) && parts.next().is_none()
 }
