@@ -5,6 +5,7 @@
 //! - `buf.validate` becomes a `Validate` implementation (rules.rs).
 //! - Requests, responses and records implement the small traits that the registry's flow uses
 //!   (shapes.rs).
+//! - `string.in` of a record's state becomes an enum (states.rs).
 //! - A service becomes a trait and a function that serves it (services.rs).
 //! - `authority.auth.v1.access` becomes the table of who may call what (access.rs).
 //! - `google.api.http` becomes the REST route table (gateway-rest-build).
@@ -17,6 +18,7 @@ mod rows;
 mod rules;
 mod services;
 mod shapes;
+mod states;
 
 use std::{
     collections::BTreeSet,
@@ -27,6 +29,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proc_macro2::TokenStream;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 use prost_types::FileDescriptorSet;
 
@@ -57,6 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let facts: String =
         ours(&pool).map(|m| rules::of(&m) + &shapes::of(&m) + &rows::sql(&m)).collect();
     fs::write(out.join("facts.rs"), facts + &shapes::asked(&pool) + &rows::computed(ours(&pool)))?;
+    fs::write(out.join("states.rs"), formatted(states::of(&pool))?)?;
     fs::write(out.join("services.rs"), services::of(&pool))?;
     let options = gateway_rest_build::Options {
         rest: "authority.rest.v1.rest".to_owned(),
@@ -69,6 +73,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(&descriptors, &encoded)?;
     println!("cargo::metadata=descriptors={}", descriptors.display());
     Ok(())
+}
+
+fn formatted(code: TokenStream) -> Result<String, syn::Error> {
+    Ok(prettyplease::unparse(&syn::parse2(code)?))
 }
 
 fn find(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -47,6 +47,16 @@ pub(crate) fn snake(name: &str) -> String {
     text
 }
 
+/// As prost names the variants of a oneof: `max_uses` is `MaxUses`.
+pub(crate) fn camel(name: &str) -> String {
+    name.split('_')
+        .map(|word| {
+            let (first, rest) = word.split_at(1.min(word.len()));
+            first.to_uppercase() + rest
+        })
+        .collect()
+}
+
 /// The field's Rust name: as in the proto, raw if it is a keyword.
 pub(crate) fn field(field: &FieldDescriptor) -> String {
     match field.name() {

@@ -34,7 +34,7 @@ fn choice(message: &MessageDescriptor, oneof: &prost_reflect::OneofDescriptor) -
                 arms,
                 "Some({}::{}(inner)) => found.within({:?}, |found| inner.validate(found)),",
                 oneof_path(message, oneof.name()),
-                camel(field.name()),
+                names::camel(field.name()),
                 field.name()
             );
         }
@@ -48,16 +48,7 @@ fn choice(message: &MessageDescriptor, oneof: &prost_reflect::OneofDescriptor) -
 fn oneof_path(message: &MessageDescriptor, oneof: &str) -> String {
     let path = names::path(message);
     let (outer, name) = path.rsplit_once("::").unwrap_or(("crate", &path));
-    format!("{outer}::{}::{}", names::snake(name), camel(oneof))
-}
-
-fn camel(name: &str) -> String {
-    name.split('_')
-        .map(|word| {
-            let (first, rest) = word.split_at(1.min(word.len()));
-            first.to_uppercase() + rest
-        })
-        .collect()
+    format!("{outer}::{}::{}", names::snake(name), names::camel(oneof))
 }
 
 /// The rules of one field (or, for a list, of its items).

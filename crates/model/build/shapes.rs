@@ -7,6 +7,7 @@ use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 use crate::{
     is_ours, names,
     options::{self, Behaviour, Resource},
+    states,
 };
 
 /// The method that each request belongs to.
@@ -200,26 +201,34 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
         Some(_) => "&self.tenant_id",
         None => "&self.id",
     };
-    let state_field = message.get_field_by_name("state");
-    let is_filled = state_field.as_ref().is_some_and(options::is_filled);
-    let state = match &state_field {
-        Some(_) if is_filled => "self.state.as_deref().unwrap_or_default()",
-        Some(_) => "&self.state",
-        None => "\"\"",
+    let state_field = states::field(message);
+    let (state_type, read_state, state) = match &state_field {
+        Some(field) => {
+            let text = if options::is_filled(field) {
+                format!("self.{}.as_deref().unwrap_or_default()", field.name())
+            } else {
+                format!("&self.{}", field.name())
+            };
+            let name = states::name(message, field);
+            (format!("crate::state::{name}"), "self.state().parse().ok()", text)
+        }
+        None => ("crate::state::Stateless".to_owned(), "None", "\"\"".to_owned()),
     };
     let time = |name: &str| if has(name) { format!("self.{name}") } else { "None".to_owned() };
     let mut begin = String::from("self.id = id;");
-    let (mut by, mut first) = ("_", "_");
+    let mut by = "_";
     if has("created_by") {
         by = "by";
         begin += "self.created_by = by;";
     }
-    if has("state") {
-        first = "state";
-        begin += if is_filled {
-            "self.state.get_or_insert_with(|| state.to_owned());"
+    if let Some(field) = &state_field {
+        let name = field.name();
+        begin += &if options::is_filled(field) {
+            format!("self.{name}.get_or_insert_with(|| Self::State::default().to_string());")
         } else {
-            "if self.state.is_empty() { state.clone_into(&mut self.state); }"
+            format!(
+                "if self.{name}.is_empty() {{ self.{name} = Self::State::default().to_string(); }}"
+            )
         };
     }
     let (fixed, unset, merge) = members(message);
@@ -238,10 +247,12 @@ fn record(message: &MessageDescriptor, path: &str, resource: &Resource) -> Strin
             const KIND: &'static str = {kind:?};
             fn id(&self) -> &str {{ &self.id }}
             fn tenant_id(&self) -> &str {{ {tenant} }}
+            type State = {state_type};
             fn state(&self) -> &str {{ {state} }}
+            fn known_state(&self) -> Option<Self::State> {{ {read_state} }}
             fn created_at(&self) -> Option<Time> {{ {created} }}
             fn updated_at(&self) -> Option<Time> {{ {updated} }}
-            fn stamp_created(&mut self, id: String, {by}: String, {first}: &str) {{ {begin} }}
+            fn stamp_created(&mut self, id: String, {by}: String) {{ {begin} }}
             fn reject_output_only(&self, found: &mut Violations) {{ {unset} }}
             fn reject_immutable(mask: &FieldMask, found: &mut Violations) {{
                 for path in &mask.paths {{ match path.as_str() {{ {fixed} other => found.add(other, \"is not a member of this record\"), }} }}

@@ -6,6 +6,7 @@ pub mod record;
 pub mod rest;
 pub mod schema;
 pub mod service;
+pub mod state;
 pub mod validate;
 pub mod wire;
 

@@ -1,6 +1,8 @@
 //! What the registry's flow needs to know about a message; build/shapes.rs implements it for each message
 //! with the matching shape.
 
+use std::fmt::Display;
+
 use crate::{
     validate::{Validate, Violations},
     wire::{FieldMask, Time},
@@ -72,14 +74,18 @@ pub trait Deleted {
 pub trait Record: Validate + prost::Message + Clone + Default + 'static {
     /// `tool`: its name in ids, texts and JSON.
     const KIND: &'static str;
+    type State: Copy + PartialEq + Display + Send + 'static;
     fn id(&self) -> &str;
     /// For a tenant its own id; empty for a record without a tenant.
     fn tenant_id(&self) -> &str;
+    /// Its state as stored; empty for a record without states.
     fn state(&self) -> &str;
+    /// `None` if the text is not one of its states.
+    fn known_state(&self) -> Option<Self::State>;
     fn created_at(&self) -> Option<Time>;
     fn updated_at(&self) -> Option<Time>;
-    /// Sets the server's fields on create; `state` only if the client gave none.
-    fn stamp_created(&mut self, id: String, by: String, state: &str);
+    /// Sets the server's fields on create; a state only if the client gave none.
+    fn stamp_created(&mut self, id: String, by: String);
     /// Reports a client's values for fields that only the server writes.
     fn reject_output_only(&self, found: &mut Violations);
     /// Reports the members of a patch that cannot change.

@@ -10,6 +10,7 @@ use authority_model::{
     },
     schema::{api_keys, tenants},
     service::ApiKeyService,
+    state::ApiKeyStatus,
     wire::Time,
 };
 use chrono::{DateTime, TimeDelta, Utc};
@@ -32,8 +33,6 @@ use authority_crypto::random;
 use authority_ids::ApiKeyId;
 
 const USES_EVERY: Duration = Duration::from_secs(30);
-const ACTIVE: &str = "active";
-const REVOKED: &str = "revoked";
 /// A scope that no operation accepts yet: keys that have it keep it, and it cannot be added to a key. A key
 /// with it must be bound to agents.
 const BOUND: &str = "delegations:write";
@@ -99,13 +98,13 @@ impl Row for ApiKey {
 impl_queries!(ApiKey, api_keys);
 
 impl Entity for ApiKey {
-    const ON_DELETE: OnDelete = OnDelete::End(REVOKED);
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(ApiKeyStatus::Revoked);
 }
 
 impl_save!(ApiKey, api_keys);
 
 impl End for ApiKey {
-    async fn end(db: &mut Db, row: &Self, state: &'static str) -> QueryResult<Self> {
+    async fn end(db: &mut Db, row: &Self, state: ApiKeyStatus) -> QueryResult<Self> {
         diesel::update(api_keys::table.find(&row.id))
             .filter(api_keys::tenant_id.eq(row.tenant_id()))
             .set((
@@ -127,7 +126,7 @@ fn holds(key: &ApiKey, scope: &str) -> bool {
 }
 
 fn live(key: &ApiKey) -> Result<(), Error> {
-    if key.status == ACTIVE {
+    if key.known_state() == Some(ApiKeyStatus::Active) {
         return Ok(());
     }
     let (id, state) = (key.id.clone(), key.status.clone());
@@ -158,8 +157,7 @@ impl ApiKeys {
                 tenants::table.find(new.tenant_id()).select(tenants::env).first(db).await?;
             let id = ApiKeyId::new(new_id());
             let public = id.public_id();
-            new.stamp_created(String::from(&id), by.actor.clone(), "");
-            ACTIVE.clone_into(&mut new.status);
+            new.stamp_created(String::from(&id), by.actor.clone());
             new.prefix = prefix(&env, public);
             new.before_save(None, &mut WriteTx { db, caller: &by, now }).await?;
             let Issued { text, code } = issue(&keys, &env, public, random).map_err(|_| unfit())?;

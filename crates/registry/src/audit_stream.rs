@@ -1,12 +1,14 @@
 //! Audit streams: where a tenant's audit events are sent. Sealed, never deleted.
 
-use authority_model::{proto::registry::*, schema::audit_streams, service::AuditStreamService};
+use authority_model::{
+    proto::registry::*, schema::audit_streams, service::AuditStreamService, state::AuditStreamState,
+};
 
 use super::prelude::*;
 
 impl Row for AuditStream {
     type List = ListAuditStreamsRequest;
-    const FINAL: &'static [&'static str] = &["sealed"];
+    const FINAL: &'static [Self::State] = &[AuditStreamState::Sealed];
 
     fn filtered(by: &ListAuditStreamsRequest) -> audit_streams::BoxedQuery<'_, Pg> {
         let mut query = audit_streams::table.into_boxed();
@@ -31,7 +33,7 @@ impl Row for AuditStream {
 impl_queries!(AuditStream, audit_streams);
 
 impl Entity for AuditStream {
-    const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::AuditStreamsAreImmutable);
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::Refuse(ErrorCode::AuditStreamsAreImmutable);
 }
 
 impl_save!(AuditStream, audit_streams);

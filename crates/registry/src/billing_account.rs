@@ -2,13 +2,14 @@
 
 use authority_model::{
     proto::registry::*, schema::billing_accounts, service::BillingAccountService,
+    state::BillingAccountState,
 };
 
 use super::prelude::*;
 
 impl Row for BillingAccount {
     type List = ListBillingAccountsRequest;
-    const FINAL: &'static [&'static str] = &["closed"];
+    const FINAL: &'static [Self::State] = &[BillingAccountState::Closed];
 
     fn filtered(by: &ListBillingAccountsRequest) -> billing_accounts::BoxedQuery<'_, Pg> {
         let mut query = billing_accounts::table.into_boxed();
@@ -22,7 +23,8 @@ impl Row for BillingAccount {
 impl_queries!(BillingAccount, billing_accounts);
 
 impl Entity for BillingAccount {
-    const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::BillingAccountsCannotBeDeleted);
+    const ON_DELETE: OnDelete<Self::State> =
+        OnDelete::Refuse(ErrorCode::BillingAccountsCannotBeDeleted);
 }
 
 impl_save!(BillingAccount, billing_accounts);

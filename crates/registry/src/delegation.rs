@@ -4,7 +4,11 @@
 //! at once, and the rows below do not change.
 
 use authority_model::{
-    proto::delegation::*, schema::delegations, service::DelegationService, validate::Violation,
+    proto::delegation::*,
+    schema::delegations,
+    service::DelegationService,
+    state::DelegationState::{self, Active, Revoked, Suspended},
+    validate::Violation,
     wire::Time,
 };
 
@@ -17,7 +21,7 @@ use authority_ids::DelegationId;
 
 impl Row for Delegation {
     type List = ListDelegationsRequest;
-    const FINAL: &'static [&'static str] = &["revoked"];
+    const FINAL: &'static [Self::State] = &[DelegationState::Revoked];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListDelegationsRequest) -> delegations::BoxedQuery<'_, Pg> {
@@ -80,7 +84,7 @@ impl Row for Delegation {
 impl_queries!(Delegation, delegations);
 
 impl Entity for Delegation {
-    const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::MethodNotAllowed);
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::Refuse(ErrorCode::MethodNotAllowed);
 }
 
 impl_save!(Delegation, delegations);
@@ -143,7 +147,7 @@ async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<
 /// Refuses a delegation below one that is not active or has expired: it could never act.
 fn check_delegable(above: &Delegation, which: &str, now: DateTime<Utc>) -> Result<(), Error> {
     let (id, state) = (&above.id, above.state.as_str());
-    if state != "active" {
+    if above.known_state() != Some(DelegationState::Active) {
         return Err(Error::NotAllowed(format!("the {which} `{id}` is {state}")));
     }
     if above.expires_at.is_some_and(|end| end <= now.into()) {
@@ -179,7 +183,7 @@ impl DelegationService for Registry {
     async fn revoke_delegation(&self, call: Request<RevokeDelegationRequest>) -> Reply<Delegation> {
         let reason = call.get_ref().reason.clone();
         let at = Time::from(self.clock.now());
-        moves::to(self, call, &["active", "suspended"], "revoked", Some(at), reason).await
+        moves::to(self, call, &[Active, Suspended], Revoked, Some(at), reason).await
     }
 
     async fn suspend_delegation(
@@ -187,14 +191,14 @@ impl DelegationService for Registry {
         call: Request<SuspendDelegationRequest>,
     ) -> Reply<Delegation> {
         let reason = call.get_ref().reason.clone();
-        moves::to(self, call, &["active"], "suspended", None, reason).await
+        moves::to(self, call, &[Active], Suspended, None, reason).await
     }
 
     async fn reinstate_delegation(
         &self,
         call: Request<ReinstateDelegationRequest>,
     ) -> Reply<Delegation> {
-        moves::to(self, call, &["suspended"], "active", None, None).await
+        moves::to(self, call, &[Suspended], Active, None, None).await
     }
 
     async fn narrow_delegation(&self, call: Request<NarrowDelegationRequest>) -> Reply<Delegation> {

@@ -15,6 +15,7 @@ use authority_model::{
     },
     record::{ByIdRequest, RpcRequest},
     schema::delegations,
+    state::DelegationState,
     validate::Validate,
     wire::Time,
 };
@@ -39,8 +40,8 @@ const SIGNING: [&str; 2] = ["standing", "updated_at"];
 pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     registry: &Registry,
     call: Request<Q>,
-    from: &'static [&'static str],
-    state: &'static str,
+    from: &'static [DelegationState],
+    state: DelegationState,
     revoked_at: Option<Time>,
     reason: Option<String>,
 ) -> Reply<Delegation> {
@@ -51,10 +52,10 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
         let was = or_not_found(Delegation::lock(db, within.as_ref(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
-        if !from.contains(&was.state.as_str()) {
+        if !was.known_state().is_some_and(|state| from.contains(&state)) {
             return Err(Error::NotAllowed(format!("the delegation is {}", was.state)));
         }
-        if state == "active" {
+        if state == DelegationState::Active {
             bounded(&was)?;
         }
         let moved = diesel::update(delegations::table.find(&was.id))
@@ -197,7 +198,8 @@ pub(super) async fn blast_radius(
     let mut delegations = vec![first];
     // In order of depth, so a parent always comes before its children.
     for one in below {
-        if one.state != "revoked" && one.parent_id.as_ref().is_some_and(|id| reached.contains(id)) {
+        let ended = one.known_state() == Some(DelegationState::Revoked);
+        if !ended && one.parent_id.as_ref().is_some_and(|id| reached.contains(id)) {
             reached.insert(one.id.clone());
             delegations.push(one);
         }

@@ -31,7 +31,7 @@ impl Row for Domain {
 impl_queries!(Domain, domains);
 
 impl Entity for Domain {
-    const ON_DELETE: OnDelete = OnDelete::Erase;
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::Erase;
 }
 
 impl_save!(Domain, domains);

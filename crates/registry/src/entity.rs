@@ -20,10 +20,8 @@ use authority_ids::{EntityId, InvalidId, TenantId};
 /// A record or relationship row, and its place in SQL.
 pub(super) trait Row: Record + Queries {
     type List: Listing + Validate + Send + Sync + 'static;
-    /// The default state of a new record.
-    const FIRST_STATE: &'static str = "active";
     /// Final states, in which a record cannot change.
-    const FINAL: &'static [&'static str] = &[];
+    const FINAL: &'static [Self::State] = &[];
     /// Whether decisions depend on it: a write is then answered once the graph has it.
     const AUTHORITY: bool = false;
 
@@ -167,7 +165,7 @@ fn unless_deleted<R: Row>(row: R, deleted: bool) -> QueryResult<R> {
 
 /// A row that can change, and that its record ends in its own way.
 pub(super) trait Entity: Row + Save + End {
-    const ON_DELETE: OnDelete;
+    const ON_DELETE: OnDelete<Self::State>;
 }
 
 /// A record that suspends authority until it is lifted, which is final.
@@ -177,11 +175,11 @@ pub(super) trait Stops: Row {
 
 /// What deleting a record means.
 #[derive(Clone, Copy)]
-pub(super) enum OnDelete {
+pub(super) enum OnDelete<S> {
     /// The row is gone; its history stays.
     Erase,
     /// The row stays in this final state: readable, or soft-deleted and only shown on request.
-    End(&'static str),
+    End(S),
     /// It is refused with this code.
     Refuse(ErrorCode),
 }

@@ -1,12 +1,14 @@
 //! External apps: connected services of other vendors.
 
-use authority_model::{proto::registry::*, schema::external_apps, service::ExternalAppService};
+use authority_model::{
+    proto::registry::*, schema::external_apps, service::ExternalAppService, state::ExternalAppState,
+};
 
 use super::prelude::*;
 
 impl Row for ExternalApp {
     type List = ListExternalAppsRequest;
-    const FINAL: &'static [&'static str] = &["revoked"];
+    const FINAL: &'static [Self::State] = &[ExternalAppState::Revoked];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListExternalAppsRequest) -> external_apps::BoxedQuery<'_, Pg> {
@@ -25,7 +27,7 @@ impl_queries!(ExternalApp, external_apps);
 impl_referenced!(ExternalApp, external_apps);
 
 impl Entity for ExternalApp {
-    const ON_DELETE: OnDelete = OnDelete::End("revoked");
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(ExternalAppState::Revoked);
 }
 
 impl_save!(ExternalApp, external_apps);

@@ -82,8 +82,8 @@ impl Registry {
         let key = key.map(|key| key.within(row.tenant_id()));
         found.within(C::FIELD, |found| {
             row.reject_output_only(found);
-            if C::Record::FINAL.contains(&row.state()) {
-                found.add("state", format!("a new record cannot be `{}`", row.state()));
+            if let Some(state) = final_state(&row) {
+                found.add("state", format!("a new record cannot be `{state}`"));
             }
             row.defaults();
             row.validate_record(found);
@@ -94,7 +94,7 @@ impl Registry {
             examined?;
             row.resolve_tenant(db, by.tenant()).await?;
             let slug = row.tenant_slug(db, by.tenant()).await?;
-            row.stamp_created(row.new_id(&slug)?, by.actor.clone(), C::Record::FIRST_STATE);
+            row.stamp_created(row.new_id(&slug)?, by.actor.clone());
             row.before_save(None, &mut WriteTx { db, caller: &by, now }).await?;
             let mut made = C::Record::insert(db, &row).await?;
             row.after_insert(&mut made, &mut WriteTx { db, caller: &by, now }).await?;
@@ -283,9 +283,15 @@ pub(super) fn or_not_found<R: Row>(row: QueryResult<R>, id: &str) -> Result<R, E
 
 /// Refuses a record in a final state.
 pub(super) fn changeable<R: Row>(row: &R) -> Result<(), Error> {
-    if R::FINAL.contains(&row.state()) {
-        let (id, state) = (row.id().to_owned(), row.state().to_owned());
-        return Err(Error::Final { kind: R::KIND, id, state });
+    match final_state(row) {
+        None => Ok(()),
+        Some(state) => {
+            let (id, state) = (row.id().to_owned(), state.to_string());
+            Err(Error::Final { kind: R::KIND, id, state })
+        }
     }
-    Ok(())
+}
+
+fn final_state<R: Row>(row: &R) -> Option<R::State> {
+    row.known_state().filter(|state| R::FINAL.contains(state))
 }

@@ -25,7 +25,7 @@ impl Row for LegalEntity {
 impl_queries!(LegalEntity, legal_entities);
 
 impl Entity for LegalEntity {
-    const ON_DELETE: OnDelete = OnDelete::Erase;
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::Erase;
 }
 
 impl_save!(LegalEntity, legal_entities);

@@ -1,12 +1,14 @@
 //! Models: what agents run on.
 
-use authority_model::{proto::registry::*, schema::models, service::ModelService};
+use authority_model::{
+    proto::registry::*, schema::models, service::ModelService, state::ModelState,
+};
 
 use super::prelude::*;
 
 impl Row for Model {
     type List = ListModelsRequest;
-    const FINAL: &'static [&'static str] = &["retired"];
+    const FINAL: &'static [Self::State] = &[ModelState::Retired];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListModelsRequest) -> models::BoxedQuery<'_, Pg> {
@@ -25,7 +27,7 @@ impl_queries!(Model, models);
 impl_referenced!(Model, models);
 
 impl Entity for Model {
-    const ON_DELETE: OnDelete = OnDelete::End("retired");
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(ModelState::Retired);
 }
 
 impl_save!(Model, models);

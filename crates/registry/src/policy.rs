@@ -4,6 +4,7 @@ use authority_model::{
     proto::registry::*,
     schema::{applies_to, policies},
     service::PolicyService,
+    state::PolicyState,
 };
 
 use super::{
@@ -18,7 +19,7 @@ use tonic::Response;
 
 impl Row for Policy {
     type List = ListPoliciesRequest;
-    const FINAL: &'static [&'static str] = &["retired"];
+    const FINAL: &'static [Self::State] = &[PolicyState::Retired];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListPoliciesRequest) -> policies::BoxedQuery<'_, Pg> {
@@ -33,11 +34,12 @@ impl Row for Policy {
     }
 
     fn defaults(&mut self) {
-        names::or(&mut self.state, if self.cedar.is_some() { "active" } else { "draft" });
+        let state = if self.cedar.is_some() { PolicyState::Active } else { PolicyState::Draft };
+        names::or(&mut self.state, state.as_str());
     }
 
     fn validate_record(&self, found: &mut Violations) {
-        if self.state() == "active" && self.cedar.is_none() {
+        if self.known_state() == Some(PolicyState::Active) && self.cedar.is_none() {
             found.add("cedar", "is required: a policy without rules cannot be active");
         }
         for (place, target) in self.applies_to.iter().enumerate() {
@@ -117,7 +119,7 @@ async fn tenant_of(registry: &Registry, caller: &Caller, id: &str) -> Result<Str
 }
 
 impl Entity for Policy {
-    const ON_DELETE: OnDelete = OnDelete::Refuse(ErrorCode::PoliciesAreImmutable);
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::Refuse(ErrorCode::PoliciesAreImmutable);
 }
 
 impl_save!(Policy, policies);

@@ -12,6 +12,7 @@ use std::{
 use authority_model::{
     proto::registry::{Policy, PolicyProblem},
     schema::{applies_to, tenants, tools},
+    state::{PolicyState, ToolState},
 };
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -29,8 +30,6 @@ use authority_decision::{
 const REMEMBERED: usize = 512;
 /// How long a list waits for texts to be checked; the next list continues from there.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// States in which a tool performs no action.
-const ENDED: [&str; 2] = ["deprecated", "retired"];
 
 type Findings = Arc<Vec<Finding>>;
 static KNOWN: LazyLock<Mutex<HashMap<[u8; 32], Findings>>> = LazyLock::new(Mutex::default);
@@ -67,7 +66,7 @@ impl Ground {
         let Some((validation, declared)) = tenant else { return Ok(Self::default()) };
         let rows: Vec<(Vec<String>, Option<Value>)> = tools::table
             .filter(tools::tenant_id.eq(tenant_id))
-            .filter(tools::state.ne_all(ENDED))
+            .filter(tools::state.ne(ToolState::Deprecated))
             .order(tools::id)
             .select((tools::actions, tools::input_schema))
             .load(db)
@@ -178,7 +177,8 @@ pub(super) async fn fill_computed(
     let started = Instant::now();
     for policy in policies {
         policy.applies_to = targets.remove(&policy.id).unwrap_or_default();
-        let is_checked = policy.state() == "active" && started.elapsed() < PATIENCE;
+        let is_checked =
+            policy.known_state() == Some(PolicyState::Active) && started.elapsed() < PATIENCE;
         let Some(text) = policy.cedar.as_deref().filter(|_| is_checked) else { continue };
         if !grounds.contains_key(&policy.tenant_id) {
             let ground = Ground::of(registry, caller, &policy.tenant_id).await?;

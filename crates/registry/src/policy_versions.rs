@@ -6,6 +6,7 @@
 use authority_model::{
     proto::registry::*,
     schema::{policies, policy_versions},
+    state::PolicyState,
     wire::Time,
 };
 use tonic::Response;
@@ -33,7 +34,7 @@ pub(super) async fn change(
     was: &Policy,
     tx: &mut WriteTx<'_>,
 ) -> Result<(), Error> {
-    if policy.state != was.state && policy.state() != "retired" {
+    if policy.state != was.state && policy.known_state() != Some(PolicyState::Retired) {
         return Err(Error::NotAllowed(format!(
             "a policy does not become {} from {} by PATCH; an active one is made by POST \
              /policies/{{id}}/activate",
@@ -50,7 +51,7 @@ pub(super) async fn change(
     let version = was.version.max(was.draft_version.unwrap_or_default()).saturating_add(1);
     keep(policy, version, &cedar, tx).await?;
     let row = diesel::update(policies::table.find(&policy.id));
-    if was.version == 0 || was.state() == "draft" {
+    if was.version == 0 || was.known_state() == Some(PolicyState::Draft) {
         row.set(policies::version.eq(version)).execute(tx.db).await?;
     } else {
         policy.cedar.clone_from(&was.cedar);
@@ -102,7 +103,7 @@ pub(super) async fn activate(
         let active = diesel::update(policies::table.find(&was.id))
             .filter(policies::tenant_id.eq(&was.tenant_id))
             .set((
-                policies::state.eq("active"),
+                policies::state.eq(PolicyState::Active),
                 policies::cedar.eq(&cedar),
                 policies::version.eq(version),
                 policies::draft_version.eq(waits),

@@ -4,6 +4,7 @@ use authority_model::{
     proto::registry::*,
     schema::{acts_in, delegations, granted_access_to, member_of, principals, uses},
     service::PrincipalService,
+    state::{DelegationState, PrincipalState},
     wire::Time,
 };
 
@@ -15,7 +16,7 @@ const AGENT: &str = "agent";
 
 impl Row for Principal {
     type List = ListPrincipalsRequest;
-    const FINAL: &'static [&'static str] = &["revoked"];
+    const FINAL: &'static [Self::State] = &[PrincipalState::Revoked];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListPrincipalsRequest) -> principals::BoxedQuery<'_, Pg> {
@@ -80,9 +81,9 @@ impl Row for Principal {
         diesel::update(delegations::table)
             .filter(delegations::tenant_id.eq(tenant))
             .filter(delegations::delegator_id.eq(id).or(delegations::delegate_id.eq(id)))
-            .filter(delegations::state.ne("revoked"))
+            .filter(delegations::state.ne(DelegationState::Revoked))
             .set((
-                delegations::state.eq("revoked"),
+                delegations::state.eq(DelegationState::Revoked),
                 delegations::revoked_at.eq(Time::from(tx.now)),
                 delegations::revoke_reason.eq("a principal of it was deleted"),
                 delegations::updated_at.eq(clock_timestamp()),
@@ -113,13 +114,13 @@ impl Row for Principal {
 impl_queries!(Principal, principals);
 
 impl Entity for Principal {
-    const ON_DELETE: OnDelete = OnDelete::End("revoked");
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(PrincipalState::Revoked);
 }
 
 impl_save!(Principal, principals);
 
 impl End for Principal {
-    async fn end(db: &mut Db, row: &Self, state: &'static str) -> QueryResult<Self> {
+    async fn end(db: &mut Db, row: &Self, state: PrincipalState) -> QueryResult<Self> {
         diesel::update(principals::table.find(&row.id))
             .filter(principals::tenant_id.eq(row.tenant_id()))
             .set((

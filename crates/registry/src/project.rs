@@ -1,12 +1,14 @@
 //! Projects: work in one workspace or across several.
 
-use authority_model::{proto::registry::*, schema::projects, service::ProjectService};
+use authority_model::{
+    proto::registry::*, schema::projects, service::ProjectService, state::ProjectState,
+};
 
 use super::prelude::*;
 
 impl Row for Project {
     type List = ListProjectsRequest;
-    const FINAL: &'static [&'static str] = &["archived"];
+    const FINAL: &'static [Self::State] = &[ProjectState::Archived];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListProjectsRequest) -> projects::BoxedQuery<'_, Pg> {
@@ -44,7 +46,7 @@ impl_queries!(Project, projects);
 impl_referenced!(Project, projects);
 
 impl Entity for Project {
-    const ON_DELETE: OnDelete = OnDelete::End("archived");
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(ProjectState::Archived);
 }
 
 impl_save!(Project, projects);

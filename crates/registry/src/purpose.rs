@@ -1,12 +1,14 @@
 //! Purposes: what actions may be done for.
 
-use authority_model::{proto::registry::*, schema::purposes, service::PurposeService};
+use authority_model::{
+    proto::registry::*, schema::purposes, service::PurposeService, state::PurposeState,
+};
 
 use super::prelude::*;
 
 impl Row for Purpose {
     type List = ListPurposesRequest;
-    const FINAL: &'static [&'static str] = &["retired"];
+    const FINAL: &'static [Self::State] = &[PurposeState::Retired];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListPurposesRequest) -> purposes::BoxedQuery<'_, Pg> {
@@ -30,7 +32,7 @@ impl Row for Purpose {
 impl_queries!(Purpose, purposes);
 
 impl Entity for Purpose {
-    const ON_DELETE: OnDelete = OnDelete::End("retired");
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(PurposeState::Retired);
 }
 
 impl_save!(Purpose, purposes);

@@ -4,16 +4,15 @@ use authority_model::{
     proto::registry::*,
     schema::{delegations, quarantines},
     service::QuarantineService,
+    state::QuarantineState,
 };
 
 use super::prelude::*;
 use authority_ids::RecordId;
 
-const RELEASED: &str = "released";
-
 impl Row for Quarantine {
     type List = ListQuarantinesRequest;
-    const FINAL: &'static [&'static str] = &[RELEASED];
+    const FINAL: &'static [Self::State] = &[QuarantineState::Released];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListQuarantinesRequest) -> quarantines::BoxedQuery<'_, Pg> {
@@ -70,7 +69,7 @@ impl Stops for Quarantine {
         diesel::update(quarantines::table.find(&row.id))
             .filter(quarantines::tenant_id.eq(row.tenant_id()))
             .set((
-                quarantines::state.eq(RELEASED),
+                quarantines::state.eq(QuarantineState::Released),
                 quarantines::released_by.eq(by),
                 quarantines::updated_at.eq(clock_timestamp()),
             ))

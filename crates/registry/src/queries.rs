@@ -4,6 +4,7 @@
 //! macros here write the same queries for each record: each implements one trait, and does nothing else.
 //! What the queries are for is ordinary code over these traits, in `entity.rs`.
 
+use authority_model::record::Record;
 use diesel::QueryResult;
 
 use super::page::Window;
@@ -53,11 +54,11 @@ pub(super) trait Save: Sized {
 }
 
 /// How a record is moved into the final state of a delete.
-pub(super) trait End: Sized {
+pub(super) trait End: Record {
     fn end(
         db: &mut Db,
         row: &Self,
-        state: &'static str,
+        state: Self::State,
     ) -> impl Future<Output = QueryResult<Self>> + Send;
 }
 
@@ -175,7 +176,7 @@ pub(super) use impl_save;
 macro_rules! impl_end {
     ($record:ident, $table:ident) => {
         impl End for $record {
-            async fn end(db: &mut Db, row: &Self, state: &'static str) -> QueryResult<Self> {
+            async fn end(db: &mut Db, row: &Self, state: Self::State) -> QueryResult<Self> {
                 diesel::update($table::table.find(&row.id))
                     .filter($table::tenant_id.eq(Record::tenant_id(row)))
                     .set(($table::state.eq(state), $table::updated_at.eq(clock_timestamp())))

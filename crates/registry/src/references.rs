@@ -7,6 +7,7 @@
 use authority_model::{
     proto::registry::{ExternalApp, Model, Project, Resource, Team, Tool, Workspace},
     schema::{delegations, granted_access_to, principals, projects, purposes, uses},
+    state::{DelegationState, PurposeState},
     validate::Violations,
 };
 use diesel::{PgArrayExpressionMethods, QueryResult, dsl::exists, prelude::*};
@@ -96,7 +97,7 @@ impl<'a> Known<'a> {
         let present = purposes::table
             .filter(purposes::tenant_id.eq(self.tenant))
             .filter(purposes::slug.eq_any(slugs))
-            .filter(purposes::state.eq("active"))
+            .filter(purposes::state.eq(PurposeState::Active))
             .for_key_share()
             .select(purposes::slug)
             .load::<String>(db)
@@ -166,7 +167,9 @@ pub(super) async fn workspace_is_free(db: &mut Db, tenant: &str, id: &str) -> Re
         .filter(projects::tenant_id.eq(tenant))
         .filter(projects::visible_in_workspaces.contains(vec![id]));
     let bound = delegations::table
-        .filter(delegations::tenant_id.eq(tenant).and(delegations::state.ne("revoked")))
+        .filter(
+            delegations::tenant_id.eq(tenant).and(delegations::state.ne(DelegationState::Revoked)),
+        )
         .filter(delegations::workspace_ids.contains(vec![id]));
     free(diesel::select(exists(seen)).get_result(db).await, "projects")?;
     free(diesel::select(exists(bound)).get_result(db).await, "delegations")
@@ -177,7 +180,9 @@ pub(super) async fn resource_is_free(db: &mut Db, tenant: &str, id: &str) -> Res
     let granted = granted_access_to::table
         .filter(granted_access_to::tenant_id.eq(tenant).and(granted_access_to::resource_id.eq(id)));
     let bound = delegations::table
-        .filter(delegations::tenant_id.eq(tenant).and(delegations::state.ne("revoked")))
+        .filter(
+            delegations::tenant_id.eq(tenant).and(delegations::state.ne(DelegationState::Revoked)),
+        )
         .filter(delegations::resource_ids.contains(vec![id]));
     free(diesel::select(exists(granted)).get_result(db).await, "granted-access-to rows")?;
     free(diesel::select(exists(bound)).get_result(db).await, "delegations")?;
@@ -200,7 +205,9 @@ pub(super) async fn used_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<
 /// Refuses while a delegation that is not revoked is bound to the purpose.
 pub(super) async fn purpose_is_free(db: &mut Db, tenant: &str, slug: &str) -> Result<(), Error> {
     let bound = delegations::table
-        .filter(delegations::tenant_id.eq(tenant).and(delegations::state.ne("revoked")))
+        .filter(
+            delegations::tenant_id.eq(tenant).and(delegations::state.ne(DelegationState::Revoked)),
+        )
         .filter(delegations::purposes.contains(vec![slug]));
     free(diesel::select(exists(bound)).get_result(db).await, "delegations")
 }

@@ -41,7 +41,7 @@ impl_queries!(Resource, resources);
 impl_referenced!(Resource, resources);
 
 impl Entity for Resource {
-    const ON_DELETE: OnDelete = OnDelete::Erase;
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::Erase;
 }
 
 impl_save!(Resource, resources);

@@ -88,7 +88,8 @@ impl KeyService for SigningKeys {
         let (_, request) = admitted(call)?;
         let mut keys = self.0.keys.list().await.map_err(refused)?;
         keys.retain(|key| {
-            key.status != "revoked" && request.scope.as_ref().is_none_or(|of| key.purpose == *of)
+            key.status != keys::Status::Revoked.word()
+                && request.scope.as_ref().is_none_or(|of| key.purpose == *of)
         });
         let mut rotations = self.0.keys.rotations().await.map_err(refused)?;
         rotations.retain(|one| keys.iter().any(|key| key.kid == one.kid));
@@ -156,7 +157,7 @@ impl SigningKeys {
 
 /// Counts the active keys and, of these, those whose rotation is due soon or overdue.
 fn summary(keys: &[keys::SigningKey], now: DateTime<Utc>) -> KeyRotationSummary {
-    let active = || keys.iter().filter(|key| key.status == "active");
+    let active = || keys.iter().filter(|key| key.status == keys::Status::Active.word());
     let due = |from: DateTime<Utc>, to: DateTime<Utc>| {
         let due = active().filter_map(|key| key.rotation_due_at);
         count(due.filter(|due| (from..to).contains(due)).count())

@@ -1,15 +1,15 @@
 //! Stop signals: an agent may do nothing until a person lifts the signal.
 
-use authority_model::{proto::registry::*, schema::stop_signals, service::StopSignalService};
+use authority_model::{
+    proto::registry::*, schema::stop_signals, service::StopSignalService, state::StopSignalState,
+};
 
 use super::prelude::*;
 use authority_ids::RecordId;
 
-const LIFTED: &str = "lifted";
-
 impl Row for StopSignal {
     type List = ListStopSignalsRequest;
-    const FINAL: &'static [&'static str] = &[LIFTED];
+    const FINAL: &'static [Self::State] = &[StopSignalState::Lifted];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListStopSignalsRequest) -> stop_signals::BoxedQuery<'_, Pg> {
@@ -53,7 +53,7 @@ impl Stops for StopSignal {
         diesel::update(stop_signals::table.find(&row.id))
             .filter(stop_signals::tenant_id.eq(row.tenant_id()))
             .set((
-                stop_signals::state.eq(LIFTED),
+                stop_signals::state.eq(StopSignalState::Lifted),
                 stop_signals::lifted_by.eq(by),
                 stop_signals::updated_at.eq(clock_timestamp()),
             ))

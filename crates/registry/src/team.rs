@@ -28,7 +28,7 @@ impl_queries!(Team, teams);
 impl_referenced!(Team, teams);
 
 impl Entity for Team {
-    const ON_DELETE: OnDelete = OnDelete::Erase;
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::Erase;
 }
 
 impl_save!(Team, teams);

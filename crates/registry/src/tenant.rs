@@ -1,6 +1,8 @@
 //! Tenants: the organisations that this installation serves.
 
-use authority_model::{proto::registry::*, schema::tenants, service::TenantService};
+use authority_model::{
+    proto::registry::*, schema::tenants, service::TenantService, state::TenantState,
+};
 
 use serde_json::Value;
 
@@ -9,7 +11,7 @@ use authority_decision::validation::ContextSchema;
 
 impl Row for Tenant {
     type List = ListTenantsRequest;
-    const FINAL: &'static [&'static str] = &["deleted"];
+    const FINAL: &'static [Self::State] = &[TenantState::Deleted];
     const AUTHORITY: bool = true;
 
     /// Active tenants that are not deleted, unless others are requested.
@@ -18,9 +20,9 @@ impl Row for Tenant {
         match by.state.as_deref() {
             Some(state) => query = query.filter(tenants::state.eq(state)),
             None if by.deleted => {}
-            None => query = query.filter(tenants::state.eq("active")),
+            None => query = query.filter(tenants::state.eq(TenantState::Active)),
         }
-        if !by.deleted && by.state.as_deref() != Some("deleted") {
+        if !by.deleted && by.state.as_deref() != Some(TenantState::Deleted.as_str()) {
             query = query.filter(tenants::deleted_at.is_null());
         }
         query
@@ -47,7 +49,7 @@ impl Row for Tenant {
         if self.slug.is_none() {
             found.add("slug", "is required: `name` holds no letter or digit to make it from");
         }
-        if self.state() == "deleted" {
+        if self.known_state() == Some(TenantState::Deleted) {
             found.add("state", "cannot be `deleted`; use DELETE");
         }
         if let Some(declared) = &self.context_schema
@@ -71,7 +73,7 @@ impl Row for Tenant {
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        if self.state() != "active" || self.activated_at.is_some() {
+        if self.known_state() != Some(TenantState::Active) || self.activated_at.is_some() {
             return Ok(());
         }
         self.activated_at = Some(tx.now.into());
@@ -89,13 +91,13 @@ impl Row for Tenant {
 impl_queries!(Tenant, tenants);
 
 impl Entity for Tenant {
-    const ON_DELETE: OnDelete = OnDelete::End("deleted");
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(TenantState::Deleted);
 }
 
 impl_save!(Tenant, tenants);
 
 impl End for Tenant {
-    async fn end(db: &mut Db, row: &Self, state: &'static str) -> QueryResult<Self> {
+    async fn end(db: &mut Db, row: &Self, state: TenantState) -> QueryResult<Self> {
         diesel::update(tenants::table.find(&row.id))
             .filter(tenants::tenant_id.eq(row.tenant_id()))
             .set((

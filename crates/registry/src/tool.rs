@@ -1,12 +1,12 @@
 //! Tools: functions that an agent may call, once granted.
 
-use authority_model::{proto::registry::*, schema::tools, service::ToolService};
+use authority_model::{proto::registry::*, schema::tools, service::ToolService, state::ToolState};
 
 use super::{prelude::*, tool_warnings};
 
 impl Row for Tool {
     type List = ListToolsRequest;
-    const FINAL: &'static [&'static str] = &["deprecated"];
+    const FINAL: &'static [Self::State] = &[ToolState::Deprecated];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListToolsRequest) -> tools::BoxedQuery<'_, Pg> {
@@ -34,7 +34,7 @@ impl_queries!(Tool, tools);
 impl_referenced!(Tool, tools);
 
 impl Entity for Tool {
-    const ON_DELETE: OnDelete = OnDelete::End("deprecated");
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(ToolState::Deprecated);
 }
 
 impl_end!(Tool, tools);

@@ -6,6 +6,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use authority_model::{
     proto::registry::Tool,
     schema::{delegations, tools, uses},
+    state::{DelegationState, ToolState},
 };
 use diesel::{QueryResult, prelude::*};
 
@@ -29,7 +30,7 @@ pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryRes
     let others: Vec<Tool> = tools::table
         .filter(tools::tenant_id.eq(&tool.tenant_id))
         .filter(tools::id.ne(&tool.id))
-        .filter(tools::state.ne("deprecated"))
+        .filter(tools::state.ne(ToolState::Deprecated))
         .select(Tool::as_select())
         .load(db)
         .await?;
@@ -66,7 +67,7 @@ fn joined(tools: &[Arc<records::Tool>], action: &Pattern) -> Option<JoinedTerms>
 async fn granted_patterns(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Pattern>> {
     let actions: Vec<Vec<String>> = delegations::table
         .filter(delegations::tenant_id.eq(tenant_id))
-        .filter(delegations::state.ne("revoked"))
+        .filter(delegations::state.ne(DelegationState::Revoked))
         .select(delegations::actions)
         .distinct()
         .load(db)

@@ -26,7 +26,7 @@ impl_queries!(Workspace, workspaces);
 impl_referenced!(Workspace, workspaces);
 
 impl Entity for Workspace {
-    const ON_DELETE: OnDelete = OnDelete::Erase;
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::Erase;
 }
 
 impl_save!(Workspace, workspaces);

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use authority_model::schema::approvals;
+use authority_model::{schema::approvals, state::ApprovalState};
 use chrono::{DateTime, Utc};
 use diesel::{
     dsl::sql,
@@ -84,7 +84,9 @@ impl Decider {
                 .filter(approvals::tenant_id.eq(tenant_id.as_str()))
                 .filter(approvals::request_digest.eq(digest.to_vec()))
                 .filter(approvals::subject.eq(subject))
-                .filter(approvals::state.eq("approved").and(approvals::expires_at.gt(at)))
+                .filter(
+                    approvals::state.eq(ApprovalState::Approved).and(approvals::expires_at.gt(at)),
+                )
                 .filter(asked)
                 .order((approvals::created_at, approvals::id))
                 .select(approvals::id)

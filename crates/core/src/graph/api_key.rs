@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 use authority_crypto::equal;
 use authority_ids::{ApiKeyId, TenantId};
-use authority_model::schema::api_keys;
+use authority_model::{schema::api_keys, state::ApiKeyStatus};
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use ipnet::IpNet;
@@ -133,7 +133,9 @@ impl KeyRow {
         let previous = self.previous_code.and_then(|code| code.try_into().ok());
         Some(ApiKey {
             id,
-            active: self.status == "active" && code.is_ok() && allowed.is_some(),
+            active: self.status.parse() == Ok(ApiKeyStatus::Active)
+                && code.is_ok()
+                && allowed.is_some(),
             tenant_id,
             code: code.unwrap_or_default(),
             previous: previous.zip(self.previous_until),

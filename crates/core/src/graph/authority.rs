@@ -6,6 +6,10 @@ use authority_crypto::sha256;
 use authority_model::{
     proto::{delegation, registry},
     record::Record,
+    state::{
+        ExternalAppState, ModelState, PolicyState, ProjectState, QuarantineState, ResourceState,
+        StopSignalState, WorkspaceState,
+    },
 };
 
 use super::{
@@ -136,7 +140,7 @@ impl Authority for registry::GrantedAccessTo {
 impl Authority for registry::StopSignal {
     fn put(self, graph: &mut TenantGraph) {
         // Only a lifted signal does not stop.
-        if self.state == "lifted" {
+        if self.known_state() == Some(StopSignalState::Lifted) {
             graph.stop_signals.remove(&self.id);
         } else {
             let fact = records::StopSignal { id: self.id, actor_id: self.actor_id };
@@ -151,7 +155,7 @@ impl Authority for registry::StopSignal {
 
 impl Authority for registry::Quarantine {
     fn put(self, graph: &mut TenantGraph) {
-        if self.state == "released" {
+        if self.known_state() == Some(QuarantineState::Released) {
             graph.quarantines.remove(&self.id);
         } else {
             graph.quarantines.put(Arc::new(records::Quarantine {
@@ -200,7 +204,7 @@ impl Authority for registry::Model {
         // An unreadable tier is the worst.
         let tier = |word: String| RiskTier::from_word(&word).unwrap_or(RiskTier::Prohibited);
         graph.models.put(Arc::new(records::Model {
-            live: self.state == "active",
+            live: self.known_state() == Some(ModelState::Active),
             risk_tier: self.risk_tier.map(tier),
             actions: patterns(&self.actions),
             id: self.id,
@@ -215,7 +219,7 @@ impl Authority for registry::Model {
 impl Authority for registry::ExternalApp {
     fn put(self, graph: &mut TenantGraph) {
         graph.external_apps.put(Arc::new(records::ExternalApp {
-            live: self.state == "active",
+            live: self.known_state() == Some(ExternalAppState::Active),
             actions: patterns(&self.actions),
             id: self.id,
         }));
@@ -229,7 +233,7 @@ impl Authority for registry::ExternalApp {
 impl Authority for registry::Resource {
     fn put(self, graph: &mut TenantGraph) {
         graph.resources.put(Arc::new(records::Resource {
-            live: self.state == "active",
+            live: self.known_state() == Some(ResourceState::Active),
             workspace_id: self.workspace_id,
             kind: self.kind,
             name: self.name,
@@ -245,7 +249,7 @@ impl Authority for registry::Resource {
 
 impl Authority for registry::Workspace {
     fn put(self, graph: &mut TenantGraph) {
-        let live = self.state == "active";
+        let live = self.known_state() == Some(WorkspaceState::Active);
         graph.workspaces.put(Arc::new(records::Workspace { id: self.id, live }));
     }
 
@@ -257,7 +261,7 @@ impl Authority for registry::Workspace {
 impl Authority for registry::Project {
     fn put(self, graph: &mut TenantGraph) {
         graph.projects.put(Arc::new(records::Project {
-            live: self.state == "active",
+            live: self.known_state() == Some(ProjectState::Active),
             workspace_id: self.workspace_id,
             visible_in_workspaces: self.visible_in_workspaces,
             id: self.id,
@@ -271,7 +275,8 @@ impl Authority for registry::Project {
 
 impl Authority for registry::Policy {
     fn put(self, graph: &mut TenantGraph) {
-        if let (Some(text), Some("active")) = (self.cedar, self.state.as_deref()) {
+        let active = self.known_state() == Some(PolicyState::Active);
+        if let Some(text) = self.cedar.filter(|_| active) {
             graph.policies.put(Arc::new(node::Policy {
                 id: self.id,
                 version: self.version.into(),

@@ -63,3 +63,20 @@ fn hours(row: &delegation::Hours) -> Option<Hours> {
     });
     serde_json::from_value(written).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use authority_decision::levels::ApprovalState;
+    use authority_model::state;
+
+    use super::*;
+
+    /// decision depends on no proto, so it has enums of its own.
+    #[test]
+    fn decision_knows_the_states_of_the_protos() {
+        let delegations = DelegationState::ALL.iter().map(|state| state.word());
+        assert!(delegations.eq(state::DelegationState::ALL.iter().map(|state| state.as_str())));
+        let approvals = ApprovalState::ALL.iter().map(|state| state.word());
+        assert!(approvals.eq(state::ApprovalState::ALL.iter().map(|state| state.as_str())));
+    }
+}

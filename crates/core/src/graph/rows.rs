@@ -3,7 +3,11 @@
 
 use std::sync::Arc;
 
-use authority_model::proto::registry;
+use authority_model::{
+    proto::registry,
+    record::Record,
+    state::{PrincipalState, PurposeState, TenantState},
+};
 
 use super::{
     fields::{ENDED, patterns, window},
@@ -22,7 +26,7 @@ pub(super) fn tenant(row: &registry::Tenant, valid_for_seconds: u32) -> records:
     let rules = row.gate.iter().flat_map(|gate| &gate.tightenings);
     records::Tenant {
         id: row.id.clone(),
-        active: row.state.as_deref() == Some("active") && row.deleted_at.is_none(),
+        active: row.known_state() == Some(TenantState::Active) && row.deleted_at.is_none(),
         require_declaration: row.require_declaration,
         gate: rules.map(tightening).collect(),
         valid_for_seconds: own.unwrap_or(valid_for_seconds),
@@ -62,7 +66,7 @@ fn tightening(rule: &registry::Tightening) -> Tightening {
 pub(super) fn principal(row: &registry::Principal) -> node::Principal {
     let class = PrincipalClass::from_word(&row.principal_class);
     let fact = records::Principal {
-        active: row.state.as_deref() == Some("active") && class.is_some(),
+        active: row.known_state() == Some(PrincipalState::Active) && class.is_some(),
         class: class.unwrap_or(PrincipalClass::ExternalApp),
         name: row.name.as_ref().unwrap_or(&row.display_name).clone(),
         id: row.id.clone(),
@@ -119,7 +123,8 @@ pub(super) fn purpose(row: registry::Purpose) -> records::Purpose {
     let read: Vec<_> = classes.filter_map(|word| PrincipalClass::from_word(word)).collect();
     records::Purpose {
         // An empty list admits every class, so an unreadable one must not become empty.
-        active: row.state == "active" && read.len() == row.principal_classes.len(),
+        active: row.known_state() == Some(PurposeState::Active)
+            && read.len() == row.principal_classes.len(),
         principal_classes: read,
         slug: row.slug,
         allowed_actions: patterns(&row.allowed_actions),

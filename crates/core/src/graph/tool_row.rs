@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use authority_model::proto::registry;
+use authority_model::{proto::registry, record::Record, state::ToolState};
 use serde_json::json;
 
 use super::fields::patterns;
@@ -17,12 +17,12 @@ use authority_decision::{
 /// A tool as a request may name it, and as its terms bind a request that names none.
 pub(super) struct BoundTool {
     pub(super) fact: Arc<records::Tool>,
-    /// `None` if the tool is deprecated or retired.
+    /// `None` if the tool is deprecated.
     pub(super) binding: Option<Arc<records::Tool>>,
 }
 
 pub(super) fn tool(row: registry::Tool) -> BoundTool {
-    let ended = matches!(row.state.as_str(), "deprecated" | "retired");
+    let ended = row.known_state() == Some(ToolState::Deprecated);
     let (all, read) = (row.actions.len(), patterns(&row.actions));
     let (mut fact, readable) = tool_fact(row, read);
     if fact.actions.len() < all {
@@ -47,6 +47,7 @@ pub(super) fn tool(row: registry::Tool) -> BoundTool {
 
 /// The fact, and whether its declarations can be read.
 fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool) {
+    let active = row.known_state() == Some(ToolState::Active);
     let declaration = row.action_declaration.map(|part| {
         serde_json::from_value::<ActionDeclaration>(json!({
             "effect_class": part.effect_class,
@@ -62,7 +63,7 @@ fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool
     });
     let readable = !matches!(declaration, Some(Err(_))) && !matches!(classification, Some(Err(_)));
     let fact = records::Tool {
-        live: row.state == "active" && readable,
+        live: active && readable,
         workspace_id: row.workspace_id,
         actions,
         requires: row.requires,
@@ -76,7 +77,7 @@ fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool
     (fact, readable)
 }
 
-/// The tool whose terms bind requests that name none; `None` if it is deprecated or retired.
+/// The tool whose terms bind requests that name none; `None` if it is deprecated.
 pub fn binding_tool(row: registry::Tool) -> Option<Arc<records::Tool>> {
     tool(row).binding
 }

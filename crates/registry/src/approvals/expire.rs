@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use authority_model::schema::approvals;
+use authority_model::{schema::approvals, state::ApprovalState};
 use chrono::{DateTime, Utc};
 
 use super::super::prelude::*;
@@ -27,7 +27,7 @@ async fn expire_due(store: Store, now: DateTime<Utc>) -> Result<(), store::Error
     let expired = store.write_tx(&scope, async move |db| {
         // A request that is locked by a decision is left for the next run.
         let due: Vec<String> = approvals::table
-            .filter(approvals::state.eq_any(["pending", "approved"]))
+            .filter(approvals::state.eq_any([ApprovalState::Pending, ApprovalState::Approved]))
             .filter(approvals::expires_at.le(now))
             .order(approvals::id)
             .limit(MOST)
@@ -37,7 +37,10 @@ async fn expire_due(store: Store, now: DateTime<Utc>) -> Result<(), store::Error
             .load(db)
             .await?;
         let due = approvals::table.filter(approvals::id.eq_any(due));
-        let ended = (approvals::state.eq("expired"), approvals::updated_at.eq(clock_timestamp()));
+        let ended = (
+            approvals::state.eq(ApprovalState::Expired),
+            approvals::updated_at.eq(clock_timestamp()),
+        );
         Ok::<_, store::Error>(diesel::update(due).set(ended).execute(db).await?)
     });
     expired.await.map(drop)

@@ -20,6 +20,7 @@ use authority_model::{
     record::{ByIdRequest, RpcRequest},
     schema::approvals,
     service::ApprovalService,
+    state::ApprovalState,
     validate::Validate,
     wire::Time,
 };
@@ -44,8 +45,6 @@ use authority_core::{
 use authority_decision::{facts::Signature, verdict::ApprovalsNeeded};
 use judge::Judgement;
 
-const PENDING: &str = "pending";
-
 /// The service of approvals.
 #[derive(Clone)]
 pub struct Approvals {
@@ -55,8 +54,12 @@ pub struct Approvals {
 
 impl Row for Approval {
     type List = ListApprovalsRequest;
-    const FIRST_STATE: &'static str = PENDING;
-    const FINAL: &'static [&'static str] = &["used", "declined", "expired", "void"];
+    const FINAL: &'static [Self::State] = &[
+        ApprovalState::Used,
+        ApprovalState::Declined,
+        ApprovalState::Expired,
+        ApprovalState::Void,
+    ];
 
     fn filtered(by: &ListApprovalsRequest) -> approvals::BoxedQuery<'_, Pg> {
         let mut query = approvals::table.into_boxed();
@@ -164,13 +167,14 @@ impl Approvals {
                 ActContext { keys: &signer, handle: handle.as_ref(), eligibility: &eligibility };
             let act = act(db, &by, context, terms, &row.acts, &said, now).await?;
             row.acts.push(act);
-            row.state = match said {
-                ApproverAct::Decline(_) => "declined".to_owned(),
+            let state = match said {
+                ApproverAct::Decline(_) => ApprovalState::Declined,
                 ApproverAct::Approve(_) => {
                     let given = eligibility.counted(handle.as_ref(), &row.acts);
                     approved(db, &graph, &mut row, question, given, now).await?
                 }
             };
+            row.state = state.to_string();
             Ok::<_, Error>(save(db, &row, now).await?)
         });
         // What is shown is not part of the answer stored under a key: it is read again.
@@ -183,7 +187,7 @@ impl Approvals {
 /// Refuses a request that is no longer pending.
 fn open(row: &Approval, now: DateTime<Utc>) -> Result<(), Error> {
     changeable(row)?;
-    if row.state != PENDING {
+    if row.known_state() != Some(ApprovalState::Pending) {
         return Err(Error::NotAllowed(format!("the request is {} already", row.state)));
     }
     if row.expires_at.is_none_or(|end| end <= now.into()) {
@@ -201,25 +205,24 @@ async fn approved(
     question: [u8; 32],
     given: Vec<Signature>,
     now: DateTime<Utc>,
-) -> Result<String, Error> {
+) -> Result<ApprovalState, Error> {
     row.given = i32::try_from(given.len()).unwrap_or(i32::MAX);
     let needed = ApprovalsNeeded {
         count: u32::try_from(row.needed).unwrap_or(u32::MAX),
         roles: row.roles.clone(),
     };
     if !needed.is_met_by(&given) {
-        return Ok(PENDING.to_owned());
+        return Ok(ApprovalState::Pending);
     }
-    let state = match judge::judge(db, graph, row, question, given, now).await? {
-        Judgement::Ready => "approved",
-        Judgement::Void => "void",
+    Ok(match judge::judge(db, graph, row, question, given, now).await? {
+        Judgement::Ready => ApprovalState::Approved,
+        Judgement::Void => ApprovalState::Void,
         Judgement::More(needed) => {
             row.needed = i32::try_from(needed.count).unwrap_or(i32::MAX);
             row.roles = needed.roles;
-            PENDING
+            ApprovalState::Pending
         }
-    };
-    Ok(state.to_owned())
+    })
 }
 
 async fn save(db: &mut Db, row: &Approval, now: DateTime<Utc>) -> QueryResult<Approval> {

@@ -6,6 +6,7 @@
 use authority_model::{
     proto::approval::{Approval, WithdrawApprovalRequest},
     schema::approvals,
+    state::ApprovalState,
     wire::Time,
 };
 
@@ -38,13 +39,13 @@ impl Approvals {
             let act = sign(db, &by, &keys, &terms, statement, now).await?;
             let acts = [row.acts.clone(), vec![act]].concat();
             // Once approved, its acts do not change.
-            let open = approvals::table
-                .find(id)
-                .filter(approvals::tenant_id.eq(&row.tenant_id))
-                .filter(approvals::state.eq("approved").and(approvals::expires_at.gt(now)));
+            let open =
+                approvals::table.find(id).filter(approvals::tenant_id.eq(&row.tenant_id)).filter(
+                    approvals::state.eq(ApprovalState::Approved).and(approvals::expires_at.gt(now)),
+                );
             let void = diesel::update(open)
                 .set((
-                    approvals::state.eq("void"),
+                    approvals::state.eq(ApprovalState::Void),
                     approvals::acts.eq(acts),
                     approvals::updated_at.eq(Time::from(now)),
                 ))
@@ -70,7 +71,7 @@ impl Approvals {
 fn too_late(row: &Approval) -> Error {
     match changeable(row) {
         Err(error) => error,
-        Ok(()) if row.state == "approved" => {
+        Ok(()) if row.known_state() == Some(ApprovalState::Approved) => {
             Error::NotAllowed("the approval has expired".to_owned())
         }
         Ok(()) => Error::NotAllowed(format!("the request is {}: nothing is approved", row.state)),

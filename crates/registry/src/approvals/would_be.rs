@@ -7,10 +7,11 @@ use authority_model::{
         approval::{Approval, WouldBe},
         runtime::Decision as Word,
     },
+    state::ApprovalState,
     wire::Time,
 };
 
-use super::{super::prelude::*, Approvals, PENDING, eligible, judge, question};
+use super::{super::prelude::*, Approvals, eligible, judge, question};
 use authority_core::{
     compute,
     graph::{self, GivenActs},
@@ -33,7 +34,10 @@ impl Approvals {
         approval: &Approval,
     ) -> Result<Option<WouldBe>, Error> {
         let now = self.registry.clock.now();
-        let open = ["pending", "approved"].contains(&approval.state.as_str());
+        let open = matches!(
+            approval.known_state(),
+            Some(ApprovalState::Pending | ApprovalState::Approved)
+        );
         let ended = approval.expires_at.and_then(Time::moment).is_none_or(|end| end <= now);
         if !open || ended || approval.request.is_none() {
             return Ok(None);
@@ -58,7 +62,7 @@ impl Approvals {
         let judging = self.registry.pool.run_within(&approval.tenant_id, LONGEST, move |_| {
             let given = GivenActs { acts: &own.acts, requesters };
             let mut verdict = graph::decide_on(handle.as_ref(), &asked, &mut facts, &given, now);
-            if own.state == PENDING
+            if own.known_state() == Some(ApprovalState::Pending)
                 && let Some(approved) = &mut facts.approval
             {
                 add_missing_approvals(&own, &mut approved.given);

@@ -118,7 +118,7 @@ impl StateMachineService for Registry {
             machine.entity_class = request.tenant_entity_class;
             machine.defaults();
             machine.tenant_slug(db, by.tenant()).await?;
-            machine.stamp_created(machine.new_id("")?, by.actor, "");
+            machine.stamp_created(machine.new_id("")?, by.actor);
             Ok::<_, Error>(StateMachine::insert(db, &machine).await?)
         });
         Ok(tagged(adopted.await?.reply()))

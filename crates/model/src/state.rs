@@ -1,0 +1,61 @@
+//! The states of records: an enum for each, generated from the proto (build/states.rs).
+//!
+//! Messages and rows keep the text. [`crate::record::Record::known_state`] reads it.
+
+use std::{
+    fmt::{self, Display, Formatter},
+    str::FromStr,
+};
+
+use diesel::{
+    expression::AsExpression,
+    pg::Pg,
+    serialize::{self, Output, ToSql},
+    sql_types::Text,
+};
+
+/// The text is not one of the record's states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownState;
+
+impl Display for UnknownState {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        to.write_str("is not a state of this record")
+    }
+}
+
+impl std::error::Error for UnknownState {}
+
+/// The state of a record that has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stateless {}
+
+impl Display for Stateless {
+    fn fmt(&self, _: &mut Formatter<'_>) -> fmt::Result {
+        match *self {}
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/states.rs"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_read_as_it_is_written() {
+        for state in ApprovalState::ALL {
+            assert_eq!(state.as_str().parse(), Ok(*state));
+        }
+        for text in ["", "Approved", "approved ", "active"] {
+            assert_eq!(text.parse::<ApprovalState>(), Err(UnknownState), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_record_begins_active_if_it_can() {
+        assert_eq!(TenantState::default(), TenantState::Active);
+        assert_eq!(PolicyState::default(), PolicyState::Active);
+        assert_eq!(ApprovalState::default(), ApprovalState::Pending);
+    }
+}
