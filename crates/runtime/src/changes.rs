@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Number, Value};
 
 use super::normalize;
-use authority_api::error::ApiError;
+use authority_api::{error::ApiError, identity::Role};
 use authority_decision::{
     Draft, Facts, Request,
     facts::{Approval, Signature},
@@ -120,7 +120,7 @@ fn check_recorded(changed: &ChangedFacts, request: &Request) -> Result<(), ApiEr
 fn assumed_approval(at: DateTime<Utc>) -> Approval {
     let legal = |number| Signature {
         by: format!("supposed|{number}"),
-        role: "legal".to_owned(),
+        role: Role::Legal.to_string(),
         own_interest: false,
     };
     Approval {

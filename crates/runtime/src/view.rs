@@ -2,7 +2,7 @@
 //! tenant's people and keys read the members that are listed here for its kind; of an unlisted kind
 //! they see only that the record exists. So a new column is shown to nobody until it is listed.
 
-use authority_api::identity::{Caller, CallerKind};
+use authority_api::identity::{Caller, CallerKind, Role};
 use serde_json::{Map, Value};
 
 /// The visible members of a kind of record.
@@ -211,8 +211,10 @@ pub(super) fn of(
         return None;
     }
     let keeps = match (&caller.kind, view.keepers) {
-        (CallerKind::Member { role, .. }, Keepers::Readers) => role == "admin" || role == "auditor",
-        (CallerKind::Member { role, .. }, Keepers::Admins) => role == "admin",
+        (CallerKind::Member { role, .. }, Keepers::Readers) => {
+            matches!(role, Role::Admin | Role::Auditor)
+        }
+        (CallerKind::Member { role, .. }, Keepers::Admins) => *role == Role::Admin,
         _ => false,
     };
     // A person's name is private; an agent's is needed by its callers.

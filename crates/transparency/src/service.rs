@@ -19,7 +19,7 @@ use super::{
 use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency::IdempotencyKey,
-    identity::{Caller, CallerKind, admitted},
+    identity::{Caller, CallerKind, Role, admitted},
 };
 use authority_core::{
     keys::{Keys, Purpose},
@@ -56,7 +56,7 @@ async fn is_there(
 fn sees_all(caller: &Caller) -> bool {
     match &caller.kind {
         CallerKind::Owner { .. } => true,
-        CallerKind::Member { role, .. } => role == "admin" || role == "auditor",
+        CallerKind::Member { role, .. } => matches!(role, Role::Admin | Role::Auditor),
         CallerKind::Key { principal_ids, .. } => principal_ids.is_empty(),
         CallerKind::Anonymous => false,
     }

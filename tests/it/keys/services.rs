@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authority_api::identity::{Caller, CallerKind, Exports, api_key};
+use authority_api::identity::{Caller, CallerKind, Exports, Role, api_key};
 use authority_core::{
     clock::Clock,
     compute::{ComputePool, Limits},
@@ -121,7 +121,7 @@ fn owner() -> Caller {
 fn admin(tenant: &str) -> Caller {
     let kind = CallerKind::Member {
         tenant_id: TenantId::from_slug(tenant).unwrap(),
-        role: "admin".to_owned(),
+        role: Role::Admin,
         issuer: "i".to_owned(),
         subject: "s".to_owned(),
         email: None,

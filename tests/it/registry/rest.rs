@@ -161,7 +161,7 @@ impl Host for TestHost {
             Some("owner") => CallerKind::Owner { issuer, subject, email },
             Some(tenant) => CallerKind::Member {
                 tenant_id: tenant.parse().unwrap(),
-                role: role.to_owned(),
+                role: role.into(),
                 issuer,
                 subject,
                 email,

@@ -6,15 +6,12 @@ use authority_ids::TenantId;
 use http::HeaderMap;
 
 use super::{
-    Caller, CallerKind, Claims, Directory, Error, Issuer, LastUsed, PERSON_INACTIVE, Rules,
+    Caller, CallerKind, Claims, Directory, Error, Issuer, LastUsed, PERSON_INACTIVE, Role, Rules,
     TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
     jwt::Verifier, new_keys::NewKeys, permit,
 };
 use authority_core::{clock::Clock, keys::Keys};
 use authority_crypto::sha256;
-
-/// The role of the installation's owner in tokens.
-pub(super) const OWNER: &str = "owner";
 
 /// The parts of [`Identity`].
 pub struct Settings {
@@ -116,15 +113,15 @@ impl Identity {
     fn person(&self, claims: &Claims) -> Result<Caller, Error> {
         let (issuer, subject) = (claims.iss.clone(), claims.sub.clone());
         let email = claims.email.clone().filter(|email| !email.is_empty());
-        let role = claims.public_metadata.role.as_deref().unwrap_or_default();
-        let kind = if role == OWNER {
+        let role = Role::from(claims.public_metadata.role.as_deref().unwrap_or_default());
+        let kind = if role == Role::Owner {
             CallerKind::Owner { issuer, subject, email }
         } else {
             let tenant = active(self.tenant_of(claims))?;
             if self.0.directory.excludes(&tenant.id, &subject, email.as_deref()) {
                 return Err(PERSON_INACTIVE);
             }
-            let (tenant_id, role) = (tenant.id, role.to_owned());
+            let tenant_id = tenant.id;
             CallerKind::Member { tenant_id, role, issuer, subject, email }
         };
         Ok(Caller { actor: claims.actor().to_owned(), kind, until: Some(claims.until()) })

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use authority_ids::{ApiKeyId, TenantId};
 use chrono::{DateTime, Utc};
 
-use super::dev_provider;
+use super::{Role, dev_provider};
 use authority_core::store::{SERVICE, Scope};
 
 /// A caller whose credential was checked.
@@ -31,7 +31,7 @@ pub enum CallerKind {
     /// change.
     Member {
         tenant_id: TenantId,
-        role: String,
+        role: Role,
         issuer: String,
         subject: String,
         email: Option<String>,

@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::authenticate::OWNER;
+use super::Role;
 use authority_core::{clock::Clock, keys::Keys, store::SERVICE};
 
 /// `iss` of its tokens.
@@ -43,12 +43,12 @@ impl DevProvider {
     /// A token for `holder`, or `None` if it cannot be signed. A tenant's member never gets the
     /// owner's role.
     pub fn issue(&self, holder: &Holder, lifetime: TimeDelta) -> Option<String> {
-        if matches!(holder, Holder::Member { role, .. } if role == OWNER) {
+        if matches!(holder, Holder::Member { role, .. } if role == Role::Owner.as_str()) {
             return None;
         }
         let (email, metadata) = match holder {
-            Holder::Service => (None, json!({"role": OWNER})),
-            Holder::Owner { email } => (Some(email), json!({"role": OWNER})),
+            Holder::Service => (None, json!({"role": Role::Owner.as_str()})),
+            Holder::Owner { email } => (Some(email), json!({"role": Role::Owner.as_str()})),
             Holder::Member { tenant_id, role, email } => {
                 (Some(email), json!({"role": role, "tenant_id": tenant_id}))
             }

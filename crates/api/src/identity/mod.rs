@@ -17,6 +17,7 @@ mod jwks_client;
 mod jwt;
 mod layer;
 mod new_keys;
+mod role;
 mod rules;
 mod usage;
 
@@ -30,5 +31,6 @@ pub use jwks::KeySource;
 pub use jwks_client::{JwksClient, JwksSettings};
 pub use jwt::{Claims, Issuer};
 pub use layer::{AuthenticateLayer, Authenticated};
+pub use role::Role;
 pub use rules::{Rules, Via, permit};
 pub use usage::LastUsed;

@@ -8,7 +8,7 @@ use super::{
     super::prelude::*,
     eligible::{ACTED, Eligibility},
 };
-use authority_api::identity::{Caller, CallerKind};
+use authority_api::identity::{Caller, CallerKind, Role};
 use authority_core::{
     graph::TenantHandle,
     keys::{Keys, Purpose},
@@ -46,8 +46,8 @@ impl<'a> Person<'a> {
     fn of(caller: &'a Caller) -> Result<Self, Error> {
         let by = caller.identity();
         match &caller.kind {
-            CallerKind::Owner { .. } => Ok(Self { by, role: "owner" }),
-            CallerKind::Member { role, .. } => Ok(Self { by, role }),
+            CallerKind::Owner { .. } => Ok(Self { by, role: Role::Owner.as_str() }),
+            CallerKind::Member { role, .. } => Ok(Self { by, role: role.as_str() }),
             CallerKind::Key { .. } | CallerKind::Anonymous => {
                 Err(Error::Role("only a person may approve or decline".to_owned()))
             }

@@ -12,6 +12,7 @@ use authority_model::{
 };
 
 use super::{super::prelude::*, Approvals, eligible, judge, question};
+use authority_api::identity::Role;
 use authority_core::{
     compute,
     graph::{self, GivenActs},
@@ -22,8 +23,6 @@ use authority_decision::{Decision, facts::Signature};
 
 /// The most time to spend on it; a reader then gets null.
 const LONGEST: Duration = Duration::from_secs(1);
-/// The assumed role of those who have not acted yet, if none is required.
-const APPROVER: &str = "approver";
 
 impl Approvals {
     /// `None` if the request is not open or cannot be shown, or if it cannot be evaluated now: a read of one
@@ -93,7 +92,8 @@ fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>) {
     roles.retain(|role| !is_there(role));
     let needed = usize::try_from(approval.needed).unwrap_or_default();
     let people = needed.saturating_sub(given.len()).max(roles.len());
-    roles.resize(people, APPROVER);
+    // Those of whom no role is required are assumed to be approvers.
+    roles.resize(people, Role::Approver.as_str());
     given.extend(roles.into_iter().enumerate().map(|(number, role)| Signature {
         by: format!("supposed|{number}"),
         role: role.to_owned(),

@@ -195,7 +195,9 @@ impl Move<'_> {
     fn may(&self, rule: &StateRule) -> Result<(), Error> {
         let may = match &self.caller.kind {
             CallerKind::Owner { .. } => true,
-            CallerKind::Member { role, .. } => rule.roles.is_empty() || rule.roles.contains(role),
+            CallerKind::Member { role, .. } => {
+                rule.roles.is_empty() || rule.roles.iter().any(|one| one == role.as_str())
+            }
             CallerKind::Key { .. } | CallerKind::Anonymous => false,
         };
         if may {

@@ -1,0 +1,82 @@
+//! The roles of people.
+
+use std::fmt;
+
+/// The role that a person's token names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The installation's owner.
+    Owner,
+    Admin,
+    Approver,
+    Legal,
+    Member,
+    Viewer,
+    Auditor,
+    /// Any other text, or none. It permits only what every member of the tenant may do.
+    Other(String),
+}
+
+impl Role {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Owner => "owner",
+            Self::Admin => "admin",
+            Self::Approver => "approver",
+            Self::Legal => "legal",
+            Self::Member => "member",
+            Self::Viewer => "viewer",
+            Self::Auditor => "auditor",
+            Self::Other(text) => text,
+        }
+    }
+}
+
+/// Compared exactly, as everything in a token.
+impl From<&str> for Role {
+    fn from(text: &str) -> Self {
+        match text {
+            "owner" => Self::Owner,
+            "admin" => Self::Admin,
+            "approver" => Self::Approver,
+            "legal" => Self::Legal,
+            "member" => Self::Member,
+            "viewer" => Self::Viewer,
+            "auditor" => Self::Auditor,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use authority_model::access::RULES;
+
+    use super::*;
+
+    #[test]
+    fn a_role_is_written_as_it_was_read() {
+        for text in ["owner", "admin", "approver", "legal", "member", "viewer", "auditor"] {
+            assert!(!matches!(Role::from(text), Role::Other(_)), "{text}");
+            assert_eq!(Role::from(text).as_str(), text);
+        }
+        for text in ["", "Owner", "owner ", "administrator"] {
+            assert_eq!(Role::from(text), Role::Other(text.to_owned()));
+            assert_eq!(Role::from(text).as_str(), text);
+        }
+    }
+
+    #[test]
+    fn every_role_that_opens_a_method_is_known() {
+        let bindings = RULES.iter().flat_map(|(_, bindings)| bindings.iter());
+        for role in bindings.flat_map(|binding| binding.access.roles) {
+            assert!(!matches!(Role::from(*role), Role::Other(_)), "{role}");
+        }
+    }
+}
