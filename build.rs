@@ -1,4 +1,4 @@
-//! Writes the OpenAPI document from the descriptors that the model crate compiled.
+//! Writes the REST routes and the OpenAPI document from the descriptors that the model crate compiled.
 
 use std::{env, fs, path::PathBuf};
 
@@ -32,11 +32,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let descriptors = env::var("DEP_AUTHORITY_MODEL_DESCRIPTORS")?;
     println!("cargo::rerun-if-changed={descriptors}");
     let pool = DescriptorPool::decode(fs::read(descriptors)?.as_slice())?;
+    let packages = pool.services().map(|service| service.package_name().to_owned());
+    let packages = packages.filter(|package| package.starts_with("authority."));
     let options = Options {
         rest: "authority.rest.v1.rest".to_owned(),
-        packages: vec!["authority".to_owned()],
+        packages: packages.collect(),
         ..Options::default()
     };
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("routes.rs"), gateway_rest_build::routes(&pool, &options))?;
     println!("cargo::rerun-if-changed={DOCUMENTS}");
     let documents: Map<String, serde_json::Value> =
         serde_json::from_str(&fs::read_to_string(DOCUMENTS)?)?;
@@ -71,7 +75,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "description": "allow, require_approval or deny.",
     });
     let document = serde_json::to_string(&document)?;
-    Ok(fs::write(PathBuf::from(env::var("OUT_DIR")?).join("openapi.json"), document)?)
+    Ok(fs::write(out.join("openapi.json"), document)?)
 }
 
 /// The credentials that a binding of a method accepts, from `authority.auth.v1.access`.

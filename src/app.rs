@@ -17,7 +17,6 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use authority_model::{
     DESCRIPTORS,
-    rest::ROUTES,
     service::{self, Service},
 };
 use axum::Router;
@@ -33,6 +32,7 @@ pub use crate::directory::{OPENAPI, contract};
 use crate::{
     directory::{Check, Directory},
     receipts::Receipts,
+    routes::ROUTES,
     transport::Peer,
 };
 use authority_api::{

@@ -6,5 +6,6 @@
 pub mod app;
 pub mod directory;
 pub mod receipts;
+pub mod routes;
 pub mod telemetry;
 pub mod transport;

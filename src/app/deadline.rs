@@ -12,7 +12,6 @@ use std::{
     time::Duration,
 };
 
-use authority_model::rest::ROUTES;
 use axum::{body::Body, response::Response};
 use futures_util::future::Either;
 use gateway_rest::{Fault, Host as _};
@@ -24,7 +23,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, Service};
 
 use super::host::RestHost;
-use crate::transport::is_grpc;
+use crate::{routes::ROUTES, transport::is_grpc};
 use authority_api::{
     deadline::{CALL, DECISION, Deadline},
     error::{ApiError, DOMAIN, ErrorCode},

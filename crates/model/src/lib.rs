@@ -1,9 +1,8 @@
-//! Messages, services, rows, rules and routes, all generated from `../proto`.
+//! Messages, services, rows and rules, all generated from `../proto`.
 
 pub mod access;
 pub mod proto;
 pub mod record;
-pub mod rest;
 pub mod schema;
 pub mod service;
 pub mod state;

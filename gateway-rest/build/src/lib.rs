@@ -10,7 +10,11 @@ mod routes;
 mod shapes;
 mod template;
 
+use std::fmt::Display;
+
+use proc_macro2::TokenStream;
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor};
+use quote::quote;
 use serde_json::{Value, json};
 
 /// What depends on the project that uses the library.
@@ -48,6 +52,11 @@ impl Options {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
     }
+
+    fn runtime_path(&self) -> TokenStream {
+        let path = self.runtime.parse();
+        path.unwrap_or_else(|error| panic!("runtime `{}`: {error}", self.runtime))
+    }
 }
 
 /// Rust source: everything that [`shapes`] writes, and `pub static ROUTES: &[Route]` with one route for
@@ -57,7 +66,8 @@ impl Options {
 /// If an annotation names a field that does not exist or has the wrong type, if two bindings have the
 /// same path and method, or if a message that REST reaches has a 64-bit integer.
 pub fn routes(pool: &DescriptorPool, options: &Options) -> String {
-    shapes(pool, options) + &routes::source(pool, options)
+    let (shapes, routes) = (shapes::tables(pool, options), routes::table(pool, options));
+    formatted(quote!(#shapes #routes))
 }
 
 /// An HTTP method and path template of an RPC.
@@ -85,7 +95,7 @@ pub fn http_bindings(method: &MethodDescriptor, options: &Options) -> Vec<HttpBi
 /// # Panics
 /// If a message has more than 256 fields, or a field of a type without a JSON form here.
 pub fn shapes(pool: &DescriptorPool, options: &Options) -> String {
-    shapes::source(pool, options)
+    formatted(shapes::tables(pool, options))
 }
 
 /// JSON Schema 2020-12 of a message that the service writes as a document of its own, such as an event:
@@ -176,4 +186,15 @@ pub struct Requirement {
 /// As [`routes`] does.
 pub fn openapi(pool: &DescriptorPool, options: &Options, info: &Info<'_>) -> Value {
     openapi::document(pool, options, info)
+}
+
+/// A number without a suffix, so that the table's type decides.
+fn literal(number: impl Display) -> TokenStream {
+    let text = number.to_string();
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn formatted(code: TokenStream) -> String {
+    let file = syn::parse2(code).unwrap_or_else(|error| panic!("the tables: {error}"));
+    prettyplease::unparse(&file)
 }

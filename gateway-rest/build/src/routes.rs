@@ -1,22 +1,21 @@
 //! Route tables: `static ROUTES`.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
+use proc_macro2::TokenStream;
 use prost_reflect::{DescriptorPool, Kind, MessageDescriptor, MethodDescriptor};
+use quote::quote;
 
 use crate::{
     Options,
     binding::{self, Binding, Rest},
-    descriptor, shapes,
+    descriptor, literal, shapes,
     template::Segment,
 };
 
-pub(crate) fn source(pool: &DescriptorPool, options: &Options) -> String {
-    let runtime = &options.runtime;
-    let mut code = format!(
-        "/// Every HTTP binding of every method.\npub static ROUTES: &[{runtime}::Route] = &[\n"
-    );
+pub(crate) fn table(pool: &DescriptorPool, options: &Options) -> TokenStream {
     let mut taken = BTreeMap::new();
+    let mut routes = Vec::new();
     for service in descriptor::services(pool, options) {
         for method in service.methods() {
             for binding in binding::bindings(&method, options) {
@@ -27,11 +26,15 @@ pub(crate) fn source(pool: &DescriptorPool, options: &Options) -> String {
                 }
                 refuse_wide(&method.input());
                 refuse_wide(&method.output());
-                code += &route(&method, &binding, options);
+                routes.push(route(&method, &binding, options));
             }
         }
     }
-    code + "];\n"
+    let runtime = options.runtime_path();
+    quote! {
+        #[doc = " Every HTTP binding of every method."]
+        pub static ROUTES: &[#runtime::Route] = &[#(#routes),*];
+    }
 }
 
 /// Most JSON readers parse numbers as doubles: 64-bit integers would be strings to some and wrong numbers
@@ -53,76 +56,75 @@ fn refuse_wide(message: &MessageDescriptor) {
     }
 }
 
-fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> String {
-    let runtime = &options.runtime;
+fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> TokenStream {
+    let runtime = options.runtime_path();
     let (input, output) = (method.input(), method.output());
-    let rest = Rest::of(method, options);
-    let mut code = format!("    {runtime}::Route {{\n");
-    let mut member = |name: &str, value: String| {
-        let _ = writeln!(code, "        {name}: {value},");
-    };
+    let Rest { status, envelope, mask, ok, raw, content_type, max_age_seconds, .. } =
+        Rest::of(method, options);
     let rpc = format!("/{}/{}", method.parent_service().full_name(), method.name());
-    member("rpc", format!("{rpc:?}"));
-    member("method", format!("{:?}", binding.method));
-    member("path", format!("{:?}", binding.path));
-    member("segments", segments(binding, runtime));
-    member("verb", format!("{:?}", binding.template.verb));
-    member("variables", variables(binding, &input, runtime));
-    member("input", format!("&{}", shapes::name(&input)));
-    member("output", format!("&{}", shapes::name(&output)));
-    member(
-        "body",
-        match binding.body.as_str() {
-            "" => format!("{runtime}::Body::None"),
-            "*" => format!("{runtime}::Body::Whole"),
-            name => format!("{runtime}::Body::Field({})", position(&input, name)),
-        },
-    );
-    member("response_body", maybe(&output, &binding.response_body));
-    member("mask", maybe(&input, &rest.mask));
-    member("status", rest.status.to_string());
-    member("envelope", format!("{:?}", rest.envelope));
-    member("ok", rest.ok.to_string());
-    member("raw", maybe(&output, &rest.raw));
-    member("content_type", format!("{:?}", rest.content_type));
-    member("max_age_seconds", rest.max_age_seconds.to_string());
-    member("streams", method.is_server_streaming().to_string());
-    code + "    },\n"
-}
-
-fn segments(binding: &Binding, runtime: &str) -> String {
-    let segments = binding.template.segments.iter().map(|segment| match segment {
-        Segment::Literal(text) => format!("{runtime}::Segment::Literal({text:?})"),
-        Segment::One => format!("{runtime}::Segment::One"),
-        Segment::Rest => format!("{runtime}::Segment::Rest"),
+    let Binding { method: verb, path, template, body, response_body } = binding;
+    let custom_verb = &template.verb;
+    let segments = template.segments.iter().map(|segment| match segment {
+        Segment::Literal(text) => quote!(#runtime::Segment::Literal(#text)),
+        Segment::One => quote!(#runtime::Segment::One),
+        Segment::Rest => quote!(#runtime::Segment::Rest),
     });
-    format!("&[{}]", segments.collect::<Vec<_>>().join(", "))
-}
-
-fn variables(binding: &Binding, input: &MessageDescriptor, runtime: &str) -> String {
-    let variables = binding.template.variables.iter().map(|variable| {
-        format!(
-            "{runtime}::Variable {{ path: {:?}, fields: &{:?}, segments: ({}, {}) }}",
-            variable.path,
-            way(input, &variable.path),
-            variable.from,
-            variable.to,
-        )
+    let variables = template.variables.iter().map(|variable| {
+        let path = &variable.path;
+        let fields = positions(&input, path).into_iter().map(literal);
+        let (from, to) = (literal(variable.from), literal(variable.to));
+        quote! {
+            #runtime::Variable { path: #path, fields: &[#(#fields),*], segments: (#from, #to) }
+        }
     });
-    format!("&[{}]", variables.collect::<Vec<_>>().join(", "))
+    let body = match body.as_str() {
+        "" => quote!(#runtime::Body::None),
+        "*" => quote!(#runtime::Body::Whole),
+        name => {
+            let field = literal(position(&input, name));
+            quote!(#runtime::Body::Field(#field))
+        }
+    };
+    let [response_body, raw] = [response_body, &raw].map(|name| maybe(&output, name));
+    let mask = maybe(&input, &mask);
+    let (status, max_age_seconds) = (literal(status), literal(max_age_seconds));
+    let streams = method.is_server_streaming();
+    let (input, output) = (shapes::name(&input), shapes::name(&output));
+    quote! {
+        #runtime::Route {
+            rpc: #rpc,
+            method: #verb,
+            path: #path,
+            segments: &[#(#segments),*],
+            verb: #custom_verb,
+            variables: &[#(#variables),*],
+            input: &#input,
+            output: &#output,
+            body: #body,
+            response_body: #response_body,
+            mask: #mask,
+            status: #status,
+            envelope: #envelope,
+            ok: #ok,
+            raw: #raw,
+            content_type: #content_type,
+            max_age_seconds: #max_age_seconds,
+            streams: #streams,
+        }
+    }
 }
 
 /// A dotted path as positions.
-fn way(message: &MessageDescriptor, path: &str) -> Vec<usize> {
+fn positions(message: &MessageDescriptor, path: &str) -> Vec<usize> {
     let mut message = message.clone();
-    let mut way = Vec::new();
+    let mut positions = Vec::new();
     for name in path.split('.') {
-        way.push(position(&message, name));
+        positions.push(position(&message, name));
         if let Some(Kind::Message(inner)) = message.get_field_by_name(name).map(|f| f.kind()) {
             message = inner;
         }
     }
-    way
+    positions
 }
 
 fn position(message: &MessageDescriptor, name: &str) -> usize {
@@ -132,6 +134,10 @@ fn position(message: &MessageDescriptor, name: &str) -> usize {
         .unwrap_or_else(|| panic!("{} has no field `{name}`", message.full_name()))
 }
 
-fn maybe(message: &MessageDescriptor, name: &str) -> String {
-    if name.is_empty() { "None".to_owned() } else { format!("Some({})", position(message, name)) }
+fn maybe(message: &MessageDescriptor, name: &str) -> TokenStream {
+    if name.is_empty() {
+        return quote!(None);
+    }
+    let position = literal(position(message, name));
+    quote!(Some(#position))
 }

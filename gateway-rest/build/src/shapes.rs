@@ -1,15 +1,17 @@
 //! Message tables: `static SHAPE_…`.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
+use proc_macro2::{Ident, TokenStream};
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
+use quote::{format_ident, quote};
 
-use crate::{Options, descriptor};
+use crate::{Options, descriptor, literal};
 
 /// The runtime has a bit for each field.
 const MOST_FIELDS: usize = 256;
 
-pub(crate) fn source(pool: &DescriptorPool, options: &Options) -> String {
+pub(crate) fn tables(pool: &DescriptorPool, options: &Options) -> TokenStream {
     let mut known = BTreeMap::new();
     for message in pool.all_messages().filter(|m| options.covers(m.package_name())) {
         reach(&message, &mut known);
@@ -20,28 +22,28 @@ pub(crate) fn source(pool: &DescriptorPool, options: &Options) -> String {
             reach(&method.output(), &mut known);
         }
     }
-    let runtime = &options.runtime;
-    let mut code = String::new();
     let mut names = BTreeMap::new();
     for message in known.values() {
         let name = name(message);
-        if let Some(other) = names.insert(name.clone(), message.full_name().to_owned()) {
+        if let Some(other) = names.insert(name.clone(), message.full_name()) {
             panic!("{other} and {} would both be {name}", message.full_name());
         }
-        code += &shape(message, runtime);
     }
-    let all: Vec<_> = known.values().map(|message| format!("&{}", name(message))).collect();
-    let _ = writeln!(
-        code,
-        "/// Every message, sorted by full name.\n\
-         pub static SHAPES: &[&{runtime}::Shape] = &[{}];\n\
-         /// The shape of a message by its full protobuf name.\n\
-         pub fn shape(name: &str) -> Option<&'static {runtime}::Shape> {{\n    \
-         let at = SHAPES.binary_search_by(|shape| shape.name.cmp(name)).ok()?;\n    \
-         SHAPES.get(at).copied()\n}}",
-        all.join(", "),
-    );
-    code
+    let runtime = options.runtime_path();
+    let shapes = known.values().map(|message| shape(message, &runtime));
+    let names = known.values().map(name);
+    quote! {
+        #(#shapes)*
+
+        #[doc = " Every message, sorted by full name."]
+        pub static SHAPES: &[&#runtime::Shape] = &[#(&#names),*];
+
+        #[doc = " The shape of a message by its full protobuf name."]
+        pub fn shape(name: &str) -> Option<&'static #runtime::Shape> {
+            let at = SHAPES.binary_search_by(|shape| shape.name.cmp(name)).ok()?;
+            SHAPES.get(at).copied()
+        }
+    }
 }
 
 /// The message and those of its fields; recursion ends at known ones.
@@ -58,84 +60,103 @@ pub(crate) fn reach(message: &MessageDescriptor, known: &mut BTreeMap<String, Me
     }
 }
 
-pub(crate) fn name(message: &MessageDescriptor) -> String {
-    format!("SHAPE_{}", message.full_name().replace('.', "_").to_uppercase())
+pub(crate) fn name(message: &MessageDescriptor) -> Ident {
+    format_ident!("SHAPE_{}", message.full_name().replace('.', "_").to_uppercase())
 }
 
-fn shape(message: &MessageDescriptor, runtime: &str) -> String {
+fn shape(message: &MessageDescriptor, runtime: &TokenStream) -> TokenStream {
     let fields = descriptor::fields(message);
     let at = message.full_name();
     assert!(fields.len() <= MOST_FIELDS, "{at}: more than {MOST_FIELDS} fields");
-    let order = |key: &dyn Fn(&FieldDescriptor) -> (u32, String)| -> Vec<usize> {
+    let order = |key: &dyn Fn(&FieldDescriptor) -> (u32, String)| {
         let mut order: Vec<usize> = (0..fields.len()).collect();
         order.sort_by_key(|place| key(&fields[*place]));
-        order
+        order.into_iter().map(literal)
     };
     let by_name = order(&|field| (0, field.name().to_owned()));
     let by_number = order(&|field| (field.number(), String::new()));
-    let entries: String = fields.iter().map(|field| entry(field, runtime)).collect();
-    format!(
-        "pub static {}: {runtime}::Shape = {runtime}::Shape {{\n    name: {at:?},\n    \
-         fields: &[\n{entries}    ],\n    by_name: &{by_name:?},\n    \
-         by_number: &{by_number:?},\n}};\n",
-        name(message),
-    )
+    let entries = fields.iter().map(|field| entry(field, runtime));
+    let name = name(message);
+    quote! {
+        pub static #name: #runtime::Shape = #runtime::Shape {
+            name: #at,
+            fields: &[#(#entries),*],
+            by_name: &[#(#by_name),*],
+            by_number: &[#(#by_number),*],
+        };
+    }
 }
 
-fn entry(field: &FieldDescriptor, runtime: &str) -> String {
+fn entry(field: &FieldDescriptor, runtime: &TokenStream) -> TokenStream {
     let cardinality = if field.is_map() {
-        "Map"
+        quote!(Map)
     } else if field.is_list() {
-        "Repeated"
+        quote!(Repeated)
     } else if descriptor::is_nullable(field) {
-        "Optional"
+        quote!(Optional)
     } else {
-        "Single"
+        quote!(Single)
     };
-    let oneof = descriptor::oneof(field).map_or(0, |index| index + 1);
-    format!(
-        "        {runtime}::Field {{ name: {:?}, number: {}, kind: {}, \
-         cardinality: {runtime}::Cardinality::{cardinality}, oneof: {oneof} }},\n",
-        field.name(),
-        field.number(),
-        kind(&field.kind(), field.full_name(), runtime),
-    )
+    let (name, number) = (field.name(), literal(field.number()));
+    let oneof = literal(descriptor::oneof(field).map_or(0, |index| index + 1));
+    let kind = kind(&field.kind(), field.full_name(), runtime);
+    quote! {
+        #runtime::Field {
+            name: #name,
+            number: #number,
+            kind: #kind,
+            cardinality: #runtime::Cardinality::#cardinality,
+            oneof: #oneof,
+        }
+    }
 }
 
-fn kind(kind: &Kind, at: &str, runtime: &str) -> String {
+fn kind(kind: &Kind, at: &str, runtime: &TokenStream) -> TokenStream {
     let word = match kind {
-        Kind::Bool => "Bool",
-        Kind::Int32 => "Int32",
-        Kind::Sint32 => "Sint32",
-        Kind::Sfixed32 => "Sfixed32",
-        Kind::Uint32 => "Uint32",
-        Kind::Fixed32 => "Fixed32",
-        Kind::Int64 => "Int64",
-        Kind::Sint64 => "Sint64",
-        Kind::Sfixed64 => "Sfixed64",
-        Kind::Uint64 => "Uint64",
-        Kind::Fixed64 => "Fixed64",
-        Kind::Float => "Float",
-        Kind::Double => "Double",
-        Kind::String => "String",
-        Kind::Bytes => "Bytes",
-        Kind::Enum(words) => {
-            return format!("{runtime}::Kind::Enum(&{:?})", descriptor::words(words));
+        Kind::Bool => quote!(Bool),
+        Kind::Int32 => quote!(Int32),
+        Kind::Sint32 => quote!(Sint32),
+        Kind::Sfixed32 => quote!(Sfixed32),
+        Kind::Uint32 => quote!(Uint32),
+        Kind::Fixed32 => quote!(Fixed32),
+        Kind::Int64 => quote!(Int64),
+        Kind::Sint64 => quote!(Sint64),
+        Kind::Sfixed64 => quote!(Sfixed64),
+        Kind::Uint64 => quote!(Uint64),
+        Kind::Fixed64 => quote!(Fixed64),
+        Kind::Float => quote!(Float),
+        Kind::Double => quote!(Double),
+        Kind::String => quote!(String),
+        Kind::Bytes => quote!(Bytes),
+        Kind::Enum(kind) => {
+            let words = descriptor::words(kind);
+            let words = words.into_iter().map(|(number, word)| {
+                let number = literal(number);
+                quote!((#number, #word))
+            });
+            return quote!(#runtime::Kind::Enum(&[#(#words),*]));
         }
         Kind::Message(message) => return of_message(message, at, runtime),
     };
-    format!("{runtime}::Kind::{word}")
+    quote!(#runtime::Kind::#word)
 }
 
-fn of_message(message: &MessageDescriptor, at: &str, runtime: &str) -> String {
+fn of_message(message: &MessageDescriptor, at: &str, runtime: &TokenStream) -> TokenStream {
     let full = message.full_name();
     if let Some(inner) = descriptor::wrapped(full) {
-        return format!("{runtime}::Kind::Wrapper(&{})", kind(&inner, at, runtime));
+        let inner = kind(&inner, at, runtime);
+        return quote!(#runtime::Kind::Wrapper(&#inner));
     }
     match full.strip_prefix("google.protobuf.") {
         Some("Any") => panic!("{at}: google.protobuf.Any has no JSON form here"),
-        Some("ListValue") => format!("{runtime}::Kind::List"),
-        Some(word) if descriptor::is_special(full) => format!("{runtime}::Kind::{word}"),
-        _ => format!("{runtime}::Kind::Message(&{})", name(message)),
+        Some("ListValue") => quote!(#runtime::Kind::List),
+        Some(word) if descriptor::is_special(full) => {
+            let word = format_ident!("{word}");
+            quote!(#runtime::Kind::#word)
+        }
+        _ => {
+            let shape = name(message);
+            quote!(#runtime::Kind::Message(&#shape))
+        }
     }
 }

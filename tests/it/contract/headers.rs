@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use authority_model::rest::ROUTES;
+use agent_authority::routes::ROUTES;
 use reqwest::{Response, header::HeaderMap};
 use serde_json::Value;
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use authority_model::{
-    access::{Access, RULES, Surfaces},
-    rest::ROUTES,
-};
+use agent_authority::routes::ROUTES;
+use authority_model::access::{Access, RULES, Surfaces};
 use tonic::Code;
 
 use super::{

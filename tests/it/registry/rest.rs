@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use agent_authority::routes::ROUTES;
 use authority_api::{
     error::ErrorCode,
     identity::{Caller, CallerKind, Exports},
@@ -15,7 +16,6 @@ use authority_core::{
     graph::{self, Graph},
     keys::Keys,
 };
-use authority_model::rest::ROUTES;
 use authority_registry::{Registry, services};
 use axum::{Router, body::Body};
 use gateway_rest::{Fault, Host, Route};

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use prost_reflect::{DescriptorPool, Kind, MessageDescriptor};
+use quote::quote;
 use tonic_prost_build::Builder;
 
 use crate::{names, options};
@@ -58,12 +59,14 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
         assert!(oneof.is_none(), "{}: a oneof has no stored form", field.full_name());
         // What Rust keeps for itself even as a raw name, prost writes with an underscore.
         if matches!(field.name(), "self" | "super" | "crate") {
-            let attribute = format!("#[serde(rename = {:?})]", field.name());
-            builder = builder.field_attribute(format!("{name}.{}", field.name()), attribute);
+            let member = field.name();
+            let attribute = quote!(#[serde(rename = #member)]);
+            builder = builder.field_attribute(format!("{name}.{member}"), attribute.to_string());
         }
     }
-    builder.message_attribute(
-        name,
-        "#[derive(serde::Serialize, serde::Deserialize)]\n#[serde(default, deny_unknown_fields)]",
-    )
+    let derives = quote! {
+        #[derive(serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+    };
+    builder.message_attribute(name, derives.to_string())
 }

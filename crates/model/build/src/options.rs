@@ -1,8 +1,11 @@
 //! Reads the options of descriptors.
 
+use proc_macro2::TokenStream;
 use prost_reflect::{
     DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, ReflectMessage, Value,
 };
+
+use crate::names;
 
 /// `google.api.FieldBehavior`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,17 +104,19 @@ pub(crate) fn texts(message: &DynamicMessage, field: &str) -> Vec<String> {
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// As Rust source; `None` if it is not set.
-pub(crate) fn number(message: &DynamicMessage, field: &str) -> Option<String> {
+/// `None` if it is not set.
+pub(crate) fn number(message: &DynamicMessage, field: &str) -> Option<TokenStream> {
     if !message.has_field_by_name(field) {
         return None;
     }
-    match message.get_field_by_name(field)?.as_ref() {
-        Value::I32(number) => Some(number.to_string()),
-        Value::I64(number) => Some(number.to_string()),
-        Value::U32(number) => Some(number.to_string()),
-        Value::U64(number) => Some(number.to_string()),
-        Value::F64(number) => Some(format!("{number:?}")),
-        _ => None,
-    }
+    // Parsed, since a literal token has no sign.
+    let source = match message.get_field_by_name(field)?.as_ref() {
+        Value::I32(number) => number.to_string(),
+        Value::I64(number) => number.to_string(),
+        Value::U32(number) => number.to_string(),
+        Value::U64(number) => number.to_string(),
+        Value::F64(number) => format!("{number:?}"),
+        _ => return None,
+    };
+    Some(names::parsed(&source))
 }

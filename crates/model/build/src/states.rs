@@ -1,6 +1,6 @@
 //! An enum for the states of each record, from `string.in` of its member `state` or `status`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 use quote::{format_ident, quote};
 
@@ -23,8 +23,8 @@ pub(crate) fn field(message: &MessageDescriptor) -> Option<FieldDescriptor> {
 }
 
 /// `DelegationState`, `ApiKeyStatus`.
-pub(crate) fn name(message: &MessageDescriptor, field: &FieldDescriptor) -> String {
-    message.name().to_owned() + &camel(field.name())
+pub(crate) fn name(message: &MessageDescriptor, field: &FieldDescriptor) -> Ident {
+    format_ident!("{}{}", message.name(), camel(field.name()))
 }
 
 pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
@@ -39,7 +39,7 @@ fn words(field: &FieldDescriptor) -> Vec<String> {
 }
 
 fn states(message: &MessageDescriptor, field: &FieldDescriptor) -> TokenStream {
-    let name = format_ident!("{}", name(message, field));
+    let name = name(message, field);
     let words = words(field);
     let variants: Vec<_> = words.iter().map(|word| format_ident!("{}", camel(word))).collect();
     // A record that can be active begins so; any other in the first state of its list.

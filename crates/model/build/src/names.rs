@@ -1,6 +1,8 @@
 //! Rust names of proto elements.
 
+use proc_macro2::{Ident, Span, TokenStream};
 use prost_reflect::{FieldDescriptor, MessageDescriptor};
+use quote::format_ident;
 
 /// The types that replace prost's own. All others are prost's.
 pub(crate) const OWN_TYPES: [(&str, &str); 3] = [
@@ -19,23 +21,32 @@ pub(crate) fn area(package: &str) -> &str {
 }
 
 /// Path of a message from anywhere in the crate.
-pub(crate) fn path(message: &MessageDescriptor) -> String {
+pub(crate) fn path(message: &MessageDescriptor) -> TokenStream {
     let own = OWN_TYPES.iter().find(|(proto, _)| *proto == message.full_name());
-    if let Some((_, rust)) = own {
-        return (*rust).to_owned();
+    match own {
+        Some((_, rust)) => parsed(rust),
+        None => parsed(&format!("{}::{}", module(message), message.name())),
     }
-    let mut parts = vec![message.name().to_owned()];
-    let mut outer = message.parent_message();
-    while let Some(parent) = outer {
-        parts.push(snake(parent.name()));
-        outer = parent.parent_message();
-    }
-    parts.push(area(message.package_name()).to_owned());
-    parts.reverse();
-    format!("crate::proto::{}", parts.join("::"))
 }
 
-/// As prost names the module of a message's inner types.
+/// Path of the enum that prost makes of a oneof.
+pub(crate) fn oneof(message: &MessageDescriptor, oneof: &str) -> TokenStream {
+    parsed(&format!("{}::{}::{}", module(message), snake(message.name()), camel(oneof)))
+}
+
+/// The module that prost puts a message in: that of its package, or of the message around it.
+fn module(message: &MessageDescriptor) -> String {
+    match message.parent_message() {
+        Some(parent) => format!("{}::{}", module(&parent), snake(parent.name())),
+        None => format!("crate::proto::{}", area(message.package_name())),
+    }
+}
+
+pub(crate) fn parsed(code: &str) -> TokenStream {
+    code.parse().unwrap_or_else(|error| panic!("{code}: {error}"))
+}
+
+/// As prost names methods, and the module of a message's inner types.
 pub(crate) fn snake(name: &str) -> String {
     let mut text = String::new();
     for (index, letter) in name.char_indices() {
@@ -58,15 +69,12 @@ pub(crate) fn camel(name: &str) -> String {
 }
 
 /// The field's Rust name: as in the proto, raw if it is a keyword.
-pub(crate) fn field(field: &FieldDescriptor) -> String {
+pub(crate) fn field(field: &FieldDescriptor) -> Ident {
     match field.name() {
-        word @ ("type" | "match" | "move" | "ref" | "use" | "where" | "in" | "for" | "as"
-        | "loop" | "mod" | "fn" | "if" | "else" | "enum" | "struct" | "trait" | "impl"
-        | "static" | "const" | "async" | "await" | "dyn" | "return" | "break"
-        | "continue" | "override" | "final" | "abstract" | "virtual" | "box" | "try"
-        | "yield" | "macro" | "priv" | "typeof" | "unsized" | "become" | "do"
-        | "extern" | "false" | "true" | "let" | "mut" | "pub" | "unsafe" | "while"
-        | "gen") => format!("r#{word}"),
-        word => word.to_owned(),
+        // They cannot be raw; prost adds an underscore.
+        word @ ("self" | "super" | "crate" | "extern") => format_ident!("{word}_"),
+        // Reserved since 2024, which syn does not know.
+        "gen" => Ident::new_raw("gen", Span::call_site()),
+        word => syn::parse_str(word).unwrap_or_else(|_| Ident::new_raw(word, Span::call_site())),
     }
 }

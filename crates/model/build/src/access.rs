@@ -1,35 +1,30 @@
 //! `authority.auth.v1.access` of every HTTP binding of every method, as one static table.
 
-use std::fmt::Write as _;
-
 use gateway_rest_build::{HttpBinding, Options, http_bindings};
+use proc_macro2::TokenStream;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, Value};
+use quote::quote;
 
 use crate::{is_ours, options};
 
-pub(crate) fn rules(pool: &DescriptorPool, rest: &Options) -> String {
-    let mut code = String::from("pub static RULES: &[(&str, &[Binding])] = &[\n");
-    for service in pool.services().filter(|service| is_ours(service.package_name())) {
-        for method in service.methods() {
-            let _ = writeln!(code, "(\"/{}/{}\", &[", service.full_name(), method.name());
-            for (binding, access) in bound(&method, rest).iter().zip(accesses(&method)) {
-                let _ = writeln!(
-                    code,
-                    "Binding {{ verb: {:?}, path: {:?}, access: {} }},",
-                    binding.method,
-                    binding.path,
-                    source(&access),
-                );
-            }
-            code += "]),\n";
-        }
-    }
-    code + "];\n"
+pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
+    let services = pool.services().filter(|service| is_ours(service.package_name()));
+    let methods = services.flat_map(|service| service.methods().collect::<Vec<_>>());
+    let rows = methods.map(|method| {
+        let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
+        let bindings = bound(&method).into_iter().zip(accesses(&method));
+        let bindings = bindings.map(|(HttpBinding { method, path }, rule)| {
+            let access = access(&rule);
+            quote!(Binding { verb: #method, path: #path, access: #access })
+        });
+        quote!((#path, &[#(#bindings),*]))
+    });
+    quote!(pub static RULES: &[(&str, &[Binding])] = &[#(#rows),*];)
 }
 
 /// The method's bindings, one for each rule; one without verb and path if it has no binding.
-fn bound(method: &MethodDescriptor, rest: &Options) -> Vec<HttpBinding> {
-    let mut bindings = http_bindings(method, rest);
+fn bound(method: &MethodDescriptor) -> Vec<HttpBinding> {
+    let mut bindings = http_bindings(method, &Options::default());
     if bindings.is_empty() {
         bindings.push(HttpBinding { method: String::new(), path: String::new() });
     }
@@ -60,13 +55,13 @@ fn accesses(method: &MethodDescriptor) -> Vec<DynamicMessage> {
     all
 }
 
-fn source(access: &DynamicMessage) -> String {
-    let roles = options::texts(access, "roles");
-    format!(
-        "Access {{ public: {}, owner: {}, member: {}, roles: &{roles:?}, scope: {:?} }}",
-        options::flag(access, "public"),
-        options::flag(access, "owner"),
-        options::flag(access, "member"),
-        options::text(access, "scope"),
-    )
+fn access(rule: &DynamicMessage) -> TokenStream {
+    let [public, owner, member] =
+        ["public", "owner", "member"].map(|name| options::flag(rule, name));
+    let (roles, scope) = (options::texts(rule, "roles"), options::text(rule, "scope"));
+    quote! {
+        Access {
+            public: #public, owner: #owner, member: #member, roles: &[#(#roles),*], scope: #scope,
+        }
+    }
 }

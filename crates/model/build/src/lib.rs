@@ -1,0 +1,111 @@
+//! Generates the model's Rust from the annotations of the protos.
+//!
+//! - A message with `google.api.resource` is a row of the table named by its plural (rows.rs).
+//! - A message that is stored whole has serde's JSON, too (json.rs).
+//! - `buf.validate` becomes a `Validate` implementation (rules.rs).
+//! - Requests, responses and records implement the small traits that the registry's flow uses
+//!   (shapes.rs).
+//! - `string.in` of a record's state becomes an enum (states.rs).
+//! - A service becomes a trait and a function that serves it (services.rs).
+//! - `authority.auth.v1.access` becomes the table of who may call what (access.rs).
+//!
+//! For build scripts: an error in a proto is a panic that names the method or field. `tests/generated.rs`
+//! shows what is generated for a small proto.
+
+mod access;
+mod json;
+mod names;
+mod options;
+mod rows;
+mod rules;
+mod services;
+mod shapes;
+mod states;
+
+use std::{collections::BTreeSet, io};
+
+use proc_macro2::TokenStream;
+use prost_reflect::{DescriptorPool, MessageDescriptor};
+use prost_types::FileDescriptorSet;
+use quote::{format_ident, quote};
+
+/// Packages of this service whose files only declare options: nothing is generated for them.
+const OPTIONS: [&str; 2] = ["authority.rest.v1", "authority.auth.v1"];
+
+/// The packages that the service serves.
+pub fn packages(pool: &DescriptorPool) -> BTreeSet<String> {
+    pool.files().map(|file| file.package_name().to_owned()).filter(|name| is_ours(name)).collect()
+}
+
+/// prost's structs, with the derives of rows and of stored JSON, in `OUT_DIR`; `packages.rs` includes them
+/// all.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn messages(pool: &DescriptorPool, mut files: FileDescriptorSet) -> io::Result<()> {
+    // prost needs google.protobuf to derive Copy; of the rest, only our own packages.
+    files.file.retain(|file| {
+        let package = file.package();
+        package == "google.protobuf" || is_ours(package)
+    });
+    let mut builder = tonic_prost_build::configure()
+        .compile_well_known_types(true)
+        .emit_rerun_if_changed(false)
+        .build_server(false)
+        .include_file("packages.rs");
+    for (proto, rust) in names::OWN_TYPES {
+        builder = builder.extern_path(format!(".{proto}"), rust);
+    }
+    builder = builder.extern_path(".google.protobuf", "::prost_types");
+    for message in ours(pool) {
+        builder = rows::derive(&message, builder);
+    }
+    for message in json::messages(pool) {
+        builder = json::derive(&message, builder);
+    }
+    builder.compile_fds(files)
+}
+
+/// The generated files by name, except prost's.
+pub fn code(pool: &DescriptorPool) -> [(&'static str, String); 5] {
+    let facts = ours(pool)
+        .map(|message| {
+            let (rules, shapes, sql) =
+                (rules::of(&message), shapes::of(&message), rows::sql(&message));
+            quote!(#rules #shapes #sql)
+        })
+        .chain([shapes::methods(pool), rows::computed(ours(pool))]);
+    [
+        ("areas.rs", areas(pool)),
+        ("facts.rs", facts.collect()),
+        ("states.rs", states::of(pool)),
+        ("services.rs", services::of(pool)),
+        ("access.rs", access::of(pool)),
+    ]
+    .map(|(name, code)| (name, formatted(code)))
+}
+
+fn formatted(code: TokenStream) -> String {
+    let file = syn::parse2(code.clone());
+    prettyplease::unparse(&file.unwrap_or_else(|error| panic!("{error}, in {code}")))
+}
+
+fn is_ours(package: &str) -> bool {
+    package.starts_with("authority.") && !OPTIONS.contains(&package)
+}
+
+fn ours(pool: &DescriptorPool) -> impl Iterator<Item = MessageDescriptor> {
+    pool.all_messages().filter(|m| is_ours(m.package_name()) && !m.is_map_entry())
+}
+
+/// `pub use` of each package under the short name of its area.
+fn areas(pool: &DescriptorPool) -> TokenStream {
+    packages(pool)
+        .iter()
+        .map(|package| {
+            let path = names::parsed(&package.replace('.', "::"));
+            let area = format_ident!("{}", names::area(package));
+            quote!(pub use packages::#path as #area;)
+        })
+        .collect()
+}

@@ -1,0 +1,119 @@
+//! Makes a message with `google.api.resource` a row: adds diesel's derives to prost's struct.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::TokenStream;
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use quote::{format_ident, quote};
+use tonic_prost_build::Builder;
+
+use crate::{names, options};
+
+pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Builder {
+    let name = message.full_name();
+    if options::is_stored_whole(message) {
+        let stored = quote! {
+            #[derive(diesel::expression::AsExpression, diesel::deserialize::FromSqlRow)]
+            #[diesel(sql_type = diesel::sql_types::Jsonb)]
+        };
+        builder = builder.message_attribute(name, stored.to_string());
+    }
+    let Some(options::Resource { table, .. }) = options::resource(message) else {
+        return builder;
+    };
+    let table = format_ident!("{table}");
+    // A record that only the server writes has no changes.
+    let changes = message.fields().any(|field| options::behaviour(&field).is_none());
+    let changeset = changes.then(|| quote!(#[derive(diesel::AsChangeset)]));
+    let nulls = changes.then(|| quote!(, treat_none_as_null = true));
+    let row = quote! {
+        #[derive(diesel::Queryable, diesel::Selectable, diesel::Insertable)]
+        #changeset
+        #[diesel(table_name = crate::schema::#table #nulls)]
+        #[diesel(check_for_backend(diesel::pg::Pg))]
+    };
+    builder = builder.message_attribute(name, row.to_string());
+    for field in message.fields() {
+        let attributes = column(&field, changes);
+        if !attributes.is_empty() {
+            let path = format!("{name}.{}", field.name());
+            builder = builder.field_attribute(path, attributes.to_string());
+        }
+    }
+    builder
+}
+
+/// The attributes of a field of a row; `changes` is whether the record has any.
+fn column(field: &FieldDescriptor, changes: bool) -> TokenStream {
+    let fixed = options::behaviour(field).is_some() || options::is_computed(field);
+    let skip_update = (changes && fixed).then(|| quote!(#[diesel(skip_update)]));
+    if options::is_computed(field) {
+        return quote! {
+            #skip_update
+            #[diesel(skip_insertion, deserialize_as = crate::wire::Computed)]
+            #[diesel(select_expression = crate::wire::computed())]
+            #[diesel(select_expression_type = crate::wire::ComputedSql)]
+        };
+    }
+    let never_null = match field.kind() {
+        // prost wraps every message in Option; the column is nullable only if the proto says so.
+        Kind::Message(kind) if !options::is_nullable(field) && !field.is_list() => {
+            Some(names::path(&kind))
+        }
+        // The same for a text that the server fills: the column has no null.
+        _ if options::is_filled(field) => Some(quote!(String)),
+        _ => None,
+    };
+    let read = never_null.map(|kind| {
+        let keep = (changes && !fixed).then(|| quote!(#[diesel(treat_none_as_null = false)]));
+        quote!(#[diesel(deserialize_as = #kind)] #keep)
+    });
+    quote!(#read #skip_update)
+}
+
+/// `ToSql` and `FromSql` of a message that is stored whole.
+pub(crate) fn sql(message: &MessageDescriptor) -> TokenStream {
+    if !options::is_stored_whole(message) {
+        return TokenStream::new();
+    }
+    let path = names::path(message);
+    quote! {
+        impl diesel::serialize::ToSql<diesel::sql_types::Jsonb, diesel::pg::Pg> for #path {
+            fn to_sql<'b>(
+                &'b self,
+                out: &mut diesel::serialize::Output<'b, '_, diesel::pg::Pg>,
+            ) -> diesel::serialize::Result {
+                crate::wire::jsonb::write(self, out)
+            }
+        }
+
+        impl diesel::deserialize::FromSql<diesel::sql_types::Jsonb, diesel::pg::Pg> for #path {
+            fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {
+                crate::wire::jsonb::read(&value)
+            }
+        }
+    }
+}
+
+/// The value of a computed field that is not filled yet: null, for each type that can be. Texts and lists
+/// are empty by default.
+pub(crate) fn computed(messages: impl Iterator<Item = MessageDescriptor>) -> TokenStream {
+    let fields = messages.flat_map(|message| message.fields().collect::<Vec<_>>());
+    let absent = fields.filter(|field| options::is_computed(field) && !field.is_list());
+    let types: BTreeMap<String, TokenStream> = absent
+        .filter_map(|field| match field.kind() {
+            Kind::Message(kind) => Some((kind.full_name().to_owned(), names::path(&kind))),
+            _ => None,
+        })
+        .collect();
+    types
+        .values()
+        .map(|path| {
+            quote! {
+                impl From<crate::wire::Computed> for Option<#path> {
+                    fn from(_: crate::wire::Computed) -> Self { None }
+                }
+            }
+        })
+        .collect()
+}

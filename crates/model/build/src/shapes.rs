@@ -1,0 +1,353 @@
+//! Implements the traits of the model's src/record.rs for the messages with the matching shape.
+
+use proc_macro2::TokenStream;
+use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
+use quote::{format_ident, quote};
+
+use crate::{
+    is_ours, names,
+    options::{self, Behaviour, Resource},
+    states,
+};
+
+/// The method that each request belongs to.
+pub(crate) fn methods(pool: &DescriptorPool) -> TokenStream {
+    let services = pool.services().filter(|service| is_ours(service.package_name()));
+    let methods = services.flat_map(|service| service.methods().collect::<Vec<_>>());
+    methods
+        .map(|method| {
+            let path = names::path(&method.input());
+            let name = format!("{}/{}", method.parent_service().full_name(), method.name());
+            quote!(impl RpcRequest for #path { const METHOD: &'static str = #name; })
+        })
+        .collect()
+}
+
+pub(crate) fn of(message: &MessageDescriptor) -> TokenStream {
+    let path = names::path(message);
+    let request = message.name().ends_with("Request").then(|| request(message, &path));
+    let response = if message.name().starts_with("Export") {
+        Some(export(message, &path))
+    } else if message.name().ends_with("Response") {
+        Some(response(message, &path))
+    } else {
+        None
+    };
+    let record = options::resource(message).map(|resource| record(message, &path, &resource));
+    quote!(#request #response #record)
+}
+
+fn request(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
+    let by_id = is_text(message, "id").then(|| {
+        let deleted = message.get_field_by_name("deleted").map(|_| {
+            quote!(
+                fn deleted(&self) -> bool {
+                    self.deleted
+                }
+            )
+        });
+        quote! {
+            impl ByIdRequest for #path {
+                fn id(&self) -> &str { &self.id }
+                #deleted
+            }
+        }
+    });
+    let is_list = is_text(message, "page_token") && message.get_field_by_name("limit").is_some();
+    let listing = is_list.then(|| listing(message, path));
+    let with_record = carried(message).map(|(field, record)| {
+        let (name, rust) = (field.name(), names::field(&field));
+        let record = names::path(&record);
+        let mask = match message.get_field_by_name("update_mask") {
+            Some(_) => quote!(self.update_mask.unwrap_or_default()),
+            None => quote!(FieldMask::default()),
+        };
+        quote! {
+            impl RecordRequest for #path {
+                type Record = #record;
+                const FIELD: &'static str = #name;
+                fn open(self) -> (Self::Record, FieldMask) {
+                    (self.#rust.unwrap_or_default(), #mask)
+                }
+            }
+        }
+    });
+    quote!(#by_id #listing #with_record)
+}
+
+/// An export takes its list's filters, and returns the list's records.
+fn export(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
+    if let Some((field, record)) = carried(message) {
+        let (field, record) = (names::field(&field), names::path(&record));
+        return quote! {
+            impl Exported for #path {
+                type Record = #record;
+                fn of(record: Option<#record>, page_token: String) -> Self {
+                    Self { end: record.is_none(), #field: record, page_token }
+                }
+            }
+        };
+    }
+    let list = message.full_name().replace(".Export", ".List");
+    let list = message.parent_pool().get_message_by_name(&list);
+    let Some(list) = list.filter(|list| list.name().ends_with("Request")) else {
+        return TokenStream::new();
+    };
+    let list = names::path(&list);
+    let fields = message.fields().map(|field| names::field(&field));
+    let fields = fields.map(|name| quote!(#name: from.#name,));
+    // A list's page size does not apply to an export.
+    quote! {
+        impl From<#path> for #list {
+            fn from(from: #path) -> Self { Self { #(#fields)* ..Self::default() } }
+        }
+    }
+}
+
+fn listing(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
+    let text = |name: &str| {
+        let rust = format_ident!("{name}");
+        match message.get_field_by_name(name) {
+            Some(field) if options::is_nullable(&field) => quote!(self.#rust.as_deref()),
+            Some(_) => quote!(Some(self.#rust.as_str()).filter(|text| !text.is_empty())),
+            None => quote!(None),
+        }
+    };
+    let flag = |name: &str| {
+        let rust = format_ident!("{name}");
+        match message.get_field_by_name(name) {
+            Some(field) if options::is_nullable(&field) => quote!(self.#rust.unwrap_or_default()),
+            Some(_) => quote!(self.#rust),
+            None => quote!(false),
+        }
+    };
+    let (tenant_id, state) = (text("tenant_id"), text("state"));
+    let (count, deleted) = (flag("count"), flag("deleted"));
+    quote! {
+        impl Listing for #path {
+            fn page(&self) -> Page<'_> {
+                Page {
+                    tenant_id: #tenant_id, state: #state, limit: self.limit,
+                    token: &self.page_token, count: #count, deleted: #deleted,
+                }
+            }
+        }
+    }
+}
+
+fn response(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
+    let list = message.fields().find_map(|field| match field.kind() {
+        Kind::Message(kind) if field.is_list() && options::resource(&kind).is_some() => {
+            Some((names::field(&field), names::path(&kind)))
+        }
+        _ => None,
+    });
+    let page = list.filter(|_| is_text(message, "next_page_token")).map(|(field, record)| {
+        let (parameter, total) = match message.get_field_by_name("total") {
+            Some(_) => (quote!(total), quote!(total,)),
+            None => (quote!(_), TokenStream::new()),
+        };
+        quote! {
+            impl ListResponse for #path {
+                type Record = #record;
+                fn of(
+                    records: Vec<#record>,
+                    #parameter: Option<i32>,
+                    next_page_token: Option<String>,
+                ) -> Self {
+                    Self { #field: records, #total next_page_token }
+                }
+            }
+        }
+    });
+    let deleted = carried(message).filter(|_| is_text(message, "id")).map(|(field, record)| {
+        let (field, record) = (names::field(&field), names::path(&record));
+        quote! {
+            impl Deleted for #path {
+                type Record = #record;
+                fn of(id: String, record: Option<#record>) -> Self { Self { id, #field: record } }
+            }
+        }
+    });
+    quote!(#page #deleted)
+}
+
+fn is_text(message: &MessageDescriptor, name: &str) -> bool {
+    message
+        .get_field_by_name(name)
+        .is_some_and(|field| matches!(field.kind(), Kind::String) && !field.is_list())
+}
+
+/// The one record inside a request or response.
+fn carried(message: &MessageDescriptor) -> Option<(FieldDescriptor, MessageDescriptor)> {
+    message.fields().find_map(|field| match field.kind() {
+        Kind::Message(kind) if options::resource(&kind).is_some() && !field.is_list() => {
+            Some((field, kind))
+        }
+        _ => None,
+    })
+}
+
+fn record(message: &MessageDescriptor, path: &TokenStream, resource: &Resource) -> TokenStream {
+    let kind = &resource.kind;
+    let tenant_id = match message.get_field_by_name("tenant_id") {
+        Some(field) if options::is_nullable(&field) => {
+            quote!(self.tenant_id.as_deref().unwrap_or_default())
+        }
+        Some(_) => quote!(&self.tenant_id),
+        None => quote!(&self.id),
+    };
+    let [created_at, updated_at] = ["created_at", "updated_at"].map(|name| {
+        let rust = format_ident!("{name}");
+        message.get_field_by_name(name).map_or_else(|| quote!(None), |_| quote!(self.#rust))
+    });
+    let (by, set_by) = match message.get_field_by_name("created_by") {
+        Some(_) => (quote!(by), quote!(self.created_by = by;)),
+        None => (quote!(_), TokenStream::new()),
+    };
+    let State { kind: state, text, read, set } = State::of(message);
+    let (immutable, output_only, merge) =
+        (reject_immutable(message), reject_output_only(message), merge(message));
+    quote! {
+        impl Record for #path {
+            const KIND: &'static str = #kind;
+            type State = #state;
+            fn id(&self) -> &str { &self.id }
+            fn tenant_id(&self) -> &str { #tenant_id }
+            fn state(&self) -> &str { #text }
+            fn known_state(&self) -> Option<Self::State> { #read }
+            fn created_at(&self) -> Option<Time> { #created_at }
+            fn updated_at(&self) -> Option<Time> { #updated_at }
+            fn stamp_created(&mut self, id: String, #by: String) { self.id = id; #set_by #set }
+            #output_only
+            #immutable
+            #merge
+        }
+    }
+}
+
+/// The state of a record in code.
+struct State {
+    /// The type.
+    kind: TokenStream,
+    /// Its text.
+    text: TokenStream,
+    /// The text as a state.
+    read: TokenStream,
+    /// Sets the first state unless there is one.
+    set: TokenStream,
+}
+
+impl State {
+    fn of(message: &MessageDescriptor) -> Self {
+        let Some(field) = states::field(message) else {
+            return Self {
+                kind: quote!(crate::state::Stateless),
+                text: quote!(""),
+                read: quote!(None),
+                set: TokenStream::new(),
+            };
+        };
+        let (kind, rust) = (states::name(message, &field), names::field(&field));
+        let (text, set) = if options::is_filled(&field) {
+            (
+                quote!(self.#rust.as_deref().unwrap_or_default()),
+                quote!(self.#rust.get_or_insert_with(|| Self::State::default().to_string());),
+            )
+        } else {
+            (
+                quote!(&self.#rust),
+                quote! {
+                    if self.#rust.is_empty() {
+                        self.#rust = Self::State::default().to_string();
+                    }
+                },
+            )
+        };
+        Self {
+            kind: quote!(crate::state::#kind),
+            text,
+            read: quote!(self.state().parse().ok()),
+            set,
+        }
+    }
+}
+
+/// What a create must not set.
+fn reject_output_only(message: &MessageDescriptor) -> TokenStream {
+    let outputs =
+        message.fields().filter(|field| options::behaviour(field) == Some(Behaviour::OutputOnly));
+    let checks = outputs.map(|field| {
+        let (name, is_empty) = (field.name(), is_empty(&field));
+        quote!(found.output_only(#name, #is_empty);)
+    });
+    quote!(fn reject_output_only(&self, found: &mut Violations) { #(#checks)* })
+}
+
+/// What a patch must not name.
+fn reject_immutable(message: &MessageDescriptor) -> TokenStream {
+    let fixed = message.fields().filter_map(|field| {
+        let name = field.name();
+        Some(match options::behaviour(&field)? {
+            Behaviour::OutputOnly => quote!(#name => found.output_only(#name, false),),
+            Behaviour::Immutable => quote!(#name => found.add(#name, "cannot change"),),
+        })
+    });
+    let free: Vec<_> = message
+        .fields()
+        .filter(|field| options::behaviour(field).is_none())
+        .map(|field| field.name().to_owned())
+        .collect();
+    let free = (!free.is_empty()).then(|| quote!(#(#free)|* => {}));
+    quote! {
+        fn reject_immutable(mask: &FieldMask, found: &mut Violations) {
+            for path in &mask.paths {
+                match path.as_str() {
+                    #(#fixed)*
+                    #free
+                    other => found.add(other, "is not a member of this record"),
+                }
+            }
+        }
+    }
+}
+
+/// What a patch changes.
+fn merge(message: &MessageDescriptor) -> TokenStream {
+    let free = message.fields().filter(|field| options::behaviour(field).is_none());
+    let arms = free.map(|field| {
+        let (name, rust) = (field.name(), names::field(&field));
+        match field.kind() {
+            // A message column that is never null is cleared to the empty one.
+            Kind::Message(_) if !field.is_list() && !options::is_nullable(&field) => {
+                quote!(#name => self.#rust = Some(from.#rust.take().unwrap_or_default()),)
+            }
+            _ => quote!(#name => self.#rust = std::mem::take(&mut from.#rust),),
+        }
+    });
+    let arms: TokenStream = arms.collect();
+    if arms.is_empty() {
+        // A client cannot change any of it.
+        return quote!(
+            fn merge(&mut self, _: Self, _: &FieldMask) {}
+        );
+    }
+    quote! {
+        fn merge(&mut self, mut from: Self, mask: &FieldMask) {
+            for path in &mask.paths {
+                match path.as_str() { #arms _ => {} }
+            }
+        }
+    }
+}
+
+fn is_empty(field: &FieldDescriptor) -> TokenStream {
+    let rust = names::field(field);
+    match field.kind() {
+        _ if field.is_list() || field.is_map() => quote!(self.#rust.is_empty()),
+        _ if field.supports_presence() => quote!(self.#rust.is_none()),
+        Kind::String | Kind::Bytes => quote!(self.#rust.is_empty()),
+        Kind::Bool => quote!(!self.#rust),
+        _ => quote!(self.#rust == 0),
+    }
+}

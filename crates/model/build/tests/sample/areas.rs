@@ -1,0 +1,3 @@
+//! @generated from sample.proto.
+
+pub use packages::authority::sample::v1 as sample;

@@ -1,0 +1,44 @@
+//! @generated from sample.proto.
+
+/// What `authority.sample.v1.LampService` does.
+#[tonic::async_trait]
+pub trait LampService: Send + Sync + 'static {
+    async fn list_lamps(
+        &self,
+        call: Request<crate::proto::sample::ListLampsRequest>,
+    ) -> Reply<crate::proto::sample::ListLampsResponse>;
+    async fn update_lamp(
+        &self,
+        call: Request<crate::proto::sample::UpdateLampRequest>,
+    ) -> Reply<crate::proto::sample::Lamp>;
+    async fn watch_lamps(
+        &self,
+        call: Request<crate::proto::sample::WatchLampsRequest>,
+    ) -> Replies<crate::proto::sample::Lamp>;
+}
+/// Serves `authority.sample.v1.LampService`.
+pub fn lamp_service(rpcs: Arc<dyn LampService>) -> Service {
+    Service::new(
+        "authority.sample.v1.LampService",
+        &["ListLamps", "UpdateLamp", "WatchLamps"],
+        move |method, call| {
+            let rpcs = Arc::clone(&rpcs);
+            Some(
+                match method {
+                    "ListLamps" => {
+                        Box::pin(async move { one(rpcs.list_lamps(read(call)?).await) })
+                    }
+                    "UpdateLamp" => {
+                        Box::pin(async move { one(rpcs.update_lamp(read(call)?).await) })
+                    }
+                    "WatchLamps" => {
+                        Box::pin(async move {
+                            many(rpcs.watch_lamps(read(call)?).await)
+                        })
+                    }
+                    _ => return None,
+                },
+            )
+        },
+    )
+}
