@@ -6,17 +6,14 @@ use gateway_rest_build::{Access, Info, Options, Requirement, bearer};
 use prost::Message as _;
 use prost_reflect::DescriptorPool;
 
-const INCLUDES: [&str; 2] = ["proto", "../../proto"];
-
 #[expect(
     clippy::disallowed_methods,
     reason = "cargo passes data to build scripts in the environment"
 )]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
-    println!("cargo::rerun-if-changed=../../proto/google");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
-    let mut compiler = protox::Compiler::new(INCLUDES)?;
+    let mut compiler = protox::Compiler::new(["proto"])?;
     compiler.include_imports(true).include_source_info(true);
     compiler.open_files(["library/v1/library.proto"])?;
     // Keeps the custom options, which `file_descriptor_set()` drops.

@@ -30,10 +30,8 @@ fn pool(messages: &str, methods: &str) -> DescriptorPool {
     );
     let mut resolver = ChainFileResolver::new();
     resolver.add(One(source));
-    for root in ["/proto", "/../../proto"] {
-        let root = format!("{}{root}", env!("CARGO_MANIFEST_DIR"));
-        resolver.add(IncludeFileResolver::new(root.into()));
-    }
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/proto");
+    resolver.add(IncludeFileResolver::new(root.into()));
     resolver.add(GoogleFileResolver::new());
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).open_files(["one.proto"]).unwrap();
