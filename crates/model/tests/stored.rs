@@ -23,7 +23,6 @@ struct Rows(BTreeMap<String, Vec<Value>>);
 impl Rows {
     /// Each is read, survives protobuf, and is written unchanged.
     #[track_caller]
-    #[track_caller]
     fn check<M>(&mut self, name: &str)
     where
         M: Message + Default + PartialEq + Debug + Serialize + DeserializeOwned,

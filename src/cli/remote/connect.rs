@@ -22,7 +22,7 @@ pub(in crate::cli) struct ServerArgs {
     /// The service to call; needs a token [default: the local development server]
     #[arg(long, value_name = "URL", value_parser = address)]
     url: Option<Url>,
-    /// A JWT or an API key [env, with --url: AGENT_AUTHORITY_TOKEN]
+    /// A JWT or an API key [env, with --url: `AGENT_AUTHORITY_TOKEN`]
     #[arg(long, value_parser = StringValueParser::new().map(Secret::new))]
     token: Option<Secret>,
 }
@@ -41,8 +41,7 @@ impl<A: Actions> Connector<'_, A> {
         match to.url {
             Some(url) => {
                 // One from the environment is meant for a named service, not for the local one.
-                let token =
-                    token.or_else(|| env::var(TOKEN).ok().map(Secret::new).filter(is_given));
+                let token = token.or_else(from_environment);
                 let missing =
                     || Failure::usage("--url needs a token: --token, or AGENT_AUTHORITY_TOKEN");
                 Server::new(Base::Named(url), &token.ok_or_else(missing)?, "")
@@ -61,14 +60,12 @@ impl<A: Actions> Connector<'_, A> {
         let base = Base::Local { main, plan: transport::plan(&config.listen) };
         // Checked before a token is made, which would start the database.
         listens(main).await?;
-        match token {
-            Some(token) => Server::new(base, &token, ""),
-            None => {
-                let advice = "\nthis configuration's tokens are not the server's: run this in the \
-                              folder that it was started in, or give its --data-dir";
-                Server::new(base, &self.owner(config, main).await?, advice)
-            }
+        if let Some(token) = token {
+            return Server::new(base, &token, "");
         }
+        let advice = "\nthis configuration's tokens are not the server's: run this in the folder that \
+                      it was started in, or give its --data-dir";
+        Server::new(base, &self.owner(config, main).await?, advice)
     }
 
     /// A token as `token owner` makes it.
@@ -89,6 +86,14 @@ impl<A: Actions> Connector<'_, A> {
         let owner = TokenRequest::Owner { email: None };
         Ok(Secret::new(self.actions.token(config, owner).await?))
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a credential of the caller, not a setting of the service"
+)]
+fn from_environment() -> Option<Secret> {
+    env::var(TOKEN).ok().map(Secret::new).filter(is_given)
 }
 
 fn is_given(token: &Secret) -> bool {

@@ -19,9 +19,10 @@ mod tenants;
 mod tests;
 mod text;
 
-use std::convert::Infallible;
-
-use clap::Subcommand;
+use clap::{
+    Subcommand,
+    builder::{StringValueParser, TypedValueParser},
+};
 
 use super::{Actions, Failure, args::tenant_id, outcome::CommandOutput};
 pub(super) use connect::Connector;
@@ -70,6 +71,6 @@ fn segment(text: &str) -> Result<String, &'static str> {
 }
 
 /// Parses a tenant's id or slug.
-fn tenant(text: &str) -> Result<String, Infallible> {
-    Ok(tenant_id(text))
+fn tenant() -> impl TypedValueParser<Value = String> {
+    StringValueParser::new().map(|text| tenant_id(&text))
 }

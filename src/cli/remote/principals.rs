@@ -22,7 +22,7 @@ pub(in crate::cli) enum Principals {
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct Filter {
     /// Only those of this tenant, by id or slug
-    #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant)]
+    #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
     /// Only those of this class: `agent`, `human`, …
     #[arg(long, value_name = "CLASS")]

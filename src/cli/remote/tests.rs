@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use agent_authority::app::OPENAPI;
-use clap::{Arg, CommandFactory, Parser};
+use clap::{Arg, CommandFactory, Parser, builder::PossibleValue};
 use serde_json::Value;
 
 use super::{decisions, delegations, keys, list::List, policies, principals, tenants};
@@ -64,7 +64,7 @@ fn each_query_parameter_is_a_flag_and_takes_the_same_values() {
             let words: Vec<_> = words.filter_map(Value::as_str).collect();
             if !words.is_empty() {
                 let values = flag.get_possible_values();
-                let values: Vec<_> = values.iter().map(|value| value.get_name()).collect();
+                let values: Vec<_> = values.iter().map(PossibleValue::get_name).collect();
                 assert_eq!(values, words, "{typed} {long}");
             }
             for (bound, beyond) in [("minimum", -1), ("maximum", 1)] {

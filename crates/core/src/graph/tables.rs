@@ -24,15 +24,16 @@ use crate::store::{Db, row_id};
 type Put = Box<dyn FnOnce(&mut TenantGraph) + Send>;
 /// A row's tenant, and the change that puts the row into its graph.
 type TenantPut = (TenantId, Put);
+/// A query that runs on a connection.
+type Reading<'a, T> = BoxFuture<'a, QueryResult<T>>;
 
 /// A table of authority.
 struct Table {
     name: &'static str,
     /// Puts every row into the graph, streamed, so that a million delegations are not in memory twice.
-    load: for<'a> fn(&'a mut Db, &'a Graph) -> BoxFuture<'a, QueryResult<()>>,
+    load: for<'a> fn(&'a mut Db, &'a Graph) -> Reading<'a, ()>,
     /// The present versions of the rows with these ids.
-    read:
-        for<'a> fn(&'a mut Db, &'a BTreeSet<String>) -> BoxFuture<'a, QueryResult<Vec<TenantPut>>>,
+    read: for<'a> fn(&'a mut Db, &'a BTreeSet<String>) -> Reading<'a, Vec<TenantPut>>,
     remove: fn(&mut TenantGraph, &str),
 }
 

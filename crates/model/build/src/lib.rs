@@ -82,10 +82,10 @@ pub fn code(pool: &DescriptorPool) -> [(&'static str, String); 5] {
         ("services.rs", services::of(pool)),
         ("access.rs", access::of(pool)),
     ]
-    .map(|(name, code)| (name, formatted(code)))
+    .map(|(name, code)| (name, formatted(&code)))
 }
 
-fn formatted(code: TokenStream) -> String {
+fn formatted(code: &TokenStream) -> String {
     let file = syn::parse2(code.clone());
     prettyplease::unparse(&file.unwrap_or_else(|error| panic!("{error}, in {code}")))
 }

@@ -35,6 +35,7 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
         pub trait #name: Send + Sync + 'static { #(#signatures)* }
 
         #[doc = #serves]
+        #[allow(clippy::too_many_lines, reason = "some lines for each method")]
         pub fn #serve(rpcs: Arc<dyn #name>) -> Service {
             Service::new(#full, &[#(#words),*], move |method, call| {
                 let rpcs = Arc::clone(&rpcs);

@@ -58,9 +58,10 @@ fn request(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
     let with_record = carried(message).map(|(field, record)| {
         let (name, rust) = (field.name(), names::field(&field));
         let record = names::path(&record);
-        let mask = match message.get_field_by_name("update_mask") {
-            Some(_) => quote!(self.update_mask.unwrap_or_default()),
-            None => quote!(FieldMask::default()),
+        let mask = if message.get_field_by_name("update_mask").is_some() {
+            quote!(self.update_mask.unwrap_or_default())
+        } else {
+            quote!(FieldMask::default())
         };
         quote! {
             impl RecordRequest for #path {

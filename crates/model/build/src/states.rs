@@ -44,13 +44,14 @@ fn states(message: &MessageDescriptor, field: &FieldDescriptor) -> TokenStream {
     let variants: Vec<_> = words.iter().map(|word| format_ident!("{}", camel(word))).collect();
     // A record that can be active begins so; any other in the first state of its list.
     let first = words.iter().position(|word| word == "active").unwrap_or_default();
-    let first = &variants[first];
+    let defaults =
+        (0..variants.len()).map(|variant| (variant == first).then(|| quote!(#[default])));
     let about = format!(" The values of `{}`.", field.full_name());
     quote! {
         #[doc = #about]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, AsExpression)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, AsExpression)]
         #[diesel(sql_type = Text)]
-        pub enum #name { #(#variants),* }
+        pub enum #name { #(#defaults #variants),* }
 
         impl #name {
             pub const ALL: &'static [Self] = &[#(Self::#variants),*];
@@ -58,10 +59,6 @@ fn states(message: &MessageDescriptor, field: &FieldDescriptor) -> TokenStream {
             pub const fn as_str(self) -> &'static str {
                 match self { #(Self::#variants => #words),* }
             }
-        }
-
-        impl Default for #name {
-            fn default() -> Self { Self::#first }
         }
 
         impl FromStr for #name {

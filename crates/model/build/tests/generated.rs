@@ -1,6 +1,5 @@
 //! Shows what is generated for `sample.proto`: `tests/sample/`, kept up to date by
 //! `AUTHORITY_UPDATE=1 cargo test -p authority-model-build`.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{env, fs, path::Path};
 

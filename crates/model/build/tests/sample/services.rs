@@ -17,6 +17,7 @@ pub trait LampService: Send + Sync + 'static {
     ) -> Replies<crate::proto::sample::Lamp>;
 }
 /// Serves `authority.sample.v1.LampService`.
+#[allow(clippy::too_many_lines, reason = "some lines for each method")]
 pub fn lamp_service(rpcs: Arc<dyn LampService>) -> Service {
     Service::new(
         "authority.sample.v1.LampService",

@@ -1,10 +1,11 @@
 //! @generated from sample.proto.
 
 /// The values of `authority.sample.v1.Lamp.state`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, AsExpression)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, AsExpression)]
 #[diesel(sql_type = Text)]
 pub enum LampState {
     New,
+    #[default]
     Active,
     BurntOut,
 }
@@ -16,11 +17,6 @@ impl LampState {
             Self::Active => "active",
             Self::BurntOut => "burnt_out",
         }
-    }
-}
-impl Default for LampState {
-    fn default() -> Self {
-        Self::Active
     }
 }
 impl FromStr for LampState {
