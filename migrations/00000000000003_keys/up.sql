@@ -1,7 +1,7 @@
 -- Keys: the inventory of signing keys, the installation's own secrets, and API keys.
 
 -- Without a tenant, so only the system role reaches it. Private keys are sealed under the key ring
--- (crates/core/src/keys/envelope.rs), bound to `-|kid|alg|purpose`.
+-- (crates/crypto/src/envelope.rs), bound to `-|kid|alg|purpose`.
 CREATE TABLE signing_keys (
     kid text COLLATE "C" PRIMARY KEY,
     alg text NOT NULL CHECK (alg IN ('EdDSA', 'ES256', 'ES384', 'RS256')),

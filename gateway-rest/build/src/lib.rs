@@ -22,7 +22,8 @@ use serde_json::{Value, json};
 pub struct Options {
     /// Full name of the method option with what `google.api.http` lacks, for example
     /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `ok`,
-    /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`. Empty for none.
+    /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`,
+    /// `statuses`. Empty for none.
     pub rest: String,
     /// Full name of the field option with validation rules: `buf.validate.field`. Empty for none.
     pub validate: String,
