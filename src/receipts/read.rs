@@ -58,7 +58,7 @@ pub(super) struct Pack {
 
 /// `None` if there is no such decision.
 pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, Error> {
-    let scope = Scope { tenant: None, actor: "receipt".to_owned() };
+    let scope = Scope { actor: "receipt".to_owned(), ..Scope::service() };
     let read = store.read_tx(&scope, async move |db| {
         let decision: Option<Decision> =
             decisions::table.find(&id).select(Decision::as_select()).first(db).await.optional()?;
@@ -87,7 +87,7 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
 
 /// The sealed pack and its proof, byte for byte; `None` if it is not sealed.
 pub(super) async fn sealed(store: &Store, id: String) -> Result<Option<Sealed>, Error> {
-    let scope = Scope { tenant: None, actor: "receipt".to_owned() };
+    let scope = Scope { actor: "receipt".to_owned(), ..Scope::service() };
     let row = store.read_tx(&scope, async move |db| {
         let row = evidence_packs::table
             .filter(evidence_packs::decision_id.eq(&id))

@@ -70,11 +70,6 @@ impl ApiKeyId {
     pub fn public_id(&self) -> &str {
         self.part(2)
     }
-
-    /// Whether a text names an API key, even one that cannot exist.
-    pub fn is_meant(text: &str) -> bool {
-        text.starts_with(Self::PREFIX)
-    }
 }
 
 impl RecordId {

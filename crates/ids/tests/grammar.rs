@@ -85,7 +85,7 @@ proptest! {
     #[test]
     fn no_text_makes_reading_panic(text in "(svc:)?\\PC{0,80}") {
         let _ = (TenantId::check(&text), PrincipalId::check(&text), DecisionId::check(&text));
-        let _ = (IdParts::of(&text), TenantId::complete(&text), ApiKeyId::is_meant(&text));
+        let _ = (IdParts::of(&text), TenantId::complete(&text), ApiKeyId::check(&text));
     }
 }
 

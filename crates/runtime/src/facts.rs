@@ -10,7 +10,7 @@ use authority_api::error::ApiError;
 use authority_core::{
     graph::{self, Graph, TenantHandle},
     spending::{Cited, CounterQuery},
-    store::{self, Db, SERVICE, Scope, Store},
+    store::{self, Db, Scope, Store},
 };
 use authority_decision::{Facts, Gathered, Request};
 use authority_evidence::PreparedFacts;
@@ -104,7 +104,7 @@ impl FactSource {
         let mut facts = Facts::new(Arc::clone(gathered));
         let wanted = CounterQuery::of(request, &facts.gathered, at).map_err(fault)?;
         let Some(wanted) = wanted else { return Ok(LoadedFacts { facts, cited: None }) };
-        let scope = Scope { tenant: Some(request.tenant().clone()), actor: SERVICE.to_owned() };
+        let scope = Scope { tenant: Some(request.tenant().clone()), ..Scope::service() };
         let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
         let (spent, cited) = self.store.read_tx(&scope, read).await?;
         facts.spent = spent;

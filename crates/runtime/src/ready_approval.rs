@@ -23,7 +23,7 @@ use authority_api::{
 use authority_core::{
     graph::TenantHandle,
     spending,
-    store::{self, RunQueryDsl, SERVICE, Scope},
+    store::{self, RunQueryDsl, Scope},
 };
 use authority_decision::{Draft, Facts, Gathered, Request, Verdict};
 
@@ -71,7 +71,7 @@ impl Decider {
         };
         let (tenant_id, subject) = (request.tenant().clone(), request.subject.clone());
         let (kind, asker) = (kind.to_owned(), caller.identity());
-        let scope = Scope { tenant: Some(tenant_id.clone()), actor: SERVICE.to_owned() };
+        let scope = Scope { tenant: Some(tenant_id.clone()), ..Scope::service() };
         let read = self.facts.store.read_tx(&scope, async move |db| {
             let asked = sql::<Bool>(
                 "EXISTS (SELECT FROM unnest(requested_by) AS asker WHERE asker ->> 'kind' = ",

@@ -71,7 +71,7 @@ impl Reports {
             now: self.clock.now(),
         };
         // In the service's own scope; the query filters by tenant.
-        let scope = Scope { tenant: None, actor: caller.actor.clone() };
+        let scope = Scope { tenant: None, ..caller.scope() };
         let made = self.store.write_tx(&scope, async move |db| report.make(db).await).await?;
         Ok(made.reply())
     }

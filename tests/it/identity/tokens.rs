@@ -243,3 +243,21 @@ fn hs256(secret: &[u8], bytes: &[u8]) -> Vec<u8> {
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, secret);
     ring::hmac::sign(&key, bytes).as_ref().to_vec()
 }
+
+#[tokio::test]
+async fn a_name_that_only_the_service_gives_is_marked_as_a_persons() {
+    let world = World::new();
+    for name in ["svc:api_key:01a203fac2fa", "svc:agent:acme:bot", "anonymous", "database:x"] {
+        for member in ["email", "sub"] {
+            let token = world.token(|claims| {
+                claims["email"] = Value::Null;
+                claims[member] = json!(name);
+            });
+            let caller = world.call(OWNER, &token).await.unwrap();
+            assert_eq!(caller.actor, format!("person:{name}"), "{member}");
+            assert_eq!(caller.scope().api_key, None, "{member}");
+        }
+    }
+    let token = world.token(|claims| claims["email"] = json!("agent-authority"));
+    assert_eq!(world.call(OWNER, &token).await.unwrap().actor, "person:agent-authority");
+}

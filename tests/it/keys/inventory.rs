@@ -39,7 +39,7 @@ impl Place {
     /// Creates a key of the inventory, as a request would.
     pub(super) async fn create(&self, keys: &Keys, new: NewKey) -> SigningKey {
         let pair = keys.pair(new.algorithm).await.unwrap();
-        let (own, scope) = (keys.clone(), Scope { tenant: None, actor: "o".to_owned() });
+        let (own, scope) = (keys.clone(), Scope { actor: "o".to_owned(), ..Scope::service() });
         let made = self
             .store
             .write_tx(&scope, async move |db| own.create(db, &new, &pair).await)

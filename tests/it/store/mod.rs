@@ -36,11 +36,11 @@ async fn with_tables() -> Database {
 
 fn of(slug: &str) -> Scope {
     let tenant = TenantId::from_slug(slug).unwrap();
-    Scope { tenant: Some(tenant), actor: format!("ada of {slug}") }
+    Scope { tenant: Some(tenant), actor: format!("ada of {slug}"), api_key: None }
 }
 
 fn owner() -> Scope {
-    Scope { tenant: None, actor: "the owner".to_owned() }
+    Scope { tenant: None, actor: "the owner".to_owned(), api_key: None }
 }
 
 #[derive(QueryableByName)]

@@ -124,7 +124,7 @@ impl Identity {
             let tenant_id = tenant.id;
             CallerKind::Member { tenant_id, role, issuer, subject, email }
         };
-        Ok(Caller { actor: claims.actor().to_owned(), kind, until: Some(claims.until()) })
+        Ok(Caller { actor: claims.actor(), kind, until: Some(claims.until()) })
     }
 
     /// The tenant of the token's organisation or, if no tenant has it, the tenant that the token

@@ -74,7 +74,11 @@ impl Caller {
 
     /// The scope of their transactions.
     pub fn scope(&self) -> Scope {
-        Scope { tenant: self.tenant().cloned(), actor: self.actor.clone() }
+        let api_key = match &self.kind {
+            CallerKind::Key { key_id, .. } => Some(key_id.clone()),
+            _ => None,
+        };
+        Scope { tenant: self.tenant().cloned(), actor: self.actor.clone(), api_key }
     }
 
     /// A stable identity: a person's issuer and subject, or an API key's id.

@@ -10,8 +10,8 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, dangerous, decode, decode
 use parking_lot::RwLock;
 use serde::Deserialize;
 
-use super::{Error, KeySource};
-use authority_core::clock::Clock;
+use super::{Error, KeySource, dev_provider};
+use authority_core::{clock::Clock, store::SERVICE};
 
 /// The tolerated difference of clocks, in seconds.
 const LEEWAY: i64 = 30;
@@ -49,9 +49,16 @@ pub struct PublicMetadata {
 }
 
 impl Claims {
-    /// The name in the history: the e-mail address if the token has one.
-    pub fn actor(&self) -> &str {
-        self.email.as_deref().filter(|email| !email.is_empty()).unwrap_or(&self.sub)
+    /// The name in the history: the e-mail address if the token has one. A name that only the service
+    /// gives (an id, its own) is marked as a person's: a token must not pass for an API key.
+    pub fn actor(&self) -> String {
+        let name = self.email.as_deref().filter(|email| !email.is_empty()).unwrap_or(&self.sub);
+        let is_reserved = name.starts_with("svc:")
+            || name.starts_with("database:")
+            || [SERVICE, "anonymous", "receipt"].contains(&name);
+        // The development provider's token for the service itself.
+        let is_own = (self.iss.as_str(), self.sub.as_str()) == (dev_provider::ISSUER, SERVICE);
+        if is_reserved && !is_own { format!("person:{name}") } else { name.to_owned() }
     }
 
     /// The time from which the token is refused. An `exp` beyond the range of dates becomes the

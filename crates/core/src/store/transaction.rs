@@ -30,20 +30,18 @@ pub struct Scope {
     pub tenant: Option<TenantId>,
     /// The actor in the history.
     pub actor: String,
+    /// The API key that it runs for: each read checks its row. Never inferred from the actor, which may
+    /// be a text of a person's token.
+    pub api_key: Option<ApiKeyId>,
 }
 
 /// The actor in the history if no caller made the change.
 pub const SERVICE: &str = "agent-authority";
 
 impl Scope {
-    /// The API key that it runs for, by its record's id.
-    pub fn api_key(&self) -> Option<&str> {
-        Some(self.actor.as_str()).filter(|actor| ApiKeyId::is_meant(actor))
-    }
-
     /// The service's own work, for every tenant.
     pub fn service() -> Self {
-        Self { tenant: None, actor: SERVICE.to_owned() }
+        Self { tenant: None, actor: SERVICE.to_owned(), api_key: None }
     }
 }
 
@@ -83,7 +81,7 @@ impl Store {
     /// # Errors
     /// [`Error::KeyEnded`], or the database is unavailable.
     pub async fn confirm(&self, scope: &Scope) -> Result<(), Error> {
-        match scope.api_key() {
+        match scope.api_key {
             Some(_) => self.read_tx(scope, async |_: &mut Db| Ok::<_, Error>(())).await,
             None => Ok(()),
         }
@@ -92,12 +90,12 @@ impl Store {
     /// The key's row is checked in the same snapshot as the data: once a revocation is committed,
     /// the key reads nothing, on any node.
     fn reading(&self, scope: &Scope) -> Result<Transaction, Error> {
-        let Some(key) = scope.api_key() else {
+        let Some(key) = &scope.api_key else {
             return self.transaction("BEGIN READ ONLY", scope);
         };
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let mut transaction = self.transaction(begin, scope)?;
-        let check = format!("; SELECT require_api_key({})", literal(key)?);
+        let check = format!("; SELECT require_api_key({})", literal(key.as_str())?);
         transaction.opening.push_str(&check);
         Ok(transaction)
     }
