@@ -171,7 +171,7 @@ fn give(gathered: &mut Gathered, world: &World, told: &Change) {
 #[test]
 fn a_remedy_turns_the_denial() {
     let seen = RefCell::new(BTreeMap::<Vec<Kind>, usize>::new());
-    let outcome = runner(cases(4_000, 300_000)).run(&vec(any::<u8>(), 0..700), |bytes| {
+    let outcome = runner(cases(7_000, 300_000)).run(&vec(any::<u8>(), 0..700), |bytes| {
         let world = worlds::draw(&bytes);
         let verdict = After::all(&world, &[]).judged();
         let looked_up = |other: &Request| Some(around(&world, other));
