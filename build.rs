@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::PathBuf};
 
-use gateway_rest_build::{Access, Info, Options, Requirement, bearer, openapi};
+use gateway_rest_build::{Access, Info, Options, Requirement, bearer, message_schema, openapi};
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, Value};
 use serde_json::{Map, json};
 
@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let packages = packages.filter(|package| package.starts_with("authority."));
     let options = Options {
         rest: "authority.rest.v1.rest".to_owned(),
+        field: "authority.rest.v1.field".to_owned(),
         packages: packages.collect(),
         ..Options::default()
     };
@@ -46,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         serde_json::from_str(&fs::read_to_string(DOCUMENTS)?)?;
     let info = Info {
         description: DESCRIPTION.to_owned(),
-        documents: documents.into_iter().collect(),
+        documents: documents.into_iter().chain([event(&pool, &options)]).collect(),
         amend: &headers,
         security_schemes: vec![
             (
@@ -76,6 +77,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let document = serde_json::to_string(&document)?;
     Ok(fs::write(out.join("openapi.json"), document)?)
+}
+
+/// The schema of an event of any type.
+fn event(pool: &DescriptorPool, options: &Options) -> (String, serde_json::Value) {
+    let message = pool.get_message_by_name("authority.event.v1.Event");
+    let message = message.unwrap_or_else(|| panic!("no message Event"));
+    ("Event".to_owned(), message_schema(&message, options))
 }
 
 /// The credentials that a binding of a method accepts, from `authority.auth.v1.access`.

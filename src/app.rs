@@ -54,6 +54,7 @@ use authority_core::{
     worker::{Supervisor, Worker},
 };
 use authority_crypto::KeyRing;
+use authority_events::{Parts as EventParts, Sequencer};
 use authority_registry::{
     ApiKeys, Approvals, Registry, SigningKeys, expire_approvals, keep_last_used, services,
 };
@@ -162,8 +163,10 @@ impl App {
         let identity = identity(&config, &keys, &graph, &clock)?;
         let pool = ComputePool::start(compute::Limits::default())?;
         let provider = dev.then(|| DevProvider::new(keys.clone(), clock.clone()));
-        let exports = authority_runtime::exports(&graph, &clock, supervisor.shutdown());
-        let (recorder, recording) = Recorder::new(store.clone(), clock.clone(), fenced);
+        let exports = authority_api::credentials::exports(&graph, &clock, supervisor.shutdown());
+        let sequencer = Sequencer::new(store.clone());
+        let (recorder, recording) =
+            Recorder::new(store.clone(), clock.clone(), fenced, sequencer.waker());
         let schema = Schema::new(store.clone());
         first_looks(&store, &schema, &recorder).await;
         let checks = readiness::checks(&schema, &graph, &recorder, &supervisor);
@@ -190,9 +193,17 @@ impl App {
             graph: Arc::clone(&graph),
             pool,
         });
+        let (events, numbering) = authority_events::services(EventParts {
+            clock: clock.clone(),
+            store: store.clone(),
+            graph: Arc::clone(&graph),
+            sequencer,
+            shutdown: supervisor.shutdown().clone(),
+        });
         let directory = directory(checks, &supervisor, &keys, &url);
         let mut ours = registry_services(&registry, &graph);
         ours.extend(decisions);
+        ours.extend(events);
         ours.extend([
             service::directory_service(Arc::new(directory.clone())),
             service::evidence_service(Arc::new(transparency.clone())),
@@ -213,6 +224,7 @@ impl App {
             spending::forget(store.clone(), clock.clone()),
             keep_last_used(identity.last_used(), store.clone()),
         ];
+        workers.extend(numbering);
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
         Ok((Self { router, graph, keys, store, provider, identity, health }, workers))

@@ -32,7 +32,7 @@ pub use gateway::{Call, Gateway, content_coding, unread_coding};
 pub use host::{Document, Host, google_rpc_status};
 use problems::Problems;
 use read::Reader;
-pub use route::{Body, Route, Segment, Variable};
+pub use route::{Body, Events, Route, Segment, Variable};
 pub use shape::{Cardinality, Field, Kind, Shape};
 pub use shorten::{json_len, shortened};
 

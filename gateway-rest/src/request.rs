@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use http::HeaderMap;
 
 use crate::{
     fault::{Fault, Problem},
@@ -19,10 +20,14 @@ use crate::{
 /// Levels of nested messages in the name of a query parameter.
 const DEPTH: usize = 8;
 
+/// Of server-sent events (WHATWG HTML, 9.2.4).
+const LAST_EVENT_ID: &str = "last-event-id";
+
 pub(crate) fn assemble(
     route: &'static Route,
     path: &str,
     query: &str,
+    headers: &HeaderMap,
     body: &[u8],
 ) -> Result<Bytes, Fault> {
     let mut out = Vec::with_capacity(body.len() + query.len() + path.len() + 16);
@@ -30,6 +35,7 @@ pub(crate) fn assemble(
     from_body(route, body, &mut out, &mut problems)?;
     from_query(route, query, &mut out, &mut problems);
     from_path(route, path, &mut out, &mut problems);
+    from_last_event_id(route, headers, &mut out, &mut problems);
     if problems.is_empty() { Ok(out.into()) } else { Err(problems.into_fault()) }
 }
 
@@ -189,6 +195,24 @@ fn from_path(route: &'static Route, path: &str, out: &mut Vec<u8>, problems: &mu
         if let Err(problem) = put {
             problems.add(variable.path, problem);
         }
+    }
+}
+
+/// A client that reconnects sends the first request again, and where it is in this header, which wins.
+fn from_last_event_id(
+    route: &'static Route,
+    headers: &HeaderMap,
+    out: &mut Vec<u8>,
+    problems: &mut Problems,
+) {
+    let given = headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty());
+    let Some((events, id)) = route.events.zip(given) else { return };
+    let put = match id.to_str() {
+        Ok(id) => put(route.input, &[events.resume], id, out),
+        Err(_) => Err("is not ASCII".into()),
+    };
+    if let Err(problem) = put {
+        problems.add(LAST_EVENT_ID, problem);
     }
 }
 

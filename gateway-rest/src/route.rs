@@ -37,6 +37,20 @@ pub struct Route {
     pub max_age_seconds: u32,
     /// Whether the RPC streams its responses.
     pub streams: bool,
+    /// How its messages become server-sent events; without it the whole message is an event's data.
+    pub events: Option<Events>,
+}
+
+/// The fields of a stream's messages as server-sent events.
+#[derive(Clone, Copy, Debug)]
+pub struct Events {
+    /// The response field that is an event's `id`: position in `output.fields`.
+    pub id: u16,
+    /// The response field that is its `data`: position in `output.fields`. A message without it only moves
+    /// the id.
+    pub data: u16,
+    /// The request field that the header `Last-Event-ID` sets: position in `input.fields`.
+    pub resume: u16,
 }
 
 /// One segment of a path template.

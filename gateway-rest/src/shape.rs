@@ -55,11 +55,15 @@ pub enum Kind {
     Sfixed64,
     Uint64,
     Fixed64,
+    /// An int64 whose rules keep it within 53 bits: a JSON number, which every reader has exactly.
+    Int53,
     Float,
     Double,
     String,
     /// Base64.
     Bytes,
+    /// Bytes that are a JSON text, which is the member's value as it stands. Only in responses.
+    Json,
     /// Numbers and their words, sorted by number. Without a word 0 is null.
     Enum(&'static [(i32, &'static str)]),
     Message(&'static Shape),

@@ -10,7 +10,13 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tonic::Streaming;
 
-use crate::{answer, fault::Fault, host::Host, route::Route};
+use crate::{
+    answer,
+    fault::Fault,
+    host::Host,
+    route::{Events, Route},
+    wire, write,
+};
 
 /// Proxies close connections that are idle for about 30 to 60 seconds.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -36,19 +42,41 @@ impl Form {
         })
     }
 
-    fn message(self, json: &[u8]) -> Bytes {
-        match self {
-            Self::Lines => [json, b"\n"].concat().into(),
-            Self::Events => [b"data: ", json, b"\n\n"].concat().into(),
+    fn message(self, route: &Route, message: &[u8]) -> Result<Bytes, wire::Malformed> {
+        match (self, route.events) {
+            (Self::Lines, _) => Ok(line(&answer::body(route, message)?)),
+            (Self::Events, None) => {
+                Ok([b"data: ", answer::body(route, message)?.as_slice(), b"\n\n"].concat().into())
+            }
+            (Self::Events, Some(fields)) => event(route, fields, message),
         }
     }
 
     fn failure(self, json: &[u8]) -> Bytes {
         match self {
-            Self::Lines => self.message(json),
+            Self::Lines => line(json),
             Self::Events => [b"event: error\ndata: ", json, b"\n\n"].concat().into(),
         }
     }
+}
+
+fn line(json: &[u8]) -> Bytes {
+    [json, b"\n"].concat().into()
+}
+
+/// An event with its id (WHATWG HTML, 9.2.6). Without data a client dispatches nothing, and resumes after
+/// the id.
+fn event(route: &Route, fields: Events, message: &[u8]) -> Result<Bytes, wire::Malformed> {
+    let mut out = b"id: ".to_vec();
+    write::field(&mut out, route.output, fields.id.into(), message)?;
+    let mut data = Vec::new();
+    write::field(&mut data, route.output, fields.data.into(), message)?;
+    if data != b"null" {
+        out.extend_from_slice(b"\ndata: ");
+        out.append(&mut data);
+    }
+    out.extend_from_slice(b"\n\n");
+    Ok(out.into())
 }
 
 struct State<H> {
@@ -93,8 +121,8 @@ impl<H: Host> State<H> {
         };
         match next {
             Ok(None) => None,
-            Ok(Some(message)) => match answer::body(self.route, &message) {
-                Ok(json) => Some(self.form.message(&json)),
+            Ok(Some(message)) => match self.form.message(self.route, &message) {
+                Ok(chunk) => Some(chunk),
                 Err(_) => Some(self.fail(&answer::broken(self.route))),
             },
             Err(status) => Some(self.fail(&Fault::from(status))),

@@ -26,6 +26,7 @@ impl Wire {
             | Kind::Int64
             | Kind::Sint64
             | Kind::Uint64
+            | Kind::Int53
             | Kind::Enum(_) => Self::Varint,
             Kind::Sfixed32 | Kind::Fixed32 | Kind::Float => Self::Four,
             Kind::Sfixed64 | Kind::Fixed64 | Kind::Double => Self::Eight,
@@ -105,6 +106,9 @@ pub(crate) fn put_integer(out: &mut Vec<u8>, kind: &Kind, value: i128) {
     }
 }
 
+/// Every integer up to this one, and no greater one, is exactly a double (RFC 8259, section 6).
+const MOST_OF_53_BITS: i128 = (1 << 53) - 1;
+
 /// The minimum and maximum of an integer kind; `None` for other kinds.
 pub(crate) fn range(kind: &Kind) -> Option<(i128, i128)> {
     Some(match kind {
@@ -112,6 +116,7 @@ pub(crate) fn range(kind: &Kind) -> Option<(i128, i128)> {
         Kind::Uint32 | Kind::Fixed32 => (0, u32::MAX.into()),
         Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => (i64::MIN.into(), i64::MAX.into()),
         Kind::Uint64 | Kind::Fixed64 => (0, u64::MAX.into()),
+        Kind::Int53 => (-MOST_OF_53_BITS, MOST_OF_53_BITS),
         _ => return None,
     })
 }

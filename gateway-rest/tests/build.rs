@@ -34,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let options = Options {
         rest: "library.v1.rest".to_owned(),
+        field: "library.v1.field".to_owned(),
         packages: vec!["library.v1".to_owned()],
         ..Options::default()
     };
@@ -62,6 +63,7 @@ fn openapi(pool: &DescriptorPool, options: &Options) -> serde_json::Value {
             ("librarian".to_owned(), bearer("JWT", "A librarian's card.")),
         ],
         access: &access,
+        documents: vec![("Note".to_owned(), serde_json::json!({"type": "object"}))],
         ..Info::new("Library", "1.0.0")
     };
     gateway_rest_build::openapi(pool, options, &info)

@@ -1,8 +1,10 @@
 //! What every service shares: client errors, authentication, idempotency keys, page tokens,
 //! deadlines.
 
+pub mod credentials;
 pub mod deadline;
 pub mod error;
 pub mod idempotency;
 pub mod identity;
 pub mod page_token;
+pub mod stream;

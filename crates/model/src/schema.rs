@@ -16,6 +16,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    announced_expiries (id, expired_at) {
+        id -> Text,
+        expired_at -> Timestamptz,
+        tenant_id -> Text,
+    }
+}
+
+diesel::table! {
     api_keys (id) {
         id -> Text,
         tenant_id -> Text,
@@ -245,6 +253,50 @@ diesel::table! {
 }
 
 diesel::table! {
+    event_demands (id) {
+        id -> Text,
+        tenant_id -> Text,
+        event_types -> Array<Text>,
+        until -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    event_heads (tenant_id) {
+        tenant_id -> Text,
+        sequence -> Int8,
+        oldest -> Int8,
+    }
+}
+
+diesel::table! {
+    event_outbox (number) {
+        number -> Int8,
+        tenant_id -> Text,
+        event_type -> Text,
+        subject_ref -> Text,
+        correlation_id -> Nullable<Text>,
+        actor_entity_id -> Nullable<Text>,
+        principal_entity_id -> Nullable<Text>,
+        reason_code -> Nullable<Text>,
+        occurred_at -> Timestamptz,
+        data -> Jsonb,
+    }
+}
+
+diesel::table! {
+    events (id) {
+        id -> Text,
+        tenant_id -> Text,
+        sequence -> Int8,
+        event_type -> Text,
+        principal_entity_id -> Nullable<Text>,
+        occurred_at -> Timestamptz,
+        body -> Bytea,
+    }
+}
+
+diesel::table! {
     evidence_packs (decision_id) {
         decision_id -> Text,
         tenant_id -> Text,
@@ -254,6 +306,14 @@ diesel::table! {
         body -> Bytea,
         proof -> Text,
         sealed_at -> Timestamptz,
+        automatic -> Bool,
+    }
+}
+
+diesel::table! {
+    expiry_sweep (sole) {
+        sole -> Bool,
+        until -> Timestamptz,
     }
 }
 
@@ -794,6 +854,100 @@ diesel::table! {
         notes -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
+    }
+}
+
+diesel::table! {
+    webhook_attempts (id, attempt) {
+        id -> Text,
+        tenant_id -> Text,
+        attempt -> Int4,
+        at -> Timestamptz,
+        status -> Nullable<Int4>,
+        error_class -> Nullable<Text>,
+        latency_ms -> Nullable<Int4>,
+        body_start -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    webhook_cursors (endpoint_id) {
+        endpoint_id -> Text,
+        tenant_id -> Text,
+        sequence -> Int8,
+        lost_from -> Nullable<Int8>,
+        lost_to -> Nullable<Int8>,
+        failing_since -> Nullable<Timestamptz>,
+        last_success_at -> Nullable<Timestamptz>,
+        breaker -> Jsonb,
+        waits_until -> Nullable<Timestamptz>,
+        filter_errors -> Int8,
+    }
+}
+
+diesel::table! {
+    webhook_deliveries (id) {
+        id -> Text,
+        tenant_id -> Text,
+        endpoint_id -> Text,
+        event_id -> Text,
+        event_type -> Text,
+        sequence -> Int8,
+        replay_id -> Nullable<Text>,
+        state -> Text,
+        lane -> Int2,
+        attempts -> Int4,
+        due_at -> Timestamptz,
+        lease -> Nullable<Uuid>,
+        leased_until -> Nullable<Timestamptz>,
+        last_status -> Nullable<Int4>,
+        last_error -> Nullable<Text>,
+        created_at -> Timestamptz,
+        ended_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    webhook_endpoints (id) {
+        id -> Text,
+        tenant_id -> Text,
+        state -> Text,
+        state_reason -> Nullable<Text>,
+        url -> Text,
+        event_types -> Array<Text>,
+        filter -> Nullable<Text>,
+        retry_policy -> Jsonb,
+        signing_suites -> Array<Text>,
+        rate_limit_per_second -> Int4,
+        header_names -> Array<Text>,
+        description -> Nullable<Text>,
+        key_id -> Nullable<Text>,
+        person -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        secret -> Nullable<Bytea>,
+        previous_secret -> Nullable<Bytea>,
+        previous_until -> Nullable<Timestamptz>,
+        headers -> Nullable<Bytea>,
+    }
+}
+
+diesel::table! {
+    webhook_replays (id) {
+        id -> Text,
+        tenant_id -> Text,
+        endpoint_id -> Text,
+        state -> Text,
+        after_sequence -> Int8,
+        until_sequence -> Int8,
+        event_types -> Array<Text>,
+        only_state -> Text,
+        position -> Int8,
+        made -> Int8,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
     }
 }
 

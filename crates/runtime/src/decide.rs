@@ -7,7 +7,6 @@ use tracing::Span;
 
 use super::{
     Settings,
-    credential::Credentials,
     decided::Decided,
     decision_key::DecisionKey,
     explainer::{Denied, Explainer},
@@ -16,6 +15,7 @@ use super::{
     requester::requester,
 };
 use authority_api::{
+    credentials::Credentials,
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
@@ -183,6 +183,7 @@ impl Decider {
             action: request.action.clone(),
             decision: decided.verdict.decision.word(),
             reason_code: decided.verdict.reason_code,
+            event_type: recording.events.of(decided.verdict.decision),
             evaluated_at: decided.evaluated_at,
             valid_until: decided.verdict.valid_until,
             record: recorded.record,

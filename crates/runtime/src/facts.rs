@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use super::{cache::Cache, fault::fault};
 use authority_api::error::ApiError;
 use authority_core::{
-    graph::{self, Graph, TenantHandle},
+    graph::{self, DemandedEvents, Graph, TenantHandle},
     spending::{Cited, CounterQuery},
     store::{self, Db, Scope, Store},
 };
@@ -32,6 +32,8 @@ pub(super) struct RecordingSettings {
     pub(super) approval_ttl: Option<Duration>,
     /// Requests use ready approvals without citing them.
     pub(super) cites_ready: bool,
+    /// Which decisions become events.
+    pub(super) events: DemandedEvents,
 }
 
 /// The facts of a request, and the approval that it cites.
@@ -88,6 +90,7 @@ impl FactSource {
             relaxed: graph.profile.relaxed,
             approval_ttl: graph.profile.approval_ttl,
             cites_ready: graph.profile.cites_ready,
+            events: graph.demanded_events(),
         };
         Ok((facts, recording))
     }

@@ -13,7 +13,6 @@ mod cache;
 mod call;
 mod candidates;
 mod changes;
-mod credential;
 mod decide;
 mod decided;
 mod decision_details;
@@ -44,7 +43,7 @@ mod view;
 
 use std::{sync::Arc, time::Duration};
 
-use authority_api::identity::Exports;
+use authority_api::{credentials::Credentials, identity::Exports};
 use authority_core::{
     clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, store::Store, worker::Worker,
 };
@@ -53,7 +52,6 @@ use authority_model::service::{self, Service};
 use admission::PurposeAdmission;
 use authority_service::AuthorityHandlers;
 use candidates::CandidatePolicies;
-use credential::Credentials;
 use decide::Decider;
 use decision_service::DecisionHandlers;
 use explainer::Explainer;
@@ -68,8 +66,6 @@ use report::Reports;
 use runtime_service::RuntimeHandlers;
 use simulate::Simulator;
 use tokio_util::sync::CancellationToken;
-
-pub use credential::exports;
 
 /// The runtime's settings.
 #[derive(Clone, Debug)]

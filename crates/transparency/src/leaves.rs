@@ -28,6 +28,8 @@ pub(super) struct Leaf {
 pub(super) struct Leaves {
     pub(super) list: Vec<Leaf>,
     pub(super) sealed_at: DateTime<Utc>,
+    /// By `auto_seal`, not by a request.
+    pub(super) automatic: bool,
 }
 
 /// A decision to be sealed.
@@ -125,7 +127,8 @@ impl Sealer {
             .load(db)
             .await?;
             let list = open.iter().map(|decision| decision.leaf(&this.public_url, sealed_at));
-            Ok::<_, Error>(Leaves { list: list.collect::<Result<_, _>>()?, sealed_at })
+            let list = list.collect::<Result<_, _>>()?;
+            Ok::<_, Error>(Leaves { list, sealed_at, automatic: true })
         });
         read.await
     }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult,
     prelude::*,
-    sql_types::{Array, BigInt, Bytea, Integer, Text, Timestamptz},
+    sql_types::{Array, BigInt, Bool, Bytea, Integer, Text, Timestamptz},
 };
 
 use super::{Error, log::Log};
@@ -62,12 +62,13 @@ pub(super) async fn one(
     query.first(db).await.optional()
 }
 
-/// Stores packs of the log's tenant.
+/// Stores packs of the log's tenant; `automatic` ones nobody asked for.
 pub(super) async fn insert(
     db: &mut Db,
     log: &Log<'_>,
     rows: &[Row],
     sealed_at: DateTime<Utc>,
+    automatic: bool,
 ) -> QueryResult<()> {
     let decisions: Vec<&str> = rows.iter().map(|row| row.decision_id.as_str()).collect();
     let indices: Vec<i64> = rows.iter().map(|row| row.log_index).collect();
@@ -75,13 +76,14 @@ pub(super) async fn insert(
     let proofs: Vec<&str> = rows.iter().map(|row| row.proof.as_str()).collect();
     diesel::sql_query(
         "INSERT INTO evidence_packs \
-         (tenant_id, epoch, origin, sealed_at, decision_id, log_index, body, proof) \
-         SELECT $1, $2, $3, $4, p.* FROM UNNEST($5, $6, $7, $8) AS p",
+         (tenant_id, epoch, origin, sealed_at, automatic, decision_id, log_index, body, proof) \
+         SELECT $1, $2, $3, $4, $5, p.* FROM UNNEST($6, $7, $8, $9) AS p",
     )
     .bind::<Text, _>(log.tenant_id.as_str())
     .bind::<Integer, _>(log.epoch)
     .bind::<Text, _>(&log.origin)
     .bind::<Timestamptz, _>(sealed_at)
+    .bind::<Bool, _>(automatic)
     .bind::<Array<Text>, _>(decisions)
     .bind::<Array<BigInt>, _>(indices)
     .bind::<Array<Bytea>, _>(bodies)

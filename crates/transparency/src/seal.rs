@@ -133,7 +133,8 @@ impl Sealer {
         for (tenant_id, list) in open {
             let ids: Vec<String> = list.iter().map(|leaf| leaf.decision_id.clone()).collect();
             // A log that cannot continue does not affect other tenants.
-            let mut sealed = this.seal_leaves(&tenant_id, Leaves { list, sealed_at }).await;
+            let leaves = Leaves { list, sealed_at, automatic: false };
+            let mut sealed = this.seal_leaves(&tenant_id, leaves).await;
             if let Err(error) = &sealed {
                 tracing::error!(%error, tenant = %tenant_id, "could not seal");
             }
@@ -186,7 +187,7 @@ impl Sealer {
         tenant_id: &TenantId,
         leaves: Leaves,
     ) -> Result<(HashMap<String, Row>, Option<Signed>), Error> {
-        let Leaves { mut list, sealed_at } = leaves;
+        let Leaves { mut list, sealed_at, automatic } = leaves;
         let mut log = Log::lock(db, self, tenant_id, sealed_at).await?;
         // Another node may have sealed some of them since they were read.
         let mut packs =
@@ -210,7 +211,7 @@ impl Sealer {
         for row in &mut rows {
             row.proof = log.proof(row.log_index, &signed.note)?;
         }
-        packs::insert(db, &log, &rows, sealed_at).await?;
+        packs::insert(db, &log, &rows, sealed_at, automatic).await?;
         packs.extend(rows.into_iter().map(|row| (row.decision_id.clone(), row)));
         Ok((packs, Some(signed)))
     }

@@ -41,7 +41,7 @@ impl Transparency {
             let (row, signed) = match state {
                 State::Sealed(row) => (Some(row), None),
                 State::Open(leaf) => {
-                    let leaves = Leaves { list: vec![leaf], sealed_at: now };
+                    let leaves = Leaves { list: vec![leaf], sealed_at: now, automatic: false };
                     let (mut packs, signed) = logs.transact(db, &tenant_id, leaves).await?;
                     (packs.remove(&decision_id), signed)
                 }

@@ -28,6 +28,14 @@ pub(crate) struct Rest {
     pub(crate) max_age_seconds: u32,
     pub(crate) documents: Vec<String>,
     pub(crate) statuses: Vec<u16>,
+    pub(crate) events: Option<Events>,
+}
+
+/// The fields of a stream as server-sent events.
+pub(crate) struct Events {
+    pub(crate) id: String,
+    pub(crate) data: String,
+    pub(crate) resume: String,
 }
 
 impl Rest {
@@ -58,6 +66,11 @@ impl Rest {
             ok: descriptor::flag(rest, "ok"),
             refusals: listed("refusals"),
             statuses: listed("statuses"),
+            events: descriptor::inner(rest, "events").map(|events| Events {
+                id: descriptor::text(&events, "id"),
+                data: descriptor::text(&events, "data"),
+                resume: descriptor::text(&events, "resume"),
+            }),
             raw: descriptor::text(rest, "raw"),
             documents: descriptor::texts(rest, "documents"),
             content_type: descriptor::text(rest, "content_type"),
@@ -80,6 +93,8 @@ impl Rest {
                 .is_some_and(|message| message.full_name() == "google.protobuf.FieldMask");
             assert!(is_mask && !mask.is_list(), "{at}: mask `{}` is not a FieldMask", self.mask);
         }
+        let streams = self.events.is_none() || method.is_server_streaming();
+        assert!(streams, "{at}: only a stream is sent as `events`");
         if self.raw.is_empty() {
             assert!(self.content_type.is_empty(), "{at}: `content_type` needs `raw`");
         } else {

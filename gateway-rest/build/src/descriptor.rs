@@ -106,6 +106,39 @@ pub(crate) fn rules(field: &FieldDescriptor, options: &Options) -> Option<Dynami
     option(field.parent_pool(), &field.options(), &options.validate)?.as_message().cloned()
 }
 
+/// A message in a member of an option; `None` if it is not set. Rules of one type are in such a member.
+pub(crate) fn inner(rules: &DynamicMessage, name: &str) -> Option<DynamicMessage> {
+    if !rules.has_field_by_name(name) {
+        return None;
+    }
+    rules.get_field_by_name(name)?.as_message().cloned()
+}
+
+/// Whether the rules keep an int64 within 53 bits, so that it is a JSON number.
+pub(crate) fn is_narrow(field: &FieldDescriptor, options: &Options) -> bool {
+    const MOST: i64 = (1 << 53) - 1;
+    if field.kind() != Kind::Int64 || field.is_list() {
+        return false;
+    }
+    let rules = rules(field, options).and_then(|rules| inner(&rules, "int64"));
+    rules.is_some_and(|rules| {
+        let bound = |name: &str| {
+            let given = rules.has_field_by_name(name).then(|| rules.get_field_by_name(name))??;
+            given.as_i64()
+        };
+        bound("gte").is_some_and(|least| least >= -MOST)
+            && bound("lte").is_some_and(|most| most <= MOST)
+    })
+}
+
+/// The schema of the JSON text that a bytes field holds, by the project's field option.
+pub(crate) fn document(field: &FieldDescriptor, options: &Options) -> Option<String> {
+    let value = option(field.parent_pool(), &field.options(), &options.field)?;
+    let name = Some(text(value.as_message()?, "document")).filter(|name| !name.is_empty())?;
+    assert!(field.kind() == Kind::Bytes, "{}: a document is bytes", field.full_name());
+    Some(name)
+}
+
 pub(crate) fn is_required(field: &FieldDescriptor, options: &Options) -> bool {
     behaves(field, REQUIRED) || rules(field, options).is_some_and(|rules| flag(&rules, "required"))
 }

@@ -23,8 +23,11 @@ pub struct Options {
     /// Full name of the method option with what `google.api.http` lacks, for example
     /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `ok`,
     /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`,
-    /// `statuses`. Empty for none.
+    /// `statuses`, `events`. Empty for none.
     pub rest: String,
+    /// Full name of the field option with what a field's type lacks: a message that may have the field
+    /// `document`, the name of the schema of the JSON text that a bytes field holds. Empty for none.
+    pub field: String,
     /// Full name of the field option with validation rules: `buf.validate.field`. Empty for none.
     pub validate: String,
     /// Packages whose services are served and whose messages all get shapes; a name covers the
@@ -38,6 +41,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             rest: String::new(),
+            field: String::new(),
             validate: "buf.validate.field".to_owned(),
             packages: Vec::new(),
             runtime: "::gateway_rest".to_owned(),
@@ -65,7 +69,8 @@ impl Options {
 ///
 /// # Panics
 /// If an annotation names a field that does not exist or has the wrong type, if two bindings have the
-/// same path and method, or if a message that REST reaches has a 64-bit integer.
+/// same path and method, or if a message that REST reaches has a 64-bit integer
+/// whose rules do not keep it within 53 bits.
 pub fn routes(pool: &DescriptorPool, options: &Options) -> String {
     let (shapes, routes) = (shapes::tables(pool, options), routes::table(pool, options));
     formatted(quote!(#shapes #routes))

@@ -24,8 +24,8 @@ pub(crate) fn table(pool: &DescriptorPool, options: &Options) -> TokenStream {
                     let path = format!("{} {}", binding.method, binding.path);
                     panic!("{path} is both {other} and {}", method.full_name());
                 }
-                refuse_wide(&method.input());
-                refuse_wide(&method.output());
+                refuse_wide(&method.input(), options);
+                refuse_wide(&method.output(), options);
                 routes.push(route(&method, &binding, options));
             }
         }
@@ -39,7 +39,7 @@ pub(crate) fn table(pool: &DescriptorPool, options: &Options) -> TokenStream {
 
 /// Most JSON readers parse numbers as doubles: 64-bit integers would be strings to some and wrong numbers
 /// to others.
-fn refuse_wide(message: &MessageDescriptor) {
+fn refuse_wide(message: &MessageDescriptor, options: &Options) {
     let mut reached = BTreeMap::new();
     shapes::reach(message, &mut reached);
     for field in reached.values().flat_map(descriptor::fields) {
@@ -52,14 +52,19 @@ fn refuse_wide(message: &MessageDescriptor) {
             Some(Kind::Int64 | Kind::Uint64 | Kind::Sint64 | Kind::Fixed64 | Kind::Sfixed64)
         );
         let at = field.full_name();
-        assert!(!wide, "{at}: no 64-bit integer over REST; use int32 or decimal text");
+        let narrow = !wide || descriptor::is_narrow(&field, options);
+        assert!(
+            narrow,
+            "{at}: no 64-bit integer over REST; use int32, decimal text, or an int64 with `gte` and `lte` \
+             of 53 bits"
+        );
     }
 }
 
 fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> TokenStream {
     let runtime = options.runtime_path();
     let (input, output) = (method.input(), method.output());
-    let Rest { status, envelope, mask, ok, raw, content_type, max_age_seconds, .. } =
+    let Rest { status, envelope, mask, ok, raw, content_type, max_age_seconds, events, .. } =
         Rest::of(method, options);
     let rpc = format!("/{}/{}", method.parent_service().full_name(), method.name());
     let Binding { method: verb, path, template, body, response_body } = binding;
@@ -87,6 +92,14 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
     };
     let [response_body, raw] = [response_body, &raw].map(|name| maybe(&output, name));
     let mask = maybe(&input, &mask);
+    let events = match events {
+        None => quote!(None),
+        Some(binding::Events { id, data, resume }) => {
+            let [id, data] = [id, data].map(|name| literal(position(&output, &name)));
+            let resume = literal(position(&input, &resume));
+            quote!(Some(#runtime::Events { id: #id, data: #data, resume: #resume }))
+        }
+    };
     let (status, max_age_seconds) = (literal(status), literal(max_age_seconds));
     let streams = method.is_server_streaming();
     let (input, output) = (shapes::name(&input), shapes::name(&output));
@@ -110,6 +123,7 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
             content_type: #content_type,
             max_age_seconds: #max_age_seconds,
             streams: #streams,
+            events: #events,
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn tables(pool: &DescriptorPool, options: &Options) -> TokenStream {
         }
     }
     let runtime = options.runtime_path();
-    let shapes = known.values().map(|message| shape(message, &runtime));
+    let shapes = known.values().map(|message| shape(message, options));
     let names = known.values().map(name);
     quote! {
         #(#shapes)*
@@ -64,7 +64,8 @@ pub(crate) fn name(message: &MessageDescriptor) -> Ident {
     format_ident!("SHAPE_{}", message.full_name().replace('.', "_").to_uppercase())
 }
 
-fn shape(message: &MessageDescriptor, runtime: &TokenStream) -> TokenStream {
+fn shape(message: &MessageDescriptor, options: &Options) -> TokenStream {
+    let runtime = options.runtime_path();
     let fields = descriptor::fields(message);
     let at = message.full_name();
     assert!(fields.len() <= MOST_FIELDS, "{at}: more than {MOST_FIELDS} fields");
@@ -75,7 +76,7 @@ fn shape(message: &MessageDescriptor, runtime: &TokenStream) -> TokenStream {
     };
     let by_name = order(&|field| (0, field.name().to_owned()));
     let by_number = order(&|field| (field.number(), String::new()));
-    let entries = fields.iter().map(|field| entry(field, runtime));
+    let entries = fields.iter().map(|field| entry(field, options, &runtime));
     let name = name(message);
     quote! {
         pub static #name: #runtime::Shape = #runtime::Shape {
@@ -87,7 +88,7 @@ fn shape(message: &MessageDescriptor, runtime: &TokenStream) -> TokenStream {
     }
 }
 
-fn entry(field: &FieldDescriptor, runtime: &TokenStream) -> TokenStream {
+fn entry(field: &FieldDescriptor, options: &Options, runtime: &TokenStream) -> TokenStream {
     let cardinality = if field.is_map() {
         quote!(Map)
     } else if field.is_list() {
@@ -99,7 +100,13 @@ fn entry(field: &FieldDescriptor, runtime: &TokenStream) -> TokenStream {
     };
     let (name, number) = (field.name(), literal(field.number()));
     let oneof = literal(descriptor::oneof(field).map_or(0, |index| index + 1));
-    let kind = kind(&field.kind(), field.full_name(), runtime);
+    let kind = if descriptor::is_narrow(field, options) {
+        quote!(#runtime::Kind::Int53)
+    } else if descriptor::document(field, options).is_some() {
+        quote!(#runtime::Kind::Json)
+    } else {
+        kind(&field.kind(), field.full_name(), runtime)
+    };
     quote! {
         #runtime::Field {
             name: #name,

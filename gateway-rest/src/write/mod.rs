@@ -187,7 +187,7 @@ fn one(
 
 /// A message in several parts is their concatenation; for other values the last one counts.
 fn merged(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), Malformed> {
-    let is_message = !matches!(field.kind, Kind::String | Kind::Bytes);
+    let is_message = !matches!(field.kind, Kind::String | Kind::Bytes | Kind::Json);
     let mut whole = Vec::new();
     occurrences(field, proto, |found| {
         if let Value::Bytes(bytes) = found {

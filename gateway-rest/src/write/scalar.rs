@@ -37,6 +37,7 @@ fn numeric(out: &mut Vec<u8>, kind: &Kind, number: u64) -> Result<(), Malformed>
         Kind::Int32 | Kind::Sfixed32 => integer(out, i64::from(number as i32)),
         Kind::Sint32 => integer(out, i64::from(zigzag as i32)),
         Kind::Uint32 | Kind::Fixed32 => integer(out, i64::from(number as u32)),
+        Kind::Int53 => integer(out, number as i64),
         Kind::Int64 | Kind::Sfixed64 => quoted(out, |out| integer(out, number as i64)),
         Kind::Sint64 => quoted(out, |out| integer(out, zigzag)),
         Kind::Uint64 | Kind::Fixed64 => quoted(out, |out| display(out, number)),
@@ -67,6 +68,8 @@ fn lengthy(out: &mut Vec<u8>, kind: &Kind, bytes: &[u8], depth: u8) -> Result<()
             STANDARD.encode_string(bytes, &mut encoded);
             text(out, &encoded);
         }
+        Kind::Json if bytes.is_empty() => out.extend_from_slice(b"null"),
+        Kind::Json => out.extend_from_slice(bytes),
         Kind::Message(shape) => message(out, shape, bytes, depth)?,
         Kind::Struct => free::object(out, bytes, depth)?,
         Kind::Value => free::anything(out, bytes, depth)?,

@@ -6,9 +6,10 @@ use axum::body::Body;
 use gateway_rest::{Call, Host, Route};
 use gateway_rest_tests::{
     library::{
-        Book, CreateBookRequest, Everything, GetBookRequest, GetCoverResponse, GetSchemaResponse,
-        LendBookRequest, LendBookResponse, ListBooksRequest, ListBooksResponse, ListTitlesResponse,
-        ReadFileRequest, ReadPageRequest, ReplaceTagsRequest, Scalars, UpdateBookRequest,
+        Book, CreateBookRequest, DeskEvent, Everything, GetBookRequest, GetCoverResponse,
+        GetSchemaResponse, LendBookRequest, LendBookResponse, ListBooksRequest, ListBooksResponse,
+        ListTitlesResponse, ReadFileRequest, ReadPageRequest, ReplaceTagsRequest, Scalars,
+        UpdateBookRequest, WatchDeskRequest,
         book_service_server::{BookService, BookServiceServer},
     },
     tables::ROUTES,
@@ -216,6 +217,15 @@ impl BookService for Library {
             }
             _ => Ok(Response::new(Box::pin(tokio_stream::iter([book("one"), book("two\n")])))),
         }
+    }
+
+    type WatchDeskStream = Pin<Box<dyn Stream<Item = Result<DeskEvent, Status>> + Send>>;
+
+    async fn watch_desk(&self, call: Request<WatchDeskRequest>) -> Answer<Self::WatchDeskStream> {
+        let number = call.into_inner().after + 1;
+        let note = Some(br#"{"b":1,"a":[]}"#.to_vec());
+        let events = [DeskEvent { number, note }, DeskEvent { number: number + 1, note: None }];
+        Ok(Response::new(Box::pin(tokio_stream::iter(events.map(Ok)))))
     }
 
     async fn read_file(&self, call: Request<ReadFileRequest>) -> Answer<ReadFileRequest> {

@@ -59,3 +59,33 @@ async fn head_of_a_stream_has_no_body() {
     let reply = send("HEAD", "/v1/books:export", "").await;
     assert_eq!((reply.status.as_u16(), reply.body.as_str()), (200, ""));
 }
+
+#[tokio::test]
+async fn an_event_has_an_id_and_a_document_as_it_stands() {
+    let watch = "/v1/desk:watch?after=9007199254740989";
+    let reply = send_with("GET", watch, &EVENTS, "").await;
+    let expected = "id: 9007199254740990\ndata: {\"b\":1,\"a\":[]}\n\nid: 9007199254740991\n\n";
+    assert_eq!(reply.body, expected);
+    let first = get(watch).await.body;
+    let first = first.lines().next().unwrap();
+    assert_eq!(first, r#"{"number":9007199254740990,"note":{"b":1,"a":[]}}"#);
+}
+
+#[tokio::test]
+async fn last_event_id_wins_over_the_query() {
+    let with = |id: &'static str| [EVENTS[0], EVENTS[1], ("last-event-id", id)];
+    let reply = send_with("GET", "/v1/desk:watch?after=3", &with("41"), "").await;
+    assert!(reply.body.starts_with("id: 42\n"), "{}", reply.body);
+    let reply = send_with("GET", "/v1/desk:watch?after=3", &with(""), "").await;
+    assert!(reply.body.starts_with("id: 4\n"), "{}", reply.body);
+    let reply = send_with("GET", "/v1/desk:watch", &with("x"), "").await;
+    assert_eq!(reply.status, 400);
+    assert!(reply.body.contains("last-event-id"), "{}", reply.body);
+}
+
+#[tokio::test]
+async fn an_integer_of_53_bits_is_a_number() {
+    let reply = get("/v1/desk:watch?after=9007199254740992").await;
+    assert_eq!(reply.status, 400);
+    assert!(reply.body.contains("must be an integer from"), "{}", reply.body);
+}

@@ -53,6 +53,7 @@ fn entry(number: usize, is_bad: bool) -> Entry {
         action: "payment.execute".to_owned(),
         decision: "deny",
         reason_code: Reason::TenantInactive,
+        event_type: None,
         evaluated_at: now,
         valid_until: None,
         record: b"{}".to_vec(),
@@ -73,7 +74,8 @@ fn entry(number: usize, is_bad: bool) -> Entry {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_panic_fails_its_batch_and_nothing_else() {
     let database = Database::fresh().await;
-    let (recorder, workers) = Recorder::new(database.store(), Clock::default(), false);
+    let (recorder, workers) =
+        Recorder::new(database.store(), Clock::default(), false, Arc::default());
     // They queue before anybody writes: one batch.
     let batch: Vec<_> = (0..5)
         .map(|number| {

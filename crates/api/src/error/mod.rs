@@ -91,6 +91,8 @@ codes! {
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not act on this approval";
     RequestDigestDiffers "request_digest_differs" Aborted 409 "the approval is for another request than the one that was shown; read it again";
     RequestErased "request_erased" Aborted 409 "the request of this approval was erased and cannot be shown, so nobody can approve it";
+    SequenceExpired "sequence_expired" Aborted 409 "events after this sequence are no longer kept; continue from `oldest`";
+    SequenceAhead "sequence_ahead" Aborted 409 "the tenant has no event with this sequence yet";
     DecisionStopped "decision_stopped" Aborted 409 "a stop condition of the repeated decision has fired; ask again with a new Idempotency-Key";
     IdempotencyInProgress "idempotency_in_progress" Aborted 409 "the first request with this key is still running; retry later";
     ReadOnlyProvider "read_only_provider" Aborted 409 "keys of this custody provider are read-only here";

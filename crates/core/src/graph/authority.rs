@@ -25,8 +25,19 @@ use authority_decision::{
     records,
 };
 
+/// A row that belongs to a tenant.
+pub(super) trait Owned {
+    fn tenant_id(&self) -> &str;
+}
+
+impl<R: Record> Owned for R {
+    fn tenant_id(&self) -> &str {
+        Record::tenant_id(self)
+    }
+}
+
 /// A stored row of a tenant's graph.
-pub(super) trait Authority: Record {
+pub(super) trait Authority: Owned + Sized + Send + Sync + 'static {
     fn put(self, graph: &mut TenantGraph);
     fn remove(graph: &mut TenantGraph, id: &str);
 }

@@ -15,6 +15,7 @@ use super::{
     Graph,
     api_key::{API_KEYS, KeyRow},
     authority::Authority,
+    event_demand::EventDemand,
     log::Changed,
     tenant::TenantGraph,
 };
@@ -62,7 +63,7 @@ macro_rules! table {
     };
 }
 
-const TABLES: [Table; 18] = [
+const TABLES: [Table; 19] = [
     table!(tenants, registry::Tenant),
     table!(principals, registry::Principal),
     table!(member_of, registry::MemberOf),
@@ -81,6 +82,7 @@ const TABLES: [Table; 18] = [
     table!(applies_to, registry::AppliesTo),
     table!(stop_signals, registry::StopSignal),
     table!(quarantines, registry::Quarantine),
+    table!(event_demands, EventDemand),
 ];
 
 async fn put_all<T: Authority>(

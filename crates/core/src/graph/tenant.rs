@@ -8,6 +8,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{
+    demanded_events::{DemandedEvents, EventDemands},
     indexed::{ById, Indexed},
     node::{self, Addresses, Profile},
     people::People,
@@ -50,6 +51,7 @@ pub struct TenantGraph {
     pub(super) applies_to: Indexed<node::AppliesTo>,
     pub(super) stop_signals: Indexed<records::StopSignal>,
     pub(super) quarantines: ById<records::Quarantine>,
+    pub(super) event_demands: EventDemands,
     pub(super) index: PolicyIndex,
     /// The tools whose terms bind requests that name none.
     pub(super) tool_index: ToolIndex,
@@ -83,6 +85,11 @@ impl TenantGraph {
     /// around them, subjects exactly.
     pub fn excludes(&self, subject: &str, email: Option<&str>) -> bool {
         self.people.exclude(subject, email)
+    }
+
+    /// Which of its decisions become events.
+    pub fn demanded_events(&self) -> DemandedEvents {
+        self.event_demands.all()
     }
 
     pub(super) fn watch(&mut self) -> watch::Receiver<i64> {

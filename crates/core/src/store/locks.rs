@@ -11,3 +11,5 @@ pub const PARTITIONS: i64 = 4_157_002;
 pub const SIGNING_KEYS: i64 = 4_157_003;
 /// A tenant's log of decisions; the second number is the tenant's hash.
 pub const DECISION_LOG: i32 = 4_157_004;
+/// Numbering events; the second number is the shard of tenants.
+pub const EVENTS: i32 = 4_157_005;

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 
 use super::{
     super::{answer, find::readable},
-    MessageSource, Watches, Watching,
+    Watches, Watching,
     change_feed::{Change, Topic, changes},
-    stream_of,
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
+    stream::{MessageSource, stream_of},
 };
 use authority_core::store::{self, Db, RunQueryDsl, row_id};
 use authority_decision::{Decision, levels::ApprovalState};

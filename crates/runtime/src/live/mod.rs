@@ -12,9 +12,7 @@ mod stop;
 use std::{sync::Arc, time::Duration};
 
 use authority_ids::TenantId;
-use authority_model::service::Messages;
 use chrono::{DateTime, Utc};
-use futures_util::stream;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -23,8 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use change_feed::ChangeFeed;
 
-use super::{credential::Credentials, facts::FactSource};
+use super::facts::FactSource;
 use authority_api::{
+    credentials::Credentials,
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
@@ -34,25 +33,6 @@ use authority_core::clock::Clock;
 const SCOPE: &str = "runtime:read";
 /// Added to the end of the graph's freshness, so that a stream that wakes then finds it stale.
 const WAKE_MARGIN: Duration = Duration::from_millis(1);
-
-/// The source of a stream's messages.
-trait MessageSource: Send + 'static {
-    type Message: Send;
-
-    /// The next message; `None` at the end. An error is the last item.
-    fn next(&mut self) -> impl Future<Output = Option<Result<Self::Message, ApiError>>> + Send;
-}
-
-fn stream_of<T: MessageSource>(teller: T) -> Messages<T::Message> {
-    let next = |teller: Option<T>| async {
-        let mut teller = teller?;
-        match teller.next().await? {
-            Ok(message) => Some((Ok(message), Some(teller))),
-            Err(refusal) => Some((Err(refusal.into()), None)),
-        }
-    };
-    Box::pin(stream::unfold(Some(teller), next))
-}
 
 /// Opens streams.
 pub(super) struct Watches {

@@ -16,11 +16,12 @@ use super::{
         find::readable,
         permission_status::{Permitted, permission_status, permitted},
     },
-    MessageSource, Watches, Watching, stream_of,
+    Watches, Watching,
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
+    stream::{MessageSource, stream_of},
 };
 use authority_core::{
     graph,

@@ -4,6 +4,7 @@ use std::{
     collections::{HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
     panic::{AssertUnwindSafe, resume_unwind},
+    sync::Arc,
     time::Duration,
 };
 
@@ -12,11 +13,12 @@ use diesel::QueryResult;
 use diesel_async::AsyncConnection;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use super::{
     super::requester::NOBODY,
     askers::{self, Open},
-    decisions_sql::{InsertDecisions, StoreCurrent, Times},
+    decisions_sql::{DecisionEvents, InsertDecisions, StoreCurrent, Times},
     entry::{Entry, Outcome, Queued},
     health::Health,
     spend,
@@ -52,13 +54,21 @@ pub(super) struct Batches {
     clock: Clock,
     fenced: bool,
     health: Health,
+    /// Wakes who numbers events: nothing is notified inside these transactions.
+    outbox: Arc<Notify>,
     /// Facts that this node has committed; they are not sent again.
     known: Mutex<HashSet<Fact>>,
 }
 
 impl Batches {
-    pub(super) fn new(store: Store, clock: Clock, fenced: bool, health: Health) -> Self {
-        Self { store, clock, fenced, health, known: Mutex::default() }
+    pub(super) fn new(
+        store: Store,
+        clock: Clock,
+        fenced: bool,
+        health: Health,
+        outbox: Arc<Notify>,
+    ) -> Self {
+        Self { store, clock, fenced, health, outbox, known: Mutex::default() }
     }
 
     /// Commits the entries that it can and sends all their outcomes. A batch that fails because of
@@ -77,6 +87,9 @@ impl Batches {
                 Ok(outcomes) => {
                     self.health.note(Ok(()));
                     self.remember(&entries, &outcomes);
+                    if entries.iter().any(Entry::is_an_event) {
+                        self.outbox.notify_one();
+                    }
                     for (done, outcome) in waiting.into_iter().zip(outcomes) {
                         let _ = done.send(outcome); // the caller may be gone; the record stays
                     }
@@ -176,6 +189,10 @@ impl Batches {
                 if insert.execute(db).await? < kept.len() {
                     // Their claims are rolled back, and the others are retried.
                     return Err(diesel::result::Error::RollbackTransaction);
+                }
+                let events = DecisionEvents::of(kept.iter().copied());
+                if !events.is_empty() {
+                    events.execute(db).await?;
                 }
             }
             keep_answers(db, &kept, &approvals).await?;

@@ -170,6 +170,7 @@ pub(super) struct StoreCurrent<'a> {
     tenants: &'a [&'a str],
     columns: Columns<'a>,
     revision: Vec<i64>,
+    events: DecisionEvents<'a>,
     relaxed: bool,
 }
 
@@ -186,7 +187,7 @@ impl<'a> StoreCurrent<'a> {
             columns.push(entry, None, clock);
         }
         let revision = entries.iter().map(|entry| entry.revision).collect();
-        Self { tenants, columns, revision, relaxed }
+        Self { tenants, columns, revision, events: DecisionEvents::of(entries), relaxed }
     }
 }
 
@@ -223,6 +224,11 @@ impl QueryFragment<Pg> for StoreCurrent<'_> {
             out.push_sql(part);
         }
         in_time(&mut out, "fenced_at");
+        if !self.events.is_empty() {
+            out.push_sql(" RETURNING id, tenant_id), announced AS (");
+            self.events.insert(&mut out)?;
+            out.push_sql(" JOIN stored USING (id, tenant_id)");
+        }
         // This can only weaken the server's own setting, which may be stronger than `on`.
         out.push_sql(") SELECT tenant_id, revision, fenced_at FROM present WHERE CASE WHEN ");
         out.push_bind_param::<Bool, _>(&self.relaxed)?;
@@ -231,4 +237,49 @@ impl QueryFragment<Pg> for StoreCurrent<'_> {
     }
 }
 
-run_queries!(InsertDecisions, StoreCurrent);
+/// The events that decisions become: only names, since the decision's row has the rest.
+#[derive(Default)]
+pub(super) struct DecisionEvents<'a> {
+    tenant: Vec<&'a str>,
+    event_type: Vec<&'a str>,
+    id: Vec<&'a str>,
+}
+
+impl<'a> DecisionEvents<'a> {
+    pub(super) fn of(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let mut events = Self::default();
+        for entry in entries {
+            let Some(event_type) = entry.event_type else { continue };
+            events.tenant.push(entry.tenant_id.as_str());
+            events.event_type.push(event_type);
+            events.id.push(entry.decision_id.as_str());
+        }
+        events
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.id.is_empty()
+    }
+
+    fn insert<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "INSERT INTO event_outbox (tenant_id, event_type, subject_ref) \
+             SELECT tenant_id, event_type, id FROM UNNEST(",
+        );
+        out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
+        for column in [&self.event_type, &self.id] {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Text>, _>(column)?;
+        }
+        out.push_sql(") AS decided (tenant_id, event_type, id)");
+        Ok(())
+    }
+}
+
+impl QueryFragment<Pg> for DecisionEvents<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        self.insert(&mut out)
+    }
+}
+
+run_queries!(InsertDecisions, StoreCurrent, DecisionEvents);

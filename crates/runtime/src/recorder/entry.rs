@@ -22,6 +22,8 @@ pub struct Entry {
     pub action: String,
     pub decision: &'static str,
     pub reason_code: Reason,
+    /// The event that it becomes, if anyone in the tenant takes those.
+    pub event_type: Option<&'static str>,
     pub evaluated_at: DateTime<Utc>,
     /// When the permission expires, if there is one. A decision stored later permits nothing.
     pub valid_until: Option<DateTime<Utc>>,
@@ -53,6 +55,11 @@ impl Entry {
     /// Whether only the decision and its facts are stored.
     pub(super) fn has_no_other_rows(&self) -> bool {
         self.hold.is_none() && self.key.is_none() && self.claims.is_empty()
+    }
+
+    /// Whether storing it writes to the outbox of events.
+    pub(super) fn is_an_event(&self) -> bool {
+        self.event_type.is_some() || self.hold.is_some()
     }
 }
 

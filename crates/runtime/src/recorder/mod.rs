@@ -14,7 +14,7 @@ mod sql;
 
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
+use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot};
 
 pub use entry::{Entry, Hold, Keyed, Outcome};
 
@@ -46,12 +46,18 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The recorder and its background work: the writer, and a probe while nothing is written.
-    pub fn new(store: Store, clock: Clock, fenced: bool) -> (Self, [Worker; 2]) {
+    /// The recorder and its background work: the writer, and a probe while nothing is written. `outbox` is
+    /// notified after a commit that wrote events into the outbox.
+    pub fn new(
+        store: Store,
+        clock: Clock,
+        fenced: bool,
+        outbox: Arc<Notify>,
+    ) -> (Self, [Worker; 2]) {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let health = Health::default();
         let probe = health.worker(store.clone());
-        let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone()));
+        let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone(), outbox));
         // Outside the future: the queue outlives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
         let writer = Worker::endless("recorder_writer", move |context| {

@@ -8,7 +8,6 @@ use serde_json::{Map, Number, Value, json};
 
 use super::{
     pattern,
-    rules::message_rule,
     schema::{Use, is_given},
 };
 use crate::{
@@ -108,8 +107,8 @@ impl Examples<'_> {
         }
         let rules = descriptor::rules(field, self.options);
         if field.is_list() {
-            let rules = rules.as_ref().and_then(|rules| message_rule(rules, "repeated"));
-            let rules = rules.as_ref().and_then(|rules| message_rule(rules, "items"));
+            let rules = rules.as_ref().and_then(|rules| descriptor::inner(rules, "repeated"));
+            let rules = rules.as_ref().and_then(|rules| descriptor::inner(rules, "items"));
             let singular = field.name().strip_suffix('s').unwrap_or(field.name());
             let item = self.single(&field.kind(), singular, rules.as_ref())?;
             return Some(json!([item]));
@@ -120,7 +119,7 @@ impl Examples<'_> {
     fn single(&mut self, kind: &Kind, name: &str, rules: Option<&DynamicMessage>) -> Option<Value> {
         Some(match kind {
             Kind::Bool => json!(true),
-            Kind::String => text(name, rules.and_then(|rules| message_rule(rules, "string")))?,
+            Kind::String => text(name, rules.and_then(|rules| descriptor::inner(rules, "string")))?,
             Kind::Bytes => json!("AAEC"),
             Kind::Float | Kind::Double => number(rules, 0.5),
             Kind::Enum(kind) => json!(descriptor::words(kind).first()?.1),
@@ -202,7 +201,8 @@ fn guess(name: &str) -> String {
 /// `usual`, or the nearest number that the rules allow.
 fn number(rules: Option<&DynamicMessage>, usual: f64) -> Value {
     let kinds = ["int32", "sint32", "uint32", "fixed32", "sfixed32", "float", "double"];
-    let rules = rules.and_then(|rules| kinds.iter().find_map(|kind| message_rule(rules, kind)));
+    let rules =
+        rules.and_then(|rules| kinds.iter().find_map(|kind| descriptor::inner(rules, kind)));
     let bound = |name: &str| {
         let rules = rules.as_ref().filter(|rules| rules.has_field_by_name(name))?;
         match rules.get_field_by_name(name)?.as_ref() {

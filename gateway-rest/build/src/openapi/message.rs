@@ -1,10 +1,10 @@
 //! JSON Schema of a message that the service writes as a document of its own, such as an event.
 
-use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use prost_reflect::{FieldDescriptor, MessageDescriptor};
 use serde_json::{Map, Value, json};
 
 use super::{
-    example, rules,
+    example,
     schema::{Schemas, Use},
 };
 use crate::{
@@ -37,15 +37,7 @@ fn member(field: &FieldDescriptor, schemas: &mut Schemas<'_>) -> Value {
     if let (Some(inner), false) = (descriptor::plain_message(&field.kind()), field.is_list()) {
         return object(&inner, schemas);
     }
-    if field.kind() != Kind::Int64 {
-        return schemas.field(field, Use::Input);
-    }
-    let mut schema = json!({"type": "integer"});
-    let rules = descriptor::rules(field, schemas.options);
-    if let Some(rules) = rules.and_then(|rules| rules::message_rule(&rules, "int64")) {
-        rules::copy(&mut schema, &rules, &[("gte", "minimum"), ("lte", "maximum")]);
-    }
-    schema
+    schemas.field(field, Use::Input)
 }
 
 fn describe(schema: &mut Value, comment: Comment, parsed: impl Fn(&str) -> Value) {

@@ -5,17 +5,9 @@ use serde_json::{Value, json};
 
 use crate::descriptor;
 
-/// The rules of one kind, in the member of that name.
-pub(super) fn message_rule(rules: &DynamicMessage, name: &str) -> Option<DynamicMessage> {
-    if !rules.has_field_by_name(name) {
-        return None;
-    }
-    rules.get_field_by_name(name)?.as_message().cloned()
-}
-
 /// The rules of one value; those of its type are in the member of that name.
 pub(super) fn apply(schema: &mut Value, rules: &DynamicMessage) {
-    if let Some(rules) = message_rule(rules, "string") {
+    if let Some(rules) = descriptor::inner(rules, "string") {
         let lengths = [("min_len", "minLength"), ("max_len", "maxLength"), ("pattern", "pattern")];
         copy(schema, &rules, &lengths);
         if let Some(length) = number(&rules, "len") {
@@ -37,8 +29,8 @@ pub(super) fn apply(schema: &mut Value, rules: &DynamicMessage) {
         }
         allowed(schema, &rules);
     }
-    let numeric = ["int32", "sint32", "sfixed32", "uint32", "fixed32", "float", "double"];
-    for rules in numeric.iter().filter_map(|kind| message_rule(rules, kind)) {
+    let numeric = ["int64", "int32", "sint32", "sfixed32", "uint32", "fixed32", "float", "double"];
+    for rules in numeric.iter().filter_map(|kind| descriptor::inner(rules, kind)) {
         let bounds = [
             ("gte", "minimum"),
             ("lte", "maximum"),

@@ -8,10 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, ServiceDescriptor};
 use serde_json::{Map, Value, json};
 
-use super::{
-    example,
-    rules::{self, message_rule},
-};
+use super::{example, rules};
 use crate::{
     Options,
     descriptor::{self, Comment, IMMUTABLE, INPUT_ONLY, NON_EMPTY_DEFAULT, OUTPUT_ONLY},
@@ -177,9 +174,9 @@ impl<'a> Schemas<'a> {
             return json!({"type": "object", "additionalProperties": value});
         }
         if field.is_list() {
-            let repeated = rules.as_ref().and_then(|rules| message_rule(rules, "repeated"));
-            let mut items = self.single(&field.kind(), inner);
-            let item_rules = repeated.as_ref().and_then(|rules| message_rule(rules, "items"));
+            let repeated = rules.as_ref().and_then(|rules| descriptor::inner(rules, "repeated"));
+            let mut items = self.value(field, inner);
+            let item_rules = repeated.as_ref().and_then(|rules| descriptor::inner(rules, "items"));
             if let Some(rules) = item_rules {
                 rules::apply(&mut items, &rules);
             }
@@ -196,7 +193,7 @@ impl<'a> Schemas<'a> {
             }
             return schema;
         }
-        let mut schema = self.single(&field.kind(), inner);
+        let mut schema = self.value(field, inner);
         if let Some(rules) = rules {
             rules::apply(&mut schema, &rules);
             if used == Use::Output && self.may_be_unset(field) {
@@ -217,6 +214,15 @@ impl<'a> Schemas<'a> {
         !descriptor::is_nullable(field)
             && !descriptor::is_required(field, self.options)
             && !descriptor::behaves(field, OUTPUT_ONLY)
+    }
+
+    /// A single value of the field.
+    fn value(&mut self, field: &FieldDescriptor, used: Use) -> Value {
+        match descriptor::document(field, self.options) {
+            Some(name) => json!({"$ref": format!("#/components/schemas/{name}")}),
+            None if descriptor::is_narrow(field, self.options) => json!({"type": "integer"}),
+            None => self.single(&field.kind(), used),
+        }
     }
 
     fn single(&mut self, kind: &Kind, used: Use) -> Value {

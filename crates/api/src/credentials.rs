@@ -9,7 +9,7 @@ use authority_ids::TenantId;
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 
-use authority_api::{
+use super::{
     error::{ApiError, ErrorCode},
     identity::{self, Caller, CallerKind, Exports, PERSON_INACTIVE, TENANT_INACTIVE},
 };
@@ -20,8 +20,8 @@ use authority_core::{
 
 /// The present state of credentials, from memory. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Credentials {
-    pub(super) graph: Arc<Graph>,
+pub struct Credentials {
+    pub graph: Arc<Graph>,
 }
 
 impl Credentials {
@@ -32,7 +32,7 @@ impl Credentials {
     /// # Errors
     /// The token has expired; the key was revoked, has expired, has a different secret or lacks a
     /// scope; the person or the tenant is no longer active.
-    pub(super) fn check(
+    pub fn check(
         &self,
         caller: &Caller,
         scope: &str,
@@ -63,7 +63,7 @@ impl Credentials {
     }
 
     /// When the credential expires, if nothing changes before.
-    pub(super) fn until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
+    pub fn until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
         let CallerKind::Key { key_id, secret, .. } = &caller.kind else { return caller.until };
         self.graph.api_key(key_id.public_id())?.secret_until(&secret.0)
     }

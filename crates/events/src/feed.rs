@@ -1,0 +1,75 @@
+//! Tells this node's readers that a tenant's log of events has grown.
+
+use std::sync::Arc;
+
+use authority_core::{
+    store::{self, Notification, Store},
+    worker::{Context, Worker},
+};
+use tokio::sync::{Mutex, broadcast};
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
+
+/// The channel on which the sequencer names the tenants whose logs have grown.
+pub(crate) const CHANNEL: &str = "events";
+/// A reader that is further behind looks at once, as after every loss.
+const KEPT: usize = 1024;
+
+/// A tenant's log has grown; every log may have, if it names none.
+#[derive(Clone, Debug)]
+pub struct Grown {
+    pub tenant_id: Option<Arc<str>>,
+}
+
+/// The growth of logs, by whichever node numbered the events. It may be lost: readers poll as well.
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct EventFeed(broadcast::Sender<Grown>);
+
+impl EventFeed {
+    /// The feed and its background work.
+    pub fn new(store: &Store) -> (Self, [Worker; 2]) {
+        let (listener, notified) = store.listen("event_feed_listener", CHANNEL);
+        let feed = Self(broadcast::Sender::new(KEPT));
+        let (sender, notified) = (feed.clone(), Arc::new(Mutex::new(notified)));
+        let worker = Worker::endless("event_feed", move |context| {
+            let (sender, notified) = (sender.clone(), Arc::clone(&notified));
+            async move {
+                sender.forward(&mut *notified.lock().await, &context).await;
+                Ok::<_, store::Error>(())
+            }
+        });
+        (feed, [listener, worker])
+    }
+
+    pub fn subscribe(&self) -> broadcast::Receiver<Grown> {
+        self.0.subscribe()
+    }
+
+    async fn forward(&self, notified: &mut ReceiverStream<Notification>, context: &Context) {
+        loop {
+            let tenant_id = tokio::select! {
+                () = context.stopped() => return,
+                next = notified.next() => match next {
+                    Some(Notification::Received(tenant_id)) => Some(tenant_id.into()),
+                    Some(Notification::Listening) => None,
+                    None => return,
+                },
+            };
+            context.succeeded();
+            // Nobody may be reading.
+            let _ = self.0.send(Grown { tenant_id });
+        }
+    }
+}
+
+/// Waits until the tenant's log may have grown.
+pub(crate) async fn grows(grown: &mut broadcast::Receiver<Grown>, tenant_id: &str) {
+    loop {
+        match grown.recv().await {
+            Ok(Grown { tenant_id: Some(other) }) if *other != *tenant_id => {}
+            Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => return,
+            // The service stops.
+            Err(broadcast::error::RecvError::Closed) => return std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Streams of a tenant's events: cursors on its log, without a queue for each.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use authority_ids::TenantId;
+use authority_model::proto::events::StreamEventsResponse;
+use parking_lot::Mutex;
+use tokio::{
+    sync::broadcast,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use authority_api::{
+    credentials::Credentials,
+    error::{ApiError, ErrorCode},
+    identity::Caller,
+    stream::MessageSource,
+};
+use authority_core::{
+    clock::Clock,
+    store::{Db, Scope, Store},
+};
+
+use crate::{
+    demand::Demand,
+    feed::{Grown, grows},
+    page::{Page, Part},
+};
+
+/// The scope that an API key needs to read events.
+pub(crate) const SCOPE: &str = "events:read";
+/// How many streams a tenant may have on one node.
+const MOST: usize = 20;
+/// How many events are read together.
+const READ: i64 = 100;
+/// The longest time without a message.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Notifications may be lost.
+const POLL: Duration = Duration::from_secs(1);
+/// A client that takes no message for so long has its stream ended.
+const UNREAD: Duration = Duration::from_secs(60);
+
+/// The streams of this node, counted by tenant. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Streams(Arc<Mutex<HashMap<TenantId, usize>>>);
+
+/// The place of one stream.
+pub(crate) struct Place {
+    streams: Streams,
+    tenant_id: TenantId,
+}
+
+impl Streams {
+    /// # Errors
+    /// The tenant has as many as it may have.
+    pub(crate) fn enter(&self, tenant_id: &TenantId) -> Result<Place, ApiError> {
+        let mut counts = self.0.lock();
+        let count = counts.entry(tenant_id.clone()).or_default();
+        if *count >= MOST {
+            let message = format!("the tenant has {MOST} streams of events open; close one");
+            return Err(ApiError::new(ErrorCode::RateLimited, message).with("retry_after", "10"));
+        }
+        *count += 1;
+        metrics::gauge!("authority_event_streams").increment(1);
+        Ok(Place { streams: self.clone(), tenant_id: tenant_id.clone() })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        metrics::gauge!("authority_event_streams").decrement(1);
+        let mut counts = self.streams.0.lock();
+        if let Some(count) = counts.get_mut(&self.tenant_id) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.tenant_id);
+            }
+        }
+    }
+}
+
+/// One stream.
+pub(crate) struct Follow {
+    pub(crate) store: Store,
+    pub(crate) scope: Scope,
+    pub(crate) clock: Clock,
+    pub(crate) credentials: Credentials,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) caller: Caller,
+    pub(crate) part: Part,
+    pub(crate) grown: broadcast::Receiver<Grown>,
+    /// The sequence up to which events were read.
+    pub(crate) after: i64,
+    /// Events that were read and not sent.
+    pub(crate) unsent: VecDeque<(i64, Vec<u8>)>,
+    /// When the last message was taken over by the connection.
+    pub(crate) sent: Option<Instant>,
+    pub(crate) _place: Place,
+    pub(crate) _demand: Option<Demand>,
+}
+
+impl MessageSource for Follow {
+    type Message = StreamEventsResponse;
+
+    async fn next(&mut self) -> Option<Result<Self::Message, ApiError>> {
+        let message = self.message().await;
+        self.sent = Some(Instant::now());
+        Some(message)
+    }
+}
+
+impl Follow {
+    async fn message(&mut self) -> Result<StreamEventsResponse, ApiError> {
+        if self.sent.is_some_and(|sent| sent.elapsed() > UNREAD) {
+            let message = "nothing was read for 60 seconds; resume after the last sequence";
+            return Err(ApiError::new(ErrorCode::Unavailable, message));
+        }
+        let beat = Instant::now() + HEARTBEAT;
+        loop {
+            self.credentials.check(&self.caller, SCOPE, None, self.clock.now())?;
+            if self.shutdown.is_cancelled() {
+                let message = "the service is stopping; resume after the last sequence";
+                return Err(ApiError::new(ErrorCode::Unavailable, message));
+            }
+            if let Some((sequence, event)) = self.unsent.pop_front() {
+                return Ok(StreamEventsResponse { sequence, event: Some(event) });
+            }
+            let Page { events, next_after, bounds } = self.page().await?;
+            self.after = next_after;
+            self.unsent = events.into();
+            if !self.unsent.is_empty() || self.after < bounds.head {
+                continue;
+            }
+            if Instant::now() >= beat {
+                return Ok(StreamEventsResponse { sequence: self.after, event: None });
+            }
+            self.wait(beat).await;
+        }
+    }
+
+    async fn page(&self) -> Result<Page, ApiError> {
+        let (part, after) = (self.part.clone(), self.after);
+        let read = async move |db: &mut Db| part.read(db, Some(after), READ).await;
+        self.store.read_tx(&self.scope, read).await
+    }
+
+    /// Waits until the log may have grown, the credential may have ended, or `by`.
+    async fn wait(&mut self, by: Instant) {
+        let by = by.min(Instant::now() + POLL);
+        tokio::select! {
+            () = self.shutdown.cancelled() => {}
+            () = grows(&mut self.grown, self.part.tenant_id.as_str()) => {}
+            () = sleep_until(by) => {}
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Events: what changed, numbered in each tenant's order, and read from there.
+//!
+//! A change writes its event into the outbox, in its own transaction and by a trigger. The [`Sequencer`]
+//! numbers what the outbox holds and writes the event's bytes, once. Everything that leaves the service
+//! (webhooks, audit streams, pulls, streams) is a cursor on those.
+
+mod demand;
+mod expiry;
+mod feed;
+mod follow;
+mod outbox;
+mod page;
+mod sequencer;
+mod service;
+
+use std::sync::Arc;
+
+use authority_core::{clock::Clock, graph::Graph, store::Store, worker::Worker};
+use authority_model::service::{Service, event_service};
+use tokio_util::sync::CancellationToken;
+
+pub use feed::{EventFeed, Grown};
+pub use sequencer::Sequencer;
+
+/// The parts of the event service.
+pub struct Parts {
+    pub clock: Clock,
+    pub store: Store,
+    pub graph: Arc<Graph>,
+    pub sequencer: Sequencer,
+    /// Ends the streams, which would otherwise block the drain.
+    pub shutdown: CancellationToken,
+}
+
+/// The service of events, and the background work that makes them.
+pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
+    let Parts { clock, store, graph, sequencer, shutdown } = parts;
+    let (feed, feeding) = EventFeed::new(&store);
+    let mut workers = vec![expiry::worker(store.clone()), demand::sweep(store.clone())];
+    workers.extend(feeding.into_iter().chain(sequencer.workers()));
+    let events = service::EventHandlers {
+        store,
+        clock,
+        graph,
+        feed,
+        streams: follow::Streams::default(),
+        shutdown,
+    };
+    (vec![event_service(Arc::new(events))], workers)
+}

@@ -1,0 +1,178 @@
+//! The service of events: their types and schemas, pages, streams.
+
+use std::sync::Arc;
+
+use authority_ids::TenantId;
+use authority_model::{
+    proto::events::{
+        EventType as DescribedType, GetSchemaRequest, GetSchemaResponse, ListEventTypesRequest,
+        ListEventTypesResponse, ListEventsRequest, ListEventsResponse, StreamEventsRequest,
+        StreamEventsResponse,
+    },
+    service::{EventService, Replies},
+};
+use authority_webhook::event_types::{EventType, Selection, VERSION};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
+
+use authority_api::{
+    credentials::Credentials,
+    error::ApiError,
+    identity::{Caller, admitted},
+    stream::stream_of,
+};
+use authority_core::{
+    clock::Clock,
+    graph::Graph,
+    store::{Db, Store},
+};
+
+use crate::{
+    demand::Demand,
+    feed::EventFeed,
+    follow::{Follow, Streams},
+    page::{Part, bounds},
+};
+
+const PAGE: i32 = 100;
+
+/// Serves `EventService`.
+pub(crate) struct EventHandlers {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) feed: EventFeed,
+    pub(crate) streams: Streams,
+    /// Ends the streams, which would otherwise block the drain.
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl EventHandlers {
+    /// The tenant whose events are read: the caller's own, or the one that the owner names.
+    fn tenant(&self, caller: &Caller, named: Option<&str>) -> Result<TenantId, ApiError> {
+        let named = named.map(|named| {
+            let tenant_id = TenantId::parse(named).ok();
+            tenant_id.ok_or_else(|| ApiError::not_found("tenant", named))
+        });
+        match (caller.tenant(), named.transpose()?) {
+            (Some(own), None) => Ok(own.clone()),
+            (Some(own), Some(named)) if *own == named => Ok(named),
+            (Some(_), Some(other)) => Err(ApiError::not_found("tenant", other.as_str())),
+            (None, None) => Err(ApiError::field("tenant_id", "is required of the owner")),
+            (None, Some(named)) => match self.graph.tenant(&named)? {
+                Some(_) => Ok(named),
+                None => Err(ApiError::not_found("tenant", named.as_str())),
+            },
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl EventService for EventHandlers {
+    async fn list_event_types(
+        &self,
+        _: Request<ListEventTypesRequest>,
+    ) -> Result<Response<ListEventTypesResponse>, Status> {
+        let event_types = EventType::families().map(described).collect();
+        Ok(Response::new(ListEventTypesResponse { event_types }))
+    }
+
+    async fn get_schema(
+        &self,
+        call: Request<GetSchemaRequest>,
+    ) -> Result<Response<GetSchemaResponse>, Status> {
+        let GetSchemaRequest { name } = call.into_inner();
+        let file = format!(".v{VERSION}.json");
+        let event_type = name.strip_suffix(&file).and_then(|name| {
+            EventType::named(name).or_else(|| EventType::test().filter(|test| test.name() == name))
+        });
+        let event_type = event_type.ok_or_else(|| ApiError::not_found("schema", &name))?;
+        Ok(Response::new(GetSchemaResponse { schema: event_type.schema().to_string() }))
+    }
+
+    async fn list_events(
+        &self,
+        call: Request<ListEventsRequest>,
+    ) -> Result<Response<ListEventsResponse>, Status> {
+        let (caller, asked) = admitted(call)?;
+        let tenant_id = self.tenant(&caller, asked.tenant_id.as_deref())?;
+        let part = Part::of(tenant_id, &asked.event_type, caller.bound_to())?;
+        let limit = i64::from(asked.limit.unwrap_or(PAGE));
+        let read = async move |db: &mut Db| part.read(db, asked.after, limit).await;
+        let page = self.store.read_tx(&caller.scope(), read).await?;
+        Ok(Response::new(ListEventsResponse {
+            events: page.events.into_iter().map(|(_, event)| event).collect(),
+            next_after: page.next_after,
+            oldest: page.bounds.oldest,
+            head: page.bounds.head,
+        }))
+    }
+
+    async fn stream_events(
+        &self,
+        call: Request<StreamEventsRequest>,
+    ) -> Replies<StreamEventsResponse> {
+        let (caller, asked) = admitted(call)?;
+        let tenant_id = self.tenant(&caller, asked.tenant_id.as_deref())?;
+        let part = Part::of(tenant_id.clone(), &asked.event_type, caller.bound_to())?;
+        let place = self.streams.enter(&tenant_id)?;
+        let grown = self.feed.subscribe();
+        let scope = caller.scope();
+        // A stream that cannot be opened is refused with a status, before its first message.
+        let (from, within) = (part.clone(), tenant_id.clone());
+        let after = async move |db: &mut Db| match asked.after {
+            Some(after) => from.read(db, Some(after), 1).await.map(|_| after),
+            None => {
+                let bounds = bounds(db, &within).await.map_err(authority_core::store::Error::from);
+                Ok::<_, ApiError>(bounds?.head)
+            }
+        };
+        let after = self.store.read_tx(&scope, after).await?;
+        let demand = match demanded(&asked.event_type) {
+            none if none.is_empty() => None,
+            types => {
+                Some(Demand::open(&self.store, &tenant_id, types).await.map_err(ApiError::from)?)
+            }
+        };
+        Ok(Response::new(stream_of(Follow {
+            store: self.store.clone(),
+            scope,
+            clock: self.clock.clone(),
+            credentials: Credentials { graph: Arc::clone(&self.graph) },
+            shutdown: self.shutdown.clone(),
+            caller,
+            part,
+            grown,
+            after,
+            unsent: Vec::new().into(),
+            sent: None,
+            _place: place,
+            _demand: demand,
+        })))
+    }
+}
+
+/// The types that exist because these patterns name them.
+fn demanded(patterns: &[String]) -> Vec<&'static str> {
+    let selection = Selection::parse(patterns).unwrap_or_default();
+    selection.on_demand().map(EventType::name).collect()
+}
+
+fn described(event_type: &'static EventType) -> DescribedType {
+    let made = match (event_type.is_on_demand(Some(&Value::Null)), event_type.is_on_demand(None)) {
+        (true, _) => "on_demand",
+        (false, true) => "on_demand_if_automatic",
+        (false, false) => "always",
+    };
+    let schema = event_type.schema();
+    let text =
+        |member: &str| schema.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
+    DescribedType {
+        name: event_type.name().to_owned(),
+        description: text("description"),
+        version: i32::try_from(VERSION).unwrap_or_default(),
+        schema: text("$id"),
+        made: made.to_owned(),
+    }
+}

@@ -1,0 +1,20 @@
+DROP TRIGGER announce ON replay_proofs;
+DROP TRIGGER announce ON evidence_packs;
+ALTER TABLE evidence_packs DROP COLUMN automatic;
+DROP TRIGGER announce_released ON quarantines;
+DROP TRIGGER announce_quarantined ON quarantines;
+DROP TRIGGER announce_lifted ON stop_signals;
+DROP TRIGGER announce_stopped ON stop_signals;
+DROP TRIGGER announce_moved ON approvals;
+DROP TRIGGER announce_opened ON approvals;
+DROP TRIGGER announce ON granted_access_to;
+DROP TRIGGER announce ON acts_in;
+DROP TRIGGER announce ON uses;
+DROP TRIGGER announce ON delegations;
+CALL revoke_from('{recorder}', 'SELECT (id, tenant_id) ON decisions');
+DROP FUNCTION announce_expiries;
+DROP INDEX delegations_expiring, uses_expiring, acts_in_expiring;
+DROP TABLE events, event_heads, event_outbox, event_demands, announced_expiries, expiry_sweep;
+DELETE FROM time_partitions WHERE table_name = 'events';
+DROP FUNCTION announce_replay, announce_packs, announce_quarantine, announce_stop, announce_approval,
+    announce_capability, announce_delegation, delegations_below, announce, event_time, event_actor;

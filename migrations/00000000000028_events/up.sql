@@ -1,0 +1,404 @@
+-- Events: what changed, in an order that each tenant's receivers can rely on.
+--
+-- A change writes a row into event_outbox, in its own transaction: whatever commits is told, and nothing
+-- else is. The sequencer takes those rows in order, raises the tenant's sequence and writes the event's
+-- bytes (RFC 8785) into events. Everything that leaves the service is a cursor on that table.
+
+-- ## Who takes what costs too much to write for nobody
+
+-- Events that exist only while somebody takes them: each permitted and each denied decision, and each
+-- pack that is sealed without being asked for. One row for each endpoint, stream or audit stream that does; it
+-- is part of a tenant's authority, so that after the answer that made it no decision lacks its event.
+CREATE TABLE event_demands (
+    -- The endpoint or the audit stream.
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    event_types text[] NOT NULL CHECK (event_types <> '{}'),
+    -- When it ends unless it is renewed: of a stream.
+    until timestamptz
+);
+CREATE INDEX event_demands_tenant ON event_demands (tenant_id);
+CALL govern('event_demands', true, quiet => '{until}');
+-- The endpoint's own record has the history.
+DROP TRIGGER keep_version ON event_demands;
+
+-- ## From the change
+
+CREATE TABLE event_outbox (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    event_type text COLLATE "C" NOT NULL,
+    -- What it is about. Of a decision everything else is NULL: its record has it.
+    subject_ref text COLLATE "C" NOT NULL,
+    correlation_id text COLLATE "C",
+    -- Who did it: a principal or an API key. A person who is no principal is not named.
+    actor_entity_id text COLLATE "C",
+    principal_entity_id text COLLATE "C",
+    reason_code text COLLATE "C",
+    occurred_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Ids, codes, states, counts and times: nothing that a caller wrote.
+    data jsonb NOT NULL DEFAULT '{}'
+);
+CREATE INDEX event_outbox_tenant ON event_outbox (tenant_id, number);
+CALL guard('event_outbox');
+CALL grant_to('{tenant,recorder}', 'INSERT ON event_outbox');
+-- For the events of the decisions that it has stored.
+CALL grant_to('{recorder}', 'SELECT (id, tenant_id) ON decisions');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON event_outbox');
+
+-- For migrations that change records.
+CREATE POLICY bookkeeping ON event_outbox TO CURRENT_USER USING (true);
+
+-- The principal or key behind the present transaction; a person by their subject or address.
+CREATE FUNCTION event_actor(tenant text) RETURNS text LANGUAGE sql STABLE AS $$
+    WITH present AS (SELECT nullif(current_setting('authority.actor', true), '') AS actor)
+    SELECT CASE WHEN starts_with(actor, 'svc:') THEN actor ELSE (
+        SELECT min(p.id) FROM principals p
+        WHERE p.tenant_id = tenant AND (p.external_subject = actor OR lower(p.email) = lower(actor))
+        HAVING count(*) = 1) END
+    FROM present
+$$;
+
+-- RFC 3339, as everywhere.
+CREATE FUNCTION event_time(at timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+$$;
+
+-- Row-level security lets a tenant announce its own events only.
+CREATE FUNCTION announce(
+    event_type text, tenant text, subject text, correlation text, actor text, principal text,
+    reason text, data jsonb, at timestamptz DEFAULT clock_timestamp()
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO event_outbox (event_type, tenant_id, subject_ref, correlation_id, actor_entity_id,
+                              principal_entity_id, reason_code, occurred_at, data)
+    VALUES (event_type, tenant, subject, correlation, actor, principal, reason, at,
+            jsonb_strip_nulls(data));
+    -- The recorder wakes its own node after the commit, since commits with a NOTIFY wait for one another.
+    -- Equal notifications are sent once in each transaction.
+    IF current_setting('role') <> authority_role('recorder') THEN
+        PERFORM pg_notify('event_outbox', '');
+    END IF;
+END $$;
+
+-- ## What each change tells
+
+-- How many delegations below it are affected with one.
+CREATE FUNCTION delegations_below(tenant text, delegation text) RETURNS integer LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE below (id) AS (
+        SELECT d.id FROM delegations d WHERE d.tenant_id = tenant AND d.parent_id = delegation
+            AND d.state <> 'revoked'
+        UNION ALL
+        SELECT d.id FROM delegations d JOIN below ON d.parent_id = below.id
+        WHERE d.tenant_id = tenant AND d.state <> 'revoked')
+    SELECT count(*)::integer FROM below
+$$;
+
+CREATE FUNCTION announce_delegation() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    -- What does not narrow it.
+    plain CONSTANT text[] := '{state,standing,notes,tags,metadata,revoked_at,revoke_reason,updated_at}';
+    kind text;
+    reason text;
+    below integer;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        kind := CASE WHEN NEW.parent_id IS NULL THEN 'granted' ELSE 'attenuated' END;
+    ELSIF NEW.state <> OLD.state THEN
+        kind := CASE NEW.state WHEN 'active' THEN 'reinstated' ELSE NEW.state END;
+        reason := CASE NEW.state WHEN 'active' THEN NULL ELSE 'delegation_' || NEW.state END;
+    ELSIF to_jsonb(NEW) - plain <> to_jsonb(OLD) - plain THEN
+        kind := 'attenuated';
+    ELSE
+        RETURN NULL;
+    END IF;
+    IF NEW.state <> OLD.state THEN
+        below := delegations_below(NEW.tenant_id, NEW.id);
+    END IF;
+    PERFORM announce(
+        'svc.authority.' || kind, NEW.tenant_id, NEW.id, NEW.root_id, event_actor(NEW.tenant_id),
+        NEW.delegate_id, reason,
+        CASE
+            WHEN kind = 'granted' THEN jsonb_build_object(
+                'delegation_id', NEW.id, 'root_id', NEW.root_id, 'delegator_id', NEW.delegator_id,
+                'delegate_id', NEW.delegate_id, 'can_delegate', NEW.can_delegate,
+                'not_before', event_time(NEW.not_before), 'expires_at', event_time(NEW.expires_at))
+            WHEN kind = 'attenuated' THEN jsonb_build_object(
+                'delegation_id', NEW.id, 'root_id', NEW.root_id, 'parent_id', NEW.parent_id,
+                'change', CASE TG_OP WHEN 'INSERT' THEN 'delegated' ELSE 'narrowed' END,
+                'delegator_id', NEW.delegator_id, 'delegate_id', NEW.delegate_id,
+                'depth', NEW.depth, 'expires_at', event_time(NEW.expires_at))
+            WHEN kind = 'revoked' THEN jsonb_build_object(
+                'kind', 'delegation', 'authority_id', NEW.id, 'root_id', NEW.root_id,
+                'holder_id', NEW.delegate_id, 'below', below)
+            ELSE jsonb_build_object(
+                'delegation_id', NEW.id, 'root_id', NEW.root_id, 'delegate_id', NEW.delegate_id,
+                'below', below)
+        END);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER announce AFTER INSERT OR UPDATE ON delegations
+    FOR EACH ROW EXECUTE FUNCTION announce_delegation();
+
+-- `uses`, acts-in and granted-access-to rows. Arguments: the columns of who has it and of what. The second
+-- is an id of one of the tenant's records, or an action pattern, which is a caller's text and left out.
+CREATE FUNCTION announce_capability() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    changed jsonb := to_jsonb(CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END);
+    kind text;
+    what text := changed ->> TG_ARGV[1];
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        kind := 'svc.capability.granted';
+    ELSE
+        kind := 'svc.authority.revoked';
+    END IF;
+    PERFORM announce(
+        kind, changed ->> 'tenant_id', changed ->> 'id', NULL,
+        event_actor(changed ->> 'tenant_id'), changed ->> TG_ARGV[0], NULL,
+        jsonb_build_object(
+            'kind', TG_TABLE_NAME, 'authority_id', changed -> 'id',
+            'holder_id', changed -> TG_ARGV[0])
+        || CASE kind
+            WHEN 'svc.capability.granted' THEN jsonb_build_object(
+                'target_id', CASE WHEN changed ->> 'used_kind' IS DISTINCT FROM 'action' THEN what END,
+                'access_level', changed -> 'access_level',
+                -- NULL is the default of `uses`, and the other kinds always permit.
+                'allowed', coalesce((changed ->> 'allowed')::integer, 1) = 1,
+                'not_before', event_time((changed ->> 'since')::timestamptz),
+                'expires_at', event_time((changed ->> 'until')::timestamptz))
+            ELSE '{"below": 0}' END);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER announce AFTER INSERT OR DELETE ON uses
+    FOR EACH ROW EXECUTE FUNCTION announce_capability('agent_id', 'used_id');
+CREATE TRIGGER announce AFTER INSERT OR DELETE ON acts_in
+    FOR EACH ROW EXECUTE FUNCTION announce_capability('principal_id', 'workspace_id');
+CREATE TRIGGER announce AFTER INSERT OR DELETE ON granted_access_to
+    FOR EACH ROW EXECUTE FUNCTION announce_capability('grantee_id', 'resource_id');
+
+-- The recorder opens and lapses requests; it sees no principals, and acts for nobody.
+CREATE FUNCTION announce_approval() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    kind text;
+    reason text;
+    outcome text;
+    recorder boolean := current_setting('role') = authority_role('recorder');
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        kind := 'requires_approval';
+        reason := NEW.reason_code;
+    ELSE
+        kind := CASE NEW.state WHEN 'approved' THEN 'approved' WHEN 'expired' THEN 'expired'
+                               WHEN 'declined' THEN 'declined' WHEN 'void' THEN 'declined' END;
+        outcome := CASE WHEN NEW.state = 'void' AND OLD.state = 'approved' THEN 'withdrawn'
+                        ELSE NEW.state END;
+        reason := 'approval_' || outcome;
+    END IF;
+    IF kind IS NULL THEN
+        RETURN NULL;
+    END IF;
+    PERFORM announce(
+        'svc.decision.' || kind, NEW.tenant_id, NEW.id, NEW.decision_id,
+        CASE WHEN NOT recorder AND kind <> 'expired' THEN event_actor(NEW.tenant_id) END,
+        NEW.subject, reason,
+        jsonb_build_object(
+            'decision_id', NEW.decision_id, 'approval_id', NEW.id, 'needed', NEW.needed)
+        || CASE WHEN kind <> 'requires_approval' THEN jsonb_build_object('given', NEW.given) ELSE '{}' END
+        || CASE WHEN kind IN ('requires_approval', 'approved')
+                THEN jsonb_build_object('expires_at', event_time(NEW.expires_at)) ELSE '{}' END
+        || CASE WHEN kind = 'declined' THEN jsonb_build_object('outcome', outcome) ELSE '{}' END,
+        CASE WHEN kind = 'expired' THEN NEW.expires_at ELSE clock_timestamp() END);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER announce_opened AFTER INSERT ON approvals
+    FOR EACH ROW EXECUTE FUNCTION announce_approval();
+CREATE TRIGGER announce_moved AFTER UPDATE OF state ON approvals
+    FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION announce_approval();
+
+CREATE FUNCTION announce_stop() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    stopped integer;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        WITH RECURSIVE chained (id) AS (
+            SELECT d.id FROM delegations d
+            WHERE d.tenant_id = NEW.tenant_id AND NEW.actor_id IN (d.delegator_id, d.delegate_id)
+            UNION
+            SELECT d.id FROM delegations d JOIN chained ON d.parent_id = chained.id
+            WHERE d.tenant_id = NEW.tenant_id)
+        SELECT count(*) INTO stopped FROM chained;
+    END IF;
+    PERFORM announce(
+        CASE TG_OP WHEN 'INSERT' THEN 'svc.actor.stopped' ELSE 'svc.recovery.completed' END,
+        NEW.tenant_id, NEW.id, NULL, event_actor(NEW.tenant_id), NEW.actor_id,
+        CASE TG_OP WHEN 'INSERT' THEN 'actor_stopped' END,
+        jsonb_build_object('stop_signal_id', NEW.id, 'actor_id', NEW.actor_id)
+        || CASE TG_OP WHEN 'INSERT' THEN jsonb_build_object('delegations', stopped)
+                      ELSE '{"step": "stop_lifted"}' END);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER announce_stopped AFTER INSERT ON stop_signals
+    FOR EACH ROW EXECUTE FUNCTION announce_stop();
+CREATE TRIGGER announce_lifted AFTER UPDATE OF state ON stop_signals
+    FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION announce_stop();
+
+CREATE FUNCTION announce_quarantine() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM announce(
+        CASE TG_OP WHEN 'INSERT' THEN 'svc.capability.quarantined' ELSE 'svc.capability.released' END,
+        NEW.tenant_id, NEW.id, NULL, event_actor(NEW.tenant_id), NEW.subject_id,
+        CASE TG_OP WHEN 'INSERT' THEN 'capability_quarantined' END,
+        jsonb_build_object('quarantine_id', NEW.id, 'subject_id', NEW.subject_id,
+                           'delegation_id', NEW.delegation_id)
+        || CASE TG_OP WHEN 'INSERT' THEN jsonb_build_object('of_actions', NEW.action IS NOT NULL)
+                      ELSE '{}' END);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER announce_quarantined AFTER INSERT ON quarantines
+    FOR EACH ROW EXECUTE FUNCTION announce_quarantine();
+CREATE TRIGGER announce_released AFTER UPDATE OF state ON quarantines
+    FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION announce_quarantine();
+
+-- By `auto_seal`, not by a request.
+ALTER TABLE evidence_packs ADD COLUMN automatic boolean NOT NULL DEFAULT false;
+
+-- Thousands are sealed together: once for all of them.
+CREATE FUNCTION announce_packs() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    kind CONSTANT text := 'svc.evidence_pack.generated';
+BEGIN
+    PERFORM announce(
+        kind, p.tenant_id, p.evidence_id, p.decision_id, event_actor(p.tenant_id), NULL, NULL,
+        jsonb_build_object('evidence_id', p.evidence_id, 'decision_id', p.decision_id,
+                           'automatic', p.automatic, 'log_index', p.log_index))
+    FROM (SELECT *, 'svc:evidence:' || split_part(decision_id, ':', 3) AS evidence_id
+          FROM packs ORDER BY log_index) AS p
+    -- Those that nobody asked for are events only while somebody takes them.
+    WHERE NOT p.automatic OR p.tenant_id IN (
+        SELECT tenant_id FROM event_demands WHERE kind = ANY (event_types));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER announce AFTER INSERT ON evidence_packs
+    REFERENCING NEW TABLE AS packs FOR EACH STATEMENT EXECUTE FUNCTION announce_packs();
+
+CREATE FUNCTION announce_replay() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    evidence text := 'svc:evidence:' || split_part(NEW.decision_id, ':', 3);
+    -- On the facts of then, the decision must be the same. On others it may differ.
+    failed boolean := NEW.result = 'mismatch' AND NEW.mode = 'historical_state_snapshot';
+BEGIN
+    PERFORM announce(
+        'svc.evidence_pack.' || CASE WHEN failed THEN 'verification_failed' ELSE 'replayed' END,
+        NEW.tenant_id, evidence, NEW.decision_id, event_actor(NEW.tenant_id), NULL, NULL,
+        jsonb_build_object('evidence_id', evidence, 'decision_id', NEW.decision_id)
+        || CASE WHEN failed THEN '{"part": "replay"}'
+                ELSE jsonb_build_object('replay_id', NEW.id, 'mode', NEW.mode,
+                                        'result', NEW.result) END);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER announce AFTER INSERT ON replay_proofs
+    FOR EACH ROW EXECUTE FUNCTION announce_replay();
+
+-- ## What expires
+
+-- An expiry changes no row: a sweep finds what has expired, and marks it in the transaction of its event.
+CREATE TABLE announced_expiries (
+    id text COLLATE "C" NOT NULL,
+    expired_at timestamptz NOT NULL,
+    tenant_id text COLLATE "C" NOT NULL,
+    PRIMARY KEY (id, expired_at)
+);
+CREATE INDEX announced_expiries_by_age ON announced_expiries (expired_at);
+CALL guard('announced_expiries');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON announced_expiries');
+
+-- Up to when everything has been announced.
+CREATE TABLE expiry_sweep (
+    sole boolean PRIMARY KEY DEFAULT true CHECK (sole),
+    until timestamptz NOT NULL
+);
+INSERT INTO expiry_sweep (until) VALUES (now());
+CALL grant_to('{system}', 'SELECT, UPDATE ON expiry_sweep');
+
+CREATE INDEX delegations_expiring ON delegations (expires_at) WHERE state <> 'revoked';
+CREATE INDEX uses_expiring ON uses (until);
+CREATE INDEX acts_in_expiring ON acts_in (until);
+
+-- Announces at most `most` expiries; returns their number. An hour before the last sweep is looked at
+-- again, for rows that were written with a time of then and committed later.
+CREATE FUNCTION announce_expiries(most integer) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    since timestamptz;
+    until_now CONSTANT timestamptz := clock_timestamp();
+    announced integer;
+BEGIN
+    -- One node at a time.
+    SELECT until - interval '1 hour' INTO since FROM expiry_sweep FOR UPDATE SKIP LOCKED;
+    IF since IS NULL THEN
+        RETURN 0;
+    END IF;
+    WITH due (id, expired_at, tenant_id, kind, root_id, holder_id) AS (
+        SELECT id, expires_at, tenant_id, 'delegation', root_id, delegate_id FROM delegations
+        WHERE state <> 'revoked' AND expires_at > since AND expires_at <= until_now
+        UNION ALL
+        SELECT id, until, tenant_id, 'uses', NULL, agent_id FROM uses
+        WHERE until > since AND until <= until_now
+        UNION ALL
+        SELECT id, until, tenant_id, 'acts_in', NULL, principal_id FROM acts_in
+        WHERE until > since AND until <= until_now
+    ), fresh AS (
+        SELECT due.* FROM due
+        WHERE NOT EXISTS (SELECT FROM announced_expiries a
+                          WHERE (a.id, a.expired_at) = (due.id, due.expired_at))
+        ORDER BY due.expired_at, due.id LIMIT most
+    ), marked AS (
+        INSERT INTO announced_expiries SELECT id, expired_at, tenant_id FROM fresh
+    ), told AS MATERIALIZED (
+        SELECT announce(
+            'svc.authority.expired', tenant_id, id, root_id, NULL, holder_id,
+            CASE kind WHEN 'delegation' THEN 'delegation_expired' ELSE 'permission_missing' END,
+            jsonb_build_object(
+                'kind', kind, 'authority_id', id, 'root_id', root_id, 'holder_id', holder_id,
+                'below', CASE kind WHEN 'delegation' THEN delegations_below(tenant_id, id) ELSE 0 END),
+            expired_at)
+        FROM fresh)
+    SELECT count(*) INTO announced FROM told;
+    IF announced < most THEN
+        UPDATE expiry_sweep SET until = until_now;
+        DELETE FROM announced_expiries WHERE expired_at < since;
+    END IF;
+    RETURN announced;
+END $$;
+CALL grant_to('{system}', 'EXECUTE ON FUNCTION announce_expiries');
+
+-- ## The log of events
+
+CREATE TABLE event_heads (
+    tenant_id text COLLATE "C" PRIMARY KEY REFERENCES tenants,
+    -- Of the last event; they count from 1 without a gap.
+    sequence bigint NOT NULL CHECK (sequence >= 0),
+    -- Of the oldest event that is kept.
+    oldest bigint NOT NULL DEFAULT 1
+);
+CALL guard('event_heads');
+CALL grant_to('{tenant}', 'SELECT ON event_heads');
+CALL grant_to('{system}', 'SELECT, INSERT, UPDATE (sequence, oldest) ON event_heads');
+
+CREATE TABLE events (
+    -- `svc:event:<UUIDv7>`: the time at which it was numbered comes first.
+    id text COLLATE "C" NOT NULL PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    sequence bigint NOT NULL,
+    event_type text COLLATE "C" NOT NULL,
+    -- Of whom it speaks: what a key that is bound to principals may see.
+    principal_entity_id text COLLATE "C",
+    occurred_at timestamptz NOT NULL,
+    -- The envelope (RFC 8785), byte for byte.
+    body bytea NOT NULL
+) PARTITION BY RANGE (id);
+CREATE INDEX events_by_sequence ON events (tenant_id, sequence);
+CALL guard('events');
+CALL grant_to('{tenant}', 'SELECT ON events');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON events');
+CALL partition_by_time('events', 'svc:event:', 'week');
