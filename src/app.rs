@@ -56,12 +56,14 @@ use authority_core::{
 use authority_crypto::KeyRing;
 use authority_events::{Parts as EventParts, Sequencer};
 use authority_registry::{
-    ApiKeys, Approvals, Registry, SigningKeys, expire_approvals, keep_last_used, services,
+    ApiKeys, Approvals, Registry, SigningKeys, WebhookEndpoints, expire_approvals, keep_last_used,
+    services,
 };
 use authority_runtime::{
     Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
 };
 use authority_transparency::{Parts as TransparencyParts, Transparency};
+use authority_webhook::destination::{RuleError, UrlRules};
 use deadline::DeadlineLayer;
 use directory::GraphDirectory;
 use document::{GET_OPEN_API, OpenApi};
@@ -89,6 +91,8 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error("the identity provider cannot be used: {0}")]
     Identity(String),
+    #[error("`webhooks.allow_cidrs`: {0}")]
+    Webhooks(#[from] RuleError),
     #[error("the threads for computations cannot be started: {0}")]
     Threads(#[from] std::io::Error),
     #[error("the reflection service cannot be built: {0}")]
@@ -201,7 +205,8 @@ impl App {
             shutdown: supervisor.shutdown().clone(),
         });
         let directory = directory(checks, &supervisor, &keys, &url);
-        let mut ours = registry_services(&registry, &graph);
+        let urls = Arc::new(named::url_rules(&config)?);
+        let mut ours = registry_services(&registry, &graph, urls);
         ours.extend(decisions);
         ours.extend(events);
         ours.extend([
@@ -273,13 +278,15 @@ fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
     web.merge(receipts.router()).fallback_service(rest).layer(deadlines)
 }
 
-fn registry_services(registry: &Registry, graph: &Arc<Graph>) -> Vec<Service> {
+fn registry_services(registry: &Registry, graph: &Arc<Graph>, urls: Arc<UrlRules>) -> Vec<Service> {
     let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(graph) };
+    let endpoints = WebhookEndpoints { registry: registry.clone(), urls };
     let mut all = services(registry.clone());
     all.extend([
         service::approval_service(Arc::new(approvals)),
         service::api_key_service(Arc::new(ApiKeys(registry.clone()))),
         service::key_service(Arc::new(SigningKeys(registry.clone()))),
+        service::webhook_endpoint_service(Arc::new(endpoints)),
     ]);
     all
 }

@@ -1,4 +1,5 @@
-//! The key ring and the database's address in the settings: parsed, and checked before the start.
+//! The key ring, the database's address and the rules of webhooks in the settings: parsed, and checked before
+//! the start.
 
 use authority_core::{
     config::Config,
@@ -6,6 +7,7 @@ use authority_core::{
     store::Address,
 };
 use authority_crypto::KeyRing;
+use authority_webhook::destination::{AddressRules, RuleError, UrlRules};
 
 /// The configured ring; `None` only in development, which creates one.
 pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
@@ -14,6 +16,13 @@ pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
         (None, Some(file)) => Some(key_ring::load(file)?),
         (None, None) => None,
     })
+}
+
+/// Where webhooks may go.
+pub(super) fn url_rules(config: &Config) -> Result<UrlRules, RuleError> {
+    let development = !config.production();
+    let addresses = AddressRules::new(&config.webhooks.allow_cidrs, development)?;
+    Ok(UrlRules { ports: config.webhooks.ports.clone(), development, addresses })
 }
 
 /// Checks whether the configured ones can be used, without creating or connecting to anything.
@@ -26,6 +35,8 @@ pub fn check(config: &Config) -> Result<(), String> {
     let url = config.database.url.as_ref();
     let address = url.and_then(|url| Address::parse(url.reveal()).err());
     let address = address.map(|fault| format!("`database.url` (or DATABASE_URL): {fault}"));
-    let faults: Vec<_> = ring.into_iter().chain(address).collect();
+    let networks = url_rules(config).err();
+    let networks = networks.map(|fault| format!("`webhooks.allow_cidrs`: {fault}"));
+    let faults: Vec<_> = ring.into_iter().chain(address).chain(networks).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

@@ -5,6 +5,7 @@ mod architecture;
 mod command_line;
 mod contract;
 mod decision;
+mod events;
 mod evidence;
 mod faults;
 mod frontend;

@@ -919,17 +919,20 @@ diesel::table! {
         retry_policy -> Jsonb,
         signing_suites -> Array<Text>,
         rate_limit_per_second -> Int4,
-        header_names -> Array<Text>,
+        headers -> Jsonb,
         description -> Nullable<Text>,
         key_id -> Nullable<Text>,
-        person -> Nullable<Text>,
+        person_subject -> Nullable<Text>,
+        person_email -> Nullable<Text>,
+        adopted_by -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
         secret -> Nullable<Bytea>,
         previous_secret -> Nullable<Bytea>,
         previous_until -> Nullable<Timestamptz>,
-        headers -> Nullable<Bytea>,
+        sealed_headers -> Nullable<Bytea>,
     }
 }
 

@@ -193,7 +193,7 @@ pub(super) struct WriteTx<'a> {
 
 #[cfg(test)]
 mod tests {
-    use authority_model::proto::{approval::*, delegation::*, registry::*};
+    use authority_model::proto::{approval::*, delegation::*, events::*, registry::*};
     use diesel::{debug_query, pg::Pg, query_builder::QueryFragment};
 
     use super::*;
@@ -227,6 +227,7 @@ mod tests {
         check::<Team>(&ListTeamsRequest { state: state(), ..<_>::default() });
         check::<Tenant>(&ListTenantsRequest { state: state(), ..<_>::default() });
         check::<Tool>(&ListToolsRequest { state: state(), ..<_>::default() });
+        check::<WebhookEndpoint>(&ListWebhookEndpointsRequest { state: state(), ..<_>::default() });
         check::<Workspace>(&ListWorkspacesRequest { state: state(), ..<_>::default() });
     }
 }

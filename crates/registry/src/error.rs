@@ -152,7 +152,7 @@ impl From<Error> for Status {
 }
 
 /// Tables, and the names of their rows in messages.
-const TABLES: [(&str, &str); 27] = [
+const TABLES: [(&str, &str); 28] = [
     ("acts_in", "acts-in rows"),
     ("api_keys", "API keys"),
     ("applies_to", "applies-to rows"),
@@ -179,6 +179,7 @@ const TABLES: [(&str, &str); 27] = [
     ("tenants", "tenants"),
     ("tools", "tools"),
     ("uses", "uses rows"),
+    ("webhook_endpoints", "webhook endpoints"),
     ("workspaces", "workspaces"),
 ];
 

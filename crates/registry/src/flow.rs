@@ -254,7 +254,11 @@ fn examined<C: RecordRequest>(
 }
 
 /// The violations of the members that a patch names; the others were not given.
-fn named_faults<C: RecordRequest>(patch: &C::Record, mask: &FieldMask, faults: &mut Violations) {
+pub(super) fn named_faults<C: RecordRequest>(
+    patch: &C::Record,
+    mask: &FieldMask,
+    faults: &mut Violations,
+) {
     let mut all = Violations::default();
     patch.validate(&mut all);
     for fault in all.list {
@@ -269,7 +273,7 @@ fn named_faults<C: RecordRequest>(patch: &C::Record, mask: &FieldMask, faults: &
 }
 
 /// The caller, the request, and its violations of the proto's rules.
-fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), ApiError> {
+pub(super) fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), ApiError> {
     let caller = caller(&call)?;
     let request = call.into_inner();
     let mut found = Violations::default();

@@ -47,6 +47,7 @@ mod tool;
 mod tool_warnings;
 mod uses;
 mod version;
+mod webhook_endpoint;
 mod workspace;
 
 pub use api_key::{ApiKeys, keep_last_used, note_uses};
@@ -55,6 +56,7 @@ pub use error::Error;
 pub use flow::{AfterCommit, Registry};
 pub use services::services;
 pub use signing_key::SigningKeys;
+pub use webhook_endpoint::WebhookEndpoints;
 
 /// Imports of every record's file.
 mod prelude {

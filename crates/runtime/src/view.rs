@@ -122,9 +122,8 @@ fn view(table: &str) -> Option<View> {
     Some(View { all, kept, about, ..View::default() })
 }
 
-/// Grants, relationships, keys and stops.
+/// Grants, relationships and stops.
 fn rows(table: &str) -> Option<View> {
-    let mut keepers = Keepers::Readers;
     let (all, kept, about): (&[&str], &[&str], &[&str]) = match table {
         "delegations" => (
             &[
@@ -176,9 +175,17 @@ fn rows(table: &str) -> Option<View> {
             &["reason", "released_by"],
             &["subject_id"],
         ),
-        "api_keys" => {
-            keepers = Keepers::Admins;
-            let kept = &[
+        _ => return admins(table),
+    };
+    Some(View { all, kept, about, ..View::default() })
+}
+
+/// What a tenant's admins alone manage.
+fn admins(table: &str) -> Option<View> {
+    let (all, kept, about): (&[&str], &[&str], &[&str]) = match table {
+        "api_keys" => (
+            &["status"],
+            &[
                 "label",
                 "prefix",
                 "scopes",
@@ -188,12 +195,30 @@ fn rows(table: &str) -> Option<View> {
                 "last_used_at",
                 "rotated_at",
                 "revoked_at",
-            ];
-            (&["status"], kept, &["id"])
-        }
+            ],
+            &["id"],
+        ),
+        "webhook_endpoints" => (
+            &[],
+            &[
+                "state_reason",
+                "url",
+                "event_types",
+                "filter",
+                "retry_policy",
+                "signing_suites",
+                "rate_limit_per_second",
+                "headers",
+                "description",
+                "key_id",
+                "adopted_by",
+                "previous_until",
+            ],
+            &[],
+        ),
         _ => return None,
     };
-    Some(View { all, kept, keepers, about })
+    Some(View { all, kept, keepers: Keepers::Admins, about })
 }
 
 /// The record as the caller sees it; `None` if it does not exist for them.
@@ -240,9 +265,13 @@ mod tests {
     use super::*;
 
     /// Columns that only the installation's owner reads.
-    const OWNERS: [(&str, &[&str]); 3] = [
+    const OWNERS: [(&str, &[&str]); 4] = [
         ("tools", &["warnings"]),
         ("domains", &["verification_token"]),
+        (
+            "webhook_endpoints",
+            &["person_subject", "person_email", "secret", "previous_secret", "sealed_headers"],
+        ),
         (
             "api_keys",
             &[

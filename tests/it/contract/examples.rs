@@ -61,8 +61,14 @@ impl World {
     pub(super) async fn start() -> Self {
         let app = TestApp::start().await;
         app.demo().await;
-        let scopes =
-            ["runtime:read", "runtime:write", "runtime:stop", "evidence:read", "evidence:write"];
+        let scopes = [
+            "runtime:read",
+            "runtime:write",
+            "runtime:stop",
+            "evidence:read",
+            "evidence:write",
+            "webhooks:write",
+        ];
         // Created by another person than those who approve what it asks.
         let maker = app.person(TENANT, "admin", "keys@acme.example");
         let body = json!({"label": "test", "scopes": scopes});
@@ -186,6 +192,14 @@ impl World {
         } else if path.contains("/api-keys/") {
             let body = json!({"tenant_id": TENANT, "label": "x", "scopes": ["runtime:read"]});
             self.made("api-keys", body).await
+        } else if path.contains("/webhook-endpoints/") {
+            let body = json!({"tenant_id": TENANT, "url": "https://hooks.example.com/authority"});
+            let id = self.made("webhook-endpoints", body).await;
+            if path.ends_with(":enable") {
+                let fail = "UPDATE webhook_endpoints SET state = 'disabled' WHERE id = ";
+                self.app.database.run(&format!("{fail}'{id}'")).await;
+            }
+            id
         } else if path.contains("/key-rotation/") {
             let made = self.app.owner().post("/api/v1/keys", json!({"alg": "ES256"})).await.1;
             let body = json!({"kid": made["key"]["kid"]});

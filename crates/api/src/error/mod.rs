@@ -85,6 +85,7 @@ codes! {
     DecisionNotSealed "decision_not_sealed" FailedPrecondition 409 "seal the decision first: POST /v1/evidence/seal";
     AlreadyExists "already_exists" AlreadyExists 409 "another record has this name or key already";
     RecordIsFinal "record_is_final" Aborted 409 "the record is in a final state and cannot change";
+    LimitReached "limit_reached" Aborted 409 "the tenant has as many of these as it may have; delete one first";
     InUse "in_use" Aborted 409 "other records still refer to this one; end them first";
     DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow what its parent grants";
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";

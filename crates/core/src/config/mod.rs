@@ -33,6 +33,7 @@ pub struct Config {
     pub cors: Cors,
     pub limits: Limits,
     pub logs: Logs,
+    pub webhooks: Webhooks,
 }
 
 /// Development runs with defaults that production refuses (`validate`).
@@ -165,6 +166,18 @@ pub struct Logs {
     pub filter: Option<String>,
 }
 
+/// Where webhook deliveries may go, besides public addresses at ports 443 and 8443. In development also http, and
+/// any port of the loopback.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Webhooks {
+    /// Further ports.
+    pub ports: Vec<u16>,
+    /// Private networks: parts of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 and `fc00::/7`.
+    #[serde(deserialize_with = "text::list")]
+    pub allow_cidrs: Vec<String>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -210,6 +223,7 @@ impl Default for Config {
             cors: Cors::default(),
             limits: Limits::default(),
             logs: Logs::default(),
+            webhooks: Webhooks::default(),
         }
     }
 }

@@ -13,7 +13,7 @@ enum List {
     One(String),
 }
 
-fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(match List::deserialize(deserializer)? {
         List::Many(items) => items,
         List::One(text) => {

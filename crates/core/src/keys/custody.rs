@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use super::{
-    Error, NewKey, PublicKey, SigningKey, Status,
+    Error, NewKey, PublicKey, SigningKey, Status, endpoint,
     held::Held,
     inventory,
     purpose::{Purpose, TOKENS},
@@ -215,12 +215,14 @@ impl Keys {
         Ok(steps)
     }
 
-    /// Rewraps every stored secret of this module under the ring's current key; returns their
-    /// number. Older ring keys may be removed once no other secrets are wrapped under them.
+    /// Rewraps every stored secret of this module and of webhook endpoints under the ring's current key;
+    /// returns their number. Older ring keys may be removed once no other secrets are wrapped under them.
     pub async fn rewrap(&self) -> Result<usize, Error> {
         let ring = Arc::clone(&self.0.ring);
         self.store()?
-            .write_tx(&Scope::service(), async move |db| inventory::rewrap(db, &ring).await)
+            .write_tx(&Scope::service(), async move |db| {
+                Ok(inventory::rewrap(db, &ring).await? + endpoint::rewrap(db, &ring).await?)
+            })
             .await
     }
 

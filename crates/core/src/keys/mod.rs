@@ -3,6 +3,7 @@
 //! Private keys are stored under envelope encryption and decrypted in memory (`custody.rs`).
 
 mod custody;
+mod endpoint;
 mod error;
 mod held;
 mod inventory;
@@ -14,6 +15,7 @@ mod rotation;
 mod workers;
 
 pub use custody::Keys;
+pub use endpoint::EndpointColumn;
 pub use error::Error;
 pub use inventory::{NewKey, SigningKey};
 pub use public_key::{PublicKey, Status};

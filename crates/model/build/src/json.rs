@@ -51,9 +51,12 @@ fn reach(message: MessageDescriptor, found: &mut BTreeMap<String, MessageDescrip
 pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Builder {
     let name = message.full_name();
     for field in message.fields() {
-        // Their form in JSON would have to be decided first.
-        let plain =
-            matches!(field.kind(), Kind::Bool | Kind::Int32 | Kind::String | Kind::Message(_));
+        // The form of others in JSON would have to be decided first. Of doubles, rules keep what JSON cannot
+        // say: NaN and the infinities.
+        let plain = matches!(
+            field.kind(),
+            Kind::Bool | Kind::Int32 | Kind::Double | Kind::String | Kind::Message(_)
+        );
         assert!(plain && !field.is_map(), "{}: has no stored form", field.full_name());
         let oneof = field.containing_oneof().filter(|_| !options::is_nullable(&field));
         assert!(oneof.is_none(), "{}: a oneof has no stored form", field.full_name());

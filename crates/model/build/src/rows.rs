@@ -60,7 +60,8 @@ fn column(field: &FieldDescriptor, changes: bool) -> TokenStream {
         Kind::Message(kind) if !options::is_nullable(field) && !field.is_list() => {
             Some(names::path(&kind))
         }
-        // The same for a text that the server fills: the column has no null.
+        // The same for a member that the server fills: the column has no null.
+        Kind::Int32 if options::is_filled(field) => Some(quote!(i32)),
         _ if options::is_filled(field) => Some(quote!(String)),
         _ => None,
     };

@@ -85,6 +85,11 @@ impl EndpointUrl {
         Ok(Self(url))
     }
 
+    /// Reads the URL of a record, which was checked when it was written.
+    pub fn of_record(text: &str) -> Option<Self> {
+        Url::parse(text).ok().filter(Url::has_host).map(Self)
+    }
+
     /// The normal form.
     pub fn as_str(&self) -> &str {
         self.0.as_str()

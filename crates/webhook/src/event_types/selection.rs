@@ -38,6 +38,11 @@ impl Selection {
         patterns.iter().map(|text| parse(text)).collect::<Result<_, _>>().map(|all| Self(Some(all)))
     }
 
+    /// Reads the patterns of a record; without any it has the default.
+    pub fn of_record(patterns: &[String]) -> Result<Self, SelectionError> {
+        if patterns.is_empty() { Ok(Self::default()) } else { Self::parse(patterns) }
+    }
+
     /// Whether it takes an event of that type with these data.
     pub fn takes(&self, event_type: &EventType, data: &Value) -> bool {
         match &self.0 {

@@ -191,6 +191,8 @@ fn what_is_as_many_as_decisions_exists_only_on_demand() {
             ["svc.decision.allowed", "svc.decision.denied", "svc.evidence_pack.generated"];
         assert_eq!(names(all.on_demand()), on_demand);
     }
+    assert_eq!(Selection::of_record(&[]), Ok(Selection::default()));
+    assert_eq!(Selection::of_record(&["*".to_owned()]), Ok(selected(&["*"]).unwrap()));
     let decisions = selected(&["svc.decision.*"]).unwrap();
     assert_eq!(names(decisions.on_demand()), ["svc.decision.allowed", "svc.decision.denied"]);
     assert!(decisions.takes(denied, &json!({})) && !decisions.takes(generated, &asked));

@@ -21,7 +21,7 @@ pub enum Strategy {
 pub struct RetryPolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// Seconds from each failed attempt to the next.
+    /// Seconds from each failed attempt to the next. None are the same as leaving it out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule_seconds: Option<Vec<u32>>,
     /// The first delay, in seconds.
@@ -39,6 +39,13 @@ pub struct RetryPolicy {
     /// The greatest part of a delay that is added to it at random; from 0 to 1, 0.2 if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<f64>,
+}
+
+impl RetryPolicy {
+    /// The delays of strategy `schedule`, if there are any.
+    pub(super) fn delays(&self) -> Option<&[u32]> {
+        self.schedule_seconds.as_deref().filter(|delays| !delays.is_empty())
+    }
 }
 
 /// Why a retry policy is refused. The message begins with the member.

@@ -84,7 +84,7 @@ fn listed(policy: &RetryPolicy) -> Result<Vec<u32>, RetryPolicyError> {
     if let Some((member, _)) = others.into_iter().find(|(_, given)| *given) {
         return Err(RetryPolicyError::OtherStrategy { member, belongs_to: "exponential" });
     }
-    let Some(delays) = &policy.schedule_seconds else { return Ok(DEFAULT_DELAYS.to_vec()) };
+    let Some(delays) = policy.delays() else { return Ok(DEFAULT_DELAYS.to_vec()) };
     if delays.len() >= MOST_ATTEMPTS as usize {
         return Err(RetryPolicyError::TooManyDelays { delays: delays.len() });
     }
@@ -92,11 +92,11 @@ fn listed(policy: &RetryPolicy) -> Result<Vec<u32>, RetryPolicyError> {
         let allowed = "at least 1 second each";
         return Err(RetryPolicyError::OutOfRange { member: "schedule_seconds", allowed });
     }
-    Ok(delays.clone())
+    Ok(delays.to_vec())
 }
 
 fn exponential(policy: &RetryPolicy) -> Result<Vec<u32>, RetryPolicyError> {
-    if policy.schedule_seconds.is_some() {
+    if policy.delays().is_some() {
         let member = "schedule_seconds";
         return Err(RetryPolicyError::OtherStrategy { member, belongs_to: "schedule" });
     }

@@ -34,6 +34,24 @@ fn the_strategies_give_these_delays() {
     assert!(seconds(&exponential(10, 2.0, 60, 1)).is_empty());
 }
 
+/// In protobuf an empty list and an absent one are the same.
+#[test]
+fn no_delays_are_none_given() {
+    let none = Some(Vec::new());
+    let listed = RetryPolicy { schedule_seconds: none.clone(), ..RetryPolicy::default() };
+    assert_eq!(Schedule::try_from(&listed), Ok(Schedule::default()));
+    let exponential = RetryPolicy {
+        strategy: Some(Strategy::Exponential),
+        schedule_seconds: none,
+        base_seconds: Some(10),
+        factor: Some(2.0),
+        max_delay_seconds: Some(60),
+        max_attempts: Some(3),
+        ..RetryPolicy::default()
+    };
+    assert_eq!(seconds(&Schedule::try_from(&exponential).unwrap()), [10, 20]);
+}
+
 #[test]
 fn there_is_no_delay_before_the_first_failure_or_after_the_last() {
     let schedule = Schedule::default();

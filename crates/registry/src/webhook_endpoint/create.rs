@@ -1,0 +1,100 @@
+//! Creates an endpoint, with its secret.
+
+use authority_core::{keys::EndpointColumn, store};
+use authority_crypto::random;
+use authority_model::schema::tenants;
+use authority_webhook::signing::Secret;
+
+use super::{super::flow::admit, demand, headers, holder::Holder, position, rules, *};
+use crate::tenant;
+
+/// How many endpoints a tenant may have, deleted ones not counted.
+const MOST: i64 = 20;
+
+impl WebhookEndpoints {
+    pub(super) async fn create(
+        &self,
+        call: Request<CreateWebhookEndpointRequest>,
+    ) -> Reply<CreateWebhookEndpointResponse> {
+        let key = IdempotencyKey::of(&call)?;
+        let (caller, request, mut faults) = admit(call)?;
+        let mut row = request.webhook_endpoint.unwrap_or_default();
+        let mut given = None;
+        faults.within(WebhookEndpoint::KIND, |faults| {
+            row.reject_output_only(faults);
+            rules::url(&mut row, &self.urls, faults);
+            row.defaults();
+            row.validate_record(faults);
+            given = headers::take(&mut row, faults);
+        });
+        Error::unless_clean(faults)?;
+        let keys = &self.registry.keys;
+        let id = row.new_id("").map_err(Error::from)?;
+        let secret = fresh()?;
+        let seal = |column, plain: &[u8]| keys.seal_endpoint(&id, column, plain);
+        let sealed = seal(EndpointColumn::Secret, secret.as_bytes()).map_err(Error::from)?;
+        let sealed_headers = given.map(|given| seal(EndpointColumn::Headers, &given)).transpose();
+        let sealed_headers = sealed_headers.map_err(Error::from)?;
+        let key = key.map(|key| key.within(row.tenant_id()).sealed(keys.clone()));
+        let by = caller.clone();
+        let made = self.registry.idempotent(&caller, key, async move |db| {
+            row.resolve_tenant(db, by.tenant()).await?;
+            lock_tenant(db, by.tenant(), row.tenant_id()).await?;
+            let holder = Holder::of(db, &by).await?;
+            if count(db, row.tenant_id()).await? >= MOST {
+                return Err(Error::Refused(ErrorCode::LimitReached));
+            }
+            row.stamp_created(id, by.actor.clone());
+            row.key_id = holder.key_id;
+            let made = diesel::insert_into(webhook_endpoints::table)
+                .values((
+                    &row,
+                    webhook_endpoints::secret.eq(sealed),
+                    webhook_endpoints::sealed_headers.eq(sealed_headers),
+                    webhook_endpoints::person_subject.eq(holder.person_subject),
+                    webhook_endpoints::person_email.eq(holder.person_email),
+                ))
+                .returning(WebhookEndpoint::as_returning())
+                .get_result::<WebhookEndpoint>(db)
+                .await?;
+            position::start(db, &made).await?;
+            demand::keep(db, &made).await?;
+            Ok::<_, Error>(CreateWebhookEndpointResponse {
+                webhook_endpoint: Some(made),
+                secret: secret.reveal(),
+            })
+        });
+        let made = made.await?;
+        self.registry.wait_for_graph::<WebhookEndpoint>().await;
+        Ok(made.reply())
+    }
+}
+
+pub(super) fn fresh() -> Result<Secret, Error> {
+    let bytes = random().map_err(|_| store::Error::Internal("no randomness".to_owned()));
+    Ok(Secret::new(bytes.map_err(Error::from)?))
+}
+
+/// Locks the tenant: of two new endpoints one is counted by the other, and a deletion of the tenant deletes
+/// this one too, or comes first.
+async fn lock_tenant(db: &mut Db, within: Option<&TenantId>, id: &str) -> Result<(), Error> {
+    tenant::slug(db, within, id).await?;
+    let live: Option<String> = tenants::table
+        .find(id)
+        .filter(tenants::deleted_at.is_null())
+        .for_no_key_update()
+        .select(tenants::id)
+        .first(db)
+        .await
+        .optional()?;
+    live.map(drop).ok_or_else(|| Error::unknown("tenant_id", id))
+}
+
+async fn count(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {
+    webhook_endpoints::table
+        .filter(webhook_endpoints::tenant_id.eq(tenant_id))
+        .filter(webhook_endpoints::deleted_at.is_null())
+        .count()
+        .get_result(db)
+        .await
+}

@@ -1,0 +1,176 @@
+//! Webhook endpoints: where a tenant has its events sent.
+//!
+//! The secret is shown once and stored encrypted, as the values of headers are. What a change of state takes
+//! with it (secrets, open deliveries, demands), and what pauses an endpoint, is done by triggers of the
+//! table: it happens in the transaction of the change, whoever makes that.
+
+mod create;
+mod demand;
+mod enable;
+mod headers;
+mod holder;
+mod position;
+mod rotate;
+mod rules;
+mod update;
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::events::*, schema::webhook_endpoints, service::WebhookEndpointService,
+    state::WebhookEndpointState,
+};
+use authority_webhook::{
+    destination::UrlRules,
+    retry::{DEFAULT_DELAYS, DEFAULT_JITTER},
+    signing::Suite,
+};
+
+use super::prelude::*;
+use authority_api::{error::ApiError, identity::caller};
+use authority_ids::RecordId;
+
+/// The kind in the ids of endpoints.
+const ID_KIND: &str = "endpoint";
+/// Deliveries in a second, unless the endpoint says.
+const RATE: i32 = 100;
+
+/// The service of webhook endpoints.
+#[derive(Clone)]
+pub struct WebhookEndpoints {
+    pub registry: Registry,
+    /// Where deliveries may go.
+    pub urls: Arc<UrlRules>,
+}
+
+impl Row for WebhookEndpoint {
+    type List = ListWebhookEndpointsRequest;
+    const FINAL: &'static [Self::State] = &[WebhookEndpointState::Deleted];
+    /// By its demands: after the response, no event that it asks for is missing.
+    const AUTHORITY: bool = true;
+
+    fn filtered(by: &ListWebhookEndpointsRequest) -> webhook_endpoints::BoxedQuery<'_, Pg> {
+        let mut query = webhook_endpoints::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(webhook_endpoints::state.eq(state));
+        } else if !by.deleted {
+            query = query.filter(webhook_endpoints::deleted_at.is_null());
+        }
+        query
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.deleted_at.is_some()
+    }
+
+    fn defaults(&mut self) {
+        let policy = self.retry_policy.get_or_insert_default();
+        if policy.strategy.is_none() && policy.schedule_seconds.is_empty() {
+            policy.schedule_seconds = DEFAULT_DELAYS.map(u32::cast_signed).to_vec();
+        }
+        names::or(&mut policy.strategy, "schedule");
+        policy.jitter.get_or_insert(DEFAULT_JITTER);
+        if self.signing_suites.is_empty() {
+            self.signing_suites = Suite::DEFAULT.iter().map(ToString::to_string).collect();
+        }
+        self.rate_limit_per_second.get_or_insert(RATE);
+        self.headers.get_or_insert_default();
+    }
+
+    fn validate_record(&self, found: &mut Violations) {
+        rules::events(self, found);
+        rules::retry_policy(self, found);
+    }
+
+    async fn resolve_tenant(
+        &mut self,
+        _db: &mut Db,
+        within: Option<&TenantId>,
+    ) -> Result<(), Error> {
+        references::own_tenant(&mut self.tenant_id, Self::KIND, within)
+    }
+
+    fn new_id(&self, _slug: &str) -> Result<String, InvalidId> {
+        Ok(RecordId::new(ID_KIND, new_id()).into())
+    }
+}
+
+impl_queries!(WebhookEndpoint, webhook_endpoints);
+
+impl Entity for WebhookEndpoint {
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(WebhookEndpointState::Deleted);
+}
+
+impl_save!(WebhookEndpoint, webhook_endpoints);
+impl_end!(WebhookEndpoint, webhook_endpoints);
+
+/// Refuses keys that are bound to principals: an endpoint receives what concerns any of them.
+fn unbound<T>(call: &Request<T>) -> Result<(), ApiError> {
+    match caller(call)?.bound_to() {
+        None => Ok(()),
+        Some(_) => Err(ApiError::new(
+            ErrorCode::Forbidden,
+            "an API key that is bound to principals may not manage webhook endpoints, which receive every \
+             event of the tenant; use a key without `principal_ids`",
+        )),
+    }
+}
+
+#[tonic::async_trait]
+impl WebhookEndpointService for WebhookEndpoints {
+    async fn list_webhook_endpoints(
+        &self,
+        call: Request<ListWebhookEndpointsRequest>,
+    ) -> Reply<ListWebhookEndpointsResponse> {
+        unbound(&call)?;
+        self.registry.list(call).await
+    }
+
+    async fn create_webhook_endpoint(
+        &self,
+        call: Request<CreateWebhookEndpointRequest>,
+    ) -> Reply<CreateWebhookEndpointResponse> {
+        unbound(&call)?;
+        self.create(call).await
+    }
+
+    async fn get_webhook_endpoint(
+        &self,
+        call: Request<GetWebhookEndpointRequest>,
+    ) -> Reply<WebhookEndpoint> {
+        unbound(&call)?;
+        self.registry.get(call).await
+    }
+
+    async fn update_webhook_endpoint(
+        &self,
+        call: Request<UpdateWebhookEndpointRequest>,
+    ) -> Reply<WebhookEndpoint> {
+        unbound(&call)?;
+        self.update(call).await
+    }
+
+    async fn delete_webhook_endpoint(
+        &self,
+        call: Request<DeleteWebhookEndpointRequest>,
+    ) -> Reply<DeleteWebhookEndpointResponse> {
+        unbound(&call)?;
+        self.registry.delete(call).await
+    }
+
+    async fn rotate_webhook_endpoint_secret(
+        &self,
+        call: Request<RotateWebhookEndpointSecretRequest>,
+    ) -> Reply<RotateWebhookEndpointSecretResponse> {
+        unbound(&call)?;
+        self.rotate(call).await
+    }
+
+    async fn enable_webhook_endpoint(
+        &self,
+        call: Request<EnableWebhookEndpointRequest>,
+    ) -> Reply<WebhookEndpoint> {
+        unbound(&call)?;
+        self.enable(call).await
+    }
+}

@@ -1,0 +1,52 @@
+//! Gives an endpoint another secret.
+
+use authority_core::keys::EndpointColumn;
+use authority_model::wire::Time;
+use chrono::TimeDelta;
+
+use super::{super::flow::or_not_found, create::fresh, *};
+
+/// How long the secret before it is used, too, in seconds, unless the request says.
+const OVERLAP: i32 = 86_400;
+
+impl WebhookEndpoints {
+    pub(super) async fn rotate(
+        &self,
+        call: Request<RotateWebhookEndpointSecretRequest>,
+    ) -> Reply<RotateWebhookEndpointSecretResponse> {
+        let key = IdempotencyKey::of(&call)?;
+        let (caller, request) = admitted(call)?;
+        let keys = self.registry.keys.clone();
+        let key = key.map(|key| key.sealed(keys.clone()));
+        let overlap = TimeDelta::seconds(request.overlap_seconds.unwrap_or(OVERLAP).into());
+        let until = self.registry.clock.now() + overlap;
+        let (id, by, secret) = (request.id, caller.clone(), fresh()?);
+        let rotated = self.registry.idempotent(&caller, key, async move |db| {
+            let was = or_not_found(WebhookEndpoint::lock(db, by.tenant(), &id).await, &id)?;
+            let row = webhook_endpoints::table.find(&was.id);
+            let before: Option<Vec<u8>> = row.select(webhook_endpoints::secret).first(db).await?;
+            // A sealed value belongs to its column.
+            let before =
+                keys.open_endpoint(&id, EndpointColumn::Secret, &before.unwrap_or_default())?;
+            let before = keys.seal_endpoint(&id, EndpointColumn::PreviousSecret, &before)?;
+            let sealed = keys.seal_endpoint(&id, EndpointColumn::Secret, secret.as_bytes())?;
+            let previous = (overlap > TimeDelta::zero()).then_some((before, Time::from(until)));
+            let (before, until) = previous.unzip();
+            let endpoint = diesel::update(row)
+                .set((
+                    webhook_endpoints::secret.eq(sealed),
+                    webhook_endpoints::previous_secret.eq(before),
+                    webhook_endpoints::previous_until.eq(until),
+                    webhook_endpoints::updated_at.eq(clock_timestamp()),
+                ))
+                .returning(WebhookEndpoint::as_returning())
+                .get_result(db)
+                .await?;
+            Ok::<_, Error>(RotateWebhookEndpointSecretResponse {
+                webhook_endpoint: Some(endpoint),
+                secret: secret.reveal(),
+            })
+        });
+        Ok(rotated.await?.reply())
+    }
+}

@@ -1,0 +1,77 @@
+//! The rules of an endpoint that its proto does not say: those of the crate `authority-webhook`.
+
+use std::fmt::Display;
+
+use authority_model::{
+    proto::events::{RetryPolicy, WebhookEndpoint},
+    validate::Violations,
+};
+use authority_webhook::{
+    destination::{EndpointUrl, UrlRules},
+    event_types::{EventType, Selection},
+    filter::Filter,
+    retry::{self, Schedule, Strategy},
+};
+
+/// Checks the URL and brings it into its normal form. The proto's rule reports what is no http URL at all.
+pub(super) fn url(endpoint: &mut WebhookEndpoint, rules: &UrlRules, found: &mut Violations) {
+    let scheme = endpoint.url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if !scheme.is_some_and(|scheme| ["https", "http"].contains(&scheme.as_str())) {
+        return;
+    }
+    match EndpointUrl::parse(&endpoint.url, rules) {
+        Ok(url) => url.as_str().clone_into(&mut endpoint.url),
+        Err(fault) => add(found, "url", &fault),
+    }
+}
+
+/// The event types, and the filter on events of these types.
+pub(super) fn events(endpoint: &WebhookEndpoint, found: &mut Violations) {
+    let selection = Selection::of_record(&endpoint.event_types);
+    let types: Vec<_> = match &selection {
+        Ok(selection) => selection.families().map(EventType::members).collect(),
+        // Its own faults are reported all the same.
+        Err(_) => EventType::families().map(EventType::members).collect(),
+    };
+    if let Err(fault) = selection {
+        add(found, "event_types", &fault);
+    }
+    if let Some(filter) = &endpoint.filter
+        && let Err(fault) = Filter::parse(filter, &types)
+    {
+        add(found, "filter", &fault);
+    }
+}
+
+pub(super) fn retry_policy(endpoint: &WebhookEndpoint, found: &mut Violations) {
+    let policy = endpoint.retry_policy.as_ref().map(policy).unwrap_or_default();
+    if let Err(fault) = Schedule::try_from(&policy) {
+        add(found, &format!("retry_policy.{}", fault.member()), &fault);
+    }
+}
+
+/// A number below zero becomes 0, which no member may be.
+fn policy(given: &RetryPolicy) -> retry::RetryPolicy {
+    let positive = |number: i32| u32::try_from(number).unwrap_or_default();
+    let delays = Some(&given.schedule_seconds).filter(|delays| !delays.is_empty());
+    retry::RetryPolicy {
+        strategy: match given.strategy.as_deref() {
+            Some("exponential") => Some(Strategy::Exponential),
+            _ => Some(Strategy::Schedule),
+        },
+        schedule_seconds: delays.map(|delays| delays.iter().copied().map(positive).collect()),
+        base_seconds: given.base_seconds.map(positive),
+        factor: given.factor,
+        max_delay_seconds: given.max_delay_seconds.map(positive),
+        max_attempts: given.max_attempts.map(positive),
+        jitter: given.jitter,
+    }
+}
+
+/// Adds a fault whose text begins with the member.
+pub(super) fn add(found: &mut Violations, field: &str, fault: &impl Display) {
+    let text = fault.to_string();
+    let member = field.rsplit('.').next().unwrap_or(field);
+    let problem = [field, member].iter().find_map(|start| text.strip_prefix(start));
+    found.add(field, problem.unwrap_or(&text).trim_start_matches([':', ' ']));
+}

@@ -1,0 +1,106 @@
+//! Who may manage endpoints, and how many.
+
+use serde_json::{Value, json};
+
+use super::{ADMINS, KEYS, OTHER, OWNERS, TENANT, World, body, fields, id, made, made_at};
+
+/// Every operation on an endpoint below `base`.
+fn operations(base: &str, id: &str) -> Vec<(&'static str, String, Option<Value>)> {
+    let item = format!("{base}/{id}");
+    vec![
+        ("GET", item.clone(), None),
+        ("PATCH", item.clone(), Some(json!({"description": "x"}))),
+        ("POST", format!("{item}:rotate-secret"), Some(json!({}))),
+        ("POST", format!("{item}:enable"), Some(json!({}))),
+        ("DELETE", item, None),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_surfaces_manage_the_same_endpoints() {
+    let world = World::start().await;
+    let owner = world.app.owner();
+    let (key_id, key) = world.key().await;
+    let (by_key, _) = made_at(&key, KEYS, json!({})).await;
+    let (by_owner, _) = made_at(&owner, OWNERS, json!({"tenant_id": TENANT})).await;
+    let (by_admin, _) = made_at(&world.admin, ADMINS, json!({})).await;
+    assert_eq!((&by_key["key_id"], &by_key["created_by"]), (&json!(key_id), &json!(key_id)));
+    assert_eq!((&by_owner["key_id"], &by_admin["key_id"]), (&Value::Null, &Value::Null));
+    let all = json!([id(&by_key), id(&by_owner), id(&by_admin)]);
+    for (client, path) in [(&key, KEYS), (&owner, OWNERS), (&world.admin, ADMINS)] {
+        let (status, list) = client.get(path).await;
+        let listed = list["webhook_endpoints"].as_array().unwrap();
+        let ids: Vec<_> = listed.iter().map(|one| one["id"].clone()).collect();
+        assert_eq!((status, json!(ids)), (200, all.clone()), "{path}");
+        let (_, one) = client.get(&format!("{path}/{}", id(&by_owner))).await;
+        assert_eq!(one["webhook_endpoint"], by_owner, "{path}");
+    }
+    let (status, answer) = owner.post(OWNERS, body(json!({}))).await;
+    assert_eq!((status, fields(&answer)), (400, vec!["tenant_id"]), "{answer:#}");
+    for role in ["auditor", "approver", "legal", "member", "viewer"] {
+        let client = world.app.person(TENANT, role, "bob@acme.example");
+        assert_eq!(client.get(ADMINS).await.0, 403, "{role}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_is_bound_to_principals_manages_none() {
+    let world = World::start().await;
+    let endpoint = made(&world.admin, json!({})).await;
+    let agent = json!({"tenant_id": TENANT, "principal_class": "agent", "display_name": "bot"});
+    let (_, agent) = world.app.owner().post("/api/v1/principals", agent).await;
+    let bound = json!({"tenant_id": TENANT, "label": "bound", "scopes": ["webhooks:write"],
+                       "principal_ids": [agent["principal"]["id"]]});
+    let (_, key) = world.app.owner().post("/api/v1/api-keys", bound).await;
+    let key = world.app.client(key["secret"].as_str().unwrap());
+    let mut all = operations(KEYS, &endpoint);
+    all.push(("GET", KEYS.to_owned(), None));
+    all.push(("POST", KEYS.to_owned(), Some(body(json!({})))));
+    for (method, path, body) in all {
+        let (status, answer) = key.call(method, &path, body, &[]).await;
+        assert_eq!((status, &answer["error"]), (403, &json!("forbidden")), "{method} {path}");
+        assert!(answer["message"].as_str().unwrap().contains("bound"), "{answer:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_tenants_endpoint_does_not_exist() {
+    let world = World::start().await;
+    let endpoint = made(&world.admin, json!({})).await;
+    let foreign = world.app.person(OTHER, "admin", "eve@other.example");
+    let key = world.app.api_key(OTHER, &["webhooks:write"]).await;
+    for (client, base) in [(&foreign, ADMINS), (&world.app.client(&key), KEYS)] {
+        for (method, path, body) in operations(base, &endpoint) {
+            let (status, answer) = client.call(method, &path, body, &[]).await;
+            assert_eq!(status, 404, "{method} {path}: {answer:#}");
+        }
+        assert_eq!(client.get(base).await.1["webhook_endpoints"], json!([]));
+        let (_, listed) = client.get(&format!("{base}?tenant_id={TENANT}&deleted=true")).await;
+        assert_eq!(listed["webhook_endpoints"], json!([]));
+        let (status, answer) = client.post(base, body(json!({"tenant_id": TENANT}))).await;
+        assert_eq!((status, fields(&answer)), (400, vec!["tenant_id"]), "{answer:#}");
+    }
+    assert_eq!(world.column(&endpoint, "state").await.unwrap(), "active");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_has_twenty_endpoints() {
+    let world = World::start().await;
+    let mut last = String::new();
+    for _ in 0..19 {
+        last = made(&world.admin, json!({})).await;
+    }
+    // Of several at once, one is the twentieth.
+    let attempt = || async { world.admin.post(ADMINS, body(json!({}))).await.0 };
+    let (a, b, c) = tokio::join!(attempt(), attempt(), attempt());
+    let mut statuses = [a, b, c];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409, 409]);
+    let (status, answer) = world.admin.post(ADMINS, body(json!({}))).await;
+    assert_eq!((status, &answer["error"]), (409, &json!("limit_reached")));
+    let other = world.app.person(OTHER, "admin", "eve@other.example");
+    made(&other, json!({})).await;
+    let path = format!("{ADMINS}/{last}");
+    assert_eq!(world.admin.call("DELETE", &path, None, &[]).await.0, 200);
+    made(&world.admin, json!({})).await;
+}

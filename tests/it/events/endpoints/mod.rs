@@ -1,0 +1,107 @@
+//! Webhook endpoints: the record, its secrets, who may manage it, what stops it.
+
+mod access;
+mod demands;
+mod record;
+mod secrets;
+mod stopping;
+
+use authority_core::store::Db;
+use diesel::{
+    QueryableByName,
+    sql_types::{Nullable, Text},
+};
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp};
+
+const OWNERS: &str = "/api/v1/webhook-endpoints";
+const ADMINS: &str = "/api/v1/app/webhook-endpoints";
+const KEYS: &str = "/v1/webhook-endpoints";
+const TENANT: &str = "svc:tenant:acme";
+const OTHER: &str = "svc:tenant:other";
+const ANN: &str = "ann@acme.example";
+
+/// A service with two tenants, and an admin of the first.
+struct World {
+    app: TestApp,
+    admin: Client,
+}
+
+impl World {
+    async fn start() -> Self {
+        let app = TestApp::start().await;
+        for slug in ["acme", "other"] {
+            let body = json!({"name": slug, "slug": slug});
+            assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+        }
+        let admin = app.person(TENANT, "admin", ANN);
+        Self { app, admin }
+    }
+
+    /// An API key that may manage endpoints; its id, and a client with it.
+    async fn key(&self) -> (String, Client) {
+        let body = json!({"tenant_id": TENANT, "label": "hooks", "scopes": ["webhooks:write"]});
+        let (status, made) = self.app.owner().post("/api/v1/api-keys", body).await;
+        assert_eq!(status, 201, "{made:#}");
+        let id = made["api_key"]["id"].as_str().unwrap().to_owned();
+        (id, self.app.client(made["secret"].as_str().unwrap()))
+    }
+
+    async fn db(&self) -> Db {
+        self.app.database.owner().await
+    }
+
+    async fn run(&self, sql: &str) {
+        self.db().await.batch_execute(sql).await.unwrap();
+    }
+
+    /// The one value of a query, as text; `None` for NULL or no row.
+    async fn value(&self, sql: &str) -> Option<String> {
+        #[derive(QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = Nullable<Text>)]
+            value: Option<String>,
+        }
+        let sql = format!("SELECT ({sql})::text AS value");
+        let row: Row = diesel::sql_query(sql).get_result(&mut self.db().await).await.unwrap();
+        row.value
+    }
+
+    /// A column of an endpoint's row, as text.
+    async fn column(&self, id: &str, column: &str) -> Option<String> {
+        self.value(&format!("SELECT {column} FROM webhook_endpoints WHERE id = '{id}'")).await
+    }
+}
+
+fn body(more: Value) -> Value {
+    let mut body = json!({"url": "https://hooks.example.com/a"});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+/// A new endpoint: its record and its secret.
+async fn made_at(client: &Client, path: &str, more: Value) -> (Value, String) {
+    let (status, answer) = client.post(path, body(more)).await;
+    assert_eq!(status, 201, "{answer:#}");
+    let secret = answer["secret"].as_str().unwrap().to_owned();
+    (answer["webhook_endpoint"].clone(), secret)
+}
+
+/// A new endpoint of the admin; its id.
+async fn made(client: &Client, more: Value) -> String {
+    id(&made_at(client, ADMINS, more).await.0)
+}
+
+#[track_caller]
+fn id(record: &Value) -> String {
+    record["id"].as_str().unwrap().to_owned()
+}
+
+/// The members that an error names.
+#[track_caller]
+fn fields(answer: &Value) -> Vec<&str> {
+    let details = answer["details"].as_array().unwrap();
+    details.iter().map(|detail| detail["field"].as_str().unwrap()).collect()
+}

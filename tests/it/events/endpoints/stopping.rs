@@ -1,0 +1,199 @@
+//! What stops an endpoint: the end of the access of whoever made it, and of its tenant. How it goes on.
+
+use std::time::Duration;
+
+use diesel_async::SimpleAsyncConnection;
+use serde_json::{Value, json};
+
+use super::{ADMINS, ANN, KEYS, TENANT, World, body, id, made, made_at};
+use crate::support::{Client, TestApp};
+
+const BOB: &str = "bob@acme.example";
+
+impl World {
+    async fn state(&self, id: &str) -> (String, Option<String>) {
+        (self.column(id, "state").await.unwrap(), self.column(id, "state_reason").await)
+    }
+
+    async fn is_paused(&self, id: &str, reason: &str) -> bool {
+        self.state(id).await == ("paused".to_owned(), Some(reason.to_owned()))
+    }
+
+    async fn is_active(&self, id: &str) -> bool {
+        self.state(id).await == ("active".to_owned(), None)
+    }
+}
+
+async fn enable(client: &Client, base: &str, id: &str, body: Value) -> (u16, Value) {
+    client.post(&format!("{base}/{id}:enable"), body).await
+}
+
+/// A human principal; its id.
+async fn human(app: &TestApp, subject: Option<&str>, email: Option<&str>, state: &str) -> String {
+    let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Someone",
+                      "external_subject": subject, "email": email, "state": state});
+    let (status, made) = app.owner().post("/api/v1/principals", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    id(&made["principal"])
+}
+
+async fn set(app: &TestApp, principal: &str, body: Value) {
+    let path = format!("/api/v1/principals/{principal}");
+    let (status, answer) = app.owner().patch(&path, body).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_pauses_with_the_revocation_of_its_key() {
+    let world = World::start().await;
+    let ((key_id, key), (_, other)) = (world.key().await, world.key().await);
+    let (made, _) = made_at(&key, KEYS, json!({})).await;
+    let (endpoint, unrelated) = (id(&made), id(&made_at(&other, KEYS, json!({})).await.0));
+    let path = format!("/api/v1/app/api-keys/{key_id}");
+    // With another secret it is the same key.
+    assert_eq!(world.admin.post(&format!("{path}/rotate"), json!({})).await.0, 200);
+    assert!(world.is_active(&endpoint).await);
+    assert_eq!(world.admin.call("DELETE", &path, None, &[]).await.0, 200);
+    assert!(world.is_paused(&endpoint, "key_revoked").await);
+    assert!(world.is_active(&unrelated).await);
+
+    let change = json!({"description": "still editable"});
+    assert_eq!(other.patch(&format!("{KEYS}/{endpoint}"), change).await.0, 200);
+    let (status, answer) = enable(&other, KEYS, &endpoint, json!({})).await;
+    assert_eq!((status, &answer["error"]), (403, &json!("forbidden")), "{answer:#}");
+    let (status, answer) = enable(&world.admin, ADMINS, &endpoint, json!({})).await;
+    let enabled = &answer["webhook_endpoint"];
+    assert_eq!(
+        (status, &enabled["state"], &enabled["state_reason"]),
+        (200, &json!("active"), &Value::Null)
+    );
+    assert_eq!((&enabled["key_id"], &enabled["adopted_by"]), (&Value::Null, &json!(ANN)));
+    assert_eq!(enabled["created_by"], json!(key_id));
+    let (status, answer) = enable(&world.admin, ADMINS, &endpoint, json!({})).await;
+    assert_eq!((status, &answer["error"]), (409, &json!("transition_not_allowed")));
+    // It pauses with its new person.
+    human(&world.app, None, Some(ANN), "suspended").await;
+    assert!(world.is_paused(&endpoint, "person_inactive").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_outlives_its_keys_expiry() {
+    let world = World::start().await;
+    let (key_id, key) = world.key().await;
+    let endpoint = id(&made_at(&key, KEYS, json!({})).await.0);
+    world
+        .run(&format!(
+            "UPDATE api_keys SET expires_at = now() - interval '1 day' WHERE id = '{key_id}'"
+        ))
+        .await;
+    assert!(world.is_active(&endpoint).await);
+}
+
+/// The key's revocation is not committed yet when the endpoint is written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_makes_no_endpoint_while_it_is_revoked() {
+    let world = World::start().await;
+    let (key_id, key) = world.key().await;
+    let mut revoking = world.db().await;
+    let revoke = format!(
+        "BEGIN; UPDATE api_keys SET status = 'revoked', revoked_at = now() WHERE id = '{key_id}'"
+    );
+    revoking.batch_execute(&revoke).await.unwrap();
+    let attempt = tokio::spawn(async move { key.post(KEYS, body(json!({}))).await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!attempt.is_finished());
+    revoking.batch_execute("COMMIT").await.unwrap();
+    let (status, answer) = attempt.await.unwrap();
+    assert_eq!(status, 401, "{answer:#}");
+    assert_eq!(world.value("SELECT count(*) FROM webhook_endpoints").await.unwrap(), "0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_pauses_with_its_person() {
+    let world = World::start().await;
+    let app = &world.app;
+    let bob = app.person(TENANT, "admin", BOB);
+    let principal = human(app, None, Some("Bob@acme.example"), "active").await;
+    let (endpoint, anns) = (made(&bob, json!({})).await, made(&world.admin, json!({})).await);
+    set(app, &principal, json!({"notes": "a change that ends nothing"})).await;
+    assert!(world.is_active(&endpoint).await);
+    set(app, &principal, json!({"state": "suspended"})).await;
+    assert!(world.is_paused(&endpoint, "person_inactive").await);
+    assert!(world.is_active(&anns).await);
+    // Reinstating the person does not resume what they receive.
+    set(app, &principal, json!({"state": "active"})).await;
+    assert!(world.is_paused(&endpoint, "person_inactive").await);
+    assert_eq!(enable(&bob, ADMINS, &endpoint, json!({})).await.0, 200);
+    let path = format!("/api/v1/principals/{principal}");
+    assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
+    assert!(world.is_paused(&endpoint, "person_inactive").await);
+
+    // By subject; a live principal of the subject counts before all others.
+    assert_eq!(enable(&world.admin, ADMINS, &endpoint, json!({})).await.0, 200);
+    let subject = format!("dev|{ANN}");
+    let live = human(app, Some(&subject), None, "active").await;
+    human(app, None, Some(ANN), "suspended").await;
+    assert!(world.is_active(&anns).await);
+    set(app, &live, json!({"external_subject": null})).await;
+    assert!(world.is_paused(&anns, "person_inactive").await);
+    assert!(world.is_paused(&endpoint, "person_inactive").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspended_tenant_keeps_its_endpoints_and_a_deleted_one_loses_them() {
+    let world = World::start().await;
+    let endpoint = made(&world.admin, json!({"event_types": ["*"], "headers": {"x-a": "b"}})).await;
+    world
+        .run(&format!(
+            "INSERT INTO webhook_deliveries (id, tenant_id, endpoint_id, event_id, event_type, sequence)
+             VALUES ('svc:delivery:001', '{TENANT}', '{endpoint}', 'svc:event:1', 'svc.x', 1)"
+        ))
+        .await;
+    let (owner, path) = (world.app.owner(), format!("/api/v1/tenants/{TENANT}"));
+    assert_eq!(owner.patch(&path, json!({"state": "suspended"})).await.0, 200);
+    assert!(world.is_active(&endpoint).await);
+    assert_eq!(world.admin.get(ADMINS).await.0, 403);
+    assert_eq!(owner.call("DELETE", &path, None, &[]).await.0, 200);
+    assert_eq!(world.column(&endpoint, "state").await.unwrap(), "deleted");
+    let erased = "num_nonnulls(secret, previous_secret, sealed_headers) = 0 AND headers = '{}'";
+    assert_eq!(world.column(&endpoint, erased).await.unwrap(), "true");
+    let cancelled = "SELECT state FROM webhook_deliveries";
+    assert_eq!(world.value(cancelled).await.unwrap(), "cancelled");
+    assert_eq!(world.value("SELECT count(*) FROM event_demands").await.unwrap(), "0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
+    let world = World::start().await;
+    let endpoint = made(&world.admin, json!({})).await;
+    let (_, key) = world.key().await;
+    let fail = format!(
+        "UPDATE webhook_endpoints SET state = 'disabled', state_reason = 'gone' WHERE id = '{endpoint}';
+         UPDATE webhook_cursors SET sequence = 3, failing_since = now(), waits_until = now(),
+             breaker = '{{\"open\": {{}}}}' WHERE endpoint_id = '{endpoint}';
+         DELETE FROM webhook_deliveries;
+         INSERT INTO webhook_deliveries (id, tenant_id, endpoint_id, event_id, event_type, sequence)
+         VALUES ('svc:delivery:001', '{TENANT}', '{endpoint}', 'svc:event:1', 'svc.x', 3);
+         INSERT INTO event_heads (tenant_id, sequence) VALUES ('{TENANT}', 9) ON CONFLICT DO NOTHING"
+    );
+    let cursor = format!(
+        "SELECT concat_ws(' ', c.sequence, num_nonnulls(failing_since, waits_until, lost_from, lost_to),
+                          breaker #>> '{{closed,failures}}', d.state)
+         FROM webhook_cursors c JOIN webhook_deliveries d USING (endpoint_id)
+         WHERE endpoint_id = '{endpoint}'"
+    );
+    for (from, expected) in [
+        (json!({}), "3 0 0 open"),
+        (json!({"from": "stopped"}), "3 0 0 open"),
+        (json!({"from": "now"}), "9 0 0 cancelled"),
+    ] {
+        world.run(&fail).await;
+        // What failed by itself, a key may enable too.
+        let (status, answer) = enable(&key, KEYS, &endpoint, from).await;
+        assert_eq!(status, 200, "{answer:#}");
+        assert_eq!(world.value(&cursor).await.unwrap(), expected);
+    }
+    world.run(&fail).await;
+    let (status, answer) = enable(&key, KEYS, &endpoint, json!({"from": "yesterday"})).await;
+    assert_eq!((status, super::fields(&answer)), (400, vec!["from"]));
+}

@@ -1,0 +1,3 @@
+//! Events, and where they are sent.
+
+mod endpoints;
