@@ -329,24 +329,24 @@ CREATE INDEX acts_in_expiring ON acts_in (until);
 -- again, for rows that were written with a time of then and committed later.
 CREATE FUNCTION announce_expiries(most integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
-    since timestamptz;
+    looked_from timestamptz;
     until_now CONSTANT timestamptz := clock_timestamp();
     announced integer;
 BEGIN
     -- One node at a time.
-    SELECT until - interval '1 hour' INTO since FROM expiry_sweep FOR UPDATE SKIP LOCKED;
-    IF since IS NULL THEN
+    SELECT until - interval '1 hour' INTO looked_from FROM expiry_sweep FOR UPDATE SKIP LOCKED;
+    IF looked_from IS NULL THEN
         RETURN 0;
     END IF;
     WITH due (id, expired_at, tenant_id, kind, root_id, holder_id) AS (
         SELECT id, expires_at, tenant_id, 'delegation', root_id, delegate_id FROM delegations
-        WHERE state <> 'revoked' AND expires_at > since AND expires_at <= until_now
+        WHERE state <> 'revoked' AND expires_at > looked_from AND expires_at <= until_now
         UNION ALL
         SELECT id, until, tenant_id, 'uses', NULL, agent_id FROM uses
-        WHERE until > since AND until <= until_now
+        WHERE until > looked_from AND until <= until_now
         UNION ALL
         SELECT id, until, tenant_id, 'acts_in', NULL, principal_id FROM acts_in
-        WHERE until > since AND until <= until_now
+        WHERE until > looked_from AND until <= until_now
     ), fresh AS (
         SELECT due.* FROM due
         WHERE NOT EXISTS (SELECT FROM announced_expiries a
@@ -366,7 +366,7 @@ BEGIN
     SELECT count(*) INTO announced FROM told;
     IF announced < most THEN
         UPDATE expiry_sweep SET until = until_now;
-        DELETE FROM announced_expiries WHERE expired_at < since;
+        DELETE FROM announced_expiries WHERE expired_at < looked_from;
     END IF;
     RETURN announced;
 END $$;

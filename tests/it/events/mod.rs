@@ -1,3 +1,4 @@
 //! Events, and where they are sent.
 
 mod endpoints;
+mod log;

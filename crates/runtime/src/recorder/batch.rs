@@ -241,7 +241,12 @@ async fn store_current(
     relaxed: bool,
     clock: &Clock,
 ) -> QueryResult<Vec<Outcome>> {
-    let present = StoreCurrent::new(entries, &tenants(entries), relaxed, clock).load(db).await?;
+    let tenants = tenants(entries);
+    let present = if entries.iter().any(|entry| entry.event_type.is_some()) {
+        StoreCurrent::<true>::new(entries, &tenants, relaxed, clock).load(db).await?
+    } else {
+        StoreCurrent::<false>::new(entries, &tenants, relaxed, clock).load(db).await?
+    };
     let outcomes = outdated(entries, present, clock).into_iter();
     Ok(outcomes.map(|passed| passed.unwrap_or(Outcome::Stored { approval_id: None })).collect())
 }

@@ -165,8 +165,8 @@ fn in_time(out: &mut AstPass<'_, '_, Pg>, now: &str) {
 
 /// Takes the fence and stores the decisions that were made on present authority and in time;
 /// returns each tenant's present revision and the time. It is a transaction by itself: one round
-/// trip instead of four.
-pub(super) struct StoreCurrent<'a> {
+/// trip instead of four. With `EVENTS` it also writes the events that some of them become.
+pub(super) struct StoreCurrent<'a, const EVENTS: bool> {
     tenants: &'a [&'a str],
     columns: Columns<'a>,
     revision: Vec<i64>,
@@ -174,7 +174,7 @@ pub(super) struct StoreCurrent<'a> {
     relaxed: bool,
 }
 
-impl<'a> StoreCurrent<'a> {
+impl<'a, const EVENTS: bool> StoreCurrent<'a, EVENTS> {
     /// `relaxed`: commits without waiting for the disk.
     pub(super) fn new(
         entries: &'a [Entry],
@@ -191,11 +191,18 @@ impl<'a> StoreCurrent<'a> {
     }
 }
 
-impl Query for StoreCurrent<'_> {
+impl<const EVENTS: bool> Query for StoreCurrent<'_, EVENTS> {
     type SqlType = (Text, BigInt, Timestamptz);
 }
 
-impl QueryFragment<Pg> for StoreCurrent<'_> {
+impl<const EVENTS: bool> QueryId for StoreCurrent<'_, EVENTS> {
+    type QueryId = StoreCurrent<'static, EVENTS>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<Connection, const EVENTS: bool> diesel::RunQueryDsl<Connection> for StoreCurrent<'_, EVENTS> {}
+
+impl<const EVENTS: bool> QueryFragment<Pg> for StoreCurrent<'_, EVENTS> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         // No row can be stored before the fence is taken, nor by a clock that was read before it,
         // since each row is joined to the fence's result.
@@ -224,7 +231,7 @@ impl QueryFragment<Pg> for StoreCurrent<'_> {
             out.push_sql(part);
         }
         in_time(&mut out, "fenced_at");
-        if !self.events.is_empty() {
+        if EVENTS {
             out.push_sql(" RETURNING id, tenant_id), announced AS (");
             self.events.insert(&mut out)?;
             out.push_sql(" JOIN stored USING (id, tenant_id)");
@@ -282,4 +289,4 @@ impl QueryFragment<Pg> for DecisionEvents<'_> {
     }
 }
 
-run_queries!(InsertDecisions, StoreCurrent, DecisionEvents);
+run_queries!(InsertDecisions, DecisionEvents);

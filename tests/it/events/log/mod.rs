@@ -1,0 +1,76 @@
+//! The log of a tenant's events.
+
+mod demanded;
+mod families;
+mod pages;
+mod streams;
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp, asking};
+
+const TENANT: &str = "svc:tenant:acme";
+const AGENT: &str = "svc:agent:acme:invoice-bot";
+/// The longest wait for an event that must come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+async fn demo() -> (TestApp, Client, String) {
+    let app = TestApp::start().await;
+    let demo = app.demo().await;
+    let client = app.client(&demo.api_key);
+    (app, client, demo.delegation_id)
+}
+
+/// All events of the tenant, oldest first.
+async fn events(app: &TestApp) -> Vec<Value> {
+    let owner = app.owner();
+    let (mut events, mut after) = (Vec::new(), 0);
+    loop {
+        let path = format!("/api/v1/events?tenant_id={TENANT}&limit=500&after={after}");
+        let (status, page) = owner.get(&path).await;
+        assert_eq!(status, 200, "{page:#}");
+        events.extend(page["events"].as_array().unwrap().clone());
+        after = page["next_after"].as_i64().unwrap();
+        if page["next_after"] == page["head"] {
+            return events;
+        }
+    }
+}
+
+#[track_caller]
+fn types(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect()
+}
+
+/// Waits until the tenant has an event of the type about the subject.
+async fn told(app: &TestApp, event_type: &str, subject: &str) -> Value {
+    let begun = Instant::now();
+    loop {
+        let found = events(app)
+            .await
+            .into_iter()
+            .find(|event| event["event_type"] == event_type && event["subject_ref"] == subject);
+        if let Some(event) = found {
+            return event;
+        }
+        assert!(begun.elapsed() < PATIENCE, "no {event_type} of {subject}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A decision: its id.
+async fn decided(client: &Client, amount: f64, place: &str) -> String {
+    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
+    assert_eq!(status, 200, "{answer:#}");
+    answer["decision_id"].as_str().unwrap().to_owned()
+}
+
+/// Creates a record: its id.
+async fn made(client: &Client, path: &str, kind: &str, mut body: Value) -> String {
+    body["tenant_id"] = json!(TENANT);
+    let (status, made) = client.post(path, body).await;
+    assert_eq!(status, 201, "{made:#}");
+    made[kind]["id"].as_str().unwrap().to_owned()
+}

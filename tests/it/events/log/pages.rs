@@ -1,0 +1,100 @@
+//! Reading events page by page.
+
+use serde_json::{Value, json};
+
+use super::{AGENT, TENANT, demo, events, told};
+use crate::support::Client;
+
+async fn page(client: &Client, query: &str) -> Value {
+    let (status, page) = client.get(&format!("/v1/events{query}")).await;
+    assert_eq!(status, 200, "{page:#}");
+    page
+}
+
+#[track_caller]
+fn sequences(page: &Value) -> Vec<i64> {
+    page["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["sequence"].as_i64().unwrap())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_follow_one_another_and_pass_over_what_the_filter_leaves_out() {
+    let (app, _, delegation) = demo().await;
+    told(&app, "svc.authority.granted", &delegation).await;
+    let head = i64::try_from(events(&app).await.len()).unwrap();
+    let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
+    let (mut after, mut seen) = (0, Vec::new());
+    while after < head {
+        let page = page(&key, &format!("?after={after}&limit=2")).await;
+        assert_eq!((&page["oldest"], &page["head"]), (&json!(1), &json!(head)));
+        seen.extend(sequences(&page));
+        after = page["next_after"].as_i64().unwrap();
+    }
+    assert_eq!(seen, Vec::from_iter(1..=head));
+    let first = page(&key, "?limit=1").await;
+    assert_eq!((sequences(&first), &first["next_after"]), (vec![1], &json!(1)));
+    let filtered = page(&key, "?event_type=svc.authority.*").await;
+    assert_eq!(filtered["next_after"], json!(head));
+    assert_eq!(sequences(&filtered).len(), 1);
+    let none = page(&key, "?event_type=svc.reality.*&event_type=svc.actor.stopped").await;
+    assert_eq!((sequences(&none).len(), &none["next_after"]), (0, &json!(head)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_place_outside_the_log_is_a_conflict() {
+    let (app, _, delegation) = demo().await;
+    told(&app, "svc.authority.granted", &delegation).await;
+    let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
+    for path in ["/v1/events?after=900", "/v1/events:stream?after=900"] {
+        let (status, ahead) = key.get(path).await;
+        assert_eq!((status, &ahead["error"]), (409, &json!("sequence_ahead")), "{ahead:#}");
+    }
+    let mut db = app.database.owner().await;
+    let forget = "DELETE FROM events WHERE sequence < 4; UPDATE event_heads SET oldest = 4";
+    diesel_async::SimpleAsyncConnection::batch_execute(&mut db, forget).await.unwrap();
+    for path in ["/v1/events?after=2", "/v1/events:stream?after=0"] {
+        let (status, expired) = key.get(path).await;
+        assert_eq!((status, &expired["error"]), (409, &json!("sequence_expired")), "{expired:#}");
+    }
+    let page = page(&key, "?after=3&limit=1").await;
+    assert_eq!((sequences(&page), &page["oldest"]), (vec![4], &json!(4)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_reads_its_own_tenant_and_a_bound_key_its_own_agents() {
+    let (app, client, delegation) = demo().await;
+    told(&app, "svc.authority.granted", &delegation).await;
+    assert_eq!(client.get("/v1/events").await.0, 403, "the key has no events:read");
+    for role in ["approver", "legal", "member"] {
+        let person = app.client(&app.member_token(TENANT, role));
+        assert_eq!(person.get("/api/v1/app/events").await.0, 403, "{role}");
+    }
+    for role in ["admin", "auditor"] {
+        let person = app.client(&app.member_token(TENANT, role));
+        assert_eq!(person.get("/api/v1/app/events").await.0, 200, "{role}");
+    }
+    let owner = app.owner();
+    assert_eq!(owner.get("/api/v1/events").await.0, 400);
+    assert_eq!(owner.get("/api/v1/events?tenant_id=svc:tenant:none").await.0, 404);
+    let other =
+        json!({"name": "Other", "slug": "other", "env": "sandbox", "owner_email": "o@example.org"});
+    assert_eq!(owner.post("/api/v1/tenants", other).await.0, 201);
+    let stranger = app.client(&app.api_key("svc:tenant:other", &["events:read"]).await);
+    assert_eq!(sequences(&page(&stranger, "").await).len(), 0);
+    let foreign = format!("/v1/events?tenant_id={TENANT}");
+    assert_eq!(stranger.get(&foreign).await.0, 404);
+    assert_eq!(stranger.get(&foreign.replace("events?", "events:stream?")).await.0, 404);
+    let bound = json!({"tenant_id": TENANT, "label": "bound", "scopes": ["events:read"],
+                       "principal_ids": [AGENT]});
+    let (status, made) = owner.post("/api/v1/api-keys", bound).await;
+    assert_eq!(status, 201, "{made:#}");
+    let bound = app.client(made["secret"].as_str().unwrap());
+    let own = page(&bound, "").await;
+    let own = own["events"].as_array().unwrap();
+    assert!(!own.is_empty() && own.len() < events(&app).await.len());
+    assert!(own.iter().all(|event| event["principal_entity_id"] == AGENT), "{own:#?}");
+}

@@ -1,0 +1,144 @@
+//! Following events as they come.
+
+use std::time::Duration;
+
+use authority_model::proto::events::{
+    StreamEventsRequest, event_service_client::EventServiceClient,
+};
+use serde_json::{Value, json};
+use tonic::{Request, metadata::MetadataValue};
+
+use super::{AGENT, PATIENCE, TENANT, demo, events, made, told};
+use crate::support::{Client, TestApp};
+
+/// Server-sent events, as a browser reads them.
+struct Sse {
+    answer: reqwest::Response,
+    rest: String,
+}
+
+impl Sse {
+    async fn open(client: &Client, path: &str, last: Option<&str>) -> Self {
+        let mut request = client.http.get(format!("{}{path}", client.base));
+        request = request.bearer_auth(&client.token).header("accept", "text/event-stream");
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        Self { answer, rest: String::new() }
+    }
+
+    /// The next block: its id and data; `None` at the end.
+    async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            if let Some((block, rest)) = self.rest.split_once("\n\n") {
+                let (block, rest) = (block.to_owned(), rest.to_owned());
+                self.rest = rest;
+                let line = |name: &str| {
+                    block.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default()
+                };
+                let data = serde_json::from_str(line("data: ")).unwrap_or_default();
+                return Some((line("id: ").to_owned(), data));
+            }
+            let chunk = tokio::time::timeout(PATIENCE, self.answer.chunk()).await;
+            let chunk = chunk.expect("nothing came").ok()??;
+            self.rest.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+}
+
+async fn stop(app: &TestApp) -> String {
+    let stop = json!({"actor_id": AGENT, "reason": "x"});
+    made(&app.owner(), "/api/v1/stop-signals", "stop_signal", stop).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_resumes_after_the_last_event_that_it_has() {
+    let (app, _, delegation) = demo().await;
+    told(&app, "svc.authority.granted", &delegation).await;
+    let admin = app.client(&app.member_token(TENANT, "auditor"));
+    let head = events(&app).await.len();
+    let path = "/api/v1/app/events:stream";
+    let mut stream = Sse::open(&admin, path, None).await;
+    let id = stop(&app).await;
+    let (place, event) = stream.next().await.unwrap();
+    assert_eq!((place, &event["subject_ref"]), ((head + 1).to_string(), &json!(id)));
+    drop(stream);
+    let lifted = app.owner().post(&format!("/api/v1/stop-signals/{id}/lift"), json!({})).await;
+    assert_eq!(lifted.0, 200);
+    let mut again = Sse::open(&admin, path, Some(&(head + 1).to_string())).await;
+    let (place, event) = again.next().await.unwrap();
+    assert_eq!(place, (head + 2).to_string());
+    assert_eq!(event["event_type"], "svc.recovery.completed");
+    let mut all = Sse::open(&admin, "/api/v1/app/events:stream?after=0", None).await;
+    for number in 1..=head + 2 {
+        assert_eq!(all.next().await.unwrap().0, number.to_string());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn grpc_gives_the_bytes_that_a_page_gives() {
+    let (app, _, delegation) = demo().await;
+    told(&app, "svc.authority.granted", &delegation).await;
+    let key = app.api_key(TENANT, &["events:read"]).await;
+    let mut grpc = EventServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let mut request = Request::new(StreamEventsRequest { after: Some(0), ..Default::default() });
+    let bearer: MetadataValue<_> = format!("Bearer {key}").parse().unwrap();
+    request.metadata_mut().insert("authorization", bearer);
+    let mut stream = grpc.stream_events(request).await.unwrap().into_inner();
+    let (_, page) = app.client(&key).text("GET", "/v1/events", None).await;
+    for sequence in 1..=events(&app).await.len() {
+        let message = stream.message().await.unwrap().unwrap();
+        assert_eq!(message.sequence, i64::try_from(sequence).unwrap());
+        let event = String::from_utf8(message.event.unwrap()).unwrap();
+        assert!(page.contains(&event), "{event}");
+        let canonical =
+            serde_json_canonicalizer::to_string(&serde_json::from_str::<Value>(&event).unwrap());
+        assert_eq!(canonical.unwrap(), event);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_with_its_key() {
+    let (app, _, _) = demo().await;
+    let owner = app.owner();
+    let body = json!({"tenant_id": TENANT, "label": "reader", "scopes": ["events:read"]});
+    let (_, made) = owner.post("/api/v1/api-keys", body).await;
+    let key = app.client(made["secret"].as_str().unwrap());
+    let mut stream = Sse::open(&key, "/v1/events:stream", None).await;
+    let id = made["api_key"]["id"].as_str().unwrap();
+    assert_eq!(owner.text("DELETE", &format!("/api/v1/api-keys/{id}"), None).await.0, 200);
+    stop(&app).await;
+    // The stop is not among them.
+    while let Some((_, data)) = stream.next().await {
+        assert_ne!(data["event_type"], "svc.actor.stopped", "{data:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_has_at_most_twenty_streams() {
+    let (app, _, _) = demo().await;
+    let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
+    let mut streams = Vec::new();
+    for _ in 0..20 {
+        streams.push(Sse::open(&key, "/v1/events:stream", None).await);
+    }
+    let (status, refused) = key.get("/v1/events:stream").await;
+    assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
+    streams.pop();
+    let begun = std::time::Instant::now();
+    while key
+        .http
+        .get(format!("{}/v1/events:stream", key.base))
+        .bearer_auth(&key.token)
+        .send()
+        .await
+        .unwrap()
+        .status()
+        != 200
+    {
+        assert!(begun.elapsed() < PATIENCE, "its place stays taken");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
