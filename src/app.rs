@@ -54,7 +54,7 @@ use authority_core::{
     worker::{Supervisor, Worker},
 };
 use authority_crypto::KeyRing;
-use authority_events::{Parts as EventParts, Sequencer};
+use authority_events::{Nats, NatsSettings, Parts as EventParts, Sequencer};
 use authority_registry::{
     ApiKeys, Approvals, Registry, SigningKeys, WebhookEndpoints, expire_approvals, keep_last_used,
     services,
@@ -202,6 +202,7 @@ impl App {
             store: store.clone(),
             graph: Arc::clone(&graph),
             sequencer,
+            nats: nats(&config),
             shutdown: supervisor.shutdown().clone(),
         });
         let directory = directory(checks, &supervisor, &keys, &url);
@@ -234,6 +235,13 @@ impl App {
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
         Ok((Self { router, graph, keys, store, provider, identity, health }, workers))
     }
+}
+
+fn nats(config: &Config) -> Nats {
+    let Config { nats, .. } = config;
+    Nats::new(
+        nats.url.clone().map(|url| NatsSettings { url, credentials: nats.credentials.clone() }),
+    )
 }
 
 fn runtime_settings(config: &Config, heartbeat: Duration) -> RuntimeSettings {

@@ -18,7 +18,8 @@ const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store", "worker"];
 const MIDDLE: &[&str] = &["graph", "keys", "spending", "stored_decisions"];
 /// Common to all services.
-const API: &[&str] = &["deadline", "error", "idempotency", "identity", "page_token"];
+const API: &[&str] =
+    &["credentials", "deadline", "error", "idempotency", "identity", "page_token", "stream"];
 
 /// A module and the modules that it may use, of its own crate, of api and of core.
 const MODULES: &[(&str, &[&[&str]])] = &[
@@ -34,6 +35,8 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     // Api. Identity uses the graph through a trait; what an API key is, graph defines.
     ("identity", &[&["clock", "error", "graph", "keys", "store"]]),
     ("idempotency", &[&["worker", "clock", "error", "identity", "keys", "store"]]),
+    ("credentials", &[&["clock", "error", "graph", "identity"]]),
+    ("stream", &[&["error"]]),
     ("page_token", &[&["clock", "error", "keys"]]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),

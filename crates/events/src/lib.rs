@@ -4,6 +4,7 @@
 //! numbers what the outbox holds and writes the event's bytes, once. Everything that leaves the service
 //! (webhooks, audit streams, pulls, streams) is a cursor on those.
 
+mod audit;
 mod demand;
 mod expiry;
 mod feed;
@@ -19,6 +20,7 @@ use authority_core::{clock::Clock, graph::Graph, store::Store, worker::Worker};
 use authority_model::service::{Service, event_service};
 use tokio_util::sync::CancellationToken;
 
+pub use audit::{Nats, NatsSettings};
 pub use feed::{EventFeed, Grown};
 pub use sequencer::Sequencer;
 
@@ -28,15 +30,22 @@ pub struct Parts {
     pub store: Store,
     pub graph: Arc<Graph>,
     pub sequencer: Sequencer,
+    /// For audit streams.
+    pub nats: Nats,
     /// Ends the streams, which would otherwise block the drain.
     pub shutdown: CancellationToken,
 }
 
 /// The service of events, and the background work that makes them.
 pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
-    let Parts { clock, store, graph, sequencer, shutdown } = parts;
+    let Parts { clock, store, graph, sequencer, nats, shutdown } = parts;
     let (feed, feeding) = EventFeed::new(&store);
-    let mut workers = vec![expiry::worker(store.clone()), demand::sweep(store.clone())];
+    let mut workers = vec![
+        expiry::worker(store.clone()),
+        demand::sweep(store.clone()),
+        audit::worker(store.clone(), &feed, nats),
+        audit::lag_worker(store.clone()),
+    ];
     workers.extend(feeding.into_iter().chain(sequencer.workers()));
     let events = service::EventHandlers {
         store,

@@ -103,6 +103,21 @@ diesel::table! {
 }
 
 diesel::table! {
+    audit_cursors (stream_id) {
+        stream_id -> Text,
+        tenant_id -> Text,
+        sequence -> Int8,
+        lost_from -> Nullable<Int8>,
+        lost_to -> Nullable<Int8>,
+        checkpoint_at -> Nullable<Timestamptz>,
+        failures -> Int4,
+        next_try_at -> Nullable<Timestamptz>,
+        lease -> Nullable<Uuid>,
+        leased_until -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
     audit_streams (id) {
         id -> Text,
         tenant_id -> Text,
@@ -111,7 +126,6 @@ diesel::table! {
         sink -> Text,
         target -> Nullable<Text>,
         filter -> Nullable<Jsonb>,
-        cursor -> Nullable<Text>,
         notes -> Nullable<Text>,
         tags -> Array<Text>,
         metadata -> Jsonb,

@@ -1,10 +1,17 @@
 //! Audit streams: where a tenant's audit events are sent. Sealed, never deleted.
 
-use authority_model::{
-    proto::registry::*, schema::audit_streams, service::AuditStreamService, state::AuditStreamState,
-};
+use std::collections::HashMap;
 
-use super::prelude::*;
+use authority_api::identity::Caller;
+use authority_model::{
+    proto::registry::*,
+    schema::{audit_cursors, audit_streams},
+    service::AuditStreamService,
+    state::AuditStreamState,
+};
+use authority_webhook::audit_filter::{AuditFilter, AuditFilterError};
+
+use super::{event_demand, prelude::*};
 
 impl Row for AuditStream {
     type List = ListAuditStreamsRequest;
@@ -24,10 +31,68 @@ impl Row for AuditStream {
 
     fn validate_record(&self, found: &mut Violations) {
         let sink = self.sink.as_deref().unwrap_or_default();
-        if sink != "stdout" && self.target.is_none() {
-            found.add("target", format!("is required for the sink `{sink}`"));
+        match (sink, &self.target) {
+            ("stdout", _) => {}
+            (_, None) => found.add("target", format!("is required for the sink `{sink}`")),
+            ("nats", Some(subject)) if !is_subject(subject) => {
+                let problem = "must be a NATS subject without wildcards, such as `audit.acme`";
+                found.add("target", problem);
+            }
+            _ => {}
+        }
+        if let Err(fault) = filter(self) {
+            found.add(&format!("filter{}", fault.member()), fault.to_string());
         }
     }
+
+    async fn before_save(&mut self, _: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        if self.known_state() != Some(AuditStreamState::Active) {
+            return event_demand::end(tx.db, &self.id).await;
+        }
+        // `validate_record` has reported a fault.
+        let selection = filter(self).map(|filter| filter.selection).unwrap_or_default();
+        event_demand::keep(tx.db, &self.id, self.tenant_id(), &selection).await
+    }
+
+    async fn after_insert(&self, made: &mut Self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        diesel::insert_into(audit_cursors::table)
+            .values((
+                audit_cursors::stream_id.eq(&made.id),
+                audit_cursors::tenant_id.eq(made.tenant_id()),
+            ))
+            .execute(tx.db)
+            .await?;
+        Ok(())
+    }
+
+    async fn fill_computed(
+        registry: &Registry,
+        caller: &Caller,
+        rows: &mut [Self],
+    ) -> Result<(), Error> {
+        let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
+        let read = registry.store.read_tx(&caller.scope(), async move |db| {
+            let cursors = audit_cursors::table.filter(audit_cursors::stream_id.eq_any(ids));
+            let columns = (audit_cursors::stream_id, audit_cursors::sequence);
+            let found: Vec<(String, i64)> = cursors.select(columns).load(db).await?;
+            Ok::<_, Error>(found)
+        });
+        let found: HashMap<String, i64> = read.await?.into_iter().collect();
+        for row in rows {
+            row.cursor = found.get(&row.id).map(ToString::to_string);
+        }
+        Ok(())
+    }
+}
+
+fn filter(stream: &AuditStream) -> Result<AuditFilter, AuditFilterError> {
+    AuditFilter::read(stream.filter.as_ref().map(|filter| &filter.0))
+}
+
+/// Tokens of letters, digits, `-` and `_`, with dots between them.
+fn is_subject(text: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    text.split('.').all(|token| !token.is_empty() && token.bytes().all(letter))
 }
 
 impl_queries!(AuditStream, audit_streams);

@@ -16,6 +16,7 @@ mod digest;
 mod domain;
 mod entity;
 mod error;
+mod event_demand;
 mod export;
 mod external_app;
 mod flow;

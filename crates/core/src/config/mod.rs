@@ -34,6 +34,7 @@ pub struct Config {
     pub limits: Limits,
     pub logs: Logs,
     pub webhooks: Webhooks,
+    pub nats: NatsConfig,
 }
 
 /// Development runs with defaults that production refuses (`validate`).
@@ -178,6 +179,16 @@ pub struct Webhooks {
     pub allow_cidrs: Vec<String>,
 }
 
+/// The NATS server of audit streams with the sink `nats`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NatsConfig {
+    /// For example `nats://nats.example.org:4222`, or `tls://…`.
+    pub url: Option<String>,
+    /// A file with credentials, as `nsc` writes it.
+    pub credentials: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -224,6 +235,7 @@ impl Default for Config {
             limits: Limits::default(),
             logs: Logs::default(),
             webhooks: Webhooks::default(),
+            nats: NatsConfig::default(),
         }
     }
 }

@@ -1,0 +1,61 @@
+//! Checkpoints of the log of decisions, as audit streams send them.
+
+use authority_core::store::{Db, RunQueryDsl};
+use authority_crypto::sha256;
+use chrono::{DateTime, SecondsFormat, Utc};
+use diesel::{
+    OptionalExtension, QueryResult, QueryableByName,
+    sql_types::{Nullable, Text, Timestamptz},
+};
+use serde::Serialize;
+
+const KIND: &str = "svc.log.checkpoint.v1";
+
+/// Of several epochs the newest: it names the one before.
+const NEWEST: &str = "SELECT checkpoint, signed_at FROM log_heads \
+     WHERE tenant_id = $1 AND checkpoint <> '' AND ($2 IS NULL OR signed_at > $2) \
+     ORDER BY epoch DESC LIMIT 1";
+
+/// A signed checkpoint of a tenant's log of decisions.
+#[derive(QueryableByName)]
+pub(super) struct Signed {
+    /// The signed note (c2sp.org/tlog-checkpoint).
+    #[diesel(sql_type = Text)]
+    pub(super) checkpoint: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) signed_at: DateTime<Utc>,
+}
+
+/// In the order of RFC 8785.
+#[derive(Serialize)]
+struct Message<'a> {
+    at: String,
+    checkpoint: &'a str,
+    kind: &'a str,
+    tenant_id: &'a str,
+}
+
+/// The newest checkpoint, if it was signed after `since`.
+pub(super) async fn newest(
+    db: &mut Db,
+    tenant_id: &str,
+    since: Option<DateTime<Utc>>,
+) -> QueryResult<Option<Signed>> {
+    let newest = diesel::sql_query(NEWEST).bind::<Text, _>(tenant_id);
+    newest.bind::<Nullable<Timestamptz>, _>(since).get_result(db).await.optional()
+}
+
+impl Signed {
+    /// The same for each attempt to send it.
+    pub(super) fn id(&self) -> String {
+        format!("svc:checkpoint:{}", hex::encode(&sha256(self.checkpoint.as_bytes())[..16]))
+    }
+
+    /// The message (RFC 8785).
+    pub(super) fn body(&self, tenant_id: &str) -> Vec<u8> {
+        let at = self.signed_at.to_rfc3339_opts(SecondsFormat::Micros, true);
+        let message = Message { at, checkpoint: &self.checkpoint, kind: KIND, tenant_id };
+        // Texts alone cannot fail.
+        serde_json::to_vec(&message).unwrap_or_default()
+    }
+}

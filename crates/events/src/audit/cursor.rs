@@ -1,0 +1,164 @@
+//! Where an audit stream stands, and who sends it.
+
+use authority_core::store::{Db, RunQueryDsl, new_id};
+use chrono::{DateTime, Utc};
+use diesel::{
+    OptionalExtension, QueryResult, QueryableByName,
+    sql_types::{BigInt, Bytea, Integer, Jsonb, Nullable, Text, Timestamptz},
+};
+use serde_json::Value;
+
+/// Streams at a time.
+const MOST: i32 = 16;
+
+/// Takes streams that have something to send and that nobody sends. A stream that is sealed or whose tenant is
+/// not active sends nothing.
+const CLAIM: &str = "UPDATE audit_cursors c \
+     SET lease = $1::uuid, leased_until = clock_timestamp() + interval '60 s' \
+     FROM (SELECT c.stream_id FROM audit_cursors c \
+           JOIN audit_streams s ON s.id = c.stream_id AND s.state = 'active' \
+           JOIN tenants t ON t.id = c.tenant_id AND t.state = 'active' \
+           WHERE (c.leased_until IS NULL OR c.leased_until <= clock_timestamp()) \
+             AND (c.next_try_at IS NULL OR c.next_try_at <= clock_timestamp()) \
+             AND (EXISTS (SELECT FROM event_heads h \
+                          WHERE h.tenant_id = c.tenant_id AND h.sequence > c.sequence) \
+                  OR EXISTS (SELECT FROM log_heads l \
+                             WHERE l.tenant_id = c.tenant_id AND l.checkpoint <> '' \
+                               AND (c.checkpoint_at IS NULL OR l.signed_at > c.checkpoint_at))) \
+           ORDER BY c.next_try_at NULLS FIRST LIMIT $2 FOR UPDATE OF c SKIP LOCKED) AS due, \
+          audit_streams s \
+     WHERE c.stream_id = due.stream_id AND s.id = c.stream_id \
+     RETURNING c.stream_id, c.tenant_id, c.sequence, c.checkpoint_at, c.failures, \
+               s.sink, s.target, s.filter";
+
+/// As long as the stream is active and the lease is held, which it renews.
+const HOLD: &str = "UPDATE audit_cursors c \
+     SET sequence = $3, checkpoint_at = coalesce($4, checkpoint_at), failures = 0, next_try_at = NULL, \
+         leased_until = clock_timestamp() + interval '60 s', \
+         lost_from = coalesce(lost_from, $5), lost_to = coalesce($6, lost_to) \
+     FROM audit_streams s, tenants t \
+     WHERE c.stream_id = $1 AND c.lease = $2::uuid AND c.leased_until > clock_timestamp() \
+       AND s.id = c.stream_id AND s.state = 'active' AND t.id = c.tenant_id AND t.state = 'active'";
+
+/// 1, 2, 4 seconds and so on, to a minute.
+const FAILED: &str = "UPDATE audit_cursors \
+     SET sequence = $3, failures = failures + 1, lease = NULL, leased_until = NULL, \
+         next_try_at = clock_timestamp() + least(60, 2 ^ least(failures, 6)) * interval '1 s' \
+     WHERE stream_id = $1 AND lease = $2::uuid";
+
+const RELEASE: &str = "UPDATE audit_cursors SET lease = NULL, leased_until = NULL \
+     WHERE stream_id = $1 AND lease = $2::uuid";
+
+const EVENTS: &str = "SELECT id, sequence, event_type, body FROM events \
+     WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
+
+/// A stream that this node sends.
+#[derive(QueryableByName)]
+pub(super) struct Claimed {
+    #[diesel(sql_type = Text)]
+    pub(super) stream_id: String,
+    #[diesel(sql_type = Text)]
+    pub(super) tenant_id: String,
+    #[diesel(sql_type = BigInt)]
+    pub(super) sequence: i64,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(super) checkpoint_at: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Integer)]
+    pub(super) failures: i32,
+    #[diesel(sql_type = Text)]
+    pub(super) sink: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) target: Option<String>,
+    #[diesel(sql_type = Nullable<Jsonb>)]
+    pub(super) filter: Option<Value>,
+}
+
+/// An event of the log.
+#[derive(QueryableByName)]
+pub(super) struct Logged {
+    #[diesel(sql_type = Text)]
+    pub(super) id: String,
+    #[diesel(sql_type = BigInt)]
+    pub(super) sequence: i64,
+    #[diesel(sql_type = Text)]
+    pub(super) event_type: String,
+    #[diesel(sql_type = Bytea)]
+    pub(super) body: Vec<u8>,
+}
+
+/// How far a stream has come.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Reached {
+    pub(super) sequence: i64,
+    pub(super) checkpoint_at: Option<DateTime<Utc>>,
+    /// The first and the last event that retention took.
+    pub(super) lost: Option<(i64, i64)>,
+}
+
+/// The streams that are due, and the lease under which they are sent.
+pub(super) async fn claim(db: &mut Db) -> QueryResult<(String, Vec<Claimed>)> {
+    let lease = new_id().to_string();
+    let claimed =
+        diesel::sql_query(CLAIM).bind::<Text, _>(&lease).bind::<Integer, _>(MOST).load(db).await?;
+    Ok((lease, claimed))
+}
+
+/// Records how far the stream has come; whether it may go on.
+pub(super) async fn hold(
+    db: &mut Db,
+    stream_id: &str,
+    lease: &str,
+    reached: Reached,
+) -> QueryResult<bool> {
+    let held = diesel::sql_query(HOLD)
+        .bind::<Text, _>(stream_id)
+        .bind::<Text, _>(lease)
+        .bind::<BigInt, _>(reached.sequence)
+        .bind::<Nullable<Timestamptz>, _>(reached.checkpoint_at)
+        .bind::<Nullable<BigInt>, _>(reached.lost.map(|(from, _)| from))
+        .bind::<Nullable<BigInt>, _>(reached.lost.map(|(_, to)| to))
+        .execute(db)
+        .await?;
+    Ok(held > 0)
+}
+
+/// Records that the sink did not take what comes after.
+pub(super) async fn failed(
+    db: &mut Db,
+    stream_id: &str,
+    lease: &str,
+    sequence: i64,
+) -> QueryResult<()> {
+    let failed = diesel::sql_query(FAILED).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
+    failed.bind::<BigInt, _>(sequence).execute(db).await.map(drop)
+}
+
+/// Nothing is left to send.
+pub(super) async fn release(db: &mut Db, stream_id: &str, lease: &str) -> QueryResult<()> {
+    let release = diesel::sql_query(RELEASE).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
+    release.execute(db).await.map(drop)
+}
+
+/// The next events of the tenant.
+pub(super) async fn events(
+    db: &mut Db,
+    tenant_id: &str,
+    after: i64,
+    most: i64,
+) -> QueryResult<Vec<Logged>> {
+    let events = diesel::sql_query(EVENTS).bind::<Text, _>(tenant_id).bind::<BigInt, _>(after);
+    events.bind::<BigInt, _>(most).load(db).await
+}
+
+#[derive(QueryableByName)]
+struct Head {
+    #[diesel(sql_type = BigInt)]
+    sequence: i64,
+}
+
+/// The tenant's last event.
+pub(super) async fn head(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {
+    let head = diesel::sql_query("SELECT sequence FROM event_heads WHERE tenant_id = $1");
+    let head: Option<Head> = head.bind::<Text, _>(tenant_id).get_result(db).await.optional()?;
+    Ok(head.map_or(0, |head| head.sequence))
+}
