@@ -1,5 +1,8 @@
 //! Who may manage endpoints, and how many.
 
+use std::time::Duration;
+
+use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::{ADMINS, KEYS, OTHER, OWNERS, TENANT, World, body, fields, id, made, made_at};
@@ -90,12 +93,21 @@ async fn a_tenant_has_twenty_endpoints() {
     for _ in 0..19 {
         last = made(&world.admin, json!({})).await;
     }
-    // Of several at once, one is the twentieth.
-    let attempt = || async { world.admin.post(ADMINS, body(json!({}))).await.0 };
-    let (a, b, c) = tokio::join!(attempt(), attempt(), attempt());
-    let mut statuses = [a, b, c];
-    statuses.sort_unstable();
-    assert_eq!(statuses, [201, 409, 409]);
+    // Another node's twentieth is not committed yet.
+    let mut other_node = world.db().await;
+    let twentieth = format!(
+        "BEGIN; SELECT FROM tenants WHERE id = '{TENANT}' FOR NO KEY UPDATE;
+         INSERT INTO webhook_endpoints SELECT (copy).* FROM (
+             SELECT jsonb_populate_record(e, '{{\"id\": \"svc:endpoint:0\"}}') AS copy
+             FROM webhook_endpoints e WHERE id = '{last}') AS copied"
+    );
+    other_node.batch_execute(&twentieth).await.unwrap();
+    let admin = world.admin.clone();
+    let attempt = tokio::spawn(async move { admin.post(ADMINS, body(json!({}))).await });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!attempt.is_finished());
+    other_node.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(attempt.await.unwrap().0, 409);
     let (status, answer) = world.admin.post(ADMINS, body(json!({}))).await;
     assert_eq!((status, &answer["error"]), (409, &json!("limit_reached")));
     let other = world.app.person(OTHER, "admin", "eve@other.example");
