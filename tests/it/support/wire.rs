@@ -1,8 +1,12 @@
 //! Raw calls: any bytes as a body, over REST and over gRPC.
 
+use std::{collections::HashSet, sync::LazyLock, time::Duration};
+
 use bytes::{Buf as _, BufMut as _, Bytes};
 use http::uri::PathAndQuery;
+use prost_reflect::DescriptorPool;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use tonic::{
     Request, Status,
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
@@ -70,6 +74,11 @@ impl Caller {
             match request.send().await {
                 Ok(answer) => {
                     let status = answer.status().as_u16();
+                    let kind = answer.headers().get("content-type");
+                    // A stream need not end.
+                    if kind.is_some_and(|kind| kind == "application/x-ndjson") {
+                        return (status, Value::Null);
+                    }
                     return (status, answer.json().await.unwrap_or_default());
                 }
                 Err(error) => failure = error.to_string(),
@@ -88,9 +97,23 @@ impl Caller {
             request.metadata_mut().insert("authorization", value);
         }
         let path = PathAndQuery::try_from(rpc).unwrap();
-        Ok(client.unary(request, path, Raw).await?.into_inner())
+        if !STREAMS.contains(rpc) {
+            return Ok(client.unary(request, path, Raw).await?.into_inner());
+        }
+        let mut messages = client.server_streaming(request, path, Raw).await?.into_inner();
+        // It may have nothing to send yet.
+        let first = timeout(Duration::from_secs(3), messages.message()).await;
+        Ok(first.unwrap_or(Ok(None))?.unwrap_or_default())
     }
 }
+
+/// The methods that answer with a stream.
+static STREAMS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let pool = DescriptorPool::decode(authority_model::DESCRIPTORS).unwrap();
+    let methods = pool.services().flat_map(|service| service.methods().collect::<Vec<_>>());
+    let streams = methods.filter(prost_reflect::MethodDescriptor::is_server_streaming);
+    streams.map(|m| format!("/{}/{}", m.parent_service().full_name(), m.name())).collect()
+});
 
 /// The members in a gRPC error.
 pub(crate) fn named(status: &Status) -> Vec<String> {
