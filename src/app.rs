@@ -201,6 +201,7 @@ impl App {
             clock: clock.clone(),
             store: store.clone(),
             graph: Arc::clone(&graph),
+            keys: keys.clone(),
             sequencer,
             nats: nats(&config),
             shutdown: supervisor.shutdown().clone(),

@@ -9,6 +9,7 @@ mod demand;
 mod expiry;
 mod feed;
 mod follow;
+mod notifications;
 mod outbox;
 mod page;
 mod sequencer;
@@ -16,8 +17,8 @@ mod service;
 
 use std::sync::Arc;
 
-use authority_core::{clock::Clock, graph::Graph, store::Store, worker::Worker};
-use authority_model::service::{Service, event_service};
+use authority_core::{clock::Clock, graph::Graph, keys::Keys, store::Store, worker::Worker};
+use authority_model::service::{Service, event_service, notification_service};
 use tokio_util::sync::CancellationToken;
 
 pub use audit::{Nats, NatsSettings};
@@ -29,6 +30,8 @@ pub struct Parts {
     pub clock: Clock,
     pub store: Store,
     pub graph: Arc<Graph>,
+    /// For authenticating page tokens.
+    pub keys: Keys,
     pub sequencer: Sequencer,
     /// For audit streams.
     pub nats: Nats,
@@ -38,15 +41,24 @@ pub struct Parts {
 
 /// The service of events, and the background work that makes them.
 pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
-    let Parts { clock, store, graph, sequencer, nats, shutdown } = parts;
+    let Parts { clock, store, graph, keys, sequencer, nats, shutdown } = parts;
     let (feed, feeding) = EventFeed::new(&store);
     let mut workers = vec![
         expiry::worker(store.clone()),
         demand::sweep(store.clone()),
         audit::worker(store.clone(), &feed, nats),
         audit::lag_worker(store.clone()),
+        notifications::worker(store.clone()),
     ];
     workers.extend(feeding.into_iter().chain(sequencer.workers()));
+    let notifications = notifications::NotificationHandlers {
+        store: store.clone(),
+        clock: clock.clone(),
+        graph: Arc::clone(&graph),
+        keys,
+        streams: follow::Streams::default(),
+        shutdown: shutdown.clone(),
+    };
     let events = service::EventHandlers {
         store,
         clock,
@@ -55,5 +67,7 @@ pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
         streams: follow::Streams::default(),
         shutdown,
     };
-    (vec![event_service(Arc::new(events))], workers)
+    let services =
+        vec![event_service(Arc::new(events)), notification_service(Arc::new(notifications))];
+    (services, workers)
 }

@@ -325,6 +325,15 @@ diesel::table! {
 }
 
 diesel::table! {
+    expiry_notices (id, expires_at, days) {
+        id -> Text,
+        tenant_id -> Text,
+        expires_at -> Timestamptz,
+        days -> Int4,
+    }
+}
+
+diesel::table! {
     expiry_sweep (sole) {
         sole -> Bool,
         until -> Timestamptz,
@@ -477,6 +486,27 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    notification_reads (id, person) {
+        id -> Text,
+        tenant_id -> Text,
+        person -> Text,
+        read_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    notifications (id) {
+        id -> Text,
+        tenant_id -> Text,
+        kind -> Text,
+        roles -> Array<Text>,
+        subject_ref -> Text,
+        data -> Jsonb,
+        created_at -> Timestamptz,
     }
 }
 

@@ -200,6 +200,13 @@ impl World {
                 self.app.database.run(&format!("{fail}'{id}'")).await;
             }
             id
+        } else if path.contains("/notifications/") {
+            // Of an endpoint that the owner makes, the tenant's admins are told.
+            let body = json!({"tenant_id": TENANT, "url": "https://hooks.example.com/authority"});
+            self.made("webhook-endpoints", body).await;
+            let admin = self.client("/api/v1/app/notifications");
+            let (_, list) = admin.get("/api/v1/app/notifications?limit=1").await;
+            list["notifications"][0]["id"].as_str().unwrap().to_owned()
         } else if path.contains("/key-rotation/") {
             let made = self.app.owner().post("/api/v1/keys", json!({"alg": "ES256"})).await.1;
             let body = json!({"kid": made["key"]["kid"]});

@@ -16,21 +16,21 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, TestApp};
 
-const OWNERS: &str = "/api/v1/webhook-endpoints";
-const ADMINS: &str = "/api/v1/app/webhook-endpoints";
-const KEYS: &str = "/v1/webhook-endpoints";
-const TENANT: &str = "svc:tenant:acme";
-const OTHER: &str = "svc:tenant:other";
-const ANN: &str = "ann@acme.example";
+pub(super) const OWNERS: &str = "/api/v1/webhook-endpoints";
+pub(super) const ADMINS: &str = "/api/v1/app/webhook-endpoints";
+pub(super) const KEYS: &str = "/v1/webhook-endpoints";
+pub(super) const TENANT: &str = "svc:tenant:acme";
+pub(super) const OTHER: &str = "svc:tenant:other";
+pub(super) const ANN: &str = "ann@acme.example";
 
 /// A service with two tenants, and an admin of the first.
-struct World {
-    app: TestApp,
-    admin: Client,
+pub(super) struct World {
+    pub(super) app: TestApp,
+    pub(super) admin: Client,
 }
 
 impl World {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let app = TestApp::start().await;
         for slug in ["acme", "other"] {
             let body = json!({"name": slug, "slug": slug});
@@ -41,7 +41,7 @@ impl World {
     }
 
     /// An API key that may manage endpoints; its id, and a client with it.
-    async fn key(&self) -> (String, Client) {
+    pub(super) async fn key(&self) -> (String, Client) {
         let body = json!({"tenant_id": TENANT, "label": "hooks", "scopes": ["webhooks:write"]});
         let (status, made) = self.app.owner().post("/api/v1/api-keys", body).await;
         assert_eq!(status, 201, "{made:#}");
@@ -49,16 +49,16 @@ impl World {
         (id, self.app.client(made["secret"].as_str().unwrap()))
     }
 
-    async fn db(&self) -> Db {
+    pub(super) async fn db(&self) -> Db {
         self.app.database.owner().await
     }
 
-    async fn run(&self, sql: &str) {
+    pub(super) async fn run(&self, sql: &str) {
         self.db().await.batch_execute(sql).await.unwrap();
     }
 
     /// The one value of a query, as text; `None` for NULL or no row.
-    async fn value(&self, sql: &str) -> Option<String> {
+    pub(super) async fn value(&self, sql: &str) -> Option<String> {
         #[derive(QueryableByName)]
         struct Row {
             #[diesel(sql_type = Nullable<Text>)]
@@ -75,14 +75,16 @@ impl World {
     }
 }
 
-fn body(more: Value) -> Value {
+pub(super) fn body(more: Value) -> Value {
     let mut body = json!({"url": "https://hooks.example.com/a"});
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    if let Value::Object(more) = more {
+        body.as_object_mut().unwrap().extend(more);
+    }
     body
 }
 
 /// A new endpoint: its record and its secret.
-async fn made_at(client: &Client, path: &str, more: Value) -> (Value, String) {
+pub(super) async fn made_at(client: &Client, path: &str, more: Value) -> (Value, String) {
     let (status, answer) = client.post(path, body(more)).await;
     assert_eq!(status, 201, "{answer:#}");
     let secret = answer["secret"].as_str().unwrap().to_owned();
@@ -90,12 +92,12 @@ async fn made_at(client: &Client, path: &str, more: Value) -> (Value, String) {
 }
 
 /// A new endpoint of the admin; its id.
-async fn made(client: &Client, more: Value) -> String {
+pub(super) async fn made(client: &Client, more: Value) -> String {
     id(&made_at(client, ADMINS, more).await.0)
 }
 
 #[track_caller]
-fn id(record: &Value) -> String {
+pub(super) fn id(record: &Value) -> String {
     record["id"].as_str().unwrap().to_owned()
 }
 

@@ -1,0 +1,136 @@
+//! Streams of notifications.
+//!
+//! A notification's id is drawn before its transaction commits, so that one may appear after another with a
+//! greater id. Each look therefore reads the last minute again, without what was sent; no transaction of the
+//! service lasts as long.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::Duration,
+};
+
+use authority_api::{
+    credentials::Credentials,
+    error::{ApiError, ErrorCode},
+    identity::Caller,
+    stream::MessageSource,
+};
+use authority_core::{
+    clock::Clock,
+    store::{Db, Scope, Store},
+};
+use authority_model::proto::events::StreamNotificationsResponse;
+use chrono::DateTime;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::reader::{Reader, Row, failed, floor};
+use crate::follow::Place;
+
+/// How many are read together.
+const READ: i64 = 100;
+const POLL: Duration = Duration::from_secs(2);
+/// The longest time without a message.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// One stream.
+pub(super) struct Follow {
+    pub(super) store: Store,
+    pub(super) scope: Scope,
+    pub(super) clock: Clock,
+    pub(super) credentials: Credentials,
+    pub(super) shutdown: CancellationToken,
+    pub(super) caller: Caller,
+    pub(super) reader: Reader,
+    /// Every notification below this id was sent, or is from before the stream.
+    pub(super) floor: String,
+    /// Where a stream after this one resumes, in microseconds.
+    pub(super) position: i64,
+    /// Those from the floor on that were sent, or are from before the stream.
+    pub(super) sent: BTreeSet<String>,
+    pub(super) unsent: VecDeque<Row>,
+    pub(super) _place: Place,
+}
+
+impl MessageSource for Follow {
+    type Message = StreamNotificationsResponse;
+
+    async fn next(&mut self) -> Option<Result<Self::Message, ApiError>> {
+        Some(self.message().await)
+    }
+}
+
+impl Follow {
+    /// Begins with what comes from now on, or at a position.
+    pub(super) async fn begin(mut self, after: Option<i64>) -> Result<Self, ApiError> {
+        let at = after.and_then(DateTime::from_timestamp_micros);
+        let reader = self.reader.clone();
+        let begin = async move |db: &mut Db| {
+            let (floor, at) = floor(db, at).await.map_err(failed)?;
+            let before = match after {
+                Some(_) => Vec::new(),
+                None => reader.since(db, &floor, &[], i64::MAX).await.map_err(failed)?,
+            };
+            Ok::<_, ApiError>((floor, at, before))
+        };
+        let (floor, at, before) = self.store.read_tx(&self.scope, begin).await?;
+        self.floor = floor;
+        self.position = at.timestamp_micros();
+        self.sent = before.into_iter().map(|row| row.id).collect();
+        Ok(self)
+    }
+
+    async fn message(&mut self) -> Result<StreamNotificationsResponse, ApiError> {
+        let beat = Instant::now() + HEARTBEAT;
+        loop {
+            // People's streams need no scope.
+            self.credentials.check(&self.caller, "", None, self.clock.now())?;
+            if self.shutdown.is_cancelled() {
+                let message = "the service is stopping; resume after the last position";
+                return Err(ApiError::new(ErrorCode::Unavailable, message));
+            }
+            if let Some(row) = self.unsent.pop_front() {
+                self.position = self.position.max(row.created_at.timestamp_micros());
+                let notification = Some(row.into());
+                return Ok(StreamNotificationsResponse { position: self.position, notification });
+            }
+            self.read().await?;
+            if !self.unsent.is_empty() {
+                continue;
+            }
+            if Instant::now() >= beat {
+                let position = self.position;
+                return Ok(StreamNotificationsResponse { position, notification: None });
+            }
+            let until = beat.min(Instant::now() + POLL);
+            tokio::select! {
+                () = self.shutdown.cancelled() => {}
+                () = sleep_until(until) => {}
+            }
+        }
+    }
+
+    /// Reads what is new. Once that is all, the floor rises.
+    async fn read(&mut self) -> Result<(), ApiError> {
+        let (reader, from) = (self.reader.clone(), self.floor.clone());
+        let sent: Vec<String> = self.sent.iter().cloned().collect();
+        let read = async move |db: &mut Db| {
+            let next = floor(db, None).await.map_err(failed)?;
+            let sent: Vec<&str> = sent.iter().map(String::as_str).collect();
+            let rows = reader.since(db, &from, &sent, READ).await.map_err(failed)?;
+            Ok::<_, ApiError>((next, rows))
+        };
+        let ((floor, at), rows) = self.store.read_tx(&self.scope, read).await?;
+        let is_all = i64::try_from(rows.len()).is_ok_and(|found| found < READ);
+        self.sent.extend(rows.iter().map(|row| row.id.clone()));
+        self.unsent = rows.into();
+        if is_all && floor > self.floor {
+            self.sent = self.sent.split_off(&floor);
+            self.floor = floor;
+            if self.unsent.is_empty() {
+                self.position = self.position.max(at.timestamp_micros());
+            }
+        }
+        Ok(())
+    }
+}

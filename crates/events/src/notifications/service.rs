@@ -1,0 +1,149 @@
+//! The service of notifications.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use authority_model::{
+    proto::events::{
+        CountUnreadNotificationsRequest, CountUnreadNotificationsResponse,
+        ListNotificationsRequest, ListNotificationsResponse, Notification,
+        ReadAllNotificationsRequest, ReadAllNotificationsResponse, ReadNotificationRequest,
+        StreamNotificationsRequest, StreamNotificationsResponse,
+    },
+    service::{NotificationService, Replies, Reply},
+};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response};
+
+use authority_api::{
+    credentials::Credentials,
+    error::ApiError,
+    idempotency::{self, IdempotencyKey},
+    identity::admitted,
+    page_token,
+    stream::stream_of,
+};
+use authority_core::{
+    clock::Clock,
+    graph::Graph,
+    keys::Keys,
+    store::{Db, Store},
+};
+
+use super::{
+    follow::Follow,
+    reader::{Reader, failed},
+};
+use crate::follow::Streams;
+
+/// The name of the list in page tokens.
+const LIST: &str = "notification";
+const PAGE: i32 = 100;
+
+/// Serves `NotificationService`.
+pub(crate) struct NotificationHandlers {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) keys: Keys,
+    pub(crate) streams: Streams,
+    pub(crate) shutdown: CancellationToken,
+}
+
+#[tonic::async_trait]
+impl NotificationService for NotificationHandlers {
+    async fn list_notifications(
+        &self,
+        call: Request<ListNotificationsRequest>,
+    ) -> Reply<ListNotificationsResponse> {
+        let (caller, asked) = admitted(call)?;
+        let reader = Reader::of(&caller)?;
+        let before = page_token::read(&self.keys, LIST, &asked.page_token)?;
+        let before = before.and_then(|place| String::from_utf8(place).ok());
+        let size = usize::try_from(asked.limit.unwrap_or(PAGE)).unwrap_or_default();
+        let limit = i64::try_from(size).unwrap_or_default() + 1;
+        let read = async move |db: &mut Db| {
+            reader.page(db, before, asked.unread, limit).await.map_err(failed)
+        };
+        let mut rows = self.store.read_tx(&caller.scope(), read).await?;
+        let has_more = rows.len() > size;
+        rows.truncate(size);
+        let last = rows.last().filter(|_| has_more);
+        let next_page_token =
+            last.map(|last| page_token::write(&self.keys, LIST, last.id.as_bytes()));
+        let notifications = rows.into_iter().map(Notification::from).collect();
+        Ok(Response::new(ListNotificationsResponse { notifications, next_page_token }))
+    }
+
+    async fn count_unread_notifications(
+        &self,
+        call: Request<CountUnreadNotificationsRequest>,
+    ) -> Reply<CountUnreadNotificationsResponse> {
+        let (caller, _) = admitted(call)?;
+        let reader = Reader::of(&caller)?;
+        let count = async move |db: &mut Db| reader.count_unread(db).await.map_err(failed);
+        let unread = self.store.read_tx(&caller.scope(), count).await?;
+        let unread = i32::try_from(unread).unwrap_or(i32::MAX);
+        Ok(Response::new(CountUnreadNotificationsResponse { unread }))
+    }
+
+    async fn read_notification(
+        &self,
+        call: Request<ReadNotificationRequest>,
+    ) -> Reply<Notification> {
+        let key = IdempotencyKey::of(&call)?;
+        let (caller, ReadNotificationRequest { id }) = admitted(call)?;
+        let reader = Reader::of(&caller)?;
+        let mark = async move |db: &mut Db| {
+            reader.mark(db, Some(&id)).await.map_err(failed)?;
+            let row = reader.one(db, &id).await.map_err(failed)?;
+            row.map(Notification::from).ok_or_else(|| ApiError::not_found(LIST, &id))
+        };
+        let now = self.clock.now();
+        let read = idempotency::execute(&self.store, &caller.scope(), now, key, mark).await?;
+        Ok(read.reply())
+    }
+
+    async fn read_all_notifications(
+        &self,
+        call: Request<ReadAllNotificationsRequest>,
+    ) -> Reply<ReadAllNotificationsResponse> {
+        let key = IdempotencyKey::of(&call)?;
+        let (caller, _) = admitted(call)?;
+        let reader = Reader::of(&caller)?;
+        let mark = async move |db: &mut Db| {
+            let read = reader.mark(db, None).await.map_err(failed)?;
+            let read = i32::try_from(read).unwrap_or(i32::MAX);
+            Ok::<_, ApiError>(ReadAllNotificationsResponse { read })
+        };
+        let now = self.clock.now();
+        let read = idempotency::execute(&self.store, &caller.scope(), now, key, mark).await?;
+        Ok(read.reply())
+    }
+
+    async fn stream_notifications(
+        &self,
+        call: Request<StreamNotificationsRequest>,
+    ) -> Replies<StreamNotificationsResponse> {
+        let (caller, asked) = admitted(call)?;
+        let reader = Reader::of(&caller)?;
+        let place = self.streams.enter(reader.tenant_id())?;
+        let follow = Follow {
+            store: self.store.clone(),
+            scope: caller.scope(),
+            clock: self.clock.clone(),
+            credentials: Credentials { graph: Arc::clone(&self.graph) },
+            shutdown: self.shutdown.clone(),
+            caller,
+            reader,
+            floor: String::new(),
+            position: 0,
+            sent: BTreeSet::new(),
+            unsent: VecDeque::new(),
+            _place: place,
+        };
+        Ok(Response::new(stream_of(follow.begin(asked.after).await?)))
+    }
+}

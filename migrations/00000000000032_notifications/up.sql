@@ -1,0 +1,184 @@
+-- What a tenant's people should know of, shown in the application. Written where it happens, by triggers; kept
+-- for 90 days.
+
+CREATE TABLE notifications (
+    -- `svc:notification:<UUIDv7>`
+    id text COLLATE "C" NOT NULL PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    kind text NOT NULL CHECK (kind IN (
+        'approval.opened', 'webhook_endpoint.created', 'webhook_endpoint.paused',
+        'webhook_endpoint.disabled', 'webhook_endpoint.lost', 'audit_stream.stopped',
+        'api_key.expiring', 'delegation.expiring', 'reality.drift_detected')),
+    -- Whom it concerns: the people of the tenant with one of these roles.
+    roles text[] NOT NULL CHECK (roles <> '{}'),
+    subject_ref text COLLATE "C" NOT NULL,
+    -- Ids, codes and times: nothing that a caller wrote.
+    data jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL
+) PARTITION BY RANGE (id);
+CREATE INDEX notifications_page ON notifications (tenant_id, id DESC);
+CALL guard('notifications');
+CALL grant_to('{tenant}', 'SELECT, INSERT ON notifications');
+CALL grant_to('{system}', 'SELECT, INSERT ON notifications');
+CALL grant_to('{recorder}', 'INSERT ON notifications');
+CALL partition_by_time('notifications', 'svc:notification:', 'week');
+
+-- What each person has read.
+CREATE TABLE notification_reads (
+    -- The notification's: it is gone with it.
+    id text COLLATE "C" NOT NULL,
+    tenant_id text COLLATE "C" NOT NULL,
+    -- Issuer and subject.
+    person text COLLATE "C" NOT NULL,
+    read_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (id, person)
+) PARTITION BY RANGE (id);
+CALL guard('notification_reads');
+CALL grant_to('{tenant}', 'SELECT, INSERT ON notification_reads');
+CALL partition_by_time('notification_reads', 'svc:notification:', 'week');
+
+-- Ids are drawn here, as the service draws its own: the time comes first (UUIDv7, RFC 9562).
+CREATE FUNCTION notify_people(
+    kind text, tenant text, roles text[], subject text, data jsonb DEFAULT '{}'
+) RETURNS void LANGUAGE sql VOLATILE AS $$
+    INSERT INTO notifications (id, tenant_id, kind, roles, subject_ref, data, created_at)
+    SELECT time_bound('svc:notification:', at)
+               || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14),
+           tenant, kind, roles, subject, jsonb_strip_nulls(data), at
+    FROM clock_timestamp() AS at
+$$;
+
+-- ## Held decisions, for whoever may decide them
+
+CREATE FUNCTION notify_of_approval() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(
+        'approval.opened', NEW.tenant_id, '{approver,legal,admin}', NEW.id,
+        jsonb_build_object('approval_id', NEW.id, 'decision_id', NEW.decision_id,
+                           'principal_id', NEW.subject, 'reason_code', NEW.reason_code,
+                           'expires_at', event_time(NEW.expires_at)));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER notify_people AFTER INSERT ON approvals
+    FOR EACH ROW EXECUTE FUNCTION notify_of_approval();
+
+-- ## Endpoints and streams, for admins
+
+CREATE FUNCTION notify_of_endpoint() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(
+        'webhook_endpoint.' || CASE TG_OP WHEN 'INSERT' THEN 'created' ELSE NEW.state END,
+        NEW.tenant_id, '{admin}', NEW.id,
+        jsonb_build_object('endpoint_id', NEW.id, 'state', NEW.state,
+                           'state_reason', NEW.state_reason));
+    RETURN NULL;
+END $$;
+-- By the installation's owner: by nobody of the tenant.
+CREATE TRIGGER notify_people_created AFTER INSERT ON webhook_endpoints
+    FOR EACH ROW WHEN (num_nonnulls(NEW.key_id, NEW.person_subject) = 0)
+    EXECUTE FUNCTION notify_of_endpoint();
+CREATE TRIGGER notify_people_stopped AFTER UPDATE OF state ON webhook_endpoints
+    FOR EACH ROW WHEN (NEW.state <> OLD.state AND NEW.state IN ('paused', 'disabled'))
+    EXECUTE FUNCTION notify_of_endpoint();
+
+CREATE FUNCTION notify_of_lost_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(
+        'webhook_endpoint.lost', NEW.tenant_id, '{admin}', NEW.endpoint_id,
+        jsonb_build_object('endpoint_id', NEW.endpoint_id, 'lost_from', NEW.lost_from,
+                           'lost_to', NEW.lost_to));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER notify_people AFTER UPDATE OF lost_to ON webhook_cursors
+    FOR EACH ROW WHEN (NEW.lost_to IS NOT NULL AND NEW.lost_to IS DISTINCT FROM OLD.lost_to)
+    EXECUTE FUNCTION notify_of_lost_events();
+
+CREATE FUNCTION notify_of_stream() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(
+        'audit_stream.stopped', NEW.tenant_id, '{admin}', NEW.id,
+        jsonb_build_object('audit_stream_id', NEW.id, 'state', NEW.state));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER notify_people AFTER UPDATE OF state ON audit_streams
+    FOR EACH ROW WHEN (OLD.state = 'active' AND NEW.state <> 'active')
+    EXECUTE FUNCTION notify_of_stream();
+
+-- ## What expires soon, for admins
+
+-- Of which expiries was told, so that each is told once.
+CREATE TABLE expiry_notices (
+    -- The API key or the delegation.
+    id text COLLATE "C" NOT NULL,
+    tenant_id text COLLATE "C" NOT NULL,
+    expires_at timestamptz NOT NULL,
+    days integer NOT NULL,
+    PRIMARY KEY (id, expires_at, days)
+);
+CREATE INDEX expiry_notices_age ON expiry_notices (expires_at);
+CALL guard('expiry_notices');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON expiry_notices');
+CREATE INDEX api_keys_expiring ON api_keys (expires_at)
+    WHERE status = 'active' AND expires_at IS NOT NULL;
+
+-- What expires within 7 days, or within one, and was there before: of what lasts shorter, its maker knows.
+CREATE FUNCTION notify_of_expiries() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    WITH due AS (
+        SELECT k.id, k.tenant_id, k.expires_at, d.days, 'api_key' AS kind
+        FROM (VALUES (1, 0), (7, 1)) AS d (days, least)
+        JOIN api_keys k ON k.expires_at > now() + make_interval(days => d.least)
+            AND k.expires_at <= now() + make_interval(days => d.days)
+            AND k.created_at <= k.expires_at - make_interval(days => d.days)
+        WHERE k.status = 'active'
+        UNION ALL
+        SELECT g.id, g.tenant_id, g.expires_at, d.days, 'delegation'
+        FROM (VALUES (1, 0), (7, 1)) AS d (days, least)
+        JOIN delegations g ON g.expires_at > now() + make_interval(days => d.least)
+            AND g.expires_at <= now() + make_interval(days => d.days)
+            AND g.created_at <= g.expires_at - make_interval(days => d.days)
+        WHERE g.state <> 'revoked'
+    ), noted AS (
+        INSERT INTO expiry_notices (id, tenant_id, expires_at, days)
+        SELECT id, tenant_id, expires_at, days FROM due
+        ON CONFLICT DO NOTHING
+        RETURNING id, expires_at, days
+    ), told AS (
+        SELECT notify_people(
+            kind || '.expiring', due.tenant_id, '{admin}', due.id,
+            jsonb_build_object(kind || '_id', due.id, 'days', due.days,
+                               'expires_at', event_time(due.expires_at)))
+        FROM due JOIN noted USING (id, expires_at, days)
+    )
+    SELECT count(*) FROM told
+$$;
+
+-- ## 90 days
+
+-- Drops the partitions that only have older ones. Runs as the tables' owner, since the service may not drop
+-- tables.
+CREATE FUNCTION drop_old_notifications(before timestamptz DEFAULT now() - interval '90 days')
+RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    part record;
+    dropped integer := 0;
+BEGIN
+    IF before > now() - interval '30 days' THEN
+        RAISE 'notifications are kept for 30 days at least';
+    END IF;
+    PERFORM pg_advisory_xact_lock(4157002);
+    FOR part IN
+        SELECT i.inhrelid::regclass AS name,
+               substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''([^'']+)''\)') AS ends
+        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent IN ('notifications'::regclass, 'notification_reads'::regclass)
+    LOOP
+        IF part.ends COLLATE "C" <= time_bound('svc:notification:', before) COLLATE "C" THEN
+            EXECUTE format('DROP TABLE %s', part.name);
+            dropped := dropped + 1;
+        END IF;
+    END LOOP;
+    RETURN dropped;
+END $$;
+REVOKE EXECUTE ON FUNCTION notify_of_expiries, drop_old_notifications FROM PUBLIC;
+CALL grant_to('{system}', 'EXECUTE ON FUNCTION notify_of_expiries, drop_old_notifications');
