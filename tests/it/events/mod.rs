@@ -1,5 +1,6 @@
 //! Events, and where they are sent.
 
+mod audit;
 mod endpoints;
 mod log;
 mod notifications;

@@ -46,6 +46,8 @@ pub(crate) struct Wishes {
     pub(crate) own_files: bool,
     /// Another address of the database.
     pub(crate) address: Option<Address>,
+    /// The NATS server of audit streams.
+    pub(crate) nats: Option<String>,
 }
 
 impl Default for Wishes {
@@ -57,6 +59,7 @@ impl Default for Wishes {
             heartbeat: Duration::from_secs(15),
             own_files: false,
             address: None,
+            nats: None,
         }
     }
 }
@@ -95,6 +98,7 @@ impl TestApp {
         let mut config = Config::default();
         config.listen.main = listener.local_addr().unwrap();
         config.data_dir = database.folder();
+        config.nats.url = wishes.nats;
         if wishes.own_files {
             config.data_dir = config.data_dir.join("apart");
         }

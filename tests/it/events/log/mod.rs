@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, TestApp, asking};
 
-const TENANT: &str = "svc:tenant:acme";
-const AGENT: &str = "svc:agent:acme:invoice-bot";
+pub(super) const TENANT: &str = "svc:tenant:acme";
+pub(super) const AGENT: &str = "svc:agent:acme:invoice-bot";
 /// The longest wait for an event that must come.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -24,7 +24,7 @@ async fn demo() -> (TestApp, Client, String) {
 }
 
 /// All events of the tenant, oldest first.
-async fn events(app: &TestApp) -> Vec<Value> {
+pub(super) async fn events(app: &TestApp) -> Vec<Value> {
     let owner = app.owner();
     let (mut events, mut after) = (Vec::new(), 0);
     loop {
@@ -61,14 +61,14 @@ async fn told(app: &TestApp, event_type: &str, subject: &str) -> Value {
 }
 
 /// A decision: its id.
-async fn decided(client: &Client, amount: f64, place: &str) -> String {
+pub(super) async fn decided(client: &Client, amount: f64, place: &str) -> String {
     let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
     assert_eq!(status, 200, "{answer:#}");
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
 /// Creates a record: its id.
-async fn made(client: &Client, path: &str, kind: &str, mut body: Value) -> String {
+pub(super) async fn made(client: &Client, path: &str, kind: &str, mut body: Value) -> String {
     body["tenant_id"] = json!(TENANT);
     let (status, made) = client.post(path, body).await;
     assert_eq!(status, 201, "{made:#}");

@@ -1,0 +1,200 @@
+//! Audit streams reach real sinks, in order, whatever fails on the way.
+
+use std::{
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use async_nats::jetstream::{self, consumer::pull, stream::Config};
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::log::{AGENT, TENANT, decided, events, made};
+use crate::support::{TestApp, Wishes};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A NATS server with JetStream.
+struct Server {
+    child: Option<Child>,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Server {
+    /// At a free port, not started.
+    fn new() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self { child: None, folder: TempDir::new().unwrap(), port }
+    }
+
+    fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// With a stream that takes everything below `audit`.
+    async fn start(&mut self) -> jetstream::Context {
+        let port = self.port.to_string();
+        let mut server = Command::new("nats-server");
+        server.args(["-js", "-a", "127.0.0.1", "-p", &port, "-sd"]).arg(self.folder.path());
+        let server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        self.child = Some(server.expect("`nats-server` is missing; run script/features"));
+        let begun = Instant::now();
+        loop {
+            if let Ok(client) = async_nats::connect(self.url()).await {
+                let context = jetstream::new(client);
+                let subjects = vec!["audit.>".to_owned()];
+                let config = Config { name: "audit".to_owned(), subjects, ..Config::default() };
+                if context.get_or_create_stream(config).await.is_ok() {
+                    return context;
+                }
+            }
+            assert!(begun.elapsed() < PATIENCE, "NATS does not start");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Stored messages of a subject: their ids and bodies.
+async fn stored(context: &jetstream::Context, subject: &str) -> Vec<(String, Vec<u8>)> {
+    let stream = context.get_stream("audit").await.unwrap();
+    let config = pull::Config { filter_subject: subject.to_owned(), ..Default::default() };
+    let consumer = stream.create_consumer(config).await.unwrap();
+    let fetched =
+        consumer.fetch().max_messages(1000).expires(Duration::from_millis(300)).messages();
+    let mut fetched = fetched.await.unwrap();
+    let mut found = Vec::new();
+    while let Some(Ok(message)) = fetched.next().await {
+        let id = message.headers.as_ref().unwrap().get("Nats-Msg-Id").unwrap().to_string();
+        found.push((id, message.payload.to_vec()));
+    }
+    found
+}
+
+/// Waits until the subject has as many messages as `expected`.
+async fn reached(
+    context: &jetstream::Context,
+    subject: &str,
+    expected: usize,
+) -> Vec<(String, Vec<u8>)> {
+    let begun = Instant::now();
+    loop {
+        let found = stored(context, subject).await;
+        if found.len() >= expected {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{} of {expected} messages", found.len());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn stream(app: &TestApp, body: Value) -> String {
+    made(&app.owner(), "/api/v1/audit-streams", "audit_stream", body).await
+}
+
+async fn stopped(app: &TestApp) -> String {
+    let stop = json!({"actor_id": AGENT, "reason": "x"});
+    made(&app.owner(), "/api/v1/stop-signals", "stop_signal", stop).await
+}
+
+/// The whole log is in the sink, byte for byte and in order, with each decision, and checkpoints beside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nats_has_every_event_in_order_and_the_checkpoints() {
+    let mut server = Server::new();
+    let context = server.start().await;
+    let app = TestApp::wished(Wishes { nats: Some(server.url()), ..Wishes::default() }).await;
+    let demo = app.demo().await;
+    let client = app.client(&demo.api_key);
+    let id = stream(&app, json!({"sink": "nats", "target": "audit.acme"})).await;
+    let sealed = decided(&client, 10.0, "DE").await;
+    decided(&client, 10.0, "US").await;
+    let seal = json!({"decision_id": sealed});
+    assert_eq!(app.owner().post("/v1/evidence/seal", seal).await.0, 200);
+    let begun = Instant::now();
+    let log = loop {
+        let log = events(&app).await;
+        if log.iter().any(|event| event["event_type"] == "svc.decision.denied")
+            && log.iter().any(|event| event["event_type"] == "svc.evidence_pack.generated")
+        {
+            break log;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{log:#?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let found = reached(&context, "audit.acme", log.len()).await;
+    assert_eq!(found.len(), log.len());
+    for (event, (id, body)) in log.iter().zip(&found) {
+        assert_eq!(serde_json::to_vec(event).unwrap().len(), body.len());
+        assert_eq!(serde_json::from_slice::<Value>(body).unwrap(), *event);
+        assert_eq!(event["event_id"], json!(id));
+    }
+    let checkpoints = reached(&context, "audit.acme.checkpoint", 1).await;
+    let checkpoint: Value = serde_json::from_slice(&checkpoints[0].1).unwrap();
+    assert_eq!(
+        (&checkpoint["kind"], &checkpoint["tenant_id"]),
+        (&json!("svc.log.checkpoint.v1"), &json!(TENANT))
+    );
+    let (_, newest) = app.owner().text("GET", "/v1/log/acme/checkpoint", None).await;
+    assert_eq!(checkpoint["checkpoint"], json!(newest));
+    let (_, shown) = app.owner().get(&format!("/api/v1/audit-streams/{id}")).await;
+    assert_eq!(shown["audit_stream"]["cursor"], json!(log.len().to_string()), "{shown:#}");
+}
+
+/// While the sink is away nothing is lost and nothing is skipped; a sealed stream never goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sink_that_comes_back_gets_all_and_a_sealed_stream_none() {
+    let mut server = Server::new();
+    let app = TestApp::wished(Wishes { nats: Some(server.url()), ..Wishes::default() }).await;
+    app.demo().await;
+    let filter = json!({"event_types": ["svc.actor.*", "svc.recovery.*"],
+                        "filter": "data.actor_id == \"svc:agent:acme:invoice-bot\""});
+    let body = json!({"sink": "nats", "target": "audit.stops", "filter": filter});
+    let id = stream(&app, body).await;
+    let stops = [stopped(&app).await, stopped(&app).await];
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let context = server.start().await;
+    let found = reached(&context, "audit.stops", 2).await;
+    let subjects: Vec<Value> = found
+        .iter()
+        .map(|(_, body)| serde_json::from_slice::<Value>(body).unwrap()["subject_ref"].clone())
+        .collect();
+    assert_eq!(subjects, stops);
+    let path = format!("/api/v1/audit-streams/{id}");
+    assert_eq!(app.owner().patch(&path, json!({"state": "sealed"})).await.0, 200);
+    stopped(&app).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(stored(&context, "audit.stops").await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_stream_cannot_do_is_refused_by_name() {
+    let app = TestApp::start().await;
+    app.demo().await;
+    for (body, field) in [
+        (json!({"sink": "nats"}), "target"),
+        (json!({"sink": "nats", "target": "audit.*"}), "target"),
+        (json!({"filter": {"types": []}}), "filter.types"),
+        (json!({"filter": {"event_types": ["svc.none"]}}), "filter.event_types"),
+        (json!({"filter": {"filter": "data.none == 1"}}), "filter.filter"),
+    ] {
+        let mut body = body;
+        body["tenant_id"] = json!(TENANT);
+        let (status, refused) = app.owner().post("/api/v1/audit-streams", body).await;
+        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
+    }
+}
