@@ -12,6 +12,7 @@ mod named;
 mod readiness;
 mod serve;
 mod stream_deadline;
+mod webhooks;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -95,6 +96,10 @@ pub enum Error {
     Webhooks(#[from] RuleError),
     #[error("the threads for computations cannot be started: {0}")]
     Threads(#[from] std::io::Error),
+    #[error("`webhooks.ca_file`: {0}")]
+    Roots(String),
+    #[error("TLS for webhooks cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
     #[error("the reflection service cannot be built: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
 }
@@ -197,6 +202,8 @@ impl App {
             graph: Arc::clone(&graph),
             pool,
         });
+        let deliveries = webhooks::deliveries(&config, &store, &keys, &graph, &clock, &sequencer)?;
+        let urls = named::url_rules(&config)?;
         let (events, numbering) = authority_events::services(EventParts {
             clock: clock.clone(),
             store: store.clone(),
@@ -207,13 +214,13 @@ impl App {
             shutdown: supervisor.shutdown().clone(),
         });
         let directory = directory(checks, &supervisor, &keys, &url);
-        let urls = Arc::new(named::url_rules(&config)?);
-        let mut ours = registry_services(&registry, &graph, urls);
+        let mut ours = registry_services(&registry, &graph, Arc::new(urls));
         ours.extend(decisions);
         ours.extend(events);
         ours.extend([
             service::directory_service(Arc::new(directory.clone())),
             service::evidence_service(Arc::new(transparency.clone())),
+            service::webhook_delivery_service(deliveries.service()),
         ]);
         let grpc = Routes::new(health_service);
         let grpc = if config.production() { grpc } else { with_reflection(grpc)? };
@@ -232,6 +239,7 @@ impl App {
             keep_last_used(identity.last_used(), store.clone()),
         ];
         workers.extend(numbering);
+        workers.extend(deliveries.workers());
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
         Ok((Self { router, graph, keys, store, provider, identity, health }, workers))

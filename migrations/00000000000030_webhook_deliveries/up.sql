@@ -13,10 +13,19 @@ CREATE TABLE webhook_cursors (
     -- Since its last success; NULL after one.
     failing_since timestamptz,
     last_success_at timestamptz,
-    breaker jsonb NOT NULL DEFAULT '{"closed": {"failures": 0}}',
+    -- The circuit breaker: closed after that many failures in a row; open, with that many failed probes,
+    -- until a time; or with a probe out, until a time.
+    breaker text NOT NULL DEFAULT 'closed' CHECK (breaker IN ('closed', 'open', 'probing')),
+    breaker_count integer NOT NULL DEFAULT 0,
+    breaker_until timestamptz,
     -- By its own Retry-After.
     waits_until timestamptz,
-    filter_errors bigint NOT NULL DEFAULT 0
+    -- By its rate limit: when it would be idle if attempts took their share of a second each.
+    paced_until timestamptz,
+    filter_errors bigint NOT NULL DEFAULT 0,
+    -- Test deliveries in the minute that began then.
+    tested_from timestamptz,
+    tests integer NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 CALL guard('webhook_cursors');
 CALL grant_to('{tenant}', 'SELECT ON webhook_cursors');
@@ -56,7 +65,9 @@ CREATE TABLE webhook_deliveries (
     state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'delivered', 'dead', 'cancelled')),
     -- 0: the first attempt, 1: another, 2: a replay.
     lane smallint NOT NULL DEFAULT 0 CHECK (lane BETWEEN 0 AND 2),
+    -- All of them, and those before its present schedule began.
     attempts integer NOT NULL DEFAULT 0,
+    attempts_before integer NOT NULL DEFAULT 0,
     due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- An attempt under way; whoever records it must still hold it.
     lease uuid,
@@ -66,13 +77,17 @@ CREATE TABLE webhook_deliveries (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at timestamptz
 ) PARTITION BY RANGE (id);
-CREATE INDEX webhook_deliveries_due ON webhook_deliveries (lane, due_at) WHERE state = 'open';
-CREATE INDEX webhook_deliveries_open ON webhook_deliveries (endpoint_id, due_at) WHERE state = 'open';
+CREATE INDEX webhook_deliveries_open ON webhook_deliveries (endpoint_id, lane, due_at)
+    WHERE state = 'open';
 CREATE INDEX webhook_deliveries_page ON webhook_deliveries (endpoint_id, id);
 CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (endpoint_id, id) WHERE state = 'dead';
+CREATE INDEX webhook_deliveries_replay ON webhook_deliveries (replay_id, state)
+    WHERE replay_id IS NOT NULL;
 CREATE INDEX webhook_deliveries_event ON webhook_deliveries (event_id, endpoint_id);
 CALL guard('webhook_deliveries');
-CALL grant_to('{tenant}', 'SELECT, UPDATE (state, lane, attempts, due_at, ended_at) ON webhook_deliveries');
+CALL grant_to('{tenant}', 'SELECT, INSERT ON webhook_deliveries');
+CALL grant_to('{tenant}', 'UPDATE (state, lane, attempts_before, due_at, lease, leased_until, ended_at)
+    ON webhook_deliveries');
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON webhook_deliveries');
 CALL partition_by_time('webhook_deliveries', 'svc:delivery:', 'week');
 

@@ -8,6 +8,10 @@ use authority_core::{
 };
 use authority_crypto::KeyRing;
 use authority_webhook::destination::{AddressRules, RuleError, UrlRules};
+use rustls::RootCertStore;
+use rustls_pki_types::{CertificateDer, pem::PemObject};
+
+use super::Error;
 
 /// The configured ring; `None` only in development, which creates one.
 pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
@@ -25,6 +29,19 @@ pub(super) fn url_rules(config: &Config) -> Result<UrlRules, RuleError> {
     Ok(UrlRules { ports: config.webhooks.ports.clone(), development, addresses })
 }
 
+/// Whom receivers' certificates may lead to, besides the authorities of the public web.
+pub(super) fn webhook_roots(config: &Config) -> Result<RootCertStore, Error> {
+    let mut roots = RootCertStore::empty();
+    let Some(path) = &config.webhooks.ca_file else { return Ok(roots) };
+    let unread =
+        |fault: &dyn std::fmt::Display| Error::Roots(format!("`{}`: {fault}", path.display()));
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|fault| unread(&fault))? {
+        let certificate = certificate.map_err(|fault| unread(&fault))?;
+        roots.add(certificate).map_err(|fault| unread(&fault))?;
+    }
+    if roots.is_empty() { Err(unread(&"it holds no certificate")) } else { Ok(roots) }
+}
+
 /// Checks whether the configured ones can be used, without creating or connecting to anything.
 ///
 /// # Errors
@@ -37,6 +54,7 @@ pub fn check(config: &Config) -> Result<(), String> {
     let address = address.map(|fault| format!("`database.url` (or DATABASE_URL): {fault}"));
     let networks = url_rules(config).err();
     let networks = networks.map(|fault| format!("`webhooks.allow_cidrs`: {fault}"));
-    let faults: Vec<_> = ring.into_iter().chain(address).chain(networks).collect();
+    let roots = webhook_roots(config).err().map(|fault| fault.to_string());
+    let faults: Vec<_> = ring.into_iter().chain(address).chain(networks).chain(roots).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

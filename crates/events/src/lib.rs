@@ -5,6 +5,7 @@
 //! (webhooks, audit streams, pulls, streams) is a cursor on those.
 
 mod audit;
+pub mod delivery;
 mod demand;
 mod expiry;
 mod feed;

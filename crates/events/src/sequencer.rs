@@ -47,16 +47,22 @@ const EVENTS: &str = "INSERT INTO events \
 pub struct Sequencer {
     store: Store,
     wake: Arc<Notify>,
+    numbered: Arc<Notify>,
 }
 
 impl Sequencer {
     pub fn new(store: Store) -> Self {
-        Self { store, wake: Arc::default() }
+        Self { store, wake: Arc::default(), numbered: Arc::default() }
     }
 
     /// For whoever writes the outbox without a NOTIFY.
     pub fn waker(&self) -> Arc<Notify> {
         Arc::clone(&self.wake)
+    }
+
+    /// Notified when this node has numbered events.
+    pub fn numbered(&self) -> Arc<Notify> {
+        Arc::clone(&self.numbered)
     }
 
     /// A listener and the numbering itself.
@@ -101,6 +107,9 @@ impl Sequencer {
             let number = async move |db: &mut Db| Ok::<_, store::Error>(number(db, shard).await?);
             match self.store.write_tx(&scope, number).await {
                 Ok(numbered) => {
+                    if numbered > 0 {
+                        self.numbered.notify_one();
+                    }
                     has_more |= numbered >= usize::try_from(BATCH).unwrap_or(usize::MAX)
                 }
                 // The other shards' events do not wait for it.

@@ -923,9 +923,14 @@ diesel::table! {
         lost_to -> Nullable<Int8>,
         failing_since -> Nullable<Timestamptz>,
         last_success_at -> Nullable<Timestamptz>,
-        breaker -> Jsonb,
+        breaker -> Text,
+        breaker_count -> Int4,
+        breaker_until -> Nullable<Timestamptz>,
         waits_until -> Nullable<Timestamptz>,
+        paced_until -> Nullable<Timestamptz>,
         filter_errors -> Int8,
+        tested_from -> Nullable<Timestamptz>,
+        tests -> Int4,
     }
 }
 
@@ -941,6 +946,7 @@ diesel::table! {
         state -> Text,
         lane -> Int2,
         attempts -> Int4,
+        attempts_before -> Int4,
         due_at -> Timestamptz,
         lease -> Nullable<Uuid>,
         leased_until -> Nullable<Timestamptz>,

@@ -144,6 +144,14 @@ impl World {
         id_of(&made)
     }
 
+    /// A new webhook endpoint in place of those before, of which a tenant has few; its id.
+    async fn endpoint(&mut self) -> String {
+        let delete = "UPDATE webhook_endpoints SET state = 'deleted' WHERE state <> 'deleted'";
+        self.app.database.run(delete).await;
+        let body = json!({"tenant_id": TENANT, "url": "https://hooks.example.com/authority"});
+        self.made("webhook-endpoints", body).await
+    }
+
     fn remember(&mut self, answer: &Value) {
         for (kind, record) in answer.as_object().into_iter().flatten() {
             if let Some(id) = record["id"].as_str() {
@@ -193,8 +201,7 @@ impl World {
             let body = json!({"tenant_id": TENANT, "label": "x", "scopes": ["runtime:read"]});
             self.made("api-keys", body).await
         } else if path.contains("/webhook-endpoints/") {
-            let body = json!({"tenant_id": TENANT, "url": "https://hooks.example.com/authority"});
-            let id = self.made("webhook-endpoints", body).await;
+            let id = self.endpoint().await;
             if path.ends_with(":enable") {
                 let fail = "UPDATE webhook_endpoints SET state = 'disabled' WHERE id = ";
                 self.app.database.run(&format!("{fail}'{id}'")).await;
@@ -213,6 +220,27 @@ impl World {
             let (status, made) = self.app.owner().post("/api/v1/key-rotation", body).await;
             assert_eq!(status, 201, "{made:#}");
             id_of(&made)
+        } else if path.contains("/deliveries/") {
+            let (endpoint, id) = (self.endpoint().await, "svc:delivery:0198c0ffee");
+            let dead = format!(
+                "INSERT INTO webhook_deliveries (id, tenant_id, endpoint_id, event_id, event_type, \
+                     sequence, state, ended_at) \
+                 VALUES ('{id}' || gen_random_uuid(), '{TENANT}', '{endpoint}', 'x', 'x', 1, 'dead', now())"
+            );
+            self.app.database.run(&dead).await;
+            let path = format!("/api/v1/webhook-endpoints/{endpoint}/dead-letters");
+            let (_, dead) = self.app.owner().get(&path).await;
+            dead["dead_letters"][0]["id"].as_str().unwrap().to_owned()
+        } else if path.contains("/events/") {
+            let (endpoint, id) =
+                (self.endpoint().await, format!("svc:event:0198c0ffee{}", path.len()));
+            self.known.insert("endpoint".to_owned(), endpoint);
+            let event = format!(
+                "INSERT INTO events (id, tenant_id, sequence, event_type, occurred_at, body) \
+                 VALUES ('{id}', '{TENANT}', 1000000, 'x', now(), '')"
+            );
+            self.app.database.run(&event).await;
+            id
         } else if path.contains(":report") {
             self.decided(1200.0).await
         } else if path.contains(":replay") {

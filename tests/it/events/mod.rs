@@ -1,6 +1,7 @@
-//! Events, and where they are sent.
+//! Events, and where they go.
 
 mod audit;
+mod delivery;
 mod endpoints;
 mod log;
 mod notifications;

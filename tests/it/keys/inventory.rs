@@ -144,17 +144,17 @@ async fn a_moved_or_altered_private_key_is_refused() {
 async fn revoking_a_managed_key_lets_its_successor_sign() {
     let place = Place::new().await;
     let (one, two) = (place.keys().await, place.keys().await);
-    let before = one.signer(Purpose::Webhook);
+    let before = one.signer(Purpose::Evidence);
     let signature = before.sign(b"event");
     place.clock.advance(TimeDelta::days(1));
     let revoked = one.revoke(before.kid(), "o@example.com").await.unwrap();
     assert_eq!((revoked.status.as_str(), revoked.revoked_at), ("revoked", Some(place.clock.now())));
-    let after = one.signer(Purpose::Webhook);
+    let after = one.signer(Purpose::Evidence);
     assert_ne!(after.kid(), before.kid());
     // Another node keeps signing until it reads again; what was signed before stays valid.
-    assert_eq!(two.signer(Purpose::Webhook).kid(), before.kid());
+    assert_eq!(two.signer(Purpose::Evidence).kid(), before.kid());
     two.refresh().await.unwrap();
-    assert_eq!(two.signer(Purpose::Webhook).kid(), after.kid());
+    assert_eq!(two.signer(Purpose::Evidence).kid(), after.kid());
     two.verify(before.kid(), b"event", &signature).unwrap();
     let shown = published(&two);
     let revoked = shown.iter().find(|jwk| jwk["kid"] == before.kid()).unwrap();
@@ -171,6 +171,15 @@ async fn revoking_a_managed_key_lets_its_successor_sign() {
         before.kid()
     );
     assert!(place.run(&back).await.unwrap_err().to_string().contains("stays so"));
+
+    // A receiver of webhooks trusts a key at once or not at all.
+    let webhooks = one.webhook_signer().unwrap();
+    one.revoke(webhooks.kid(), "o@example.com").await.unwrap();
+    assert!(published(&one).iter().all(|jwk| jwk["kid"] != webhooks.kid()));
+    place.clock.advance(TimeDelta::minutes(10) - TimeDelta::microseconds(1));
+    assert!(one.webhook_signer().is_none());
+    place.clock.advance(TimeDelta::microseconds(1));
+    assert_eq!(one.webhook_signer().unwrap().kid(), one.signer(Purpose::Webhook).kid());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -177,6 +177,8 @@ pub struct Webhooks {
     /// Private networks: parts of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 and `fc00::/7`.
     #[serde(deserialize_with = "text::list")]
     pub allow_cidrs: Vec<String>,
+    /// A PEM file of authorities that receivers' certificates may lead to, besides those of the public web.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// The NATS server of audit streams with the sink `nats`.

@@ -140,6 +140,11 @@ impl Graph {
         if distance > limit { Err(Error::Clock { distance, limit }) } else { Ok(()) }
     }
 
+    /// How far this node's clock is from the database's; `None` before they were compared.
+    pub fn clock_distance(&self) -> Option<Duration> {
+        self.clock.get()
+    }
+
     /// Whether the change log was read to its end recently enough.
     pub fn is_followed(&self) -> Result<(), Error> {
         let (age, limit) = (self.age(), self.settings.max_staleness);

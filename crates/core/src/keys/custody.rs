@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use authority_crypto::{
     self as crypto, Algorithm, KeyRing, Mac, Pair, Signer, TokenSigner, jwk, random,
 };
-use chrono::Datelike;
+use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::RwLock;
 use serde_json::{Value, json};
 
@@ -39,6 +39,8 @@ struct Inner {
 pub(super) struct Loaded {
     signers: [Arc<Signer>; Purpose::ALL.len()],
     tokens: Option<Arc<TokenSigner>>,
+    /// From when on receivers of webhooks can know the key that signs them.
+    webhooks_from: DateTime<Utc>,
     public: HashMap<String, Arc<PublicKey>>,
     jwks: Arc<str>,
     token_jwks: Arc<str>,
@@ -48,12 +50,12 @@ impl Keys {
     /// Keys that exist only in this process and are not stored: for tests and benchmarks.
     pub fn ephemeral(clock: Clock) -> Result<Self, Error> {
         let ring = Arc::new(KeyRing::parse(&KeyRing::generate()?)?);
-        let year = clock.now().year();
+        let now = clock.now();
         let mut held = Vec::new();
         for purpose in Purpose::ALL {
-            held.push(Held::make(purpose.slug(), Algorithm::EdDsa, Pair::ed25519()?, year)?);
+            held.push(Held::make(purpose.slug(), Algorithm::EdDsa, Pair::ed25519()?, now)?);
         }
-        held.push(Held::make(TOKENS, Algorithm::Rs256, Pair::rsa()?, year)?);
+        held.push(Held::make(TOKENS, Algorithm::Rs256, Pair::rsa()?, now)?);
         let loaded = RwLock::new(Arc::new(Loaded::of(held)?));
         Ok(Self(Arc::new(Inner { ring, mac: Mac::new(&random()?), clock, store: None, loaded })))
     }
@@ -86,13 +88,21 @@ impl Keys {
         Arc::clone(&loaded.signers[purpose as usize])
     }
 
+    /// The key that signs webhook deliveries; `None` while its successor, after a revocation, was published
+    /// too recently for receivers to know it.
+    pub fn webhook_signer(&self) -> Option<Arc<Signer>> {
+        let loaded = self.0.loaded.read();
+        let known = loaded.webhooks_from <= self.0.clock.now();
+        known.then(|| Arc::clone(&loaded.signers[Purpose::Webhook as usize]))
+    }
+
     /// The development identity provider's key, if it runs.
     pub fn token_signer(&self) -> Option<Arc<TokenSigner>> {
         self.0.loaded.read().tokens.clone()
     }
 
     /// The document of `/.well-known/jwks.json`: every key except the development identity
-    /// provider's, whose tokens are valid only for this process.
+    /// provider's, whose tokens are valid only for this process, and revoked keys of webhooks.
     pub fn jwks(&self) -> Arc<str> {
         Arc::clone(&self.0.loaded.read().jwks)
     }
@@ -231,6 +241,24 @@ impl Keys {
     }
 }
 
+/// How long a webhook key is published before it signs, unless it is the first. It is less than a rotation
+/// leaves, so that it matters after a revocation.
+const WEBHOOKS_PUBLISHED: TimeDelta = TimeDelta::minutes(10);
+
+/// From when on receivers can know the webhook key with this kid. Before the first one they know none.
+fn webhooks_from(held: &[Held], kid: &str) -> DateTime<Utc> {
+    let mut of_webhooks = held.iter().filter(|h| h.is_for(Purpose::Webhook.slug()));
+    let first = of_webhooks.clone().map(|h| h.created_at).min().unwrap_or_default();
+    let signs = of_webhooks.find(|h| h.public.kid == kid).map_or(first, |h| h.created_at);
+    if signs == first { first } else { signs + WEBHOOKS_PUBLISHED }
+}
+
+/// What a receiver of a webhook trusts it trusts at once, so a revoked key is not shown to it. Those of
+/// evidence stay, with their revocation: what they signed before remains valid.
+fn is_published(key: &PublicKey) -> bool {
+    key.purpose != Purpose::Webhook.slug() || key.status != Status::Revoked
+}
+
 /// The key that signs for a purpose: during a rotation still the old one.
 fn signer<'h>(held: &'h [Held], purpose: &str) -> Option<(&'h String, &'h [u8])> {
     [Status::Rotating, Status::Active].into_iter().find_map(|status| {
@@ -259,15 +287,18 @@ impl Loaded {
             signing(Purpose::Replay)?,
             signing(Purpose::Webhook)?,
         ];
+        let webhooks_from = webhooks_from(&held, signers[Purpose::Webhook as usize].kid());
         let tokens = signer(&held, TOKENS);
         let tokens = tokens.map(|(kid, private)| TokenSigner::read(kid, private)).transpose()?;
         let (of_tokens, others): (Vec<_>, Vec<_>) = held
             .iter()
             .map(|h| &h.public)
+            .filter(|public| is_published(public))
             .partition(|public| public.managed && public.purpose == TOKENS);
         let (jwks, token_jwks) = (set(&others), set(&of_tokens));
         let public = held.into_iter().map(|h| (h.public.kid.clone(), Arc::new(h.public))).collect();
-        Ok(Self { signers, tokens: tokens.map(Arc::new), public, jwks, token_jwks })
+        let tokens = tokens.map(Arc::new);
+        Ok(Self { signers, tokens, webhooks_from, public, jwks, token_jwks })
     }
 }
 

@@ -1,6 +1,7 @@
 //! A key of the inventory, decrypted.
 
 use authority_crypto::{Algorithm, Pair, jwk};
+use chrono::{DateTime, Datelike, Utc};
 
 use super::{Error, PublicKey, Status};
 
@@ -9,6 +10,8 @@ pub(super) struct Held {
     pub public: PublicKey,
     /// PKCS #8; only for managed keys that may sign.
     pub private: Option<Vec<u8>>,
+    /// Published since then.
+    pub created_at: DateTime<Utc>,
 }
 
 impl Held {
@@ -16,10 +19,10 @@ impl Held {
         purpose: &str,
         algorithm: Algorithm,
         pair: Pair,
-        year: i32,
+        now: DateTime<Utc>,
     ) -> Result<Self, Error> {
         let public = PublicKey {
-            kid: jwk::kid(purpose, year, &pair.public_jwk)?,
+            kid: jwk::kid(purpose, now.year(), &pair.public_jwk)?,
             algorithm,
             purpose: purpose.to_owned(),
             managed: true,
@@ -27,12 +30,15 @@ impl Held {
             revoked_at: None,
             jwk: pair.public_jwk,
         };
-        Ok(Self { public, private: Some(pair.private) })
+        Ok(Self { public, private: Some(pair.private), created_at: now })
     }
 
     pub(super) fn signs(&self, purpose: &str, status: Status) -> Option<&[u8]> {
-        let public = &self.public;
-        let may = public.managed && public.status == status && public.purpose == purpose;
+        let may = self.is_for(purpose) && self.public.status == status;
         self.private.as_deref().filter(|_| may)
+    }
+
+    pub(super) fn is_for(&self, purpose: &str) -> bool {
+        self.public.managed && self.public.purpose == purpose
     }
 }

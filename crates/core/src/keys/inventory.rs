@@ -222,6 +222,7 @@ pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error
 }
 
 fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Held, Error> {
+    let created_at = row.created_at;
     let status =
         Status::named(&row.status).ok_or(crypto::Error::BadKey("its status is unknown"))?;
     let signs = row.managed && [Status::Active, Status::Rotating].contains(&status);
@@ -240,7 +241,7 @@ fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Held, 
         revoked_at: row.revoked_at,
         jwk: row.public_jwk,
     };
-    Ok(Held { public, private })
+    Ok(Held { public, private, created_at })
 }
 
 /// In order of status ([`Status::ALL`]), then newest first.

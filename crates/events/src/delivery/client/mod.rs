@@ -1,0 +1,170 @@
+//! The HTTP client of deliveries. It connects only to addresses that were vetted, and does nothing that the
+//! receiver did not ask for by its URL: no redirect, no proxy of the environment, no cookie, no
+//! decompression.
+
+mod answer;
+mod connect;
+mod reuse;
+#[cfg(test)]
+mod tests;
+
+use std::{net::IpAddr, time::Duration};
+
+use authority_webhook::destination::{AddressRules, EndpointUrl};
+use bytes::Bytes;
+use http::{
+    HeaderValue, Request,
+    header::{InvalidHeaderValue, RETRY_AFTER},
+};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use rustls::RootCertStore;
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+
+pub(super) use answer::{READ, Received};
+pub(super) use connect::Connection;
+use reuse::Idle;
+
+/// Looking the name up, connecting, TLS.
+const CONNECT: Duration = Duration::from_secs(5);
+/// One attempt: connecting and the answer.
+pub(super) const WHOLE: Duration = Duration::from_secs(15);
+
+/// Why an attempt failed, as endpoints' managers see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ErrorClass {
+    /// The name does not resolve, or to an address that is refused. Nobody learns which, nor how long it
+    /// took: that would map networks.
+    Address,
+    /// No connection.
+    Connect,
+    /// The certificate is not valid for the name, or TLS is too old.
+    Tls,
+    Timeout,
+    /// An answer that is not 2xx, or none that is HTTP.
+    Http,
+}
+
+impl ErrorClass {
+    /// As in the column `error_class`.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Timeout => "timeout",
+            Self::Http => "http",
+        }
+    }
+}
+
+/// A request as it is sent.
+pub(super) type Outgoing = Request<Full<Bytes>>;
+
+/// Sends deliveries, and keeps connections for the next ones.
+pub(super) struct Client {
+    rules: AddressRules,
+    tls: TlsConnector,
+    idle: Idle,
+}
+
+impl Client {
+    /// `roots`: whom receivers' certificates must lead to.
+    pub(super) fn new(rules: AddressRules, roots: RootCertStore) -> Result<Self, rustls::Error> {
+        Ok(Self { rules, tls: connect::tls(roots)?, idle: Idle::default() })
+    }
+
+    /// A connection to the URL's host, at an address that was vetted just now.
+    pub(super) async fn connect(&self, url: &EndpointUrl) -> Result<Connection, ErrorClass> {
+        let until = Instant::now() + CONNECT;
+        let resolved = resolve(url, until).await;
+        self.vet(url, &resolved)?;
+        if let Some(reused) = self.idle.take(url, &resolved) {
+            return Ok(reused);
+        }
+        connect::open(&self.tls, url, &resolved, until).await
+    }
+
+    /// The same, without using one again.
+    pub(super) async fn connect_anew(&self, url: &EndpointUrl) -> Result<Connection, ErrorClass> {
+        let until = Instant::now() + CONNECT;
+        let resolved = resolve(url, until).await;
+        self.vet(url, &resolved)?;
+        connect::open(&self.tls, url, &resolved, until).await
+    }
+
+    fn vet(&self, url: &EndpointUrl, resolved: &[IpAddr]) -> Result<(), ErrorClass> {
+        self.rules.vet(resolved).map_err(|refused| {
+            tracing::debug!(host = url.host(), %refused, "a delivery's address is refused");
+            ErrorClass::Address
+        })
+    }
+
+    /// Sends a request and reads the beginning of the answer. The error says whether the request can be
+    /// sent again at once, on a connection of its own.
+    pub(super) async fn send(
+        &self,
+        mut connection: Connection,
+        request: Outgoing,
+        until: Instant,
+    ) -> Result<Received, SendError> {
+        let reused = connection.reused;
+        let sent = timeout_at(until, connection.sender.send_request(request)).await;
+        let sent = sent.map_err(|_| SendError { class: ErrorClass::Timeout, again: false })?;
+        // The receiver may close a connection at the moment in which it is used again.
+        let answer = sent.map_err(|_| SendError { class: ErrorClass::Http, again: reused })?;
+        let answered_at = Instant::now();
+        let status = answer.status().as_u16();
+        let retry_after = answer.headers().get(RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (body, is_whole) = beginning(answer.into_body(), until).await;
+        let address = connection.address();
+        if is_whole {
+            self.idle.put(connection);
+        }
+        Ok(Received { status, retry_after, body, is_whole, address, answered_at })
+    }
+}
+
+/// All addresses of the URL's host; none if it cannot be looked up in time.
+async fn resolve(url: &EndpointUrl, until: Instant) -> Vec<IpAddr> {
+    let resolved = timeout_at(until, connect::resolve(url)).await;
+    resolved.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// Why a request has no answer.
+pub(super) struct SendError {
+    pub(super) class: ErrorClass,
+    pub(super) again: bool,
+}
+
+/// At most [`READ`] bytes of a body, and whether that is all. What breaks off changes nothing: the status
+/// is known.
+async fn beginning(mut body: Incoming, until: Instant) -> (Vec<u8>, bool) {
+    let mut read = Vec::new();
+    loop {
+        match timeout_at(until, body.frame()).await {
+            Ok(None) => return (read, true),
+            Ok(Some(Ok(frame))) => {
+                let Ok(data) = frame.into_data() else { continue };
+                let room = READ - read.len();
+                read.extend_from_slice(data.get(..room).unwrap_or(&data));
+                if data.len() > room {
+                    return (read, false);
+                }
+            }
+            Ok(Some(Err(_))) | Err(_) => return (read, false),
+        }
+    }
+}
+
+/// The value of `Host`: with the port where it is not the scheme's.
+pub(super) fn host_header(url: &EndpointUrl) -> Result<HeaderValue, InvalidHeaderValue> {
+    let usual = if url.is_https() { 443 } else { 80 };
+    let text = match url.port() {
+        port if port == usual => url.host().to_owned(),
+        port => format!("{}:{port}", url.host()),
+    };
+    HeaderValue::from_str(&text)
+}

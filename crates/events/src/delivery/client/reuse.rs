@@ -1,0 +1,49 @@
+//! Connections that wait for another request.
+
+use std::{collections::HashMap, net::IpAddr};
+
+use authority_webhook::destination::EndpointUrl;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{
+    WHOLE,
+    connect::{Connection, LIFE, Target},
+};
+
+/// Kept for each host and address.
+const MOST: usize = 8;
+
+#[derive(Default)]
+pub(super) struct Idle(Mutex<HashMap<Target, Vec<Connection>>>);
+
+impl Idle {
+    /// One to the URL's host at one of these addresses, with time left for a whole attempt.
+    pub(super) fn take(&self, url: &EndpointUrl, vetted: &[IpAddr]) -> Option<Connection> {
+        let mut kept = self.0.lock();
+        let mut of_address = |address: &IpAddr| {
+            let connections = kept.get_mut(&Target::of(url, *address))?;
+            std::iter::from_fn(|| connections.pop())
+                .find(|one| is_young(one) && one.sender.is_ready())
+        };
+        let found = vetted.iter().find_map(&mut of_address)?;
+        Some(Connection { reused: true, ..found })
+    }
+
+    /// Keeps a connection whose answer was read to its end.
+    pub(super) fn put(&self, connection: Connection) {
+        let mut kept = self.0.lock();
+        kept.retain(|_, connections| {
+            connections.retain(|one| is_young(one) && !one.sender.is_closed());
+            !connections.is_empty()
+        });
+        let connections = kept.entry(connection.target.clone()).or_default();
+        if connections.len() < MOST && is_young(&connection) {
+            connections.push(connection);
+        }
+    }
+}
+
+fn is_young(connection: &Connection) -> bool {
+    Instant::now() + WHOLE <= connection.opened + LIFE
+}

@@ -1,0 +1,142 @@
+//! An endpoint as its deliveries need it: its row, with what is sealed opened.
+
+use std::collections::BTreeMap;
+
+use authority_core::keys::{EndpointColumn, Keys};
+use authority_webhook::{
+    destination::{EndpointUrl, UrlRules, check_headers},
+    retry::{RetryPolicy, Schedule},
+    signing::{Secret, Suite, check_suites},
+};
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, Bytea, Jsonb, Nullable, Text, Timestamptz},
+};
+use http::{HeaderName, HeaderValue};
+use serde_json::Value;
+
+/// The columns of [`EndpointRow`], of `webhook_endpoints e`.
+pub(super) const COLUMNS: &str = "e.id AS endpoint_id, e.tenant_id, e.url, e.retry_policy, \
+    e.signing_suites, e.secret, e.previous_secret, e.previous_until, e.sealed_headers";
+
+/// As it is stored.
+#[derive(QueryableByName)]
+pub(super) struct EndpointRow {
+    #[diesel(sql_type = Text)]
+    pub(super) endpoint_id: String,
+    #[diesel(sql_type = Text)]
+    pub(super) tenant_id: String,
+    #[diesel(sql_type = Text)]
+    url: String,
+    #[diesel(sql_type = Jsonb)]
+    retry_policy: Value,
+    #[diesel(sql_type = Array<Text>)]
+    signing_suites: Vec<String>,
+    #[diesel(sql_type = Nullable<Bytea>)]
+    secret: Option<Vec<u8>>,
+    #[diesel(sql_type = Nullable<Bytea>)]
+    previous_secret: Option<Vec<u8>>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    previous_until: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Nullable<Bytea>)]
+    sealed_headers: Option<Vec<u8>>,
+}
+
+/// Ready for attempts.
+pub(super) struct Endpoint {
+    pub(super) id: String,
+    pub(super) tenant_id: String,
+    /// `None` if the installation no longer permits it.
+    pub(super) url: Option<EndpointUrl>,
+    pub(super) schedule: Schedule,
+    pub(super) suites: Vec<Suite>,
+    /// The present one first.
+    pub(super) secrets: Vec<Secret>,
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// An endpoint's row cannot be used: a fault of the service or of its key ring, not of the receiver.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EndpointError {
+    #[error("{column:?} cannot be opened: {fault}")]
+    Sealed { column: EndpointColumn, fault: authority_core::keys::Error },
+    #[error("{0:?} is not what was sealed")]
+    Content(EndpointColumn),
+    #[error(transparent)]
+    Suites(#[from] authority_webhook::signing::SuitesError),
+}
+
+impl EndpointRow {
+    /// `now` decides whether the secret before still signs.
+    pub(super) fn open(
+        &self,
+        keys: &Keys,
+        rules: &UrlRules,
+        now: DateTime<Utc>,
+    ) -> Result<Endpoint, EndpointError> {
+        let open = |column, sealed: Option<&Vec<u8>>| {
+            let opened = sealed.map(|sealed| keys.open_endpoint(&self.endpoint_id, column, sealed));
+            opened.transpose().map_err(|fault| EndpointError::Sealed { column, fault })
+        };
+        let overlaps = self.previous_until.is_some_and(|until| now < until);
+        let previous = self.previous_secret.as_ref().filter(|_| overlaps);
+        let mut secrets = Vec::new();
+        for (column, sealed) in [
+            (EndpointColumn::Secret, self.secret.as_ref()),
+            (EndpointColumn::PreviousSecret, previous),
+        ] {
+            let Some(bytes) = open(column, sealed)? else { continue };
+            let bytes: [u8; 32] = bytes.try_into().map_err(|_| EndpointError::Content(column))?;
+            secrets.push(Secret::new(bytes));
+        }
+        let column = EndpointColumn::Headers;
+        let headers = open(column, self.sealed_headers.as_ref())?;
+        let headers: BTreeMap<String, String> = match headers {
+            Some(json) => {
+                serde_json::from_slice(&json).map_err(|_| EndpointError::Content(column))?
+            }
+            None => BTreeMap::new(),
+        };
+        let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let headers = check_headers(headers).map_err(|_| EndpointError::Content(column))?;
+        Ok(Endpoint {
+            id: self.endpoint_id.clone(),
+            tenant_id: self.tenant_id.clone(),
+            url: self.url(rules),
+            schedule: schedule(&self.endpoint_id, &self.retry_policy),
+            suites: check_suites(&self.signing_suites)?,
+            secrets,
+            headers,
+        })
+    }
+
+    fn url(&self, rules: &UrlRules) -> Option<EndpointUrl> {
+        EndpointUrl::parse(&self.url, rules).ok()
+    }
+}
+
+impl Endpoint {
+    /// What must not be shown of an answer: a receiver may send back what it got.
+    pub(super) fn hidden(&self) -> Vec<String> {
+        let secrets = self.secrets.iter().map(Secret::reveal).flat_map(|text| {
+            let encoded = text.split_once('_').map(|(_, encoded)| encoded.to_owned());
+            [Some(text), encoded].into_iter().flatten()
+        });
+        let values = self.headers.iter().filter_map(|(_, value)| value.to_str().ok());
+        secrets.chain(values.map(str::to_owned)).collect()
+    }
+}
+
+/// The delays of a policy that was checked when it was written; the default ones if it can no longer be
+/// read.
+fn schedule(endpoint_id: &str, policy: &Value) -> Schedule {
+    let policy: Result<RetryPolicy, _> = serde_json::from_value(policy.clone());
+    let schedule = policy
+        .map_err(|fault| fault.to_string())
+        .and_then(|policy| Schedule::try_from(&policy).map_err(|fault| fault.to_string()));
+    schedule.unwrap_or_else(|fault| {
+        tracing::error!(endpoint_id, fault, "a retry policy cannot be read; the default is used");
+        Schedule::default()
+    })
+}

@@ -1,0 +1,234 @@
+//! Makes deliveries of events: each endpoint's cursor moves along its tenant's log, and what the endpoint
+//! takes at that moment becomes a delivery in the same transaction.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use authority_core::{
+    store::{self, Db, RunQueryDsl, Scope, Store},
+    worker::{Context, Worker},
+};
+use diesel::{
+    OptionalExtension, QueryResult, QueryableByName,
+    sql_types::{Array, BigInt, Nullable, Text},
+};
+use futures_util::{FutureExt, StreamExt, stream};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{
+    judge::Judge,
+    log::{self, Event},
+    make::{self, Recipient},
+};
+
+/// How often cursors are compared with the log without having been woken.
+const POLL: Duration = Duration::from_millis(500);
+/// Events that are judged for an endpoint before others have their turn.
+const BATCH: i64 = 500;
+/// How long an endpoint that has so many is left alone.
+const FULL: Duration = Duration::from_secs(5);
+/// Endpoints at a time.
+const ABREAST: usize = 2;
+
+/// The active endpoints behind their tenant's log, in turn between tenants.
+const BEHIND: &str = "SELECT endpoint_id FROM ( \
+         SELECT c.endpoint_id, row_number() OVER ( \
+             PARTITION BY e.tenant_id ORDER BY h.sequence - c.sequence) AS turn \
+         FROM webhook_cursors c \
+         JOIN webhook_endpoints e ON e.id = c.endpoint_id AND e.state = 'active' \
+         JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
+         JOIN event_heads h ON h.tenant_id = e.tenant_id AND h.sequence > c.sequence) AS behind \
+     ORDER BY turn";
+
+/// Held until the deliveries are there, so that who deletes the endpoint cancels them too. Who changes an
+/// endpoint locks it before its cursor; that is why neither is waited for.
+const ENDPOINT: &str = "SELECT e.tenant_id, e.event_types, e.filter FROM webhook_endpoints e \
+     JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
+     WHERE e.id = $1 AND e.state = 'active' FOR SHARE OF e SKIP LOCKED";
+
+const CURSOR: &str = "SELECT c.sequence, coalesce(h.sequence, 0) AS head \
+     FROM webhook_cursors c LEFT JOIN event_heads h ON h.tenant_id = c.tenant_id \
+     WHERE c.endpoint_id = $1 FOR UPDATE OF c SKIP LOCKED";
+
+const ADVANCE: &str = "UPDATE webhook_cursors \
+     SET sequence = $2, filter_errors = filter_errors + $3, \
+         lost_from = coalesce(lost_from, $4), lost_to = coalesce($5, lost_to) \
+     WHERE endpoint_id = $1";
+
+/// Fans events out to endpoints.
+pub(super) struct FanOut {
+    store: Store,
+    /// New events are numbered.
+    numbered: Arc<Notify>,
+    /// New deliveries are there.
+    made: Arc<Notify>,
+    /// Endpoints with the most open deliveries, and since when.
+    full: Mutex<HashMap<String, Instant>>,
+}
+
+impl FanOut {
+    pub(super) fn new(store: Store, numbered: Arc<Notify>, made: Arc<Notify>) -> Self {
+        Self { store, numbered, made, full: Mutex::default() }
+    }
+
+    pub(super) fn worker(self) -> Worker {
+        let shared = Arc::new(self);
+        let worker = Worker::endless("webhook_fan_out", move |context| {
+            let fan_out = Arc::clone(&shared);
+            async move {
+                fan_out.run(&context).await;
+                Ok::<_, store::Error>(())
+            }
+        });
+        worker.with_rounds(POLL)
+    }
+
+    async fn run(&self, context: &Context) {
+        loop {
+            // A failed round is tried again at the next poll.
+            while context.stopped().now_or_never().is_none()
+                && context.round(self.round()).await.is_ok_and(|has_more| has_more)
+            {}
+            tokio::select! {
+                biased;
+                () = context.stopped() => return,
+                () = self.numbered.notified() => {}
+                () = tokio::time::sleep(POLL) => {}
+            }
+        }
+    }
+
+    /// One batch for each endpoint that is behind; whether some may have more.
+    async fn round(&self) -> Result<bool, store::Error> {
+        let behind = self.store.read_tx(&Scope::service(), async move |db| {
+            let behind: Vec<Behind> = diesel::sql_query(BEHIND).load(db).await?;
+            Ok::<_, store::Error>(behind)
+        });
+        let behind = behind.await?;
+        self.full.lock().retain(|_, since| since.elapsed() < FULL);
+        let waiting = |one: &Behind| !self.full.lock().contains_key(&one.endpoint_id);
+        let ready = behind.into_iter().filter(waiting).collect::<Vec<_>>();
+        let done: Vec<_> = stream::iter(ready)
+            .map(|one| self.advance(one.endpoint_id))
+            .buffer_unordered(ABREAST)
+            .collect()
+            .await;
+        // One endpoint's fault does not stop the others.
+        let mut has_more = false;
+        let mut failed = None;
+        for one in done {
+            match one {
+                Ok(more) => has_more |= more,
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(has_more), Err)
+    }
+
+    async fn advance(&self, endpoint_id: String) -> Result<bool, store::Error> {
+        let id = endpoint_id.clone();
+        let done = self.store.write_tx(&Scope::service(), async move |db| {
+            Ok::<_, store::Error>(advance(db, &id).await?)
+        });
+        let Some(step) = done.await? else { return Ok(false) };
+        if step.deliveries > 0 {
+            self.made.notify_one();
+        }
+        if step.filter_errors > 0 {
+            let errors = step.filter_errors.unsigned_abs();
+            metrics::counter!("authority_webhook_filter_errors_total").increment(errors);
+        }
+        if let Some((from, to)) = step.lost {
+            metrics::counter!("authority_webhook_events_lost_total")
+                .increment((to - from + 1).unsigned_abs());
+            tracing::warn!(endpoint_id, from, to, "events were gone before they were delivered");
+        }
+        if step.is_full {
+            self.full.lock().insert(endpoint_id, Instant::now());
+        }
+        Ok(step.has_more && !step.is_full)
+    }
+}
+
+/// What one batch did.
+#[derive(Default)]
+struct Step {
+    deliveries: usize,
+    filter_errors: i64,
+    /// The first and the last event that retention took.
+    lost: Option<(i64, i64)>,
+    is_full: bool,
+    has_more: bool,
+}
+
+/// Judges a batch of events for an endpoint; `None` if another transaction has it.
+async fn advance(db: &mut Db, endpoint_id: &str) -> QueryResult<Option<Step>> {
+    let endpoint: Option<Endpoint> =
+        diesel::sql_query(ENDPOINT).bind::<Text, _>(endpoint_id).get_result(db).await.optional()?;
+    let Some(endpoint) = endpoint else { return Ok(None) };
+    let cursor: Option<Cursor> =
+        diesel::sql_query(CURSOR).bind::<Text, _>(endpoint_id).get_result(db).await.optional()?;
+    let Some(cursor) = cursor else { return Ok(None) };
+    let room = make::room(db, endpoint_id).await?;
+    if room <= 0 {
+        return Ok(Some(Step { is_full: true, ..Step::default() }));
+    }
+    let events =
+        log::after(db, &endpoint.tenant_id, cursor.sequence, i64::MAX, BATCH.min(room)).await?;
+    // Numbers have no gaps and are committed in order: what is missing before the first was there.
+    let next = cursor.sequence + 1;
+    let lost = match events.as_slice().first() {
+        Some(first) => (first.sequence > next).then(|| (next, first.sequence - 1)),
+        None => (cursor.head >= next).then_some((next, cursor.head)),
+    };
+    let mut judge = Judge::new(endpoint_id, &endpoint.event_types, endpoint.filter.as_deref());
+    let taken: Vec<&Event> = events.iter().filter(|event| judge.takes(event)).collect();
+    let to = Recipient { endpoint_id, tenant_id: &endpoint.tenant_id };
+    make::deliveries(db, to, None, &taken).await?;
+    let reached = events.last().map(|event| event.sequence);
+    let reached = reached.or(lost.map(|(_, to)| to)).unwrap_or(cursor.sequence);
+    diesel::sql_query(ADVANCE)
+        .bind::<Text, _>(endpoint_id)
+        .bind::<BigInt, _>(reached)
+        .bind::<BigInt, _>(judge.errors)
+        .bind::<Nullable<BigInt>, _>(lost.map(|(from, _)| from))
+        .bind::<Nullable<BigInt>, _>(lost.map(|(_, to)| to))
+        .execute(db)
+        .await?;
+    Ok(Some(Step {
+        deliveries: taken.len(),
+        filter_errors: judge.errors,
+        lost,
+        is_full: false,
+        has_more: reached < cursor.head,
+    }))
+}
+
+#[derive(QueryableByName)]
+struct Behind {
+    #[diesel(sql_type = Text)]
+    endpoint_id: String,
+}
+
+#[derive(QueryableByName)]
+struct Endpoint {
+    #[diesel(sql_type = Text)]
+    tenant_id: String,
+    #[diesel(sql_type = Array<Text>)]
+    event_types: Vec<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    filter: Option<String>,
+}
+
+#[derive(QueryableByName)]
+struct Cursor {
+    #[diesel(sql_type = BigInt)]
+    sequence: i64,
+    /// Of the tenant's last event.
+    #[diesel(sql_type = BigInt)]
+    head: i64,
+}

@@ -1,0 +1,40 @@
+//! The tenant's log of events, as cursors read it.
+
+use authority_core::store::{Db, RunQueryDsl};
+use diesel::{
+    QueryResult, QueryableByName,
+    sql_types::{BigInt, Bytea, Text},
+};
+
+/// An event of the log.
+#[derive(QueryableByName)]
+pub(super) struct Event {
+    #[diesel(sql_type = Text)]
+    pub(super) id: String,
+    #[diesel(sql_type = BigInt)]
+    pub(super) sequence: i64,
+    #[diesel(sql_type = Text)]
+    pub(super) event_type: String,
+    #[diesel(sql_type = Bytea)]
+    pub(super) body: Vec<u8>,
+}
+
+/// The first `most` events after a sequence, up to another.
+pub(super) async fn after(
+    db: &mut Db,
+    tenant_id: &str,
+    sequence: i64,
+    until: i64,
+    most: i64,
+) -> QueryResult<Vec<Event>> {
+    diesel::sql_query(
+        "SELECT id, sequence, event_type, body FROM events \
+         WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence LIMIT $4",
+    )
+    .bind::<Text, _>(tenant_id)
+    .bind::<BigInt, _>(sequence)
+    .bind::<BigInt, _>(until)
+    .bind::<BigInt, _>(most)
+    .load(db)
+    .await
+}

@@ -1,0 +1,67 @@
+//! New deliveries.
+
+use authority_core::store::{Db, RunQueryDsl, new_id};
+use diesel::{
+    QueryResult, QueryableByName,
+    sql_types::{Array, BigInt, Nullable, Text},
+};
+
+use super::log::Event;
+
+/// Open deliveries of an endpoint: a receiver that is gone costs a cursor, and no more rows than these.
+pub(super) const MOST_OPEN: i64 = 10_000;
+
+const DELIVERIES: &str = "INSERT INTO webhook_deliveries \
+         (id, tenant_id, endpoint_id, event_id, event_type, sequence, replay_id, lane) \
+     SELECT n.id, $1, $2, n.event_id, n.event_type, n.sequence, $3, CASE WHEN $3 IS NULL THEN 0 ELSE 2 END \
+     FROM unnest($4, $5, $6, $7) AS n (id, event_id, event_type, sequence)";
+
+/// Whom deliveries are for.
+#[derive(Clone, Copy)]
+pub(super) struct Recipient<'a> {
+    pub(super) endpoint_id: &'a str,
+    pub(super) tenant_id: &'a str,
+}
+
+/// Makes a delivery of each event; their ids.
+pub(super) async fn deliveries(
+    db: &mut Db,
+    to: Recipient<'_>,
+    replay_id: Option<&str>,
+    events: &[&Event],
+) -> QueryResult<Vec<String>> {
+    if events.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<String> = events.iter().map(|_| format!("svc:delivery:{}", new_id())).collect();
+    diesel::sql_query(DELIVERIES)
+        .bind::<Text, _>(to.tenant_id)
+        .bind::<Text, _>(to.endpoint_id)
+        .bind::<Nullable<Text>, _>(replay_id)
+        .bind::<Array<Text>, _>(&ids)
+        .bind::<Array<Text>, _>(events.iter().map(|event| &*event.id).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(events.iter().map(|event| &*event.event_type).collect::<Vec<_>>())
+        .bind::<Array<BigInt>, _>(events.iter().map(|event| event.sequence).collect::<Vec<_>>())
+        .execute(db)
+        .await?;
+    Ok(ids)
+}
+
+/// How many more deliveries of an endpoint may be open.
+pub(super) async fn room(db: &mut Db, endpoint_id: &str) -> QueryResult<i64> {
+    let open: Count = diesel::sql_query(
+        "SELECT count(*) AS count FROM (SELECT FROM webhook_deliveries \
+             WHERE endpoint_id = $1 AND state = 'open' LIMIT $2) AS found",
+    )
+    .bind::<Text, _>(endpoint_id)
+    .bind::<BigInt, _>(MOST_OPEN)
+    .get_result(db)
+    .await?;
+    Ok(MOST_OPEN - open.count)
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}

@@ -1,0 +1,129 @@
+//! Deliveries of events to webhook endpoints.
+//!
+//! 1. `fan_out.rs`: an endpoint's cursor moves along its tenant's log; what the endpoint takes becomes rows of
+//!    `webhook_deliveries`.
+//! 2. `worker.rs`: claims due ones (`turns.rs`, `claim.rs`), sends them outside any transaction
+//!    (`attempt.rs`, `client/`), and records what came of it (`record.rs`).
+//!
+//! 3. `replay.rs` makes deliveries of past events again; `service/` is what people and keys ask for.
+//!
+//! The rules themselves are pure, in `authority-webhook`. Any number of nodes do this at once.
+
+mod attempt;
+mod breaker;
+mod claim;
+mod client;
+mod endpoint;
+mod fan_out;
+mod judge;
+mod log;
+mod make;
+mod metrics;
+mod pace;
+mod record;
+mod replay;
+mod service;
+mod turns;
+mod worker;
+
+use std::sync::Arc;
+
+use authority_core::{
+    clock::Clock,
+    graph::Graph,
+    keys::{Keys, Purpose},
+    store::Store,
+    worker::Worker,
+};
+use authority_crypto::Signer;
+use authority_webhook::{destination::UrlRules, signing::Suite};
+use rustls::RootCertStore;
+use tokio::sync::{Notify, Semaphore};
+
+use client::Client;
+use fan_out::FanOut;
+
+/// How many transactions at a time look whether an attempt may be sent.
+const CHECKS: usize = 2;
+
+/// What deliveries are made with.
+pub struct Parts {
+    pub store: Store,
+    pub keys: Keys,
+    /// For the distance of this node's clock from the database's.
+    pub graph: Arc<Graph>,
+    pub clock: Clock,
+    /// Where deliveries may go.
+    pub rules: UrlRules,
+    /// Whom receivers' certificates may lead to, besides the authorities of the public web.
+    pub roots: RootCertStore,
+    /// The service's URL: `iss` of its tokens.
+    pub issuer: String,
+    /// Notified when events were numbered.
+    pub numbered: Arc<Notify>,
+}
+
+/// Sends events to endpoints.
+#[derive(Clone)]
+pub struct Deliveries(Arc<Shared>);
+
+struct Shared {
+    store: Store,
+    keys: Keys,
+    graph: Arc<Graph>,
+    clock: Clock,
+    rules: UrlRules,
+    issuer: String,
+    client: Client,
+    checks: Semaphore,
+    numbered: Arc<Notify>,
+    /// Deliveries were made.
+    wake: Arc<Notify>,
+    /// Replays were asked for.
+    replays: Notify,
+}
+
+impl Deliveries {
+    /// # Errors
+    /// TLS cannot be set up.
+    pub fn new(parts: Parts) -> Result<Self, rustls::Error> {
+        let mut roots = parts.roots;
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        Ok(Self(Arc::new(Shared {
+            client: Client::new(parts.rules.addresses.clone(), roots)?,
+            store: parts.store,
+            keys: parts.keys,
+            graph: parts.graph,
+            clock: parts.clock,
+            rules: parts.rules,
+            issuer: parts.issuer,
+            checks: Semaphore::new(CHECKS),
+            numbered: parts.numbered,
+            wake: Arc::default(),
+            replays: Notify::new(),
+        })))
+    }
+
+    /// The workers of deliveries.
+    pub fn workers(&self) -> Vec<Worker> {
+        let shared = &self.0;
+        let (numbered, made) = (Arc::clone(&shared.numbered), Arc::clone(&shared.wake));
+        let fan_out = FanOut::new(shared.store.clone(), numbered, made);
+        vec![
+            fan_out.worker(),
+            worker::worker(Arc::clone(shared)),
+            replay::worker(Arc::clone(shared)),
+            metrics::worker(Arc::clone(shared)),
+        ]
+    }
+}
+
+impl Shared {
+    /// The key for these suites; `None` while receivers cannot know it yet.
+    fn signer(&self, suites: &[Suite]) -> Option<Arc<Signer>> {
+        if *suites == [Suite::StandardWebhooks] {
+            return Some(self.keys.signer(Purpose::Webhook)); // signs nothing
+        }
+        self.keys.webhook_signer()
+    }
+}

@@ -1,0 +1,53 @@
+//! Attempts a dead delivery again.
+
+use authority_api::{
+    error::{ApiError, ErrorCode},
+    idempotency::{Done, execute},
+};
+use authority_core::store::{self, RunQueryDsl};
+use authority_model::proto::events::{RedriveWebhookDeliveryRequest, WebhookDelivery};
+use diesel::sql_types::Text;
+
+use super::{
+    super::{Shared, make},
+    Call, Seen, find,
+};
+
+const DEAD: &str = "dead";
+
+/// What was attempted stays; the schedule begins anew.
+const REDRIVE: &str = "UPDATE webhook_deliveries \
+     SET state = 'open', lane = 1, attempts_before = attempts, due_at = clock_timestamp(), \
+         ended_at = NULL, lease = NULL, leased_until = NULL \
+     WHERE id = $1 AND state = 'dead'";
+
+impl Shared {
+    pub(super) async fn redrive(
+        &self,
+        call: Call<RedriveWebhookDeliveryRequest>,
+    ) -> Result<Done<WebhookDelivery>, ApiError> {
+        let Call { caller, key, request } = call;
+        let (scope, now) = (caller.scope(), self.clock.now());
+        let done = execute(&self.store, &scope, now, key, async move |db| {
+            let delivery = find::one(db, &request.id).await?;
+            Seen::lock(db, &delivery.endpoint_id).await?;
+            if make::room(db, &delivery.endpoint_id).await.map_err(store::Error::from)? <= 0 {
+                let text = "the endpoint has 10000 open deliveries; redrive when some have ended";
+                return Err(ApiError::new(ErrorCode::LimitReached, text));
+            }
+            let redriven =
+                diesel::sql_query(REDRIVE).bind::<Text, _>(&request.id).execute(db).await;
+            if redriven.map_err(store::Error::from)? == 0 {
+                let text = format!(
+                    "the delivery is {}; only one that is {DEAD} is redriven",
+                    delivery.state
+                );
+                return Err(ApiError::new(ErrorCode::TransitionNotAllowed, text));
+            }
+            find::one(db, &request.id).await
+        });
+        let done = done.await?;
+        self.wake.notify_one();
+        Ok(done)
+    }
+}

@@ -1,0 +1,313 @@
+//! Replays: asked for, shown, cancelled.
+
+use authority_api::{
+    error::{ApiError, ErrorCode},
+    idempotency::{Done, execute},
+    identity::Caller,
+};
+use authority_core::store::{self, Db, RunQueryDsl, new_id};
+use authority_ids::RecordId;
+use authority_model::{
+    proto::events::{
+        CancelWebhookReplayRequest, GetWebhookReplayRequest, ReplayEventRequest,
+        ReplayEventResponse, ReplayWebhookEndpointRequest, ReplayWebhookEndpointResponse,
+        WebhookReplay,
+    },
+    wire::Time,
+};
+use authority_webhook::event_types::Selection;
+use chrono::{DateTime, Utc};
+use diesel::{
+    OptionalExtension, QueryableByName,
+    sql_types::{Array, BigInt, Nullable, Text, Timestamptz},
+};
+
+use super::{
+    super::{
+        Shared,
+        log::Event,
+        make::{self, Recipient},
+    },
+    Call, Seen,
+};
+
+const KIND: &str = "replay";
+/// Events of a replay.
+const MOST: i64 = 1_000_000;
+
+/// The events of a time: ids begin with the time at which they were numbered.
+const RANGE: &str = "SELECT min(sequence) AS first, max(sequence) AS last FROM events \
+     WHERE tenant_id = $1 AND id >= time_bound('svc:event:', $2) \
+       AND ($3 IS NULL OR id < time_bound('svc:event:', $3))";
+
+const INSERT: &str = "INSERT INTO webhook_replays (id, tenant_id, endpoint_id, state, \
+         after_sequence, until_sequence, position, event_types, only_state, made, created_by) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
+
+const SHOW: &str = "SELECT r.*, n.delivered, n.dead, n.open FROM webhook_replays r \
+     CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE d.state = 'delivered') AS delivered, \
+             count(*) FILTER (WHERE d.state = 'dead') AS dead, \
+             count(*) FILTER (WHERE d.state = 'open') AS open \
+         FROM webhook_deliveries d WHERE d.replay_id = r.id) AS n \
+     WHERE r.id = $1 AND r.endpoint_id = $2";
+
+const EVENT: &str = "SELECT id, sequence, event_type, body FROM events \
+     WHERE id = $1 AND tenant_id = $2";
+
+impl Shared {
+    pub(super) async fn start_replay(
+        &self,
+        call: Call<ReplayWebhookEndpointRequest>,
+    ) -> Result<Done<ReplayWebhookEndpointResponse>, ApiError> {
+        let Call { caller, key, request } = call;
+        let moment = |time: Option<Time>| time.and_then(Time::moment);
+        let (since, until) = (moment(request.since), moment(request.until));
+        let since = since.ok_or_else(|| ApiError::field("since", "is required"))?;
+        if until.is_some_and(|until| until <= since) {
+            return Err(ApiError::field("until", "must be after `since`"));
+        }
+        if let Err(fault) = Selection::of_record(&request.event_types) {
+            let text = fault.to_string();
+            let text = text.strip_prefix("event_types: ").unwrap_or(&text).to_owned();
+            return Err(ApiError::field("event_types", text));
+        }
+        let (scope, now, by) = (caller.scope(), self.clock.now(), caller.actor.clone());
+        let done = execute(&self.store, &scope, now, key, async move |db| {
+            let endpoint = Seen::lock(db, &request.id).await?;
+            let (after, until) = range(db, &endpoint.tenant_id, since, until).await?;
+            if until - after > MOST {
+                let text = format!(
+                    "takes in {} events; at most {MOST}: name a later time, or `until`",
+                    until - after
+                );
+                return Err(ApiError::field("since", text));
+            }
+            let replay_id = String::from(RecordId::new(KIND, new_id()));
+            let replay = New {
+                id: &replay_id,
+                tenant_id: &endpoint.tenant_id,
+                endpoint_id: &request.id,
+                state: if after < until { "running" } else { "done" },
+                after,
+                until,
+                position: after,
+                event_types: &request.event_types,
+                only: &request.only,
+                made: 0,
+                created_by: &by,
+            };
+            if !replay.insert(db).await? {
+                let text = "a replay of this endpoint is running; wait for it or cancel it";
+                return Err(ApiError::new(ErrorCode::TransitionNotAllowed, text));
+            }
+            Ok(ReplayWebhookEndpointResponse { replay_id })
+        });
+        let done = done.await?;
+        self.replays.notify_one();
+        Ok(done)
+    }
+
+    pub(super) async fn replay_event(
+        &self,
+        call: Call<ReplayEventRequest>,
+    ) -> Result<Done<ReplayEventResponse>, ApiError> {
+        let Call { caller, key, request } = call;
+        let (scope, now, by) = (caller.scope(), self.clock.now(), caller.actor.clone());
+        let done = execute(&self.store, &scope, now, key, async move |db| {
+            let endpoint = Seen::lock(db, &request.endpoint_id).await?;
+            let found = diesel::sql_query(EVENT)
+                .bind::<Text, _>(&request.id)
+                .bind::<Text, _>(&endpoint.tenant_id)
+                .get_result(db)
+                .await
+                .optional();
+            let found: Option<Event> = found.map_err(store::Error::from)?;
+            let event = found.ok_or_else(|| ApiError::not_found("event", &request.id))?;
+            if make::room(db, &request.endpoint_id).await.map_err(store::Error::from)? <= 0 {
+                let text = "the endpoint has 10000 open deliveries; replay when some have ended";
+                return Err(ApiError::new(ErrorCode::LimitReached, text));
+            }
+            let replay_id = String::from(RecordId::new(KIND, new_id()));
+            let replay = New {
+                id: &replay_id,
+                tenant_id: &endpoint.tenant_id,
+                endpoint_id: &request.endpoint_id,
+                state: "done",
+                after: event.sequence - 1,
+                until: event.sequence,
+                position: event.sequence,
+                event_types: &[],
+                only: "all",
+                made: 1,
+                created_by: &by,
+            };
+            replay.insert(db).await?;
+            let to =
+                Recipient { endpoint_id: &request.endpoint_id, tenant_id: &endpoint.tenant_id };
+            let made = make::deliveries(db, to, Some(&replay_id), &[&event]).await;
+            let delivery_id = made.map_err(store::Error::from)?.pop().unwrap_or_default();
+            Ok(ReplayEventResponse { replay_id, delivery_id })
+        });
+        let done = done.await?;
+        self.wake.notify_one();
+        Ok(done)
+    }
+
+    pub(super) async fn show_replay(
+        &self,
+        caller: &Caller,
+        request: GetWebhookReplayRequest,
+    ) -> Result<WebhookReplay, ApiError> {
+        let show = async move |db: &mut Db| show(db, &request.id, &request.replay_id).await;
+        self.store.read_tx(&caller.scope(), show).await
+    }
+
+    /// One that has ended stays as it is.
+    pub(super) async fn cancel_replay(
+        &self,
+        caller: &Caller,
+        request: CancelWebhookReplayRequest,
+    ) -> Result<WebhookReplay, ApiError> {
+        let cancelled = self.store.write_tx(&caller.scope(), async move |db| {
+            Seen::lock(db, &request.id).await?;
+            show(db, &request.id, &request.replay_id).await?;
+            for statement in [
+                "UPDATE webhook_replays SET state = 'cancelled', updated_at = clock_timestamp() \
+                 WHERE id = $1 AND state = 'running'",
+                "UPDATE webhook_deliveries SET state = 'cancelled', ended_at = clock_timestamp() \
+                 WHERE replay_id = $1 AND state = 'open'",
+            ] {
+                let changed = diesel::sql_query(statement)
+                    .bind::<Text, _>(&request.replay_id)
+                    .execute(db)
+                    .await;
+                changed.map_err(store::Error::from)?;
+            }
+            show(db, &request.id, &request.replay_id).await
+        });
+        cancelled.await
+    }
+}
+
+/// The sequences before the first and of the last event of a time. Without events in it, it is empty.
+async fn range(
+    db: &mut Db,
+    tenant_id: &str,
+    since: DateTime<Utc>,
+    until: Option<DateTime<Utc>>,
+) -> Result<(i64, i64), ApiError> {
+    let found: Range = diesel::sql_query(RANGE)
+        .bind::<Text, _>(tenant_id)
+        .bind::<Timestamptz, _>(since)
+        .bind::<Nullable<Timestamptz>, _>(until)
+        .get_result(db)
+        .await
+        .map_err(store::Error::from)?;
+    Ok(found.first.zip(found.last).map_or((0, 0), |(first, last)| (first - 1, last)))
+}
+
+async fn show(db: &mut Db, endpoint_id: &str, id: &str) -> Result<WebhookReplay, ApiError> {
+    let found = diesel::sql_query(SHOW)
+        .bind::<Text, _>(id)
+        .bind::<Text, _>(endpoint_id)
+        .get_result(db)
+        .await
+        .optional();
+    let found: Option<Shown> = found.map_err(store::Error::from)?;
+    let found = found.ok_or_else(|| ApiError::not_found(KIND, id))?;
+    Ok(WebhookReplay {
+        id: found.id,
+        endpoint_id: found.endpoint_id,
+        state: found.state,
+        only: found.only_state,
+        event_types: found.event_types,
+        first_sequence: found.after_sequence + 1,
+        last_sequence: found.until_sequence,
+        judged_sequence: found.position,
+        deliveries: found.made,
+        delivered: found.delivered,
+        dead: found.dead,
+        open: found.open,
+        created_at: Some(found.created_at.into()),
+        created_by: found.created_by,
+        updated_at: Some(found.updated_at.into()),
+    })
+}
+
+/// A replay to be written.
+struct New<'a> {
+    id: &'a str,
+    tenant_id: &'a str,
+    endpoint_id: &'a str,
+    state: &'a str,
+    after: i64,
+    until: i64,
+    position: i64,
+    event_types: &'a [String],
+    only: &'a str,
+    made: i64,
+    created_by: &'a str,
+}
+
+impl New<'_> {
+    /// Whether it was written: not if another one is running.
+    async fn insert(&self, db: &mut Db) -> Result<bool, ApiError> {
+        let inserted = diesel::sql_query(INSERT)
+            .bind::<Text, _>(self.id)
+            .bind::<Text, _>(self.tenant_id)
+            .bind::<Text, _>(self.endpoint_id)
+            .bind::<Text, _>(self.state)
+            .bind::<BigInt, _>(self.after)
+            .bind::<BigInt, _>(self.until)
+            .bind::<BigInt, _>(self.position)
+            .bind::<Array<Text>, _>(self.event_types)
+            .bind::<Text, _>(self.only)
+            .bind::<BigInt, _>(self.made)
+            .bind::<Text, _>(self.created_by)
+            .execute(db)
+            .await;
+        Ok(inserted.map_err(store::Error::from)? > 0)
+    }
+}
+
+#[derive(QueryableByName)]
+struct Range {
+    #[diesel(sql_type = Nullable<BigInt>)]
+    first: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    last: Option<i64>,
+}
+
+#[derive(QueryableByName)]
+struct Shown {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Text)]
+    endpoint_id: String,
+    #[diesel(sql_type = Text)]
+    state: String,
+    #[diesel(sql_type = Text)]
+    only_state: String,
+    #[diesel(sql_type = Array<Text>)]
+    event_types: Vec<String>,
+    #[diesel(sql_type = BigInt)]
+    after_sequence: i64,
+    #[diesel(sql_type = BigInt)]
+    until_sequence: i64,
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+    #[diesel(sql_type = BigInt)]
+    made: i64,
+    #[diesel(sql_type = BigInt)]
+    delivered: i64,
+    #[diesel(sql_type = BigInt)]
+    dead: i64,
+    #[diesel(sql_type = BigInt)]
+    open: i64,
+    #[diesel(sql_type = Timestamptz)]
+    created_at: DateTime<Utc>,
+    #[diesel(sql_type = Text)]
+    created_by: String,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: DateTime<Utc>,
+}

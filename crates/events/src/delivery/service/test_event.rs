@@ -1,0 +1,147 @@
+//! Sends a test event.
+
+use std::time::Duration;
+
+use authority_api::{
+    error::{ApiError, ErrorCode},
+    idempotency::{Done, IdempotencyKey, execute},
+    identity::Caller,
+};
+use authority_core::store::{self, Db, RunQueryDsl, new_id};
+use authority_model::proto::events::{TestWebhookEndpointRequest, TestWebhookEndpointResponse};
+use authority_webhook::{envelope::Event, event_types::EventType};
+use diesel::sql_types::Text;
+use serde_json::{Map, Value};
+
+use super::{
+    super::{
+        Shared,
+        attempt::{Message, Outcome},
+        client::ErrorClass,
+        endpoint::{COLUMNS, Endpoint, EndpointRow},
+    },
+    Call, Seen,
+};
+
+/// One more test in this minute, of ten.
+const COUNT: &str = "UPDATE webhook_cursors \
+     SET tests = CASE WHEN tested_from > clock_timestamp() - interval '1 minute' \
+                      THEN tests + 1 ELSE 1 END, \
+         tested_from = CASE WHEN tested_from > clock_timestamp() - interval '1 minute' \
+                            THEN tested_from ELSE clock_timestamp() END \
+     WHERE endpoint_id = $1 \
+       AND NOT (tested_from > clock_timestamp() - interval '1 minute' AND tests >= 10)";
+/// For the receiver's answer: less than a delivery has, because this call has a deadline itself.
+const WHOLE: Duration = Duration::from_secs(8);
+const ACTIVE: &str = "active";
+
+impl Shared {
+    /// A repeated call with the same key gets the first answer. Two at the same time may both send.
+    pub(super) async fn test(
+        &self,
+        call: Call<TestWebhookEndpointRequest>,
+    ) -> Result<Done<TestWebhookEndpointResponse>, ApiError> {
+        let Call { caller, key, request } = call;
+        if let Some(first) = self.first_answer(&caller, key.clone()).await? {
+            return Ok(first);
+        }
+        let endpoint = self.tested(&caller, request.id).await?;
+        let answer = self.send_test(&caller, &endpoint).await?;
+        let (scope, now) = (caller.scope(), self.clock.now());
+        execute(&self.store, &scope, now, key, async move |_: &mut Db| Ok::<_, ApiError>(answer))
+            .await
+    }
+
+    async fn first_answer(
+        &self,
+        caller: &Caller,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Option<Done<TestWebhookEndpointResponse>>, ApiError> {
+        let (Some(key), now) = (key, self.clock.now()) else { return Ok(None) };
+        let found = self.store.read_tx(&caller.scope(), async move |db| {
+            let first = key.find(db, now).await?;
+            Ok::<_, ApiError>(first.map(|first| first.read()).transpose()?)
+        });
+        found.await
+    }
+
+    /// The endpoint, if one more test of it is permitted.
+    async fn tested(&self, caller: &Caller, id: String) -> Result<Endpoint, ApiError> {
+        let row = self.store.write_tx(&caller.scope(), async move |db| {
+            permitted(db, &id).await?;
+            let counted = diesel::sql_query(COUNT).bind::<Text, _>(&id).execute(db).await;
+            if counted.map_err(store::Error::from)? == 0 {
+                let text = "an endpoint is tested ten times in a minute at most";
+                let refused = ApiError::new(ErrorCode::RateLimited, text);
+                return Err(refused.with("retry_after", "60"));
+            }
+            let query = ["SELECT ", COLUMNS, " FROM webhook_endpoints e WHERE e.id = $1"].concat();
+            let row = diesel::sql_query(query).bind::<Text, _>(&id).get_result(db).await;
+            let row: EndpointRow = row.map_err(store::Error::from)?;
+            Ok::<_, ApiError>(row)
+        });
+        let row = row.await?;
+        row.open(&self.keys, &self.rules, self.clock.now()).map_err(|error| {
+            tracing::error!(endpoint_id = row.endpoint_id, %error, "an endpoint cannot be tested");
+            ApiError::plain(ErrorCode::Internal)
+        })
+    }
+
+    async fn send_test(
+        &self,
+        caller: &Caller,
+        endpoint: &Endpoint,
+    ) -> Result<TestWebhookEndpointResponse, ApiError> {
+        let event_id = format!("svc:event:{}", new_id());
+        let body = self
+            .test_event(&event_id, endpoint)
+            .ok_or_else(|| ApiError::plain(ErrorCode::Internal))?;
+        let message = Message { event_id: &event_id, body: &body.into(), replay_id: None };
+        let id = endpoint.id.clone();
+        let still = self.store.read_tx(&caller.scope(), async move |db| permitted(db, &id).await);
+        let sent = self.send(endpoint, &message, WHOLE, async { still.await.is_ok() }).await;
+        let outcome = sent.ok_or_else(|| ApiError::plain(ErrorCode::Unavailable))?;
+        Ok(answer(outcome))
+    }
+
+    fn test_event(&self, event_id: &str, endpoint: &Endpoint) -> Option<Vec<u8>> {
+        let data = Map::from_iter([("endpoint_id".to_owned(), Value::from(endpoint.id.as_str()))]);
+        let event = Event {
+            event_id,
+            event_type: EventType::test()?,
+            occurred_at: self.clock.now(),
+            tenant_id: &endpoint.tenant_id,
+            sequence: None,
+            subject_ref: &endpoint.id,
+            actor_entity_id: None,
+            principal_entity_id: None,
+            reason_code: None,
+            correlation_id: None,
+            causation_id: None,
+            data: &data,
+            evidence_refs: &[],
+        };
+        event.canonical().ok()
+    }
+}
+
+/// Nothing is sent for a tenant that is suspended.
+async fn permitted(db: &mut Db, id: &str) -> Result<(), ApiError> {
+    let endpoint = Seen::find(db, id).await?;
+    if endpoint.tenant_state == ACTIVE {
+        return Ok(());
+    }
+    let text = format!("the tenant is {}; nothing is sent", endpoint.tenant_state);
+    Err(ApiError::new(ErrorCode::TransitionNotAllowed, text))
+}
+
+fn answer(outcome: Outcome) -> TestWebhookEndpointResponse {
+    let millis = outcome.latency.map(|latency| latency.as_millis());
+    TestWebhookEndpointResponse {
+        delivered: outcome.answer.succeeded(),
+        status: outcome.answer.status.map(i32::from),
+        latency_ms: millis.map(|millis| i32::try_from(millis).unwrap_or(i32::MAX)),
+        error_class: outcome.class.map(ErrorClass::as_str).map(str::to_owned),
+        body_start: outcome.body_start,
+    }
+}

@@ -1,0 +1,14 @@
+//! Deliveries to webhook endpoints, by a receiver on the loopback.
+
+mod failing;
+mod fan_out;
+mod libraries;
+mod nodes;
+mod receiver;
+mod sent;
+mod service;
+mod waiting;
+mod world;
+
+use receiver::{Answer, Receiver};
+use world::{Endpoint, Made, World};
