@@ -2,7 +2,6 @@
 //! `script/features` fetches.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -35,18 +34,8 @@ fn the_python_library_judges_each_as_the_table_says() {
 /// Built and tested in a copy, so that nothing is written beside the sources.
 #[test]
 fn the_typescript_library_judges_each_as_the_table_says() {
-    let copy = tools().join("typescript");
-    for folder in ["src", "test"] {
-        let to = copy.join(folder);
-        fs::create_dir_all(&to).unwrap_or_else(|why| panic!("{}: {why}", to.display()));
-        for file in fs::read_dir(sdk("typescript").join(folder)).unwrap() {
-            let file = file.unwrap();
-            fs::copy(file.path(), to.join(file.file_name())).unwrap();
-        }
-    }
-    for file in ["package.json", "tsconfig.json"] {
-        fs::copy(sdk("typescript").join(file), copy.join(file)).unwrap();
-    }
-    succeeds(Command::new(copy.join("node_modules/.bin/tsc")).current_dir(&copy));
-    succeeds(Command::new("node").args(["--test", "test/"]).current_dir(&copy));
+    let copy = tools().join("typescript/library");
+    succeeds(Command::new(sdk("../script/typescript")).arg(&copy));
+    let library = copy.join("sdk/typescript");
+    succeeds(Command::new("node").args(["--test", "test/"]).current_dir(library));
 }

@@ -1,0 +1,101 @@
+// A stream of events that goes on when its connection breaks.
+
+import { Code, type Client } from '@connectrpc/connect';
+import { AuthorityError } from './authority-error.js';
+import { parseEvent, type AuthorityEvent } from './event.js';
+import type { EventService } from './generated/authority/events/v1/event_service_pb.js';
+
+export interface FollowOptions {
+  /** The `sequence` of the last event that was handled; from now on if absent. */
+  after?: number | undefined;
+  /** Only these types: patterns, such as `svc.decision.*`. */
+  eventTypes?: readonly string[] | undefined;
+  /** The tenant: required of the owner. */
+  tenantId?: string | undefined;
+  /** Ends it, also while it waits; the loop then fails with the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** Told each time that the stream is broken, with the milliseconds until the next attempt. */
+  onRetry?: ((error: AuthorityError, delayMs: number) => void) | undefined;
+}
+
+/** Milliseconds; the service sends something each 15 seconds. */
+const SILENCE = 45_000;
+const FIRST_DELAY = 500;
+const LONGEST_DELAY = 30_000;
+
+/**
+ * Each event after a sequence, in order, at least once: a stream that breaks is opened again after the last event
+ * that the loop has dealt with.
+ *
+ * @throws {AuthorityError} The stream cannot be opened and no later attempt can succeed: the credential is refused
+ * (`unauthenticated`, `forbidden`, …), or the log does not have the sequence (`sequence_expired`, with `oldest` in
+ * its metadata, `sequence_ahead`).
+ */
+export async function* followEvents(
+  events: Client<typeof EventService>, options: FollowOptions = {},
+): AsyncGenerator<AuthorityEvent, void> {
+  const { eventTypes = [], tenantId, signal, onRetry } = options;
+  const selected = { eventType: [...eventTypes], ...(tenantId === undefined ? {} : { tenantId }) };
+  let after = options.after === undefined ? undefined : BigInt(options.after);
+  let failures = 0;
+  for (;;) {
+    signal?.throwIfAborted();
+    const silent = new AbortController();
+    const call = { signal: signal ? AbortSignal.any([signal, silent.signal]) : silent.signal };
+    let received = false;
+    let broken: AuthorityError;
+    try {
+      // Fixed before the stream is opened, so that nothing is lost if the first attempt fails.
+      after ??= (await heard(events.listEvents({ ...selected, limit: 1 }, call), silent)).head;
+      const messages = events.streamEvents({ ...selected, after }, call)[Symbol.asyncIterator]();
+      for (;;) {
+        const message = await heard(messages.next(), silent);
+        if (message.done) break;
+        received = true;
+        failures = 0;
+        const { event, sequence } = message.value;
+        if (event) yield parseEvent(event);
+        after = sequence;
+      }
+      broken = unavailable('the stream of events ended');
+    } catch (thrown) {
+      // A credential that ends with an open stream may have a successor; one that cannot open it has none.
+      if (!(thrown instanceof AuthorityError) || !(thrown.isTransient || received)) throw thrown;
+      broken = thrown;
+    } finally {
+      silent.abort();
+    }
+    const longest = Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** failures);
+    const delay = Math.max(Math.random() * longest, broken.retryAfterMs ?? 0);
+    failures += 1;
+    onRetry?.(broken, delay);
+    await pause(delay, signal);
+  }
+}
+
+const unavailable = (message: string) => new AuthorityError(message, { code: 'unavailable', status: Code.Unavailable });
+
+/** Ends the call if nothing comes: a connection can be dead without anybody saying so. */
+async function heard<T>(answer: Promise<T>, silent: AbortController): Promise<T> {
+  const end = () => silent.abort(unavailable(`nothing came for ${SILENCE / 1000} seconds`));
+  const timer = setTimeout(end, SILENCE);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+}
