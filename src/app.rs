@@ -12,7 +12,7 @@ mod named;
 mod readiness;
 mod serve;
 mod stream_deadline;
-mod webhooks;
+mod wiring;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -21,7 +21,6 @@ use authority_model::{
     service::{self, Service},
 };
 use axum::Router;
-use futures_util::FutureExt;
 use tonic::service::Routes;
 
 pub use database::{Database, Error as DatabaseError};
@@ -39,7 +38,7 @@ use crate::{
 use authority_api::{
     idempotency,
     identity::{
-        AuthenticateLayer, Exports, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
+        AuthenticateLayer, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
         Settings as IdentitySettings,
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
@@ -47,7 +46,7 @@ use authority_api::{
 use authority_core::{
     clock::Clock,
     compute::{self, ComputePool},
-    config::{Config, Durability},
+    config::Config,
     graph::{self, Graph},
     keys::{self, Keys, key_ring},
     spending,
@@ -55,16 +54,10 @@ use authority_core::{
     worker::{Supervisor, Worker},
 };
 use authority_crypto::KeyRing;
-use authority_events::{Nats, NatsSettings, Parts as EventParts, Sequencer};
-use authority_registry::{
-    ApiKeys, Approvals, Registry, SigningKeys, WebhookEndpoints, expire_approvals, keep_last_used,
-    services,
-};
-use authority_runtime::{
-    Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
-};
-use authority_transparency::{Parts as TransparencyParts, Transparency};
-use authority_webhook::destination::{RuleError, UrlRules};
+use authority_events::Sequencer;
+use authority_registry::{expire_approvals, keep_last_used};
+use authority_runtime::recorder::Recorder;
+use authority_webhook::destination::RuleError;
 use deadline::DeadlineLayer;
 use directory::GraphDirectory;
 use document::{GET_OPEN_API, OpenApi};
@@ -72,11 +65,10 @@ use grpc::{GrpcOnlyLayer, UnknownMethodLayer};
 use host::RestHost;
 use readiness::Schema;
 use stream_deadline::StreamDeadlineLayer;
+use wiring::Wiring;
 
 /// The largest gRPC request message, in bytes.
 const GRPC_LIMIT: usize = 1 << 20;
-/// How long a held request waits for approvals.
-const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
 /// The interval of streams' heartbeats: proxies close connections that are silent for 30 to 60
 /// seconds.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -166,11 +158,11 @@ impl App {
     pub async fn build(parts: Parts) -> Result<(Self, Vec<Worker>), Error> {
         let Parts { config, store, ring, clock, graph: freshness, fenced, heartbeat, supervisor } =
             parts;
-        let dev = config.dev_provider();
+        let (dev, production, url) =
+            (config.dev_provider(), config.production(), config.public_url());
         let keys = Keys::start(store.clone(), ring, clock.clone(), dev).await?;
         let graph = Graph::load(store.clone(), freshness, clock.clone()).await?;
         let identity = identity(&config, &keys, &graph, &clock)?;
-        let pool = ComputePool::start(compute::Limits::default())?;
         let provider = dev.then(|| DevProvider::new(keys.clone(), clock.clone()));
         let exports = authority_api::credentials::exports(&graph, &clock, supervisor.shutdown());
         let sequencer = Sequencer::new(store.clone());
@@ -180,41 +172,25 @@ impl App {
         first_looks(&store, &schema, &recorder).await;
         let checks = readiness::checks(&schema, &graph, &recorder, &supervisor);
         let (health, health_service) = tonic_health::server::health_reporter();
-        let url = config.public_url();
-        let registry = registry(&store, &graph, &keys, &clock, &pool, exports.clone());
-        let (decisions, watching) = authority_runtime::services(RuntimeParts {
-            settings: runtime_settings(&config, heartbeat),
-            clock: clock.clone(),
+        let wiring = Wiring {
+            urls: Arc::new(named::url_rules(&config)?),
+            nats: wiring::nats(&config),
+            config,
             store: store.clone(),
             keys: keys.clone(),
             graph: Arc::clone(&graph),
-            pool: pool.clone(),
+            clock: clock.clone(),
+            pool: ComputePool::start(compute::Limits::default())?,
             exports,
-            recorder,
-            shutdown: supervisor.shutdown().clone(),
-        });
-        let (transparency, sealing) = Transparency::new(TransparencyParts {
-            public_url: config.public_url(),
-            folder: config.data_dir.join("logs"),
-            clock: clock.clone(),
-            store: store.clone(),
-            keys: keys.clone(),
-            graph: Arc::clone(&graph),
-            pool,
-        });
-        let deliveries = webhooks::deliveries(&config, &store, &keys, &graph, &clock, &sequencer)?;
-        let urls = named::url_rules(&config)?;
-        let (events, numbering) = authority_events::services(EventParts {
-            clock: clock.clone(),
-            store: store.clone(),
-            graph: Arc::clone(&graph),
-            keys: keys.clone(),
             sequencer,
-            nats: nats(&config),
             shutdown: supervisor.shutdown().clone(),
-        });
+        };
+        let mut ours = wiring.registry();
+        let (decisions, watching) = wiring.decisions(recorder, heartbeat);
+        let (transparency, sealing) = wiring.transparency();
+        let deliveries = wiring.deliveries()?;
+        let (events, numbering) = wiring.events(deliveries.clone());
         let directory = directory(checks, &supervisor, &keys, &url);
-        let mut ours = registry_services(&registry, &graph, Arc::new(urls));
         ours.extend(decisions);
         ours.extend(events);
         ours.extend([
@@ -223,7 +199,7 @@ impl App {
             service::webhook_delivery_service(deliveries.service()),
         ]);
         let grpc = Routes::new(health_service);
-        let grpc = if config.production() { grpc } else { with_reflection(grpc)? };
+        let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, &open_api).prepare();
         let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of);
@@ -243,22 +219,6 @@ impl App {
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
         Ok((Self { router, graph, keys, store, provider, identity, health }, workers))
-    }
-}
-
-fn nats(config: &Config) -> Nats {
-    let Config { nats, .. } = config;
-    Nats::new(
-        nats.url.clone().map(|url| NatsSettings { url, credentials: nats.credentials.clone() }),
-    )
-}
-
-fn runtime_settings(config: &Config, heartbeat: Duration) -> RuntimeSettings {
-    RuntimeSettings {
-        receipts: ReceiptUrls::below(&config.public_url()),
-        approval_ttl: APPROVAL_TTL,
-        relaxed: config.decide.durability == Durability::Relaxed,
-        heartbeat,
     }
 }
 
@@ -293,19 +253,6 @@ fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
         .layer(authenticated)
         .layer(only_grpc);
     web.merge(receipts.router()).fallback_service(rest).layer(deadlines)
-}
-
-fn registry_services(registry: &Registry, graph: &Arc<Graph>, urls: Arc<UrlRules>) -> Vec<Service> {
-    let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(graph) };
-    let endpoints = WebhookEndpoints { registry: registry.clone(), urls };
-    let mut all = services(registry.clone());
-    all.extend([
-        service::approval_service(Arc::new(approvals)),
-        service::api_key_service(Arc::new(ApiKeys(registry.clone()))),
-        service::key_service(Arc::new(SigningKeys(registry.clone()))),
-        service::webhook_endpoint_service(Arc::new(endpoints)),
-    ]);
-    all
 }
 
 fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes {
@@ -356,29 +303,6 @@ fn identity(
         keys: keys.clone(),
         clock: clock.clone(),
     }))
-}
-
-fn registry(
-    store: &Store,
-    graph: &Arc<Graph>,
-    keys: &Keys,
-    clock: &Clock,
-    pool: &ComputePool,
-    exports: Exports,
-) -> Registry {
-    let followed = Arc::clone(graph);
-    Registry {
-        store: store.clone(),
-        clock: clock.clone(),
-        keys: keys.clone(),
-        graph: Arc::clone(graph),
-        pool: pool.clone(),
-        after_commit: Arc::new(move || {
-            let graph = Arc::clone(&followed);
-            async move { graph.catch_up().await }.boxed()
-        }),
-        exports,
-    }
 }
 
 fn directory(

@@ -22,7 +22,9 @@ use authority_core::{clock::Clock, graph::Graph, keys::Keys, store::Store, worke
 use authority_model::service::{Service, event_service, notification_service};
 use tokio_util::sync::CancellationToken;
 
-pub use audit::{Nats, NatsSettings};
+use delivery::Deliveries;
+
+pub use audit::{Nats, NatsSettings, checkpoints_elsewhere};
 pub use feed::{EventFeed, Grown};
 pub use sequencer::Sequencer;
 
@@ -35,19 +37,21 @@ pub struct Parts {
     pub keys: Keys,
     pub sequencer: Sequencer,
     /// For audit streams.
-    pub nats: Nats,
+    pub nats: Arc<Nats>,
+    /// For audit streams.
+    pub deliveries: Deliveries,
     /// Ends the streams, which would otherwise block the drain.
     pub shutdown: CancellationToken,
 }
 
 /// The service of events, and the background work that makes them.
 pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
-    let Parts { clock, store, graph, keys, sequencer, nats, shutdown } = parts;
+    let Parts { clock, store, graph, keys, sequencer, nats, deliveries, shutdown } = parts;
     let (feed, feeding) = EventFeed::new(&store);
     let mut workers = vec![
         expiry::worker(store.clone()),
         demand::sweep(store.clone()),
-        audit::worker(store.clone(), &feed, nats),
+        audit::worker(store.clone(), &feed, nats, deliveries),
         audit::lag_worker(store.clone()),
         notifications::worker(store.clone()),
     ];

@@ -110,7 +110,7 @@ impl Sequencer {
                     if numbered > 0 {
                         self.numbered.notify_one();
                     }
-                    has_more |= numbered >= usize::try_from(BATCH).unwrap_or(usize::MAX)
+                    has_more |= numbered >= usize::try_from(BATCH).unwrap_or(usize::MAX);
                 }
                 // The other shards' events do not wait for it.
                 Err(error) => failed = Err(error),

@@ -121,19 +121,19 @@ impl EventService for EventHandlers {
         let scope = caller.scope();
         // A stream that cannot be opened is refused with a status, before its first message.
         let (from, within) = (part.clone(), tenant_id.clone());
-        let after = async move |db: &mut Db| match asked.after {
-            Some(after) => from.read(db, Some(after), 1).await.map(|_| after),
-            None => {
-                let bounds = bounds(db, &within).await.map_err(authority_core::store::Error::from);
-                Ok::<_, ApiError>(bounds?.head)
+        let after = async move |db: &mut Db| {
+            if let Some(after) = asked.after {
+                return from.read(db, Some(after), 1).await.map(|_| after);
             }
+            let bounds = bounds(db, &within).await.map_err(authority_core::store::Error::from);
+            Ok::<_, ApiError>(bounds?.head)
         };
         let after = self.store.read_tx(&scope, after).await?;
-        let demand = match demanded(&asked.event_type) {
-            none if none.is_empty() => None,
-            types => {
-                Some(Demand::open(&self.store, &tenant_id, types).await.map_err(ApiError::from)?)
-            }
+        let types = demanded(&asked.event_type);
+        let demand = if types.is_empty() {
+            None
+        } else {
+            Some(Demand::open(&self.store, &tenant_id, types).await.map_err(ApiError::from)?)
         };
         Ok(Response::new(stream_of(Follow {
             store: self.store.clone(),

@@ -149,7 +149,7 @@ impl ApiKeys {
         Error::unless_clean(faults)?;
         let key = key.map(|key| key.within(new.tenant_id()).sealed(self.0.keys.clone()));
         let (random, keys) = (fresh()?, self.0.keys.clone());
-        let (now, by) = (self.0.clock.now(), caller.clone());
+        let (now, by, urls) = (self.0.clock.now(), caller.clone(), Arc::clone(&self.0.urls));
         let made = self.0.idempotent(caller, key, async move |db| {
             new.resolve_tenant(db, by.tenant()).await?;
             new.tenant_slug(db, by.tenant()).await?;
@@ -159,7 +159,8 @@ impl ApiKeys {
             let public = id.public_id();
             new.stamp_created(String::from(&id), by.actor.clone());
             new.prefix = prefix(&env, public);
-            new.before_save(None, &mut WriteTx { db, caller: &by, now }).await?;
+            let mut tx = WriteTx { db, caller: &by, now, urls: &urls };
+            new.before_save(None, &mut tx).await?;
             let Issued { text, code } = issue(&keys, &env, public, random).map_err(|_| unfit())?;
             let made = diesel::insert_into(api_keys::table)
                 .values((

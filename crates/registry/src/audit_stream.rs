@@ -2,14 +2,19 @@
 
 use std::collections::HashMap;
 
-use authority_api::identity::Caller;
+use authority_api::identity::{Caller, caller};
 use authority_model::{
     proto::registry::*,
     schema::{audit_cursors, audit_streams},
     service::AuditStreamService,
     state::AuditStreamState,
 };
-use authority_webhook::audit_filter::{AuditFilter, AuditFilterError};
+use authority_webhook::{
+    audit_filter::{AuditFilter, AuditFilterError},
+    destination::{EndpointUrl, UrlRules},
+};
+
+use tonic::Response;
 
 use super::{event_demand, prelude::*};
 
@@ -45,7 +50,12 @@ impl Row for AuditStream {
         }
     }
 
-    async fn before_save(&mut self, _: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        // A stream can be sealed even if its URL is no longer permitted.
+        let is_new = was.is_none_or(|was| (&was.sink, &was.target) != (&self.sink, &self.target));
+        if is_new && self.sink.as_deref() == Some("webhook") {
+            check_url(self, tx.urls)?;
+        }
         if self.known_state() != Some(AuditStreamState::Active) {
             return event_demand::end(tx.db, &self.id).await;
         }
@@ -85,6 +95,16 @@ impl Row for AuditStream {
     }
 }
 
+/// Checks a webhook's URL and writes it as it is stored.
+fn check_url(stream: &mut AuditStream, rules: &UrlRules) -> Result<(), Error> {
+    let mut found = Violations::default();
+    match EndpointUrl::parse(stream.target.as_deref().unwrap_or_default(), rules) {
+        Ok(url) => stream.target = Some(url.as_str().to_owned()),
+        Err(fault) => found.add("audit_stream.target", fault.to_string()),
+    }
+    Error::unless_clean(found)
+}
+
 fn filter(stream: &AuditStream) -> Result<AuditFilter, AuditFilterError> {
     AuditFilter::read(stream.filter.as_ref().map(|filter| &filter.0))
 }
@@ -110,7 +130,11 @@ impl AuditStreamService for Registry {
         &self,
         call: Request<ListAuditStreamsRequest>,
     ) -> Reply<ListAuditStreamsResponse> {
-        self.list(call).await
+        let caller = caller(&call)?;
+        let mut listed: Response<ListAuditStreamsResponse> = self.list(call).await?;
+        let streams = &mut listed.get_mut().audit_streams;
+        AuditStream::fill_computed(self, &caller, streams).await?;
+        Ok(listed)
     }
 
     async fn create_audit_stream(
@@ -121,14 +145,16 @@ impl AuditStreamService for Registry {
     }
 
     async fn get_audit_stream(&self, call: Request<GetAuditStreamRequest>) -> Reply<AuditStream> {
-        self.get(call).await
+        let caller = caller(&call)?;
+        self.completed(&caller, self.get(call).await?).await
     }
 
     async fn update_audit_stream(
         &self,
         call: Request<UpdateAuditStreamRequest>,
     ) -> Reply<AuditStream> {
-        self.update(call).await
+        let caller = caller(&call)?;
+        self.completed(&caller, self.update(call).await?).await
     }
 
     async fn delete_audit_stream(

@@ -30,6 +30,7 @@ use authority_core::{
     keys::Keys,
     store::{Store, Transact},
 };
+use authority_webhook::destination::UrlRules;
 
 pub(super) type Reply<T> = Result<Response<T>, Status>;
 
@@ -50,6 +51,8 @@ pub struct Registry {
     pub after_commit: AfterCommit,
     /// The running exports.
     pub exports: Exports,
+    /// Where webhooks may go.
+    pub urls: Arc<UrlRules>,
 }
 
 impl Registry {
@@ -89,15 +92,16 @@ impl Registry {
             row.validate_record(found);
         });
         let examined = examined::<C>(row.validate_with_store(self, &caller, None).await, found)?;
-        let (now, by) = (self.clock.now(), caller.clone());
+        let (now, by, urls) = (self.clock.now(), caller.clone(), Arc::clone(&self.urls));
         let made = self.idempotent(&caller, key, async move |db| {
             examined?;
             row.resolve_tenant(db, by.tenant()).await?;
             let slug = row.tenant_slug(db, by.tenant()).await?;
             row.stamp_created(row.new_id(&slug)?, by.actor.clone());
-            row.before_save(None, &mut WriteTx { db, caller: &by, now }).await?;
-            let mut made = C::Record::insert(db, &row).await?;
-            row.after_insert(&mut made, &mut WriteTx { db, caller: &by, now }).await?;
+            let mut tx = WriteTx { db, caller: &by, now, urls: &urls };
+            row.before_save(None, &mut tx).await?;
+            let mut made = C::Record::insert(tx.db, &row).await?;
+            row.after_insert(&mut made, &mut tx).await?;
             Ok::<_, Error>(made)
         });
         let made = made.await?;
@@ -115,6 +119,16 @@ impl Registry {
         Ok(tagged(Response::new(row.await?)))
     }
 
+    /// The answer with the members that are computed.
+    pub(super) async fn completed<R: Row>(
+        &self,
+        caller: &Caller,
+        mut answer: Response<R>,
+    ) -> Reply<R> {
+        R::fill_computed(self, caller, std::slice::from_mut(answer.get_mut())).await?;
+        Ok(answer)
+    }
+
     pub(super) async fn update<C>(&self, call: Request<C>) -> Reply<C::Record>
     where
         C: RecordRequest<Record: Entity> + ByIdRequest + Validate + RpcRequest,
@@ -127,7 +141,7 @@ impl Registry {
         named_faults::<C>(&patch, &mask, &mut faults);
         let examined =
             examined::<C>(patch.validate_with_store(self, &caller, Some(&id)).await, faults)?;
-        let (now, by) = (self.clock.now(), caller.clone());
+        let (now, by, urls) = (self.clock.now(), caller.clone(), Arc::clone(&self.urls));
         let changed = self.idempotent(&caller, key, async move |db| {
             let was = or_not_found(C::Record::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
@@ -151,7 +165,8 @@ impl Registry {
                 }
             });
             Error::unless_clean(faults)?;
-            row.before_save(Some(&was), &mut WriteTx { db, caller: &by, now }).await?;
+            let mut tx = WriteTx { db, caller: &by, now, urls: &urls };
+            row.before_save(Some(&was), &mut tx).await?;
             Ok(C::Record::save(db, &row).await?)
         });
         let changed = changed.await?;
@@ -170,12 +185,13 @@ impl Registry {
         let if_match = IfMatch::of(call.metadata());
         let (caller, request) = admitted(call)?;
         let id = A::Record::address(request.id());
-        let (now, whose) = (self.clock.now(), caller.scope());
+        let (now, whose, urls) = (self.clock.now(), caller.scope(), Arc::clone(&self.urls));
         let gone = self.store.write_tx(&whose, async move |db| {
             let row = or_not_found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
             if_match.check(&row)?;
             changeable(&row)?;
-            row.before_delete(&mut WriteTx { db, caller: &caller, now }).await?;
+            let mut tx = WriteTx { db, caller: &caller, now, urls: &urls };
+            row.before_delete(&mut tx).await?;
             let left = match A::Record::ON_DELETE {
                 OnDelete::Erase => A::Record::erase(db, &row).await.map(|_| None),
                 OnDelete::End(state) => A::Record::end(db, &row, state).await.map(Some),

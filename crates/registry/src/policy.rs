@@ -125,15 +125,6 @@ impl Entity for Policy {
 impl_save!(Policy, policies);
 impl_end!(Policy, policies);
 
-async fn completed(
-    registry: &Registry,
-    caller: &Caller,
-    mut answer: Response<Policy>,
-) -> Reply<Policy> {
-    policy_check::fill_computed(registry, caller, std::slice::from_mut(answer.get_mut())).await?;
-    Ok(answer)
-}
-
 #[tonic::async_trait]
 impl PolicyService for Registry {
     async fn list_policies(
@@ -160,13 +151,13 @@ impl PolicyService for Registry {
     async fn get_policy(&self, call: Request<GetPolicyRequest>) -> Reply<Policy> {
         let caller = caller(&call)?;
         let found = self.get(call).await?;
-        completed(self, &caller, found).await
+        self.completed(&caller, found).await
     }
 
     async fn update_policy(&self, call: Request<UpdatePolicyRequest>) -> Reply<Policy> {
         let caller = caller(&call)?;
         let changed = self.update(call).await?;
-        completed(self, &caller, changed).await
+        self.completed(&caller, changed).await
     }
 
     async fn delete_policy(
@@ -179,7 +170,7 @@ impl PolicyService for Registry {
     async fn activate_policy(&self, call: Request<ActivatePolicyRequest>) -> Reply<Policy> {
         let caller = caller(&call)?;
         let active = policy_versions::activate(self, call).await?;
-        completed(self, &caller, active).await
+        self.completed(&caller, active).await
     }
 
     async fn list_policy_versions(

@@ -4,9 +4,10 @@
 //! `seal.rs` appends `leaves.rs` to a tenant's log (`log.rs`) and stores `packs.rs`; `seal_once.rs`
 //! does so under an idempotency key, and `auto.rs` for all decisions of a tenant. `witness.rs`
 //! remembers checkpoints on this node, apart from the database; `follow.rs` adds those of other
-//! nodes.
+//! nodes, and `elsewhere.rs` reads those that left the service.
 
 mod auto;
+mod elsewhere;
 mod follow;
 mod leaves;
 mod log;
@@ -35,6 +36,8 @@ use authority_core::{
     worker::Worker,
 };
 use authority_evidence as evidence;
+use elsewhere::Elsewhere;
+pub use elsewhere::ReadElsewhere;
 use sealer::Sealer;
 use witness::Witness;
 
@@ -44,6 +47,8 @@ pub struct Parts {
     pub public_url: String,
     /// The folder where this node remembers signed checkpoints, apart from the database.
     pub folder: PathBuf,
+    /// The checkpoints that left the service.
+    pub elsewhere: ReadElsewhere,
     pub clock: Clock,
     pub store: Store,
     pub keys: Keys,
@@ -72,13 +77,14 @@ struct Inner {
 impl Transparency {
     /// The service and its background work.
     pub fn new(parts: Parts) -> (Self, [Worker; 3]) {
-        let Parts { public_url, folder, clock, store, keys, graph, pool } = parts;
+        let Parts { public_url, folder, elsewhere, clock, store, keys, graph, pool } = parts;
         let logs = Arc::new(Sealer {
             public_url: public_url.clone(),
             clock: clock.clone(),
             store: store.clone(),
             keys: keys.clone(),
             witness: Witness::new(folder),
+            elsewhere: Elsewhere::new(elsewhere, keys.clone()),
         });
         let (sealer, sealing) = Sealer::queue(Arc::clone(&logs));
         let following = follow::worker(Arc::clone(&logs));
@@ -116,6 +122,8 @@ pub enum Error {
     Unreadable(String),
     #[error("the log of {0} cannot be continued: {1}")]
     Log(String, String),
+    #[error("the checkpoints of {0} that left the service cannot be read: {1}")]
+    WitnessUnavailable(String, String),
     #[error(transparent)]
     Evidence(#[from] evidence::Error),
     #[error(transparent)]
@@ -156,6 +164,8 @@ impl From<Error> for ApiError {
             Error::Compute(error) => error.into(),
             Error::Graph(error) => error.into(),
             Error::Store(error) => error.into(),
+            // It is logged by whoever seals.
+            Error::WitnessUnavailable(..) => Self::plain(ErrorCode::Unavailable),
             Error::Unreadable(_) | Error::Log(..) => {
                 tracing::error!(%error, "evidence");
                 Self::plain(ErrorCode::Internal)

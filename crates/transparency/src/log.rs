@@ -115,6 +115,11 @@ struct Run {
     hashes: Vec<u8>,
 }
 
+/// Of the newest epoch the largest. A new epoch names it, and is later than all of theirs.
+fn latest<'a>(known: &[&'a Checkpoint], tenant_id: &TenantId) -> Option<&'a Checkpoint> {
+    known.iter().copied().max_by_key(|one| (epoch_of(&one.origin, tenant_id), one.size))
+}
+
 /// Whether a log continues its last known checkpoint.
 pub(super) async fn continues(
     db: &mut Db,
@@ -139,11 +144,12 @@ pub(super) async fn continues(
 
 impl<'a> Log<'a> {
     /// Locks the tenant's log. Creates it if there is none, and starts a new epoch if it is behind
-    /// what this node remembers.
+    /// what this node remembers, or what was `seen` outside the service.
     pub(super) async fn lock(
         db: &mut Db,
         sealer: &'a Sealer,
         tenant_id: &'a TenantId,
+        seen: &[Checkpoint],
         now: DateTime<Utc>,
     ) -> Result<Self, Error> {
         // Serialises the creation of epochs; the lock on the head's row serialises everything else.
@@ -155,9 +161,10 @@ impl<'a> Log<'a> {
         let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id.as_str()));
         let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
         let head = newest.for_update().first(db).await;
+        let last = sealer.witness.last(tenant_id.slug()).map_err(|why| broken(tenant_id, &why))?;
+        let known: Vec<&Checkpoint> = last.iter().chain(seen).collect();
         let Some(head) = head.optional()? else {
-            let follows =
-                sealer.witness.last(tenant_id.slug()).map_err(|why| broken(tenant_id, &why))?;
+            let follows = latest(&known, tenant_id).cloned();
             return Self::begin(db, sealer, tenant_id, 1, follows, now).await;
         };
         let size = u64::try_from(head.size).unwrap_or_default();
@@ -178,12 +185,17 @@ impl<'a> Log<'a> {
         if log.frontier.root().as_slice() != head.root {
             return Err(broken(tenant_id, &"its tree does not make its root"));
         }
-        let last = sealer.witness.last(tenant_id.slug()).map_err(|why| broken(tenant_id, &why))?;
-        match last {
-            Some(last) if !continues(db, tenant_id, &head, &last).await? => {
-                Self::begin(db, sealer, tenant_id, log.epoch + 1, Some(last), now).await
+        let mut left = Vec::new();
+        for checkpoint in known {
+            if !continues(db, tenant_id, &head, checkpoint).await? {
+                left.push(checkpoint);
             }
-            _ => Ok(log),
+        }
+        match latest(&left, tenant_id) {
+            Some(last) => {
+                Self::begin(db, sealer, tenant_id, log.epoch + 1, Some(last.clone()), now).await
+            }
+            None => Ok(log),
         }
     }
 
@@ -342,7 +354,7 @@ fn origin(public_url: &str, tenant_id: &TenantId, epoch: i32) -> String {
 
 /// The epoch of the tenant's log that has this origin, under any public URL; `None` if it is not an
 /// origin of the tenant.
-fn epoch_of(found: &str, tenant_id: &TenantId) -> Option<i32> {
+pub(super) fn epoch_of(found: &str, tenant_id: &TenantId) -> Option<i32> {
     let name = format!("/log/{}", tenant_id.slug());
     let (_, rest) = found.rsplit_once(&name)?;
     match rest {

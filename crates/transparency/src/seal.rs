@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use authority_evidence::log::note::Checkpoint;
 use authority_ids::TenantId;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
@@ -163,10 +164,11 @@ impl Sealer {
         leaves: Leaves,
     ) -> Result<HashMap<String, Row>, Error> {
         let scope = Scope::service();
+        let seen = self.elsewhere.last(tenant_id).await?;
         let (sealer, tenant_id) = (Arc::clone(self), tenant_id.clone());
         let done = self
             .store
-            .write_tx(&scope, async move |db| sealer.transact(db, &tenant_id, leaves).await);
+            .write_tx(&scope, async move |db| sealer.transact(db, &tenant_id, &seen, leaves).await);
         let (packs, signed) = done.await?;
         self.remember(signed)?;
         Ok(packs)
@@ -181,14 +183,16 @@ impl Sealer {
         kept.map_err(|why| broken(&signed.slug, &why))
     }
 
+    /// `seen` has checkpoints that the log must continue.
     pub(super) async fn transact(
         &self,
         db: &mut Db,
         tenant_id: &TenantId,
+        seen: &[Checkpoint],
         leaves: Leaves,
     ) -> Result<(HashMap<String, Row>, Option<Signed>), Error> {
         let Leaves { mut list, sealed_at, automatic } = leaves;
-        let mut log = Log::lock(db, self, tenant_id, sealed_at).await?;
+        let mut log = Log::lock(db, self, tenant_id, seen, sealed_at).await?;
         // Another node may have sealed some of them since they were read.
         let mut packs =
             packs::sealed(db, list.iter().map(|leaf| leaf.decision_id.as_str())).await?;

@@ -31,6 +31,7 @@ impl Transparency {
         let missing = Error::NotFound("decision", decision_id);
         let Found { decision_id, tenant_id, state } = found.ok_or(missing)?;
         let key = key.within(tenant_id.as_str());
+        let seen = logs.elsewhere.last(&tenant_id).await?;
         let scope = Scope::service();
         let sealing = self.0.store.write_tx(&scope, async move |db| {
             // Even if the caller is gone.
@@ -42,7 +43,7 @@ impl Transparency {
                 State::Sealed(row) => (Some(row), None),
                 State::Open(leaf) => {
                     let leaves = Leaves { list: vec![leaf], sealed_at: now, automatic: false };
-                    let (mut packs, signed) = logs.transact(db, &tenant_id, leaves).await?;
+                    let (mut packs, signed) = logs.transact(db, &tenant_id, &seen, leaves).await?;
                     (packs.remove(&decision_id), signed)
                 }
             };

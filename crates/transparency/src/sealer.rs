@@ -1,6 +1,6 @@
 //! What sealing needs on a node.
 
-use super::witness::Witness;
+use super::{elsewhere::Elsewhere, witness::Witness};
 use authority_core::{clock::Clock, keys::Keys, store::Store};
 
 /// This node's sealer.
@@ -10,4 +10,5 @@ pub(super) struct Sealer {
     pub(super) store: Store,
     pub(super) keys: Keys,
     pub(super) witness: Witness,
+    pub(super) elsewhere: Elsewhere,
 }

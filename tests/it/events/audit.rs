@@ -7,12 +7,23 @@ use std::{
 };
 
 use async_nats::jetstream::{self, consumer::pull, stream::Config};
+use authority_core::clock::Clock;
+use authority_verify_webhook::{Options, verify_webhook};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::log::{AGENT, TENANT, decided, events, made};
-use crate::support::{TestApp, Wishes};
+use super::{
+    delivery::{Answer, Receiver},
+    log::{AGENT, TENANT, decided, events, made},
+};
+use crate::{
+    evidence::{
+        log::{checkpoint, restore},
+        sealed,
+    },
+    support::{Client, TestApp, Wishes},
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -143,7 +154,7 @@ async fn nats_has_every_event_in_order_and_the_checkpoints() {
         assert_eq!(serde_json::from_slice::<Value>(body).unwrap(), *event);
         assert_eq!(event["event_id"], json!(id));
     }
-    let checkpoints = reached(&context, "audit.acme.checkpoint", 1).await;
+    let checkpoints = reached(&context, "audit.acme.checkpoint.acme", 1).await;
     let checkpoint: Value = serde_json::from_slice(&checkpoints[0].1).unwrap();
     assert_eq!(
         (&checkpoint["kind"], &checkpoint["tenant_id"]),
@@ -188,6 +199,9 @@ async fn what_a_stream_cannot_do_is_refused_by_name() {
     for (body, field) in [
         (json!({"sink": "nats"}), "target"),
         (json!({"sink": "nats", "target": "audit.*"}), "target"),
+        (json!({"sink": "webhook"}), "target"),
+        (json!({"sink": "webhook", "target": "http://192.0.2.1/x"}), "target"),
+        (json!({"sink": "webhook", "target": "https://user@example.org/"}), "target"),
         (json!({"filter": {"types": []}}), "filter.types"),
         (json!({"filter": {"event_types": ["svc.none"]}}), "filter.event_types"),
         (json!({"filter": {"filter": "data.none == 1"}}), "filter.filter"),
@@ -197,4 +211,131 @@ async fn what_a_stream_cannot_do_is_refused_by_name() {
         let (status, refused) = app.owner().post("/api/v1/audit-streams", body).await;
         assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
     }
+}
+
+/// A webhook gets the same, signed, in order: a failure is tried again and holds up what follows. A sealed
+/// stream sends nothing more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_gets_every_event_in_order_and_signed() {
+    let (app, receiver) = (TestApp::start().await, Receiver::start().await);
+    app.demo().await;
+    let mut refused = 0;
+    receiver.answers(move |_| {
+        refused += 1;
+        Answer::status(if refused <= 2 { 503 } else { 204 })
+    });
+    let url = format!("{}/audit", receiver.base);
+    let filter = json!({"event_types": ["svc.actor.*"]});
+    let body = json!({"sink": "webhook", "target": url, "filter": filter});
+    let id = stream(&app, body).await;
+    let stops = [stopped(&app).await, stopped(&app).await, stopped(&app).await];
+    let received = receiver.wait_for(5).await;
+    let jwks: Value = serde_json::from_str(&app.app.keys.jwks()).unwrap();
+    let options = Options { jwks: Some(&jwks), ..Options::new(&url, TENANT) };
+    let now = u64::try_from(Clock::default().now().timestamp()).unwrap();
+    let subjects: Vec<Value> = received
+        .iter()
+        .map(|one| verify_webhook(&one.body, &one.pairs(), &options, now).unwrap())
+        .map(|event| event["subject_ref"].clone())
+        .collect();
+    let [first, second, third] = stops.map(Value::from);
+    assert_eq!(subjects, [first.clone(), first.clone(), first, second, third]);
+    let path = format!("/api/v1/audit-streams/{id}");
+    assert_eq!(app.owner().patch(&path, json!({"state": "sealed"})).await.0, 200);
+    stopped(&app).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(receiver.received().len(), 5);
+}
+
+/// A receiver that checks every request takes checkpoints as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_gets_checkpoints_that_receivers_can_check() {
+    let (app, receiver) = (TestApp::start().await, Receiver::start().await);
+    let demo = app.demo().await;
+    let client = app.client(&demo.api_key);
+    let url = format!("{}/audit", receiver.base);
+    let filter = json!({"event_types": ["svc.actor.*"]});
+    stream(&app, json!({"sink": "webhook", "target": url, "filter": filter})).await;
+    sealed(&app.owner(), &decided(&client, 10.0, "DE").await).await;
+    let received = receiver.wait_for(1).await;
+    let jwks: Value = serde_json::from_str(&app.app.keys.jwks()).unwrap();
+    let options = Options { jwks: Some(&jwks), ..Options::new(&url, TENANT) };
+    let now = u64::try_from(Clock::default().now().timestamp()).unwrap();
+    let message = verify_webhook(&received[0].body, &received[0].pairs(), &options, now).unwrap();
+    assert_eq!(message["kind"], json!("svc.log.checkpoint.v1"));
+}
+
+/// A sink that hangs does not hold up another stream.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_webhook_does_not_hold_up_another_stream() {
+    let (app, slow, quick) =
+        (TestApp::start().await, Receiver::start().await, Receiver::start().await);
+    app.demo().await;
+    slow.always(Answer::status(204).after(Duration::from_secs(10)));
+    let filter = json!({"event_types": ["svc.actor.*"]});
+    for receiver in [&slow, &quick] {
+        let body = json!({"sink": "webhook", "target": receiver.base, "filter": filter});
+        stream(&app, body).await;
+    }
+    stopped(&app).await;
+    slow.wait_for(1).await;
+    let begun = Instant::now();
+    stopped(&app).await;
+    quick.wait_for(2).await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+/// A node without a memory of its own, on a database that was restored to an earlier day, learns from NATS
+/// what was signed, and begins a new epoch. What others write there changes nothing; while NATS is
+/// away nothing is signed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_checkpoint_in_nats_is_a_third_witness() {
+    let mut server = Server::new();
+    let context = server.start().await;
+    let app = TestApp::wished(Wishes { nats: Some(server.url()), ..Wishes::default() }).await;
+    let demo = app.demo().await;
+    let client = app.client(&demo.api_key);
+    stream(&app, json!({"sink": "nats", "target": "audit.acme"})).await;
+    let ids = [decided(&client, 1.0, "DE").await, decided(&client, 2.0, "DE").await];
+    sealed(&app.owner(), &ids[0]).await;
+    let first = checkpoint(&app.owner()).await;
+    let origin = first.checkpoint.origin.clone();
+    reached(&context, "audit.acme.checkpoint.acme", 1).await;
+    sealed(&app.owner(), &ids[1]).await;
+    reached(&context, "audit.acme.checkpoint.acme", 2).await;
+    restore(&app, &first).await;
+    let fresh = async || {
+        let wishes = Wishes { nats: Some(server.url()), own_files: true, ..Wishes::default() };
+        app.beside(wishes).await
+    };
+    let own = app.database.folder().join("apart");
+    let elsewhere = async |node: &TestApp, id: &str| {
+        let pack = sealed(&node.client(app.owner_token()), id).await;
+        let pack: Value = serde_json::from_str(&pack).unwrap();
+        pack["log"]["origin"].as_str().unwrap().split_once('/').unwrap().1.to_owned()
+    };
+    let node = fresh().await;
+    assert_eq!(elsewhere(&node, &ids[1]).await, "log/acme/2");
+    drop(node);
+    // A note that is not the service's own is passed over.
+    let forged = json!({"kind": "svc.log.checkpoint.v1", "checkpoint":
+        format!("{origin}/2\n999\n{}\n\n\u{2014} {origin}/2 {}\n", "A".repeat(43) + "=",
+                "AAAA".repeat(22) + "AAA=")});
+    let publish = context.publish("audit.acme.checkpoint.acme", forged.to_string().into());
+    publish.await.unwrap().await.unwrap();
+    std::fs::remove_dir_all(&own).unwrap();
+    let node = fresh().await;
+    let third = decided(&client, 3.0, "DE").await;
+    assert_eq!(elsewhere(&node, &third).await, "log/acme/2");
+    drop(node);
+    let fourth = decided(&client, 4.0, "DE").await;
+    std::fs::remove_dir_all(&own).unwrap();
+    let url = server.url();
+    server.stop();
+    let node = app.beside(Wishes { nats: Some(url), own_files: true, ..Wishes::default() }).await;
+    let asked = json!({"decision_id": fourth});
+    let there: Client = node.client(app.owner_token());
+    assert_eq!(there.post("/v1/evidence/seal", asked).await.0, 503);
+    server.start().await;
+    assert_eq!(elsewhere(&node, &fourth).await, "log/acme/2");
 }

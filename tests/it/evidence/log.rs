@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{asking, check, decided, published, sealed, sealing};
 use crate::support::{Client, TestApp, Wishes};
 
-async fn checkpoint(client: &Client) -> SignedCheckpoint {
+pub(crate) async fn checkpoint(client: &Client) -> SignedCheckpoint {
     let (status, note) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
     assert_eq!(status, 200, "{note}");
     SignedCheckpoint::parse(&note).unwrap()
@@ -58,7 +58,7 @@ async fn every_checkpoint_is_the_beginning_of_the_next() {
 }
 
 /// The database as it was after a checkpoint.
-async fn restore(app: &TestApp, to: &SignedCheckpoint) {
+pub(crate) async fn restore(app: &TestApp, to: &SignedCheckpoint) {
     let (size, root) = (to.checkpoint.size, hex::encode(to.checkpoint.root));
     let earlier = format!(
         "SET session_replication_role = replica; \

@@ -4,7 +4,7 @@ mod acts_and_reports;
 mod foreign_verifiers;
 pub(crate) mod golden;
 mod idempotency;
-mod log;
+pub(crate) mod log;
 mod receipts;
 mod replay;
 mod seal;
@@ -34,7 +34,7 @@ async fn decided(client: &Client, ask: Value) -> String {
 }
 
 /// A pack, exactly as sent.
-async fn sealed(client: &Client, decision_id: &str) -> String {
+pub(crate) async fn sealed(client: &Client, decision_id: &str) -> String {
     let (status, text) =
         client.text("POST", "/v1/evidence/seal", Some(json!({"decision_id": decision_id}))).await;
     assert_eq!(status, 200, "{text}");

@@ -31,6 +31,8 @@ pub(super) struct Signed {
 struct Message<'a> {
     at: String,
     checkpoint: &'a str,
+    /// As events have it: receivers check it against the request's.
+    event_id: &'a str,
     kind: &'a str,
     tenant_id: &'a str,
 }
@@ -54,7 +56,8 @@ impl Signed {
     /// The message (RFC 8785).
     pub(super) fn body(&self, tenant_id: &str) -> Vec<u8> {
         let at = self.signed_at.to_rfc3339_opts(SecondsFormat::Micros, true);
-        let message = Message { at, checkpoint: &self.checkpoint, kind: KIND, tenant_id };
+        let (checkpoint, event_id) = (self.checkpoint.as_str(), self.id());
+        let message = Message { at, checkpoint, event_id: &event_id, kind: KIND, tenant_id };
         // Texts alone cannot fail.
         serde_json::to_vec(&message).unwrap_or_default()
     }

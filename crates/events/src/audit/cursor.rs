@@ -1,17 +1,15 @@
 //! Where an audit stream stands, and who sends it.
 
 use authority_core::store::{Db, RunQueryDsl, new_id};
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
-    sql_types::{BigInt, Bytea, Integer, Jsonb, Nullable, Text, Timestamptz},
+    sql_types::{BigInt, Bool, Bytea, Integer, Jsonb, Nullable, Text, Timestamptz},
 };
 use serde_json::Value;
 
-/// Streams at a time.
-const MOST: i32 = 16;
-
-/// Takes streams that have something to send and that nobody sends. A stream that is sealed or whose tenant is
+/// Takes streams that have something to send and that nobody sends, those first whose turn was longest ago. A stream that is sealed or whose tenant is
 /// not active sends nothing.
 const CLAIM: &str = "UPDATE audit_cursors c \
      SET lease = $1::uuid, leased_until = clock_timestamp() + interval '60 s' \
@@ -46,8 +44,15 @@ const FAILED: &str = "UPDATE audit_cursors \
          next_try_at = clock_timestamp() + least(60, 2 ^ least(failures, 6)) * interval '1 s' \
      WHERE stream_id = $1 AND lease = $2::uuid";
 
-const RELEASE: &str = "UPDATE audit_cursors SET lease = NULL, leased_until = NULL \
+const RELEASE: &str = "UPDATE audit_cursors \
+     SET lease = NULL, leased_until = NULL, next_try_at = clock_timestamp() \
      WHERE stream_id = $1 AND lease = $2::uuid";
+
+const MAY_SEND: &str = "SELECT EXISTS (SELECT FROM audit_cursors c \
+     JOIN audit_streams s ON s.id = c.stream_id AND s.state = 'active' \
+     JOIN tenants t ON t.id = c.tenant_id AND t.state = 'active' \
+     WHERE c.stream_id = $1 AND c.lease = $2::uuid \
+       AND c.leased_until > clock_timestamp() + interval '16 s') AS permitted";
 
 const EVENTS: &str = "SELECT id, sequence, event_type, body FROM events \
      WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
@@ -82,8 +87,8 @@ pub(super) struct Logged {
     pub(super) sequence: i64,
     #[diesel(sql_type = Text)]
     pub(super) event_type: String,
-    #[diesel(sql_type = Bytea)]
-    pub(super) body: Vec<u8>,
+    #[diesel(sql_type = Bytea, deserialize_as = Vec<u8>)]
+    pub(super) body: Bytes,
 }
 
 /// How far a stream has come.
@@ -96,10 +101,11 @@ pub(super) struct Reached {
 }
 
 /// The streams that are due, and the lease under which they are sent.
-pub(super) async fn claim(db: &mut Db) -> QueryResult<(String, Vec<Claimed>)> {
+pub(super) async fn claim(db: &mut Db, most: usize) -> QueryResult<(String, Vec<Claimed>)> {
     let lease = new_id().to_string();
+    let most = i32::try_from(most).unwrap_or(i32::MAX);
     let claimed =
-        diesel::sql_query(CLAIM).bind::<Text, _>(&lease).bind::<Integer, _>(MOST).load(db).await?;
+        diesel::sql_query(CLAIM).bind::<Text, _>(&lease).bind::<Integer, _>(most).load(db).await?;
     Ok((lease, claimed))
 }
 
@@ -122,6 +128,19 @@ pub(super) async fn hold(
     Ok(held > 0)
 }
 
+#[derive(QueryableByName)]
+struct Permitted {
+    #[diesel(sql_type = Bool)]
+    permitted: bool,
+}
+
+/// Whether the stream may still send, and the lease lasts longer than a request.
+pub(super) async fn may_send(db: &mut Db, stream_id: &str, lease: &str) -> QueryResult<bool> {
+    let check = diesel::sql_query(MAY_SEND).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
+    let found: Permitted = check.get_result(db).await?;
+    Ok(found.permitted)
+}
+
 /// Records that the sink did not take what comes after.
 pub(super) async fn failed(
     db: &mut Db,
@@ -133,7 +152,7 @@ pub(super) async fn failed(
     failed.bind::<BigInt, _>(sequence).execute(db).await.map(drop)
 }
 
-/// Nothing is left to send.
+/// The stream has had its turn.
 pub(super) async fn release(db: &mut Db, stream_id: &str, lease: &str) -> QueryResult<()> {
     let release = diesel::sql_query(RELEASE).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
     release.execute(db).await.map(drop)

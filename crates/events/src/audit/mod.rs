@@ -7,11 +7,13 @@
 
 mod checkpoint;
 mod cursor;
+mod elsewhere;
 mod lag;
 mod nats;
 mod sink;
 mod worker;
 
+pub use elsewhere::checkpoints_elsewhere;
 pub(crate) use lag::worker as lag_worker;
 pub use nats::{Nats, NatsSettings};
 pub(crate) use worker::worker;

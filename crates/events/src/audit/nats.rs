@@ -1,12 +1,23 @@
-//! NATS JetStream. A message counts once a stream has stored it.
+//! NATS `JetStream`. A message counts once a stream has stored it.
 
 use std::{path::PathBuf, time::Duration};
 
 use async_nats::{
     Client, ConnectOptions,
-    jetstream::{self, context::PublishErrorKind},
+    jetstream::{
+        self,
+        context::{GetStreamByNameErrorKind, PublishErrorKind},
+        stream::LastRawMessageErrorKind,
+    },
 };
+use bytes::Bytes;
 use tokio::{sync::Mutex, time::timeout};
+
+/// The subject of a tenant's checkpoints, below that of its stream: streams may share a subject.
+pub(super) fn checkpoint_subject(subject: &str, tenant_id: &str) -> String {
+    let slug = tenant_id.rsplit(':').next().unwrap_or_default();
+    format!("{subject}.checkpoint.{slug}")
+}
 
 /// How long a stream may take to store a message.
 const ACKNOWLEDGED: Duration = Duration::from_secs(5);
@@ -20,7 +31,7 @@ pub struct NatsSettings {
     pub credentials: Option<PathBuf>,
 }
 
-/// Publishes to JetStream. It connects when there is something to publish.
+/// Publishes to `JetStream`. It connects when there is something to publish.
 pub struct Nats {
     settings: Option<NatsSettings>,
     client: Mutex<Option<Client>>,
@@ -37,6 +48,8 @@ pub(super) enum Error {
     NoStream(String),
     #[error("NATS did not store the message: {0}")]
     NotStored(String),
+    #[error("NATS cannot be read: {0}")]
+    NotRead(String),
 }
 
 impl Nats {
@@ -47,13 +60,12 @@ impl Nats {
 
     /// Returns once the message is stored. One with an id that the stream has stored a short time ago is not
     /// stored again.
-    pub(super) async fn publish(&self, subject: &str, id: &str, body: &[u8]) -> Result<(), Error> {
+    pub(super) async fn publish(&self, subject: &str, id: &str, body: &Bytes) -> Result<(), Error> {
         let context = jetstream::new(self.client().await?);
         let mut headers = async_nats::HeaderMap::new();
         headers.insert(async_nats::header::NATS_MESSAGE_ID, id);
         let stored = async {
-            let sent =
-                context.publish_with_headers(subject.to_owned(), headers, body.to_vec().into());
+            let sent = context.publish_with_headers(subject.to_owned(), headers, body.clone());
             sent.await?.await
         };
         match timeout(ACKNOWLEDGED, stored).await {
@@ -64,6 +76,33 @@ impl Nats {
             Ok(Err(error)) => Err(Error::NotStored(error.to_string())),
             Err(_) => Err(Error::NotStored("no answer in 5 s".to_owned())),
         }
+    }
+
+    /// Whether there is a server at all.
+    pub(super) fn is_configured(&self) -> bool {
+        self.settings.is_some()
+    }
+
+    /// The last message of a subject; `None` if there is none, or no stream for it.
+    pub(super) async fn last(&self, subject: &str) -> Result<Option<Bytes>, Error> {
+        let context = jetstream::new(self.client().await?);
+        let read = async {
+            let name = match context.stream_by_subject(subject).await {
+                Ok(name) => name,
+                Err(error) if error.kind() == GetStreamByNameErrorKind::NotFound => {
+                    return Ok(None);
+                }
+                Err(error) => return Err(error.to_string()),
+            };
+            let stream = context.get_stream(name).await.map_err(|error| error.to_string())?;
+            match stream.get_last_raw_message_by_subject(subject).await {
+                Ok(message) => Ok(Some(message.payload)),
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        let read = timeout(ACKNOWLEDGED, read).await;
+        read.unwrap_or_else(|_| Err("no answer in 5 s".to_owned())).map_err(Error::NotRead)
     }
 
     async fn client(&self) -> Result<Client, Error> {

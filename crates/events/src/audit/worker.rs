@@ -1,38 +1,51 @@
 //! Sends audit streams.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use authority_core::{
     store::{self, Db, Scope, Store},
     worker::{Context, Worker},
 };
 use authority_webhook::{audit_filter::AuditFilter, event_types::EventType};
-use futures_util::{FutureExt, future::join_all};
+use futures_util::FutureExt;
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 use super::{
     checkpoint,
     cursor::{self, Claimed, Logged, Reached},
     nats::Nats,
-    sink::{Message, MessageKind, Sink},
+    sink::{Message, MessageKind, Sink, WebhookSink},
 };
-use crate::feed::EventFeed;
+use crate::{delivery::Deliveries, feed::EventFeed};
 
 /// Logs are looked at so often without having been told; it is also how often a new checkpoint is sent.
 const POLL: Duration = Duration::from_secs(1);
 /// Events that are read and recorded together.
 const BATCH: i64 = 100;
-/// How many batches of one stream before others have their turn.
-const TURN: usize = 50;
+/// Streams at a time.
+const MOST: usize = 16;
+/// How long one stream is sent before others have their turn, and how long a batch may take. With the time
+/// that a sink has for one message it is less than the lease.
+const TURN: Duration = Duration::from_secs(5);
 
 struct Sender {
     store: Store,
     nats: Arc<Nats>,
+    deliveries: Deliveries,
 }
 
 /// The worker.
-pub(crate) fn worker(store: Store, feed: &EventFeed, nats: Nats) -> Worker {
-    let sender = Arc::new(Sender { store, nats: Arc::new(nats) });
+pub(crate) fn worker(
+    store: Store,
+    feed: &EventFeed,
+    nats: Arc<Nats>,
+    deliveries: Deliveries,
+) -> Worker {
+    let sender = Arc::new(Sender { store, nats, deliveries });
     let feed = feed.clone();
     let worker = Worker::endless("audit_streams", move |context| {
         let (sender, feed) = (Arc::clone(&sender), feed.clone());
@@ -45,32 +58,38 @@ pub(crate) fn worker(store: Store, feed: &EventFeed, nats: Nats) -> Worker {
 }
 
 impl Sender {
-    async fn run(&self, feed: &EventFeed, context: &Context) {
+    /// Sends the streams that are due, side by side: a slow sink does not hold others up.
+    async fn run(self: &Arc<Self>, feed: &EventFeed, context: &Context) {
         let mut grown = feed.subscribe();
+        let mut turns = JoinSet::new();
         loop {
             // A failed round is tried again at the next poll.
-            while context.stopped().now_or_never().is_none()
-                && context.round(self.round(context)).await.is_ok_and(|has_more| has_more)
-            {
+            if let Ok((lease, claimed)) = context.round(self.claim(MOST - turns.len())).await {
+                for stream in claimed {
+                    let turn = Arc::clone(self).turn(stream, lease.clone(), context.clone());
+                    turns.spawn(turn);
+                }
             }
             tokio::select! {
-                () = context.stopped() => return,
-                _ = grown.recv() => {}
+                () = context.stopped() => break,
+                Some(_) = turns.join_next() => {}
+                _ = grown.recv(), if turns.len() < MOST => {}
                 () = tokio::time::sleep(POLL) => {}
             }
         }
+        while turns.join_next().await.is_some() {}
     }
 
-    /// Sends what is due, and returns whether there may be more.
-    async fn round(&self, context: &Context) -> Result<bool, store::Error> {
-        let claim = async |db: &mut Db| Ok::<_, store::Error>(cursor::claim(db).await?);
-        let (lease, claimed) = self.store.write_tx(&Scope::service(), claim).await?;
-        let sent = claimed.iter().map(|stream| self.send(stream, &lease, context));
-        let mut has_more = false;
-        for sent in join_all(sent).await {
-            has_more |= sent?;
+    async fn claim(&self, most: usize) -> Result<(String, Vec<Claimed>), store::Error> {
+        let claim = async move |db: &mut Db| Ok::<_, store::Error>(cursor::claim(db, most).await?);
+        self.store.write_tx(&Scope::service(), claim).await
+    }
+
+    async fn turn(self: Arc<Self>, stream: Claimed, lease: String, context: Context) {
+        // Its lease ends, and it is sent again from where it stands.
+        if let Err(error) = self.send(&stream, &lease, &context).await {
+            tracing::error!(%error, stream_id = stream.stream_id, "cannot send an audit stream");
         }
-        Ok(has_more)
     }
 
     /// Sends one stream until it is at the head, fails, is sealed or has had its turn.
@@ -79,19 +98,18 @@ impl Sender {
         stream: &Claimed,
         lease: &str,
         context: &Context,
-    ) -> Result<bool, store::Error> {
+    ) -> Result<(), store::Error> {
         let mut reached = Reached { sequence: stream.sequence, ..Reached::default() };
-        for _ in 0..TURN {
-            let sent = self.batch(stream, &mut reached).await;
-            match sent {
+        let begun = Instant::now();
+        let has_ended = || begun.elapsed() > TURN || context.stopped().now_or_never().is_some();
+        loop {
+            match self.batch(stream, lease, &mut reached, &has_ended).await {
                 Ok(is_last) => {
-                    let held = self.hold(stream, lease, reached).await?;
-                    if !held {
-                        return Ok(false);
+                    if !self.hold(stream, lease, reached).await? {
+                        return Ok(());
                     }
-                    if is_last || context.stopped().now_or_never().is_some() {
-                        self.release(stream, lease).await?;
-                        return Ok(false);
+                    if is_last || has_ended() {
+                        return self.release(stream, lease).await;
                     }
                 }
                 Err(Failure::Store(error)) => return Err(error),
@@ -104,18 +122,21 @@ impl Sender {
                         error,
                         "an audit stream's sink did not take a message"
                     );
-                    self.fail(stream, lease, reached.sequence).await?;
-                    return Ok(false);
+                    return self.fail(stream, lease, reached.sequence).await;
                 }
             }
         }
-        self.release(stream, lease).await?;
-        Ok(true)
     }
 
     /// Sends the next events and the newest checkpoint; whether that was all.
-    async fn batch(&self, stream: &Claimed, reached: &mut Reached) -> Result<bool, Failure> {
-        let sink = self.sink(stream)?;
+    async fn batch(
+        &self,
+        stream: &Claimed,
+        lease: &str,
+        reached: &mut Reached,
+        has_ended: impl Fn() -> bool,
+    ) -> Result<bool, Failure> {
+        let sink = self.sink(stream, lease)?;
         let filter = AuditFilter::read(stream.filter.as_ref().and_then(Value::as_object))
             .map_err(|fault| Failure::Sink(format!("its filter cannot be read: {fault}")))?;
         let (tenant_id, after) = (stream.tenant_id.clone(), reached.sequence);
@@ -130,6 +151,9 @@ impl Sender {
             self.store.read_tx(&Scope::service(), read).await.map_err(Failure::Store)?;
         note_lost(stream, head, &events, reached);
         for event in &events {
+            if has_ended() {
+                return Ok(false);
+            }
             if takes(&filter, event) {
                 let message =
                     Message { id: &event.id, body: &event.body, kind: MessageKind::Event };
@@ -139,7 +163,7 @@ impl Sender {
             reached.sequence = event.sequence;
         }
         if let Some(signed) = signed {
-            let (id, body) = (signed.id(), signed.body(&stream.tenant_id));
+            let (id, body) = (signed.id(), signed.body(&stream.tenant_id).into());
             let message = Message { id: &id, body: &body, kind: MessageKind::Checkpoint };
             sink.send(message).await.map_err(|error| Failure::Sink(error.to_string()))?;
             reached.checkpoint_at = Some(signed.signed_at);
@@ -147,12 +171,19 @@ impl Sender {
         Ok(reached.sequence >= head)
     }
 
-    fn sink(&self, stream: &Claimed) -> Result<Sink, Failure> {
-        match (stream.sink.as_str(), &stream.target) {
+    fn sink<'a>(&'a self, stream: &'a Claimed, lease: &'a str) -> Result<Sink<'a>, Failure> {
+        match (stream.sink.as_str(), stream.target.as_deref()) {
             ("stdout", _) => Ok(Sink::Stdout),
             ("nats", Some(subject)) => {
-                Ok(Sink::Nats { nats: Arc::clone(&self.nats), subject: subject.clone() })
+                Ok(Sink::Nats { nats: &self.nats, subject, tenant_id: &stream.tenant_id })
             }
+            ("webhook", Some(url)) => Ok(Sink::Webhook(WebhookSink {
+                store: &self.store,
+                deliveries: &self.deliveries,
+                stream,
+                url,
+                lease,
+            })),
             (other, _) => Err(Failure::Sink(format!("the sink `{other}` is unknown"))),
         }
     }

@@ -36,11 +36,18 @@ use authority_core::{
     worker::Worker,
 };
 use authority_crypto::Signer;
-use authority_webhook::{destination::UrlRules, signing::Suite};
+use authority_webhook::{
+    destination::{EndpointUrl, UrlRules},
+    retry::Schedule,
+    signing::Suite,
+};
+use bytes::Bytes;
 use rustls::RootCertStore;
 use tokio::sync::{Notify, Semaphore};
 
-use client::Client;
+use attempt::Message;
+use client::{Client, WHOLE};
+use endpoint::Endpoint;
 use fan_out::FanOut;
 
 /// How many transactions at a time look whether an attempt may be sent.
@@ -102,6 +109,39 @@ impl Deliveries {
             wake: Arc::default(),
             replays: Notify::new(),
         })))
+    }
+
+    /// Sends a message of an audit stream (id, tenant, URL) once, as [`Shared::send`] does. It is an id and a
+    /// body, signed by the suite `rfc9421`.
+    ///
+    /// # Errors
+    /// Why it was not taken.
+    pub(crate) async fn send_copy(
+        &self,
+        (stream_id, tenant_id, url): (&str, &str, &str),
+        (event_id, body): (&str, &Bytes),
+        may_send: impl Future<Output = bool>,
+    ) -> Result<(), String> {
+        let endpoint = Endpoint {
+            id: stream_id.to_owned(),
+            tenant_id: tenant_id.to_owned(),
+            url: EndpointUrl::parse(url, &self.0.rules).ok(),
+            schedule: Schedule::default(),
+            suites: vec![Suite::Rfc9421],
+            secrets: Vec::new(),
+            headers: Vec::new(),
+        };
+        let message = Message { event_id, body, replay_id: None };
+        let outcome = self.0.send(&endpoint, &message, WHOLE, may_send).await;
+        let outcome = outcome.ok_or("it may not be sent now")?;
+        if outcome.answer.succeeded() {
+            return Ok(());
+        }
+        Err(match (outcome.answer.status, outcome.class) {
+            (Some(status), _) => format!("it answered {status}"),
+            (None, Some(class)) => format!("no answer ({})", class.as_str()),
+            (None, None) => "no answer".to_owned(),
+        })
     }
 
     /// The workers of deliveries.

@@ -22,13 +22,13 @@ impl WebhookEndpoints {
         let mut given = None;
         faults.within(WebhookEndpoint::KIND, |faults| {
             row.reject_output_only(faults);
-            rules::url(&mut row, &self.urls, faults);
+            rules::url(&mut row, &self.0.urls, faults);
             row.defaults();
             row.validate_record(faults);
             given = headers::take(&mut row, faults);
         });
         Error::unless_clean(faults)?;
-        let keys = &self.registry.keys;
+        let keys = &self.0.keys;
         let id = row.new_id("").map_err(Error::from)?;
         let secret = fresh()?;
         let seal = |column, plain: &[u8]| keys.seal_endpoint(&id, column, plain);
@@ -37,7 +37,7 @@ impl WebhookEndpoints {
         let sealed_headers = sealed_headers.map_err(Error::from)?;
         let key = key.map(|key| key.within(row.tenant_id()).sealed(keys.clone()));
         let by = caller.clone();
-        let made = self.registry.idempotent(&caller, key, async move |db| {
+        let made = self.0.idempotent(&caller, key, async move |db| {
             row.resolve_tenant(db, by.tenant()).await?;
             lock_tenant(db, by.tenant(), row.tenant_id()).await?;
             let holder = Holder::of(db, &by).await?;
@@ -65,7 +65,7 @@ impl WebhookEndpoints {
             })
         });
         let made = made.await?;
-        self.registry.wait_for_graph::<WebhookEndpoint>().await;
+        self.0.wait_for_graph::<WebhookEndpoint>().await;
         Ok(made.reply())
     }
 }

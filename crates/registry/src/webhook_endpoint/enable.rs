@@ -22,7 +22,7 @@ impl WebhookEndpoints {
         let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, request) = admitted(call)?;
         let by = caller.clone();
-        let enabled = self.registry.idempotent(&caller, key, async move |db| {
+        let enabled = self.0.idempotent(&caller, key, async move |db| {
             let id = request.id;
             let holder = Holder::of(db, &by).await?;
             let was = or_not_found(WebhookEndpoint::lock(db, by.tenant(), &id).await, &id)?;
@@ -49,7 +49,7 @@ impl WebhookEndpoints {
             Ok::<_, Error>(endpoint)
         });
         let enabled = enabled.await?;
-        self.registry.wait_for_graph::<WebhookEndpoint>().await;
+        self.0.wait_for_graph::<WebhookEndpoint>().await;
         Ok(tagged(enabled.reply()))
     }
 }

@@ -14,14 +14,11 @@ mod rotate;
 mod rules;
 mod update;
 
-use std::sync::Arc;
-
 use authority_model::{
     proto::events::*, schema::webhook_endpoints, service::WebhookEndpointService,
     state::WebhookEndpointState,
 };
 use authority_webhook::{
-    destination::UrlRules,
     retry::{DEFAULT_DELAYS, DEFAULT_JITTER},
     signing::Suite,
 };
@@ -37,11 +34,7 @@ const RATE: i32 = 100;
 
 /// The service of webhook endpoints.
 #[derive(Clone)]
-pub struct WebhookEndpoints {
-    pub registry: Registry,
-    /// Where deliveries may go.
-    pub urls: Arc<UrlRules>,
-}
+pub struct WebhookEndpoints(pub Registry);
 
 impl Row for WebhookEndpoint {
     type List = ListWebhookEndpointsRequest;
@@ -123,7 +116,7 @@ impl WebhookEndpointService for WebhookEndpoints {
         call: Request<ListWebhookEndpointsRequest>,
     ) -> Reply<ListWebhookEndpointsResponse> {
         unbound(&call)?;
-        self.registry.list(call).await
+        self.0.list(call).await
     }
 
     async fn create_webhook_endpoint(
@@ -139,7 +132,7 @@ impl WebhookEndpointService for WebhookEndpoints {
         call: Request<GetWebhookEndpointRequest>,
     ) -> Reply<WebhookEndpoint> {
         unbound(&call)?;
-        self.registry.get(call).await
+        self.0.get(call).await
     }
 
     async fn update_webhook_endpoint(
@@ -155,7 +148,7 @@ impl WebhookEndpointService for WebhookEndpoints {
         call: Request<DeleteWebhookEndpointRequest>,
     ) -> Reply<DeleteWebhookEndpointResponse> {
         unbound(&call)?;
-        self.registry.delete(call).await
+        self.0.delete(call).await
     }
 
     async fn rotate_webhook_endpoint_secret(

@@ -16,12 +16,12 @@ impl WebhookEndpoints {
     ) -> Reply<RotateWebhookEndpointSecretResponse> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
-        let keys = self.registry.keys.clone();
+        let keys = self.0.keys.clone();
         let key = key.map(|key| key.sealed(keys.clone()));
         let overlap = TimeDelta::seconds(request.overlap_seconds.unwrap_or(OVERLAP).into());
-        let until = self.registry.clock.now() + overlap;
+        let until = self.0.clock.now() + overlap;
         let (id, by, secret) = (request.id, caller.clone(), fresh()?);
-        let rotated = self.registry.idempotent(&caller, key, async move |db| {
+        let rotated = self.0.idempotent(&caller, key, async move |db| {
             let was = or_not_found(WebhookEndpoint::lock(db, by.tenant(), &id).await, &id)?;
             let row = webhook_endpoints::table.find(&was.id);
             let before: Option<Vec<u8>> = row.select(webhook_endpoints::secret).first(db).await?;

@@ -27,18 +27,17 @@ impl WebhookEndpoints {
         let mut given = None;
         faults.within(WebhookEndpoint::KIND, |faults| {
             WebhookEndpoint::reject_immutable(&mask, faults);
-            rules::url(&mut patch, &self.urls, faults);
+            rules::url(&mut patch, &self.0.urls, faults);
             if names("headers") {
                 given = Some(headers::take(&mut patch, faults));
             }
         });
         Error::unless_clean(faults)?;
-        let seal =
-            |given: Vec<u8>| self.registry.keys.seal_endpoint(&id, EndpointColumn::Headers, &given);
+        let seal = |given: Vec<u8>| self.0.keys.seal_endpoint(&id, EndpointColumn::Headers, &given);
         let sealed = given.map(|given| given.map(seal).transpose()).transpose();
         let sealed = sealed.map_err(Error::from)?;
         let by = caller.clone();
-        let changed = self.registry.idempotent(&caller, key, async move |db| {
+        let changed = self.0.idempotent(&caller, key, async move |db| {
             let was = or_not_found(WebhookEndpoint::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
             if mask.paths.is_empty() {
@@ -65,7 +64,7 @@ impl WebhookEndpoints {
             Ok(saved)
         });
         let changed = changed.await?;
-        self.registry.wait_for_graph::<WebhookEndpoint>().await;
+        self.0.wait_for_graph::<WebhookEndpoint>().await;
         Ok(tagged(changed.reply()))
     }
 }

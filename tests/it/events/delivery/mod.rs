@@ -10,5 +10,5 @@ mod service;
 mod waiting;
 mod world;
 
-use receiver::{Answer, Receiver};
+pub(super) use receiver::{Answer, Receiver};
 use world::{Endpoint, Made, World};

@@ -1,0 +1,53 @@
+//! The checkpoints that audit streams have brought out of the service.
+
+use std::sync::Arc;
+
+use authority_core::store::{self, Db, RunQueryDsl, Scope, Store};
+use authority_ids::TenantId;
+use diesel::{QueryableByName, sql_types::Text};
+use serde_json::Value;
+
+use super::nats::{Nats, checkpoint_subject};
+
+/// A sealed stream sends nothing more; what it has sent still counts.
+const SUBJECTS: &str = "SELECT DISTINCT target AS subject FROM audit_streams \
+     WHERE tenant_id = $1 AND sink = 'nats' AND target IS NOT NULL";
+
+#[derive(QueryableByName)]
+struct Target {
+    #[diesel(sql_type = Text)]
+    subject: String,
+}
+
+/// The last checkpoint of the tenant's log in each NATS stream that has one, as signed notes.
+///
+/// # Errors
+/// NATS or the database cannot be read.
+pub async fn checkpoints_elsewhere(
+    store: &Store,
+    nats: &Arc<Nats>,
+    tenant_id: &TenantId,
+) -> Result<Vec<String>, String> {
+    if !nats.is_configured() {
+        return Ok(Vec::new());
+    }
+    let id = tenant_id.to_string();
+    let read = store.read_tx(&Scope::service(), async move |db: &mut Db| {
+        let targets = diesel::sql_query(SUBJECTS).bind::<Text, _>(id);
+        Ok::<_, store::Error>(targets.load::<Target>(db).await?)
+    });
+    let targets = read.await.map_err(|error| error.to_string())?;
+    let mut notes = Vec::new();
+    for Target { subject } in targets {
+        let below = checkpoint_subject(&subject, tenant_id.as_str());
+        let last = nats.last(&below).await.map_err(|error| error.to_string())?;
+        notes.extend(last.as_deref().and_then(note));
+    }
+    Ok(notes)
+}
+
+/// The note in a message. Anybody may write to the subject: what is not a checkpoint is passed over.
+fn note(message: &[u8]) -> Option<String> {
+    let message: Value = serde_json::from_slice(message).ok()?;
+    message["checkpoint"].as_str().map(str::to_owned)
+}

@@ -1,0 +1,153 @@
+//! Makes the services of the crates from what they share.
+
+use std::{sync::Arc, time::Duration};
+
+use authority_api::identity::Exports;
+use authority_core::{
+    clock::Clock,
+    compute::ComputePool,
+    config::{Config, Durability},
+    graph::Graph,
+    keys::Keys,
+    store::Store,
+    worker::Worker,
+};
+use authority_events::{
+    Nats, NatsSettings, Parts as EventParts, Sequencer, checkpoints_elsewhere,
+    delivery::{Deliveries, Parts as DeliveryParts},
+};
+use authority_model::service::{self, Service};
+use authority_registry::{
+    ApiKeys, Approvals, Registry, SigningKeys, WebhookEndpoints, services as registry_services,
+};
+use authority_runtime::{
+    Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
+};
+use authority_transparency::{Parts as TransparencyParts, Transparency};
+use authority_webhook::destination::UrlRules;
+use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
+
+use super::{Error, named};
+
+/// How long a held request waits for approvals.
+const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
+
+/// What the services share.
+pub(super) struct Wiring {
+    pub config: Config,
+    pub store: Store,
+    pub keys: Keys,
+    pub graph: Arc<Graph>,
+    pub clock: Clock,
+    pub pool: ComputePool,
+    pub exports: Exports,
+    pub sequencer: Sequencer,
+    pub nats: Arc<Nats>,
+    /// Where webhooks may go.
+    pub urls: Arc<UrlRules>,
+    pub shutdown: CancellationToken,
+}
+
+/// NATS, as the settings describe it.
+pub(super) fn nats(config: &Config) -> Arc<Nats> {
+    let Config { nats, .. } = config;
+    let url = nats.url.clone();
+    let settings = url.map(|url| NatsSettings { url, credentials: nats.credentials.clone() });
+    Arc::new(Nats::new(settings))
+}
+
+impl Wiring {
+    pub(super) fn registry(&self) -> Vec<Service> {
+        let graph = Arc::clone(&self.graph);
+        let registry = Registry {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            keys: self.keys.clone(),
+            graph: Arc::clone(&self.graph),
+            pool: self.pool.clone(),
+            after_commit: Arc::new(move || {
+                let graph = Arc::clone(&graph);
+                async move { graph.catch_up().await }.boxed()
+            }),
+            exports: self.exports.clone(),
+            urls: Arc::clone(&self.urls),
+        };
+        let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(&self.graph) };
+        let mut all = registry_services(registry.clone());
+        all.extend([
+            service::approval_service(Arc::new(approvals)),
+            service::api_key_service(Arc::new(ApiKeys(registry.clone()))),
+            service::key_service(Arc::new(SigningKeys(registry.clone()))),
+            service::webhook_endpoint_service(Arc::new(WebhookEndpoints(registry))),
+        ]);
+        all
+    }
+
+    pub(super) fn decisions(
+        &self,
+        recorder: Recorder,
+        heartbeat: Duration,
+    ) -> ([Service; 3], [Worker; 2]) {
+        let settings = RuntimeSettings {
+            receipts: ReceiptUrls::below(&self.config.public_url()),
+            approval_ttl: APPROVAL_TTL,
+            relaxed: self.config.decide.durability == Durability::Relaxed,
+            heartbeat,
+        };
+        authority_runtime::services(RuntimeParts {
+            settings,
+            clock: self.clock.clone(),
+            store: self.store.clone(),
+            keys: self.keys.clone(),
+            graph: Arc::clone(&self.graph),
+            pool: self.pool.clone(),
+            exports: self.exports.clone(),
+            recorder,
+            shutdown: self.shutdown.clone(),
+        })
+    }
+
+    pub(super) fn transparency(&self) -> (Transparency, [Worker; 3]) {
+        let (store, nats) = (self.store.clone(), Arc::clone(&self.nats));
+        Transparency::new(TransparencyParts {
+            public_url: self.config.public_url(),
+            folder: self.config.data_dir.join("logs"),
+            elsewhere: Arc::new(move |tenant_id| {
+                let (store, nats) = (store.clone(), Arc::clone(&nats));
+                async move { checkpoints_elsewhere(&store, &nats, &tenant_id).await }.boxed()
+            }),
+            clock: self.clock.clone(),
+            store: self.store.clone(),
+            keys: self.keys.clone(),
+            graph: Arc::clone(&self.graph),
+            pool: self.pool.clone(),
+        })
+    }
+
+    pub(super) fn deliveries(&self) -> Result<Deliveries, Error> {
+        Ok(Deliveries::new(DeliveryParts {
+            store: self.store.clone(),
+            keys: self.keys.clone(),
+            graph: Arc::clone(&self.graph),
+            clock: self.clock.clone(),
+            rules: (*self.urls).clone(),
+            roots: named::webhook_roots(&self.config)?,
+            issuer: self.config.public_url(),
+            numbered: self.sequencer.numbered(),
+        })?)
+    }
+
+    pub(super) fn events(self, deliveries: Deliveries) -> (Vec<Service>, Vec<Worker>) {
+        authority_events::services(EventParts {
+            clock: self.clock,
+            store: self.store,
+            graph: self.graph,
+            keys: self.keys,
+            sequencer: self.sequencer,
+            nats: self.nats,
+            deliveries,
+            shutdown: self.shutdown,
+        })
+    }
+}
