@@ -7,7 +7,7 @@ use std::{
 
 use authority_evidence::{
     log::note::LogKey,
-    verify::{Fault, Trust, Valid, key_set, sealed_in, verify},
+    verify::{Fault, Trust, Valid, key_set, sealed_in, verify, verify_seen},
 };
 use serde_json::json;
 
@@ -24,6 +24,12 @@ pub(super) struct Verify {
     /// The log's trusted key: <origin>+<id>+<key>
     #[arg(long, value_name = "VKEY")]
     checkpoint_key: Option<String>,
+    /// A checkpoint of the log that was seen elsewhere: a signed note, or a message of an audit stream
+    #[arg(long, value_name = "FILE")]
+    seen: Option<PathBuf>,
+    /// The log's proof that one checkpoint continues the other: GET /v1/log/{slug}/consistency?from=&to=
+    #[arg(long, value_name = "FILE", requires = "seen")]
+    consistency: Option<PathBuf>,
     /// Fail unless every signature is by a key that was given
     #[arg(long)]
     require_trust: bool,
@@ -38,7 +44,14 @@ impl Verify {
             keys: keys.map_err(Failure::usage)?,
             log_key: log_key.map_err(|why| Failure::usage(format!("`--checkpoint-key`: {why}")))?,
         };
-        let valid = read(&self.file).and_then(|file| verify(&file, &trust)).map_err(failure)?;
+        let file = read(&self.file).map_err(failure)?;
+        let valid = verify(&file, &trust).map_err(failure)?;
+        if let Some(seen) = &self.seen {
+            let proof = self.consistency.as_deref().map(read).transpose().map_err(failure)?;
+            read(seen)
+                .and_then(|seen| verify_seen(&file, &trust, &seen, proof.as_deref()))
+                .map_err(failure)?;
+        }
         if self.require_trust && valid != Valid::Trusted {
             return Err(Failure::new(valid));
         }

@@ -1,14 +1,17 @@
 //! The log as a monitor sees it; a log that does not continue itself is never signed.
 
+use std::{fs, process::Command};
+
+use authority_core::keys::Purpose;
 use authority_evidence::log::{
-    note::SignedCheckpoint,
+    note::{Checkpoint, LogKey, SignedCheckpoint, signed},
     proof::InclusionProof,
     tree::Hash,
     verify::{verify_consistency, verify_inclusion},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use diesel_async::SimpleAsyncConnection;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{asking, check, decided, published, sealed, sealing};
 use crate::support::{Client, TestApp, Wishes};
@@ -187,4 +190,55 @@ async fn a_broken_log_stops_no_other() {
     };
     let both = tokio::join!(seal(client, id), seal(stranger, theirs));
     assert_eq!(both, (500, 200));
+}
+
+/// A checkpoint that somebody else has kept shows whether the log has one history.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn verify_holds_the_log_to_a_checkpoint_seen_elsewhere() {
+    let (app, client) = sealing().await;
+    let (folder, note) = (tempfile::tempdir().unwrap(), "/v1/log/acme/checkpoint");
+    let keep = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.into_os_string().into_string().unwrap()
+    };
+    let pack = sealed(&client, &decided(&client, asking(1.0, "DE")).await).await;
+    let file = keep("pack", &pack);
+    let jwks = keep("jwks", &client.text("GET", "/.well-known/jwks.json", None).await.1);
+    let (_, same) = client.text("GET", note, None).await;
+    sealed(&client, &decided(&client, asking(2.0, "DE")).await).await;
+    let (_, later) = client.text("GET", note, None).await;
+    let (_, proof) = client.text("GET", "/v1/log/acme/consistency?from=1&to=2", None).await;
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agent-authority"));
+        let run = command.args(["verify", &file, "--jwks", &jwks]).args(more).output().unwrap();
+        let text = [run.stdout, run.stderr].concat();
+        (run.status.code().unwrap(), String::from_utf8(text).unwrap())
+    };
+    let (later, proof) = (keep("later", &later), keep("proof", &proof));
+    let message = json!({"kind": "svc.log.checkpoint.v1", "checkpoint": same}).to_string();
+    for same in [keep("same", &same), keep("message", &message)] {
+        assert_eq!(run(&["--seen", &same]).0, 0, "{}", run(&["--seen", &same]).1);
+    }
+    let (code, text) = run(&["--seen", &later]);
+    assert_eq!((code, text.contains("consistency?from=1&to=2")), (2, true), "{text}");
+    assert_eq!(run(&["--seen", &later, "--consistency", &proof]).0, 0);
+    // The same key, and another history.
+    let origin = SignedCheckpoint::parse(&same).unwrap().checkpoint.origin;
+    let forked = |size, root| {
+        let body = Checkpoint { origin: origin.clone(), size, root }.body();
+        let signer = app.app.keys.signer(Purpose::Log);
+        let key = LogKey { origin: origin.clone(), public_key: *signer.public_key() };
+        signed(&body, &origin, key.id(), &signer.sign(body.as_bytes()))
+    };
+    let forks = [keep("fork", &forked(1, [7; 32])), keep("long", &forked(2, [7; 32]))];
+    for fork in &forks {
+        let (code, text) = run(&["--seen", fork, "--consistency", &proof]);
+        assert_eq!((code, text.contains("two histories")), (1, true), "{text}");
+    }
+    // Nobody else's checkpoint is an accusation.
+    let last = same.trim_end().len() - 4;
+    let damaged = format!("{}AAA=\n", &same[..last]);
+    let (code, text) = run(&["--seen", &keep("damaged", &damaged)]);
+    assert_eq!((code, text.contains("signature")), (1, true), "{text}");
 }

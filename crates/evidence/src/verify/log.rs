@@ -39,6 +39,17 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
     let leads =
         verify_inclusion(&leaf, proof.index, checkpoint.size, &proof.path, &checkpoint.root);
     need(leads, &at("proof"), "does not lead to the checkpoint's root")?;
+    check_signature(&note, trusted, path)
+}
+
+/// Of a checkpoint by the log's trusted key; nothing is checked if none is known.
+pub(super) fn check_signature(
+    note: &SignedCheckpoint,
+    trusted: LogTrust<'_>,
+    path: &str,
+) -> Result<(), Fault> {
+    let at = |member: &str| format!("{path}.{member}");
+    let checkpoint = &note.checkpoint;
     let public_key = match trusted {
         LogTrust::Unknown => return Ok(()),
         LogTrust::Key(key) => {
@@ -52,7 +63,7 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
             let signs = |key: &&[u8; 32]| note.key_id == key_id(&checkpoint.origin, key);
             let found = keys.iter().find(signs);
             let what = "the checkpoint is signed with no log key of the JWK set";
-            *found.ok_or_else(|| broken(what.to_owned()))?
+            *found.ok_or_else(|| Fault::Invalid { path: at("proof"), what: what.to_owned() })?
         }
     };
     let holds = verify_ed25519(&public_key, note.body.as_bytes(), &note.signature);

@@ -7,6 +7,7 @@ mod bundle;
 mod log;
 mod pack;
 mod read;
+mod seen;
 mod shape;
 mod signed;
 
@@ -22,6 +23,7 @@ use super::{
     pack::{PACK_KIND, evidence_id},
     replay::REPLAY_KIND,
 };
+pub use seen::verify_seen;
 use shape::{BUNDLE, PACK, PROOF};
 
 /// Ed25519 public keys (base64url) by kid.

@@ -1,0 +1,105 @@
+//! Whether the log of a pack is the one whose checkpoint was seen elsewhere.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::Value;
+
+use super::{BUNDLE_KIND, Fault, PACK_KIND, Trust, log, need, read, signed};
+use crate::log::{
+    note::{Checkpoint, SignedCheckpoint},
+    proof::InclusionProof,
+    tree::Hash,
+    verify::verify_consistency,
+};
+
+/// Verifies that the checkpoint of a pack or a bundle and one that was seen elsewhere are of one log: a signed
+/// note, or the message of an audit stream that has it. Verify the file as well.
+///
+/// `consistency` is the answer of `GET /v1/log/{slug}/consistency` for the two sizes.
+///
+/// # Errors
+/// The log has two histories, or the bytes are not what they should be. Without `consistency`, that the two
+/// sizes differ.
+pub fn verify_seen(
+    file: &[u8],
+    trust: &Trust,
+    seen: &[u8],
+    consistency: Option<&[u8]>,
+) -> Result<(), Fault> {
+    let own = own(file)?;
+    let seen = noted(seen)?;
+    let published = trust.keys.as_ref().map(signed::log_keys).unwrap_or_default();
+    log::check_signature(&seen, trust.log(&published), "the checkpoint seen elsewhere")?;
+    let seen = seen.checkpoint;
+    let (path, what) = ("the checkpoint seen elsewhere", "is of the log");
+    need(
+        own.origin == seen.origin,
+        path,
+        &format!("{what} `{}`, not `{}`", seen.origin, own.origin),
+    )?;
+    let (before, after) = if own.size < seen.size { (&own, &seen) } else { (&seen, &own) };
+    let path = match (consistency, before.size == after.size) {
+        (_, true) => Vec::new(),
+        (Some(proof), false) => path_of(proof, before, after)?,
+        (None, false) => {
+            return Err(Fault::Unreadable(format!(
+                "the checkpoints have {} and {} leaves: give the log's proof that the one continues the \
+                 other, GET /v1/log/{{slug}}/consistency?from={}&to={}",
+                own.size, seen.size, before.size, after.size
+            )));
+        }
+    };
+    let continues = verify_consistency(before.size, &before.root, after.size, &after.root, &path);
+    need(
+        continues,
+        "the log",
+        "has two histories: it does not continue the checkpoint seen elsewhere",
+    )
+}
+
+/// The checkpoint of a pack, or of the pack in a bundle.
+fn own(file: &[u8]) -> Result<Checkpoint, Fault> {
+    let document = read::strict(file)?;
+    let pack = match document["kind"].as_str() {
+        Some(PACK_KIND) => &document,
+        Some(BUNDLE_KIND) => &document["pack"],
+        _ => {
+            return Err(Fault::Unreadable("only a pack and a bundle have a checkpoint".to_owned()));
+        }
+    };
+    let proof = pack["log"]["proof"].as_str().unwrap_or_default();
+    let proof = InclusionProof::parse(proof).map_err(|why| Fault::Unreadable(why.to_string()))?;
+    Ok(parsed(&proof.checkpoint_note)?.checkpoint)
+}
+
+fn noted(bytes: &[u8]) -> Result<SignedCheckpoint, Fault> {
+    let not_text = |_| Fault::Unreadable("the checkpoint seen elsewhere is not text".to_owned());
+    let text = std::str::from_utf8(bytes).map_err(not_text)?;
+    if !text.starts_with('{') {
+        return parsed(text);
+    }
+    let message = read::strict(bytes)?;
+    parsed(message["checkpoint"].as_str().unwrap_or_default())
+}
+
+fn parsed(note: &str) -> Result<SignedCheckpoint, Fault> {
+    SignedCheckpoint::parse(note)
+        .map_err(|why| Fault::Unreadable(format!("the checkpoint cannot be read: {why}")))
+}
+
+/// The hashes of a proof that is for these sizes.
+fn path_of(proof: &[u8], before: &Checkpoint, after: &Checkpoint) -> Result<Vec<Hash>, Fault> {
+    let proof = read::strict(proof)?;
+    let (from, to) = (proof["from"].as_u64(), proof["to"].as_u64());
+    if (from, to) != (Some(before.size), Some(after.size)) {
+        let (from, to) = (before.size, after.size);
+        return Err(Fault::Unreadable(format!(
+            "the consistency proof must be from {from} to {to}"
+        )));
+    }
+    let hash = |item: &Value| STANDARD.decode(item.as_str()?).ok()?.try_into().ok();
+    let hashes: Option<Vec<Hash>> =
+        proof["path"].as_array().and_then(|items| items.iter().map(hash).collect());
+    hashes.ok_or_else(|| {
+        Fault::Unreadable("the consistency proof has no `path` of hashes".to_owned())
+    })
+}
