@@ -162,6 +162,8 @@ impl<'a> Log<'a> {
         let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
         let head = newest.for_update().first(db).await;
         let last = sealer.witness.last(tenant_id.slug()).map_err(|why| broken(tenant_id, &why))?;
+        // Another tenant's, which this service signed too, says nothing of this log.
+        let seen = seen.iter().filter(|one| epoch_of(&one.origin, tenant_id).is_some());
         let known: Vec<&Checkpoint> = last.iter().chain(seen).collect();
         let Some(head) = head.optional()? else {
             let follows = latest(&known, tenant_id).cloned();
@@ -354,7 +356,7 @@ fn origin(public_url: &str, tenant_id: &TenantId, epoch: i32) -> String {
 
 /// The epoch of the tenant's log that has this origin, under any public URL; `None` if it is not an
 /// origin of the tenant.
-pub(super) fn epoch_of(found: &str, tenant_id: &TenantId) -> Option<i32> {
+fn epoch_of(found: &str, tenant_id: &TenantId) -> Option<i32> {
     let name = format!("/log/{}", tenant_id.slug());
     let (_, rest) = found.rsplit_once(&name)?;
     match rest {

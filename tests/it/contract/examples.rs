@@ -162,7 +162,9 @@ impl World {
 
     /// The path with ids of records that can be changed so.
     async fn filled(&mut self, path: &str) -> String {
-        let id = if path.contains("/approvals/") {
+        let id = if let Some(id) = self.of_events(path).await {
+            id
+        } else if path.contains("/approvals/") {
             let hold = asking(25_000.0 + f64::from(u8::try_from(path.len()).unwrap()), "DE");
             let (_, held) = self.key.post("/api/v1/runtime/evaluate", hold).await;
             let id = held["approval_id"].as_str().unwrap().to_owned();
@@ -200,7 +202,32 @@ impl World {
         } else if path.contains("/api-keys/") {
             let body = json!({"tenant_id": TENANT, "label": "x", "scopes": ["runtime:read"]});
             self.made("api-keys", body).await
-        } else if path.contains("/webhook-endpoints/") {
+        } else if path.contains("/key-rotation/") {
+            let made = self.app.owner().post("/api/v1/keys", json!({"alg": "ES256"})).await.1;
+            let body = json!({"kid": made["key"]["kid"]});
+            let (status, made) = self.app.owner().post("/api/v1/key-rotation", body).await;
+            assert_eq!(status, 201, "{made:#}");
+            id_of(&made)
+        } else if path.contains(":report") {
+            self.decided(1200.0).await
+        } else if path.contains(":replay") {
+            self.known["decision"].clone()
+        } else {
+            let collection = path.split("/{").next().unwrap().rsplit('/').next().unwrap();
+            let kind = match collection {
+                "policies" => "policy".to_owned(),
+                "legal-entities" => "legal_entity".to_owned(),
+                plain => plain.trim_end_matches('s').replace('-', "_"),
+            };
+            self.known[&kind].clone()
+        };
+        let (before, rest) = path.split_once('{').unwrap();
+        format!("{before}{id}{}", rest.split_once('}').unwrap().1)
+    }
+
+    /// The id of an endpoint, a notification, a delivery or an event, if the path is of one.
+    async fn of_events(&mut self, path: &str) -> Option<String> {
+        let id = if path.contains("/webhook-endpoints/") {
             let id = self.endpoint().await;
             if path.ends_with(":enable") {
                 let fail = "UPDATE webhook_endpoints SET state = 'disabled' WHERE id = ";
@@ -214,12 +241,6 @@ impl World {
             let admin = self.client("/api/v1/app/notifications");
             let (_, list) = admin.get("/api/v1/app/notifications?limit=1").await;
             list["notifications"][0]["id"].as_str().unwrap().to_owned()
-        } else if path.contains("/key-rotation/") {
-            let made = self.app.owner().post("/api/v1/keys", json!({"alg": "ES256"})).await.1;
-            let body = json!({"kid": made["key"]["kid"]});
-            let (status, made) = self.app.owner().post("/api/v1/key-rotation", body).await;
-            assert_eq!(status, 201, "{made:#}");
-            id_of(&made)
         } else if path.contains("/deliveries/") {
             let (endpoint, id) = (self.endpoint().await, "svc:delivery:0198c0ffee");
             let dead = format!(
@@ -241,21 +262,10 @@ impl World {
             );
             self.app.database.run(&event).await;
             id
-        } else if path.contains(":report") {
-            self.decided(1200.0).await
-        } else if path.contains(":replay") {
-            self.known["decision"].clone()
         } else {
-            let collection = path.split("/{").next().unwrap().rsplit('/').next().unwrap();
-            let kind = match collection {
-                "policies" => "policy".to_owned(),
-                "legal-entities" => "legal_entity".to_owned(),
-                plain => plain.trim_end_matches('s').replace('-', "_"),
-            };
-            self.known[&kind].clone()
+            return None;
         };
-        let (before, rest) = path.split_once('{').unwrap();
-        format!("{before}{id}{}", rest.split_once('}').unwrap().1)
+        Some(id)
     }
 
     /// The example with the reader's own ids.

@@ -27,7 +27,7 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A NATS server with JetStream.
+/// A NATS server with `JetStream`.
 struct Server {
     child: Option<Child>,
     folder: TempDir,

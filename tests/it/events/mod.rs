@@ -2,7 +2,7 @@
 
 mod audit;
 mod browser;
-mod delivery;
+pub(crate) mod delivery;
 mod endpoints;
 mod log;
 mod notifications;

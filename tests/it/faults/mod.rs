@@ -3,6 +3,7 @@
 mod clocks;
 mod database;
 mod deadlines;
+mod deliveries;
 mod keys;
 mod killed;
 mod late;

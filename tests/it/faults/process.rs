@@ -51,7 +51,7 @@ impl Drop for Folder {
     }
 }
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
 
 /// A running service.
 pub(crate) struct Service {

@@ -6,6 +6,7 @@ use authority_ids::{ApiKeyId, TenantId};
 use chrono::{DateTime, Utc};
 
 use super::{Role, dev_provider};
+use crate::error::{ApiError, ErrorCode};
 use authority_core::store::{SERVICE, Scope};
 
 /// A caller whose credential was checked.
@@ -127,6 +128,20 @@ impl Caller {
             }
             _ => None,
         }
+    }
+
+    /// Refuses API keys that are confined to principals, where the answer is about others too.
+    ///
+    /// # Errors
+    /// It is such a key; `what` says what it may not do.
+    pub fn unbound(&self, what: &str) -> Result<(), ApiError> {
+        if self.bound_to().is_none() {
+            return Ok(());
+        }
+        let text = format!(
+            "an API key that is bound to principals may not {what}; use a key without `principal_ids`"
+        );
+        Err(ApiError::new(ErrorCode::Forbidden, text))
     }
 
     /// Whether they may act for `principal`; only bound API keys are confined.

@@ -99,14 +99,7 @@ impl_end!(WebhookEndpoint, webhook_endpoints);
 
 /// Refuses keys that are bound to principals: an endpoint receives what concerns any of them.
 fn unbound<T>(call: &Request<T>) -> Result<(), ApiError> {
-    match caller(call)?.bound_to() {
-        None => Ok(()),
-        Some(_) => Err(ApiError::new(
-            ErrorCode::Forbidden,
-            "an API key that is bound to principals may not manage webhook endpoints, which receive every \
-             event of the tenant; use a key without `principal_ids`",
-        )),
-    }
+    caller(call)?.unbound("manage webhook endpoints, which receive every event of the tenant")
 }
 
 #[tonic::async_trait]

@@ -56,7 +56,7 @@ async fn five_days_of_failures_alone_disable() {
     world.run(&failing_for("4 days 23 hours")).await;
     world.events(1).await;
     receiver.wait_for(1).await;
-    world.wait_for(format!("SELECT 1 AS one FROM webhook_deliveries WHERE attempts = 1")).await;
+    world.wait_for("SELECT 1 AS one FROM webhook_deliveries WHERE attempts = 1".to_owned()).await;
     assert_eq!(state(&world, &made).await["state"], "active");
     world.run(&failing_for("5 days")).await;
     assert_eq!(disabled(&world, &made).await, "only_failures");

@@ -32,13 +32,13 @@ const judged = ({ body, headers, options }) => verifyWebhook(new TextEncoder().e
 console.log(JSON.stringify(await Promise.all(JSON.parse(readFileSync(0, 'utf8')).map(judged))));
 ";
 
-fn tools() -> PathBuf {
+pub(super) fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("features")
 }
 
 /// What the program prints of the cases.
 #[track_caller]
-fn judged(command: &mut Command, cases: &Value) -> Value {
+pub(super) fn judged(command: &mut Command, cases: &Value) -> Value {
     let run = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let mut run = run.unwrap_or_else(|why| panic!("{command:?}: {why}: run script/features"));
     run.stdin.take().unwrap().write_all(cases.to_string().as_bytes()).unwrap();

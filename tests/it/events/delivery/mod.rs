@@ -5,10 +5,11 @@ mod fan_out;
 mod libraries;
 mod nodes;
 mod receiver;
+mod released;
 mod sent;
 mod service;
 mod waiting;
 mod world;
 
-pub(super) use receiver::{Answer, Receiver};
+pub(crate) use receiver::{Answer, Receiver};
 use world::{Endpoint, Made, World};

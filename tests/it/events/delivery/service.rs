@@ -255,25 +255,6 @@ async fn a_replay_takes_what_is_dead_or_undelivered_and_is_alone_and_cancelled()
             .collect();
         assert_eq!(new, expected, "{only}");
     }
-    for (body, field) in [
-        (json!({"only": "all"}), "since"),
-        (json!({"since": "2020-01-01T00:00:00Z"}), "only"),
-        (
-            json!({"since": "2020-01-01T00:00:00Z", "only": "all", "event_types": ["svc.nothing"]}),
-            "event_types",
-        ),
-        (
-            json!({"since": "2020-01-01T00:00:00Z", "only": "all", "until": "2019-01-01T00:00:00Z"}),
-            "until",
-        ),
-    ] {
-        let (status, refused) = admin.post(&at(&made, ":replay"), body).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
-    }
-    world.run("UPDATE events SET sequence = 1000001 WHERE sequence = 3").await;
-    let (status, refused) = admin.post(&at(&made, ":replay"), replay("all")).await;
-    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("since")), "{refused:#}");
-    world.run("UPDATE events SET sequence = 3 WHERE sequence = 1000001").await;
     // While its endpoint is paused it waits; another is refused until it is cancelled.
     let set = |state: &str| {
         format!("UPDATE webhook_endpoints SET state = '{state}' WHERE id = '{}'", made.id)
@@ -290,9 +271,43 @@ async fn a_replay_takes_what_is_dead_or_undelivered_and_is_alone_and_cancelled()
         "{cancelled:#}"
     );
     assert_eq!(admin.post(&at(&made, ":replay"), replay("all")).await.0, 202);
+}
 
-    // One event, whatever the endpoint takes.
-    world.run(&set("active")).await;
+#[tokio::test]
+async fn a_replay_that_cannot_be_is_refused_by_name() {
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let (made, admin) = (world.endpoint(Endpoint::at(&receiver.base)).await, admin(&world));
+    world.events(3).await;
+    for (body, field) in [
+        (json!({"only": "all"}), "since"),
+        (json!({"since": "2020-01-01T00:00:00Z"}), "only"),
+        (
+            json!({"since": "2020-01-01T00:00:00Z", "only": "all", "event_types": ["svc.nothing"]}),
+            "event_types",
+        ),
+        (
+            json!({"since": "2020-01-01T00:00:00Z", "only": "all", "until": "2019-01-01T00:00:00Z"}),
+            "until",
+        ),
+    ] {
+        let (status, refused) = admin.post(&at(&made, ":replay"), body).await;
+        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
+    }
+    world.run("UPDATE events SET sequence = 1000001 WHERE sequence = 3").await;
+    let (status, refused) = admin
+        .post(&at(&made, ":replay"), json!({"since": "2020-01-01T00:00:00Z", "only": "all"}))
+        .await;
+    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("since")), "{refused:#}");
+    world.run("UPDATE events SET sequence = 3 WHERE sequence = 1000001").await;
+}
+
+/// Whatever the endpoint takes.
+#[tokio::test]
+async fn one_event_is_replayed() {
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let (made, admin) = (world.endpoint(Endpoint::at(&receiver.base)).await, admin(&world));
+    world.events(1).await;
+    world.wait_until_ended(&made, 1).await;
     let event = world.rows("SELECT id FROM events WHERE sequence = 1").await.remove(0);
     let event_id = event["id"].as_str().unwrap();
     let path = format!("/api/v1/app/events/{event_id}:replay");

@@ -87,9 +87,10 @@ impl World {
         let sealed = seal(EndpointColumn::Secret, &secret);
         let sealed_before = seal(EndpointColumn::PreviousSecret, &previous);
         let headers = seal(EndpointColumn::Headers, wished.headers.to_string().as_bytes());
-        let (before, until) = match wished.rotated {
-            true => (format!("'\\x{sealed_before}'"), "now() + interval '1 hour'"),
-            false => ("NULL".to_owned(), "NULL"),
+        let (before, until) = if wished.rotated {
+            (format!("'\\x{sealed_before}'"), "now() + interval '1 hour'")
+        } else {
+            ("NULL".to_owned(), "NULL")
         };
         let list = |items: &[&str]| {
             format!(
@@ -184,17 +185,14 @@ impl World {
     }
 
     /// Waits until the query gives a row.
-    #[track_caller]
-    pub(crate) fn wait_for(&self, sql: String) -> impl Future<Output = Value> + '_ {
-        async move {
-            for _ in 0..600 {
-                if let Some(row) = self.rows(&sql).await.pop() {
-                    return row;
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
+    pub(crate) async fn wait_for(&self, sql: String) -> Value {
+        for _ in 0..600 {
+            if let Some(row) = self.rows(&sql).await.pop() {
+                return row;
             }
-            panic!("nothing after 30 s: {sql}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        panic!("nothing after 30 s: {sql}");
     }
 
     /// Waits until all deliveries of the endpoint that are in the database have ended.

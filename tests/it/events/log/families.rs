@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{SecondsFormat, TimeDelta, Utc};
+use authority_core::clock::Clock;
+use chrono::{SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
 
 use super::{AGENT, PATIENCE, TENANT, decided, demo, events, made, told, types};
@@ -164,7 +165,8 @@ async fn every_change_is_an_event_of_its_schema_without_a_callers_text() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expiry_is_one_event() {
     let (app, _, root) = demo().await;
-    let end = (Utc::now() + TimeDelta::seconds(2)).to_rfc3339_opts(SecondsFormat::Micros, true);
+    let end = (Clock::default().now() + TimeDelta::seconds(2))
+        .to_rfc3339_opts(SecondsFormat::Micros, true);
     let helper = principal(&app, "agent", "helper").await;
     let below = json!({"delegator_id": AGENT, "delegate_id": helper, "parent_id": root,
                        "actions": ["payment.execute"], "purposes": ["invoice-settlement"],

@@ -34,7 +34,7 @@ async fn pages_follow_one_another_and_pass_over_what_the_filter_leaves_out() {
         seen.extend(sequences(&page));
         after = page["next_after"].as_i64().unwrap();
     }
-    assert_eq!(seen, Vec::from_iter(1..=head));
+    assert_eq!(seen, (1..=head).collect::<Vec<_>>());
     let first = page(&key, "?limit=1").await;
     assert_eq!((sequences(&first), &first["next_after"]), (vec![1], &json!(1)));
     let filtered = page(&key, "?event_type=svc.authority.*").await;

@@ -8,7 +8,7 @@ mod test_event;
 use std::sync::Arc;
 
 use authority_api::{
-    error::{ApiError, ErrorCode},
+    error::ApiError,
     idempotency::IdempotencyKey,
     identity::{Caller, admitted},
 };
@@ -44,11 +44,7 @@ impl<T: RpcRequest + Validate> Call<T> {
     fn of(call: Request<T>) -> Result<Self, ApiError> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
-        if caller.bound_to().is_some() {
-            let text = "an API key that is bound to principals may not see deliveries, which are of every \
-                        event of the tenant; use a key without `principal_ids`";
-            return Err(ApiError::new(ErrorCode::Forbidden, text));
-        }
+        caller.unbound("see deliveries, which are of every event of the tenant")?;
         Ok(Self { caller, key, request })
     }
 }

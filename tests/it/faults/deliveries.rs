@@ -1,0 +1,197 @@
+//! Events reach a receiver that fails now and then, while the service is killed at each step of their way and
+//! the database goes away: each is delivered or among the dead letters.
+//!
+//! `AUTHORITY_FAULT_EVENTS` sets how many events there are.
+
+use std::{
+    collections::HashSet,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use authority_core::store::{Address, RunQueryDsl, embedded::Embedded};
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Text},
+};
+use nix::sys::signal::{Signal, kill};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::process::{Folder, PROGRAM, Service};
+use crate::{
+    events::delivery::{Answer, Receiver},
+    support::Client,
+};
+
+const TENANT: &str = "svc:tenant:acme";
+/// A lease of 60 s has to end after the last kill.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The step that the service is killed in: after these hold.
+const STEPS: [(&str, &str); 3] = [
+    ("numbering", "SELECT count(*) AS value FROM event_outbox"),
+    (
+        "fan-out",
+        "SELECT count(*) AS value FROM webhook_cursors c JOIN event_heads h USING (tenant_id) \
+         WHERE h.sequence > c.sequence",
+    ),
+    (
+        "claim",
+        "SELECT count(*) AS value FROM webhook_deliveries WHERE lease IS NOT NULL AND state = 'open'",
+    ),
+];
+
+/// The database of a service that may be dead, as its owner.
+struct Ledger(Embedded);
+
+impl Ledger {
+    async fn value(&self, sql: &str) -> Option<i64> {
+        #[derive(QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = BigInt)]
+            value: i64,
+        }
+        // It may be restarting.
+        let mut db = Address::parse(&self.0.owner_url()).unwrap().connect().await.ok()?;
+        diesel::sql_query(sql).get_result(&mut db).await.ok().map(|row: Row| row.value)
+    }
+
+    async fn texts(&self, sql: &str) -> Vec<String> {
+        #[derive(QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = Text)]
+            value: String,
+        }
+        let mut db = Address::parse(&self.0.owner_url()).unwrap().connect().await.unwrap();
+        let rows: Vec<Row> = diesel::sql_query(sql).load(&mut db).await.unwrap();
+        rows.into_iter().map(|row| row.value).collect()
+    }
+
+    /// Waits until the value is above 0.
+    async fn wait_for(&self, what: &str, sql: &str) {
+        let begun = Instant::now();
+        while self.value(sql).await.is_none_or(|value| value == 0) {
+            assert!(begun.elapsed() < PATIENCE, "{what}: never");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Events as a change announces them: committed with it. The numbers become their subjects.
+    async fn announce(&self, numbers: std::ops::Range<usize>) {
+        let (first, last) = (numbers.start, numbers.end - 1);
+        let sql = format!(
+            "WITH told AS (INSERT INTO event_outbox (tenant_id, event_type, subject_ref) \
+                 SELECT '{TENANT}', 'svc.authority.suspended', 'svc:delegation:' || n \
+                 FROM generate_series({first}, {last}) AS n RETURNING 1) \
+             SELECT count(*) AS value FROM told"
+        );
+        let told = self.value(&sql).await;
+        assert_eq!(told, i64::try_from(numbers.len()).ok());
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "of this test alone")]
+fn how_many() -> usize {
+    std::env::var("AUTHORITY_FAULT_EVENTS").map_or(1500, |text| text.parse().unwrap())
+}
+
+fn owner(folder: &Folder, service: &Service) -> Client {
+    let mut command = Command::new(PROGRAM);
+    let token = command.args(["token", "owner", "--data-dir"]).arg(folder.path()).output().unwrap();
+    let token = String::from_utf8(token.stdout).unwrap();
+    Client::new(&service.client.base, token.trim())
+}
+
+/// Every seventh request fails. Says when a request has come, and remembers what it took.
+fn behave(receiver: &Receiver) -> (Arc<Notify>, Arc<parking_lot::Mutex<HashSet<String>>>) {
+    let (came, taken) = (Arc::<Notify>::default(), Arc::<parking_lot::Mutex<HashSet<_>>>::default());
+    let (coming, taking, count) = (Arc::clone(&came), Arc::clone(&taken), AtomicUsize::new(0));
+    receiver.answers(move |received| {
+        coming.notify_one();
+        if count.fetch_add(1, Ordering::Relaxed) % 7 == 6 {
+            return Answer::status(500);
+        }
+        let subject = received.event()["subject_ref"].as_str().unwrap().to_owned();
+        taking.lock().insert(subject);
+        Answer::status(204)
+    });
+    (came, taken)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_event_is_lost_when_the_service_is_killed_at_each_step() {
+    let events = how_many();
+    let (folder, receiver) = (Folder::new("deliveries"), Receiver::start().await);
+    let (came, taken) = behave(&receiver);
+    let mut service = Service::start(&folder);
+    let options = authority_core::store::embedded::Options {
+        data_dir: folder.path().to_owned(),
+        ..Default::default()
+    };
+    let ledger = Ledger(Embedded::start(options).await.unwrap());
+    let endpoint = json!({
+        "tenant_id": TENANT, "url": format!("{}/hooks", receiver.base),
+        "event_types": ["svc.authority.suspended"], "rate_limit_per_second": 1000,
+        "retry_policy": {"schedule_seconds": [1, 1, 1, 1], "jitter": 0.0},
+    });
+    let (status, made) =
+        owner(&folder, &service).post("/api/v1/webhook-endpoints", endpoint).await;
+    assert_eq!(status, 201, "{made:#}");
+    let endpoint_id = made["webhook_endpoint"]["id"].as_str().unwrap();
+    // Numbering, fan-out, claim, POST, record, and the database.
+    let part = events / 6;
+    let mut told = 0;
+    for (step, sql) in STEPS {
+        ledger.announce(told..told + part).await;
+        told += part;
+        ledger.wait_for(step, sql).await;
+        service.kill();
+        service = Service::start(&folder);
+    }
+    for pause in [Duration::ZERO, Duration::from_millis(2)] {
+        ledger.announce(told..told + part).await;
+        told += part;
+        came.notified().await;
+        tokio::time::sleep(pause).await;
+        service.kill();
+        service = Service::start(&folder);
+    }
+    ledger.announce(told..events).await;
+    came.notified().await;
+    kill(folder.database().unwrap(), Signal::SIGQUIT).unwrap();
+
+    let ended = format!(
+        "SELECT (count(*) FILTER (WHERE state <> 'open') >= {events})::int::bigint AS value \
+         FROM webhook_deliveries WHERE endpoint_id = '{endpoint_id}'"
+    );
+    ledger.wait_for("all deliveries end", &ended).await;
+    let sequence = "SELECT (count(*) = max(sequence) AND min(sequence) = 1)::int::bigint AS value \
+                    FROM events WHERE tenant_id = 'svc:tenant:acme'";
+    assert_eq!(ledger.value(sequence).await, Some(1), "the sequence has gaps");
+    let once = "SELECT convert_from(body, 'UTF8')::jsonb ->> 'subject_ref' AS value FROM events \
+                WHERE event_type = 'svc.authority.suspended'";
+    let numbered = ledger.texts(once).await;
+    let expected: HashSet<String> = (0..events).map(|n| format!("svc:delegation:{n}")).collect();
+    assert_eq!(numbered.len(), events, "each event is numbered once");
+    assert_eq!(numbered.into_iter().collect::<HashSet<_>>(), expected);
+    let state = |state: &str| {
+        format!(
+            "SELECT convert_from(e.body, 'UTF8')::jsonb ->> 'subject_ref' AS value \
+             FROM webhook_deliveries d JOIN events e ON e.id = d.event_id \
+             WHERE d.endpoint_id = '{endpoint_id}' AND d.state = '{state}'"
+        )
+    };
+    let (delivered, dead) =
+        (ledger.texts(&state("delivered")).await, ledger.texts(&state("dead")).await);
+    let taken = taken.lock().clone();
+    let missing: Vec<_> = delivered.iter().filter(|one| !taken.contains(*one)).collect();
+    assert!(missing.is_empty(), "delivered, but never taken: {missing:?}");
+    let all: HashSet<String> = delivered.into_iter().chain(dead).collect();
+    assert_eq!(all, expected, "each is delivered or dead");
+    println!("{events} events, {} requests", receiver.received().len());
+}
