@@ -165,7 +165,7 @@ impl App {
         let identity = identity(&config, &keys, &graph, &clock)?;
         let provider = dev.then(|| DevProvider::new(keys.clone(), clock.clone()));
         let exports = authority_api::credentials::exports(&graph, &clock, supervisor.shutdown());
-        let sequencer = Sequencer::new(store.clone());
+        let sequencer = Sequencer::new(store.for_events());
         let (recorder, recording) =
             Recorder::new(store.clone(), clock.clone(), fenced, sequencer.waker());
         let schema = Schema::new(store.clone());

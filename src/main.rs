@@ -66,8 +66,9 @@ impl cli::Actions for Service {
     async fn seed_demo(&self, config: Config) -> Result<String, Failure> {
         let shown = config.clone();
         with_app(config, async |app| {
-            let made = demo::seed(&app.router, &app.service_token()?, None).await;
-            let made = made.map_err(Failure::new)?;
+            let token = app.service_token()?;
+            let made = demo::seed(&app.router, &token, None).await.map_err(Failure::new)?;
+            demo::webhook::seed(&app.router, &token, &shown).await;
             Ok(banner::text(&shown, &made))
         })
         .await

@@ -70,6 +70,7 @@ fn limits(config: &Config) -> Limits {
         tenant: config.database.tenant_connections,
         system: config.database.system_connections,
         recorder: config.database.recorder_connections,
+        events: config.database.event_connections,
         wait: Duration::from_secs(config.database.wait_seconds),
         statement: Duration::from_secs(config.database.statement_seconds),
         ..Limits::default()

@@ -1,6 +1,8 @@
 //! The demonstration tenant `acme`, created through the service's own REST API, with requests that
 //! any client may make (`demo.json`).
 
+pub mod webhook;
+
 use std::{
     collections::HashMap,
     fs::{self, OpenOptions},
@@ -30,6 +32,8 @@ pub enum Error {
     Refused { method: &'static str, path: String, status: StatusCode, body: Value },
     #[error("the service does not answer: {0}")]
     Service(String),
+    #[error("the data folder: {0}")]
+    Folder(#[from] io::Error),
 }
 
 /// A record to create.
@@ -88,9 +92,15 @@ async fn kept(router: &Router, file: Option<&Path>) -> Option<String> {
     open.then_some(key)
 }
 
-fn keep(file: &Path, key: &str) -> io::Result<()> {
+/// Keeps a secret for its owner alone.
+fn keep(file: &Path, secret: &str) -> io::Result<()> {
     let mut open = OpenOptions::new();
-    open.write(true).create(true).truncate(true).mode(0o600).open(file)?.write_all(key.as_bytes())
+    open.write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(file)?
+        .write_all(secret.as_bytes())
 }
 
 /// A new API key; its text is shown only now.

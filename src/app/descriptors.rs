@@ -41,6 +41,7 @@ fn reserved(config: &Config) -> usize {
     database.tenant_connections
         + database.system_connections
         + database.recorder_connections
+        + database.event_connections
         + OPS_CONNECTIONS
         + RESERVE
 }

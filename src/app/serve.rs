@@ -68,8 +68,11 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     // Before anything else, so that a port in use is reported at once.
     let bound = Bound::new(config)?;
     if app.provider.is_some() {
+        let token = app.service_token()?;
         let key_file = config.data_dir.join("demo-api-key");
-        ready(&demo::seed(&app.router, &app.service_token()?, Some(&key_file)).await?);
+        let demo = demo::seed(&app.router, &token, Some(&key_file)).await?;
+        demo::webhook::seed(&app.router, &token, config).await;
+        ready(&demo);
     }
     let served = bound.serve(config, &app, metrics, supervisor.shutdown()).await;
     supervisor.stop().await;

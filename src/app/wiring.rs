@@ -127,7 +127,7 @@ impl Wiring {
 
     pub(super) fn deliveries(&self) -> Result<Deliveries, Error> {
         Ok(Deliveries::new(DeliveryParts {
-            store: self.store.clone(),
+            store: self.store.for_events(),
             keys: self.keys.clone(),
             graph: Arc::clone(&self.graph),
             clock: self.clock.clone(),
@@ -141,7 +141,7 @@ impl Wiring {
     pub(super) fn events(self, deliveries: Deliveries) -> (Vec<Service>, Vec<Worker>) {
         authority_events::services(EventParts {
             clock: self.clock,
-            store: self.store,
+            store: self.store.for_events(),
             graph: self.graph,
             keys: self.keys,
             sequencer: self.sequencer,

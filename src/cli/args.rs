@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::{
+    listen::Listen,
     remote::{self, Remote},
     verify::{Replay, Verify},
 };
@@ -51,6 +52,8 @@ pub(super) enum Command {
     Seed(Seed),
     #[command(flatten)]
     Remote(Remote),
+    /// Receive webhook deliveries on this machine, verify them and print them
+    Listen(Listen),
     /// Look up keys, or encrypt the stored secrets again
     #[command(subcommand)]
     Keys(Keys),
@@ -135,7 +138,9 @@ impl Args {
     /// The sources of settings: flags override the environment, which overrides the file.
     pub(super) fn sources(&self) -> Sources {
         let mut flags = Vec::new();
-        if let Some(listen) = &self.listen {
+        // `listen` has this flag for where it receives.
+        let receives = matches!(self.command, Some(Command::Listen(_)));
+        if let Some(listen) = self.listen.filter(|_| !receives) {
             flags.push(("listen.main", listen.to_string()));
         }
         if let Some(folder) = &self.data_dir {

@@ -1,4 +1,4 @@
-//! The banner of a development server: three requests to paste.
+//! The banner of a development server: three requests to paste, and what else to try.
 
 use agent_authority::app::demo::Demo;
 use authority_core::config::Config;
@@ -31,6 +31,7 @@ pub(crate) fn text(config: &Config, demo: &Demo) -> String {
          -H 'content-type: application/json' -d '{{}}'\n\n\
          A decision's receipt, for anybody to read and check: {url}/receipts/$DECISION_ID\n\
          The same under a delegation, with obligations: {url}/v1/runtime/authorize, {}\n\
+         Its webhook events, verified, as they come (a held request makes one): {program} listen\n\
          The contract: {url}/openapi   An owner's token: {program} token owner\n",
         ask("{\"amount\": 1200, \"currency\": \"EUR\", \"jurisdiction\": \"DE\"}"),
         ask("{\"amount\": 25000, \"currency\": \"EUR\", \"jurisdiction\": \"DE\"}"),

@@ -5,8 +5,10 @@
 mod args;
 pub(crate) mod banner;
 mod health;
+mod listen;
 mod outcome;
 mod remote;
+mod text;
 mod verify;
 
 use std::process::ExitCode;
@@ -75,6 +77,7 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
         Command::Keys(Keys::Remote(command)) => {
             return runtime()?.block_on(command.run(&connector));
         }
+        Command::Listen(listen) => return runtime()?.block_on(listen.run(&sources, args.json)),
         command => command,
     };
     let config = Config::load(&sources)?;
@@ -126,6 +129,7 @@ async fn act(
         }
         Command::Openapi
         | Command::Remote(_)
+        | Command::Listen(_)
         | Command::Keys(Keys::Remote(_))
         | Command::Verify(_)
         | Command::Replay(_)

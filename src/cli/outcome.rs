@@ -25,6 +25,13 @@ impl Failure {
     pub(crate) fn usage(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 2 }
     }
+
+    /// The same with another line.
+    pub(super) fn with(mut self, line: &str) -> Self {
+        self.message.push('\n');
+        self.message.push_str(line);
+        self
+    }
 }
 
 /// Text for people, alone on its line so that a shell can capture it; the same as JSON for scripts.

@@ -1,6 +1,9 @@
 //! The binary as a script uses it: what it prints, where, and with which exit code.
 
+mod listen;
 mod reads;
+mod receiver;
+mod webhooks;
 
 use std::process::{Command, Output};
 

@@ -42,8 +42,7 @@ async fn show(
     connector: &Connector<'_, impl Actions>,
 ) -> Result<CommandOutput, Failure> {
     let server = connector.connect(server).await?;
-    let body = server.get(LIST.path, &()).await?;
-    let (_, keys) = LIST.records(&server, &body)?;
+    let keys = LIST.find(&server, "", &()).await?.records;
     let key = keys.iter().find(|key| key["kid"] == kid);
     let key =
         key.ok_or_else(|| Failure::new(format!("not_found: no `{}` in keys", plain(&kid))))?;

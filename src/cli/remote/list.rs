@@ -15,11 +15,13 @@ use super::{
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
 
+/// The segment of a path that a record's id replaces.
+pub(super) const ID: &str = "{id}";
 const NEXT_PAGE_TOKEN: &str = "next_page_token";
 
 /// An operation of the service that lists records, and what a table shows of them.
 pub(super) struct List {
-    /// The segments of its path.
+    /// The segments of its path; [`ID`] stands for the id of the record that has the list.
     pub(super) path: &'static [&'static str],
     /// The member of its response that holds the records.
     pub(super) member: &'static str,
@@ -27,13 +29,22 @@ pub(super) struct List {
     pub(super) columns: &'static [&'static str],
 }
 
+/// A response of the service with records.
+pub(super) struct Found {
+    /// As it came.
+    body: String,
+    /// Its other members.
+    rest: Value,
+    pub(super) records: Vec<Value>,
+}
+
 /// The arguments of a list: which records, and where.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ListArgs<F: Args> {
     #[command(flatten)]
-    filter: F,
+    pub(super) filter: F,
     #[command(flatten)]
-    server: ServerArgs,
+    pub(super) server: ServerArgs,
 }
 
 /// Which page.
@@ -67,37 +78,50 @@ impl List {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         let server = connector.connect(server).await?;
-        let body = server.get(self.path, &filter).await?;
-        let (response, records) = self.records(&server, &body)?;
-        let mut aside = Vec::new();
-        if records.is_empty() {
-            aside.push(format!("no {}", self.member));
+        Ok(self.find(&server, "", &filter).await?.shown(self.member, self.columns))
+    }
+
+    /// A page of the records that match the filter, of the record with this id if the path has one.
+    pub(super) async fn find(
+        &self,
+        server: &Server,
+        id: &str,
+        filter: &impl Serialize,
+    ) -> Result<Found, Failure> {
+        let path = self.path.iter().map(|segment| if *segment == ID { id } else { segment });
+        let body = server.get(&path.collect::<Vec<_>>(), filter).await?;
+        let mut rest = server.json(&body)?;
+        match rest.get_mut(self.member).map(Value::take) {
+            Some(Value::Array(records)) => Ok(Found { body, rest, records }),
+            _ => Err(server.unexpected(format!("no `{}` in the response", self.member))),
         }
-        if let Some(total) = response["total"].as_u64() {
+    }
+}
+
+impl Found {
+    /// The token of the next page.
+    pub(super) fn next(&self) -> Option<&str> {
+        self.rest[NEXT_PAGE_TOKEN].as_str()
+    }
+
+    /// A table of these members of the records, and below it how to go on.
+    pub(super) fn shown(self, name: &str, columns: &[&str]) -> CommandOutput {
+        let mut aside = Vec::new();
+        if self.records.is_empty() {
+            aside.push(format!("no {}", name.replace('_', " ")));
+        }
+        if let Some(total) = self.rest["total"].as_u64() {
             aside.push(format!("{total} in all"));
         }
-        if let Some(next) = response[NEXT_PAGE_TOKEN].as_str() {
+        if let Some(next) = self.next() {
             let flag = flag("page_token");
             aside.push(format!("there are more: repeat this with {flag} {}", plain(next)));
         }
         let width = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
-        Ok(CommandOutput {
-            text: table::text(self.columns, &records, width),
-            json: Some(body),
+        CommandOutput {
+            text: table::text(columns, &self.records, width),
+            json: Some(self.body),
             aside: aside.join("\n"),
-        })
-    }
-
-    /// A response, and the records taken out of it.
-    pub(super) fn records(
-        &self,
-        server: &Server,
-        body: &str,
-    ) -> Result<(Value, Vec<Value>), Failure> {
-        let mut response = server.json(body)?;
-        match response.get_mut(self.member).map(Value::take) {
-            Some(Value::Array(records)) => Ok((response, records)),
-            _ => Err(server.unexpected(format!("no `{}` in the response", self.member))),
         }
     }
 }

@@ -17,16 +17,17 @@ mod table;
 mod tenants;
 #[cfg(test)]
 mod tests;
-mod text;
+mod webhooks;
 
 use clap::{
     Subcommand,
     builder::{StringValueParser, TypedValueParser},
 };
 
-use super::{Actions, Failure, args::tenant_id, outcome::CommandOutput};
+use super::{Actions, Failure, args::tenant_id, outcome::CommandOutput, text};
 pub(super) use connect::Connector;
 pub(super) use keys::Keys;
+pub(super) use server::is_loopback;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Remote {
@@ -45,6 +46,8 @@ pub(super) enum Remote {
     /// Look up decisions
     #[command(subcommand)]
     Decisions(decisions::Decisions),
+    /// Look up webhook endpoints and their deliveries, test them, deliver again
+    Webhooks(webhooks::Webhooks),
 }
 
 impl Remote {
@@ -58,6 +61,7 @@ impl Remote {
             Self::Delegations(command) => command.run(connector).await,
             Self::Policies(command) => command.run(connector).await,
             Self::Decisions(command) => command.run(connector).await,
+            Self::Webhooks(command) => command.run(connector).await,
         }
     }
 }
@@ -71,6 +75,6 @@ fn segment(text: &str) -> Result<String, &'static str> {
 }
 
 /// Parses a tenant's id or slug.
-fn tenant() -> impl TypedValueParser<Value = String> {
+pub(super) fn tenant() -> impl TypedValueParser<Value = String> {
     StringValueParser::new().map(|text| tenant_id(&text))
 }

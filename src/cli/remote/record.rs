@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     connect::{Connector, ServerArgs},
     segment,
+    server::Server,
     text::{NOTHING, plain},
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
@@ -50,6 +51,11 @@ impl Record {
         let server = connector.connect(server).await?;
         let path: Vec<_> = self.path.iter().copied().chain([id.as_str()]).collect();
         let body = server.get(&path, &options).await?;
+        self.shown(&server, body)
+    }
+
+    /// The record in a response.
+    pub(super) fn shown(&self, server: &Server, body: String) -> Result<CommandOutput, Failure> {
         let response = server.json(&body)?;
         let record = match self.envelope {
             Some(envelope) => response.get(envelope),

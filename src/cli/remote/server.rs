@@ -8,7 +8,7 @@ use std::{
 
 use agent_authority::transport::Surfaces;
 use authority_core::config::Secret;
-use reqwest::{Client, StatusCode, Url, header::HeaderValue, redirect::Policy};
+use reqwest::{Client, RequestBuilder, StatusCode, Url, header::HeaderValue, redirect::Policy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -102,7 +102,20 @@ impl Server {
         if !parameters.is_empty() {
             url.query_pairs_mut().extend_pairs(parameters);
         }
-        let request = self.http.get(url).header("authorization", self.token.clone());
+        self.send(self.http.get(url)).await
+    }
+
+    /// Calls an operation that takes this body; the body of its success, unchanged.
+    pub(super) async fn post(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<String, Failure> {
+        self.send(self.http.post(self.base.url(path)?).json(body)).await
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<String, Failure> {
+        let request = request.header("authorization", self.token.clone());
         let answer = request.send().await.map_err(|error| self.unreached(error))?;
         let status = answer.status();
         let body = answer.text().await.map_err(|error| self.unreached(error))?;
@@ -162,7 +175,7 @@ pub(super) fn flag(member: &str) -> String {
     }
 }
 
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(in crate::cli) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     let address = host.parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

@@ -6,11 +6,11 @@ use agent_authority::app::OPENAPI;
 use clap::{Arg, CommandFactory, Parser, builder::PossibleValue};
 use serde_json::Value;
 
-use super::{decisions, delegations, keys, list::List, policies, principals, tenants};
+use super::{decisions, delegations, keys, list::List, policies, principals, tenants, webhooks};
 use crate::cli::args::Args;
 
 /// Each command that reads, and the path of its operation.
-const READS: [(&str, &str); 11] = [
+const READS: [(&str, &str); 14] = [
     ("tenants list", "/api/v1/tenants"),
     ("tenants show", "/api/v1/tenants/{id}"),
     ("principals list", "/api/v1/principals"),
@@ -22,6 +22,9 @@ const READS: [(&str, &str); 11] = [
     ("decisions list", "/api/v1/decisions"),
     ("decisions show", "/v1/decisions/{decision_id}"),
     ("keys list", "/api/v1/keys"),
+    ("webhooks list", "/api/v1/webhook-endpoints"),
+    ("webhooks show", "/api/v1/webhook-endpoints/{id}"),
+    ("webhooks deliveries", "/api/v1/webhook-endpoints/{id}/deliveries"),
 ];
 
 fn contract() -> Value {
@@ -70,7 +73,8 @@ fn each_query_parameter_is_a_flag_and_takes_the_same_values() {
             for (bound, beyond) in [("minimum", -1), ("maximum", 1)] {
                 if let Some(bound) = parameter["schema"][bound].as_i64() {
                     let parses = |value: i64| {
-                        let typed = format!("x {typed} {long}={value}");
+                        let id = if path.contains('{') { " id" } else { "" };
+                        let typed = format!("x {typed} {long}={value}{id}");
                         Args::try_parse_from(typed.split(' ')).is_ok()
                     };
                     assert!(parses(bound) && !parses(bound + beyond), "{typed} {long} {bound}");
@@ -87,13 +91,15 @@ fn each_table_shows_members_of_its_records() {
         Some(reference) => contract.pointer(reference.trim_start_matches('#')).unwrap().clone(),
         None => schema.clone(),
     };
-    let lists: [List; 6] = [
+    let lists: [List; 8] = [
         tenants::LIST,
         principals::LIST,
         delegations::LIST,
         policies::LIST,
         decisions::LIST,
         keys::LIST,
+        webhooks::LIST,
+        webhooks::DELIVERIES,
     ];
     for List { path, member, columns } in lists {
         let operation = &contract["paths"][format!("/{}", path.join("/"))]["get"];
@@ -109,5 +115,8 @@ fn each_table_shows_members_of_its_records() {
 fn an_id_is_not_a_path() {
     for id in ["", ".", ".."] {
         assert!(Args::try_parse_from(["x", "tenants", "show", id]).is_err(), "{id}");
+        for operation in ["deliveries", "redrive", "test", "enable"] {
+            assert!(Args::try_parse_from(["x", "webhooks", operation, id]).is_err(), "{id}");
+        }
     }
 }

@@ -16,12 +16,12 @@ async fn with_token(app: &TestApp, token: &str, typed: &str) -> (i32, String, St
     spawn(args, Vec::new()).await
 }
 
-async fn owner(app: &TestApp, typed: &str) -> (i32, String, String) {
+pub(super) async fn owner(app: &TestApp, typed: &str) -> (i32, String, String) {
     with_token(app, app.owner_token(), typed).await
 }
 
 /// On another thread, since the service needs this one.
-async fn spawn(
+pub(super) async fn spawn(
     args: Vec<String>,
     environment: Vec<(&'static str, String)>,
 ) -> (i32, String, String) {
@@ -35,7 +35,7 @@ async fn spawn(
 }
 
 /// The first words of the lines below the header.
-fn ids(table: &str) -> Vec<&str> {
+pub(super) fn ids(table: &str) -> Vec<&str> {
     table.lines().skip(1).map(|line| line.split_whitespace().next().unwrap()).collect()
 }
 

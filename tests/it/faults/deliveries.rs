@@ -109,7 +109,8 @@ fn owner(folder: &Folder, service: &Service) -> Client {
 
 /// Every seventh request fails. Says when a request has come, and remembers what it took.
 fn behave(receiver: &Receiver) -> (Arc<Notify>, Arc<parking_lot::Mutex<HashSet<String>>>) {
-    let (came, taken) = (Arc::<Notify>::default(), Arc::<parking_lot::Mutex<HashSet<_>>>::default());
+    let (came, taken) =
+        (Arc::<Notify>::default(), Arc::<parking_lot::Mutex<HashSet<_>>>::default());
     let (coming, taking, count) = (Arc::clone(&came), Arc::clone(&taken), AtomicUsize::new(0));
     receiver.answers(move |received| {
         coming.notify_one();
@@ -139,8 +140,7 @@ async fn no_event_is_lost_when_the_service_is_killed_at_each_step() {
         "event_types": ["svc.authority.suspended"], "rate_limit_per_second": 1000,
         "retry_policy": {"schedule_seconds": [1, 1, 1, 1], "jitter": 0.0},
     });
-    let (status, made) =
-        owner(&folder, &service).post("/api/v1/webhook-endpoints", endpoint).await;
+    let (status, made) = owner(&folder, &service).post("/api/v1/webhook-endpoints", endpoint).await;
     assert_eq!(status, 201, "{made:#}");
     let endpoint_id = made["webhook_endpoint"]["id"].as_str().unwrap();
     // Numbering, fan-out, claim, POST, record, and the database.

@@ -72,6 +72,8 @@ pub struct Database {
     pub system_connections: usize,
     /// Connections of the pool that records decisions.
     pub recorder_connections: usize,
+    /// Connections of the pool that numbers events and sends them.
+    pub event_connections: usize,
     /// How long a request waits for a free connection.
     pub wait_seconds: u64,
     /// Postgres ends a statement that runs longer.
@@ -263,6 +265,7 @@ impl Default for Database {
             tenant_connections: 16,
             system_connections: 6,
             recorder_connections: 2,
+            event_connections: 6,
             wait_seconds: 5,
             statement_seconds: 10,
         }

@@ -33,6 +33,7 @@ impl Config {
             ("database.tenant_connections", self.database.tenant_connections as u64),
             ("database.system_connections", self.database.system_connections as u64),
             ("database.recorder_connections", self.database.recorder_connections as u64),
+            ("database.event_connections", self.database.event_connections as u64),
             ("database.wait_seconds", self.database.wait_seconds),
             ("database.statement_seconds", self.database.statement_seconds),
             ("decide.max_staleness_seconds", self.decide.max_staleness_seconds),

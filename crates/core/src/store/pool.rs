@@ -1,4 +1,5 @@
-//! The pools on one database: one for each role that the service takes, and one for the graph's tail.
+//! The pools on one database: one for each role that the service takes, and one each for the graph's tail and
+//! for events.
 
 use std::{
     sync::Arc,
@@ -37,6 +38,8 @@ pub struct Limits {
     pub tenant: usize,
     pub system: usize,
     pub recorder: usize,
+    /// In the system's role, for events and what sends them.
+    pub events: usize,
     /// The wait for a free connection, and for a new one to be ready.
     pub wait: Duration,
     /// The limit of one statement, including locks, enforced by the server. A transaction has two
@@ -52,6 +55,7 @@ impl Default for Limits {
             tenant: 16,
             system: 8,
             recorder: 4,
+            events: 6,
             wait: Duration::from_secs(5),
             statement: Duration::from_secs(15),
             idle_in_transaction: Duration::from_secs(15),
@@ -65,6 +69,7 @@ pub struct Store {
     pub(super) tenant: Pool,
     pub(super) system: Pool,
     pub(super) recorder: Pool,
+    pub(super) events: Pool,
     /// One connection that other work cannot occupy.
     pub(super) tail: Pool,
     pub(super) address: Address,
@@ -84,6 +89,7 @@ impl Store {
             tenant: pool("tenant", limits.tenant)?,
             system: pool("system", limits.system)?,
             recorder: pool("recorder", limits.recorder)?,
+            events: pool("system", limits.events)?,
             tail: pool("system", 1)?,
             address: address.clone(),
             silence: Silence::default(),
@@ -97,10 +103,17 @@ impl Store {
         self.breaker.returned.subscribe()
     }
 
+    /// The same store for events and what sends them: however much there is to send, other work in the
+    /// system's role has its connections.
+    #[must_use]
+    pub fn for_events(&self) -> Self {
+        Self { system: self.events.clone(), ..self.clone() }
+    }
+
     /// Hands out no more connections, since the service stops. Tasks that want one wait until the
     /// process ends: an error would report a fault that does not exist.
     pub fn close(&self) {
-        for pool in [&self.tenant, &self.system, &self.recorder, &self.tail] {
+        for pool in [&self.tenant, &self.system, &self.recorder, &self.events, &self.tail] {
             pool.close();
         }
     }

@@ -65,7 +65,7 @@ impl Store {
     /// A connection did not answer in time and a new one does. Earlier ones are not used again; work on
     /// them ends within seconds.
     pub fn renew(&self) {
-        for pool in [&self.tenant, &self.system, &self.recorder] {
+        for pool in [&self.tenant, &self.system, &self.recorder, &self.events] {
             pool.retain(|_, _| false);
         }
         self.silence.0.send_replace(());

@@ -62,7 +62,8 @@ fn cases(received: &[Received], secret: &str, url: &str) -> Vec<Case> {
 #[tokio::test]
 async fn live_deliveries_are_genuine_for_released_libraries() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
-    let rotated = Endpoint { rotated: true, ..Endpoint::at(format!("{}/hooks?a=1", receiver.base)) };
+    let rotated =
+        Endpoint { rotated: true, ..Endpoint::at(format!("{}/hooks?a=1", receiver.base)) };
     let made = world.endpoint(rotated).await;
     world.events(2).await;
     let received = receiver.wait_for(2).await;

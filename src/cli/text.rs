@@ -1,11 +1,11 @@
 //! Untrusted text on a terminal: escaped.
 
 /// Shown for a missing value.
-pub(super) const NOTHING: &str = "-";
+pub(in crate::cli) const NOTHING: &str = "-";
 
 /// `text` without characters that a terminal interprets: control characters, and those that change the
 /// text direction, become escapes.
-pub(super) fn plain(text: &str) -> String {
+pub(in crate::cli) fn plain(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut plain, letter| {
         match letter {
             '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {

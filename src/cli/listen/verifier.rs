@@ -1,0 +1,135 @@
+//! Whether a delivery is genuine, and meant for this receiver.
+
+use authority_core::{clock::Clock, config::Secret};
+use authority_verify_webhook::{Options, Suite, VerifyError, verify_webhook};
+use axum::http::HeaderMap;
+use serde_json::Value;
+
+use super::{Failure, jwks::Jwks};
+
+pub(super) struct Verifier {
+    pub(super) secrets: Vec<Secret>,
+    pub(super) jwks: Option<Jwks>,
+    /// If empty: the suites for which there are keys.
+    pub(super) accept: Vec<Suite>,
+    pub(super) url: String,
+    pub(super) tenant_id: String,
+    pub(super) clock: Clock,
+}
+
+impl Verifier {
+    pub(super) fn checked(self) -> Result<Self, Failure> {
+        match self.accept.iter().find(|suite| !self.has_keys(**suite)) {
+            Some(Suite::StandardWebhooks) => {
+                Err(Failure::usage("--accept standard-webhooks/v1 needs the endpoint's --secret"))
+            }
+            Some(suite) => Err(Failure::usage(format!("--accept {} needs --jwks", suite.as_str()))),
+            None => Ok(self),
+        }
+    }
+
+    fn has_keys(&self, suite: Suite) -> bool {
+        match suite {
+            Suite::StandardWebhooks => !self.secrets.is_empty(),
+            Suite::Rfc9421 | Suite::Jwt => self.jwks.is_some(),
+        }
+    }
+
+    /// The suites whose signatures are verified.
+    pub(super) fn suites(&self) -> Vec<Suite> {
+        let accepts = |suite: &Suite| self.accept.is_empty() || self.accept.contains(suite);
+        Suite::ALL.into_iter().filter(|suite| accepts(suite) && self.has_keys(*suite)).collect()
+    }
+
+    /// What is wrong before any delivery: no keys, or the published ones cannot be fetched.
+    pub(super) async fn problem(&self) -> Option<String> {
+        match &self.jwks {
+            Some(jwks) => jwks.fetched().await.err(),
+            None => self.suites().is_empty().then(|| NO_KEYS.to_owned()),
+        }
+    }
+
+    /// The suites by which a delivery is verified, or why it is not. Each accepted suite by which it is signed
+    /// must fit, so that a fault of one does not hide behind another.
+    pub(super) async fn verify(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Vec<Suite>, String> {
+        let text =
+            |value: &'_ axum::http::HeaderValue| value.to_str().unwrap_or_default().to_owned();
+        let headers: Vec<_> =
+            headers.iter().map(|(name, value)| (name.as_str(), text(value))).collect();
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let mut verified = Vec::new();
+        for suite in self.suites() {
+            if self.has_signed(suite, &headers, body).await? {
+                verified.push(suite);
+            }
+        }
+        match verified.as_slice() {
+            [] if self.suites().is_empty() => Err(NO_KEYS.to_owned()),
+            [] => Err(VerifyError::NoSignature.to_string()),
+            _ => Ok(verified),
+        }
+    }
+
+    /// Whether a suite has signed the delivery; an error if its signature does not fit.
+    async fn has_signed(
+        &self,
+        suite: Suite,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<bool, String> {
+        let problem = |why: &str| format!("{}: {why}", suite.as_str());
+        let mut found = self.attempt(suite, headers, body, None);
+        if let (Some(jwks), Suite::Rfc9421 | Suite::Jwt) = (&self.jwks, suite) {
+            found = self.attempt(suite, headers, body, Some(&*jwks.known().await));
+            if found == Err(VerifyError::UnknownKey) {
+                let keys = jwks.fetched().await.map_err(|why| problem(&why))?;
+                found = self.attempt(suite, headers, body, Some(&*keys));
+            }
+        }
+        match found {
+            Ok(()) => Ok(true),
+            Err(VerifyError::NoSignature) => Ok(false),
+            Err(error) => Err(problem(&format!("{error}{}", self.advice(suite, error)))),
+        }
+    }
+
+    fn attempt(
+        &self,
+        suite: Suite,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        jwks: Option<&Value>,
+    ) -> Result<(), VerifyError> {
+        let secrets: Vec<_> = self.secrets.iter().map(Secret::reveal).collect();
+        let accept = [suite];
+        let options = Options {
+            jwks,
+            secrets: &secrets,
+            accept: &accept,
+            ..Options::new(&self.url, &self.tenant_id)
+        };
+        let now = u64::try_from(self.clock.now().timestamp()).unwrap_or_default();
+        verify_webhook(body, headers, &options, now).map(drop)
+    }
+
+    /// Which flag may be wrong.
+    fn advice(&self, suite: Suite, error: VerifyError) -> String {
+        match (suite, error) {
+            (Suite::StandardWebhooks, VerifyError::Signature) => {
+                "; is --secret this endpoint's?".to_owned()
+            }
+            (_, VerifyError::Signature | VerifyError::Url) => {
+                format!("; is its URL {} (--url)?", self.url)
+            }
+            (_, VerifyError::TenantId) => format!("; expected is {} (--tenant)", self.tenant_id),
+            _ => String::new(),
+        }
+    }
+}
+
+const NO_KEYS: &str = "there is no key to verify it with: give --secret or --jwks, or run this in the folder \
+                       in which the development server was started, or with its --data-dir";

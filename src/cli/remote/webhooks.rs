@@ -1,0 +1,281 @@
+//! `webhooks`: endpoints and their deliveries; and what helps when deliveries fail: test, redrive, enable.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{
+    connect::{Connector, ServerArgs},
+    list::{CountedPage, ID, List, ListArgs, Page},
+    record::{self, Record, ShowArgs, WithDeleted},
+    segment,
+    server::Server,
+    tenant,
+};
+use crate::cli::{Actions, Failure, outcome::CommandOutput};
+
+/// Without a subcommand: `list`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(in crate::cli) struct Webhooks {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    list: ListArgs<Filter>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Lists endpoints, oldest first, with their dead deliveries and their last failure
+    List(ListArgs<Filter>),
+    /// Reads an endpoint
+    Show(ShowArgs<WithDeleted>),
+    /// Lists an endpoint's deliveries, newest first
+    Deliveries(DeliveriesArgs),
+    /// Attempts dead deliveries again
+    Redrive(Redrive),
+    /// Sends a test event to an endpoint; fails unless it arrives
+    Test(ShowArgs),
+    /// Lets a paused or disabled endpoint receive again
+    Enable(Enable),
+}
+
+#[derive(Debug, Args, Serialize)]
+struct Filter {
+    /// Only those of this tenant, by id or slug
+    #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
+    tenant_id: Option<String>,
+    /// Only those in this state
+    #[arg(long, value_parser = ["active", "paused", "disabled", "deleted"])]
+    state: Option<String>,
+    /// Whether to show deleted ones too
+    #[arg(long)]
+    deleted: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: CountedPage,
+}
+
+#[derive(Debug, Args)]
+struct DeliveriesArgs {
+    /// The endpoint's id
+    #[arg(value_parser = segment)]
+    endpoint: String,
+    #[command(flatten)]
+    list: ListArgs<DeliveryFilter>,
+}
+
+#[derive(Debug, Args, Serialize)]
+struct DeliveryFilter {
+    /// Only those in this state; `dead` ones can be redriven
+    #[arg(long, value_parser = ["open", "delivered", "dead", "cancelled"])]
+    state: Option<String>,
+    /// Only those of events of this type
+    #[arg(long, value_name = "TYPE")]
+    event_type: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: Page,
+}
+
+#[derive(Debug, Args)]
+struct Redrive {
+    /// Their ids
+    #[arg(value_name = "DELIVERY", value_parser = segment, required_unless_present = "all_dead")]
+    deliveries: Vec<String>,
+    /// All dead deliveries of this endpoint
+    #[arg(long, value_name = "ENDPOINT", value_parser = segment, conflicts_with = "deliveries")]
+    all_dead: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+struct Enable {
+    /// The endpoint's id
+    #[arg(value_parser = segment)]
+    endpoint: String,
+    /// Where it goes on: with the first event that it has not received, or with the next event
+    #[arg(long, value_parser = ["stopped", "now"], default_value = "stopped")]
+    from: String,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+const ENDPOINTS: [&str; 3] = ["api", "v1", "webhook-endpoints"];
+
+pub(super) const LIST: List = List {
+    path: &ENDPOINTS,
+    member: "webhook_endpoints",
+    columns: &["id", "state", "state_reason", "url"],
+};
+
+const RECORD: Record = Record { path: &ENDPOINTS, envelope: Some("webhook_endpoint") };
+
+pub(super) const DELIVERIES: List = List {
+    path: &["api", "v1", "webhook-endpoints", ID, "deliveries"],
+    member: "deliveries",
+    columns: &["id", "state", "event_type", "sequence", "attempts", "due_at"],
+};
+
+impl Webhooks {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        match self.command.unwrap_or(Command::List(self.list)) {
+            Command::List(args) => list(args, connector).await,
+            Command::Show(args) => RECORD.show(args, connector).await,
+            Command::Deliveries(args) => deliveries(args, connector).await,
+            Command::Redrive(args) => redrive(args, connector).await,
+            Command::Test(args) => test(args, connector).await,
+            Command::Enable(args) => enable(args, connector).await,
+        }
+    }
+}
+
+async fn list(
+    ListArgs { filter, server }: ListArgs<Filter>,
+    connector: &Connector<'_, impl Actions>,
+) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    let mut found = LIST.find(&server, "", &filter).await?;
+    for endpoint in &mut found.records {
+        failures(&server, endpoint).await?;
+    }
+    Ok(found.shown("webhook endpoints", &[LIST.columns, &[DEAD, LAST_FAILURE]].concat()))
+}
+
+/// Columns of what the records do not have.
+const DEAD: &str = "dead";
+const LAST_FAILURE: &str = "last_failure";
+
+fn set(record: &mut Value, member: &str, value: Value) {
+    if let Some(members) = record.as_object_mut() {
+        members.insert(member.to_owned(), value);
+    }
+}
+
+/// Adds what the record does not have: how many deliveries are dead, of a page of them, and the last attempt
+/// that failed.
+async fn failures(server: &Server, endpoint: &mut Value) -> Result<(), Failure> {
+    let id = endpoint["id"].as_str().unwrap_or_default().to_owned();
+    let in_state = async |state| DELIVERIES.find(server, &id, &json!({"state": state})).await;
+    let (dead, open) = (in_state(DEAD).await?, in_state("open").await?);
+    let more = if dead.next().is_some() { "+" } else { "" };
+    let dead_count = format!("{}{more}", dead.records.len());
+    let attempts = dead.records.iter().chain(&open.records).filter_map(last_failure);
+    // Times of one form are in the order of their texts.
+    let last = attempts.max_by_key(|attempt| attempt["at"].as_str());
+    set(endpoint, LAST_FAILURE, last.map(described).into());
+    set(endpoint, DEAD, dead_count.into());
+    Ok(())
+}
+
+fn last_failure(delivery: &Value) -> Option<&Value> {
+    let mut attempts = delivery["attempts"].as_array()?.iter().rev();
+    attempts.find(|attempt| attempt["error_class"].is_string())
+}
+
+/// A failed attempt: when, and why.
+fn described(attempt: &Value) -> String {
+    let text = |member: &str| attempt[member].as_str().unwrap_or_default();
+    let at = text("at").split('.').next().unwrap_or_default().trim_end_matches('Z');
+    let status = attempt["status"].as_u64().map(|status| format!(" {status}"));
+    format!("{at}Z {}{}", text("error_class"), status.unwrap_or_default())
+}
+
+async fn deliveries(
+    DeliveriesArgs { endpoint, list: ListArgs { filter, server } }: DeliveriesArgs,
+    connector: &Connector<'_, impl Actions>,
+) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    let mut found = DELIVERIES.find(&server, &endpoint, &filter).await?;
+    for delivery in &mut found.records {
+        let last = last_failure(delivery).map(described);
+        let count = delivery["attempts"].as_array().map(Vec::len);
+        set(delivery, LAST_FAILURE, last.into());
+        set(delivery, "attempts", count.into());
+    }
+    let columns = [DELIVERIES.columns, &[LAST_FAILURE]].concat();
+    Ok(found.shown(DELIVERIES.member, &columns))
+}
+
+async fn redrive(
+    Redrive { deliveries, all_dead, server }: Redrive,
+    connector: &Connector<'_, impl Actions>,
+) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    let mut redriven = Vec::new();
+    match all_dead {
+        None => redrive_each(&server, deliveries, &mut redriven).await?,
+        Some(endpoint) => {
+            let mut page = json!({"state": DEAD});
+            loop {
+                let found = DELIVERIES.find(&server, &endpoint, &page).await?;
+                let ids = found.records.iter().filter_map(|dead| dead["id"].as_str());
+                let ids = ids.map(str::to_owned).collect();
+                redrive_each(&server, ids, &mut redriven).await?;
+                let Some(next) = found.next() else { break };
+                page["page_token"] = next.into();
+            }
+        }
+    }
+    Ok(CommandOutput::list("redriven", &redriven))
+}
+
+/// One after another, up to the first refusal, which says what was done before it.
+async fn redrive_each(
+    server: &Server,
+    ids: Vec<String>,
+    redriven: &mut Vec<String>,
+) -> Result<(), Failure> {
+    for id in ids {
+        let path = ["api", "v1", "deliveries"];
+        if let Err(failure) = call(server, &path, &id, "redrive", &json!({})).await {
+            return Err(
+                failure.with(&format!("{id} is not redriven; {} before it are", redriven.len()))
+            );
+        }
+        redriven.push(id);
+    }
+    Ok(())
+}
+
+async fn test(
+    ShowArgs { id, server, .. }: ShowArgs,
+    connector: &Connector<'_, impl Actions>,
+) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    let body = call(&server, &ENDPOINTS, &id, "test", &json!({})).await?;
+    let mut result = server.json(&body)?;
+    if let Some(members) = result.as_object_mut() {
+        members.shift_remove("ok");
+    }
+    let text = record::text(&result);
+    if result["delivered"] != true {
+        return Err(Failure::new(text.trim_end()));
+    }
+    Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
+}
+
+async fn enable(
+    Enable { endpoint, from, server }: Enable,
+    connector: &Connector<'_, impl Actions>,
+) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    let body = call(&server, &ENDPOINTS, &endpoint, "enable", &json!({"from": from})).await?;
+    RECORD.shown(&server, body)
+}
+
+/// Calls an operation on a record.
+async fn call(
+    server: &Server,
+    path: &[&str],
+    id: &str,
+    operation: &str,
+    body: &Value,
+) -> Result<String, Failure> {
+    let last = format!("{id}:{operation}");
+    server.post(&[path, &[&last]].concat(), body).await
+}
