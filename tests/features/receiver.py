@@ -29,9 +29,8 @@ def standard_webhooks(case):
 
 def rfc9421(case):
     request = SimpleNamespace(method="POST", url=case["url"], headers=case["headers"])
-    verifier = HTTPMessageVerifier(
-        signature_algorithm=algorithms.ED25519, key_resolver=MappingKeyResolver(ed25519(case["jwks"]))
-    )
+    keys = MappingKeyResolver(public_keys=ed25519(case["jwks"]), private_keys={})
+    verifier = HTTPMessageVerifier(signature_algorithm=algorithms.ED25519, key_resolver=keys)
     verifier.verify(
         request, expect_tag="svc-webhook-v1", require_components=COMPONENTS, body=case["body"].encode()
     )

@@ -10,9 +10,12 @@ mod demand;
 mod expiry;
 mod feed;
 mod follow;
+mod lost;
 mod notifications;
 mod outbox;
+mod outbox_age;
 mod page;
+mod retention;
 mod sequencer;
 mod service;
 
@@ -26,6 +29,7 @@ use delivery::Deliveries;
 
 pub use audit::{Nats, NatsSettings, checkpoints_elsewhere};
 pub use feed::{EventFeed, Grown};
+pub use retention::worker as retention_worker;
 pub use sequencer::Sequencer;
 
 /// The parts of the event service.
@@ -54,6 +58,8 @@ pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
         audit::worker(store.clone(), &feed, nats, deliveries),
         audit::lag_worker(store.clone()),
         notifications::worker(store.clone()),
+        outbox_age::worker(store.clone()),
+        retention::worker(store.clone()),
     ];
     workers.extend(feeding.into_iter().chain(sequencer.workers()));
     let notifications = notifications::NotificationHandlers {

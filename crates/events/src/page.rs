@@ -101,6 +101,11 @@ impl Part {
             .load(db)
             .await
             .map_err(failed)?;
+        // Retention may have taken some of them since.
+        let left = self::bounds(db, &self.tenant_id).await.map_err(failed)?;
+        if after < left.oldest - 1 && after < through {
+            return Err(out_of_bounds(ErrorCode::SequenceExpired, left));
+        }
         let is_full = i64::try_from(page.len()).is_ok_and(|found| found == limit);
         let last = page.last().filter(|_| is_full).map(|(sequence, _)| *sequence);
         Ok(Page { next_after: last.unwrap_or(through), events: page, bounds })

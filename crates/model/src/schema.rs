@@ -847,6 +847,8 @@ diesel::table! {
         self_approval -> Bool,
         approval_ttl_seconds -> Nullable<Int4>,
         cite_ready_approval -> Bool,
+        event_retention_days -> Int4,
+        legal_hold -> Nullable<Jsonb>,
     }
 }
 
@@ -1001,6 +1003,8 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+        lost_from -> Nullable<Int8>,
+        lost_to -> Nullable<Int8>,
     }
 }
 

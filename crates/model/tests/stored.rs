@@ -8,7 +8,7 @@ use authority_model::{
     proto::{
         approval::{ApprovalAct, ApprovalAuthority, ApprovalPolicy, Asker},
         delegation::{AmountLimit, Delegation, Hours, UseLimit},
-        registry::{ActionDeclaration, ActionRiskClassification, Gate},
+        registry::{ActionDeclaration, ActionRiskClassification, Gate, LegalHold},
         states::{LibraryMachine, StateEvent, StateRule},
     },
     wire::Time,
@@ -52,6 +52,7 @@ fn rows_are_read_and_written_as_ever() {
     rows.check::<ActionDeclaration>("authority.registry.v1.ActionDeclaration");
     rows.check::<ActionRiskClassification>("authority.registry.v1.ActionRiskClassification");
     rows.check::<Gate>("authority.registry.v1.Gate");
+    rows.check::<LegalHold>("authority.registry.v1.LegalHold");
     rows.check::<LibraryMachine>("authority.states.v1.LibraryMachine");
     rows.check::<StateEvent>("authority.states.v1.StateEvent");
     rows.check::<StateRule>("authority.states.v1.StateRule");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use authority_api::identity::{Caller, caller};
 use authority_model::{
-    proto::registry::*,
+    proto::{events::LostEvents, registry::*},
     schema::{audit_cursors, audit_streams},
     service::AuditStreamService,
     state::AuditStreamState,
@@ -83,17 +83,27 @@ impl Row for AuditStream {
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         let read = registry.store.read_tx(&caller.scope(), async move |db| {
             let cursors = audit_cursors::table.filter(audit_cursors::stream_id.eq_any(ids));
-            let columns = (audit_cursors::stream_id, audit_cursors::sequence);
-            let found: Vec<(String, i64)> = cursors.select(columns).load(db).await?;
+            let columns = (
+                audit_cursors::stream_id,
+                audit_cursors::sequence,
+                (audit_cursors::lost_from, audit_cursors::lost_to),
+            );
+            let found: Vec<(String, i64, Lost)> = cursors.select(columns).load(db).await?;
             Ok::<_, Error>(found)
         });
-        let found: HashMap<String, i64> = read.await?.into_iter().collect();
+        let found = read.await?.into_iter().map(|(id, sequence, lost)| (id, (sequence, lost)));
+        let found: HashMap<String, (i64, Lost)> = found.collect();
         for row in rows {
-            row.cursor = found.get(&row.id).map(ToString::to_string);
+            let Some((sequence, (from, to))) = found.get(&row.id) else { continue };
+            row.cursor = Some(sequence.to_string());
+            row.lost = from.zip(*to).map(|(from, to)| LostEvents { from, to });
         }
         Ok(())
     }
 }
+
+/// The first and the last event that was lost.
+type Lost = (Option<i64>, Option<i64>);
 
 /// Checks a webhook's URL and writes it as it is stored.
 fn check_url(stream: &mut AuditStream, rules: &UrlRules) -> Result<(), Error> {
@@ -141,7 +151,9 @@ impl AuditStreamService for Registry {
         &self,
         call: Request<CreateAuditStreamRequest>,
     ) -> Reply<AuditStream> {
-        self.create(call).await
+        let caller = caller(&call)?;
+        let made = self.create(call).await?;
+        self.completed(&caller, made).await
     }
 
     async fn get_audit_stream(&self, call: Request<GetAuditStreamRequest>) -> Reply<AuditStream> {

@@ -9,6 +9,9 @@ use serde_json::Value;
 use super::prelude::*;
 use authority_decision::validation::ContextSchema;
 
+/// How long events are kept, unless the tenant says.
+const EVENT_RETENTION_DAYS: i32 = 30;
+
 impl Row for Tenant {
     type List = ListTenantsRequest;
     const FINAL: &'static [Self::State] = &[TenantState::Deleted];
@@ -43,6 +46,7 @@ impl Row for Tenant {
         names::or(&mut self.durability, "strict");
         names::or(&mut self.receipts, "public");
         names::or(&mut self.policy_validation, "enforce");
+        self.event_retention_days.get_or_insert(EVENT_RETENTION_DAYS);
     }
 
     fn validate_record(&self, found: &mut Violations) {

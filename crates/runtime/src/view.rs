@@ -58,6 +58,7 @@ fn view(table: &str) -> Option<View> {
                 "receipts",
                 "policy_validation",
                 "context_schema",
+                "event_retention_days",
             ],
         ),
         "legal_entities" => (
@@ -265,7 +266,8 @@ mod tests {
     use super::*;
 
     /// Columns that only the installation's owner reads.
-    const OWNERS: [(&str, &[&str]); 4] = [
+    const OWNERS: [(&str, &[&str]); 5] = [
+        ("tenants", &["legal_hold"]),
         ("tools", &["warnings"]),
         ("domains", &["verification_token"]),
         (

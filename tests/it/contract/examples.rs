@@ -160,6 +160,26 @@ impl World {
         }
     }
 
+    /// A delivery that is dead, whose event is kept.
+    async fn dead_letter(&mut self) -> String {
+        let endpoint = self.endpoint().await;
+        let dead = format!(
+            "WITH event AS ( \
+                 INSERT INTO events (id, tenant_id, sequence, event_type, occurred_at, body) \
+                 VALUES ('svc:event:0198dead' || gen_random_uuid(), '{TENANT}', 1000001, 'x', now(), '') \
+                 RETURNING id) \
+             INSERT INTO webhook_deliveries (id, tenant_id, endpoint_id, event_id, event_type, \
+                 sequence, state, ended_at) \
+             SELECT 'svc:delivery:0198c0ffee' || gen_random_uuid(), '{TENANT}', '{endpoint}', event.id, \
+                 'x', 1, 'dead', now() \
+             FROM event"
+        );
+        self.app.database.run(&dead).await;
+        let path = format!("/api/v1/webhook-endpoints/{endpoint}/dead-letters");
+        let (_, dead) = self.app.owner().get(&path).await;
+        dead["dead_letters"][0]["id"].as_str().unwrap().to_owned()
+    }
+
     /// The path with ids of records that can be changed so.
     async fn filled(&mut self, path: &str) -> String {
         let id = if let Some(id) = self.of_events(path).await {
@@ -242,16 +262,7 @@ impl World {
             let (_, list) = admin.get("/api/v1/app/notifications?limit=1").await;
             list["notifications"][0]["id"].as_str().unwrap().to_owned()
         } else if path.contains("/deliveries/") {
-            let (endpoint, id) = (self.endpoint().await, "svc:delivery:0198c0ffee");
-            let dead = format!(
-                "INSERT INTO webhook_deliveries (id, tenant_id, endpoint_id, event_id, event_type, \
-                     sequence, state, ended_at) \
-                 VALUES ('{id}' || gen_random_uuid(), '{TENANT}', '{endpoint}', 'x', 'x', 1, 'dead', now())"
-            );
-            self.app.database.run(&dead).await;
-            let path = format!("/api/v1/webhook-endpoints/{endpoint}/dead-letters");
-            let (_, dead) = self.app.owner().get(&path).await;
-            dead["dead_letters"][0]["id"].as_str().unwrap().to_owned()
+            self.dead_letter().await
         } else if path.contains("/events/") {
             let (endpoint, id) =
                 (self.endpoint().await, format!("svc:event:0198c0ffee{}", path.len()));

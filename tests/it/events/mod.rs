@@ -6,3 +6,4 @@ pub(crate) mod delivery;
 mod endpoints;
 mod log;
 mod notifications;
+mod retention;

@@ -13,3 +13,5 @@ pub const SIGNING_KEYS: i64 = 4_157_003;
 pub const DECISION_LOG: i32 = 4_157_004;
 /// Numbering events; the second number is the shard of tenants.
 pub const EVENTS: i32 = 4_157_005;
+/// Events and deliveries are deleted by age by one node at a time.
+pub const EVENT_RETENTION: i64 = 4_157_006;

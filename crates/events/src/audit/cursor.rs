@@ -9,8 +9,10 @@ use diesel::{
 };
 use serde_json::Value;
 
-/// Takes streams that have something to send and that nobody sends, those first whose turn was longest ago. A stream that is sealed or whose tenant is
-/// not active sends nothing.
+use crate::lost::Lost;
+
+/// Takes streams that have something to send and that nobody sends, those first whose turn was longest ago. A
+/// stream that is sealed or whose tenant is not active sends nothing.
 const CLAIM: &str = "UPDATE audit_cursors c \
      SET lease = $1::uuid, leased_until = clock_timestamp() + interval '60 s' \
      FROM (SELECT c.stream_id FROM audit_cursors c \
@@ -41,7 +43,8 @@ const HOLD: &str = "UPDATE audit_cursors c \
 /// 1, 2, 4 seconds and so on, to a minute.
 const FAILED: &str = "UPDATE audit_cursors \
      SET sequence = $3, failures = failures + 1, lease = NULL, leased_until = NULL, \
-         next_try_at = clock_timestamp() + least(60, 2 ^ least(failures, 6)) * interval '1 s' \
+         next_try_at = clock_timestamp() + least(60, 2 ^ least(failures, 6)) * interval '1 s', \
+         lost_from = coalesce(lost_from, $4), lost_to = coalesce($5, lost_to) \
      WHERE stream_id = $1 AND lease = $2::uuid";
 
 const RELEASE: &str = "UPDATE audit_cursors \
@@ -96,8 +99,8 @@ pub(super) struct Logged {
 pub(super) struct Reached {
     pub(super) sequence: i64,
     pub(super) checkpoint_at: Option<DateTime<Utc>>,
-    /// The first and the last event that retention took.
-    pub(super) lost: Option<(i64, i64)>,
+    /// What retention took before, and is not recorded yet.
+    pub(super) lost: Option<Lost>,
 }
 
 /// The streams that are due, and the lease under which they are sent.
@@ -121,8 +124,8 @@ pub(super) async fn hold(
         .bind::<Text, _>(lease)
         .bind::<BigInt, _>(reached.sequence)
         .bind::<Nullable<Timestamptz>, _>(reached.checkpoint_at)
-        .bind::<Nullable<BigInt>, _>(reached.lost.map(|(from, _)| from))
-        .bind::<Nullable<BigInt>, _>(reached.lost.map(|(_, to)| to))
+        .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.from))
+        .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.to))
         .execute(db)
         .await?;
     Ok(held > 0)
@@ -141,15 +144,22 @@ pub(super) async fn may_send(db: &mut Db, stream_id: &str, lease: &str) -> Query
     Ok(found.permitted)
 }
 
-/// Records that the sink did not take what comes after.
+/// Records that the sink did not take what comes after; whether the lease was held.
 pub(super) async fn failed(
     db: &mut Db,
     stream_id: &str,
     lease: &str,
-    sequence: i64,
-) -> QueryResult<()> {
-    let failed = diesel::sql_query(FAILED).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
-    failed.bind::<BigInt, _>(sequence).execute(db).await.map(drop)
+    reached: Reached,
+) -> QueryResult<bool> {
+    let failed = diesel::sql_query(FAILED)
+        .bind::<Text, _>(stream_id)
+        .bind::<Text, _>(lease)
+        .bind::<BigInt, _>(reached.sequence)
+        .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.from))
+        .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.to))
+        .execute(db)
+        .await?;
+    Ok(failed > 0)
 }
 
 /// The stream has had its turn.

@@ -20,7 +20,7 @@ use super::{
     nats::Nats,
     sink::{Message, MessageKind, Sink, WebhookSink},
 };
-use crate::{delivery::Deliveries, feed::EventFeed};
+use crate::{delivery::Deliveries, feed::EventFeed, lost::Lost};
 
 /// Logs are looked at so often without having been told; it is also how often a new checkpoint is sent.
 const POLL: Duration = Duration::from_secs(1);
@@ -105,7 +105,7 @@ impl Sender {
         loop {
             match self.batch(stream, lease, &mut reached, &has_ended).await {
                 Ok(is_last) => {
-                    if !self.hold(stream, lease, reached).await? {
+                    if !self.hold(stream, lease, &mut reached).await? {
                         return Ok(());
                     }
                     if is_last || has_ended() {
@@ -122,7 +122,7 @@ impl Sender {
                         error,
                         "an audit stream's sink did not take a message"
                     );
-                    return self.fail(stream, lease, reached.sequence).await;
+                    return self.fail(stream, lease, &mut reached).await;
                 }
             }
         }
@@ -149,7 +149,12 @@ impl Sender {
         };
         let (head, events, signed) =
             self.store.read_tx(&Scope::service(), read).await.map_err(Failure::Store)?;
-        note_lost(stream, head, &events, reached);
+        if let Some(lost) =
+            Lost::before(reached.sequence, events.first().map(|event| event.sequence), head)
+        {
+            reached.sequence = lost.to;
+            reached.lost = Some(reached.lost.map_or(lost, |before| before.and(lost)));
+        }
         for event in &events {
             if has_ended() {
                 return Ok(false);
@@ -192,13 +197,17 @@ impl Sender {
         &self,
         stream: &Claimed,
         lease: &str,
-        reached: Reached,
+        reached: &mut Reached,
     ) -> Result<bool, store::Error> {
-        let (id, lease) = (stream.stream_id.clone(), lease.to_owned());
+        let (id, lease, until) = (stream.stream_id.clone(), lease.to_owned(), *reached);
         let hold = async move |db: &mut Db| {
-            Ok::<_, store::Error>(cursor::hold(db, &id, &lease, reached).await?)
+            Ok::<_, store::Error>(cursor::hold(db, &id, &lease, until).await?)
         };
-        self.store.write_tx(&Scope::service(), hold).await
+        let held = self.store.write_tx(&Scope::service(), hold).await?;
+        if held {
+            report_lost(stream, reached);
+        }
+        Ok(held)
     }
 
     async fn release(&self, stream: &Claimed, lease: &str) -> Result<(), store::Error> {
@@ -208,30 +217,30 @@ impl Sender {
         self.store.write_tx(&Scope::service(), release).await
     }
 
-    async fn fail(&self, stream: &Claimed, lease: &str, sequence: i64) -> Result<(), store::Error> {
-        let (id, lease) = (stream.stream_id.clone(), lease.to_owned());
+    async fn fail(
+        &self,
+        stream: &Claimed,
+        lease: &str,
+        reached: &mut Reached,
+    ) -> Result<(), store::Error> {
+        let (id, lease, until) = (stream.stream_id.clone(), lease.to_owned(), *reached);
         let fail = async move |db: &mut Db| {
-            Ok::<_, store::Error>(cursor::failed(db, &id, &lease, sequence).await?)
+            Ok::<_, store::Error>(cursor::failed(db, &id, &lease, until).await?)
         };
-        self.store.write_tx(&Scope::service(), fail).await
+        if self.store.write_tx(&Scope::service(), fail).await? {
+            report_lost(stream, reached);
+        }
+        Ok(())
     }
 }
 
-/// Events that retention took before they were sent.
-fn note_lost(stream: &Claimed, head: i64, events: &[Logged], reached: &mut Reached) {
-    let next = reached.sequence + 1;
-    let first = events.first().map_or(head + 1, |event| event.sequence);
-    if first > next {
-        reached.lost = Some((next, first - 1));
-        reached.sequence = first - 1;
+/// Tells operators what retention took, once it is recorded.
+fn report_lost(stream: &Claimed, reached: &mut Reached) {
+    if let Some(Lost { from, to, events }) = reached.lost.take() {
         metrics::counter!("authority_audit_stream_events_lost_total")
-            .increment((first - next).unsigned_abs());
-        tracing::error!(
-            stream_id = stream.stream_id,
-            from = next,
-            to = first - 1,
-            "events were gone before the audit stream sent them"
-        );
+            .increment(events.unsigned_abs());
+        let stream_id = &stream.stream_id;
+        tracing::error!(stream_id, from, to, "events were gone before the audit stream sent them");
     }
 }
 

@@ -72,7 +72,7 @@ const CLAIM: &str = "WITH due AS ( \
      UPDATE webhook_deliveries d \
      SET lease = $4::uuid, leased_until = clock_timestamp() + interval '60 s' \
      FROM due WHERE d.id = due.id \
-     RETURNING d.id, d.endpoint_id, d.event_id, d.lane, d.attempts, d.attempts_before, d.replay_id";
+     RETURNING d.id, d.endpoint_id, d.event_id, d.sequence, d.lane, d.attempts, d.attempts_before, d.replay_id";
 
 const CURSORS: &str = "UPDATE webhook_cursors c \
      SET breaker = n.breaker, breaker_count = n.count, breaker_until = n.until, paced_until = n.paced \
@@ -84,6 +84,7 @@ pub(super) struct Job {
     pub(super) id: String,
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) event_id: String,
+    pub(super) sequence: i64,
     /// The event's bytes; `None` if retention has taken them.
     pub(super) body: Option<Bytes>,
     pub(super) replay_id: Option<String>,
@@ -233,6 +234,7 @@ fn jobs(
             endpoint,
             body: bodies.get(&row.event_id).cloned(),
             event_id: row.event_id,
+            sequence: row.sequence,
             replay_id: row.replay_id,
             attempts: row.attempts,
             attempts_before: row.attempts_before,
@@ -324,6 +326,8 @@ struct Claimed {
     endpoint_id: String,
     #[diesel(sql_type = Text)]
     event_id: String,
+    #[diesel(sql_type = BigInt)]
+    sequence: i64,
     #[diesel(sql_type = Integer)]
     attempts: i32,
     #[diesel(sql_type = Integer)]

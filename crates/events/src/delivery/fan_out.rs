@@ -22,8 +22,10 @@ use tokio::sync::Notify;
 use super::{
     judge::Judge,
     log::{self, Event},
+    lost,
     make::{self, Recipient},
 };
+use crate::lost::Lost;
 
 /// How often cursors are compared with the log without having been woken.
 const POLL: Duration = Duration::from_millis(500);
@@ -142,10 +144,8 @@ impl FanOut {
             let errors = step.filter_errors.unsigned_abs();
             metrics::counter!("authority_webhook_filter_errors_total").increment(errors);
         }
-        if let Some((from, to)) = step.lost {
-            metrics::counter!("authority_webhook_events_lost_total")
-                .increment((to - from + 1).unsigned_abs());
-            tracing::warn!(endpoint_id, from, to, "events were gone before they were delivered");
+        if let Some(events) = step.lost {
+            lost::report(&endpoint_id, events);
         }
         if step.is_full {
             self.full.lock().insert(endpoint_id, Instant::now());
@@ -159,8 +159,8 @@ impl FanOut {
 struct Step {
     deliveries: usize,
     filter_errors: i64,
-    /// The first and the last event that retention took.
-    lost: Option<(i64, i64)>,
+    /// What retention took before.
+    lost: Option<Lost>,
     is_full: bool,
     has_more: bool,
 }
@@ -179,24 +179,20 @@ async fn advance(db: &mut Db, endpoint_id: &str) -> QueryResult<Option<Step>> {
     }
     let events =
         log::after(db, &endpoint.tenant_id, cursor.sequence, i64::MAX, BATCH.min(room)).await?;
-    // Numbers have no gaps and are committed in order: what is missing before the first was there.
-    let next = cursor.sequence + 1;
-    let lost = match events.as_slice().first() {
-        Some(first) => (first.sequence > next).then(|| (next, first.sequence - 1)),
-        None => (cursor.head >= next).then_some((next, cursor.head)),
-    };
+    let first = events.as_slice().first().map(|event| event.sequence);
+    let lost = Lost::before(cursor.sequence, first, cursor.head);
     let mut judge = Judge::new(endpoint_id, &endpoint.event_types, endpoint.filter.as_deref());
     let taken: Vec<&Event> = events.iter().filter(|event| judge.takes(event)).collect();
     let to = Recipient { endpoint_id, tenant_id: &endpoint.tenant_id };
     make::deliveries(db, to, None, &taken).await?;
     let reached = events.last().map(|event| event.sequence);
-    let reached = reached.or(lost.map(|(_, to)| to)).unwrap_or(cursor.sequence);
+    let reached = reached.or(lost.map(|lost| lost.to)).unwrap_or(cursor.sequence);
     diesel::sql_query(ADVANCE)
         .bind::<Text, _>(endpoint_id)
         .bind::<BigInt, _>(reached)
         .bind::<BigInt, _>(judge.errors)
-        .bind::<Nullable<BigInt>, _>(lost.map(|(from, _)| from))
-        .bind::<Nullable<BigInt>, _>(lost.map(|(_, to)| to))
+        .bind::<Nullable<BigInt>, _>(lost.map(|lost| lost.from))
+        .bind::<Nullable<BigInt>, _>(lost.map(|lost| lost.to))
         .execute(db)
         .await?;
     Ok(Some(Step {

@@ -17,6 +17,7 @@ mod endpoint;
 mod fan_out;
 mod judge;
 mod log;
+pub(crate) mod lost;
 mod make;
 mod metrics;
 mod pace;

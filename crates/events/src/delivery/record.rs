@@ -16,7 +16,9 @@ use super::{
     attempt::{Ended, Ending, Outcome},
     breaker,
     claim::Job,
+    lost,
 };
+use crate::lost::Lost;
 
 const CURSORS: &str = "SELECT endpoint_id, breaker, breaker_count, breaker_until, waits_until, \
             failing_since, clock_timestamp() AS now \
@@ -56,12 +58,20 @@ const UNSPENT: TimeDelta = TimeDelta::seconds(1);
 /// An endpoint to be disabled, and why.
 pub(super) type Disabled = (String, DisableReason);
 
-/// Records the endings of deliveries that are still ours; the endpoints that must be disabled.
-pub(super) async fn record(db: &mut Db, ended: &[Ended]) -> QueryResult<Vec<Disabled>> {
+/// What follows from recorded endings.
+pub(super) struct Recorded {
+    pub(super) disabled: Vec<Disabled>,
+    /// By endpoint.
+    pub(super) lost: BTreeMap<String, Lost>,
+}
+
+/// Records the endings of deliveries that are still ours.
+pub(super) async fn record(db: &mut Db, ended: &[Ended]) -> QueryResult<Recorded> {
     let mut endpoints = lock(db, ended).await?;
     let ours = ours(db, ended).await?;
     let (mut deliveries, mut attempts) = (Deliveries::default(), Attempts::default());
     let mut disabled = BTreeMap::new();
+    let mut gone: BTreeMap<String, Lost> = BTreeMap::new();
     for (job, ending) in ended {
         let Some(endpoint) = endpoints.get_mut(&job.endpoint.id) else { continue };
         if !ours.contains(&job.id) {
@@ -84,13 +94,19 @@ pub(super) async fn record(db: &mut Db, ended: &[Ended]) -> QueryResult<Vec<Disa
             Ending::Expired => {
                 endpoint.breaker = breaker::released(endpoint.breaker, endpoint.now);
                 deliveries.unspent(job, "cancelled", None);
+                let one = Lost::one(job.sequence);
+                let all = gone.get(&job.endpoint.id).map_or(one, |all| all.and(one));
+                gone.insert(job.endpoint.id.clone(), all);
             }
         }
     }
     deliveries.write(db).await?;
     attempts.write(db).await?;
     write(db, &endpoints).await?;
-    Ok(disabled.into_iter().collect())
+    for (endpoint_id, events) in &gone {
+        lost::note(db, endpoint_id, *events).await?;
+    }
+    Ok(Recorded { disabled: disabled.into_iter().collect(), lost: gone })
 }
 
 async fn lock(db: &mut Db, ended: &[Ended]) -> QueryResult<BTreeMap<String, Endpoint>> {

@@ -17,8 +17,10 @@ use super::{
     Shared,
     judge::Judge,
     log::{self, Event},
+    lost,
     make::{self, Recipient},
 };
+use crate::lost::Lost;
 
 /// How often replays are looked for without having been woken.
 const POLL: Duration = Duration::from_millis(500);
@@ -44,7 +46,8 @@ const HAVING: &str = "SELECT DISTINCT event_id FROM webhook_deliveries \
 
 const ADVANCE: &str = "UPDATE webhook_replays \
      SET position = $2, made = made + $3, updated_at = clock_timestamp(), \
-         state = CASE WHEN $2 >= until_sequence THEN 'done' ELSE state END \
+         state = CASE WHEN $2 >= until_sequence THEN 'done' ELSE state END, \
+         lost_from = coalesce(lost_from, $4), lost_to = coalesce($5, lost_to) \
      WHERE id = $1";
 
 pub(super) fn worker(shared: Arc<Shared>) -> Worker {
@@ -88,6 +91,9 @@ async fn round(shared: &Shared) -> Result<bool, store::Error> {
         if step.deliveries > 0 {
             shared.wake.notify_one();
         }
+        if let Some(events) = step.lost {
+            lost::report(&step.endpoint_id, events);
+        }
         has_more |= step.has_more;
     }
     Ok(has_more)
@@ -95,7 +101,10 @@ async fn round(shared: &Shared) -> Result<bool, store::Error> {
 
 /// What one batch did.
 struct Step {
+    endpoint_id: String,
     deliveries: usize,
+    /// What retention took before.
+    lost: Option<Lost>,
     has_more: bool,
 }
 
@@ -115,6 +124,8 @@ async fn step(db: &mut Db, id: &str) -> QueryResult<Option<Step>> {
         Some(last) if !is_last => last.sequence,
         _ => until,
     };
+    let first = events.as_slice().first().map(|event| event.sequence);
+    let lost = Lost::before(replay.position, first, until);
     let taken = replay.taken(&events);
     let taken = replay.wanted(db, taken).await?;
     let to = Recipient { endpoint_id: &replay.endpoint_id, tenant_id };
@@ -123,9 +134,12 @@ async fn step(db: &mut Db, id: &str) -> QueryResult<Option<Step>> {
         .bind::<Text, _>(id)
         .bind::<BigInt, _>(reached)
         .bind::<BigInt, _>(i64::try_from(taken.len()).unwrap_or_default())
+        .bind::<Nullable<BigInt>, _>(lost.map(|lost| lost.from))
+        .bind::<Nullable<BigInt>, _>(lost.map(|lost| lost.to))
         .execute(db)
         .await?;
-    Ok(Some(Step { deliveries: taken.len(), has_more: reached < until }))
+    let deliveries = taken.len();
+    Ok(Some(Step { endpoint_id: replay.endpoint_id, deliveries, lost, has_more: reached < until }))
 }
 
 #[derive(QueryableByName)]

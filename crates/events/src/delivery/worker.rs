@@ -15,7 +15,7 @@ use super::{
     Shared, attempt,
     attempt::{Ended, Ending},
     claim::{self, Job},
-    record,
+    lost, record,
     turns::{InFlight, Turns},
 };
 
@@ -129,12 +129,15 @@ impl Sending {
             })
             .await;
         match recorded {
-            Ok(disabled) => {
+            Ok(recorded) => {
                 for (job, ending) in ended.iter() {
                     self.in_flight.remove(&job.place);
                     count(ending);
                 }
-                self.disable(disabled).await
+                for (endpoint_id, events) in recorded.lost {
+                    lost::report(&endpoint_id, events);
+                }
+                self.disable(recorded.disabled).await
             }
             Err(error) => {
                 // Again in the next round; the leases say until when that has a point.

@@ -22,9 +22,13 @@ use authority_webhook::{
     retry::{DEFAULT_DELAYS, DEFAULT_JITTER},
     signing::Suite,
 };
+use tonic::Response;
 
 use super::prelude::*;
-use authority_api::{error::ApiError, identity::caller};
+use authority_api::{
+    error::ApiError,
+    identity::{Caller, caller},
+};
 use authority_ids::RecordId;
 
 /// The kind in the ids of endpoints.
@@ -86,6 +90,14 @@ impl Row for WebhookEndpoint {
     fn new_id(&self, _slug: &str) -> Result<String, InvalidId> {
         Ok(RecordId::new(ID_KIND, new_id()).into())
     }
+
+    async fn fill_computed(
+        registry: &Registry,
+        caller: &Caller,
+        rows: &mut [Self],
+    ) -> Result<(), Error> {
+        position::fill_lost(registry, caller, rows).await
+    }
 }
 
 impl_queries!(WebhookEndpoint, webhook_endpoints);
@@ -109,7 +121,11 @@ impl WebhookEndpointService for WebhookEndpoints {
         call: Request<ListWebhookEndpointsRequest>,
     ) -> Reply<ListWebhookEndpointsResponse> {
         unbound(&call)?;
-        self.0.list(call).await
+        let caller = caller(&call)?;
+        let mut listed: Response<ListWebhookEndpointsResponse> = self.0.list(call).await?;
+        let rows = &mut listed.get_mut().webhook_endpoints;
+        position::fill_lost(&self.0, &caller, rows).await?;
+        Ok(listed)
     }
 
     async fn create_webhook_endpoint(
@@ -125,7 +141,9 @@ impl WebhookEndpointService for WebhookEndpoints {
         call: Request<GetWebhookEndpointRequest>,
     ) -> Reply<WebhookEndpoint> {
         unbound(&call)?;
-        self.0.get(call).await
+        let caller = caller(&call)?;
+        let found = self.0.get(call).await?;
+        self.0.completed(&caller, found).await
     }
 
     async fn update_webhook_endpoint(
@@ -133,7 +151,9 @@ impl WebhookEndpointService for WebhookEndpoints {
         call: Request<UpdateWebhookEndpointRequest>,
     ) -> Reply<WebhookEndpoint> {
         unbound(&call)?;
-        self.update(call).await
+        let caller = caller(&call)?;
+        let changed = self.update(call).await?;
+        self.0.completed(&caller, changed).await
     }
 
     async fn delete_webhook_endpoint(
@@ -157,6 +177,8 @@ impl WebhookEndpointService for WebhookEndpoints {
         call: Request<EnableWebhookEndpointRequest>,
     ) -> Reply<WebhookEndpoint> {
         unbound(&call)?;
-        self.enable(call).await
+        let caller = caller(&call)?;
+        let enabled = self.enable(call).await?;
+        self.0.completed(&caller, enabled).await
     }
 }

@@ -12,4 +12,4 @@ mod waiting;
 mod world;
 
 pub(crate) use receiver::{Answer, Receiver};
-use world::{Endpoint, Made, World};
+pub(super) use world::{Endpoint, Made, World};

@@ -182,9 +182,10 @@ async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
         "UPDATE webhook_endpoints SET state = 'disabled', state_reason = 'gone' WHERE id = '{endpoint}';
          DELETE FROM webhook_deliveries;
          UPDATE webhook_cursors SET sequence = 3, failing_since = now(), waits_until = now() + interval '1 h',
-             breaker = 'open', breaker_count = 2 WHERE endpoint_id = '{endpoint}';
+             breaker = 'open', breaker_count = 2, breaker_until = now() + interval '1 hour' WHERE endpoint_id = '{endpoint}';
          INSERT INTO webhook_deliveries (id, tenant_id, endpoint_id, event_id, event_type, sequence)
-         VALUES ('svc:delivery:001', '{TENANT}', '{endpoint}', 'svc:event:1', 'svc.x', 3)"
+         VALUES ('svc:delivery:001', '{TENANT}', '{endpoint}', 'svc:event:01a20000000070008000000000000003',
+                 'svc.authority.revoked', 3)"
     );
     let position = format!(
         "SELECT concat_ws(' ', c.sequence, num_nonnulls(lost_from, lost_to), d.state,
@@ -212,10 +213,10 @@ async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
         assert_eq!(found.as_deref(), Some(expected));
     }
     let fresh = format!(
-        "SELECT concat_ws(' ', num_nonnulls(failing_since, waits_until), breaker)
+        "SELECT concat_ws(' ', num_nonnulls(failing_since, waits_until, breaker_until), breaker, breaker_count)
          FROM webhook_cursors WHERE endpoint_id = '{endpoint}'"
     );
-    assert_eq!(world.value(&fresh).await.unwrap(), "0 closed");
+    assert_eq!(world.value(&fresh).await.unwrap(), "0 closed 0");
     world.run(&fail).await;
     let (status, answer) = enable(&key, KEYS, &endpoint, json!({"from": "yesterday"})).await;
     assert_eq!((status, super::fields(&answer)), (400, vec!["from"]));

@@ -19,7 +19,8 @@ const DEAD: &str = "dead";
 const REDRIVE: &str = "UPDATE webhook_deliveries \
      SET state = 'open', lane = 1, attempts_before = attempts, due_at = clock_timestamp(), \
          ended_at = NULL, lease = NULL, leased_until = NULL \
-     WHERE id = $1 AND state = 'dead'";
+     WHERE id = $1 AND state = 'dead' \
+       AND EXISTS (SELECT FROM events WHERE events.id = webhook_deliveries.event_id)";
 
 impl Shared {
     pub(super) async fn redrive(
@@ -38,10 +39,12 @@ impl Shared {
             let redriven =
                 diesel::sql_query(REDRIVE).bind::<Text, _>(&request.id).execute(db).await;
             if redriven.map_err(store::Error::from)? == 0 {
-                let text = format!(
-                    "the delivery is {}; only one that is {DEAD} is redriven",
-                    delivery.state
-                );
+                let text = match delivery.state.as_str() {
+                    DEAD => "its event is no longer kept".to_owned(),
+                    state => {
+                        format!("the delivery is {state}; only one that is {DEAD} is redriven")
+                    }
+                };
                 return Err(ApiError::new(ErrorCode::TransitionNotAllowed, text));
             }
             find::one(db, &request.id).await

@@ -9,7 +9,7 @@ use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_ids::RecordId;
 use authority_model::{
     proto::events::{
-        CancelWebhookReplayRequest, GetWebhookReplayRequest, ReplayEventRequest,
+        CancelWebhookReplayRequest, GetWebhookReplayRequest, LostEvents, ReplayEventRequest,
         ReplayEventResponse, ReplayWebhookEndpointRequest, ReplayWebhookEndpointResponse,
         WebhookReplay,
     },
@@ -228,6 +228,7 @@ async fn show(db: &mut Db, endpoint_id: &str, id: &str) -> Result<WebhookReplay,
         delivered: found.delivered,
         dead: found.dead,
         open: found.open,
+        lost: found.lost_from.zip(found.lost_to).map(|(from, to)| LostEvents { from, to }),
         created_at: Some(found.created_at.into()),
         created_by: found.created_by,
         updated_at: Some(found.updated_at.into()),
@@ -310,4 +311,8 @@ struct Shown {
     created_by: String,
     #[diesel(sql_type = Timestamptz)]
     updated_at: DateTime<Utc>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    lost_from: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    lost_to: Option<i64>,
 }

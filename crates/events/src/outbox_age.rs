@@ -1,0 +1,36 @@
+//! How long events wait for their numbers, as a metric.
+
+use std::time::Duration;
+
+use authority_core::{
+    store::{self, RunQueryDsl, Scope, Store},
+    worker::Worker,
+};
+use diesel::{QueryableByName, sql_types::Double};
+
+const EVERY: Duration = Duration::from_secs(15);
+
+/// Of the first row by number. It may tell of an expiry, which happened up to some seconds before.
+const AGE: &str = "SELECT coalesce(greatest(0, extract(epoch FROM clock_timestamp() - ( \
+     SELECT occurred_at FROM event_outbox ORDER BY number LIMIT 1)))::float8, 0) AS seconds";
+
+#[derive(QueryableByName)]
+struct Age {
+    #[diesel(sql_type = Double)]
+    seconds: f64,
+}
+
+/// The worker.
+pub(crate) fn worker(store: Store) -> Worker {
+    Worker::periodic("event_outbox_age", EVERY, move || {
+        let store = store.clone();
+        async move {
+            let read = store.read_tx(&Scope::service(), async |db| {
+                let age: Age = diesel::sql_query(AGE).get_result(db).await?;
+                Ok::<_, store::Error>(age)
+            });
+            metrics::gauge!("authority_event_outbox_age_seconds").set(read.await?.seconds);
+            Ok::<_, store::Error>(())
+        }
+    })
+}

@@ -1,0 +1,83 @@
+//! Events that are too old, from the oldest on.
+//!
+//! A tenant's log stays without a gap: it is cut before the first event that is kept. Whoever reads the log
+//! compares its position with that event's.
+
+use authority_core::store::{Db, RunQueryDsl};
+use diesel::{
+    OptionalExtension, QueryResult, QueryableByName,
+    sql_types::{BigInt, Bool, Nullable, Text},
+};
+
+use super::MOST;
+
+/// The tenants whose oldest event is too old.
+pub(super) const TENANTS: &str = "SELECT t.id FROM tenants t \
+     JOIN event_heads h ON h.tenant_id = t.id \
+     CROSS JOIN LATERAL (SELECT e.id FROM events e \
+         WHERE e.tenant_id = t.id AND e.sequence >= h.oldest ORDER BY e.sequence LIMIT 1) AS oldest \
+     WHERE t.legal_hold IS NULL AND ($1 IS NULL OR t.id = $1) \
+       AND oldest.id < time_bound('svc:event:', events_kept_from(t.event_retention_days)) \
+     ORDER BY t.id";
+
+/// Whoever sets a hold or another retention waits for this transaction, and none after it deletes more.
+const LOG: &str = "SELECT h.oldest, \
+            time_bound('svc:event:', events_kept_from(t.event_retention_days)) AS kept_from \
+     FROM tenants t JOIN event_heads h ON h.tenant_id = t.id \
+     WHERE t.id = $1 AND t.legal_hold IS NULL FOR SHARE OF t";
+
+const NEXT: &str = "SELECT coalesce(min(sequence) FILTER (WHERE id >= $3), max(sequence) + 1) AS oldest, \
+            coalesce(max(id) < $3 AND count(*) = $4, false) AS has_more \
+     FROM (SELECT id, sequence FROM events WHERE tenant_id = $1 AND sequence >= $2 \
+           ORDER BY sequence LIMIT $4) AS next";
+
+/// By the id too, which leaves the later partitions out.
+const DELETE: &str = "DELETE FROM events \
+     WHERE tenant_id = $1 AND sequence >= $2 AND sequence < $3 AND id < $4";
+
+const RAISE: &str = "UPDATE event_heads SET oldest = $2 WHERE tenant_id = $1";
+
+/// Deletes the tenant's oldest events; whether more are too old.
+pub(super) async fn delete(db: &mut Db, tenant_id: &str) -> QueryResult<bool> {
+    let log = diesel::sql_query(LOG).bind::<Text, _>(tenant_id).get_result(db).await;
+    let log: Option<Log> = log.optional()?;
+    let Some(Log { oldest: from, kept_from }) = log else { return Ok(false) };
+    let next: Next = diesel::sql_query(NEXT)
+        .bind::<Text, _>(tenant_id)
+        .bind::<BigInt, _>(from)
+        .bind::<Text, _>(&kept_from)
+        .bind::<BigInt, _>(MOST)
+        .get_result(db)
+        .await?;
+    let Some(oldest) = next.oldest.filter(|oldest| *oldest > from) else { return Ok(false) };
+    let deleted = diesel::sql_query(DELETE)
+        .bind::<Text, _>(tenant_id)
+        .bind::<BigInt, _>(from)
+        .bind::<BigInt, _>(oldest)
+        .bind::<Text, _>(&kept_from)
+        .execute(db)
+        .await?;
+    // At the end: the sequencer waits for this row.
+    let raise = diesel::sql_query(RAISE).bind::<Text, _>(tenant_id);
+    raise.bind::<BigInt, _>(oldest).execute(db).await?;
+    tracing::debug!(tenant_id, deleted, oldest, "deleted events by age");
+    Ok(next.has_more)
+}
+
+#[derive(QueryableByName)]
+struct Log {
+    #[diesel(sql_type = BigInt)]
+    oldest: i64,
+    #[diesel(sql_type = Text)]
+    kept_from: String,
+}
+
+/// Where the log is cut.
+#[derive(QueryableByName)]
+struct Next {
+    /// `None` without events.
+    #[diesel(sql_type = Nullable<BigInt>)]
+    oldest: Option<i64>,
+    #[diesel(sql_type = Bool)]
+    has_more: bool,
+}

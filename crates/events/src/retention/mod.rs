@@ -1,0 +1,166 @@
+//! Deletes what is older than its tenant keeps: events, their deliveries and attempts.
+//!
+//! 1. `log.rs`: events, from the oldest on, with the position of the oldest that is left.
+//! 2. `deliveries.rs`: cancels what can no longer be sent, which counts as lost, and deletes old deliveries with
+//!    their attempts.
+//! 3. Partitions without a row are dropped, by functions of migration 33.
+//!
+//! Each step is a transaction of its own, of some thousands of rows at most. Those that delete take an advisory
+//! lock, so that one node at a time does this. A tenant under legal hold keeps everything.
+
+mod deliveries;
+mod log;
+
+use std::time::{Duration, Instant};
+
+use authority_core::{
+    store::{self, Db, RunQueryDsl, Scope, Store, locks},
+    worker::{Next, Worker},
+};
+use diesel::{
+    QueryResult, QueryableByName,
+    sql_types::{BigInt, Bool, Nullable, Text},
+};
+
+use crate::delivery::lost;
+
+/// What is old changes once a day.
+const EVERY: Duration = Duration::from_secs(3600);
+/// Rows that one transaction deletes.
+const MOST: i64 = 2_000;
+/// A run that has taken so long ends, since a service that stops waits for it,
+const LONGEST: Duration = Duration::from_secs(3);
+/// and the next one follows soon: there is more to do, or another node is at it.
+const SOON: Duration = Duration::from_secs(1);
+
+diesel::define_sql_function! { fn drop_empty_event_partitions() -> Integer; }
+
+/// The worker.
+pub fn worker(store: Store) -> Worker {
+    Worker::periodic("event_retention", EVERY, move || {
+        let run = Run { store: store.clone(), until: Instant::now() + LONGEST };
+        async move {
+            let done = run.all().await?;
+            Ok::<_, store::Error>(if done { Next::Usual } else { Next::After(SOON) })
+        }
+    })
+}
+
+/// What one transaction deletes.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Of a tenant.
+    Events,
+    /// Of an endpoint.
+    Deliveries,
+}
+
+/// One run of the worker.
+struct Run {
+    store: Store,
+    until: Instant,
+}
+
+impl Run {
+    /// Whether nothing is left to do.
+    async fn all(&self) -> Result<bool, store::Error> {
+        for tenant_id in self.ids(log::TENANTS, None).await? {
+            let done = self.delete(Kind::Events, &tenant_id).await?;
+            for endpoint_id in self.ids(deliveries::OF_TENANT, Some(&tenant_id)).await? {
+                self.cancel(&endpoint_id).await?;
+            }
+            if !done {
+                return Ok(false);
+            }
+        }
+        for endpoint_id in self.ids(deliveries::ENDPOINTS, None).await? {
+            self.cancel(&endpoint_id).await?;
+            if !self.delete(Kind::Deliveries, &endpoint_id).await? {
+                return Ok(false);
+            }
+        }
+        self.drop_partitions().await?;
+        Ok(true)
+    }
+
+    async fn ids(
+        &self,
+        query: &'static str,
+        tenant_id: Option<&str>,
+    ) -> Result<Vec<String>, store::Error> {
+        let tenant_id = tenant_id.map(str::to_owned);
+        let found = self.store.read_tx(&Scope::service(), async move |db| {
+            let query = diesel::sql_query(query).bind::<Nullable<Text>, _>(tenant_id);
+            let found: Vec<Id> = query.load(db).await?;
+            Ok::<_, store::Error>(found)
+        });
+        Ok(found.await?.into_iter().map(|row| row.id).collect())
+    }
+
+    /// Deletes in one transaction after another; whether all is deleted.
+    async fn delete(&self, kind: Kind, id: &str) -> Result<bool, store::Error> {
+        loop {
+            let id = id.to_owned();
+            let deleted = self.store.write_tx(&Scope::service(), async move |db| {
+                if !lock(db).await? {
+                    return Ok(None);
+                }
+                let has_more = match kind {
+                    Kind::Events => log::delete(db, &id).await?,
+                    Kind::Deliveries => deliveries::delete(db, &id).await?,
+                };
+                Ok::<_, store::Error>(Some(has_more))
+            });
+            match deleted.await? {
+                Some(false) => return Ok(true),
+                Some(true) if Instant::now() < self.until => {}
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    /// Cancels the open deliveries of an endpoint whose events are gone.
+    async fn cancel(&self, endpoint_id: &str) -> Result<(), store::Error> {
+        loop {
+            let id = endpoint_id.to_owned();
+            let cancelled = self.store.write_tx(&Scope::service(), async move |db| {
+                Ok::<_, store::Error>(deliveries::cancel(db, &id).await?)
+            });
+            match cancelled.await? {
+                Some(events) => lost::report(endpoint_id, events),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn drop_partitions(&self) -> Result<(), store::Error> {
+        let dropped = self.store.write_tx(&Scope::service(), async move |db| {
+            let dropped: i32 = diesel::select(drop_empty_event_partitions()).get_result(db).await?;
+            Ok::<_, store::Error>(dropped)
+        });
+        let dropped = dropped.await?;
+        if dropped > 0 {
+            tracing::info!(dropped, "dropped partitions of events and deliveries without rows");
+        }
+        Ok(())
+    }
+}
+
+/// Whether this transaction is the one that deletes.
+async fn lock(db: &mut Db) -> QueryResult<bool> {
+    let lock = diesel::sql_query("SELECT pg_try_advisory_xact_lock($1) AS locked");
+    let locked: Locked = lock.bind::<BigInt, _>(locks::EVENT_RETENTION).get_result(db).await?;
+    Ok(locked.locked)
+}
+
+#[derive(QueryableByName)]
+struct Id {
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+#[derive(QueryableByName)]
+struct Locked {
+    #[diesel(sql_type = Bool)]
+    locked: bool,
+}

@@ -1,0 +1,68 @@
+//! The migrations of events can be undone.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Endpoint, Receiver, World, one, set, told};
+
+/// From the newest to the oldest.
+const MIGRATIONS: [[&str; 2]; 6] = [
+    [
+        include_str!("../../../../migrations/00000000000033_event_retention/up.sql"),
+        include_str!("../../../../migrations/00000000000033_event_retention/down.sql"),
+    ],
+    [
+        include_str!("../../../../migrations/00000000000032_notifications/up.sql"),
+        include_str!("../../../../migrations/00000000000032_notifications/down.sql"),
+    ],
+    [
+        include_str!("../../../../migrations/00000000000031_audit_cursors/up.sql"),
+        include_str!("../../../../migrations/00000000000031_audit_cursors/down.sql"),
+    ],
+    [
+        include_str!("../../../../migrations/00000000000030_webhook_deliveries/up.sql"),
+        include_str!("../../../../migrations/00000000000030_webhook_deliveries/down.sql"),
+    ],
+    [
+        include_str!("../../../../migrations/00000000000029_webhook_endpoints/up.sql"),
+        include_str!("../../../../migrations/00000000000029_webhook_endpoints/down.sql"),
+    ],
+    [
+        include_str!("../../../../migrations/00000000000028_events/up.sql"),
+        include_str!("../../../../migrations/00000000000028_events/down.sql"),
+    ],
+];
+
+#[tokio::test]
+async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows() {
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let made = world.endpoint(Endpoint::at(&receiver.base)).await;
+    let stream = json!({"tenant_id": world.tenant_id, "sink": "stdout"});
+    assert_eq!(world.app.owner().post("/api/v1/audit-streams", stream).await.0, 201);
+    world.events(2).await;
+    world.wait_until_ended(&made, 2).await;
+    world
+        .run(
+            "UPDATE audit_cursors SET lost_from = 1, lost_to = 2; \
+             UPDATE webhook_cursors SET lost_from = 1, lost_to = 2",
+        )
+        .await;
+    assert_eq!(told(&world, "audit_stream.lost").await.len(), 1);
+    set(&world, &world.tenant_id, json!({"legal_hold": {"reason": "case 7"}})).await;
+    world.app.supervisor.shutdown().cancel();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let [retention, ..] = MIGRATIONS;
+    world.run(retention[1]).await;
+    assert_eq!(told(&world, "webhook_endpoint.lost").await.len(), 1);
+    world.run(retention[0]).await;
+    for [_, down] in MIGRATIONS {
+        world.run(down).await;
+    }
+    assert_eq!(one(&world, "SELECT count(*) FROM tenants").await, 1);
+    for [up, _] in MIGRATIONS.iter().rev() {
+        world.run(up).await;
+    }
+    assert_eq!(one(&world, "SELECT count(*) FROM audit_cursors").await, 1);
+    assert_eq!(one(&world, "SELECT event_retention_days FROM tenants").await, 30);
+}
