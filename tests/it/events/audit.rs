@@ -152,7 +152,7 @@ async fn nats_has_every_event_in_order_and_the_checkpoints() {
     for (event, (id, body)) in log.iter().zip(&found) {
         assert_eq!(serde_json::to_vec(event).unwrap().len(), body.len());
         assert_eq!(serde_json::from_slice::<Value>(body).unwrap(), *event);
-        assert_eq!(event["event_id"], json!(id));
+        assert_eq!(json!(format!("{}@audit.acme", event["event_id"].as_str().unwrap())), json!(id));
     }
     let checkpoints = reached(&context, "audit.acme.checkpoint.acme", 1).await;
     let checkpoint: Value = serde_json::from_slice(&checkpoints[0].1).unwrap();
@@ -245,6 +245,53 @@ async fn a_webhook_gets_every_event_in_order_and_signed() {
     stopped(&app).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(receiver.received().len(), 5);
+}
+
+/// NATS compares ids in a whole stream, and these two share one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_audit_streams_in_one_nats_stream_both_get_all() {
+    let mut server = Server::new();
+    let context = server.start().await;
+    let app = TestApp::wished(Wishes { nats: Some(server.url()), ..Wishes::default() }).await;
+    app.demo().await;
+    for subject in ["audit.one", "audit.two"] {
+        let filter = json!({"event_types": ["svc.actor.*"]});
+        stream(&app, json!({"sink": "nats", "target": subject, "filter": filter})).await;
+    }
+    stopped(&app).await;
+    stopped(&app).await;
+    for subject in ["audit.one", "audit.two"] {
+        assert_eq!(reached(&context, subject, 2).await.len(), 2, "{subject}");
+    }
+}
+
+/// From the answer on, the new filter judges: nothing that the old one left out is passed over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_is_changed_while_it_sends_skips_nothing() {
+    let (app, receiver) = (TestApp::start().await, Receiver::start().await);
+    app.demo().await;
+    let filter = json!({"event_types": ["svc.actor.*"], "filter": "sequence <= 20"});
+    for _ in 0..20 {
+        stopped(&app).await;
+    }
+    receiver.always(Answer::status(204).after(Duration::from_millis(300)));
+    let body = json!({"sink": "webhook", "target": receiver.base, "filter": filter});
+    let id = stream(&app, body).await;
+    receiver.wait_for(1).await;
+    let path = format!("/api/v1/audit-streams/{id}");
+    let all = json!({"filter": {"event_types": ["svc.actor.*"]}});
+    assert_eq!(app.owner().patch(&path, all).await.0, 200);
+    receiver.always(Answer::status(204));
+    let last = stopped(&app).await;
+    let begun = Instant::now();
+    loop {
+        let received = receiver.received();
+        if received.iter().any(|one| one.event()["subject_ref"] == json!(last)) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the last event of {} is missing", received.len());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// A receiver that checks every request takes checkpoints as well.

@@ -29,30 +29,33 @@ const CLAIM: &str = "UPDATE audit_cursors c \
           audit_streams s \
      WHERE c.stream_id = due.stream_id AND s.id = c.stream_id \
      RETURNING c.stream_id, c.tenant_id, c.sequence, c.checkpoint_at, c.failures, \
-               s.sink, s.target, s.filter";
+               s.sink, s.target, s.filter, s.updated_at";
 
-/// As long as the stream is active and the lease is held, which it renews.
+/// As long as the stream is active and what it was, and the lease is held, which it renews.
 const HOLD: &str = "UPDATE audit_cursors c \
      SET sequence = $3, checkpoint_at = coalesce($4, checkpoint_at), failures = 0, next_try_at = NULL, \
          leased_until = clock_timestamp() + interval '60 s', \
          lost_from = coalesce(lost_from, $5), lost_to = coalesce($6, lost_to) \
      FROM audit_streams s, tenants t \
      WHERE c.stream_id = $1 AND c.lease = $2::uuid AND c.leased_until > clock_timestamp() \
-       AND s.id = c.stream_id AND s.state = 'active' AND t.id = c.tenant_id AND t.state = 'active'";
+       AND s.id = c.stream_id AND s.state = 'active' AND s.updated_at = $7 \
+       AND t.id = c.tenant_id AND t.state = 'active'";
 
-/// 1, 2, 4 seconds and so on, to a minute.
-const FAILED: &str = "UPDATE audit_cursors \
-     SET sequence = $3, failures = failures + 1, lease = NULL, leased_until = NULL, \
+/// 1, 2, 4 seconds and so on, to a minute. A stream that was changed meanwhile stays where it was: what its old
+/// filter left out is judged again.
+const FAILED: &str = "UPDATE audit_cursors c \
+     SET sequence = CASE WHEN s.updated_at = $6 THEN $3 ELSE c.sequence END, \
+         failures = failures + 1, lease = NULL, leased_until = NULL, \
          next_try_at = clock_timestamp() + least(60, 2 ^ least(failures, 6)) * interval '1 s', \
          lost_from = coalesce(lost_from, $4), lost_to = coalesce($5, lost_to) \
-     WHERE stream_id = $1 AND lease = $2::uuid";
+     FROM audit_streams s WHERE c.stream_id = $1 AND c.lease = $2::uuid AND s.id = c.stream_id";
 
 const RELEASE: &str = "UPDATE audit_cursors \
      SET lease = NULL, leased_until = NULL, next_try_at = clock_timestamp() \
      WHERE stream_id = $1 AND lease = $2::uuid";
 
 const MAY_SEND: &str = "SELECT EXISTS (SELECT FROM audit_cursors c \
-     JOIN audit_streams s ON s.id = c.stream_id AND s.state = 'active' \
+     JOIN audit_streams s ON s.id = c.stream_id AND s.state = 'active' AND s.updated_at = $3 \
      JOIN tenants t ON t.id = c.tenant_id AND t.state = 'active' \
      WHERE c.stream_id = $1 AND c.lease = $2::uuid \
        AND c.leased_until > clock_timestamp() + interval '16 s') AS permitted";
@@ -61,7 +64,7 @@ const EVENTS: &str = "SELECT id, sequence, event_type, body FROM events \
      WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
 
 /// A stream that this node sends.
-#[derive(QueryableByName)]
+#[derive(Clone, QueryableByName)]
 pub(super) struct Claimed {
     #[diesel(sql_type = Text)]
     pub(super) stream_id: String,
@@ -79,6 +82,9 @@ pub(super) struct Claimed {
     pub(super) target: Option<String>,
     #[diesel(sql_type = Nullable<Jsonb>)]
     pub(super) filter: Option<Value>,
+    /// The version of the three above.
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) updated_at: DateTime<Utc>,
 }
 
 /// An event of the log.
@@ -115,17 +121,18 @@ pub(super) async fn claim(db: &mut Db, most: usize) -> QueryResult<(String, Vec<
 /// Records how far the stream has come; whether it may go on.
 pub(super) async fn hold(
     db: &mut Db,
-    stream_id: &str,
+    stream: &Claimed,
     lease: &str,
     reached: Reached,
 ) -> QueryResult<bool> {
     let held = diesel::sql_query(HOLD)
-        .bind::<Text, _>(stream_id)
+        .bind::<Text, _>(&stream.stream_id)
         .bind::<Text, _>(lease)
         .bind::<BigInt, _>(reached.sequence)
         .bind::<Nullable<Timestamptz>, _>(reached.checkpoint_at)
         .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.from))
         .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.to))
+        .bind::<Timestamptz, _>(stream.updated_at)
         .execute(db)
         .await?;
     Ok(held > 0)
@@ -137,26 +144,28 @@ struct Permitted {
     permitted: bool,
 }
 
-/// Whether the stream may still send, and the lease lasts longer than a request.
-pub(super) async fn may_send(db: &mut Db, stream_id: &str, lease: &str) -> QueryResult<bool> {
-    let check = diesel::sql_query(MAY_SEND).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
-    let found: Permitted = check.get_result(db).await?;
+/// Whether the stream may still send what it was claimed for, and the lease lasts longer than a request.
+pub(super) async fn may_send(db: &mut Db, stream: &Claimed, lease: &str) -> QueryResult<bool> {
+    let check = diesel::sql_query(MAY_SEND);
+    let check = check.bind::<Text, _>(&stream.stream_id).bind::<Text, _>(lease);
+    let found: Permitted = check.bind::<Timestamptz, _>(stream.updated_at).get_result(db).await?;
     Ok(found.permitted)
 }
 
 /// Records that the sink did not take what comes after; whether the lease was held.
 pub(super) async fn failed(
     db: &mut Db,
-    stream_id: &str,
+    stream: &Claimed,
     lease: &str,
     reached: Reached,
 ) -> QueryResult<bool> {
     let failed = diesel::sql_query(FAILED)
-        .bind::<Text, _>(stream_id)
+        .bind::<Text, _>(&stream.stream_id)
         .bind::<Text, _>(lease)
         .bind::<BigInt, _>(reached.sequence)
         .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.from))
         .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.to))
+        .bind::<Timestamptz, _>(stream.updated_at)
         .execute(db)
         .await?;
     Ok(failed > 0)

@@ -58,12 +58,13 @@ impl Nats {
         Self { settings, client: Mutex::default() }
     }
 
-    /// Returns once the message is stored. One with an id that the stream has stored a short time ago is not
-    /// stored again.
+    /// Returns once the message is stored. One with an id that was stored below this subject a short time ago is
+    /// not stored again. `JetStream` compares ids in a whole stream, which may take several subjects: without the
+    /// subject in it, the id of another audit stream's copy would leave this one out.
     pub(super) async fn publish(&self, subject: &str, id: &str, body: &Bytes) -> Result<(), Error> {
         let context = jetstream::new(self.client().await?);
         let mut headers = async_nats::HeaderMap::new();
-        headers.insert(async_nats::header::NATS_MESSAGE_ID, id);
+        headers.insert(async_nats::header::NATS_MESSAGE_ID, format!("{id}@{subject}").as_str());
         let stored = async {
             let sent = context.publish_with_headers(subject.to_owned(), headers, body.clone());
             sent.await?.await

@@ -2,13 +2,9 @@
 
 use std::io::{self, Write};
 
-use authority_core::store::{self, Db, Scope, Store};
 use bytes::Bytes;
 
-use super::{
-    cursor::{self, Claimed},
-    nats::{Nats, checkpoint_subject},
-};
+use super::nats::{Nats, checkpoint_subject};
 use crate::delivery::Deliveries;
 
 /// A message: an event or a checkpoint, as bytes, with an id that repetitions share.
@@ -33,16 +29,13 @@ pub(super) enum Sink<'a> {
         subject: &'a str,
         tenant_id: &'a str,
     },
-    Webhook(WebhookSink<'a>),
-}
-
-/// A request each, signed by the suite `rfc9421`.
-pub(super) struct WebhookSink<'a> {
-    pub(super) store: &'a Store,
-    pub(super) deliveries: &'a Deliveries,
-    pub(super) stream: &'a Claimed,
-    pub(super) url: &'a str,
-    pub(super) lease: &'a str,
+    /// A request each, signed by the suite `rfc9421`.
+    Webhook {
+        deliveries: &'a Deliveries,
+        url: &'a str,
+        stream_id: &'a str,
+        tenant_id: &'a str,
+    },
 }
 
 /// Why a message was not taken.
@@ -54,11 +47,26 @@ pub(super) enum Error {
     Nats(#[from] super::nats::Error),
     #[error("the webhook did not take it: {0}")]
     Webhook(String),
+    #[error("it may not be sent now")]
+    Stopped,
 }
 
 impl Sink<'_> {
-    /// Returns once the sink has taken the message.
-    pub(super) async fn send(&self, message: Message<'_>) -> Result<(), Error> {
+    /// Returns once the sink has taken the message. `may_send` is asked right before.
+    pub(super) async fn send(
+        &self,
+        message: Message<'_>,
+        may_send: impl Future<Output = bool>,
+    ) -> Result<(), Error> {
+        if let Self::Webhook { deliveries, url, stream_id, tenant_id } = self {
+            let (from, message) = ((*stream_id, *tenant_id, *url), (message.id, message.body));
+            // A connection may take a while: it is asked after that.
+            let sent = deliveries.send_copy(from, message, may_send).await;
+            return sent.ok_or(Error::Stopped)?.map_err(Error::Webhook);
+        }
+        if !may_send.await {
+            return Err(Error::Stopped);
+        }
         match self {
             Self::Stdout => {
                 let line = [message.body, &b"\n"[..]].concat();
@@ -78,28 +86,7 @@ impl Sink<'_> {
                 };
                 Ok(nats.publish(subject, message.id, message.body).await?)
             }
-            Self::Webhook(webhook) => webhook.send(message).await.map_err(Error::Webhook),
+            Self::Webhook { .. } => Ok(()),
         }
-    }
-}
-
-impl WebhookSink<'_> {
-    async fn send(&self, message: Message<'_>) -> Result<(), String> {
-        let (id, tenant_id) = (&self.stream.stream_id, &self.stream.tenant_id);
-        let sent = self.deliveries.send_copy(
-            (id, tenant_id, self.url),
-            (message.id, message.body),
-            self.may_send(),
-        );
-        sent.await
-    }
-
-    /// Asked right before sending: a sealed stream sends nothing more.
-    async fn may_send(&self) -> bool {
-        let (id, lease) = (self.stream.stream_id.clone(), self.lease.to_owned());
-        let check = async move |db: &mut Db| {
-            Ok::<_, store::Error>(cursor::may_send(db, &id, &lease).await?)
-        };
-        self.store.read_tx(&Scope::service(), check).await.unwrap_or(false)
     }
 }

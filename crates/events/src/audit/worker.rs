@@ -18,7 +18,7 @@ use super::{
     checkpoint,
     cursor::{self, Claimed, Logged, Reached},
     nats::Nats,
-    sink::{Message, MessageKind, Sink, WebhookSink},
+    sink::{self, Message, MessageKind, Sink},
 };
 use crate::{delivery::Deliveries, feed::EventFeed, lost::Lost};
 
@@ -105,14 +105,16 @@ impl Sender {
         loop {
             match self.batch(stream, lease, &mut reached, &has_ended).await {
                 Ok(is_last) => {
+                    // It was changed or sealed: what its old filter left out is judged again.
                     if !self.hold(stream, lease, &mut reached).await? {
-                        return Ok(());
+                        return self.release(stream, lease).await;
                     }
                     if is_last || has_ended() {
                         return self.release(stream, lease).await;
                     }
                 }
                 Err(Failure::Store(error)) => return Err(error),
+                Err(Failure::Stopped) => return self.release(stream, lease).await,
                 Err(Failure::Sink(error)) => {
                     metrics::counter!("authority_audit_stream_failures_total", "sink" => stream.sink.clone())
                         .increment(1);
@@ -136,7 +138,7 @@ impl Sender {
         reached: &mut Reached,
         has_ended: impl Fn() -> bool,
     ) -> Result<bool, Failure> {
-        let sink = self.sink(stream, lease)?;
+        let sink = self.sink(stream)?;
         let filter = AuditFilter::read(stream.filter.as_ref().and_then(Value::as_object))
             .map_err(|fault| Failure::Sink(format!("its filter cannot be read: {fault}")))?;
         let (tenant_id, after) = (stream.tenant_id.clone(), reached.sequence);
@@ -162,7 +164,7 @@ impl Sender {
             if takes(&filter, event) {
                 let message =
                     Message { id: &event.id, body: &event.body, kind: MessageKind::Event };
-                sink.send(message).await.map_err(|error| Failure::Sink(error.to_string()))?;
+                sink.send(message, self.may_send(stream, lease)).await?;
                 metrics::counter!("authority_audit_stream_events_total").increment(1);
             }
             reached.sequence = event.sequence;
@@ -170,27 +172,32 @@ impl Sender {
         if let Some(signed) = signed {
             let (id, body) = (signed.id(), signed.body(&stream.tenant_id).into());
             let message = Message { id: &id, body: &body, kind: MessageKind::Checkpoint };
-            sink.send(message).await.map_err(|error| Failure::Sink(error.to_string()))?;
+            sink.send(message, self.may_send(stream, lease)).await?;
             reached.checkpoint_at = Some(signed.signed_at);
         }
         Ok(reached.sequence >= head)
     }
 
-    fn sink<'a>(&'a self, stream: &'a Claimed, lease: &'a str) -> Result<Sink<'a>, Failure> {
+    fn sink<'a>(&'a self, stream: &'a Claimed) -> Result<Sink<'a>, Failure> {
+        let Claimed { stream_id, tenant_id, .. } = stream;
         match (stream.sink.as_str(), stream.target.as_deref()) {
             ("stdout", _) => Ok(Sink::Stdout),
-            ("nats", Some(subject)) => {
-                Ok(Sink::Nats { nats: &self.nats, subject, tenant_id: &stream.tenant_id })
+            ("nats", Some(subject)) => Ok(Sink::Nats { nats: &self.nats, subject, tenant_id }),
+            ("webhook", Some(url)) => {
+                Ok(Sink::Webhook { deliveries: &self.deliveries, url, stream_id, tenant_id })
             }
-            ("webhook", Some(url)) => Ok(Sink::Webhook(WebhookSink {
-                store: &self.store,
-                deliveries: &self.deliveries,
-                stream,
-                url,
-                lease,
-            })),
             (other, _) => Err(Failure::Sink(format!("the sink `{other}` is unknown"))),
         }
+    }
+
+    /// Asked right before each message: a stream that was sealed sends nothing more, and one that was changed
+    /// nothing by its old settings.
+    async fn may_send(&self, stream: &Claimed, lease: &str) -> bool {
+        let (stream, lease) = (stream.clone(), lease.to_owned());
+        let check = async move |db: &mut Db| {
+            Ok::<_, store::Error>(cursor::may_send(db, &stream, &lease).await?)
+        };
+        self.store.read_tx(&Scope::service(), check).await.unwrap_or(false)
     }
 
     async fn hold(
@@ -199,9 +206,9 @@ impl Sender {
         lease: &str,
         reached: &mut Reached,
     ) -> Result<bool, store::Error> {
-        let (id, lease, until) = (stream.stream_id.clone(), lease.to_owned(), *reached);
+        let (claimed, lease, until) = (stream.clone(), lease.to_owned(), *reached);
         let hold = async move |db: &mut Db| {
-            Ok::<_, store::Error>(cursor::hold(db, &id, &lease, until).await?)
+            Ok::<_, store::Error>(cursor::hold(db, &claimed, &lease, until).await?)
         };
         let held = self.store.write_tx(&Scope::service(), hold).await?;
         if held {
@@ -223,9 +230,9 @@ impl Sender {
         lease: &str,
         reached: &mut Reached,
     ) -> Result<(), store::Error> {
-        let (id, lease, until) = (stream.stream_id.clone(), lease.to_owned(), *reached);
+        let (claimed, lease, until) = (stream.clone(), lease.to_owned(), *reached);
         let fail = async move |db: &mut Db| {
-            Ok::<_, store::Error>(cursor::failed(db, &id, &lease, until).await?)
+            Ok::<_, store::Error>(cursor::failed(db, &claimed, &lease, until).await?)
         };
         if self.store.write_tx(&Scope::service(), fail).await? {
             report_lost(stream, reached);
@@ -254,4 +261,15 @@ fn takes(filter: &AuditFilter, event: &Logged) -> bool {
 enum Failure {
     Store(store::Error),
     Sink(String),
+    /// The stream was sealed or changed, or its tenant suspended.
+    Stopped,
+}
+
+impl From<sink::Error> for Failure {
+    fn from(error: sink::Error) -> Self {
+        match error {
+            sink::Error::Stopped => Self::Stopped,
+            other => Self::Sink(other.to_string()),
+        }
+    }
 }

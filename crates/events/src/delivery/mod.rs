@@ -47,7 +47,7 @@ use rustls::RootCertStore;
 use tokio::sync::{Notify, Semaphore};
 
 use attempt::Message;
-use client::{Client, WHOLE};
+use client::{Client, ErrorClass, WHOLE};
 use endpoint::Endpoint;
 use fan_out::FanOut;
 
@@ -116,13 +116,16 @@ impl Deliveries {
     /// body, signed by the suite `rfc9421`.
     ///
     /// # Errors
-    /// Why it was not taken.
+    /// Why it was not taken; `None` if `may_send` says no.
     pub(crate) async fn send_copy(
         &self,
         (stream_id, tenant_id, url): (&str, &str, &str),
         (event_id, body): (&str, &Bytes),
         may_send: impl Future<Output = bool>,
-    ) -> Result<(), String> {
+    ) -> Option<Result<(), String>> {
+        if self.0.signer(&[Suite::Rfc9421]).is_none() {
+            return Some(Err("receivers cannot know the signing key yet".to_owned()));
+        }
         let endpoint = Endpoint {
             id: stream_id.to_owned(),
             tenant_id: tenant_id.to_owned(),
@@ -134,14 +137,11 @@ impl Deliveries {
         };
         let message = Message { event_id, body, replay_id: None };
         let outcome = self.0.send(&endpoint, &message, WHOLE, may_send).await;
-        let outcome = outcome.ok_or("it may not be sent now")?;
-        if outcome.answer.succeeded() {
-            return Ok(());
-        }
-        Err(match (outcome.answer.status, outcome.class) {
-            (Some(status), _) => format!("it answered {status}"),
-            (None, Some(class)) => format!("no answer ({})", class.as_str()),
-            (None, None) => "no answer".to_owned(),
+        let outcome = outcome?;
+        Some(match (outcome.answer.status, outcome.class) {
+            _ if outcome.answer.succeeded() => Ok(()),
+            (Some(status), _) => Err(format!("it answered {status}")),
+            (None, class) => Err(format!("no answer ({})", class.map_or("", ErrorClass::as_str))),
         })
     }
 
