@@ -89,16 +89,21 @@ CREATE TRIGGER delete_webhook_endpoints AFTER UPDATE OF state ON tenants
     FOR EACH ROW WHEN (NEW.state = 'deleted' AND OLD.state <> 'deleted')
     EXECUTE FUNCTION delete_webhook_endpoints();
 
--- Nobody who lost their access goes on receiving. A key that expired was not taken away.
+-- Nobody who lost their access goes on receiving: neither by a key that was revoked, nor by one that lost its
+-- scope or was bound to principals, which may see only their events. A key that expired was not taken away.
 CREATE FUNCTION pause_endpoints_of_key() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE webhook_endpoints
-    SET state = 'paused', state_reason = 'key_revoked', updated_at = clock_timestamp()
+    SET state = 'paused', updated_at = clock_timestamp(),
+        state_reason = CASE NEW.status WHEN 'revoked' THEN 'key_revoked' ELSE 'key_narrowed' END
     WHERE tenant_id = NEW.tenant_id AND key_id = NEW.id AND state = 'active';
     RETURN NULL;
 END $$;
-CREATE TRIGGER pause_webhook_endpoints AFTER UPDATE OF status ON api_keys
-    FOR EACH ROW WHEN (NEW.status = 'revoked' AND OLD.status <> 'revoked')
+CREATE TRIGGER pause_webhook_endpoints AFTER UPDATE OF status, scopes, principal_ids ON api_keys
+    FOR EACH ROW WHEN (
+        NEW.status = 'revoked' AND OLD.status <> 'revoked'
+        OR 'webhooks:write' = ANY (OLD.scopes) AND 'webhooks:write' <> ALL (NEW.scopes)
+        OR OLD.principal_ids = '{}' AND NEW.principal_ids <> '{}')
     EXECUTE FUNCTION pause_endpoints_of_key();
 
 -- Whether a tenant's principals exclude a person, as the graph judges their tokens

@@ -62,6 +62,27 @@ impl Credentials {
         }
     }
 
+    /// The same for a stream, which shows what the caller was confined to when it was opened: a key that was
+    /// bound to other principals since must open it again.
+    ///
+    /// # Errors
+    /// As `check`; or the key is bound to other principals, or the tenant is not active.
+    pub fn check_stream(
+        &self,
+        caller: &Caller,
+        scope: &str,
+        tenant_id: &TenantId,
+        at: DateTime<Utc>,
+    ) -> Result<(), ApiError> {
+        self.check(caller, scope, None, at)?;
+        active_tenant(&self.graph, tenant_id)?;
+        let CallerKind::Key { key_id, .. } = &caller.kind else { return Ok(()) };
+        let key = self.graph.api_key(key_id.public_id());
+        let is_same =
+            key.is_some_and(|key| *key.principal_ids == *caller.bound_to().unwrap_or(&[]));
+        if is_same { Ok(()) } else { Err(ApiError::plain(ErrorCode::Unauthenticated)) }
+    }
+
     /// When the credential expires, if nothing changes before.
     pub fn until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
         let CallerKind::Key { key_id, secret, .. } = &caller.kind else { return caller.until };

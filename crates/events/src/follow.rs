@@ -122,7 +122,8 @@ impl Follow {
         }
         let beat = Instant::now() + HEARTBEAT;
         loop {
-            self.credentials.check(&self.caller, SCOPE, None, self.clock.now())?;
+            let now = self.clock.now();
+            self.credentials.check_stream(&self.caller, SCOPE, &self.part.tenant_id, now)?;
             if self.shutdown.is_cancelled() {
                 let message = "the service is stopping; resume after the last sequence";
                 return Err(ApiError::new(ErrorCode::Unavailable, message));

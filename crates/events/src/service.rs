@@ -19,7 +19,7 @@ use tonic::{Request, Response, Status};
 use authority_api::{
     credentials::Credentials,
     error::ApiError,
-    identity::{Caller, admitted, checked},
+    identity::{Caller, TENANT_INACTIVE, admitted, checked},
     stream::stream_of,
 };
 use authority_core::{
@@ -60,10 +60,14 @@ impl EventHandlers {
             (Some(own), Some(named)) if *own == named => Ok(named),
             (Some(_), Some(other)) => Err(ApiError::not_found("tenant", other.as_str())),
             (None, None) => Err(ApiError::field("tenant_id", "is required of the owner")),
-            (None, Some(named)) => match self.graph.tenant(&named)? {
-                Some(_) => Ok(named),
-                None => Err(ApiError::not_found("tenant", named.as_str())),
-            },
+            (None, Some(named)) => {
+                let Some(handle) = self.graph.tenant(&named)? else {
+                    return Err(ApiError::not_found("tenant", named.as_str()));
+                };
+                // Others are refused when they call.
+                let is_active = handle.read().tenant().is_some_and(|tenant| tenant.active);
+                if is_active { Ok(named) } else { Err(TENANT_INACTIVE.into()) }
+            }
         }
     }
 }

@@ -162,6 +162,26 @@ async fn a_suspended_tenant_keeps_its_endpoints_and_a_deleted_one_loses_them() {
     assert_eq!(world.value("SELECT count(*) FROM event_demands").await.unwrap(), "0");
 }
 
+/// A key that is bound to principals may not see others' events, and one without the scope none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_pauses_when_its_key_is_narrowed() {
+    let world = World::start().await;
+    let principal = human(&world.app, None, Some(BOB), "active").await;
+    for (narrowed, pauses) in [
+        (json!({"label": "another name"}), false),
+        (json!({"scopes": ["webhooks:write", "runtime:read"]}), false),
+        (json!({"scopes": ["runtime:read"]}), true),
+        (json!({"principal_ids": [principal]}), true),
+    ] {
+        let (key_id, key) = world.key().await;
+        let endpoint = id(&made_at(&key, KEYS, json!({})).await.0);
+        let path = format!("/api/v1/app/api-keys/{key_id}");
+        let (status, answer) = world.admin.patch(&path, narrowed.clone()).await;
+        assert_eq!(status, 200, "{answer:#}");
+        assert_eq!(world.is_paused(&endpoint, "key_narrowed").await, pauses, "{narrowed}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
     let world = World::start().await;

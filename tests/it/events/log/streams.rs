@@ -116,6 +116,41 @@ async fn a_stream_ends_with_its_key() {
     }
 }
 
+/// What a key was confined to when the stream was opened is what the stream shows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_when_its_key_is_bound_to_principals() {
+    let (app, _, _) = demo().await;
+    let owner = app.owner();
+    let body = json!({"tenant_id": TENANT, "label": "reader", "scopes": ["events:read"]});
+    let (_, made) = owner.post("/api/v1/api-keys", body).await;
+    let key = app.client(made["secret"].as_str().unwrap());
+    let mut stream = Sse::open(&key, "/v1/events:stream", None).await;
+    let path = format!("/api/v1/api-keys/{}", made["api_key"]["id"].as_str().unwrap());
+    let bound = json!({"principal_ids": ["svc:agent:acme:support-bot"]});
+    assert_eq!(owner.patch(&path, bound).await.0, 200);
+    stop(&app).await;
+    while let Some((_, data)) = stream.next().await {
+        assert_ne!(data["event_type"], "svc.actor.stopped", "{data:#}");
+    }
+}
+
+/// Not even the installation's owner reads the events of a tenant that is suspended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspended_tenants_events_are_neither_pulled_nor_streamed() {
+    let (app, _, _) = demo().await;
+    let owner = app.owner();
+    let mut stream =
+        Sse::open(&owner, &format!("/api/v1/events:stream?tenant_id={TENANT}"), None).await;
+    let path = format!("/api/v1/tenants/{TENANT}");
+    assert_eq!(owner.patch(&path, json!({"state": "suspended"})).await.0, 200);
+    for of in ["events", "events:stream"] {
+        let (status, refused) = owner.get(&format!("/api/v1/{of}?tenant_id={TENANT}")).await;
+        assert_eq!(status, 403, "{refused:#}");
+    }
+    let ended = async { while stream.next().await.is_some() {} };
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(10), ended).await.is_ok());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_has_at_most_twenty_streams() {
     let (app, _, _) = demo().await;
