@@ -6,27 +6,39 @@ pub const MOST_HEADERS: usize = 10;
 /// Bytes of all names and values.
 pub const LONGEST_HEADERS: usize = 4096;
 
-/// Headers of the connection, of the request itself, and of proxies (RFC 9110, 7.6.1).
-const REFUSED: [&str; 15] = [
+/// Headers of the connection, of the request itself, and of proxies (RFC 9110, 7.6.1); and those by which
+/// receivers take a request for another one.
+const REFUSED: [&str; 26] = [
     "accept-encoding",
     "connection",
     "cookie",
     "cookie2",
+    "date",
     "expect",
     "forwarded",
     "host",
     "http2-settings",
     "keep-alive",
+    "max-forwards",
+    "proxy",
+    "range",
     "set-cookie",
     "te",
     "trailer",
     "transfer-encoding",
     "upgrade",
+    "user-agent",
     "via",
+    "x-forwarded",
+    "x-method-override",
+    "x-original-url",
+    "x-real-ip",
+    "x-rewrite-url",
+    "x-original-method",
 ];
 /// Headers that describe the body, its signatures and the delivery: the service sets them.
-const REFUSED_PREFIXES: [&str; 6] =
-    ["content-", "x-forwarded-", "proxy-", "signature", "webhook-", "svc-"];
+const REFUSED_PREFIXES: [&str; 8] =
+    ["content-", "if-", "x-forwarded-", "x-http-method", "proxy-", "signature", "webhook-", "svc-"];
 
 /// Why headers are refused. No message repeats a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +74,10 @@ pub fn check_headers<'a>(
         let name = HeaderName::from_bytes(given.as_bytes())
             .map_err(|_| HeaderError::Name(given.escape_default().to_string()))?;
         let lower = name.as_str();
+        // Some receivers take `_` for `-`.
+        if !lower.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+            return Err(HeaderError::Name(lower.to_owned()));
+        }
         let starts = |prefix: &&str| lower.starts_with(*prefix);
         if REFUSED.contains(&lower) || REFUSED_PREFIXES.iter().any(starts) {
             return Err(HeaderError::Refused(lower.to_owned()));
