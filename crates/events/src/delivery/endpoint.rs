@@ -8,6 +8,7 @@ use authority_webhook::{
     retry::{RetryPolicy, Schedule},
     signing::{Secret, Suite, check_suites},
 };
+use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryableByName,
@@ -124,8 +125,26 @@ impl Endpoint {
             [Some(text), encoded].into_iter().flatten()
         });
         let values = self.headers.iter().filter_map(|(_, value)| value.to_str().ok());
-        secrets.chain(values.map(str::to_owned)).collect()
+        let forms = secrets.chain(values.flat_map(parts)).flat_map(|text| {
+            let escaped = Value::from(text.as_str()).to_string();
+            [escaped[1..escaped.len() - 1].to_owned(), text]
+        });
+        forms.collect()
     }
+}
+
+/// The value of a header; what follows its scheme (RFC 9110, 11.4); and of Basic credentials what they encode.
+fn parts(value: &str) -> Vec<String> {
+    let mut parts = vec![value.to_owned()];
+    let Some((_, credentials)) = value.split_once(' ') else { return parts };
+    parts.push(credentials.trim().to_owned());
+    let decoded = STANDARD.decode(credentials.trim()).ok().and_then(|b| String::from_utf8(b).ok());
+    if let Some(decoded) = decoded {
+        parts.extend(decoded.split_once(':').map(|(_, password)| password.to_owned()));
+        parts.push(decoded);
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// The delays of a policy that was checked when it was written; the default ones if it can no longer be
@@ -139,4 +158,17 @@ fn schedule(endpoint_id: &str, policy: &Value) -> Schedule {
         tracing::error!(endpoint_id, fault, "a retry policy cannot be read; the default is used");
         Schedule::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn credentials_are_hidden_in_each_form() {
+        assert_eq!(parts("plain"), ["plain"]);
+        assert_eq!(parts("Bearer token"), ["Bearer token", "token"]);
+        let basic = parts("Basic YW5uOnNlY3JldA==");
+        assert_eq!(basic, ["Basic YW5uOnNlY3JldA==", "YW5uOnNlY3JldA==", "secret", "ann:secret"]);
+    }
 }
