@@ -29,7 +29,9 @@ fn what_is_left_out_is_the_default() {
 #[test]
 fn both_forms_end_at_twenty_attempts_and_seven_days() {
     let attempts = |policy| read(policy).unwrap().attempts();
-    assert_eq!(attempts(json!({"schedule_seconds": []})), 1);
+    // Protobuf does not tell an empty list from none.
+    assert_eq!(attempts(json!({"schedule_seconds": []})), 10);
+    assert_eq!(attempts(json!({"schedule_seconds": [1]})), 2);
     assert_eq!(attempts(json!({"schedule_seconds": vec![1; 19]})), 20);
     assert_eq!(attempts(json!({"schedule_seconds": [604_800], "jitter": 0})), 2);
     assert_eq!(attempts(json!({"schedule_seconds": [504_000]})), 2);
