@@ -28,7 +28,8 @@ use super::{
 };
 
 /// The endpoints with open deliveries, by a loose index scan, and how many of them are due in each lane.
-/// Those whose breaker or receiver wants them to wait are left out.
+/// Those whose breaker or receiver wants them to wait are left out. `now()` can be looked up in the index of due
+/// times, which `clock_timestamp()` cannot.
 const CANDIDATES: &str = "WITH RECURSIVE open (endpoint_id) AS ( \
          (SELECT endpoint_id FROM webhook_deliveries WHERE state = 'open' ORDER BY endpoint_id LIMIT 1) \
          UNION ALL \
@@ -46,7 +47,7 @@ const CANDIDATES: &str = "WITH RECURSIVE open (endpoint_id) AS ( \
      CROSS JOIN LATERAL (SELECT count(*) FROM ( \
          SELECT FROM webhook_deliveries d \
          WHERE d.endpoint_id = e.id AND d.lane = lanes.lane AND d.state = 'open' \
-           AND d.due_at <= clock_timestamp() \
+           AND d.due_at <= now() \
            AND (d.leased_until IS NULL OR d.leased_until <= clock_timestamp()) \
          LIMIT 4) AS found) AS due \
      WHERE due.count > 0 \
@@ -66,7 +67,7 @@ const CLAIM: &str = "WITH due AS ( \
          CROSS JOIN LATERAL ( \
              SELECT d.id FROM webhook_deliveries d \
              WHERE d.endpoint_id = share.endpoint_id AND d.lane = share.lane AND d.state = 'open' \
-               AND d.due_at <= clock_timestamp() \
+               AND d.due_at <= now() \
                AND (d.leased_until IS NULL OR d.leased_until <= clock_timestamp()) \
              ORDER BY d.due_at LIMIT share.count FOR UPDATE SKIP LOCKED) AS found) \
      UPDATE webhook_deliveries d \
