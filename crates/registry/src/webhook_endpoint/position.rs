@@ -77,12 +77,20 @@ pub(super) async fn resume(db: &mut Db, endpoint: &WebhookEndpoint) -> Result<()
     Ok(())
 }
 
-/// Passes over what it has not received; that does not count as lost.
+/// Passes over what it has not received, also of replays; that does not count as lost.
 pub(super) async fn skip(db: &mut Db, endpoint: &WebhookEndpoint) -> Result<(), Error> {
     diesel::sql_query(
         "UPDATE webhook_cursors SET sequence = greatest(sequence, \
              (SELECT sequence FROM event_heads WHERE tenant_id = $2)) \
          WHERE endpoint_id = $1 AND tenant_id = $2",
+    )
+    .bind::<Text, _>(&endpoint.id)
+    .bind::<Text, _>(endpoint.tenant_id())
+    .execute(db)
+    .await?;
+    diesel::sql_query(
+        "UPDATE webhook_replays SET state = 'cancelled', updated_at = clock_timestamp() \
+         WHERE endpoint_id = $1 AND tenant_id = $2 AND state = 'running'",
     )
     .bind::<Text, _>(&endpoint.id)
     .bind::<Text, _>(endpoint.tenant_id())

@@ -31,6 +31,10 @@ const COUNT: &str = "UPDATE webhook_cursors \
                             THEN tested_from ELSE clock_timestamp() END \
      WHERE endpoint_id = $1 \
        AND NOT (tested_from > clock_timestamp() - interval '1 minute' AND tests >= 10)";
+/// The receiver takes deliveries again: nothing waits for a probe, nor for its Retry-After.
+const CLOSE: &str = "UPDATE webhook_cursors \
+     SET breaker = 'closed', breaker_count = 0, breaker_until = NULL, waits_until = NULL \
+     WHERE endpoint_id = $1";
 /// For the receiver's answer: less than a delivery has, because this call has a deadline itself.
 const WHOLE: Duration = Duration::from_secs(8);
 const ACTIVE: &str = "active";
@@ -48,8 +52,14 @@ impl Shared {
         let endpoint = self.tested(&caller, request.id).await?;
         let answer = self.send_test(&caller, &endpoint).await?;
         let (scope, now) = (caller.scope(), self.clock.now());
-        execute(&self.store, &scope, now, key, async move |_: &mut Db| Ok::<_, ApiError>(answer))
-            .await
+        execute(&self.store, &scope, now, key, async move |db: &mut Db| {
+            if answer.delivered {
+                let closed = diesel::sql_query(CLOSE).bind::<Text, _>(&endpoint.id);
+                closed.execute(db).await.map_err(store::Error::from)?;
+            }
+            Ok::<_, ApiError>(answer)
+        })
+        .await
     }
 
     async fn first_answer(
