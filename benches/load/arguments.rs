@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,
     /// What to measure.
-    #[arg(long = "only", value_delimiter = ',', default_values = ["ceiling", "product", "cerbos"])]
+    #[arg(long = "only", value_delimiter = ',', default_values = ["ceiling", "product", "events", "cerbos"])]
     pub(crate) parts: Vec<Part>,
     /// The Cerbos program; without one its rows are left out.
     #[arg(long)]
@@ -47,6 +47,7 @@ pub(crate) enum Command {
 pub(crate) enum Part {
     Ceiling,
     Product,
+    Events,
     Cerbos,
 }
 
@@ -55,6 +56,7 @@ impl Part {
         match self {
             Self::Ceiling => "ceiling",
             Self::Product => "Agent Authority",
+            Self::Events => "events",
             Self::Cerbos => "Cerbos",
         }
     }

@@ -9,6 +9,7 @@ mod call;
 mod ceiling;
 mod cerbos;
 mod drive;
+mod events;
 mod http1;
 mod http2;
 mod machine;
@@ -16,6 +17,7 @@ mod meter;
 mod pace;
 mod preflight;
 mod product;
+mod receiver;
 mod row;
 mod server;
 mod table;
@@ -85,6 +87,7 @@ async fn everything(arguments: &Arguments) -> Result<String, Fault> {
         let measured = match part {
             Part::Ceiling => ceiling::rows(arguments, &folder, &mut report).await,
             Part::Product => product::rows(arguments, &folder, &mut report).await,
+            Part::Events => events::rows(arguments, &folder, &mut report).await,
             Part::Cerbos => cerbos::rows(arguments, &folder, &mut report).await,
         };
         if let Err(fault) = measured {

@@ -19,7 +19,7 @@ const ACTION: &str = "payment.execute";
 const PURPOSE: &str = "invoice-settlement";
 const CONTEXT: &str = r#"{"amount":1200,"currency":"EUR","jurisdiction":"DE"}"#;
 /// The largest batch that the service takes.
-const BATCH: u32 = 100;
+pub(crate) const BATCH: u32 = 100;
 /// `decision: DECISION_ALLOW`, the first field of every answer.
 const ALLOW: &[u8] = &[0x08, 1];
 /// `decision: DECISION_ALLOW_WITH_CONSTRAINTS`: what the normal form calls an allow that comes with
@@ -33,7 +33,7 @@ pub(crate) async fn rows(
 ) -> Result<(), Fault> {
     // One server at a time, each on new data.
     {
-        let (server, address, key) = start("strict", folder).await?;
+        let Started { server, address, key } = start("strict", "strict", folder).await?;
         let meter = server.meter();
         let call = evaluate(address, Some(&key));
         report.measure("Evaluate, gRPC, durable", call, &meter, arguments).await;
@@ -42,29 +42,38 @@ pub(crate) async fn rows(
         let call = batch_evaluate(address, &key);
         report.measure("BatchEvaluate of 100, gRPC, durable", call, &meter, arguments).await;
     }
-    let (server, address, key) = start("relaxed", folder).await?;
+    let Started { server, address, key } = start("relaxed", "relaxed", folder).await?;
     let call = evaluate(address, Some(&key));
     report.measure("Evaluate, gRPC, relaxed", call, &server.meter(), arguments).await;
     Ok(())
 }
 
-async fn start(
-    durability: &'static str,
+/// A server on new data, with an API key.
+pub(crate) struct Started {
+    pub(crate) server: Server,
+    pub(crate) address: SocketAddr,
+    pub(crate) key: String,
+}
+
+/// `name` becomes the name of its folder.
+pub(crate) async fn start(
+    name: &'static str,
+    durability: &str,
     folder: &Folder,
-) -> Result<(Server, SocketAddr, String), Fault> {
+) -> Result<Started, Fault> {
     let address = free_address()?;
-    let data = folder.path().join(durability);
+    let data = folder.path().join(name);
     let mut command = program(&data);
     command
         .args(["serve", "--listen", &address.to_string()])
         .env("AGENT_AUTHORITY__DECIDE__DURABILITY", durability)
         .env("AGENT_AUTHORITY__LISTEN__OPS", free_address()?.to_string());
-    let mut server = Server::start(durability, &mut command, folder)?;
+    let mut server = Server::start(name, &mut command, folder)?;
     server.wait(async || ready(address).await).await?;
     let key = key(&data)?;
     // Another process created it: the server learns of it a moment later.
     server.wait(async || is_answered(evaluate_rest(address, &key)).await).await?;
-    Ok((server, address, key))
+    Ok(Started { server, address, key })
 }
 
 /// The program on this data, without any settings from the bench's environment.
@@ -98,11 +107,19 @@ async fn is_answered(call: Call) -> bool {
 }
 
 fn key(data: &Path) -> Result<String, Fault> {
-    let made = program(data)
-        .args(["api-key", "create", "--tenant", "acme", "--scope", "runtime:write"])
-        .output()?;
+    bearer(data, &["api-key", "create", "--tenant", "acme", "--scope", "runtime:write"])
+}
+
+/// The credential of the owner of a started server.
+pub(crate) fn owner(folder: &Folder, name: &str) -> Result<String, Fault> {
+    bearer(&folder.path().join(name), &["token", "owner"])
+}
+
+/// The credential that a command prints.
+fn bearer(data: &Path, command: &[&str]) -> Result<String, Fault> {
+    let made = program(data).args(command).output()?;
     if !made.status.success() {
-        return Err(format!("api-key: {}", String::from_utf8_lossy(&made.stderr)).into());
+        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&made.stderr)).into());
     }
     Ok(format!("Bearer {}", String::from_utf8(made.stdout)?.trim()))
 }
@@ -122,7 +139,7 @@ pub(crate) fn evaluate(address: SocketAddr, key: Option<&str>) -> Call {
     }
 }
 
-fn evaluate_rest(address: SocketAddr, key: &str) -> Call {
+pub(crate) fn evaluate_rest(address: SocketAddr, key: &str) -> Call {
     let request = format!(
         r#"{{"subject":"{SUBJECT}","action":"{ACTION}","purpose":"{PURPOSE}","context":{CONTEXT}}}"#
     );
@@ -137,7 +154,7 @@ fn evaluate_rest(address: SocketAddr, key: &str) -> Call {
     }
 }
 
-fn batch_evaluate(address: SocketAddr, key: &str) -> Call {
+pub(crate) fn batch_evaluate(address: SocketAddr, key: &str) -> Call {
     let request = || {
         Message::default().text(1, SUBJECT).text(2, ACTION).text(3, PURPOSE).message(9, &context())
     };

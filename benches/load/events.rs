@@ -1,0 +1,110 @@
+//! What events cost decisions, and how fast they are delivered.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use hdrhistogram::Histogram;
+use tokio::time::sleep;
+
+use crate::{
+    Fault,
+    arguments::Arguments,
+    call::{Call, Protocol},
+    http1::Connection,
+    meter::to_float,
+    preflight::preflight,
+    product::{self, Started},
+    receiver::Receiver,
+    row::Report,
+    server::Folder,
+};
+
+/// Endpoints that each take every event.
+const ENDPOINTS: u64 = 4;
+/// Batches of a hundred decisions, told to each endpoint.
+const BATCHES: u64 = 150;
+/// Single decisions, whose deliveries are timed.
+const SINGLE: u64 = 200;
+/// Between these.
+const IDLE: Duration = Duration::from_millis(20);
+
+pub(crate) async fn rows(
+    arguments: &Arguments,
+    folder: &Folder,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let Started { server, address, key } = product::start("events", "strict", folder).await?;
+    let meter = server.meter();
+    let owner = product::owner(folder, "events")?;
+    let call = product::evaluate(address, Some(&key));
+    report.measure("Evaluate, gRPC, without events", call, &meter, arguments).await;
+    // Nobody is there: what is measured is making the events.
+    endpoint(address, &owner, "http://127.0.0.1:9/").await?;
+    let call = product::evaluate(address, Some(&key));
+    report.measure("Evaluate, gRPC, each an event", call, &meter, arguments).await;
+    let (rate, idle) = deliveries(address, &key, &owner).await?;
+    let millis = |quantile| to_float(idle.value_at_quantile(quantile)) / 1000.0;
+    report.notes.push(format!(
+        "deliveries: {rate:.0} a second, to {ENDPOINTS} endpoints of one tenant, signed with two suites; when \
+         idle {:.1} ms from the answer to the delivery (p50), {:.1} ms (p99)",
+        millis(0.5),
+        millis(0.99),
+    ));
+    Ok(())
+}
+
+/// Deliveries a second of a backlog, and then microseconds from a decision's answer to its delivery.
+async fn deliveries(
+    address: SocketAddr,
+    key: &str,
+    owner: &str,
+) -> Result<(f64, Histogram<u64>), Fault> {
+    let receiver = Receiver::start().await?;
+    let url = |number: u64| format!("http://{}/{number}", receiver.address);
+    for number in 0..ENDPOINTS {
+        endpoint(address, owner, &url(number)).await?;
+    }
+    let batch = product::batch_evaluate(address, key);
+    for _ in 0..BATCHES {
+        preflight(&batch).await?;
+    }
+    let (begun, before) = (Instant::now(), receiver.count());
+    let all = BATCHES * u64::from(product::BATCH) * ENDPOINTS;
+    receiver.reach(all).await?;
+    let rate = to_float(all - before) / begun.elapsed().as_secs_f64();
+    let mut single = Connection::open(&product::evaluate_rest(address, key)).await?;
+    let mut took = Histogram::new(3)?;
+    for number in 0..SINGLE {
+        let before = all + number * ENDPOINTS;
+        single.ask().await?;
+        let answered = Instant::now();
+        receiver.reach(before + 1).await?;
+        took.record(u64::try_from(answered.elapsed().as_micros())?)?;
+        receiver.reach(before + ENDPOINTS).await?;
+        sleep(IDLE).await;
+    }
+    Ok((rate, took))
+}
+
+/// Creates an endpoint of the demonstration tenant that takes each decision.
+async fn endpoint(address: SocketAddr, owner: &str, url: &str) -> Result<(), Fault> {
+    let body = serde_json::json!({"tenant_id": "svc:tenant:acme", "url": url,
+        "event_types": ["svc.decision.*"], "rate_limit_per_second": 1000});
+    let call = Call {
+        address,
+        protocol: Protocol::Rest,
+        path: "/api/v1/webhook-endpoints",
+        credential: Some(owner.to_owned()),
+        body: body.to_string().into_bytes(),
+        allowed: |_| true,
+        decisions: 0,
+    };
+    let mut connection = Connection::open(&call).await?;
+    let (status, answer) = connection.ask().await?;
+    if status == 201 {
+        return Ok(());
+    }
+    Err(format!("no endpoint: {status}: {}", String::from_utf8_lossy(answer)).into())
+}
