@@ -318,3 +318,44 @@ async fn one_event_is_replayed() {
         format!("SELECT * FROM webhook_deliveries WHERE id = '{delivery}' AND state = 'delivered'");
     assert_eq!(world.wait_for(row).await["event_id"], event_id);
 }
+
+/// Whoever has mended a receiver need not wait for the next probe.
+#[tokio::test]
+async fn a_test_that_arrives_closes_the_breaker() {
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let (made, admin) = (world.endpoint(Endpoint::at(&receiver.base)).await, admin(&world));
+    world
+        .run(
+            "UPDATE webhook_cursors SET breaker = 'open', breaker_count = 9, \
+                 breaker_until = now() + interval '10 min', waits_until = now() + interval '1 h'",
+        )
+        .await;
+    world.events(1).await;
+    receiver.always(Answer::status(500));
+    assert_eq!(admin.post(&at(&made, ":test"), json!({})).await.0, 200);
+    assert_eq!(world.cursor(&made).await["breaker"], "open");
+    receiver.always(Answer::status(200));
+    assert_eq!(admin.post(&at(&made, ":test"), json!({})).await.0, 200);
+    receiver.wait_for(3).await;
+    assert_eq!(receiver.received()[2].event()["sequence"], 1);
+}
+
+#[tokio::test]
+async fn a_replay_ends_where_its_endpoint_goes_on_from_now() {
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let (made, admin) = (world.endpoint(Endpoint::at(&receiver.base)).await, admin(&world));
+    world.events(3).await;
+    world.wait_until_ended(&made, 3).await;
+    let paused = format!("UPDATE webhook_endpoints SET state = 'paused' WHERE id = '{}'", made.id);
+    world.run(&paused).await;
+    let replay = json!({"since": "2020-01-01T00:00:00Z", "only": "all"});
+    let (_, running) = admin.post(&at(&made, ":replay"), replay).await;
+    assert_eq!(admin.post(&at(&made, ":enable"), json!({"from": "now"})).await.0, 200);
+    let path = at(&made, &format!("/replays/{}", running["replay_id"].as_str().unwrap()));
+    assert_eq!(admin.get(&path).await.1["replay"]["state"], "cancelled");
+    world.events(1).await;
+    receiver.wait_for(4).await;
+    let sequences: Vec<Value> =
+        receiver.received().iter().map(|one| one.event()["sequence"].clone()).collect();
+    assert_eq!(sequences.last(), Some(&json!(4)), "{sequences:?}");
+}

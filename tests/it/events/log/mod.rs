@@ -14,7 +14,7 @@ use crate::support::{Client, TestApp, asking};
 pub(super) const TENANT: &str = "svc:tenant:acme";
 pub(super) const AGENT: &str = "svc:agent:acme:invoice-bot";
 /// The longest wait for an event that must come.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn demo() -> (TestApp, Client, String) {
     let app = TestApp::start().await;
