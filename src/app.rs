@@ -175,6 +175,7 @@ impl App {
         let wiring = Wiring {
             urls: Arc::new(named::url_rules(&config)?),
             nats: wiring::nats(&config),
+            push: named::push(&config)?,
             config,
             store: store.clone(),
             keys: keys.clone(),

@@ -1,12 +1,13 @@
-//! The key ring, the database's address and the rules of webhooks in the settings: parsed, and checked before
+//! The key ring, the database's address, the rules of webhooks and the key of Web Push in the settings: parsed, and checked before
 //! the start.
 
 use authority_core::{
     config::Config,
-    keys::{self, key_ring},
+    keys::{self, key_ring, push_key},
     store::Address,
 };
 use authority_crypto::KeyRing;
+use authority_events::PushSettings;
 use authority_webhook::destination::{AddressRules, RuleError, UrlRules};
 use rustls::RootCertStore;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
@@ -42,6 +43,17 @@ pub(super) fn webhook_roots(config: &Config) -> Result<RootCertStore, Error> {
     if roots.is_empty() { Err(unread(&"it holds no certificate")) } else { Ok(roots) }
 }
 
+/// How the installation names itself to push services; `None` if push is off. A key that is not named is made in
+/// the data folder, which only development does.
+pub(super) fn push(config: &Config) -> Result<Option<PushSettings>, keys::Error> {
+    let Some(subject) = config.push.subject.clone() else { return Ok(None) };
+    let signer = match &config.push.key_file {
+        Some(file) => push_key::load(file)?,
+        None => push_key::load_or_create(&config.data_dir.join("push.pem"))?,
+    };
+    Ok(Some(PushSettings { subject, signer }))
+}
+
 /// Checks whether the configured ones can be used, without creating or connecting to anything.
 ///
 /// # Errors
@@ -55,6 +67,9 @@ pub fn check(config: &Config) -> Result<(), String> {
     let networks = url_rules(config).err();
     let networks = networks.map(|fault| format!("`webhooks.allow_cidrs`: {fault}"));
     let roots = webhook_roots(config).err().map(|fault| fault.to_string());
-    let faults: Vec<_> = ring.into_iter().chain(address).chain(networks).chain(roots).collect();
+    let push_key = config.push.key_file.as_ref().and_then(|file| push_key::load(file).err());
+    let push_key = push_key.map(|fault| fault.to_string());
+    let faults = ring.into_iter().chain(address).chain(networks).chain(roots).chain(push_key);
+    let faults: Vec<_> = faults.collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

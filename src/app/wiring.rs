@@ -13,7 +13,7 @@ use authority_core::{
     worker::Worker,
 };
 use authority_events::{
-    Nats, NatsSettings, Parts as EventParts, Sequencer, checkpoints_elsewhere,
+    Nats, NatsSettings, Parts as EventParts, PushSettings, Sequencer, checkpoints_elsewhere,
     delivery::{Deliveries, Parts as DeliveryParts},
 };
 use authority_model::service::{self, Service};
@@ -44,6 +44,8 @@ pub(super) struct Wiring {
     pub exports: Exports,
     pub sequencer: Sequencer,
     pub nats: Arc<Nats>,
+    /// Web Push; off if absent.
+    pub push: Option<PushSettings>,
     /// Where webhooks may go.
     pub urls: Arc<UrlRules>,
     pub shutdown: CancellationToken,
@@ -147,6 +149,7 @@ impl Wiring {
             sequencer: self.sequencer,
             nats: self.nats,
             deliveries,
+            push: self.push,
             shutdown: self.shutdown,
         })
     }

@@ -62,6 +62,12 @@ fn a_key_ring_or_a_database_url_that_cannot_be_read_is_not_sound() {
     assert!(told.contains("`keys.ring`: ") && !told.contains("hush"), "{told}");
     let (code, _, told) = run(&["config"], &[("DATABASE_URL", "postgres://a:hush@")]);
     assert!(code == 2 && told.contains("names no host"), "{told}");
+    let push = [
+        ("AGENT_AUTHORITY__PUSH__SUBJECT", "mailto:ops@example.org"),
+        ("AGENT_AUTHORITY__PUSH__KEY_FILE", nowhere.as_str()),
+    ];
+    let (code, _, told) = run(&["config"], &push);
+    assert!(code == 2 && told.contains("`push.key_file`, the key of Web Push, "), "{told}");
     let (code, said, _) = run(&["config"], &[("DATABASE_URL", "postgres://user@localhost/db")]);
     assert_eq!((code, said.trim()), (0, "sound"));
 }

@@ -20,5 +20,5 @@ pub use digest::{Mac, equal, hmac_sha256, random, sha256};
 pub use error::Error;
 pub use key_ring::KeyRing;
 pub use pair::{Algorithm, Pair};
-pub use signer::{Signer, TokenSigner};
+pub use signer::{Es256Signer, Signer, TokenSigner};
 pub use verify::{verify, verify_ed25519, verify_with_jwk};

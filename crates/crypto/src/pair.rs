@@ -8,6 +8,7 @@ use aws_lc_rs::{
         Ed25519KeyPair, KeyPair,
     },
 };
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{Error, jwk};
@@ -76,5 +77,12 @@ impl Pair {
         let pair = EcdsaKeyPair::generate(kind).map_err(|_| Error::Generation)?;
         let private = pair.to_pkcs8v1().map_err(|_| Error::Generation)?.as_ref().to_vec();
         Ok(Self { private, public_jwk: jwk::elliptic(curve, pair.public_key().as_ref())? })
+    }
+
+    /// The private key as text (RFC 7468).
+    pub fn private_pem(&self) -> String {
+        let lines = STANDARD.encode(&self.private).into_bytes();
+        let lines = lines.chunks(64).map(String::from_utf8_lossy).collect::<Vec<_>>().join("\n");
+        format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----\n")
     }
 }

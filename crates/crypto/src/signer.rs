@@ -5,7 +5,9 @@ use std::{fmt, sync::Arc};
 use aws_lc_rs::{
     rand::SystemRandom,
     rsa::KeyPair as RsaPair,
-    signature::{Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256},
+    signature::{
+        ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256,
+    },
 };
 
 use super::Error;
@@ -82,5 +84,39 @@ impl TokenSigner {
 impl fmt::Debug for TokenSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenSigner").field("kid", &self.kid).finish_non_exhaustive()
+    }
+}
+
+/// Signs with ES256 (RFC 7518, 3.4).
+pub struct Es256Signer {
+    pair: EcdsaKeyPair,
+    point: [u8; 65],
+}
+
+impl Es256Signer {
+    pub fn read(pkcs8: &[u8]) -> Result<Self, Error> {
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8)
+            .map_err(|_| Error::BadKey("it is not a P-256 key in PKCS #8"))?;
+        let point = pair.public_key().as_ref().try_into();
+        let point = point.map_err(|_| Error::BadKey("its public half has no 65 bytes"))?;
+        Ok(Self { pair, point })
+    }
+
+    /// The public key in the uncompressed form of SEC 1: 4, x, y.
+    pub fn public_point(&self) -> &[u8; 65] {
+        &self.point
+    }
+
+    /// r and s, as JOSE has them.
+    pub fn sign(&self, bytes: &[u8]) -> Result<[u8; 64], Error> {
+        let signature = self.pair.sign(&SystemRandom::new(), bytes);
+        let signature = signature.map_err(|_| Error::Generation)?;
+        signature.as_ref().try_into().map_err(|_| Error::Generation)
+    }
+}
+
+impl fmt::Debug for Es256Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Es256Signer").finish_non_exhaustive()
     }
 }

@@ -15,6 +15,7 @@ mod notifications;
 mod outbox;
 mod outbox_age;
 mod page;
+mod push;
 mod retention;
 mod sequencer;
 mod service;
@@ -29,6 +30,7 @@ use delivery::Deliveries;
 
 pub use audit::{Nats, NatsSettings, checkpoints_elsewhere};
 pub use feed::{EventFeed, Grown};
+pub use push::PushSettings;
 pub use retention::worker as retention_worker;
 pub use sequencer::Sequencer;
 
@@ -37,21 +39,30 @@ pub struct Parts {
     pub clock: Clock,
     pub store: Store,
     pub graph: Arc<Graph>,
-    /// For authenticating page tokens.
+    /// For page tokens and the URLs of push subscriptions.
     pub keys: Keys,
     pub sequencer: Sequencer,
     /// For audit streams.
     pub nats: Arc<Nats>,
-    /// For audit streams.
+    /// For audit streams and pushes.
     pub deliveries: Deliveries,
+    /// Web Push for notifications; off if absent.
+    pub push: Option<PushSettings>,
     /// Ends the streams, which would otherwise block the drain.
     pub shutdown: CancellationToken,
 }
 
 /// The service of events, and the background work that makes them.
 pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
-    let Parts { clock, store, graph, keys, sequencer, nats, deliveries, shutdown } = parts;
+    let Parts { clock, store, graph, keys, sequencer, nats, deliveries, push, shutdown } = parts;
     let (feed, feeding) = EventFeed::new(&store);
+    let (push_subscriptions, pushing) = push::services(push::Parts {
+        clock: clock.clone(),
+        store: store.clone(),
+        keys: keys.clone(),
+        deliveries: deliveries.clone(),
+        settings: push,
+    });
     let mut workers = vec![
         expiry::worker(store.clone()),
         demand::sweep(store.clone()),
@@ -61,7 +72,7 @@ pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
         outbox_age::worker(store.clone()),
         retention::worker(store.clone()),
     ];
-    workers.extend(feeding.into_iter().chain(sequencer.workers()));
+    workers.extend(feeding.into_iter().chain(sequencer.workers()).chain(pushing));
     let notifications = notifications::NotificationHandlers {
         store: store.clone(),
         clock: clock.clone(),
@@ -78,7 +89,10 @@ pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
         streams: follow::Streams::default(),
         shutdown,
     };
-    let services =
-        vec![event_service(Arc::new(events)), notification_service(Arc::new(notifications))];
+    let services = vec![
+        event_service(Arc::new(events)),
+        notification_service(Arc::new(notifications)),
+        push_subscriptions,
+    ];
     (services, workers)
 }

@@ -507,6 +507,7 @@ diesel::table! {
         subject_ref -> Text,
         data -> Jsonb,
         created_at -> Timestamptz,
+        xact -> Nullable<Int8>,
     }
 }
 
@@ -604,6 +605,33 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    push_cursor (id) {
+        id -> Int4,
+        snapshot -> Text,
+        at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    push_subscriptions (id) {
+        id -> Text,
+        tenant_id -> Text,
+        person -> Text,
+        subject -> Text,
+        email -> Nullable<Text>,
+        role -> Text,
+        endpoint_code -> Bytea,
+        sealed_endpoint -> Bytea,
+        origin -> Text,
+        label -> Nullable<Text>,
+        expires_at -> Nullable<Timestamptz>,
+        created_at -> Timestamptz,
+        renewed_at -> Timestamptz,
+        failures -> Int4,
     }
 }
 

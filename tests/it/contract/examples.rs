@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::document;
-use crate::support::{Client, TestApp, asking};
+use crate::support::{Client, TestApp, Wishes, asking};
 
 const TENANT: &str = "svc:tenant:acme";
 
@@ -59,7 +59,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) async fn start() -> Self {
-        let app = TestApp::start().await;
+        let app = TestApp::wished(Wishes { push: true, ..Wishes::default() }).await;
         app.demo().await;
         let scopes = [
             "runtime:read",

@@ -6,4 +6,5 @@ pub(crate) mod delivery;
 mod endpoints;
 mod log;
 mod notifications;
+mod push;
 mod retention;

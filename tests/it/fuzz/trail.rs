@@ -8,7 +8,7 @@ use super::{
     report,
     routes::{Route, pool, routes},
 };
-use crate::support::{TestApp, wire::Caller};
+use crate::support::{TestApp, Wishes, wire::Caller};
 
 /// What the roles admin and auditor read, by list and export, and only by list.
 const EXPORTED: [&str; 9] = [
@@ -61,7 +61,7 @@ fn lines(text: &str) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenants_reads_hold_its_own_and_nothing_else() {
-    let app = TestApp::start().await;
+    let app = TestApp::wished(Wishes { push: true, ..Wishes::default() }).await;
     let owner = Caller::owner(&app);
     let all = routes(&pool());
     let admin: Vec<_> = all.iter().filter(|route| !super::is_app(route)).cloned().collect();

@@ -48,6 +48,8 @@ pub(crate) struct Wishes {
     pub(crate) address: Option<Address>,
     /// The NATS server of audit streams.
     pub(crate) nats: Option<String>,
+    /// Whether Web Push is on.
+    pub(crate) push: bool,
 }
 
 impl Default for Wishes {
@@ -60,6 +62,7 @@ impl Default for Wishes {
             own_files: false,
             address: None,
             nats: None,
+            push: false,
         }
     }
 }
@@ -99,6 +102,7 @@ impl TestApp {
         config.listen.main = listener.local_addr().unwrap();
         config.data_dir = database.folder();
         config.nats.url = wishes.nats;
+        config.push.subject = wishes.push.then(|| "mailto:ops@example.org".to_owned());
         if wishes.own_files {
             config.data_dir = config.data_dir.join("apart");
         }

@@ -35,6 +35,7 @@ pub struct Config {
     pub logs: Logs,
     pub webhooks: Webhooks,
     pub nats: NatsConfig,
+    pub push: PushConfig,
 }
 
 /// Development runs with defaults that production refuses (`validate`).
@@ -193,6 +194,17 @@ pub struct NatsConfig {
     pub credentials: Option<PathBuf>,
 }
 
+/// Web Push for notifications; off without a subject.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PushConfig {
+    /// Where push services can reach the operator: a `mailto:` or an `https:` URI (RFC 8292, 2.1).
+    pub subject: Option<String>,
+    /// A PEM file with the P-256 private key by which push services know this installation. In development
+    /// one is made in `data_dir` if absent.
+    pub key_file: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -240,6 +252,7 @@ impl Default for Config {
             logs: Logs::default(),
             webhooks: Webhooks::default(),
             nats: NatsConfig::default(),
+            push: PushConfig::default(),
         }
     }
 }

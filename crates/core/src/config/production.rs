@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Config, Error};
+use super::{Config, Error, PushConfig};
 
 impl Config {
     /// Reports every reason why this configuration must not run.
@@ -64,7 +64,29 @@ impl Config {
                 ));
             }
         }
+        faults.extend(self.unfit_push());
         faults
+    }
+
+    fn unfit_push(&self) -> Option<String> {
+        let PushConfig { subject, key_file } = &self.push;
+        match subject.as_deref() {
+            None if key_file.is_some() => Some(
+                "`push.key_file` needs `push.subject`: where push services can reach you, such as \
+                 mailto:ops@example.org"
+                    .to_owned(),
+            ),
+            Some(subject) if !is_contact(subject) => Some(format!(
+                "`push.subject` is `{subject}`; it must be such as mailto:ops@example.org or \
+                 https://example.org/contact, by which push services can reach you"
+            )),
+            Some(_) if self.production() && key_file.is_none() => Some(
+                "production needs `push.key_file` where `push.subject` is set: make one with \
+                 `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
     }
 
     fn missing_in_production(&self) -> Vec<String> {
@@ -136,6 +158,16 @@ fn has_more(text: &str, start: &str) -> bool {
     text.strip_prefix(start).is_some_and(|rest| !rest.is_empty())
 }
 
+/// Whether it is a contact of RFC 8292, 2.1.
+fn is_contact(subject: &str) -> bool {
+    let is_address = |address: &str| {
+        address.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
+    };
+    subject.chars().all(|c| c.is_ascii_graphic())
+        && (has_more(subject, "https://")
+            || subject.strip_prefix("mailto:").is_some_and(is_address))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,5 +230,35 @@ mod tests {
         let mut config = Config::default();
         config.limits.idle_seconds = 0;
         assert!(config.validate().unwrap_err().to_string().contains("limits.idle_seconds"));
+    }
+
+    #[test]
+    fn push_needs_a_contact_and_in_production_a_key() {
+        let told = |config: &Config| {
+            config.validate().err().map(|fault| fault.to_string()).unwrap_or_default()
+        };
+        let mut config = Config::default();
+        for (subject, sound) in [
+            ("mailto:ops@example.org", true),
+            ("https://example.org/contact", true),
+            ("", false),
+            ("ops@example.org", false),
+            ("mailto:", false),
+            ("mailto:@", false),
+            ("http://example.org", false),
+            ("https://", false),
+            ("mailto:ops @example.org", false),
+        ] {
+            config.push.subject = Some(subject.to_owned());
+            assert_eq!(!told(&config).contains("`push.subject`"), sound, "{subject}");
+        }
+        config.push.subject = None;
+        config.push.key_file = Some("push.pem".into());
+        assert!(told(&config).contains("`push.key_file` needs `push.subject`"));
+        config.push.subject = Some("mailto:ops@example.org".to_owned());
+        config.environment = Environment::Production;
+        assert!(!told(&config).contains("push"));
+        config.push.key_file = None;
+        assert!(told(&config).contains("production needs `push.key_file`"));
     }
 }

@@ -14,7 +14,7 @@ use super::{
     held::Held,
     inventory,
     purpose::{Purpose, TOKENS},
-    revocation,
+    push_subscription, revocation,
     rotation::{self, NewRotation, Rotation},
 };
 use crate::{
@@ -225,13 +225,14 @@ impl Keys {
         Ok(steps)
     }
 
-    /// Rewraps every stored secret of this module and of webhook endpoints under the ring's current key;
+    /// Rewraps every stored secret of this module, webhook endpoints and push subscriptions under the ring's current key;
     /// returns their number. Older ring keys may be removed once no other secrets are wrapped under them.
     pub async fn rewrap(&self) -> Result<usize, Error> {
         let ring = Arc::clone(&self.0.ring);
         self.store()?
             .write_tx(&Scope::service(), async move |db| {
-                Ok(inventory::rewrap(db, &ring).await? + endpoint::rewrap(db, &ring).await?)
+                let own = inventory::rewrap(db, &ring).await? + endpoint::rewrap(db, &ring).await?;
+                Ok(own + push_subscription::rewrap(db, &ring).await?)
             })
             .await
     }

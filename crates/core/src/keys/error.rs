@@ -8,6 +8,8 @@ pub enum Error {
     Crypto(#[from] authority_crypto::Error),
     #[error("the key ring is unusable: {0}")]
     RingFile(String),
+    #[error("`push.key_file`, the key of Web Push, is unusable: {0}")]
+    PushKeyFile(String),
     #[error("no key has the kid `{0}`")]
     UnknownKid(String),
     #[error("no active key signs for `{0}`")]

@@ -15,3 +15,5 @@ pub const DECISION_LOG: i32 = 4_157_004;
 pub const EVENTS: i32 = 4_157_005;
 /// Events and deliveries are deleted by age by one node at a time.
 pub const EVENT_RETENTION: i64 = 4_157_006;
+/// New notifications are taken up for Web Push by one node at a time.
+pub const PUSH: i64 = 4_157_007;

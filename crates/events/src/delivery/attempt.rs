@@ -108,16 +108,7 @@ impl Shared {
             return Err(Stop::Unspent);
         }
         let request = self.request(endpoint, url, message)?;
-        match self.client.send(connection, request.clone(), until).await {
-            Ok(received) => Ok(received),
-            // Only a connection that was used before; the next one is new.
-            Err(error) if error.again => {
-                let connection = self.client.connect_anew(url).await?;
-                let sent = self.client.send(connection, request, until).await;
-                sent.map_err(|error| error.class.into())
-            }
-            Err(error) => Err(error.class.into()),
-        }
+        Ok(self.client.exchange(url, connection, request, until).await?)
     }
 
     /// The request, signed now.

@@ -21,6 +21,7 @@ pub(crate) mod lost;
 mod make;
 mod metrics;
 mod pace;
+mod push;
 mod record;
 mod replay;
 mod service;
@@ -83,6 +84,9 @@ struct Shared {
     rules: UrlRules,
     issuer: String,
     client: Client,
+    /// For pushes (`push.rs`).
+    push_rules: UrlRules,
+    pushes: Client,
     checks: Semaphore,
     numbered: Arc<Notify>,
     /// Deliveries were made.
@@ -97,8 +101,11 @@ impl Deliveries {
     pub fn new(parts: Parts) -> Result<Self, rustls::Error> {
         let mut roots = parts.roots;
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        let push_rules = push::rules(&parts.rules);
         Ok(Self(Arc::new(Shared {
-            client: Client::new(parts.rules.addresses.clone(), roots)?,
+            client: Client::new(parts.rules.addresses.clone(), roots.clone())?,
+            pushes: Client::new(push_rules.addresses.clone(), roots)?,
+            push_rules,
             store: parts.store,
             keys: parts.keys,
             graph: parts.graph,

@@ -46,6 +46,12 @@ impl AddressRules {
         Ok(Self { allowed, loopback })
     }
 
+    /// The same rules without private networks.
+    #[must_use]
+    pub fn public_only(&self) -> Self {
+        Self { allowed: Vec::new(), loopback: self.loopback }
+    }
+
     /// Judges one address.
     pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
         let kind = AddressKind::of(address);

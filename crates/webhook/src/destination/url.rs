@@ -120,6 +120,11 @@ impl EndpointUrl {
         }
     }
 
+    /// Scheme, host and port (RFC 6454, 6.2).
+    pub fn origin(&self) -> String {
+        self.0.origin().ascii_serialization()
+    }
+
     /// Whether both have the same scheme, host and port. A change of an endpoint's URL keeps its origin, so
     /// that neither secrets nor headers reach another host.
     pub fn has_origin_of(&self, other: &Self) -> bool {

@@ -7,7 +7,11 @@ use serde_json::json;
 use super::{Endpoint, Receiver, World, one, set, told};
 
 /// From the newest to the oldest.
-const MIGRATIONS: [[&str; 2]; 6] = [
+const MIGRATIONS: [[&str; 2]; 7] = [
+    [
+        include_str!("../../../../migrations/00000000000034_push_subscriptions/up.sql"),
+        include_str!("../../../../migrations/00000000000034_push_subscriptions/down.sql"),
+    ],
     [
         include_str!("../../../../migrations/00000000000033_event_retention/up.sql"),
         include_str!("../../../../migrations/00000000000033_event_retention/down.sql"),
@@ -52,7 +56,7 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     set(&world, &world.tenant_id, json!({"legal_hold": {"reason": "case 7"}})).await;
     world.app.supervisor.shutdown().cancel();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let [retention, ..] = MIGRATIONS;
+    let [_, retention, ..] = MIGRATIONS;
     world.run(retention[1]).await;
     assert_eq!(told(&world, "webhook_endpoint.lost").await.len(), 1);
     world.run(retention[0]).await;

@@ -33,7 +33,7 @@ pub(super) const WHOLE: Duration = Duration::from_secs(15);
 
 /// Why an attempt failed, as endpoints' managers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ErrorClass {
+pub(crate) enum ErrorClass {
     /// The name does not resolve, or to an address that is refused. Nobody learns which, nor how long it
     /// took: that would map networks.
     Address,
@@ -48,7 +48,7 @@ pub(super) enum ErrorClass {
 
 impl ErrorClass {
     /// As in the column `error_class`.
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Address => "address",
             Self::Connect => "connect",
@@ -87,7 +87,7 @@ impl Client {
     }
 
     /// The same, without using one again.
-    pub(super) async fn connect_anew(&self, url: &EndpointUrl) -> Result<Connection, ErrorClass> {
+    async fn connect_anew(&self, url: &EndpointUrl) -> Result<Connection, ErrorClass> {
         let until = Instant::now() + CONNECT;
         let resolved = resolve(url, until).await;
         self.vet(url, &resolved)?;
@@ -101,9 +101,29 @@ impl Client {
         })
     }
 
+    /// Sends a request, a second time on a connection of its own where that is possible.
+    pub(super) async fn exchange(
+        &self,
+        url: &EndpointUrl,
+        connection: Connection,
+        request: Outgoing,
+        until: Instant,
+    ) -> Result<Received, ErrorClass> {
+        match self.send(connection, request.clone(), until).await {
+            Ok(received) => Ok(received),
+            // Only a connection that was used before; the next one is new.
+            Err(error) if error.again => {
+                let connection = self.connect_anew(url).await?;
+                let sent = self.send(connection, request, until).await;
+                sent.map_err(|error| error.class)
+            }
+            Err(error) => Err(error.class),
+        }
+    }
+
     /// Sends a request and reads the beginning of the answer. The error says whether the request can be
     /// sent again at once, on a connection of its own.
-    pub(super) async fn send(
+    async fn send(
         &self,
         mut connection: Connection,
         request: Outgoing,

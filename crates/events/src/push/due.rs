@@ -1,0 +1,139 @@
+//! Whom to tell of new notifications, and what became of it.
+//!
+//! The cursor is the snapshot of the database in which notifications were taken up last. New are those of
+//! transactions that it does not show, in whatever order they commit: each is taken up once.
+
+use authority_core::store::{Db, RunQueryDsl, locks};
+use diesel::{
+    OptionalExtension, QueryResult, QueryableByName,
+    sql_types::{BigInt, Binary, Bool, Text},
+};
+
+const ACCEPTED: &str = "UPDATE push_subscriptions SET failures = 0 WHERE id = $1 AND failures > 0";
+const GONE: &str = "DELETE FROM push_subscriptions WHERE id = $1";
+const FAILED: &str = "UPDATE push_subscriptions SET failures = failures + 1 WHERE id = $1";
+/// So many in a row.
+const FAILED_FOR_LONG: &str = "DELETE FROM push_subscriptions WHERE id = $1 AND failures >= 20";
+
+/// Whether the subscription `s` may be told now. Those of a suspended person wait; what happens meanwhile is not
+/// pushed to them.
+const OPEN: &str = "(s.expires_at IS NULL OR s.expires_at > clock_timestamp()) \
+     AND EXISTS (SELECT FROM tenants t WHERE t.id = s.tenant_id AND t.state = 'active') \
+     AND NOT person_excluded(s.tenant_id, s.subject, s.email)";
+
+/// The cursor, and the least id of a notification that may be new: a transaction that lasts longer than a minute
+/// is not noticed, and what is older than a push service keeps a push (4 hours) is not pushed. In a restored
+/// database transactions have other numbers.
+const CURSOR: &str = "SELECT snapshot, at < now() - interval '30 seconds' AS is_old, \
+         pg_snapshot_xmax(snapshot::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) \
+             AS is_foreign, \
+         time_bound('svc:notification:', \
+                    greatest(at - interval '1 minute', now() - interval '4 hours')) AS floor \
+     FROM push_cursor";
+
+/// Begins at present.
+const BEGIN: &str = "INSERT INTO push_cursor (snapshot, at) VALUES (pg_current_snapshot()::text, now()) \
+     ON CONFLICT (id) DO UPDATE SET snapshot = EXCLUDED.snapshot, at = EXCLUDED.at";
+
+/// Takes up what is new, moves the cursor, and tells whom it is for: one push of each kind to each subscription.
+/// All of it is one statement, so that the rows it sees are those of the snapshot it leaves.
+const TAKE_UP: &str = "WITH new AS ( \
+         SELECT n.tenant_id, n.kind, n.roles FROM notifications n \
+         WHERE n.id >= $1 AND NOT pg_visible_in_snapshot(n.xact::text::xid8, $2::pg_snapshot)), \
+     moved AS ( \
+         UPDATE push_cursor SET snapshot = pg_current_snapshot()::text, at = now() \
+         WHERE $3 OR EXISTS (SELECT FROM new)) \
+     SELECT DISTINCT s.id AS subscription_id, s.role, new.kind \
+     FROM new JOIN push_subscriptions s ON s.tenant_id = new.tenant_id AND s.role = ANY (new.roles) \
+     WHERE ";
+
+/// A push to be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, QueryableByName)]
+pub(super) struct Due {
+    #[diesel(sql_type = Text)]
+    pub(super) subscription_id: String,
+    #[diesel(sql_type = Text)]
+    role: String,
+    /// Of the notification.
+    #[diesel(sql_type = Text)]
+    pub(super) kind: String,
+}
+
+#[derive(QueryableByName)]
+struct Locked {
+    #[diesel(sql_type = Bool)]
+    locked: bool,
+}
+
+#[derive(QueryableByName)]
+struct Cursor {
+    #[diesel(sql_type = Text)]
+    snapshot: String,
+    #[diesel(sql_type = Bool)]
+    is_old: bool,
+    #[diesel(sql_type = Bool)]
+    is_foreign: bool,
+    #[diesel(sql_type = Text)]
+    floor: String,
+}
+
+#[derive(QueryableByName)]
+struct Sealed {
+    #[diesel(sql_type = Binary)]
+    sealed_endpoint: Vec<u8>,
+}
+
+/// How a push ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Accepted,
+    /// The push service no longer knows the subscription.
+    Gone,
+    Failed,
+    /// It may no longer be sent.
+    Unsent,
+}
+
+/// What is new for subscriptions, if no other node is taking it up.
+pub(super) async fn take_up(db: &mut Db) -> QueryResult<Vec<Due>> {
+    let lock = diesel::sql_query("SELECT pg_try_advisory_xact_lock($1) AS locked");
+    let Locked { locked } = lock.bind::<BigInt, _>(locks::PUSH).get_result(db).await?;
+    if !locked {
+        return Ok(Vec::new());
+    }
+    let cursor: Option<Cursor> = diesel::sql_query(CURSOR).get_result(db).await.optional()?;
+    let Some(cursor) = cursor.filter(|cursor| !cursor.is_foreign) else {
+        diesel::sql_query(BEGIN).execute(db).await?;
+        return Ok(Vec::new());
+    };
+    diesel::sql_query([TAKE_UP, OPEN].concat())
+        .bind::<Text, _>(cursor.floor)
+        .bind::<Text, _>(cursor.snapshot)
+        .bind::<Bool, _>(cursor.is_old)
+        .load(db)
+        .await
+}
+
+/// The sealed URL, if the push may be sent.
+pub(super) async fn sealed_endpoint(db: &mut Db, due: &Due) -> QueryResult<Option<Vec<u8>>> {
+    let query = "SELECT s.sealed_endpoint FROM push_subscriptions s \
+                 WHERE s.id = $1 AND s.role = $2 AND ";
+    let query = diesel::sql_query([query, OPEN].concat());
+    let query = query.bind::<Text, _>(&due.subscription_id).bind::<Text, _>(&due.role);
+    let found: Option<Sealed> = query.get_result(db).await.optional()?;
+    Ok(found.map(|row| row.sealed_endpoint))
+}
+
+/// Records how a push to the subscription ended.
+pub(super) async fn record(db: &mut Db, id: &str, ending: Ending) -> QueryResult<()> {
+    let changes: &[&str] = match ending {
+        Ending::Accepted => &[ACCEPTED],
+        Ending::Gone => &[GONE],
+        Ending::Failed => &[FAILED, FAILED_FOR_LONG],
+        Ending::Unsent => &[],
+    };
+    for change in changes {
+        diesel::sql_query(*change).bind::<Text, _>(id).execute(db).await?;
+    }
+    Ok(())
+}

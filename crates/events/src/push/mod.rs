@@ -1,0 +1,55 @@
+//! Web Push (RFC 8030): tells a person's browsers that there are new notifications, and nothing of them.
+//!
+//! A push is a nudge. It has no content, is sent once at most and may be lost: the notifications themselves are
+//! in the store. `due.rs` finds whom to tell, by a cursor; `worker.rs` sends; `vapid.rs` identifies this
+//! installation to push services (RFC 8292). `subscriptions.rs` and `service.rs` are what people ask for.
+
+mod due;
+mod service;
+mod subscriptions;
+mod vapid;
+mod worker;
+
+use std::sync::Arc;
+
+use authority_core::{clock::Clock, keys::Keys, store::Store, worker::Worker};
+use authority_crypto::Es256Signer;
+use authority_model::service::{Service, push_subscription_service};
+
+use crate::delivery::Deliveries;
+use vapid::Vapid;
+
+/// How this installation names itself to push services.
+#[derive(Debug)]
+pub struct PushSettings {
+    /// Where its operator can be reached: a `mailto:` or an `https:` URI.
+    pub subject: String,
+    pub signer: Es256Signer,
+}
+
+/// What pushes are made with.
+pub(crate) struct Parts {
+    pub(crate) clock: Clock,
+    pub(crate) store: Store,
+    pub(crate) keys: Keys,
+    pub(crate) deliveries: Deliveries,
+    /// Off if absent.
+    pub(crate) settings: Option<PushSettings>,
+}
+
+/// The service of subscriptions, and the worker that pushes, unless that is off.
+pub(crate) fn services(parts: Parts) -> (Service, Option<Worker>) {
+    let Parts { clock, store, keys, deliveries, settings } = parts;
+    let vapid = settings.map(|settings| Arc::new(Vapid::new(settings)));
+    let pushing = vapid.clone().map(|vapid| {
+        worker::worker(worker::Sender::new(worker::Parts {
+            clock: clock.clone(),
+            store: store.clone(),
+            keys: keys.clone(),
+            deliveries: deliveries.clone(),
+            vapid,
+        }))
+    });
+    let handlers = service::PushSubscriptionHandlers { clock, store, keys, deliveries, vapid };
+    (push_subscription_service(Arc::new(handlers)), pushing)
+}

@@ -1,0 +1,239 @@
+//! Sends pushes.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use authority_core::{
+    clock::Clock,
+    keys::{self, Keys},
+    store::{self, Db, Scope, Store},
+    worker::{Context, Worker},
+};
+use authority_webhook::{destination::EndpointUrl, retry::Answer};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
+use parking_lot::Mutex;
+use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
+
+use super::{
+    due::{self, Due, Ending},
+    vapid::Vapid,
+};
+use crate::delivery::Deliveries;
+
+/// How often new notifications are looked for.
+const POLL: Duration = Duration::from_secs(1);
+/// Requests at a time on a node.
+const IN_FLIGHT: usize = 16;
+/// Transactions at a time: other work needs the database as well.
+const TRANSACTIONS: usize = 2;
+/// Pushes of this node that wait or are being sent; more are lost.
+const MOST: usize = 10_000;
+/// Before a push is sent again, at least; that is done so often.
+const BACK_OFF: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(30)];
+/// How long a push service may ask to wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// How long the push service keeps a push for a browser that is offline, in seconds (RFC 8030, 5.2).
+const TTL: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("ttl"), HeaderValue::from_static("14400"));
+/// Whether it is worth waking a device (RFC 8030, 5.3).
+const URGENCY: HeaderName = HeaderName::from_static("urgency");
+/// A push replaces one of the same topic that the browser has not received (RFC 8030, 5.4).
+const TOPIC: HeaderName = HeaderName::from_static("topic");
+/// Bytes of a topic: 32 characters.
+const TOPIC_BYTES: usize = 24;
+/// Somebody waits for these.
+const URGENT: &str = "approval.opened";
+
+/// What a [`Sender`] needs.
+pub(super) struct Parts {
+    pub(super) clock: Clock,
+    pub(super) store: Store,
+    pub(super) keys: Keys,
+    pub(super) deliveries: Deliveries,
+    pub(super) vapid: Arc<Vapid>,
+}
+
+/// Sends what this node took up.
+pub(super) struct Sender {
+    parts: Parts,
+    in_flight: Semaphore,
+    transactions: Semaphore,
+    waiting: Arc<Mutex<HashSet<Due>>>,
+}
+
+/// A push among those that wait; it leaves when dropped.
+struct Place {
+    due: Due,
+    waiting: Arc<Mutex<HashSet<Due>>>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.waiting.lock().remove(&self.due);
+    }
+}
+
+/// Why a push is not sent.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error("its URL is refused: {0}")]
+    Url(#[from] authority_webhook::destination::UrlError),
+    #[error(transparent)]
+    Vapid(#[from] super::vapid::Error),
+}
+
+pub(super) fn worker(sender: Sender) -> Worker {
+    let sender = Arc::new(sender);
+    let worker = Worker::endless("web_push", move |context| {
+        let sender = Arc::clone(&sender);
+        async move {
+            sender.run(&context).await;
+            Ok::<_, store::Error>(())
+        }
+    });
+    worker.with_rounds(POLL)
+}
+
+impl Sender {
+    pub(super) fn new(parts: Parts) -> Self {
+        Self {
+            parts,
+            in_flight: Semaphore::new(IN_FLIGHT),
+            transactions: Semaphore::new(TRANSACTIONS),
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Until the service stops; what waits then is lost.
+    async fn run(self: &Arc<Self>, context: &Context) {
+        let mut pushes = JoinSet::new();
+        loop {
+            // A failed round is tried again at the next poll.
+            let due = context.round(self.take_up()).await.unwrap_or_default();
+            for place in due.into_iter().filter_map(|due| self.place(due)) {
+                pushes.spawn(Arc::clone(self).push(place));
+            }
+            tokio::select! {
+                () = context.stopped() => return,
+                () = sleep(POLL) => {}
+            }
+            while let Some(ended) = pushes.try_join_next() {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a push crashed");
+                }
+            }
+        }
+    }
+
+    async fn take_up(&self) -> Result<Vec<Due>, store::Error> {
+        let take_up = async |db: &mut Db| Ok::<_, store::Error>(due::take_up(db).await?);
+        self.parts.store.write_tx(&Scope::service(), take_up).await
+    }
+
+    /// A place for it, unless one like it waits already, or too many do.
+    fn place(&self, due: Due) -> Option<Place> {
+        let mut waiting = self.waiting.lock();
+        if waiting.len() >= MOST {
+            count("dropped");
+            return None;
+        }
+        let is_new = waiting.insert(due.clone());
+        is_new.then(|| Place { due, waiting: Arc::clone(&self.waiting) })
+    }
+
+    async fn push(self: Arc<Self>, place: Place) {
+        let ending = self.send(&place.due).await;
+        if ending == Ending::Unsent {
+            return;
+        }
+        let id = place.due.subscription_id.clone();
+        // Never closed.
+        let Ok(_permit) = self.transactions.acquire().await else { return };
+        let recorded = self.parts.store.write_tx(&Scope::service(), async move |db: &mut Db| {
+            Ok::<_, store::Error>(due::record(db, &id, ending).await?)
+        });
+        if let Err(error) = recorded.await {
+            tracing::warn!(%error, "how a push ended is not recorded");
+        }
+    }
+
+    /// Sends it, again where the push service asks for that.
+    async fn send(&self, due: &Due) -> Ending {
+        let mut back_off = BACK_OFF.into_iter();
+        loop {
+            let answer = match self.attempt(due).await {
+                Ok(Some(answer)) => answer,
+                Ok(None) => return Ending::Unsent,
+                Err(error) => {
+                    let subscription_id = &due.subscription_id;
+                    tracing::warn!(%error, subscription_id, "a push cannot be sent");
+                    return Ending::Unsent;
+                }
+            };
+            match answer.status {
+                _ if answer.succeeded() => return Ending::Accepted,
+                Some(404 | 410) => return Ending::Gone,
+                Some(429 | 500..=599) => {}
+                _ => return Ending::Failed,
+            }
+            let Some(wait) = back_off.next() else { return Ending::Failed };
+            let asked = answer.retry_after.unwrap_or_default().min(LONGEST_WAIT);
+            // Not all at the same time.
+            sleep(wait.max(asked).mul_f64(1.0 + fastrand::f64() / 5.0)).await;
+        }
+    }
+
+    /// One request; `None` if it may no longer be sent. A request without an answer has no status.
+    async fn attempt(&self, due: &Due) -> Result<Option<Answer>, Error> {
+        // Never closed.
+        let Ok(_permit) = self.in_flight.acquire().await else { return Ok(None) };
+        let Some(url) = self.url(due).await? else { return Ok(None) };
+        let headers = self.headers(&url, &due.kind)?;
+        let answer = match self.parts.deliveries.push(&url, headers).await {
+            Ok(answer) => {
+                count(if answer.succeeded() { "ok" } else { "status" });
+                answer
+            }
+            Err(class) => {
+                count(class.as_str());
+                Answer { status: None, retry_after: None }
+            }
+        };
+        Ok(Some(answer))
+    }
+
+    /// Looked up right before sending: what was deleted or suspended is not told.
+    async fn url(&self, due: &Due) -> Result<Option<EndpointUrl>, Error> {
+        let Ok(_permit) = self.transactions.acquire().await else { return Ok(None) };
+        let asked = due.clone();
+        let find =
+            async move |db: &mut Db| Ok::<_, store::Error>(due::sealed_endpoint(db, &asked).await?);
+        let sealed = self.parts.store.read_tx(&Scope::service(), find).await?;
+        let Some(sealed) = sealed else { return Ok(None) };
+        let url = self.parts.keys.open_push_endpoint(&due.subscription_id, &sealed)?;
+        Ok(Some(self.parts.deliveries.push_url(&url)?))
+    }
+
+    fn headers(&self, url: &EndpointUrl, kind: &str) -> Result<HeaderMap, Error> {
+        let authorization = self.parts.vapid.authorization(url, self.parts.clock.now())?;
+        let urgency = HeaderValue::from_static(if kind == URGENT { "high" } else { "normal" });
+        let all = [(AUTHORIZATION, authorization), (URGENCY, urgency), TTL];
+        Ok(all.into_iter().chain(self.topic(kind).map(|topic| (TOPIC, topic))).collect())
+    }
+
+    /// Tells the push service which pushes are alike, and not of what kind they are.
+    fn topic(&self, kind: &str) -> Option<HeaderValue> {
+        let code = self.parts.keys.mac("push-topic", kind.as_bytes());
+        let topic = URL_SAFE_NO_PAD.encode(code.get(..TOPIC_BYTES)?);
+        HeaderValue::from_str(&topic).ok()
+    }
+}
+
+fn count(class: &'static str) {
+    metrics::counter!("authority_push_attempts_total", "class" => class).increment(1);
+}

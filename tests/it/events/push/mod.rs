@@ -1,0 +1,102 @@
+//! Web Push: who is told, what is sent, and what a push service's answer changes.
+
+mod people;
+mod sent;
+
+use std::time::Duration;
+
+use diesel_async::SimpleAsyncConnection;
+use serde_json::json;
+
+use super::{
+    delivery::Receiver,
+    endpoints::{ANN, TENANT},
+};
+use crate::support::{Client, TestApp, Wishes};
+
+const KEY: &str = "/api/v1/app/notifications/push-key";
+const LIST: &str = "/api/v1/app/notifications/push-subscriptions";
+/// In the URL of every subscription here.
+const CAPABILITY: &str = "c4p4b1l1ty";
+/// Longer than the worker waits before it looks.
+const ROUNDS: Duration = Duration::from_millis(2500);
+
+/// A service that pushes, with two tenants, and a push service.
+struct World {
+    app: TestApp,
+    service: Receiver,
+}
+
+impl World {
+    async fn start() -> Self {
+        let wishes = Wishes { push: true, ..Wishes::default() };
+        let app = TestApp::wished(wishes).await;
+        for slug in ["acme", "other"] {
+            let body = json!({"name": slug, "slug": slug});
+            assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+        }
+        let world = Self { app, service: Receiver::start().await };
+        // From then on it takes up what is new.
+        world.until("SELECT count(*) = 1 FROM push_cursor").await;
+        world
+    }
+
+    fn person(&self, role: &str, email: &str) -> Client {
+        self.app.person(TENANT, role, email)
+    }
+
+    fn url(&self, name: &str) -> String {
+        format!("{}/{CAPABILITY}/{name}", self.service.base)
+    }
+
+    /// A subscription's id.
+    async fn subscribed(&self, client: &Client, name: &str) -> String {
+        let (status, made) = client.post(LIST, json!({"endpoint": self.url(name)})).await;
+        assert_eq!(status, 201, "{made:#}");
+        made["push_subscription"]["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn tell(&self, kind: &str, role: &str) {
+        self.tell_in(TENANT, kind, role).await;
+    }
+
+    async fn tell_in(&self, tenant: &str, kind: &str, role: &str) {
+        let call =
+            format!("SELECT notify_people('{kind}', '{tenant}', '{{{role}}}', 'svc:endpoint:0')");
+        self.app.database.run(&call).await;
+    }
+
+    /// Waits until the query is true.
+    async fn until(&self, query: &str) {
+        let check = format!("DO $$ BEGIN ASSERT ({query}); END $$");
+        for _ in 0..400 {
+            let mut db = self.app.database.owner().await;
+            if db.batch_execute(&check).await.is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("not after 20 s: {query}");
+    }
+
+    /// The names of what was pushed, once there are so many and the worker had time for more.
+    async fn pushed(&self, count: usize) -> Vec<String> {
+        self.service.wait_for(count).await;
+        tokio::time::sleep(ROUNDS).await;
+        let pushes = self.service.received().into_iter();
+        pushes.map(|push| push.path.rsplit('/').next().unwrap().to_owned()).collect()
+    }
+
+    async fn principal(&self, state: &str) -> String {
+        let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Ann",
+                          "email": ANN, "state": state});
+        let (status, made) = self.app.owner().post("/api/v1/principals", body).await;
+        assert_eq!(status, 201, "{made:#}");
+        format!("/api/v1/principals/{}", made["principal"]["id"].as_str().unwrap())
+    }
+
+    async fn set(&self, path: &str, state: &str) {
+        let (status, answer) = self.app.owner().patch(path, json!({"state": state})).await;
+        assert_eq!(status, 200, "{answer:#}");
+    }
+}
