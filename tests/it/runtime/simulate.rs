@@ -1,5 +1,7 @@
 //! Simulation: on other policies, other facts, other times; nothing is stored.
 
+use std::time::Duration;
+
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
 use diesel::{QueryableByName, sql_types::Text};
@@ -49,8 +51,17 @@ pub(super) async fn rows(app: &TestApp) -> Vec<String> {
                  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                  WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') ORDER BY 1";
     let mut db = app.database.owner().await;
-    let counted: Vec<Counted> = diesel::sql_query(count).load(&mut db).await.unwrap();
-    counted.into_iter().map(|counted| counted.line).collect()
+    let mut before = Vec::new();
+    // Events are numbered, and people notified, shortly after what they tell of.
+    loop {
+        let counted: Vec<Counted> = diesel::sql_query(count).load(&mut db).await.unwrap();
+        let lines: Vec<String> = counted.into_iter().map(|counted| counted.line).collect();
+        if lines == before && lines.iter().any(|line| line == "event_outbox 0") {
+            return lines;
+        }
+        before = lines;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
