@@ -54,7 +54,7 @@ use authority_core::{
     worker::{Supervisor, Worker},
 };
 use authority_crypto::KeyRing;
-use authority_events::Sequencer;
+use authority_events::{Nats, Sequencer};
 use authority_registry::{expire_approvals, keep_last_used};
 use authority_runtime::recorder::Recorder;
 use authority_webhook::destination::RuleError;
@@ -90,6 +90,8 @@ pub enum Error {
     Threads(#[from] std::io::Error),
     #[error("`webhooks.ca_file`: {0}")]
     Roots(String),
+    #[error("`nats.credentials`: {0}")]
+    Nats(String),
     #[error("TLS for webhooks cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
     #[error("the reflection service cannot be built: {0}")]
@@ -174,7 +176,7 @@ impl App {
         let (health, health_service) = tonic_health::server::health_reporter();
         let wiring = Wiring {
             urls: Arc::new(named::url_rules(&config)?),
-            nats: wiring::nats(&config),
+            nats: Arc::new(Nats::new(named::nats(&config)?)),
             push: named::push(&config)?,
             config,
             store: store.clone(),

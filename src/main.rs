@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use agent_authority::app::{self, Database, demo, with_app};
 use authority_core::config::Config;
 use cli::{ApiKeyRequest, Failure, TokenRequest, banner, tenant_id};
+use serde_json::json;
 
 /// A decision makes some hundred small allocations on one thread and frees many of them on another;
 /// in the system's allocator these were a sixth of its CPU.
@@ -42,12 +43,15 @@ impl cli::Actions for Service {
     }
 
     async fn api_key(&self, config: Config, request: ApiKeyRequest) -> Result<String, Failure> {
-        let ApiKeyRequest { tenant, scopes, label } = request;
-        let tenant = tenant_id(&tenant);
+        let ApiKeyRequest { tenant, scopes, principal_ids, label } = request;
+        let key = json!({"tenant_id": tenant_id(&tenant), "label": label, "scopes": scopes,
+                         "principal_ids": principal_ids});
         with_app(config, async |app| {
             let token = app.service_token()?;
-            let made = demo::api_key(&app.router, &token, &tenant, &scopes, &label).await;
-            made.map_err(Failure::new)
+            demo::api_key(&app.router, &token, key).await.map_err(|error| match error {
+                demo::Error::Refused { body, .. } => Failure::refused(&body),
+                error => Failure::new(error),
+            })
         })
         .await
     }

@@ -23,6 +23,10 @@ const STEPS: &str = include_str!("demo.json");
 /// The tenant's slug.
 pub const SLUG: &str = "acme";
 
+/// What its API key may do.
+const SCOPES: [&str; 5] =
+    ["runtime:read", "runtime:write", "evidence:read", "evidence:write", "events:read"];
+
 /// Why the demonstration could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -67,11 +71,11 @@ pub async fn seed(
         client.make_all().await?;
     }
     let tenant = TenantId::complete(SLUG);
-    let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
-    let scopes = scopes.map(str::to_owned);
-    let api_key = match kept(router, key_file).await {
-        Some(key) => key,
-        None => self::api_key(router, owner_token, &tenant, &scopes, "demonstration").await?,
+    let api_key = if let Some(key) = kept(router, key_file).await {
+        key
+    } else {
+        let key = json!({"tenant_id": tenant, "label": "demonstration", "scopes": SCOPES});
+        self::api_key(router, owner_token, key).await?
     };
     if let Some(file) = key_file
         && let Err(error) = keep(file, &api_key)
@@ -84,11 +88,11 @@ pub async fn seed(
     Ok(Demo { api_key, delegation_id })
 }
 
-/// The key of an earlier run, if it is still valid.
+/// The key of an earlier run, if it is still valid, and has the scope that came last.
 async fn kept(router: &Router, file: Option<&Path>) -> Option<String> {
     let key = fs::read_to_string(file?).ok()?;
     let client = Client { router, token: &key };
-    let open = client.call("GET", "/v1/entities/svc:agent:acme:invoice-bot", None).await.is_ok();
+    let open = client.call("GET", "/v1/events?limit=1", None).await.is_ok();
     open.then_some(key)
 }
 
@@ -103,16 +107,9 @@ fn keep(file: &Path, secret: &str) -> io::Result<()> {
         .write_all(secret.as_bytes())
 }
 
-/// A new API key; its text is shown only now.
-pub async fn api_key(
-    router: &Router,
-    owner_token: &str,
-    tenant_id: &str,
-    scopes: &[String],
-    label: &str,
-) -> Result<String, Error> {
+/// A new API key with this record; its text is shown only now.
+pub async fn api_key(router: &Router, owner_token: &str, key: Value) -> Result<String, Error> {
     let client = Client { router, token: owner_token };
-    let key = json!({"tenant_id": tenant_id, "label": label, "scopes": scopes});
     let made = client.call("POST", "/api/v1/api-keys", Some(key)).await?;
     Ok(text(&made["secret"]))
 }

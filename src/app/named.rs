@@ -1,13 +1,13 @@
-//! The key ring, the database's address, the rules of webhooks and the key of Web Push in the settings: parsed, and checked before
-//! the start.
+//! What the settings refer to: the key ring, the database's address, the rules of webhooks, the credentials for
+//! NATS and the key of Web Push. Parsed, and checked before the start.
 
 use authority_core::{
-    config::Config,
+    config::{Config, NatsConfig},
     keys::{self, key_ring, push_key},
     store::Address,
 };
 use authority_crypto::KeyRing;
-use authority_events::PushSettings;
+use authority_events::{NatsSettings, PushSettings};
 use authority_webhook::destination::{AddressRules, RuleError, UrlRules};
 use rustls::RootCertStore;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
@@ -43,6 +43,12 @@ pub(super) fn webhook_roots(config: &Config) -> Result<RootCertStore, Error> {
     if roots.is_empty() { Err(unread(&"it holds no certificate")) } else { Ok(roots) }
 }
 
+/// The NATS server of audit streams, if there is one.
+pub(super) fn nats(config: &Config) -> Result<Option<NatsSettings>, Error> {
+    let NatsConfig { url, credentials } = config.nats.clone();
+    url.map(|url| NatsSettings::new(url, credentials).map_err(Error::Nats)).transpose()
+}
+
 /// How the installation names itself to push services; `None` if push is off. A key that is not named is made in
 /// the data folder, which only development does.
 pub(super) fn push(config: &Config) -> Result<Option<PushSettings>, keys::Error> {
@@ -67,9 +73,10 @@ pub fn check(config: &Config) -> Result<(), String> {
     let networks = url_rules(config).err();
     let networks = networks.map(|fault| format!("`webhooks.allow_cidrs`: {fault}"));
     let roots = webhook_roots(config).err().map(|fault| fault.to_string());
+    let nats = nats(config).err().map(|fault| fault.to_string());
     let push_key = config.push.key_file.as_ref().and_then(|file| push_key::load(file).err());
     let push_key = push_key.map(|fault| fault.to_string());
-    let faults = ring.into_iter().chain(address).chain(networks).chain(roots).chain(push_key);
-    let faults: Vec<_> = faults.collect();
+    let faults = [ring, address, networks, roots, nats, push_key];
+    let faults: Vec<_> = faults.into_iter().flatten().collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

@@ -13,7 +13,7 @@ use authority_core::{
     worker::Worker,
 };
 use authority_events::{
-    Nats, NatsSettings, Parts as EventParts, PushSettings, Sequencer, checkpoints_elsewhere,
+    Nats, Parts as EventParts, PushSettings, Sequencer, checkpoints_elsewhere,
     delivery::{Deliveries, Parts as DeliveryParts},
 };
 use authority_model::service::{self, Service};
@@ -49,14 +49,6 @@ pub(super) struct Wiring {
     /// Where webhooks may go.
     pub urls: Arc<UrlRules>,
     pub shutdown: CancellationToken,
-}
-
-/// NATS, as the settings describe it.
-pub(super) fn nats(config: &Config) -> Arc<Nats> {
-    let Config { nats, .. } = config;
-    let url = nats.url.clone();
-    let settings = url.map(|url| NatsSettings { url, credentials: nats.credentials.clone() });
-    Arc::new(Nats::new(settings))
 }
 
 impl Wiring {

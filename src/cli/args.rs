@@ -111,6 +111,10 @@ pub(crate) struct ApiKeyRequest {
     /// What the key may do (`runtime:write`); repeat it, or separate by commas
     #[arg(long = "scope", required = true, value_delimiter = ',')]
     pub(crate) scopes: Vec<String>,
+    /// An agent that the key may act for, by its id; repeat it [default: all of the tenant's]
+    #[arg(long = "principal", value_name = "ID")]
+    pub(crate) principal_ids: Vec<String>,
+    /// What people call it
     #[arg(long, default_value = "made on the command line")]
     pub(crate) label: String,
 }

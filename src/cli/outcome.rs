@@ -6,7 +6,10 @@ use std::{
     process::ExitCode,
 };
 
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::remote::ApiError;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -24,6 +27,14 @@ impl Failure {
     /// Wrong usage or settings: exit code 2.
     pub(crate) fn usage(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 2 }
+    }
+
+    /// The service refused a request, with this body: exit code 1.
+    pub(crate) fn refused(body: &Value) -> Self {
+        match ApiError::deserialize(body) {
+            Ok(error) => Self::new(error.text()),
+            Err(_) => Self::new(body),
+        }
     }
 
     /// The same with another line.

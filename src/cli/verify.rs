@@ -7,7 +7,7 @@ use std::{
 
 use authority_evidence::{
     log::note::LogKey,
-    verify::{Fault, Trust, Valid, key_set, sealed_in, verify, verify_seen},
+    verify::{Fault, Trust, Valid, consistency_path, key_set, sealed_in, verify, verify_seen},
 };
 use serde_json::json;
 
@@ -27,7 +27,7 @@ pub(super) struct Verify {
     /// A checkpoint of the log that was seen elsewhere: a signed note, or a message of an audit stream
     #[arg(long, value_name = "FILE")]
     seen: Option<PathBuf>,
-    /// The log's proof that one checkpoint continues the other: GET /v1/log/{slug}/consistency?from=&to=
+    /// The log's proof that one checkpoint continues the other; without it, it is said how to fetch it
     #[arg(long, value_name = "FILE", requires = "seen")]
     consistency: Option<PathBuf>,
     /// Fail unless every signature is by a key that was given
@@ -96,5 +96,15 @@ fn failure(fault: Fault) -> Failure {
     match fault {
         Fault::Invalid { .. } => Failure::new(fault),
         Fault::Unreadable(_) => Failure::usage(fault),
+        Fault::Unproven { ref slug, from, to } => {
+            let path = consistency_path(slug, from, to);
+            Failure::usage(&fault)
+                .with(
+                    "fetch it, with a key that has `evidence:read`, and give it as --consistency:",
+                )
+                .with(&format!(
+                    "curl -H \"Authorization: Bearer $KEY\" \"$URL{path}\" > proof.json"
+                ))
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The binary as a script uses it: what it prints, where, and with which exit code.
 
+mod api_keys;
 mod listen;
 mod reads;
 mod receiver;
@@ -68,6 +69,22 @@ fn a_key_ring_or_a_database_url_that_cannot_be_read_is_not_sound() {
     ];
     let (code, _, told) = run(&["config"], &push);
     assert!(code == 2 && told.contains("`push.key_file`, the key of Web Push, "), "{told}");
+    let http = [("AGENT_AUTHORITY__NATS__URL", "http://nats.example.org:4222")];
+    let (code, _, told) = run(&["config"], &http);
+    assert!(code == 2 && told.contains("`nats.url` is `http://nats.example.org:4222`"), "{told}");
+    let empty = folder.path().join("empty.creds");
+    std::fs::write(&empty, "hush").unwrap();
+    for (file, problem) in
+        [(nowhere.as_str(), "cannot be read"), (empty.to_str().unwrap(), "nsc generate creds")]
+    {
+        let nats = [
+            ("AGENT_AUTHORITY__NATS__URL", "nats://nats.example.org:4222"),
+            ("AGENT_AUTHORITY__NATS__CREDENTIALS", file),
+        ];
+        let (code, _, told) = run(&["config"], &nats);
+        assert!(code == 2 && told.contains(&format!("`nats.credentials`: `{file}` ")), "{told}");
+        assert!(told.contains(problem) && !told.contains("hush"), "{told}");
+    }
     let (code, said, _) = run(&["config"], &[("DATABASE_URL", "postgres://user@localhost/db")]);
     assert_eq!((code, said.trim()), (0, "sound"));
 }

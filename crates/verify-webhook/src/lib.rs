@@ -1,23 +1,7 @@
 //! For receivers of webhooks: is this delivery genuine, and meant for me?
 //!
-//! [`verify_webhook`] takes the body as it came, before anything parsed it, and the request's headers. The
-//! first suite of [`Options::accept`] of which the delivery has a signature decides; there is no fallback to
-//! another. A delivery can come more than once, so keep the `event_id`s that were handled.
-//!
-//! ```no_run
-//! use authority_verify_webhook::{Options, verify_webhook};
-//!
-//! # fn receive(body: &[u8], headers: &[(&str, &str)], jwks: &serde_json::Value, now: u64)
-//! # -> Result<(), authority_verify_webhook::VerifyError> {
-//! let options = Options {
-//!     jwks: Some(jwks), // from <service>/.well-known/jwks.json
-//!     ..Options::new("https://example.com/hooks", "svc:tenant:acme")
-//! };
-//! let event = verify_webhook(body, headers, &options, now)?;
-//! println!("{}", event["event_type"]);
-//! # Ok(())
-//! # }
-//! ```
+//! [`verify_webhook`] does it, by [`Options`].
+#![doc = include_str!("../README.md")]
 
 mod error;
 mod headers;

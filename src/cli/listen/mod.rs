@@ -52,7 +52,7 @@ pub(super) struct Listen {
     /// Address to receive at
     #[arg(long, value_name = "ADDR", default_value = webhook::ADDRESS)]
     listen: SocketAddr,
-    /// The endpoint's secret, `whsec_…`; during a rotation also the one before
+    /// The endpoint's secret, `whsec_…`; after a rotation the new one, and to its overlap's end also the old
     /// [default, without --jwks: the demonstration endpoint's]
     #[arg(long = "secret", value_name = "SECRET", value_parser = secret())]
     secrets: Vec<Secret>,
@@ -103,9 +103,11 @@ impl Listen {
     /// With the keys that were given; if none were, with those of the demonstration.
     fn verifier(self, address: SocketAddr, sources: &Sources) -> Result<Verifier, Failure> {
         let Self { mut secrets, mut jwks, mut url, accept, tenant: tenant_id, .. } = self;
+        let mut demonstration = false;
         if secrets.is_empty() && jwks.is_none() {
             let folder = Config::load(sources)?.data_dir;
             if let Some(demo) = webhook::Webhook::read(&folder) {
+                demonstration = true;
                 secrets.push(secret_of(&demo.secret).map_err(Failure::new)?);
                 jwks = Some(keys_address(&demo.jwks_url).map_err(Failure::new)?);
                 url = url.or_else(|| Url::parse(&demo.url).ok());
@@ -116,7 +118,8 @@ impl Listen {
             |url| url.to_string(),
         );
         let jwks = jwks.map(Jwks::new).transpose()?;
-        Verifier { secrets, jwks, accept, url, tenant_id, clock: Clock::default() }.checked()
+        let clock = Clock::default();
+        Verifier { secrets, demonstration, jwks, accept, url, tenant_id, clock }.checked()
     }
 }
 

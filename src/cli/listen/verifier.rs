@@ -9,6 +9,8 @@ use super::{Failure, jwks::Jwks};
 
 pub(super) struct Verifier {
     pub(super) secrets: Vec<Secret>,
+    /// Whether the secret is the demonstration endpoint's, as it was when the server was started.
+    pub(super) demonstration: bool,
     pub(super) jwks: Option<Jwks>,
     /// If empty: the suites for which there are keys.
     pub(super) accept: Vec<Suite>,
@@ -119,8 +121,11 @@ impl Verifier {
     /// Which flag may be wrong.
     fn advice(&self, suite: Suite, error: VerifyError) -> String {
         match (suite, error) {
+            (Suite::StandardWebhooks, VerifyError::Signature) if self.demonstration => {
+                "; if the endpoint's secret was rotated, give the new one with --secret".to_owned()
+            }
             (Suite::StandardWebhooks, VerifyError::Signature) => {
-                "; is --secret this endpoint's?".to_owned()
+                "; is --secret this endpoint's? After a rotation give the new one".to_owned()
             }
             (_, VerifyError::Signature | VerifyError::Url) => {
                 format!("; is its URL {} (--url)?", self.url)

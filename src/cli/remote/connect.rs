@@ -22,7 +22,7 @@ pub(in crate::cli) struct ServerArgs {
     /// The service to call; needs a token [default: the local development server]
     #[arg(long, value_name = "URL", value_parser = address)]
     url: Option<Url>,
-    /// A JWT or an API key [env, with --url: `AGENT_AUTHORITY_TOKEN`]
+    /// A JWT or an API key [env, with --url: `AGENT_AUTHORITY_TOKEN`] [default, without --url: an owner's]
     #[arg(long, value_parser = StringValueParser::new().map(Secret::new))]
     token: Option<Secret>,
 }

@@ -21,7 +21,8 @@ const NEXT_PAGE_TOKEN: &str = "next_page_token";
 
 /// An operation of the service that lists records, and what a table shows of them.
 pub(super) struct List {
-    /// The segments of its path; [`ID`] stands for the id of the record that has the list.
+    /// The segments of its path; [`ID`] stands for the id of the record that has the list, `SURFACE` for the
+    /// surface of the credential.
     pub(super) path: &'static [&'static str],
     /// The member of its response that holds the records.
     pub(super) member: &'static str,
@@ -88,8 +89,9 @@ impl List {
         id: &str,
         filter: &impl Serialize,
     ) -> Result<Found, Failure> {
-        let path = self.path.iter().map(|segment| if *segment == ID { id } else { segment });
-        let body = server.get(&path.collect::<Vec<_>>(), filter).await?;
+        let mut path = server.path(self.path);
+        path.iter_mut().filter(|segment| **segment == ID).for_each(|segment| *segment = id);
+        let body = server.get(&path, filter).await?;
         let mut rest = server.json(&body)?;
         match rest.get_mut(self.member).map(Value::take) {
             Some(Value::Array(records)) => Ok(Found { body, rest, records }),

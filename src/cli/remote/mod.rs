@@ -1,8 +1,8 @@
 //! The commands that call a running service: `tenants list`, `decisions show`, ….
 //!
 //! A file for each group of them: its arguments, its requests and what is shown of the responses. What they
-//! share is beside them: `connect.rs` finds the service, `server.rs` calls it, `list.rs` and `record.rs`
-//! show what it returns.
+//! share is beside them: `connect.rs` finds the service, `server.rs` calls it, at the paths that the credential
+//! opens (`surface.rs`), `list.rs` and `record.rs` show what it returns.
 
 mod connect;
 mod decisions;
@@ -13,6 +13,7 @@ mod policies;
 mod principals;
 mod record;
 mod server;
+mod surface;
 mod table;
 mod tenants;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use clap::{
 use super::{Actions, Failure, args::tenant_id, outcome::CommandOutput, text};
 pub(super) use connect::Connector;
 pub(super) use keys::Keys;
-pub(super) use server::is_loopback;
+pub(super) use server::{ApiError, is_loopback};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Remote {
@@ -46,7 +47,8 @@ pub(super) enum Remote {
     /// Look up decisions
     #[command(subcommand)]
     Decisions(decisions::Decisions),
-    /// Look up webhook endpoints and their deliveries, test them, deliver again
+    /// Look up webhook endpoints and their deliveries, test them, deliver again: as the owner, as a tenant's
+    /// admin, or with an API key that has `webhooks:write`
     Webhooks(webhooks::Webhooks),
 }
 

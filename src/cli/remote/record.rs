@@ -49,7 +49,7 @@ impl Record {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         let server = connector.connect(server).await?;
-        let path: Vec<_> = self.path.iter().copied().chain([id.as_str()]).collect();
+        let path = [server.path(self.path), vec![&id]].concat();
         let body = server.get(&path, &options).await?;
         self.shown(&server, body)
     }

@@ -12,7 +12,7 @@ use reqwest::{Client, RequestBuilder, StatusCode, Url, header::HeaderValue, redi
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::text::plain;
+use super::{surface::Surface, text::plain};
 use crate::cli::{Failure, health};
 
 const TO_CONNECT: Duration = Duration::from_secs(5);
@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A service to call.
 pub(super) struct Server {
     base: Base,
+    /// The surface that the token opens.
+    surface: Surface,
     token: HeaderValue,
     http: Client,
     /// Advice for a token that it does not accept.
@@ -77,6 +79,7 @@ impl Display for Base {
 
 impl Server {
     pub(super) fn new(base: Base, token: &Secret, advice: &'static str) -> Result<Self, Failure> {
+        let surface = Surface::of(token.reveal().trim());
         let bearer = format!("Bearer {}", token.reveal().trim());
         let mut token = HeaderValue::try_from(bearer).map_err(|_| {
             Failure::usage("--token: has characters that an HTTP header may not contain")
@@ -88,7 +91,12 @@ impl Server {
             .connect_timeout(TO_CONNECT)
             .redirect(Policy::none());
         let http = if base.is_loopback() { http.no_proxy() } else { http };
-        Ok(Self { base, token, http: http.build().map_err(Failure::new)?, advice })
+        Ok(Self { base, surface, token, http: http.build().map_err(Failure::new)?, advice })
+    }
+
+    /// The path with the credential's surface in place of the segment `SURFACE`.
+    pub(super) fn path<'a>(&self, path: &[&'a str]) -> Vec<&'a str> {
+        self.surface.path(path)
     }
 
     /// The body of a success, unchanged. The members of `query` that have a value are its parameters.
@@ -169,9 +177,12 @@ fn parameters(filter: &impl Serialize) -> Result<Vec<(String, String)>, Failure>
 
 /// The flag of a member of a request.
 pub(super) fn flag(member: &str) -> String {
-    match member {
+    // `scopes[1]`: each is a flag of its own.
+    match member.split('[').next().unwrap_or_default() {
         "tenant_id" => "--tenant".to_owned(),
-        member => format!("--{}", member.replace(['_', '.'], "-")),
+        "scopes" => "--scope".to_owned(),
+        "principal_ids" => "--principal".to_owned(),
+        _ => format!("--{}", member.replace(['_', '.'], "-")),
     }
 }
 
@@ -182,8 +193,9 @@ pub(in crate::cli) fn is_loopback(url: &Url) -> bool {
 }
 
 /// The body of every error.
+/// An error of the service.
 #[derive(Deserialize)]
-struct ApiError {
+pub(in crate::cli) struct ApiError {
     error: String,
     message: String,
     #[serde(default)]
@@ -199,7 +211,7 @@ struct Detail {
 
 impl ApiError {
     /// The error as text; invalid parameters have the names of their flags.
-    fn text(&self) -> String {
+    pub(in crate::cli) fn text(&self) -> String {
         let details = self
             .details
             .iter()

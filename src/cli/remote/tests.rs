@@ -6,11 +6,14 @@ use agent_authority::app::OPENAPI;
 use clap::{Arg, CommandFactory, Parser, builder::PossibleValue};
 use serde_json::Value;
 
-use super::{decisions, delegations, keys, list::List, policies, principals, tenants, webhooks};
+use super::{
+    decisions, delegations, keys, list::List, policies, principals, surface::Surface, tenants,
+    webhooks,
+};
 use crate::cli::args::Args;
 
-/// Each command that reads, and the path of its operation.
-const READS: [(&str, &str); 14] = [
+/// Each command that reads, and the paths of its operation.
+const READS: [(&str, &str); 20] = [
     ("tenants list", "/api/v1/tenants"),
     ("tenants show", "/api/v1/tenants/{id}"),
     ("principals list", "/api/v1/principals"),
@@ -23,8 +26,14 @@ const READS: [(&str, &str); 14] = [
     ("decisions show", "/v1/decisions/{decision_id}"),
     ("keys list", "/api/v1/keys"),
     ("webhooks list", "/api/v1/webhook-endpoints"),
+    ("webhooks list", "/api/v1/app/webhook-endpoints"),
+    ("webhooks list", "/v1/webhook-endpoints"),
     ("webhooks show", "/api/v1/webhook-endpoints/{id}"),
+    ("webhooks show", "/api/v1/app/webhook-endpoints/{id}"),
+    ("webhooks show", "/v1/webhook-endpoints/{id}"),
     ("webhooks deliveries", "/api/v1/webhook-endpoints/{id}/deliveries"),
+    ("webhooks deliveries", "/api/v1/app/webhook-endpoints/{id}/deliveries"),
+    ("webhooks deliveries", "/v1/webhook-endpoints/{id}/deliveries"),
 ];
 
 fn contract() -> Value {
@@ -101,7 +110,10 @@ fn each_table_shows_members_of_its_records() {
         webhooks::LIST,
         webhooks::DELIVERIES,
     ];
-    for List { path, member, columns } in lists {
+    let on_surfaces = lists.into_iter().flat_map(|list| {
+        Surface::ALL.map(|surface| (surface.path(list.path), list.member, list.columns))
+    });
+    for (path, member, columns) in on_surfaces {
         let operation = &contract["paths"][format!("/{}", path.join("/"))]["get"];
         let response = &operation["responses"]["200"]["content"]["application/json"]["schema"];
         let record = resolve(&resolve(response)["properties"][member]["items"]);

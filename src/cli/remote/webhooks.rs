@@ -1,5 +1,8 @@
 //! `webhooks`: endpoints and their deliveries; and what helps when deliveries fail: test, redrive, enable.
+//!
+//! The owner, a tenant's admins and its API keys have these operations on a surface each.
 
+use authority_webhook::retry::ErrorClass;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,7 +13,9 @@ use super::{
     record::{self, Record, ShowArgs, WithDeleted},
     segment,
     server::Server,
+    surface::SURFACE,
     tenant,
+    text::plain,
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
 
@@ -102,7 +107,7 @@ struct Enable {
     server: ServerArgs,
 }
 
-const ENDPOINTS: [&str; 3] = ["api", "v1", "webhook-endpoints"];
+const ENDPOINTS: [&str; 2] = [SURFACE, "webhook-endpoints"];
 
 pub(super) const LIST: List = List {
     path: &ENDPOINTS,
@@ -113,7 +118,7 @@ pub(super) const LIST: List = List {
 const RECORD: Record = Record { path: &ENDPOINTS, envelope: Some("webhook_endpoint") };
 
 pub(super) const DELIVERIES: List = List {
-    path: &["api", "v1", "webhook-endpoints", ID, "deliveries"],
+    path: &[SURFACE, "webhook-endpoints", ID, "deliveries"],
     member: "deliveries",
     columns: &["id", "state", "event_type", "sequence", "attempts", "due_at"],
 };
@@ -181,8 +186,13 @@ fn last_failure(delivery: &Value) -> Option<&Value> {
 fn described(attempt: &Value) -> String {
     let text = |member: &str| attempt[member].as_str().unwrap_or_default();
     let at = text("at").split('.').next().unwrap_or_default().trim_end_matches('Z');
-    let status = attempt["status"].as_u64().map(|status| format!(" {status}"));
-    format!("{at}Z {}{}", text("error_class"), status.unwrap_or_default())
+    let class = text("error_class");
+    let why = match (attempt["status"].as_u64(), ErrorClass::named(class)) {
+        (Some(status), _) => format!(" {status}"),
+        (None, Some(class)) => format!(": {class}"),
+        (None, None) => String::new(),
+    };
+    format!("{at}Z {}{why}", plain(class))
 }
 
 async fn deliveries(
@@ -221,7 +231,11 @@ async fn redrive(
             }
         }
     }
-    Ok(CommandOutput::list("redriven", &redriven))
+    let mut output = CommandOutput::list("redriven", &redriven);
+    if redriven.is_empty() {
+        "no dead deliveries: nothing is redriven".clone_into(&mut output.aside);
+    }
+    Ok(output)
 }
 
 /// One after another, up to the first refusal, which says what was done before it.
@@ -231,8 +245,9 @@ async fn redrive_each(
     redriven: &mut Vec<String>,
 ) -> Result<(), Failure> {
     for id in ids {
-        let path = ["api", "v1", "deliveries"];
-        if let Err(failure) = call(server, &path, &id, "redrive", &json!({})).await {
+        if let Err(failure) =
+            call(server, &[SURFACE, "deliveries"], &id, "redrive", &json!({})).await
+        {
             return Err(
                 failure.with(&format!("{id} is not redriven; {} before it are", redriven.len()))
             );
@@ -254,7 +269,12 @@ async fn test(
     }
     let text = record::text(&result);
     if result["delivered"] != true {
-        return Err(Failure::new(text.trim_end()));
+        let failure = Failure::new(text.trim_end());
+        let class = result["error_class"].as_str().and_then(ErrorClass::named);
+        return Err(match class.filter(|_| result["status"].is_null()) {
+            Some(class) => failure.with(&format!("not delivered: {class}")),
+            None => failure,
+        });
     }
     Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
 }
@@ -277,5 +297,5 @@ async fn call(
     body: &Value,
 ) -> Result<String, Failure> {
     let last = format!("{id}:{operation}");
-    server.post(&[path, &[&last]].concat(), body).await
+    server.post(&[server.path(path), vec![&last]].concat(), body).await
 }

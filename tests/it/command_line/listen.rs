@@ -87,6 +87,29 @@ async fn with_nothing_given_it_verifies_the_demonstrations_events() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_a_rotation_it_asks_for_the_new_secret() {
+    let app = TestApp::start().await;
+    let address = free();
+    let (api_key, folder) = demonstration(&app, &address).await;
+    let id = Webhook::read(folder.path()).unwrap().endpoint_id;
+    let path = format!("/api/v1/webhook-endpoints/{id}:rotate-secret");
+    let (status, rotated) = app.owner().post(&path, json!({"overlap_seconds": 0})).await;
+    assert_eq!(status, 200, "{rotated:#}");
+    let at = ["--listen", &address, "--data-dir", folder.path().to_str().unwrap()];
+    let listening = Listening::start(&[&at[..], &["--accept", "standard-webhooks/v1"]].concat());
+    hold(&app, &api_key).await;
+    let line = listening.line("svc.decision.requires_approval");
+    assert!(
+        line.ends_with("if the endpoint's secret was rotated, give the new one with --secret"),
+        "{line}"
+    );
+    listening.stop();
+    let secret = rotated["secret"].as_str().unwrap();
+    let listening = Listening::start(&[&at[..], &["--secret", secret]].concat());
+    listening.line("verified by standard-webhooks/v1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_demonstrations_secret_is_kept_for_its_owner_and_found_again() {
     let app = TestApp::start().await;
     let (_, folder) = demonstration(&app, "127.0.0.1:9").await;

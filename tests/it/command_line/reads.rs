@@ -10,7 +10,7 @@ use super::run;
 use crate::support::{TestApp, Wishes, database::Database, redacted_text};
 
 /// The output of `typed`, run against `app` with `token`.
-async fn with_token(app: &TestApp, token: &str, typed: &str) -> (i32, String, String) {
+pub(super) async fn with_token(app: &TestApp, token: &str, typed: &str) -> (i32, String, String) {
     let at = ["--url", app.base_url(), "--token", token];
     let args: Vec<_> = typed.split(' ').chain(at).map(str::to_owned).collect();
     spawn(args, Vec::new()).await

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    reads::{ids, owner},
+    reads::{ids, owner, spawn, with_token},
     receiver::{Listening, free},
 };
 use crate::support::{TestApp, asking};
@@ -63,7 +63,8 @@ async fn what_failed_is_shown_redriven_and_arrives() {
     assert!(row.contains("/  1  ") && row.ends_with("Z http 500"), "{table}");
     let (code, _, told) = owner(&app, &format!("webhooks test {id}")).await;
     assert_eq!(code, 1);
-    assert!(told.contains("delivered: false") && told.contains("connect"), "{told}");
+    assert!(told.contains("delivered: false") && told.contains("error_class: connect"), "{told}");
+    assert!(told.contains("not delivered: no connection: nothing listens there"), "{told}");
 
     let listening = Listening::start(&at);
     let (code, printed, told) = owner(&app, &format!("webhooks redrive --all-dead {id}")).await;
@@ -73,6 +74,9 @@ async fn what_failed_is_shown_redriven_and_arrives() {
     wait_for(&app, &format!("webhooks deliveries {id} --state delivered"), &delivery).await;
     let (_, printed, _) = owner(&app, &format!("webhooks redrive --all-dead {id} --json")).await;
     assert_eq!(printed, "{\"redriven\":[]}\n");
+    let nothing = owner(&app, &format!("webhooks redrive --all-dead {id}")).await;
+    let told = "no dead deliveries: nothing is redriven\n".to_owned();
+    assert_eq!(nothing, (0, String::new(), told));
     // What is not dead is not redriven, and what was before it is said.
     let (code, printed, told) = owner(&app, &format!("webhooks redrive {delivery}")).await;
     assert_eq!((code, printed.as_str()), (1, ""));
@@ -112,4 +116,61 @@ async fn a_disabled_endpoint_says_why_and_is_enabled() {
     }
     let (_, shown, _) = owner(&app, &format!("webhooks show {id}")).await;
     assert!(shown.contains("state_reason: -\n") && !shown.contains(&secret), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_never_answered_says_what_happened() {
+    let app = TestApp::start().await;
+    let (api_key, address) = (app.demo().await.api_key, free());
+    let (id, _) = endpoint(&app, &address).await;
+    hold(&app, &api_key, 20_000.0).await;
+    let table =
+        wait_for(&app, &format!("webhooks deliveries {id} --state dead"), "Z connect").await;
+    assert!(table.contains("Z connect: no connection: nothing listens there"), "{table}");
+}
+
+/// The commands call the surface that the credential opens.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenants_admin_and_an_api_key_have_the_same_commands() {
+    let app = TestApp::start().await;
+    app.demo().await;
+    let (id, secret) = endpoint(&app, &free()).await;
+    let body = json!({"tenant_id": "svc:tenant:acme", "url": "https://hooks.example.com/"});
+    app.owner().post("/api/v1/webhook-endpoints", body).await;
+    let admin = app.member_token("svc:tenant:acme", "admin");
+    let key = app.api_key("svc:tenant:acme", &["webhooks:write"]).await;
+    for token in [&admin, &key] {
+        let (code, table, told) = with_token(&app, token, "webhooks").await;
+        assert_eq!((code, told.as_str()), (0, ""));
+        assert_eq!(ids(&table).len(), 2, "{table}");
+        for typed in [
+            "webhooks list --tenant acme".to_owned(),
+            format!("webhooks show {id}"),
+            format!("webhooks deliveries {id}"),
+            format!("webhooks redrive --all-dead {id}"),
+        ] {
+            let (code, printed, told) = with_token(&app, token, &typed).await;
+            assert_eq!(code, 0, "{typed}: {told}");
+            assert!(!printed.contains(&secret), "{printed}");
+        }
+        let (_, _, told) = with_token(&app, token, &format!("webhooks test {id}")).await;
+        assert!(told.contains("delivered: false"), "{told}");
+        let (_, _, told) = with_token(&app, token, &format!("webhooks enable {id}")).await;
+        assert!(told.contains("only a paused or disabled one is enabled"), "{told}");
+        let none = "svc:delivery:0198c0ffee017c4f8a2d5b6e7f809a1b";
+        let (_, _, told) = with_token(&app, token, &format!("webhooks redrive {none}")).await;
+        assert!(told.contains("not_found"), "{told}");
+    }
+    // Whoever may not is told so by the service.
+    let viewer = app.member_token("svc:tenant:acme", "viewer");
+    let (code, _, told) = with_token(&app, &viewer, "webhooks").await;
+    assert_eq!(code, 1);
+    assert!(told.starts_with("error: forbidden: this operation is not open"), "{told}");
+    let (_, _, told) =
+        with_token(&app, &app.api_key("svc:tenant:acme", &["runtime:read"]).await, "webhooks")
+            .await;
+    assert!(told.contains("the API key lacks the scope `webhooks:write`"), "{told}");
+    let (code, help, _) = spawn(vec!["webhooks".to_owned(), "--help".to_owned()], Vec::new()).await;
+    assert_eq!(code, 0);
+    assert!(help.contains("`webhooks:write`"), "{help}");
 }

@@ -3,6 +3,7 @@
 mod absence;
 mod document;
 mod examples;
+mod filters;
 mod headers;
 
 use serde_json::Value;

@@ -215,13 +215,21 @@ async fn verify_holds_the_log_to_a_checkpoint_seen_elsewhere() {
         let text = [run.stdout, run.stderr].concat();
         (run.status.code().unwrap(), String::from_utf8(text).unwrap())
     };
-    let (later, proof) = (keep("later", &later), keep("proof", &proof));
+    let (later, proof_text) = (keep("later", &later), proof);
+    let proof = keep("proof", &proof_text);
     let message = json!({"kind": "svc.log.checkpoint.v1", "checkpoint": same}).to_string();
     for same in [keep("same", &same), keep("message", &message)] {
         assert_eq!(run(&["--seen", &same]).0, 0, "{}", run(&["--seen", &same]).1);
     }
+    let command = "\"$URL/v1/log/acme/consistency?from=1&to=2\" > proof.json";
     let (code, text) = run(&["--seen", &later]);
-    assert_eq!((code, text.contains("consistency?from=1&to=2")), (2, true), "{text}");
+    assert_eq!((code, text.contains(command)), (2, true), "{text}");
+    let other = keep("other", &proof_text.replace("\"to\":2", "\"to\":3"));
+    let (code, text) = run(&["--seen", &later, "--consistency", &other]);
+    assert_eq!((code, text.contains(command)), (2, true), "{text}");
+    let (code, text) = run(&["--seen", &file]);
+    let expected = format!("is not a checkpoint (`kind` is {})", kind(&pack));
+    assert_eq!((code, text.contains(&expected)), (2, true), "{text}");
     assert_eq!(run(&["--seen", &later, "--consistency", &proof]).0, 0);
     // The same key, and another history.
     let origin = SignedCheckpoint::parse(&same).unwrap().checkpoint.origin;
@@ -240,5 +248,11 @@ async fn verify_holds_the_log_to_a_checkpoint_seen_elsewhere() {
     let last = same.trim_end().len() - 4;
     let damaged = format!("{}AAA=\n", &same[..last]);
     let (code, text) = run(&["--seen", &keep("damaged", &damaged)]);
-    assert_eq!((code, text.contains("signature")), (1, true), "{text}");
+    let expected =
+        "in the checkpoint seen elsewhere: proof: the checkpoint's signature is not valid";
+    assert_eq!((code, text.contains(expected)), (1, true), "{text}");
+}
+
+fn kind(document: &str) -> Value {
+    serde_json::from_str::<Value>(document).unwrap()["kind"].clone()
 }

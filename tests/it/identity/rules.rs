@@ -80,6 +80,33 @@ async fn a_rule_is_its_bindings_alone() {
 }
 
 #[tokio::test]
+async fn a_key_is_told_which_credential_is_taken_and_where_keys_are() {
+    let world = World::new();
+    let key = super::api_keys::make(&world, |_| {});
+    let refused = async |rpc, path| {
+        let answer = world.call_via(rpc, Via::Rest { verb: "GET", path }, &key).await;
+        ApiError::from(answer.unwrap_err())
+    };
+    let told = refused(TWINS, APP_TWIN).await;
+    assert_eq!(told.code.word(), "forbidden");
+    assert_eq!(
+        told.message,
+        "this operation takes no API key here, but a JWT of the tenant with the role `admin`; API \
+         keys with the scope `runtime:write` call GET /v1/things"
+    );
+    assert_eq!(
+        refused(ADMIN, "/api/v1/app/admin").await.message,
+        "this operation takes no API key here, but a JWT of the tenant with the role `admin` or `legal`"
+    );
+    assert_eq!(
+        refused(MEMBER, "/v1/member").await.message,
+        "this operation takes no API key here, but a JWT of the tenant or the JWT of the \
+         installation's owner"
+    );
+    assert_eq!(refused(CLOSED, "/v1/closed").await.message, "this operation takes no API key");
+}
+
+#[tokio::test]
 async fn what_is_public_asks_for_nothing() {
     let world = World::new();
     for headers in [HeaderMap::new(), super::bearer("rubbish"), super::bearer("svc_rubbish")] {

@@ -68,7 +68,7 @@ impl Identity {
             Err(_) if rules.clone().any(|rule| rule.public) => Caller::anonymous(),
             Err(error) => return Err(error),
         };
-        permit(&rules, &caller)?;
+        permit(&rules, &caller, || self.0.rules.for_keys(rpc_path))?;
         // With two idempotency keys it is unclear which counts. Checked after the rules.
         if headers.get_all(IDEMPOTENCY_KEY).iter().nth(1).is_some() {
             return Err(Error::Repeated(IDEMPOTENCY_KEY));

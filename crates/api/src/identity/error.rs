@@ -26,6 +26,9 @@ pub enum Error {
     Key(&'static str),
     #[error("{0}")]
     Forbidden(&'static str),
+    /// An API key where others are taken.
+    #[error("this operation {0}")]
+    TakesNoKey(String),
     #[error("the API key lacks the scope `{0}`")]
     Scope(&'static str),
     #[error("credentials cannot be checked now; retry")]
@@ -43,7 +46,7 @@ impl Error {
             | Self::Token(_)
             | Self::MalformedKey
             | Self::Key(_) => ErrorCode::Unauthenticated,
-            Self::Forbidden(_) => ErrorCode::Forbidden,
+            Self::Forbidden(_) | Self::TakesNoKey(_) => ErrorCode::Forbidden,
             Self::Scope(_) => ErrorCode::PermissionScopeExceeded,
             Self::Unavailable => ErrorCode::Unavailable,
             Self::Repeated(_) => ErrorCode::InvalidRequest,
@@ -62,7 +65,9 @@ impl Error {
             Self::Scope(scope) => {
                 Some(format!("{REALM}, error=\"insufficient_scope\", scope=\"{scope}\""))
             }
-            Self::Forbidden(_) | Self::Unavailable | Self::Repeated(_) => None,
+            Self::Forbidden(_) | Self::TakesNoKey(_) | Self::Unavailable | Self::Repeated(_) => {
+                None
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Who may call which method: the rules in the `.proto` files, one for each binding.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use authority_model::access::{Access, Binding, RULES, Surfaces};
 
@@ -60,12 +60,19 @@ impl Rules {
         let reached = bindings.iter().filter(move |binding| via.meets(binding));
         reached.map(|binding| &binding.access)
     }
+
+    /// The binding of `rpc_path` at which API keys may call it, if any.
+    pub(super) fn for_keys(&self, rpc_path: &str) -> Option<&'static Binding> {
+        let bindings = self.by_path.get(rpc_path).copied().unwrap_or_default();
+        bindings.iter().find(|binding| !binding.access.scope.is_empty())
+    }
 }
 
-/// Whether any of `rules` permits `caller`.
+/// Whether any of `rules` permits `caller`. `for_keys` is where API keys may call the method.
 pub fn permit(
     rules: &(impl Iterator<Item = &'static Access> + Clone),
     caller: &Caller,
+    for_keys: impl FnOnce() -> Option<&'static Binding>,
 ) -> Result<(), Error> {
     if rules.clone().any(|rule| opens(rule, &caller.kind)) {
         return Ok(());
@@ -90,9 +97,38 @@ pub fn permit(
         CallerKind::Member { .. } => {
             Err(Error::Forbidden("this operation is not open to a tenant's members"))
         }
-        CallerKind::Key { .. } => {
-            Err(scope.map_or(Error::Forbidden("this operation takes no API key"), Error::Scope))
+        CallerKind::Key { .. } => Err(match scope {
+            Some(scope) => Error::Scope(scope),
+            None => Error::TakesNoKey(without_keys(rules, for_keys())),
+        }),
+    }
+}
+
+/// Which credentials `rules` take, none of which is an API key, and where a key may call the method.
+fn without_keys(
+    rules: &(impl Iterator<Item = &'static Access> + Clone),
+    for_keys: Option<&'static Binding>,
+) -> String {
+    let mut taken = Vec::new();
+    let roles: BTreeSet<_> = rules.clone().flat_map(|rule| rule.roles).collect();
+    if rules.clone().any(|rule| rule.member) {
+        taken.push("a JWT of the tenant".to_owned());
+    } else if !roles.is_empty() {
+        let roles: Vec<_> = roles.into_iter().map(|role| format!("`{role}`")).collect();
+        taken.push(format!("a JWT of the tenant with the role {}", roles.join(" or ")));
+    }
+    if rules.clone().any(|rule| rule.owner) {
+        taken.push("the JWT of the installation's owner".to_owned());
+    }
+    if taken.is_empty() {
+        return "takes no API key".to_owned();
+    }
+    let here = format!("takes no API key here, but {}", taken.join(" or "));
+    match for_keys {
+        Some(Binding { verb, path, access }) if !path.is_empty() => {
+            format!("{here}; API keys with the scope `{}` call {verb} {path}", access.scope)
         }
+        _ => here,
     }
 }
 

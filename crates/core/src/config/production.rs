@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Config, Error, PushConfig};
+use super::{Config, Error, NatsConfig, PushConfig};
 
 impl Config {
     /// Reports every reason why this configuration must not run.
@@ -65,7 +65,25 @@ impl Config {
             }
         }
         faults.extend(self.unfit_push());
+        faults.extend(self.unfit_nats());
         faults
+    }
+
+    fn unfit_nats(&self) -> Option<String> {
+        let NatsConfig { url, credentials } = &self.nats;
+        match url.as_deref() {
+            None if credentials.is_some() => Some(
+                "`nats.credentials` needs `nats.url`: the server, such as \
+                 nats://nats.example.org:4222"
+                    .to_owned(),
+            ),
+            Some(url) if !NATS_SCHEMES.iter().any(|start| has_more(url, start)) => Some(format!(
+                "`nats.url` is `{}`; it must be a URL such as nats://nats.example.org:4222 or \
+                 tls://nats.example.org:4222",
+                without_password(url)
+            )),
+            _ => None,
+        }
     }
 
     fn unfit_push(&self) -> Option<String> {
@@ -153,6 +171,13 @@ impl Config {
     }
 }
 
+const NATS_SCHEMES: [&str; 2] = ["nats://", "tls://"];
+
+/// The URL, of which nothing before an `@` is shown.
+fn without_password(url: &str) -> String {
+    url.rsplit_once('@').map_or_else(|| url.to_owned(), |(_, host)| format!("***@{host}"))
+}
+
 /// Whether it has the prefix, and more.
 fn has_more(text: &str, start: &str) -> bool {
     text.strip_prefix(start).is_some_and(|rest| !rest.is_empty())
@@ -230,6 +255,31 @@ mod tests {
         let mut config = Config::default();
         config.limits.idle_seconds = 0;
         assert!(config.validate().unwrap_err().to_string().contains("limits.idle_seconds"));
+    }
+
+    #[test]
+    fn nats_is_at_a_url_of_its_own_schemes() {
+        let told = |config: &Config| {
+            config.validate().err().map(|fault| fault.to_string()).unwrap_or_default()
+        };
+        let mut config = Config::default();
+        for (url, sound) in [
+            ("nats://nats.example.org:4222", true),
+            ("tls://nats.example.org", true),
+            ("http://nats.example.org:4222", false),
+            ("nats.example.org:4222", false),
+            ("nats://", false),
+            ("", false),
+        ] {
+            config.nats.url = Some(url.to_owned());
+            assert_eq!(told(&config).is_empty(), sound, "{url}: {}", told(&config));
+            assert_eq!(told(&config).contains("`nats.url`"), !sound, "{url}");
+        }
+        config.nats.url = Some("http://user:hush@nats.example.org".to_owned());
+        assert!(!told(&config).contains("hush"), "{}", told(&config));
+        config.nats.url = None;
+        config.nats.credentials = Some("nats.creds".into());
+        assert!(told(&config).contains("`nats.credentials` needs `nats.url`"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! NATS `JetStream`. A message counts once a stream has stored it.
 
-use std::{path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
 use async_nats::{
     Client, ConnectOptions,
@@ -29,6 +29,24 @@ pub struct NatsSettings {
     pub url: String,
     /// A file with credentials, as `nsc` writes it.
     pub credentials: Option<PathBuf>,
+}
+
+impl NatsSettings {
+    /// Settings with a file of credentials that can be read now.
+    ///
+    /// # Errors
+    /// Why it cannot, with the file's path and nothing of its content.
+    pub fn new(url: String, credentials: Option<PathBuf>) -> Result<Self, String> {
+        if let Some(file) = &credentials {
+            let unfit = |why: String| format!("`{}` {why}", file.display());
+            let text = fs::read_to_string(file)
+                .map_err(|error| unfit(format!("cannot be read: {error}")))?;
+            ConnectOptions::with_credentials(&text).map_err(|_| {
+                unfit("has no JWT and seed of a user; make it with `nsc generate creds`".to_owned())
+            })?;
+        }
+        Ok(Self { url, credentials })
+    }
 }
 
 /// Publishes to `JetStream`. It connects when there is something to publish.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use authority_core::store::{self, RunQueryDsl, Scope};
 use authority_webhook::{
     destination::EndpointUrl,
-    retry::{Answer, retry_after},
+    retry::{Answer, ErrorClass, retry_after},
     signing::{Attempt, SigningKeys, sign},
 };
 use chrono::{DateTime, Utc};
@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     Shared,
     claim::Job,
-    client::{ErrorClass, Outgoing, Received, WHOLE, host_header},
+    client::{Outgoing, Received, WHOLE, host_header},
     endpoint::Endpoint,
 };
 

@@ -48,7 +48,7 @@ use rustls::RootCertStore;
 use tokio::sync::{Notify, Semaphore};
 
 use attempt::Message;
-use client::{Client, ErrorClass, WHOLE};
+use client::{Client, WHOLE};
 use endpoint::Endpoint;
 use fan_out::FanOut;
 
@@ -148,7 +148,8 @@ impl Deliveries {
         Some(match (outcome.answer.status, outcome.class) {
             _ if outcome.answer.succeeded() => Ok(()),
             (Some(status), _) => Err(format!("it answered {status}")),
-            (None, class) => Err(format!("no answer ({})", class.map_or("", ErrorClass::as_str))),
+            (None, Some(class)) => Err(class.to_string()),
+            (None, None) => Err("no answer".to_owned()),
         })
     }
 

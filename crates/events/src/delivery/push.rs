@@ -5,7 +5,7 @@
 
 use authority_webhook::{
     destination::{EndpointUrl, UrlError, UrlRules},
-    retry::{Answer, retry_after},
+    retry::{Answer, ErrorClass, retry_after},
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Uri, header};
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{
     Deliveries,
-    client::{ErrorClass, Outgoing, WHOLE, host_header},
+    client::{Outgoing, WHOLE, host_header},
 };
 
 const AGENT: HeaderValue = HeaderValue::from_static("agent-authority-push/1");

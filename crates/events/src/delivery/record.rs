@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use authority_core::store::{Db, RunQueryDsl};
-use authority_webhook::retry::{Breaker, DeliveryNext, DisableReason, EndpointNext, after_attempt};
+use authority_webhook::retry::{
+    Breaker, DeliveryNext, DisableReason, EndpointNext, ErrorClass, after_attempt,
+};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
     QueryResult, QueryableByName,
@@ -220,7 +222,7 @@ impl<'a> Deliveries<'a> {
         self.lane.push(lane);
         self.due_at.push(due_at);
         self.status.push(outcome.answer.status.map(i32::from));
-        self.class.push(outcome.class.map(super::client::ErrorClass::as_str));
+        self.class.push(outcome.class.map(ErrorClass::as_str));
     }
 
     fn unspent(&mut self, job: &'a Job, state: &'static str, due_at: Option<DateTime<Utc>>) {
@@ -268,7 +270,7 @@ impl<'a> Attempts<'a> {
         self.attempt.push(job.attempts + 1);
         self.at.push(outcome.at);
         self.status.push(outcome.answer.status.map(i32::from));
-        self.class.push(outcome.class.map(super::client::ErrorClass::as_str));
+        self.class.push(outcome.class.map(ErrorClass::as_str));
         let millis = outcome.latency.map(|latency| latency.as_millis());
         self.latency.push(millis.map(|millis| i32::try_from(millis).unwrap_or(i32::MAX)));
         self.body.push(outcome.body_start.as_deref());

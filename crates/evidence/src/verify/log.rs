@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Fault, LogTrust, canonical_without, need};
+use super::{Fault, LogTrust, canonical_without, need, read::under};
 use crate::{
     digest_text,
     log::{
@@ -42,13 +42,14 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
     check_signature(&note, trusted, path)
 }
 
-/// Of a checkpoint by the log's trusted key; nothing is checked if none is known.
+/// Of a checkpoint by the log's trusted key; nothing is checked if none is known. `path` is empty for one that
+/// is alone.
 pub(super) fn check_signature(
     note: &SignedCheckpoint,
     trusted: LogTrust<'_>,
     path: &str,
 ) -> Result<(), Fault> {
-    let at = |member: &str| format!("{path}.{member}");
+    let at = |member: &str| under(path, member);
     let checkpoint = &note.checkpoint;
     let public_key = match trusted {
         LogTrust::Unknown => return Ok(()),

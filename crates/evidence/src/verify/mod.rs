@@ -90,6 +90,17 @@ pub enum Fault {
     Invalid { path: String, what: String },
     #[error("unreadable: {0}")]
     Unreadable(String),
+    /// Two checkpoints of a log cannot be compared without its proof that the one continues the other.
+    #[error(
+        "unproven: the checkpoints have {from} and {to} leaves: the log's proof that the one continues the \
+         other is needed, GET {}", consistency_path(.slug, *.from, *.to)
+    )]
+    Unproven { slug: String, from: u64, to: u64 },
+}
+
+/// Where the log of the tenant with this slug shows that a checkpoint of `to` leaves continues one of `from`.
+pub fn consistency_path(slug: &str, from: u64, to: u64) -> String {
+    format!("/v1/log/{slug}/consistency?from={from}&to={to}")
 }
 
 /// Refuses with the member at fault.

@@ -28,7 +28,12 @@ pub fn verify_seen(
     let own = own(file)?;
     let seen = noted(seen)?;
     let published = trust.keys.as_ref().map(signed::log_keys).unwrap_or_default();
-    log::check_signature(&seen, trust.log(&published), "the checkpoint seen elsewhere")?;
+    log::check_signature(&seen, trust.log(&published), "").map_err(|fault| match fault {
+        Fault::Invalid { path, what } => {
+            Fault::Invalid { path: format!("in the checkpoint seen elsewhere: {path}"), what }
+        }
+        other => other,
+    })?;
     let seen = seen.checkpoint;
     let (path, what) = ("the checkpoint seen elsewhere", "is of the log");
     need(
@@ -40,13 +45,7 @@ pub fn verify_seen(
     let path = match (consistency, before.size == after.size) {
         (_, true) => Vec::new(),
         (Some(proof), false) => path_of(proof, before, after)?,
-        (None, false) => {
-            return Err(Fault::Unreadable(format!(
-                "the checkpoints have {} and {} leaves: give the log's proof that the one continues the \
-                 other, GET /v1/log/{{slug}}/consistency?from={}&to={}",
-                own.size, seen.size, before.size, after.size
-            )));
-        }
+        (None, false) => return Err(unproven(before, after)),
     };
     let continues = verify_consistency(before.size, &before.root, after.size, &after.root, &path);
     need(
@@ -54,6 +53,14 @@ pub fn verify_seen(
         "the log",
         "has two histories: it does not continue the checkpoint seen elsewhere",
     )
+}
+
+/// That the log's proof for these sizes is needed.
+fn unproven(before: &Checkpoint, after: &Checkpoint) -> Fault {
+    // `authority.example/log/acme`, in a later epoch `authority.example/log/acme/2`.
+    let slug = before.origin.rsplit_once("/log/").and_then(|(_, rest)| rest.split('/').next());
+    let slug = slug.unwrap_or("{slug}").to_owned();
+    Fault::Unproven { slug, from: before.size, to: after.size }
 }
 
 /// The checkpoint of a pack, or of the pack in a bundle.
@@ -78,7 +85,15 @@ fn noted(bytes: &[u8]) -> Result<SignedCheckpoint, Fault> {
         return parsed(text);
     }
     let message = read::strict(bytes)?;
-    parsed(message["checkpoint"].as_str().unwrap_or_default())
+    match (message["checkpoint"].as_str(), &message["kind"]) {
+        (Some(note), _) => parsed(note),
+        (None, Value::Null) => Err(not_a_checkpoint("it has no `checkpoint`")),
+        (None, kind) => Err(not_a_checkpoint(&format!("`kind` is {kind}"))),
+    }
+}
+
+fn not_a_checkpoint(why: &str) -> Fault {
+    Fault::Unreadable(format!("the checkpoint seen elsewhere is not a checkpoint ({why})"))
 }
 
 fn parsed(note: &str) -> Result<SignedCheckpoint, Fault> {
@@ -91,10 +106,7 @@ fn path_of(proof: &[u8], before: &Checkpoint, after: &Checkpoint) -> Result<Vec<
     let proof = read::strict(proof)?;
     let (from, to) = (proof["from"].as_u64(), proof["to"].as_u64());
     if (from, to) != (Some(before.size), Some(after.size)) {
-        let (from, to) = (before.size, after.size);
-        return Err(Fault::Unreadable(format!(
-            "the consistency proof must be from {from} to {to}"
-        )));
+        return Err(unproven(before, after));
     }
     let hash = |item: &Value| STANDARD.decode(item.as_str()?).ok()?.try_into().ok();
     let hashes: Option<Vec<Hash>> =

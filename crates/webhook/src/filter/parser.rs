@@ -87,10 +87,12 @@ impl Parser {
         self.next += 2;
         let path = self.path()?;
         if path.names.len() < 2 {
-            return Err(FilterError::new(
-                path.offset,
-                "has() takes a member of `data`, such as `has(data.tool_id)`",
-            ));
+            let name = path.dotted();
+            let problem = format!(
+                "has() takes a member of `data`, such as `has(data.tool_id)`, as in CEL; where \
+                 `{name}` is absent, no test of it matches"
+            );
+            return Err(FilterError::new(path.offset, problem));
         }
         self.expect(&Token::Sign(")"), "`)`")?;
         self.node()?;

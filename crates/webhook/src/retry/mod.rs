@@ -4,12 +4,14 @@
 //! [`Breaker`] whether an endpoint that keeps failing gets another attempt.
 
 mod breaker;
+mod error_class;
 mod outcome;
 mod policy;
 mod retry_after;
 mod schedule;
 
 pub use breaker::{Admission, Breaker, COOLDOWN, FAILURES_TO_OPEN, LONGEST_COOLDOWN, PROBE_LEASE};
+pub use error_class::ErrorClass;
 pub use outcome::{
     Answer, DISABLED_AFTER, DeliveryNext, DisableReason, EndpointNext, after_attempt,
 };

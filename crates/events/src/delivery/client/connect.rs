@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use authority_webhook::destination::EndpointUrl;
+use authority_webhook::{destination::EndpointUrl, retry::ErrorClass};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -20,8 +20,6 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 use tokio_rustls::TlsConnector;
-
-use super::ErrorClass;
 
 /// How long a connection lives, in use or not: then the receiver's address is vetted anew.
 pub(super) const LIFE: Duration = Duration::from_secs(60);

@@ -10,7 +10,10 @@ mod tests;
 
 use std::{net::IpAddr, time::Duration};
 
-use authority_webhook::destination::{AddressRules, EndpointUrl};
+use authority_webhook::{
+    destination::{AddressRules, EndpointUrl},
+    retry::ErrorClass,
+};
 use bytes::Bytes;
 use http::{
     HeaderValue, Request,
@@ -30,34 +33,6 @@ use reuse::Idle;
 const CONNECT: Duration = Duration::from_secs(5);
 /// One attempt: connecting and the answer.
 pub(super) const WHOLE: Duration = Duration::from_secs(15);
-
-/// Why an attempt failed, as endpoints' managers see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ErrorClass {
-    /// The name does not resolve, or to an address that is refused. Nobody learns which, nor how long it
-    /// took: that would map networks.
-    Address,
-    /// No connection.
-    Connect,
-    /// The certificate is not valid for the name, or TLS is too old.
-    Tls,
-    Timeout,
-    /// An answer that is not 2xx, or none that is HTTP.
-    Http,
-}
-
-impl ErrorClass {
-    /// As in the column `error_class`.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Address => "address",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Http => "http",
-        }
-    }
-}
 
 /// A request as it is sent.
 pub(super) type Outgoing = Request<Full<Bytes>>;

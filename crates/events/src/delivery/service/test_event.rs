@@ -9,7 +9,7 @@ use authority_api::{
 };
 use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_model::proto::events::{TestWebhookEndpointRequest, TestWebhookEndpointResponse};
-use authority_webhook::{envelope::Event, event_types::EventType};
+use authority_webhook::{envelope::Event, event_types::EventType, retry::ErrorClass};
 use diesel::sql_types::Text;
 use serde_json::{Map, Value};
 
@@ -17,7 +17,6 @@ use super::{
     super::{
         Shared,
         attempt::{Message, Outcome},
-        client::ErrorClass,
         endpoint::{COLUMNS, Endpoint, EndpointRow},
     },
     Call, Seen,

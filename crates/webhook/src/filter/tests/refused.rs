@@ -66,6 +66,7 @@ fn calls() {
     refused("data.action.startsWith(1)", 23, "expected text in quotes, found `1`");
     refused("data.action.startsWith(\"a\"", 26, "expected `)`");
     refused("has(sequence)", 4, "has() takes a member of `data`");
+    refused("has(reason_code)", 4, "where `reason_code` is absent, no test of it matches");
     refused("has(data.action", 15, "expected `)`");
     refused("has()", 4, "expected a member");
     refused("data.approvals.startsWith(\"a\")", 0, "`data.approvals` is a whole number");
