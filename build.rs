@@ -138,11 +138,23 @@ fn error() -> serde_json::Value {
             "ok": {"const": false},
             "error": {"$ref": "#/components/schemas/ErrorWord"},
             "message": {"type": "string", "description": "For people."},
-            "details": {"type": "array", "description": "Each invalid member.", "items": {
-                "type": "object",
-                "required": ["field", "problem"],
-                "properties": {"field": {"type": "string"}, "problem": {"type": "string"}},
-            }},
+            "details": {
+                "type": "array",
+                "description": "Each invalid member, and each value that the client can go on with.",
+                "items": {
+                    "type": "object",
+                    "required": ["field", "problem"],
+                    "properties": {
+                        "field": {"type": "string"},
+                        "problem": {"type": "string"},
+                        "value": {
+                            "type": ["integer", "string"],
+                            "description": "What `field` is, as in ErrorInfo's metadata over gRPC: \
+                                `oldest` and `head` of `sequence_expired` and `sequence_ahead`.",
+                        },
+                    },
+                },
+            },
             "request_id": {"type": ["string", "null"], "description": "Identifies the request in the log."},
         },
     })

@@ -132,6 +132,16 @@ impl<H: Host> Inner<H> {
     /// The path is unknown, or does not support this method; a caller that is not admitted learns neither.
     async fn unroutable(&self, parts: &mut Parts) -> Fault {
         let path = parts.uri.path();
+        let last = path.rsplit('/').next().unwrap_or_default();
+        let unknown_verb = self.tree.unknown_verb(path).filter(|_| !self.host.is_id(last));
+        if let Some((route, verb)) = unknown_verb {
+            let message = format!("this path has no verb `:{verb}`");
+            if let Err(refused) = self.admit(route, parts).await {
+                return answer::failed(refused);
+            }
+            let fault = Fault::new(Code::NotFound, reason::NOT_FOUND, message);
+            return Fault { status: Some(StatusCode::NOT_FOUND), ..fault };
+        }
         let routes = self.tree.all(path);
         let Some(route) = routes.first() else {
             let fault = Fault::new(Code::NotFound, reason::NOT_FOUND, "this path is unknown");

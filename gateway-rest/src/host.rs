@@ -10,8 +10,8 @@ use crate::{fault::Fault, route::Route};
 /// The service that embeds the gateway. Every method but [`Host::admit`] has a default.
 pub trait Host: Send + Sync + 'static {
     /// Authenticates and authorises a call, before its body is read. What it puts into the
-    /// extensions reaches the gRPC handler. Also called, with any route of the path, before a 405; not
-    /// before a 404.
+    /// extensions reaches the gRPC handler. Also called, with any route of the path, before a 405 and
+    /// before a 404 that names an unknown verb; not before other 404s.
     fn admit(
         &self,
         route: &'static Route,
@@ -42,6 +42,12 @@ pub trait Host: Send + Sync + 'static {
     /// bytes in JSON can take eleven there.
     fn message_limit(&self) -> usize {
         usize::MAX
+    }
+
+    /// Whether a path segment with a colon is an id as it stands. The end of another one that no route takes for
+    /// a verb is reported as an unknown verb (404) instead of a wrong method (405).
+    fn is_id(&self, _segment: &str) -> bool {
+        false
     }
 
     /// The success body of a route whose response is the same for every caller: the method is then not

@@ -77,6 +77,33 @@ impl Tree {
         all
     }
 
+    /// A route of the path without its verb, and that verb, if the path ends in one that none of its routes has.
+    pub(crate) fn unknown_verb<'p>(&self, path: &'p str) -> Option<(&'static Route, &'p str)> {
+        let last = path.rsplit('/').next().unwrap_or_default();
+        let (_, verb) = last.rsplit_once(':').filter(|(before, _)| !before.is_empty())?;
+        let is_word = verb.starts_with(|first: char| first.is_ascii_alphabetic())
+            && verb.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+        let is_known = || self.all(path).iter().any(|route| route.verb == verb);
+        if !is_word || is_known() {
+            return None;
+        }
+        let without = path.strip_suffix(verb)?.strip_suffix(':')?;
+        let route = self.at(segments(without))?;
+        Some((route, verb))
+    }
+
+    /// A route of the path, with whatever verb.
+    fn at(&self, rest: Option<&str>) -> Option<&'static Route> {
+        let Some(rest) = rest else {
+            return self.here.first().map(|leaf| leaf.route);
+        };
+        let (head, tail) = match rest.split_once('/') {
+            Some((head, tail)) => (head, Some(tail)),
+            None => (rest, None),
+        };
+        self.children(head).into_iter().find_map(|tree| tree.at(tail))
+    }
+
     /// Visits each route of the path, the most literal first, until one is accepted.
     fn walk(
         &self,
@@ -94,15 +121,21 @@ impl Tree {
             Some((head, tail)) => (head, Some(tail)),
             None => (rest, None),
         };
+        self.children(head)
+            .into_iter()
+            .find_map(|tree| tree.walk(head, tail, take))
+            .or_else(|| self.rest.iter().find_map(|leaf| take(leaf.route)))
+    }
+}
+
+impl Tree {
+    /// The trees below a segment, that of the literal first.
+    fn children(&self, head: &str) -> impl IntoIterator<Item = &Self> {
         let text = decode(head).unwrap_or(Cow::Borrowed(head));
         let literal = self.literals.binary_search_by(|(literal, _)| (**literal).cmp(&*text));
         let literal = literal.ok().and_then(|place| self.literals.get(place));
         let one = self.one.as_deref().filter(|_| !head.is_empty());
-        let children = literal.map(|(_, tree)| tree).into_iter().chain(one);
-        children
-            .into_iter()
-            .find_map(|tree| tree.walk(head, tail, take))
-            .or_else(|| self.rest.iter().find_map(|leaf| take(leaf.route)))
+        literal.map(|(_, tree)| tree).into_iter().chain(one)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use gateway_rest::{Document, Fault, Host, Route};
 use http::{HeaderValue, StatusCode, request::Parts};
-use serde_json::json;
+use serde_json::{Value, json};
 use tonic::Status;
 
 use super::{GRPC_LIMIT, document::GET_OPEN_API};
@@ -33,14 +33,12 @@ impl Host for RestHost {
     }
 
     fn render(&self, fault: &Fault, request_id: Option<&str>) -> Vec<u8> {
-        let details: Vec<_> = fault
-            .problems
-            .iter()
-            .map(|found| {
-                let (field, problem) = (found.field.clone(), found.problem.clone());
-                json!({"field": without_secrets(field), "problem": without_secrets(problem)})
-            })
-            .collect();
+        let problems = fault.problems.iter().map(|found| {
+            let (field, problem) = (found.field.clone(), found.problem.clone());
+            json!({"field": without_secrets(field), "problem": without_secrets(problem)})
+        });
+        let values = fault.metadata.iter().filter(|(key, _)| !IN_HEADERS.contains(&key.as_str()));
+        let details: Vec<_> = problems.chain(values.map(detail)).collect();
         json!({
             "ok": false,
             "error": code(fault).word(),
@@ -56,6 +54,10 @@ impl Host for RestHost {
         (route.rpc == GET_OPEN_API).then(|| self.open_api.clone())
     }
 
+    fn is_id(&self, segment: &str) -> bool {
+        is_id(segment)
+    }
+
     fn message_limit(&self) -> usize {
         GRPC_LIMIT
     }
@@ -63,6 +65,29 @@ impl Host for RestHost {
     fn request_id(&self, parts: &Parts) -> Option<HeaderValue> {
         parts.extensions.get().map(RequestId::header)
     }
+}
+
+/// Whether a text has as many parts as ids of its kind: what follows these is a verb.
+fn is_id(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let most = match (parts.next(), parts.next()) {
+        (Some("svc"), Some("ent")) => 5,
+        (Some("svc"), Some("agent" | "del")) => 4,
+        (Some("svc"), Some(_)) => 3,
+        _ => return false,
+    };
+    text.split(':').count() == most
+}
+
+/// Values of `ErrorInfo` that a REST response has as headers; or that are for operators.
+const IN_HEADERS: [&str; 4] = ["allow", "constraint", "retry_after", "www_authenticate"];
+
+/// A value of `ErrorInfo`'s metadata; a number is one in JSON, too.
+fn detail((key, value): &(String, String)) -> Value {
+    let value = without_secrets(value.clone());
+    let problem = format!("is {value}");
+    let value = value.parse::<i64>().map_or_else(|_| Value::from(value), Value::from);
+    json!({"field": key, "problem": problem, "value": value})
 }
 
 /// The error code by the status's reason or, for a library's status without one, by its gRPC code.

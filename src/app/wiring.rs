@@ -18,7 +18,8 @@ use authority_events::{
 };
 use authority_model::service::{self, Service};
 use authority_registry::{
-    ApiKeys, Approvals, Registry, SigningKeys, WebhookEndpoints, services as registry_services,
+    ApiKeys, Approvals, Destinations, Registry, SigningKeys, WebhookEndpoints,
+    services as registry_services,
 };
 use authority_runtime::{
     Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
@@ -65,7 +66,10 @@ impl Wiring {
                 async move { graph.catch_up().await }.boxed()
             }),
             exports: self.exports.clone(),
-            urls: Arc::clone(&self.urls),
+            destinations: Arc::new(Destinations {
+                urls: (*self.urls).clone(),
+                nats: self.config.nats.url.is_some(),
+            }),
         };
         let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(&self.graph) };
         let mut all = registry_services(registry.clone());

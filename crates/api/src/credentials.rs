@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     error::{ApiError, ErrorCode},
-    identity::{self, Caller, CallerKind, Exports, PERSON_INACTIVE, TENANT_INACTIVE},
+    identity::{
+        self, ADDRESS_NOT_ALLOWED, Caller, CallerKind, Exports, PERSON_INACTIVE, TENANT_INACTIVE,
+    },
 };
 use authority_core::{
     clock::Clock,
@@ -30,8 +32,9 @@ impl Credentials {
     /// keys and people.
     ///
     /// # Errors
-    /// The token has expired; the key was revoked, has expired, has a different secret or lacks a
-    /// scope; the person or the tenant is no longer active.
+    /// The token has expired; the key was revoked, has expired, has a different secret, lacks a
+    /// scope or may no longer be used from the caller's address; the person or the tenant is no
+    /// longer active.
     pub fn check(
         &self,
         caller: &Caller,
@@ -43,8 +46,11 @@ impl Credentials {
             CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => {
                 person_holds(&self.graph, caller, at)
             }
-            CallerKind::Key { tenant_id, key_id, secret, .. } => {
+            CallerKind::Key { tenant_id, key_id, secret, peer, .. } => {
                 let key = self.graph.api_key(key_id.public_id());
+                if key.as_ref().is_some_and(|key| !key.allows(*peer)) {
+                    return Err(ADDRESS_NOT_ALLOWED.into());
+                }
                 let holds = key.is_some_and(|key| {
                     key.check(&secret.0, at).is_ok()
                         && key.tenant_id == *tenant_id

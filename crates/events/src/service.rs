@@ -5,13 +5,15 @@ use std::sync::Arc;
 use authority_ids::TenantId;
 use authority_model::{
     proto::events::{
-        EventType as DescribedType, GetSchemaRequest, GetSchemaResponse, ListEventTypesRequest,
-        ListEventTypesResponse, ListEventsRequest, ListEventsResponse, StreamEventsRequest,
-        StreamEventsResponse,
+        EventType as DescribedType, GetEventRetentionRequest, GetEventRetentionResponse,
+        GetSchemaRequest, GetSchemaResponse, ListEventTypesRequest, ListEventTypesResponse,
+        ListEventsRequest, ListEventsResponse, StreamEventsRequest, StreamEventsResponse,
     },
+    schema::tenants,
     service::{EventService, Replies},
 };
 use authority_webhook::event_types::{EventType, Selection, VERSION};
+use diesel::{ExpressionMethods, QueryDsl};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
@@ -25,7 +27,7 @@ use authority_api::{
 use authority_core::{
     clock::Clock,
     graph::Graph,
-    store::{Db, Store},
+    store::{Db, RunQueryDsl, Store},
 };
 
 use crate::{
@@ -120,6 +122,26 @@ impl EventService for EventHandlers {
             oldest: page.bounds.oldest,
             head: page.bounds.head,
         }))
+    }
+
+    async fn get_event_retention(
+        &self,
+        call: Request<GetEventRetentionRequest>,
+    ) -> Result<Response<GetEventRetentionResponse>, Status> {
+        let (caller, _) = admitted(call)?;
+        let tenant_id = self.tenant(&caller, None)?;
+        let read = async move |db: &mut Db| {
+            let row = tenants::table.find(tenant_id.as_str()).select((
+                tenants::event_retention_days,
+                // Its reason is the owner's.
+                tenants::legal_hold.is_not_null(),
+            ));
+            let row: (i32, bool) =
+                row.first(db).await.map_err(authority_core::store::Error::from)?;
+            Ok::<_, ApiError>(row)
+        };
+        let (event_retention_days, legal_hold) = self.store.read_tx(&caller.scope(), read).await?;
+        Ok(Response::new(GetEventRetentionResponse { event_retention_days, legal_hold }))
     }
 
     async fn stream_events(

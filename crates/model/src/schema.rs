@@ -114,6 +114,11 @@ diesel::table! {
         next_try_at -> Nullable<Timestamptz>,
         lease -> Nullable<Uuid>,
         leased_until -> Nullable<Timestamptz>,
+        failed_at -> Nullable<Timestamptz>,
+        last_error -> Nullable<Text>,
+        checkpoint_failures -> Int4,
+        checkpoint_failed_at -> Nullable<Timestamptz>,
+        checkpoint_error -> Nullable<Text>,
     }
 }
 
@@ -1013,6 +1018,7 @@ diesel::table! {
         previous_secret -> Nullable<Bytea>,
         previous_until -> Nullable<Timestamptz>,
         sealed_headers -> Nullable<Bytea>,
+        pause_reason -> Nullable<Text>,
     }
 }
 

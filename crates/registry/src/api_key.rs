@@ -43,6 +43,7 @@ pub struct ApiKeys(pub Registry);
 
 impl Row for ApiKey {
     type List = ListApiKeysRequest;
+    const FINAL: &'static [Self::State] = &[ApiKeyStatus::Revoked];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListApiKeysRequest) -> api_keys::BoxedQuery<'_, Pg> {
@@ -149,7 +150,8 @@ impl ApiKeys {
         Error::unless_clean(faults)?;
         let key = key.map(|key| key.within(new.tenant_id()).sealed(self.0.keys.clone()));
         let (random, keys) = (fresh()?, self.0.keys.clone());
-        let (now, by, urls) = (self.0.clock.now(), caller.clone(), Arc::clone(&self.0.urls));
+        let (now, by) = (self.0.clock.now(), caller.clone());
+        let destinations = Arc::clone(&self.0.destinations);
         let made = self.0.idempotent(caller, key, async move |db| {
             new.resolve_tenant(db, by.tenant()).await?;
             new.tenant_slug(db, by.tenant()).await?;
@@ -159,7 +161,7 @@ impl ApiKeys {
             let public = id.public_id();
             new.stamp_created(String::from(&id), by.actor.clone());
             new.prefix = prefix(&env, public);
-            let mut tx = WriteTx { db, caller: &by, now, urls: &urls };
+            let mut tx = WriteTx { db, caller: &by, now, destinations: &destinations };
             new.before_save(None, &mut tx).await?;
             let Issued { text, code } = issue(&keys, &env, public, random).map_err(|_| unfit())?;
             let made = diesel::insert_into(api_keys::table)
@@ -175,6 +177,7 @@ impl ApiKeys {
             Ok::<_, Error>(CreateApiKeyResponse { api_key: Some(made), secret: text })
         });
         let made = made.await?;
+        self.0.shown_again(caller, &made, made.message.api_key.as_ref()).await?;
         self.0.wait_for_graph::<ApiKey>().await;
         Ok(made)
     }
@@ -223,6 +226,7 @@ impl ApiKeys {
             Ok::<_, Error>(RotateApiKeyResponse { api_key: Some(key), secret: text })
         });
         let rotated = rotated.await?;
+        self.0.shown_again(caller, &rotated, rotated.message.api_key.as_ref()).await?;
         self.0.wait_for_graph::<ApiKey>().await;
         Ok(rotated)
     }

@@ -8,6 +8,7 @@ use authority_model::{
     schema::{audit_cursors, audit_streams},
     service::AuditStreamService,
     state::AuditStreamState,
+    wire::Time,
 };
 use authority_webhook::{
     audit_filter::{AuditFilter, AuditFilterError},
@@ -51,10 +52,16 @@ impl Row for AuditStream {
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        // A stream can be sealed even if its URL is no longer permitted.
+        // A stream can be sealed even if its sink is no longer permitted.
         let is_new = was.is_none_or(|was| (&was.sink, &was.target) != (&self.sink, &self.target));
-        if is_new && self.sink.as_deref() == Some("webhook") {
-            check_url(self, tx.urls)?;
+        match self.sink.as_deref() {
+            Some("webhook") if is_new => check_url(self, &tx.destinations.urls)?,
+            Some("nats") if is_new && !tx.destinations.nats => {
+                let problem = "cannot be `nats`: this installation has no NATS server; its operator sets \
+                     `nats.url`";
+                return Err(Error::field("audit_stream.sink", problem));
+            }
+            _ => {}
         }
         if self.known_state() != Some(AuditStreamState::Active) {
             return event_demand::end(tx.db, &self.id).await;
@@ -83,27 +90,53 @@ impl Row for AuditStream {
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         let read = registry.store.read_tx(&caller.scope(), async move |db| {
             let cursors = audit_cursors::table.filter(audit_cursors::stream_id.eq_any(ids));
-            let columns = (
-                audit_cursors::stream_id,
-                audit_cursors::sequence,
-                (audit_cursors::lost_from, audit_cursors::lost_to),
-            );
-            let found: Vec<(String, i64, Lost)> = cursors.select(columns).load(db).await?;
-            Ok::<_, Error>(found)
+            Ok::<_, Error>(cursors.select(Cursor::as_select()).load(db).await?)
         });
-        let found = read.await?.into_iter().map(|(id, sequence, lost)| (id, (sequence, lost)));
-        let found: HashMap<String, (i64, Lost)> = found.collect();
+        let found =
+            read.await?.into_iter().map(|cursor: Cursor| (cursor.stream_id.clone(), cursor));
+        let mut found: HashMap<String, Cursor> = found.collect();
         for row in rows {
-            let Some((sequence, (from, to))) = found.get(&row.id) else { continue };
-            row.cursor = Some(sequence.to_string());
-            row.lost = from.zip(*to).map(|(from, to)| LostEvents { from, to });
+            let Some(cursor) = found.remove(&row.id) else { continue };
+            row.cursor = Some(cursor.sequence.to_string());
+            row.lost =
+                cursor.lost_from.zip(cursor.lost_to).map(|(from, to)| LostEvents { from, to });
+            row.last_failure = cursor.last_failure();
         }
         Ok(())
     }
 }
 
-/// The first and the last event that was lost.
-type Lost = (Option<i64>, Option<i64>);
+/// What sending changes of a stream.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = audit_cursors, check_for_backend(Pg))]
+struct Cursor {
+    stream_id: String,
+    sequence: i64,
+    lost_from: Option<i64>,
+    lost_to: Option<i64>,
+    failures: i32,
+    failed_at: Option<Time>,
+    last_error: Option<String>,
+    checkpoint_failures: i32,
+    checkpoint_failed_at: Option<Time>,
+    checkpoint_error: Option<String>,
+}
+
+impl Cursor {
+    /// That of an event, or else of a checkpoint.
+    fn last_failure(self) -> Option<AuditStreamFailure> {
+        if self.failures > 0 {
+            let (at, error) = (self.failed_at, self.last_error.unwrap_or_default());
+            return Some(AuditStreamFailure { at, error, failures: self.failures });
+        }
+        let failures = self.checkpoint_failures;
+        (failures > 0).then(|| AuditStreamFailure {
+            at: self.checkpoint_failed_at,
+            error: format!("checkpoint: {}", self.checkpoint_error.unwrap_or_default()),
+            failures,
+        })
+    }
+}
 
 /// Checks a webhook's URL and writes it as it is stored.
 fn check_url(stream: &mut AuditStream, rules: &UrlRules) -> Result<(), Error> {

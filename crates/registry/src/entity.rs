@@ -9,6 +9,7 @@ use diesel::{QueryResult, result::Error::NotFound};
 
 use super::{
     Error, Registry,
+    destinations::Destinations,
     page::Window,
     queries::{End, Queries, Save},
     tenant,
@@ -16,7 +17,6 @@ use super::{
 use authority_api::{error::ErrorCode, identity::Caller};
 use authority_core::store::{Db, new_id};
 use authority_ids::{EntityId, InvalidId, TenantId};
-use authority_webhook::destination::UrlRules;
 
 /// A record or relationship row, and its place in SQL.
 pub(super) trait Row: Record + Queries {
@@ -190,8 +190,8 @@ pub(super) struct WriteTx<'a> {
     pub db: &'a mut Db,
     pub caller: &'a Caller,
     pub now: DateTime<Utc>,
-    /// Where webhooks may go.
-    pub urls: &'a UrlRules,
+    /// Where audit streams and webhooks may go.
+    pub destinations: &'a Destinations,
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use tonic::{Request, Response, Status};
 
 use super::{
     Error,
+    destinations::Destinations,
     entity::{Entity, OnDelete, Row, Stops, WriteTx},
     page::Window,
     queries::{End, Queries, Save},
@@ -30,7 +31,6 @@ use authority_core::{
     keys::Keys,
     store::{Store, Transact},
 };
-use authority_webhook::destination::UrlRules;
 
 pub(super) type Reply<T> = Result<Response<T>, Status>;
 
@@ -51,8 +51,8 @@ pub struct Registry {
     pub after_commit: AfterCommit,
     /// The running exports.
     pub exports: Exports,
-    /// Where webhooks may go.
-    pub urls: Arc<UrlRules>,
+    /// Where audit streams and webhooks may go.
+    pub destinations: Arc<Destinations>,
 }
 
 impl Registry {
@@ -92,13 +92,14 @@ impl Registry {
             row.validate_record(found);
         });
         let examined = examined::<C>(row.validate_with_store(self, &caller, None).await, found)?;
-        let (now, by, urls) = (self.clock.now(), caller.clone(), Arc::clone(&self.urls));
+        let (now, by, destinations) =
+            (self.clock.now(), caller.clone(), Arc::clone(&self.destinations));
         let made = self.idempotent(&caller, key, async move |db| {
             examined?;
             row.resolve_tenant(db, by.tenant()).await?;
             let slug = row.tenant_slug(db, by.tenant()).await?;
             row.stamp_created(row.new_id(&slug)?, by.actor.clone());
-            let mut tx = WriteTx { db, caller: &by, now, urls: &urls };
+            let mut tx = WriteTx { db, caller: &by, now, destinations: &destinations };
             row.before_save(None, &mut tx).await?;
             let mut made = C::Record::insert(tx.db, &row).await?;
             row.after_insert(&mut made, &mut tx).await?;
@@ -141,7 +142,8 @@ impl Registry {
         named_faults::<C>(&patch, &mask, &mut faults);
         let examined =
             examined::<C>(patch.validate_with_store(self, &caller, Some(&id)).await, faults)?;
-        let (now, by, urls) = (self.clock.now(), caller.clone(), Arc::clone(&self.urls));
+        let (now, by, destinations) =
+            (self.clock.now(), caller.clone(), Arc::clone(&self.destinations));
         let changed = self.idempotent(&caller, key, async move |db| {
             let was = or_not_found(C::Record::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
@@ -165,7 +167,7 @@ impl Registry {
                 }
             });
             Error::unless_clean(faults)?;
-            let mut tx = WriteTx { db, caller: &by, now, urls: &urls };
+            let mut tx = WriteTx { db, caller: &by, now, destinations: &destinations };
             row.before_save(Some(&was), &mut tx).await?;
             Ok(C::Record::save(db, &row).await?)
         });
@@ -185,12 +187,13 @@ impl Registry {
         let if_match = IfMatch::of(call.metadata());
         let (caller, request) = admitted(call)?;
         let id = A::Record::address(request.id());
-        let (now, whose, urls) = (self.clock.now(), caller.scope(), Arc::clone(&self.urls));
+        let (now, whose, destinations) =
+            (self.clock.now(), caller.scope(), Arc::clone(&self.destinations));
         let gone = self.store.write_tx(&whose, async move |db| {
             let row = or_not_found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
             if_match.check(&row)?;
             changeable(&row)?;
-            let mut tx = WriteTx { db, caller: &caller, now, urls: &urls };
+            let mut tx = WriteTx { db, caller: &caller, now, destinations: &destinations };
             row.before_delete(&mut tx).await?;
             let left = match A::Record::ON_DELETE {
                 OnDelete::Erase => A::Record::erase(db, &row).await.map(|_| None),
@@ -235,6 +238,25 @@ impl Registry {
         F: Transact<M, Error>,
     {
         idempotency::execute(&self.store, &caller.scope(), self.clock.now(), key, work).await
+    }
+
+    /// Refuses to show a secret again of a record that ended since: nothing is left for which anybody needs it.
+    /// The first repetition has erased the kept response.
+    pub(super) async fn shown_again<M, R: Row>(
+        &self,
+        caller: &Caller,
+        done: &Done<M>,
+        record: Option<&R>,
+    ) -> Result<(), Error> {
+        let Some(id) = record.map(|record| record.id().to_owned()).filter(|_| done.replayed) else {
+            return Ok(());
+        };
+        let within = caller.tenant().cloned();
+        let found = self.store.read_tx(&caller.scope(), async move |db| {
+            Ok::<_, Error>(R::find(db, within.as_ref(), &id, true).await.optional()?)
+        });
+        let has_ended = found.await?.is_none_or(|row| changeable(&row).is_err());
+        if has_ended { Err(idempotency::Error::Erased.into()) } else { Ok(()) }
     }
 
     /// Waits until the graph has the write.

@@ -12,6 +12,7 @@ mod audit_stream;
 mod billing_account;
 mod delegation;
 mod delegation_moves;
+mod destinations;
 mod digest;
 mod domain;
 mod entity;
@@ -53,6 +54,7 @@ mod workspace;
 
 pub use api_key::{ApiKeys, keep_last_used, note_uses};
 pub use approvals::{Approvals, expire as expire_approvals};
+pub use destinations::Destinations;
 pub use error::Error;
 pub use flow::{AfterCommit, Registry};
 pub use services::services;

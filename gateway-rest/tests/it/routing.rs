@@ -27,6 +27,19 @@ async fn ids_may_hold_colons_and_only_known_verbs_are_split_off() {
 }
 
 #[tokio::test]
+async fn an_unknown_verb_is_named() {
+    for path in ["/v1/books/svc:book:7:burn", "/v1/books:burn", "/v1/shelves/3/pages/p:burn"] {
+        let reply = send("POST", path, "{}").await;
+        assert_eq!((reply.status.as_u16(), reply.reason().as_str()), (404, "not_found"), "{path}");
+        assert!(reply.body.contains("no verb `:burn`"), "{path}: {}", reply.body);
+        let reply = send_with("POST", path, &[], "{}").await;
+        assert_eq!(reply.status, 401, "{path}: after the credential");
+    }
+    assert_eq!(send("POST", "/v1/books/svc:book:7", "{}").await.status, 405, "an id's end");
+    assert_eq!(send("PUT", "/v1/books/7:lend", "{}").await.status, 405, "another method's");
+}
+
+#[tokio::test]
 async fn literals_come_before_variables() {
     assert_eq!(get("/v1/books:export").await.header("content-type"), "application/x-ndjson");
     assert_eq!(get("/v1/titles").await.json(), json!(["A", "B"]));

@@ -41,6 +41,8 @@ enum Command {
     Redrive(Redrive),
     /// Sends a test event to an endpoint; fails unless it arrives
     Test(ShowArgs),
+    /// Pauses an endpoint: events wait for it until it is enabled
+    Pause(Pause),
     /// Lets a paused or disabled endpoint receive again
     Enable(Enable),
 }
@@ -96,6 +98,18 @@ struct Redrive {
 }
 
 #[derive(Debug, Args)]
+struct Pause {
+    /// The endpoint's id
+    #[arg(value_parser = segment)]
+    endpoint: String,
+    /// Why, for people
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
 struct Enable {
     /// The endpoint's id
     #[arg(value_parser = segment)]
@@ -112,7 +126,7 @@ const ENDPOINTS: [&str; 2] = [SURFACE, "webhook-endpoints"];
 pub(super) const LIST: List = List {
     path: &ENDPOINTS,
     member: "webhook_endpoints",
-    columns: &["id", "state", "state_reason", "url"],
+    columns: &["id", "state", "state_reason", "held_by", "held_until", "url"],
 };
 
 const RECORD: Record = Record { path: &ENDPOINTS, envelope: Some("webhook_endpoint") };
@@ -134,6 +148,7 @@ impl Webhooks {
             Command::Deliveries(args) => deliveries(args, connector).await,
             Command::Redrive(args) => redrive(args, connector).await,
             Command::Test(args) => test(args, connector).await,
+            Command::Pause(args) => pause(args, connector).await,
             Command::Enable(args) => enable(args, connector).await,
         }
     }
@@ -277,6 +292,15 @@ async fn test(
         });
     }
     Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
+}
+
+async fn pause(
+    Pause { endpoint, reason, server }: Pause,
+    connector: &Connector<'_, impl Actions>,
+) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    let body = call(&server, &ENDPOINTS, &endpoint, "pause", &json!({"reason": reason})).await?;
+    RECORD.shown(&server, body)
 }
 
 async fn enable(

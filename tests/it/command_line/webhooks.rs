@@ -47,7 +47,11 @@ async fn what_failed_is_shown_redriven_and_arrives() {
     let (_, table, _) = owner(&app, "webhooks").await;
     assert_eq!(ids(&table), [&id]);
     let row = table.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>();
-    assert_eq!(row[1..], ["active", "-", &format!("http://{address}/"), "0", "-"], "{table}");
+    assert_eq!(
+        row[1..],
+        ["active", "-", "-", "-", &format!("http://{address}/"), "0", "-"],
+        "{table}"
+    );
 
     let at = ["--listen", &address, "--secret", &secret];
     let failing = Listening::start(&[&at[..], &["--status", "500"]].concat());
@@ -116,6 +120,12 @@ async fn a_disabled_endpoint_says_why_and_is_enabled() {
     }
     let (_, shown, _) = owner(&app, &format!("webhooks show {id}")).await;
     assert!(shown.contains("state_reason: -\n") && !shown.contains(&secret), "{shown}");
+    let (code, shown, told) = owner(&app, &format!("webhooks pause {id} --reason moves")).await;
+    assert_eq!((code, told.as_str()), (0, ""));
+    assert!(
+        shown.contains("state: paused\n") && shown.contains("pause_reason: moves\n"),
+        "{shown}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

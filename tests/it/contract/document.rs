@@ -130,6 +130,27 @@ async fn servers_versions_and_codes_are_the_services_own() {
     }
 }
 
+/// Bytes that are JSON over REST are shown so; server-sent events are what is sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_are_described_as_they_are_sent() {
+    let whole = document(&TestApp::start().await).await;
+    let content = |path: &str| &whole["paths"][path]["get"]["responses"]["200"]["content"];
+    let shown = &content("/v1/events")["application/json"]["example"]["events"][0];
+    let event = &whole["components"]["schemas"]["Event"];
+    fits(shown, event, &whole).unwrap();
+    assert_eq!(shown["event_type"], "svc.authority.revoked");
+    let stream = content("/v1/events:stream");
+    let line = &stream["application/x-ndjson"]["schema"]["$ref"];
+    assert_eq!(line, "#/components/schemas/StreamEventsResponse");
+    let sent = &stream["text/event-stream"]["schema"]["properties"];
+    let data = &sent["data"]["contentSchema"]["$ref"];
+    assert_eq!(data, "#/components/schemas/Event");
+    assert!(sent["id"]["description"].as_str().unwrap().contains("`sequence`"));
+    // Without such a member the whole message is an event's data.
+    let exported = &content("/api/v1/app/decisions:export")["text/event-stream"]["schema"];
+    assert_eq!(exported["required"], json!(["data"]), "{exported:#}");
+}
+
 /// Null is absence: the request schema allows it exactly where the service does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn null_is_absence_where_the_schema_says_so() {

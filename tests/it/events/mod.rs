@@ -4,6 +4,7 @@ mod audit;
 mod browser;
 pub(crate) mod delivery;
 mod endpoints;
+mod failing_streams;
 mod log;
 mod notifications;
 mod push;

@@ -14,8 +14,9 @@ use super::{
 };
 use crate::support::wire::{Caller, encoded};
 
-/// Members that only repeat parts of their records.
-const VOLATILE: [&str; 2] = ["last_used_at", "next_page_token"];
+/// Members that change by themselves, and those that only repeat parts of their records.
+const VOLATILE: [&str; 5] =
+    ["held_by", "held_until", "last_failure", "last_used_at", "next_page_token"];
 
 pub(super) fn bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()

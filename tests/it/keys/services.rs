@@ -62,7 +62,7 @@ impl KeyServices {
             graph,
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),
-            urls: Arc::default(),
+            destinations: Arc::default(),
             after_commit: Arc::new(|| Box::pin(async {})),
         };
         let signing_keys = SigningKeys(registry.clone());

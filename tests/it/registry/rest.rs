@@ -69,7 +69,7 @@ impl App {
             graph,
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),
-            urls: Arc::default(),
+            destinations: Arc::default(),
             after_commit: Arc::new(move || {
                 counted.fetch_add(1, Ordering::Relaxed);
                 Box::pin(async {})

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 
-use super::{Caller, CallerKind, Error, SecretCode};
+use super::{ADDRESS_NOT_ALLOWED, Caller, CallerKind, Error, SecretCode};
 use authority_core::{
     graph::{ApiKey, Unusable},
     keys::Keys,
@@ -113,7 +113,7 @@ pub(super) fn check(
         Unusable::Expired => Error::Key("it has expired"),
     })?;
     if !facts.allows(peer) {
-        return Err(Error::Forbidden("the API key may not be used from this address"));
+        return Err(ADDRESS_NOT_ALLOWED);
     }
     Ok(Caller {
         actor: facts.id.to_string(),
@@ -123,6 +123,7 @@ pub(super) fn check(
             scopes: facts.scopes.clone(),
             principal_ids: facts.principal_ids.clone(),
             secret: SecretCode(code),
+            peer,
         },
         until: None,
     })

@@ -1,6 +1,6 @@
 //! The caller, as handlers find it in the request's extensions.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, net::IpAddr, sync::Arc};
 
 use authority_ids::{ApiKeyId, TenantId};
 use chrono::{DateTime, Utc};
@@ -44,6 +44,8 @@ pub enum CallerKind {
         scopes: Arc<[String]>,
         principal_ids: Arc<[String]>,
         secret: SecretCode,
+        /// The address that the call came from, if it is known.
+        peer: Option<IpAddr>,
     },
 }
 

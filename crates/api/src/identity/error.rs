@@ -11,6 +11,9 @@ pub const TENANT_INACTIVE: Error =
 /// The token is valid, but the tenant has excluded its person.
 pub const PERSON_INACTIVE: Error =
     Error::Forbidden("the token's person is not an active principal of the tenant");
+/// The key is valid, but not from where it is used.
+pub const ADDRESS_NOT_ALLOWED: Error =
+    Error::Forbidden("the API key may not be used from this address");
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

@@ -25,7 +25,7 @@ pub use authenticate::{Identity, Settings};
 pub use call::{admitted, caller, checked, idempotency_key};
 pub use caller::{Caller, CallerKind, SecretCode};
 pub use directory::{Directory, TenantFacts};
-pub use error::{Error, PERSON_INACTIVE, TENANT_INACTIVE};
+pub use error::{ADDRESS_NOT_ALLOWED, Error, PERSON_INACTIVE, TENANT_INACTIVE};
 pub use export::{Exports, Holds, Pages};
 pub use jwks::KeySource;
 pub use jwks_client::{JwksClient, JwksSettings};

@@ -24,16 +24,26 @@ const CLAIM: &str = "UPDATE audit_cursors c \
                           WHERE h.tenant_id = c.tenant_id AND h.sequence > c.sequence) \
                   OR EXISTS (SELECT FROM log_heads l \
                              WHERE l.tenant_id = c.tenant_id AND l.checkpoint <> '' \
-                               AND (c.checkpoint_at IS NULL OR l.signed_at > c.checkpoint_at))) \
+                               AND (c.checkpoint_at IS NULL OR l.signed_at > c.checkpoint_at) \
+                               AND may_try_checkpoint(c.checkpoint_failures, c.checkpoint_failed_at))) \
            ORDER BY c.next_try_at NULLS FIRST LIMIT $2 FOR UPDATE OF c SKIP LOCKED) AS due, \
           audit_streams s \
      WHERE c.stream_id = due.stream_id AND s.id = c.stream_id \
      RETURNING c.stream_id, c.tenant_id, c.sequence, c.checkpoint_at, c.failures, \
+               may_try_checkpoint(c.checkpoint_failures, c.checkpoint_failed_at) AS may_try_checkpoint, \
                s.sink, s.target, s.filter, s.updated_at";
 
-/// As long as the stream is active and what it was, and the lease is held, which it renews.
+/// As long as the stream is active and what it was, and the lease is held, which it renews. Events that were taken
+/// end the failures before them, a checkpoint that was taken those of checkpoints.
 const HOLD: &str = "UPDATE audit_cursors c \
-     SET sequence = $3, checkpoint_at = coalesce($4, checkpoint_at), failures = 0, next_try_at = NULL, \
+     SET sequence = $3, checkpoint_at = coalesce($4, checkpoint_at), next_try_at = NULL, \
+         failures = CASE WHEN $3 > sequence THEN 0 ELSE failures END, \
+         checkpoint_failures = CASE \
+             WHEN $8 IS NOT NULL THEN checkpoint_failures + 1 \
+             WHEN $4 > coalesce(checkpoint_at, '-infinity') THEN 0 \
+             ELSE checkpoint_failures END, \
+         checkpoint_failed_at = CASE WHEN $8 IS NULL THEN checkpoint_failed_at ELSE clock_timestamp() END, \
+         checkpoint_error = coalesce($8, checkpoint_error), \
          leased_until = clock_timestamp() + interval '60 s', \
          lost_from = coalesce(lost_from, $5), lost_to = coalesce($6, lost_to) \
      FROM audit_streams s, tenants t \
@@ -45,7 +55,7 @@ const HOLD: &str = "UPDATE audit_cursors c \
 /// filter left out is judged again.
 const FAILED: &str = "UPDATE audit_cursors c \
      SET sequence = CASE WHEN s.updated_at = $6 THEN $3 ELSE c.sequence END, \
-         failures = failures + 1, lease = NULL, leased_until = NULL, \
+         failures = failures + 1, failed_at = clock_timestamp(), last_error = $7, lease = NULL, leased_until = NULL, \
          next_try_at = clock_timestamp() + least(60, 2 ^ least(failures, 6)) * interval '1 s', \
          lost_from = coalesce(lost_from, $4), lost_to = coalesce($5, lost_to) \
      FROM audit_streams s WHERE c.stream_id = $1 AND c.lease = $2::uuid AND s.id = c.stream_id";
@@ -76,6 +86,9 @@ pub(super) struct Claimed {
     pub(super) checkpoint_at: Option<DateTime<Utc>>,
     #[diesel(sql_type = Integer)]
     pub(super) failures: i32,
+    /// Not right after one that the sink refused.
+    #[diesel(sql_type = Bool)]
+    pub(super) may_try_checkpoint: bool,
     #[diesel(sql_type = Text)]
     pub(super) sink: String,
     #[diesel(sql_type = Nullable<Text>)]
@@ -101,10 +114,14 @@ pub(super) struct Logged {
 }
 
 /// How far a stream has come.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Reached {
     pub(super) sequence: i64,
     pub(super) checkpoint_at: Option<DateTime<Utc>>,
+    /// Why the sink did not take the newest checkpoint, which is not recorded yet.
+    pub(super) checkpoint_error: Option<String>,
+    /// Whether that was in this turn.
+    pub(super) has_failed_checkpoint: bool,
     /// What retention took before, and is not recorded yet.
     pub(super) lost: Option<Lost>,
 }
@@ -123,7 +140,7 @@ pub(super) async fn hold(
     db: &mut Db,
     stream: &Claimed,
     lease: &str,
-    reached: Reached,
+    reached: &Reached,
 ) -> QueryResult<bool> {
     let held = diesel::sql_query(HOLD)
         .bind::<Text, _>(&stream.stream_id)
@@ -133,6 +150,7 @@ pub(super) async fn hold(
         .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.from))
         .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.to))
         .bind::<Timestamptz, _>(stream.updated_at)
+        .bind::<Nullable<Text>, _>(&reached.checkpoint_error)
         .execute(db)
         .await?;
     Ok(held > 0)
@@ -152,12 +170,13 @@ pub(super) async fn may_send(db: &mut Db, stream: &Claimed, lease: &str) -> Quer
     Ok(found.permitted)
 }
 
-/// Records that the sink did not take what comes after; whether the lease was held.
+/// Records that the sink did not take what comes after, and why; whether the lease was held.
 pub(super) async fn failed(
     db: &mut Db,
     stream: &Claimed,
     lease: &str,
-    reached: Reached,
+    reached: &Reached,
+    error: &str,
 ) -> QueryResult<bool> {
     let failed = diesel::sql_query(FAILED)
         .bind::<Text, _>(&stream.stream_id)
@@ -166,6 +185,7 @@ pub(super) async fn failed(
         .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.from))
         .bind::<Nullable<BigInt>, _>(reached.lost.map(|lost| lost.to))
         .bind::<Timestamptz, _>(stream.updated_at)
+        .bind::<Text, _>(error)
         .execute(db)
         .await?;
     Ok(failed > 0)

@@ -12,7 +12,7 @@ const EVERY: Duration = Duration::from_secs(10);
 
 /// The farthest of those that should send.
 const LAG: &str = "SELECT coalesce(max(h.sequence - c.sequence), 0) AS lag, \
-            count(*) FILTER (WHERE c.failures > 0) AS failing \
+            count(*) FILTER (WHERE c.failures > 0 OR c.checkpoint_failures > 0) AS failing \
      FROM audit_cursors c \
      JOIN audit_streams s ON s.id = c.stream_id AND s.state = 'active' \
      JOIN tenants t ON t.id = c.tenant_id AND t.state = 'active' \

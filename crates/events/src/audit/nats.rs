@@ -60,8 +60,12 @@ pub struct Nats {
 pub(super) enum Error {
     #[error("no NATS server is configured; set `nats.url`")]
     NotConfigured,
-    #[error("cannot connect to NATS: {0}")]
-    Connect(String),
+    #[error("cannot connect to NATS: {error}")]
+    Connect {
+        /// Without addresses and files.
+        kind: String,
+        error: String,
+    },
     #[error("no JetStream stream takes the subject `{0}`")]
     NoStream(String),
     #[error("NATS did not store the message: {0}")]
@@ -133,13 +137,17 @@ impl Nats {
         let options = match &settings.credentials {
             Some(file) => {
                 let read = ConnectOptions::with_credentials_file(file).await;
-                read.map_err(|error| Error::Connect(error.to_string()))?
+                let kind = "the credentials cannot be read".to_owned();
+                read.map_err(|error| Error::Connect { kind, error: error.to_string() })?
             }
             None => ConnectOptions::new(),
         };
         let options = options.name("agent-authority").connection_timeout(ACKNOWLEDGED);
         let client = options.connect(&settings.url).await;
-        let client = client.map_err(|error| Error::Connect(error.to_string()))?;
+        let client = client.map_err(|error| Error::Connect {
+            kind: error.kind().to_string(),
+            error: error.to_string(),
+        })?;
         Ok(held.insert(client).clone())
     }
 }

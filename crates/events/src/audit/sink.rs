@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use authority_api::error::without_secrets;
 use bytes::Bytes;
 
-use super::nats::{Nats, checkpoint_subject};
+use super::nats::{self, Nats, checkpoint_subject};
 use crate::delivery::Deliveries;
 
 /// A message: an event or a checkpoint, as bytes, with an id that repetitions share.
@@ -44,11 +45,29 @@ pub(super) enum Error {
     #[error("cannot write to the standard output: {0}")]
     Stdout(#[from] io::Error),
     #[error(transparent)]
-    Nats(#[from] super::nats::Error),
+    Nats(#[from] nats::Error),
     #[error("the webhook did not take it: {0}")]
     Webhook(String),
     #[error("it may not be sent now")]
     Stopped,
+}
+
+/// The most characters of an error in a stream's record.
+const SHOWN: usize = 300;
+
+impl Error {
+    /// For the stream's record: without what only operators should see, such as addresses and files of the
+    /// installation.
+    pub(super) fn shown(&self) -> String {
+        let text = match self {
+            Self::Nats(nats::Error::Connect { kind, .. }) => {
+                format!("cannot connect to NATS: {kind}")
+            }
+            Self::Stdout(error) => format!("cannot write to the standard output: {}", error.kind()),
+            other => other.to_string(),
+        };
+        without_secrets(text).chars().take(SHOWN).collect()
+    }
 }
 
 impl Sink<'_> {

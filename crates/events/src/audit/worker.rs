@@ -115,22 +115,16 @@ impl Sender {
                 }
                 Err(Failure::Store(error)) => return Err(error),
                 Err(Failure::Stopped) => return self.release(stream, lease).await,
-                Err(Failure::Sink(error)) => {
-                    metrics::counter!("authority_audit_stream_failures_total", "sink" => stream.sink.clone())
-                        .increment(1);
-                    tracing::warn!(
-                        stream_id = stream.stream_id,
-                        failures = stream.failures + 1,
-                        error,
-                        "an audit stream's sink did not take a message"
-                    );
-                    return self.fail(stream, lease, &mut reached).await;
+                Err(Failure::Sink { error, shown }) => {
+                    report_failure(stream, &error);
+                    return self.fail(stream, lease, &mut reached, shown).await;
                 }
             }
         }
     }
 
-    /// Sends the next events and the newest checkpoint; whether that was all.
+    /// Sends the next events and the newest checkpoint; whether that was all. A checkpoint that is refused does
+    /// not hold up events: it is tried again on its own, and the next one supersedes it.
     async fn batch(
         &self,
         stream: &Claimed,
@@ -140,13 +134,18 @@ impl Sender {
     ) -> Result<bool, Failure> {
         let sink = self.sink(stream)?;
         let filter = AuditFilter::read(stream.filter.as_ref().and_then(Value::as_object))
-            .map_err(|fault| Failure::Sink(format!("its filter cannot be read: {fault}")))?;
+            .map_err(|fault| Failure::sink(format!("its filter cannot be read: {fault}")))?;
         let (tenant_id, after) = (stream.tenant_id.clone(), reached.sequence);
         let since = reached.checkpoint_at.or(stream.checkpoint_at);
+        let may_try_checkpoint = stream.may_try_checkpoint && !reached.has_failed_checkpoint;
         let read = async move |db: &mut Db| {
             let head = cursor::head(db, &tenant_id).await?;
             let events = cursor::events(db, &tenant_id, after, BATCH).await?;
-            let signed = checkpoint::newest(db, &tenant_id, since).await?;
+            let signed = if may_try_checkpoint {
+                checkpoint::newest(db, &tenant_id, since).await?
+            } else {
+                None
+            };
             Ok::<_, store::Error>((head, events, signed))
         };
         let (head, events, signed) =
@@ -172,8 +171,15 @@ impl Sender {
         if let Some(signed) = signed {
             let (id, body) = (signed.id(), signed.body(&stream.tenant_id).into());
             let message = Message { id: &id, body: &body, kind: MessageKind::Checkpoint };
-            sink.send(message, self.may_send(stream, lease)).await?;
-            reached.checkpoint_at = Some(signed.signed_at);
+            match sink.send(message, self.may_send(stream, lease)).await.map_err(Failure::from) {
+                Ok(()) => reached.checkpoint_at = Some(signed.signed_at),
+                Err(Failure::Sink { error, shown }) => {
+                    report_failure(stream, &error);
+                    reached.checkpoint_error = Some(shown);
+                    reached.has_failed_checkpoint = true;
+                }
+                Err(other) => return Err(other),
+            }
         }
         Ok(reached.sequence >= head)
     }
@@ -186,7 +192,7 @@ impl Sender {
             ("webhook", Some(url)) => {
                 Ok(Sink::Webhook { deliveries: &self.deliveries, url, stream_id, tenant_id })
             }
-            (other, _) => Err(Failure::Sink(format!("the sink `{other}` is unknown"))),
+            (other, _) => Err(Failure::sink(format!("the sink `{other}` is unknown"))),
         }
     }
 
@@ -206,12 +212,13 @@ impl Sender {
         lease: &str,
         reached: &mut Reached,
     ) -> Result<bool, store::Error> {
-        let (claimed, lease, until) = (stream.clone(), lease.to_owned(), *reached);
+        let (claimed, lease, until) = (stream.clone(), lease.to_owned(), reached.clone());
         let hold = async move |db: &mut Db| {
-            Ok::<_, store::Error>(cursor::hold(db, &claimed, &lease, until).await?)
+            Ok::<_, store::Error>(cursor::hold(db, &claimed, &lease, &until).await?)
         };
         let held = self.store.write_tx(&Scope::service(), hold).await?;
         if held {
+            reached.checkpoint_error = None;
             report_lost(stream, reached);
         }
         Ok(held)
@@ -229,16 +236,29 @@ impl Sender {
         stream: &Claimed,
         lease: &str,
         reached: &mut Reached,
+        error: String,
     ) -> Result<(), store::Error> {
-        let (claimed, lease, until) = (stream.clone(), lease.to_owned(), *reached);
+        let (claimed, lease, until) = (stream.clone(), lease.to_owned(), reached.clone());
         let fail = async move |db: &mut Db| {
-            Ok::<_, store::Error>(cursor::failed(db, &claimed, &lease, until).await?)
+            Ok::<_, store::Error>(cursor::failed(db, &claimed, &lease, &until, &error).await?)
         };
         if self.store.write_tx(&Scope::service(), fail).await? {
             report_lost(stream, reached);
         }
         Ok(())
     }
+}
+
+/// Tells operators of a message that was not taken.
+fn report_failure(stream: &Claimed, error: &str) {
+    metrics::counter!("authority_audit_stream_failures_total", "sink" => stream.sink.clone())
+        .increment(1);
+    tracing::warn!(
+        stream_id = stream.stream_id,
+        failures = stream.failures + 1,
+        error,
+        "an audit stream's sink did not take a message"
+    );
 }
 
 /// Tells operators what retention took, once it is recorded.
@@ -260,16 +280,27 @@ fn takes(filter: &AuditFilter, event: &Logged) -> bool {
 /// Why a batch ended early.
 enum Failure {
     Store(store::Error),
-    Sink(String),
+    Sink {
+        /// For operators.
+        error: String,
+        /// For the stream's record.
+        shown: String,
+    },
     /// The stream was sealed or changed, or its tenant suspended.
     Stopped,
+}
+
+impl Failure {
+    fn sink(error: String) -> Self {
+        Self::Sink { shown: error.clone(), error }
+    }
 }
 
 impl From<sink::Error> for Failure {
     fn from(error: sink::Error) -> Self {
         match error {
             sink::Error::Stopped => Self::Stopped,
-            other => Self::Sink(other.to_string()),
+            other => Self::Sink { error: other.to_string(), shown: other.shown() },
         }
     }
 }

@@ -22,7 +22,7 @@ impl WebhookEndpoints {
         let mut given = None;
         faults.within(WebhookEndpoint::KIND, |faults| {
             row.reject_output_only(faults);
-            rules::url(&mut row, &self.0.urls, faults);
+            rules::url(&mut row, &self.0.destinations.urls, faults);
             row.defaults();
             row.validate_record(faults);
             given = headers::take(&mut row, faults);
@@ -65,6 +65,7 @@ impl WebhookEndpoints {
             })
         });
         let made = made.await?;
+        self.0.shown_again(&caller, &made, made.message.webhook_endpoint.as_ref()).await?;
         self.0.wait_for_graph::<WebhookEndpoint>().await;
         Ok(made.reply())
     }

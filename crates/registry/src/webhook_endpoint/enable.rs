@@ -54,12 +54,13 @@ impl WebhookEndpoints {
     }
 }
 
-/// Whoever enables an endpoint goes on receiving for whoever lost their access: that is a person's decision.
+/// Whoever enables an endpoint goes on receiving for whoever lost their access, or undoes what somebody asked
+/// for: that is a person's decision.
 fn permit(was: &WebhookEndpoint, by: &Caller) -> Result<(), Error> {
     let is_key = matches!(by.kind, CallerKind::Key { .. });
     match was.known_state() {
         Some(WebhookEndpointState::Paused) if is_key => {
-            let text = "its key was revoked or its person lost their access: an admin enables it";
+            let text = "it was paused on request, or with its key or person: an admin enables it";
             Err(Error::Role(text.to_owned()))
         }
         Some(WebhookEndpointState::Paused | WebhookEndpointState::Disabled) => Ok(()),

@@ -9,6 +9,7 @@ mod demand;
 mod enable;
 mod headers;
 mod holder;
+mod pause;
 mod position;
 mod rotate;
 mod rules;
@@ -96,7 +97,7 @@ impl Row for WebhookEndpoint {
         caller: &Caller,
         rows: &mut [Self],
     ) -> Result<(), Error> {
-        position::fill_lost(registry, caller, rows).await
+        position::fill_computed(registry, caller, rows).await
     }
 }
 
@@ -124,7 +125,7 @@ impl WebhookEndpointService for WebhookEndpoints {
         let caller = caller(&call)?;
         let mut listed: Response<ListWebhookEndpointsResponse> = self.0.list(call).await?;
         let rows = &mut listed.get_mut().webhook_endpoints;
-        position::fill_lost(&self.0, &caller, rows).await?;
+        position::fill_computed(&self.0, &caller, rows).await?;
         Ok(listed)
     }
 
@@ -170,6 +171,16 @@ impl WebhookEndpointService for WebhookEndpoints {
     ) -> Reply<RotateWebhookEndpointSecretResponse> {
         unbound(&call)?;
         self.rotate(call).await
+    }
+
+    async fn pause_webhook_endpoint(
+        &self,
+        call: Request<PauseWebhookEndpointRequest>,
+    ) -> Reply<WebhookEndpoint> {
+        unbound(&call)?;
+        let caller = caller(&call)?;
+        let paused = self.pause(call).await?;
+        self.0.completed(&caller, paused).await
     }
 
     async fn enable_webhook_endpoint(

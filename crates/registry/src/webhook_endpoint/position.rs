@@ -13,39 +13,61 @@ use authority_api::identity::Caller;
 use authority_core::store::{Db, RunQueryDsl};
 use authority_model::{
     proto::events::{LostEvents, WebhookEndpoint},
-    schema::webhook_cursors,
+    wire::Time,
 };
-use diesel::{ExpressionMethods, QueryDsl, sql_types::Text};
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, BigInt, Nullable, Text, Timestamptz},
+};
 
 use crate::{Error, Registry};
 
-/// Shows which events were lost.
-pub(super) async fn fill_lost(
+/// What the cursors say of these endpoints. Of a breaker and a `Retry-After` the one that holds longer counts; a
+/// time that has passed holds nothing.
+const COMPUTED: &str = "SELECT c.endpoint_id, c.lost_from, c.lost_to, held.until AS held_until, \
+            CASE WHEN held.until = held.breaker THEN 'breaker' \
+                 WHEN held.until IS NOT NULL THEN 'retry_after' END AS held_by \
+     FROM webhook_cursors c \
+     CROSS JOIN LATERAL (SELECT \
+         CASE WHEN c.breaker <> 'closed' AND c.breaker_until > now() THEN c.breaker_until END AS breaker, \
+         CASE WHEN c.waits_until > now() THEN c.waits_until END AS waits) AS of \
+     CROSS JOIN LATERAL (SELECT of.breaker, greatest(of.breaker, of.waits) AS until) AS held \
+     WHERE c.endpoint_id = ANY ($1)";
+
+#[derive(QueryableByName)]
+struct Computed {
+    #[diesel(sql_type = Text)]
+    endpoint_id: String,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    lost_from: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    lost_to: Option<i64>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    held_until: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Nullable<Text>)]
+    held_by: Option<String>,
+}
+
+/// Shows which events were lost, and what holds deliveries.
+pub(super) async fn fill_computed(
     registry: &Registry,
     caller: &Caller,
     endpoints: &mut [WebhookEndpoint],
 ) -> Result<(), Error> {
     let ids: Vec<String> = endpoints.iter().map(|endpoint| endpoint.id.clone()).collect();
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
-        let rows: Vec<(String, Option<i64>, Option<i64>)> = webhook_cursors::table
-            .filter(webhook_cursors::endpoint_id.eq_any(ids))
-            .filter(webhook_cursors::lost_to.is_not_null())
-            .select((
-                webhook_cursors::endpoint_id,
-                webhook_cursors::lost_from,
-                webhook_cursors::lost_to,
-            ))
-            .load(db)
-            .await?;
+        let rows: Vec<Computed> =
+            diesel::sql_query(COMPUTED).bind::<Array<Text>, _>(ids).load(db).await?;
         Ok::<_, Error>(rows)
     });
-    let found = read
-        .await?
-        .into_iter()
-        .filter_map(|(id, from, to)| from.zip(to).map(|(from, to)| (id, LostEvents { from, to })));
-    let mut found: HashMap<String, LostEvents> = found.collect();
+    let found = read.await?.into_iter().map(|row| (row.endpoint_id.clone(), row));
+    let mut found: HashMap<String, Computed> = found.collect();
     for endpoint in endpoints {
-        endpoint.lost = found.remove(&endpoint.id);
+        let Some(row) = found.remove(&endpoint.id) else { continue };
+        endpoint.lost = row.lost_from.zip(row.lost_to).map(|(from, to)| LostEvents { from, to });
+        endpoint.held_until = row.held_until.map(Time::from);
+        endpoint.held_by = row.held_by;
     }
     Ok(())
 }

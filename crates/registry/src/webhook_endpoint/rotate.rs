@@ -47,6 +47,8 @@ impl WebhookEndpoints {
                 secret: secret.reveal(),
             })
         });
-        Ok(rotated.await?.reply())
+        let rotated = rotated.await?;
+        self.0.shown_again(&caller, &rotated, rotated.message.webhook_endpoint.as_ref()).await?;
+        Ok(rotated.reply())
     }
 }

@@ -27,7 +27,7 @@ impl WebhookEndpoints {
         let mut given = None;
         faults.within(WebhookEndpoint::KIND, |faults| {
             WebhookEndpoint::reject_immutable(&mask, faults);
-            rules::url(&mut patch, &self.0.urls, faults);
+            rules::url(&mut patch, &self.0.destinations.urls, faults);
             if names("headers") {
                 given = Some(headers::take(&mut patch, faults));
             }

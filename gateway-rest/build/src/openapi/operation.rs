@@ -166,8 +166,9 @@ impl Operation<'_> {
         let (schema, example) = self.content(rest, schemas);
         let mut content = json!({"schema": schema});
         if self.method.is_server_streaming() {
+            let events = self.events(rest, &content["schema"], schemas);
             response["content"] = json!({
-                "application/x-ndjson": content, "text/event-stream": content,
+                "application/x-ndjson": content, "text/event-stream": {"schema": events},
             });
             return response;
         }
@@ -176,6 +177,46 @@ impl Operation<'_> {
         }
         response["content"] = json!({"application/json": content});
         response
+    }
+
+    /// The schema of one server-sent event of a stream whose messages have this schema, in the form that OpenAPI
+    /// 3.2 has for its `itemSchema`.
+    fn events(&self, rest: &Rest, message: &Value, schemas: &mut Schemas<'_>) -> Value {
+        let output = self.method.output();
+        let named = |name: &str| field(&output, name, self.method.full_name(), "events");
+        let (data, id) = match &rest.events {
+            Some(events) => {
+                let id = named(&events.id).name().to_owned();
+                (schemas.field(&named(&events.data), Use::Output), Some(id))
+            }
+            None => (message.clone(), None),
+        };
+        let mut properties = json!({
+            "data": {
+                "type": "string",
+                "contentMediaType": "application/json",
+                "contentSchema": data,
+                "description": "JSON text. An event without it only moves the id.",
+            },
+            "event": {
+                "const": "error",
+                "description": "Only of the last event of a stream that failed: its data is an Error.",
+            },
+        });
+        let mut required = Vec::new();
+        if let Some(id) = id {
+            let description = format!("`{id}` of the message.");
+            properties["id"] = json!({"type": "string", "description": description});
+        } else {
+            properties["data"]["description"] = "JSON text.".into();
+            required.push("data");
+        }
+        json!({
+            "type": "object",
+            "description": "One server-sent event (WHATWG HTML, 9.2).",
+            "required": required,
+            "properties": properties,
+        })
     }
 
     fn document(&self, name: &str) -> Value {

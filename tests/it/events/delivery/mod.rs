@@ -2,10 +2,12 @@
 
 mod failing;
 mod fan_out;
+mod held;
 mod libraries;
 mod nodes;
 mod receiver;
 mod released;
+mod replays;
 mod sent;
 mod service;
 mod waiting;

@@ -154,6 +154,7 @@ async fn only_who_manages_the_tenants_endpoints_sees_deliveries() {
                 Some(json!({"endpoint_id": id})),
                 202,
             ),
+            ("GET", format!("{base}/webhook-endpoints/{id}/replays"), None, 200),
             ("GET", format!("{base}/webhook-endpoints/{id}/replays/svc:replay:0"), None, 404),
             ("DELETE", format!("{base}/webhook-endpoints/{id}/replays/svc:replay:0"), None, 404),
             ("POST", format!("{base}/webhook-endpoints/{id}:replay"), Some(since.clone()), 202),

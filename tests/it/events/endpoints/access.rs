@@ -14,6 +14,7 @@ fn operations(base: &str, id: &str) -> Vec<(&'static str, String, Option<Value>)
         ("GET", item.clone(), None),
         ("PATCH", item.clone(), Some(json!({"description": "x"}))),
         ("POST", format!("{item}:rotate-secret"), Some(json!({}))),
+        ("POST", format!("{item}:pause"), Some(json!({}))),
         ("POST", format!("{item}:enable"), Some(json!({}))),
         ("DELETE", item, None),
     ]

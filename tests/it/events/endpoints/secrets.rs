@@ -121,6 +121,39 @@ async fn an_idempotency_key_repeats_the_secret_once() {
     assert_ne!(rotated["secret"], made["secret"]);
 }
 
+/// Neither an endpoint's nor an API key's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_is_not_repeated_once_its_record_has_ended() {
+    let world = World::start().await;
+    let send = async |path: &str, body: &Value, key: &str| {
+        let keyed = [("idempotency-key", key)];
+        world.admin.call("POST", path, Some(body.clone()), &keyed).await
+    };
+    let keys = "/api/v1/app/api-keys";
+    let label = json!({"label": "x", "scopes": ["runtime:read"]});
+    for (base, body, member, rotate) in [
+        (ADMINS, super::body(json!({})), "webhook_endpoint", ":rotate-secret"),
+        (keys, label, "api_key", "/rotate"),
+    ] {
+        let (status, made) = send(base, &body, "make").await;
+        assert_eq!(status, 201, "{made:#}");
+        let path = format!("{base}/{}", id(&made[member]));
+        let rotate = format!("{path}{rotate}");
+        let (status, rotated) = send(&rotate, &json!({}), &format!("rotate {base}")).await;
+        assert_eq!(status, 200, "{rotated:#}");
+        assert_eq!(world.admin.call("DELETE", &path, None, &[]).await.0, 200);
+        for (status, again) in [
+            send(base, &body, "make").await,
+            send(&rotate, &json!({}), &format!("rotate {base}")).await,
+            send(base, &body, "make").await,
+        ] {
+            let erased = json!("idempotency_answer_erased");
+            assert_eq!((status, &again["error"]), (409, &erased), "{again:#}");
+            assert!(again["secret"].is_null());
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rotation_keeps_one_predecessor_for_the_overlap() {
     let world = World::start().await;

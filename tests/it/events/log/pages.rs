@@ -21,6 +21,13 @@ fn sequences(page: &Value) -> Vec<i64> {
         .collect()
 }
 
+/// The values that an error has.
+#[track_caller]
+fn values(answer: &Value) -> Vec<(&str, i64)> {
+    let details = answer["details"].as_array().unwrap().iter();
+    details.map(|one| (one["field"].as_str().unwrap(), one["value"].as_i64().unwrap())).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_follow_one_another_and_pass_over_what_the_filter_leaves_out() {
     let (app, _, delegation) = demo().await;
@@ -49,9 +56,12 @@ async fn a_place_outside_the_log_is_a_conflict() {
     let (app, _, delegation) = demo().await;
     told(&app, "svc.authority.granted", &delegation).await;
     let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
+    let head = i64::try_from(events(&app).await.len()).unwrap();
     for path in ["/v1/events?after=900", "/v1/events:stream?after=900"] {
         let (status, ahead) = key.get(path).await;
         assert_eq!((status, &ahead["error"]), (409, &json!("sequence_ahead")), "{ahead:#}");
+        assert_eq!(values(&ahead), [("head", head), ("oldest", 1)], "{ahead:#}");
+        assert_eq!(ahead["details"][0]["problem"], format!("is {head}"));
     }
     let mut db = app.database.owner().await;
     let forget = "DELETE FROM events WHERE sequence < 4; UPDATE event_heads SET oldest = 4";
@@ -59,6 +69,7 @@ async fn a_place_outside_the_log_is_a_conflict() {
     for path in ["/v1/events?after=2", "/v1/events:stream?after=0"] {
         let (status, expired) = key.get(path).await;
         assert_eq!((status, &expired["error"]), (409, &json!("sequence_expired")), "{expired:#}");
+        assert_eq!(values(&expired), [("head", head), ("oldest", 4)], "{expired:#}");
     }
     let page = page(&key, "?after=3&limit=1").await;
     assert_eq!((sequences(&page), &page["oldest"]), (vec![4], &json!(4)));

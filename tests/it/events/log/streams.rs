@@ -134,6 +134,30 @@ async fn a_stream_ends_when_its_key_is_bound_to_principals() {
     }
 }
 
+/// Where a key may be used from is checked while its stream runs, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_when_its_key_may_no_longer_be_used_from_there() {
+    let (app, _, _) = demo().await;
+    let owner = app.owner();
+    let body = json!({"tenant_id": TENANT, "label": "reader", "scopes": ["events:read"],
+                      "ip_allowlist": ["127.0.0.0/8"]});
+    let (_, made) = owner.post("/api/v1/api-keys", body).await;
+    let key = app.client(made["secret"].as_str().unwrap());
+    let mut stream = Sse::open(&key, "/v1/events:stream", None).await;
+    let path = format!("/api/v1/api-keys/{}", made["api_key"]["id"].as_str().unwrap());
+    // What still contains its address ends nothing.
+    let narrower = json!({"ip_allowlist": ["127.0.0.1"]});
+    assert_eq!(owner.patch(&path, narrower).await.0, 200);
+    let first = stop(&app).await;
+    assert_eq!(stream.next().await.unwrap().1["subject_ref"], json!(first));
+    let elsewhere = json!({"ip_allowlist": ["192.0.2.0/24"]});
+    assert_eq!(owner.patch(&path, elsewhere).await.0, 200);
+    stop(&app).await;
+    while let Some((_, data)) = stream.next().await {
+        assert_ne!(data["event_type"], "svc.actor.stopped", "{data:#}");
+    }
+}
+
 /// Not even the installation's owner reads the events of a tenant that is suspended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_tenants_events_are_neither_pulled_nor_streamed() {

@@ -9,6 +9,24 @@ use super::{
     Endpoint, Receiver, World, endpoint_is, log, old_deliveries, old_events, one, run, set,
 };
 
+/// That there is a hold, and not why: the matter may be about them.
+#[tokio::test]
+async fn a_tenants_people_see_how_long_events_are_kept() {
+    let world = World::start().await;
+    let path = "/api/v1/app/event-retention";
+    for (role, expected) in [("admin", 200), ("auditor", 200), ("approver", 403), ("member", 403)] {
+        let person = world.app.person(&world.tenant_id, role, "ann@acme.example");
+        assert_eq!(person.get(path).await.0, expected, "{role}");
+    }
+    let admin = world.app.person(&world.tenant_id, "admin", "ann@acme.example");
+    let shown = json!({"ok": true, "event_retention_days": 30, "legal_hold": false});
+    assert_eq!(admin.get(path).await.1, shown);
+    let held = json!({"event_retention_days": 90, "legal_hold": {"reason": "case 7"}});
+    set(&world, &world.tenant_id, held).await;
+    let shown = json!({"ok": true, "event_retention_days": 90, "legal_hold": true});
+    assert_eq!(admin.get(path).await.1, shown);
+}
+
 #[tokio::test]
 async fn a_tenant_keeps_events_for_14_to_400_days_as_the_owner_says() {
     let world = World::start().await;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Answer, Endpoint, Receiver, World, endpoint_is, old_events, run, set, shown, told};
+use crate::support::Wishes;
 
 #[tokio::test]
 async fn an_open_delivery_of_a_deleted_event_is_cancelled_and_counts_as_lost() {
@@ -108,8 +109,9 @@ async fn an_overtaken_endpoint_and_its_replay_say_what_they_lost_and_go_on() {
 
 #[tokio::test]
 async fn an_overtaken_audit_stream_says_what_it_lost_although_its_sink_is_away() {
-    let world = World::start().await;
-    // No NATS server is configured: it takes nothing.
+    // There is no NATS server at this address.
+    let nats = Some("nats://127.0.0.1:1".to_owned());
+    let world = World::wished(Wishes { nats, ..Wishes::default() }).await;
     let stream = json!({"tenant_id": world.tenant_id, "sink": "nats", "target": "audit.acme"});
     let (status, made) = world.app.owner().post("/api/v1/audit-streams", stream).await;
     assert_eq!(status, 201, "{made:#}");

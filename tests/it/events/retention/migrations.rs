@@ -7,7 +7,15 @@ use serde_json::json;
 use super::{Endpoint, Receiver, World, one, set, told};
 
 /// From the newest to the oldest.
-const MIGRATIONS: [[&str; 2]; 7] = [
+const MIGRATIONS: [[&str; 2]; 8] = [
+    [
+        include_str!(
+            "../../../../migrations/00000000000035_webhook_pauses_and_failing_streams/up.sql"
+        ),
+        include_str!(
+            "../../../../migrations/00000000000035_webhook_pauses_and_failing_streams/down.sql"
+        ),
+    ],
     [
         include_str!("../../../../migrations/00000000000034_push_subscriptions/up.sql"),
         include_str!("../../../../migrations/00000000000034_push_subscriptions/down.sql"),
@@ -49,17 +57,22 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     world
         .run(
             "UPDATE audit_cursors SET lost_from = 1, lost_to = 2; \
-             UPDATE webhook_cursors SET lost_from = 1, lost_to = 2",
+             UPDATE webhook_cursors SET lost_from = 1, lost_to = 2; \
+             UPDATE audit_cursors SET failures = 5, failed_at = now(), last_error = 'x'",
         )
         .await;
+    assert_eq!(told(&world, "audit_stream.failing").await.len(), 1);
     assert_eq!(told(&world, "audit_stream.lost").await.len(), 1);
     set(&world, &world.tenant_id, json!({"legal_hold": {"reason": "case 7"}})).await;
     world.app.supervisor.shutdown().cancel();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let [_, retention, ..] = MIGRATIONS;
+    let [newest, _, retention, ..] = MIGRATIONS;
+    world.run(newest[1]).await;
+    assert_eq!(told(&world, "audit_stream.failing").await.len(), 0);
     world.run(retention[1]).await;
     assert_eq!(told(&world, "webhook_endpoint.lost").await.len(), 1);
     world.run(retention[0]).await;
+    world.run(newest[0]).await;
     for [_, down] in MIGRATIONS {
         world.run(down).await;
     }

@@ -73,7 +73,8 @@ pub(super) async fn one(db: &mut Db, id: &str) -> Result<WebhookDelivery, ApiErr
     found.ok_or_else(|| ApiError::not_found("delivery", id))
 }
 
-async fn exists(db: &mut Db, endpoint_id: &str) -> Result<(), ApiError> {
+/// Refuses an endpoint that the caller does not see.
+pub(super) async fn exists(db: &mut Db, endpoint_id: &str) -> Result<(), ApiError> {
     let found = diesel::sql_query("SELECT id FROM webhook_endpoints WHERE id = $1")
         .bind::<Text, _>(endpoint_id)
         .get_result(db)

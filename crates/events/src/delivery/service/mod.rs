@@ -1,6 +1,7 @@
 //! The service of deliveries: what was sent and what was not, test events, redriving, replays.
 
 mod find;
+mod progress;
 mod redrive;
 mod replays;
 mod test_event;
@@ -19,7 +20,10 @@ use authority_model::{
     service::{Reply, WebhookDeliveryService},
     validate::Validate,
 };
-use diesel::{OptionalExtension, QueryableByName, sql_types::Text};
+use diesel::{
+    OptionalExtension, QueryableByName,
+    sql_types::{Array, Text},
+};
 use tonic::{Request, Response};
 
 use super::{Deliveries, Shared};
@@ -56,6 +60,8 @@ struct Seen {
     tenant_id: String,
     #[diesel(sql_type = Text)]
     tenant_state: String,
+    #[diesel(sql_type = Array<Text>)]
+    event_types: Vec<String>,
 }
 
 impl Seen {
@@ -70,7 +76,7 @@ impl Seen {
 
     async fn read(db: &mut Db, id: &str, lock: &str) -> Result<Self, ApiError> {
         let query = [
-            "SELECT e.tenant_id, t.state AS tenant_state FROM webhook_endpoints e \
+            "SELECT e.tenant_id, t.state AS tenant_state, e.event_types FROM webhook_endpoints e \
              JOIN tenants t ON t.id = e.tenant_id WHERE e.id = $1 AND e.state <> 'deleted' ",
             lock,
         ];
@@ -134,6 +140,14 @@ impl WebhookDeliveryService for Handlers {
         call: Request<ReplayWebhookEndpointRequest>,
     ) -> Reply<ReplayWebhookEndpointResponse> {
         Ok(self.0.start_replay(Call::of(call)?).await?.reply())
+    }
+
+    async fn list_webhook_replays(
+        &self,
+        call: Request<ListWebhookReplaysRequest>,
+    ) -> Reply<ListWebhookReplaysResponse> {
+        let Call { caller, request, .. } = Call::of(call)?;
+        Ok(Response::new(self.0.list_replays(&caller, request).await?))
     }
 
     async fn get_webhook_replay(

@@ -1,4 +1,4 @@
-//! Replays: asked for, shown, cancelled.
+//! Replays: asked for and cancelled. `progress.rs` shows them.
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -9,10 +9,10 @@ use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_ids::RecordId;
 use authority_model::{
     proto::events::{
-        CancelWebhookReplayRequest, GetWebhookReplayRequest, LostEvents, ReplayEventRequest,
-        ReplayEventResponse, ReplayWebhookEndpointRequest, ReplayWebhookEndpointResponse,
-        WebhookReplay,
+        CancelWebhookReplayRequest, ReplayEventRequest, ReplayEventResponse,
+        ReplayWebhookEndpointRequest, ReplayWebhookEndpointResponse, WebhookReplay,
     },
+    validate::Violations,
     wire::Time,
 };
 use authority_webhook::event_types::Selection;
@@ -29,9 +29,9 @@ use super::{
         make::{self, Recipient},
     },
     Call, Seen,
+    progress::{KIND, show},
 };
 
-const KIND: &str = "replay";
 /// Events of a replay.
 const MOST: i64 = 1_000_000;
 
@@ -44,12 +44,18 @@ const INSERT: &str = "INSERT INTO webhook_replays (id, tenant_id, endpoint_id, s
          after_sequence, until_sequence, position, event_types, only_state, made, created_by) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
 
-const SHOW: &str = "SELECT r.*, n.delivered, n.dead, n.open FROM webhook_replays r \
-     CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE d.state = 'delivered') AS delivered, \
-             count(*) FILTER (WHERE d.state = 'dead') AS dead, \
-             count(*) FILTER (WHERE d.state = 'open') AS open \
-         FROM webhook_deliveries d WHERE d.replay_id = r.id) AS n \
-     WHERE r.id = $1 AND r.endpoint_id = $2";
+const RUNNING: &str = "SELECT id FROM webhook_replays WHERE endpoint_id = $1 AND state = 'running'";
+
+/// Its walk ends; its open deliveries are cancelled; one of which some were still open has not ended before.
+const CANCEL: [&str; 2] = [
+    "UPDATE webhook_replays SET state = 'cancelled', updated_at = clock_timestamp() \
+     WHERE id = $1 AND state = 'running'",
+    "WITH cancelled AS ( \
+         UPDATE webhook_deliveries SET state = 'cancelled', ended_at = clock_timestamp() \
+         WHERE replay_id = $1 AND state = 'open' RETURNING id) \
+     UPDATE webhook_replays SET state = 'cancelled', updated_at = clock_timestamp() \
+     WHERE id = $1 AND state = 'done' AND EXISTS (SELECT FROM cancelled)",
+];
 
 const EVENT: &str = "SELECT id, sequence, event_type, body FROM events \
      WHERE id = $1 AND tenant_id = $2";
@@ -63,6 +69,7 @@ impl Shared {
         let moment = |time: Option<Time>| time.and_then(Time::moment);
         let (since, until) = (moment(request.since), moment(request.until));
         let since = since.ok_or_else(|| ApiError::field("since", "is required"))?;
+        let (scope, now, by) = (caller.scope(), self.clock.now(), caller.actor.clone());
         if until.is_some_and(|until| until <= since) {
             return Err(ApiError::field("until", "must be after `since`"));
         }
@@ -71,9 +78,13 @@ impl Shared {
             let text = text.strip_prefix("event_types: ").unwrap_or(&text).to_owned();
             return Err(ApiError::field("event_types", text));
         }
-        let (scope, now, by) = (caller.scope(), self.clock.now(), caller.actor.clone());
         let done = execute(&self.store, &scope, now, key, async move |db| {
             let endpoint = Seen::lock(db, &request.id).await?;
+            let mut faults = untaken(&request.event_types, &endpoint.event_types);
+            if since > now {
+                faults.add("since", "must not be in the future");
+            }
+            ApiError::unless_clean(faults)?;
             let (after, until) = range(db, &endpoint.tenant_id, since, until).await?;
             if until - after > MOST {
                 let text = format!(
@@ -97,8 +108,7 @@ impl Shared {
                 created_by: &by,
             };
             if !replay.insert(db).await? {
-                let text = "a replay of this endpoint is running; wait for it or cancel it";
-                return Err(ApiError::new(ErrorCode::TransitionNotAllowed, text));
+                return Err(running(db, &request.id).await?);
             }
             Ok(ReplayWebhookEndpointResponse { replay_id })
         });
@@ -153,15 +163,6 @@ impl Shared {
         Ok(done)
     }
 
-    pub(super) async fn show_replay(
-        &self,
-        caller: &Caller,
-        request: GetWebhookReplayRequest,
-    ) -> Result<WebhookReplay, ApiError> {
-        let show = async move |db: &mut Db| show(db, &request.id, &request.replay_id).await;
-        self.store.read_tx(&caller.scope(), show).await
-    }
-
     /// One that has ended stays as it is.
     pub(super) async fn cancel_replay(
         &self,
@@ -171,12 +172,7 @@ impl Shared {
         let cancelled = self.store.write_tx(&caller.scope(), async move |db| {
             Seen::lock(db, &request.id).await?;
             show(db, &request.id, &request.replay_id).await?;
-            for statement in [
-                "UPDATE webhook_replays SET state = 'cancelled', updated_at = clock_timestamp() \
-                 WHERE id = $1 AND state = 'running'",
-                "UPDATE webhook_deliveries SET state = 'cancelled', ended_at = clock_timestamp() \
-                 WHERE replay_id = $1 AND state = 'open'",
-            ] {
+            for statement in CANCEL {
                 let changed = diesel::sql_query(statement)
                     .bind::<Text, _>(&request.replay_id)
                     .execute(db)
@@ -206,32 +202,35 @@ async fn range(
     Ok(found.first.zip(found.last).map_or((0, 0), |(first, last)| (first - 1, last)))
 }
 
-async fn show(db: &mut Db, endpoint_id: &str, id: &str) -> Result<WebhookReplay, ApiError> {
-    let found = diesel::sql_query(SHOW)
-        .bind::<Text, _>(id)
-        .bind::<Text, _>(endpoint_id)
-        .get_result(db)
-        .await
-        .optional();
-    let found: Option<Shown> = found.map_err(store::Error::from)?;
-    let found = found.ok_or_else(|| ApiError::not_found(KIND, id))?;
-    Ok(WebhookReplay {
-        id: found.id,
-        endpoint_id: found.endpoint_id,
-        state: found.state,
-        only: found.only_state,
-        event_types: found.event_types,
-        first_sequence: found.after_sequence + 1,
-        last_sequence: found.until_sequence,
-        judged_sequence: found.position,
-        deliveries: found.made,
-        delivered: found.delivered,
-        dead: found.dead,
-        open: found.open,
-        lost: found.lost_from.zip(found.lost_to).map(|(from, to)| LostEvents { from, to }),
-        created_at: Some(found.created_at.into()),
-        created_by: found.created_by,
-        updated_at: Some(found.updated_at.into()),
+/// The patterns of which the endpoint takes no event type.
+fn untaken(asked: &[String], event_types: &[String]) -> Violations {
+    let mut found = Violations::default();
+    // Both were read before.
+    let of = |patterns: &[String]| Selection::of_record(patterns).unwrap_or_default();
+    let takes = of(event_types);
+    for (index, pattern) in asked.iter().enumerate() {
+        let selection = of(std::slice::from_ref(pattern));
+        if !selection.families().any(|family| takes.families().any(|taken| taken == family)) {
+            let problem = format!("`{pattern}` is no event that the endpoint takes");
+            found.add(&format!("event_types[{index}]"), problem);
+        }
+    }
+    found
+}
+
+/// The refusal of a second replay, which names the first.
+async fn running(db: &mut Db, endpoint_id: &str) -> Result<ApiError, ApiError> {
+    let found = diesel::sql_query(RUNNING).bind::<Text, _>(endpoint_id).get_result(db).await;
+    let found: Option<Running> = found.optional().map_err(store::Error::from)?;
+    let refused = |text| ApiError::new(ErrorCode::TransitionNotAllowed, text);
+    Ok(match found {
+        Some(Running { id }) => {
+            let text =
+                format!("the replay `{id}` of this endpoint is running; wait for it or cancel it");
+            refused(text).with("replay_id", id)
+        }
+        // It has ended just now.
+        None => refused("another replay of this endpoint was running; try again".to_owned()),
     })
 }
 
@@ -280,39 +279,7 @@ struct Range {
 }
 
 #[derive(QueryableByName)]
-struct Shown {
+struct Running {
     #[diesel(sql_type = Text)]
     id: String,
-    #[diesel(sql_type = Text)]
-    endpoint_id: String,
-    #[diesel(sql_type = Text)]
-    state: String,
-    #[diesel(sql_type = Text)]
-    only_state: String,
-    #[diesel(sql_type = Array<Text>)]
-    event_types: Vec<String>,
-    #[diesel(sql_type = BigInt)]
-    after_sequence: i64,
-    #[diesel(sql_type = BigInt)]
-    until_sequence: i64,
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-    #[diesel(sql_type = BigInt)]
-    made: i64,
-    #[diesel(sql_type = BigInt)]
-    delivered: i64,
-    #[diesel(sql_type = BigInt)]
-    dead: i64,
-    #[diesel(sql_type = BigInt)]
-    open: i64,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: DateTime<Utc>,
-    #[diesel(sql_type = Text)]
-    created_by: String,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: DateTime<Utc>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    lost_from: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    lost_to: Option<i64>,
 }

@@ -1,0 +1,168 @@
+//! Replays and how far they are.
+
+use authority_api::{error::ApiError, identity::Caller, page_token};
+use authority_core::store::{self, Db, RunQueryDsl};
+use authority_model::proto::events::{
+    GetWebhookReplayRequest, ListWebhookReplaysRequest, ListWebhookReplaysResponse, LostEvents,
+    WebhookReplay,
+};
+use chrono::{DateTime, Utc};
+use diesel::{
+    OptionalExtension, QueryableByName,
+    sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz},
+};
+
+use super::{super::Shared, find::exists};
+
+pub(super) const KIND: &str = "replay";
+const PAGE: i32 = 100;
+
+/// Whether some of its deliveries are open is one probe of an index, however many there are.
+const REPLAY: &str = "SELECT r.*, EXISTS (SELECT FROM webhook_deliveries d \
+         WHERE d.replay_id = r.id AND d.state = 'open') AS sends \
+     FROM webhook_replays r WHERE r.endpoint_id = $1";
+
+const COUNTS: &str = "SELECT count(*) FILTER (WHERE state = 'delivered') AS delivered, \
+         count(*) FILTER (WHERE state = 'dead') AS dead, \
+         count(*) FILTER (WHERE state = 'open') AS open, \
+         count(*) FILTER (WHERE state = 'cancelled') AS cancelled \
+     FROM webhook_deliveries WHERE replay_id = $1";
+
+impl Shared {
+    pub(super) async fn show_replay(
+        &self,
+        caller: &Caller,
+        request: GetWebhookReplayRequest,
+    ) -> Result<WebhookReplay, ApiError> {
+        let show = async move |db: &mut Db| show(db, &request.id, &request.replay_id).await;
+        self.store.read_tx(&caller.scope(), show).await
+    }
+
+    pub(super) async fn list_replays(
+        &self,
+        caller: &Caller,
+        request: ListWebhookReplaysRequest,
+    ) -> Result<ListWebhookReplaysResponse, ApiError> {
+        let list = format!("webhook-replays {}", request.id);
+        let before = page_token::read(&self.keys, &list, &request.page_token)?;
+        let before = before.map(|place| String::from_utf8(place).unwrap_or_default());
+        let size = usize::try_from(request.limit.unwrap_or(PAGE)).unwrap_or_default();
+        let read = self.store.read_tx(&caller.scope(), async move |db| {
+            exists(db, &request.id).await?;
+            // Ids begin with their time.
+            let page = [REPLAY, " AND ($2 IS NULL OR r.id < $2) ORDER BY r.id DESC LIMIT $3"];
+            let rows = diesel::sql_query(page.concat())
+                .bind::<Text, _>(&request.id)
+                .bind::<Nullable<Text>, _>(before)
+                .bind::<BigInt, _>(i64::try_from(size + 1).unwrap_or(i64::MAX))
+                .load(db)
+                .await;
+            let rows: Vec<Row> = rows.map_err(store::Error::from)?;
+            Ok::<_, ApiError>(rows)
+        });
+        let mut rows = read.await?;
+        let has_more = rows.len() > size;
+        rows.truncate(size);
+        let last = rows.last().filter(|_| has_more);
+        let next_page_token =
+            last.map(|last| page_token::write(&self.keys, &list, last.id.as_bytes()));
+        let replays = rows.into_iter().map(WebhookReplay::from).collect();
+        Ok(ListWebhookReplaysResponse { replays, next_page_token })
+    }
+}
+
+/// One replay, with what became of its deliveries.
+pub(super) async fn show(
+    db: &mut Db,
+    endpoint_id: &str,
+    id: &str,
+) -> Result<WebhookReplay, ApiError> {
+    let found = diesel::sql_query([REPLAY, " AND r.id = $2"].concat())
+        .bind::<Text, _>(endpoint_id)
+        .bind::<Text, _>(id)
+        .get_result(db)
+        .await
+        .optional();
+    let found: Option<Row> = found.map_err(store::Error::from)?;
+    let found = found.ok_or_else(|| ApiError::not_found(KIND, id))?;
+    let counts = diesel::sql_query(COUNTS).bind::<Text, _>(id).get_result(db).await;
+    let counts: Counts = counts.map_err(store::Error::from)?;
+    Ok(WebhookReplay {
+        delivered: Some(counts.delivered),
+        dead: Some(counts.dead),
+        open: Some(counts.open),
+        cancelled: Some(counts.cancelled),
+        ..found.into()
+    })
+}
+
+#[derive(QueryableByName)]
+struct Counts {
+    #[diesel(sql_type = BigInt)]
+    delivered: i64,
+    #[diesel(sql_type = BigInt)]
+    dead: i64,
+    #[diesel(sql_type = BigInt)]
+    open: i64,
+    #[diesel(sql_type = BigInt)]
+    cancelled: i64,
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Text)]
+    endpoint_id: String,
+    #[diesel(sql_type = Text)]
+    state: String,
+    #[diesel(sql_type = Bool)]
+    sends: bool,
+    #[diesel(sql_type = Text)]
+    only_state: String,
+    #[diesel(sql_type = Array<Text>)]
+    event_types: Vec<String>,
+    #[diesel(sql_type = BigInt)]
+    after_sequence: i64,
+    #[diesel(sql_type = BigInt)]
+    until_sequence: i64,
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+    #[diesel(sql_type = BigInt)]
+    made: i64,
+    #[diesel(sql_type = Timestamptz)]
+    created_at: DateTime<Utc>,
+    #[diesel(sql_type = Text)]
+    created_by: String,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: DateTime<Utc>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    lost_from: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    lost_to: Option<i64>,
+}
+
+/// Its deliveries are not counted.
+impl From<Row> for WebhookReplay {
+    fn from(row: Row) -> Self {
+        Self {
+            id: row.id,
+            endpoint_id: row.endpoint_id,
+            state: match row.state.as_str() {
+                "done" if row.sends => "sending".to_owned(),
+                _ => row.state,
+            },
+            only: row.only_state,
+            event_types: row.event_types,
+            first_sequence: row.after_sequence + 1,
+            last_sequence: row.until_sequence,
+            judged_sequence: row.position,
+            deliveries: row.made,
+            lost: row.lost_from.zip(row.lost_to).map(|(from, to)| LostEvents { from, to }),
+            created_at: Some(row.created_at.into()),
+            created_by: row.created_by,
+            updated_at: Some(row.updated_at.into()),
+            ..Self::default()
+        }
+    }
+}

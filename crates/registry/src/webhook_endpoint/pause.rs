@@ -1,0 +1,50 @@
+//! Pauses an endpoint on request.
+
+use super::{
+    super::{
+        flow::or_not_found,
+        version::{IfMatch, tagged},
+    },
+    *,
+};
+
+/// `state_reason` of an endpoint that somebody paused.
+const ASKED: &str = "asked";
+
+impl WebhookEndpoints {
+    /// One that is paused stays as it is: what paused it still counts.
+    pub(super) async fn pause(
+        &self,
+        call: Request<PauseWebhookEndpointRequest>,
+    ) -> Reply<WebhookEndpoint> {
+        let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
+        let (caller, request) = admitted(call)?;
+        let by = caller.clone();
+        let paused = self.0.idempotent(&caller, key, async move |db| {
+            let id = request.id;
+            let was = or_not_found(WebhookEndpoint::lock(db, by.tenant(), &id).await, &id)?;
+            if_match.check(&was)?;
+            match was.known_state() {
+                Some(WebhookEndpointState::Paused) => return Ok(was),
+                Some(WebhookEndpointState::Active) => {}
+                _ => {
+                    let text =
+                        format!("`{}` is {}: only an active one is paused", was.id, was.state);
+                    return Err(Error::NotAllowed(text));
+                }
+            }
+            let endpoint = diesel::update(webhook_endpoints::table.find(&was.id))
+                .set((
+                    webhook_endpoints::state.eq(WebhookEndpointState::Paused),
+                    webhook_endpoints::state_reason.eq(ASKED),
+                    webhook_endpoints::pause_reason.eq(request.reason),
+                    webhook_endpoints::updated_at.eq(clock_timestamp()),
+                ))
+                .returning(WebhookEndpoint::as_returning())
+                .get_result(db)
+                .await?;
+            Ok::<_, Error>(endpoint)
+        });
+        Ok(tagged(paused.await?.reply()))
+    }
+}
