@@ -63,6 +63,9 @@ impl<A: Actions> Connector<'_, A> {
         if let Some(token) = token {
             return Server::new(base, &token, "");
         }
+        if from_environment().is_some() {
+            eprintln!("{TOKEN} is for --url; the local server is called with an owner's token");
+        }
         let advice = "\nthis configuration's tokens are not the server's: run this in the folder that \
                       it was started in, or give its --data-dir";
         Server::new(base, &self.owner(config, main).await?, advice)

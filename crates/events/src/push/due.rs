@@ -43,7 +43,7 @@ const TAKE_UP: &str = "WITH new AS ( \
      moved AS ( \
          UPDATE push_cursor SET snapshot = pg_current_snapshot()::text, at = now() \
          WHERE $3 OR EXISTS (SELECT FROM new)) \
-     SELECT DISTINCT s.id AS subscription_id, s.role, new.kind \
+     SELECT DISTINCT s.tenant_id, s.id AS subscription_id, s.role, new.kind \
      FROM new JOIN push_subscriptions s ON s.tenant_id = new.tenant_id AND s.role = ANY (new.roles) \
      WHERE ";
 
@@ -51,12 +51,23 @@ const TAKE_UP: &str = "WITH new AS ( \
 #[derive(Clone, Debug, PartialEq, Eq, Hash, QueryableByName)]
 pub(super) struct Due {
     #[diesel(sql_type = Text)]
+    pub(super) tenant_id: String,
+    #[diesel(sql_type = Text)]
     pub(super) subscription_id: String,
     #[diesel(sql_type = Text)]
     role: String,
     /// Of the notification.
     #[diesel(sql_type = Text)]
     pub(super) kind: String,
+}
+
+#[cfg(test)]
+impl Due {
+    pub(super) fn new(tenant_id: &str, subscription_id: &str) -> Self {
+        let text = str::to_owned;
+        let (tenant_id, subscription_id) = (text(tenant_id), text(subscription_id));
+        Self { tenant_id, subscription_id, role: text("admin"), kind: text("approval.opened") }
+    }
 }
 
 #[derive(QueryableByName)]

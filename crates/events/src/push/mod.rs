@@ -8,6 +8,7 @@ mod due;
 mod service;
 mod subscriptions;
 mod vapid;
+mod waiting;
 mod worker;
 
 use std::sync::Arc;

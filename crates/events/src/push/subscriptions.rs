@@ -130,6 +130,7 @@ impl Person {
         seal: impl FnOnce(&str) -> Result<Vec<u8>, ApiError>,
     ) -> Result<PushSubscription, ApiError> {
         self.lock(db).await?;
+        self.delete_expired(db).await.map_err(failed)?;
         if let Some(renewed) = self.renew(db, new).await.map_err(failed)? {
             return Ok(renewed.into());
         }
@@ -200,11 +201,22 @@ impl Person {
             .optional()
     }
 
-    /// How many of the person's there are that have not expired.
+    /// What has expired is not renewed: it would be more than a person may have.
+    async fn delete_expired(&self, db: &mut Db) -> QueryResult<()> {
+        diesel::sql_query(
+            "DELETE FROM push_subscriptions WHERE tenant_id = $1 AND person = $2 \
+               AND expires_at <= clock_timestamp()",
+        )
+        .bind::<Text, _>(&self.tenant_id)
+        .bind::<Text, _>(&self.person)
+        .execute(db)
+        .await
+        .map(drop)
+    }
+
     async fn count(&self, db: &mut Db) -> QueryResult<i64> {
         let counted: Count = diesel::sql_query(
-            "SELECT count(*) AS count FROM push_subscriptions WHERE tenant_id = $1 AND person = $2 \
-               AND (expires_at IS NULL OR expires_at > clock_timestamp())",
+            "SELECT count(*) AS count FROM push_subscriptions WHERE tenant_id = $1 AND person = $2",
         )
         .bind::<Text, _>(&self.tenant_id)
         .bind::<Text, _>(&self.person)

@@ -1,6 +1,6 @@
 //! Sends pushes.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use authority_core::{
     clock::Clock,
@@ -11,23 +11,21 @@ use authority_core::{
 use authority_webhook::{destination::EndpointUrl, retry::Answer};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
-use parking_lot::Mutex;
 use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
 
 use super::{
     due::{self, Due, Ending},
     vapid::Vapid,
+    waiting::{Place, TooMany, Waiting},
 };
 use crate::delivery::Deliveries;
 
 /// How often new notifications are looked for.
 const POLL: Duration = Duration::from_secs(1);
 /// Requests at a time on a node.
-const IN_FLIGHT: usize = 16;
+const IN_FLIGHT: usize = 64;
 /// Transactions at a time: other work needs the database as well.
 const TRANSACTIONS: usize = 2;
-/// Pushes of this node that wait or are being sent; more are lost.
-const MOST: usize = 10_000;
 /// Before a push is sent again, at least; that is done so often.
 const BACK_OFF: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(30)];
 /// How long a push service may ask to wait.
@@ -59,19 +57,7 @@ pub(super) struct Sender {
     parts: Parts,
     in_flight: Semaphore,
     transactions: Semaphore,
-    waiting: Arc<Mutex<HashSet<Due>>>,
-}
-
-/// A push among those that wait; it leaves when dropped.
-struct Place {
-    due: Due,
-    waiting: Arc<Mutex<HashSet<Due>>>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.waiting.lock().remove(&self.due);
-    }
+    waiting: Arc<Waiting>,
 }
 
 /// Why a push is not sent.
@@ -137,17 +123,14 @@ impl Sender {
 
     /// A place for it, unless one like it waits already, or too many do.
     fn place(&self, due: Due) -> Option<Place> {
-        let mut waiting = self.waiting.lock();
-        if waiting.len() >= MOST {
+        self.waiting.place(due).unwrap_or_else(|TooMany| {
             count("dropped");
-            return None;
-        }
-        let is_new = waiting.insert(due.clone());
-        is_new.then(|| Place { due, waiting: Arc::clone(&self.waiting) })
+            None
+        })
     }
 
     async fn push(self: Arc<Self>, place: Place) {
-        let ending = self.send(&place.due).await;
+        let ending = self.send(&place).await;
         if ending == Ending::Unsent {
             return;
         }
@@ -163,14 +146,14 @@ impl Sender {
     }
 
     /// Sends it, again where the push service asks for that.
-    async fn send(&self, due: &Due) -> Ending {
+    async fn send(&self, place: &Place) -> Ending {
         let mut back_off = BACK_OFF.into_iter();
         loop {
-            let answer = match self.attempt(due).await {
+            let answer = match self.attempt(place).await {
                 Ok(Some(answer)) => answer,
                 Ok(None) => return Ending::Unsent,
                 Err(error) => {
-                    let subscription_id = &due.subscription_id;
+                    let subscription_id = &place.due.subscription_id;
                     tracing::warn!(%error, subscription_id, "a push cannot be sent");
                     return Ending::Unsent;
                 }
@@ -189,9 +172,12 @@ impl Sender {
     }
 
     /// One request; `None` if it may no longer be sent. A request without an answer has no status.
-    async fn attempt(&self, due: &Due) -> Result<Option<Answer>, Error> {
-        // Never closed.
+    async fn attempt(&self, place: &Place) -> Result<Option<Answer>, Error> {
+        // The tenant's own first: a push that waits for others of its tenant takes nobody's turn. Neither is
+        // ever closed.
+        let Ok(_own) = place.in_flight.acquire().await else { return Ok(None) };
         let Ok(_permit) = self.in_flight.acquire().await else { return Ok(None) };
+        let due = &place.due;
         let Some(url) = self.url(due).await? else { return Ok(None) };
         let headers = self.headers(&url, &due.kind)?;
         let answer = match self.parts.deliveries.push(&url, headers).await {

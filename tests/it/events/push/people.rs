@@ -1,5 +1,7 @@
 //! Subscriptions: whose they are, who sees them, and who is told of what.
 
+use std::time::Duration;
+
 use authority_core::{clock::Clock, keys::Keys};
 use authority_crypto::KeyRing;
 use authority_model::schema::push_subscriptions;
@@ -122,6 +124,15 @@ async fn subscriptions_are_each_persons_own_and_ten() {
     assert_ne!(world.subscribed(&ann, "0").await, id);
     let (_, list) = ann.get(LIST).await;
     assert_eq!(list["push_subscriptions"].as_array().unwrap().len(), 10);
+    // Nothing of a deleted one comes back with the key of its first answer.
+    let headers = [("idempotency-key", "once")];
+    let body = || Some(json!({"endpoint": world.url("0"), "label": "my laptop"}));
+    let (_, first) = ann.call("POST", LIST, body(), &headers).await;
+    let path = format!("{LIST}/{}", first["push_subscription"]["id"].as_str().unwrap());
+    assert_eq!(ann.call("DELETE", &path, None, &[]).await.0, 200);
+    let (status, again) = ann.call("POST", LIST, body(), &headers).await;
+    assert_eq!(status, 201);
+    assert_ne!(again["push_subscription"]["id"], first["push_subscription"]["id"]);
     assert_eq!(world.app.owner().get(LIST).await.0, 403);
 }
 
@@ -224,4 +235,24 @@ async fn subscriptions_that_ended_or_were_not_renewed_for_long_are_deleted() {
     // Its worker runs at the start.
     let _other = world.app.beside(Wishes::default()).await;
     world.until("SELECT array_agg(label) = '{kept}' FROM push_subscriptions").await;
+}
+
+/// What has expired is gone when its person subscribes again, and cannot be renewed beyond ten.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_subscription_is_not_renewed_beyond_ten() {
+    let world = World::start().await;
+    let ann = world.person("admin", ANN);
+    let soon = (Clock::default().now() + chrono::TimeDelta::seconds(2)).to_rfc3339();
+    for n in 0..10 {
+        let body = json!({"endpoint": world.url(&n.to_string()), "expiration_time": soon});
+        assert_eq!(ann.post(LIST, body).await.0, 201);
+    }
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    for n in 10..20 {
+        world.subscribed(&ann, &n.to_string()).await;
+    }
+    let (status, answer) = ann.post(LIST, json!({"endpoint": world.url("0")})).await;
+    assert_eq!((status, &answer["error"]), (409, &json!("limit_reached")), "{answer:#}");
+    let (_, list) = ann.get(LIST).await;
+    assert_eq!(list["push_subscriptions"].as_array().unwrap().len(), 10);
 }
