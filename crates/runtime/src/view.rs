@@ -203,6 +203,7 @@ fn admins(table: &str) -> Option<View> {
             &[],
             &[
                 "state_reason",
+                "pause_reason",
                 "url",
                 "event_types",
                 "filter",

@@ -18,6 +18,8 @@ use super::{Address, Db, Error, RunQueryDsl, Scope, Store, locks::MIGRATIONS as 
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations");
 
 const PAUSE: Duration = Duration::from_millis(100);
+/// How often rights are granted if other work is in the way.
+const TRIES: u32 = 5;
 /// Attempts after which the lock's holder is assumed to be stuck.
 const PATIENCE: u32 = 6_000;
 
@@ -48,12 +50,10 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error>
     lock(&mut db).await?;
     let login = set_config("authority.login", login, false);
     diesel::select(login).execute(&mut db).await?;
-    db.batch_execute(include_str!("roles.sql")).await.map_err(|fault| {
-        match Error::from(fault) {
-            // If the database refuses its owner something, an operator must act.
-            Error::Internal(told) => Error::Address(told),
-            other => other,
-        }
+    persistently(&mut db, include_str!("roles.sql")).await.map_err(|fault| match fault {
+        // If the database refuses its owner something, an operator must act.
+        Error::Internal(told) => Error::Address(told),
+        other => other,
     })?;
     warn_if_open(&mut db).await?;
     // Diesel's harness is synchronous; on this thread it needs no multi-threaded runtime.
@@ -66,9 +66,20 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error>
     let (done, harness) = run.await.map_err(|fault| Error::Internal(fault.to_string()))?;
     let done: Vec<String> = done?;
     let mut db = harness.into_inner();
-    db.batch_execute(READABLE).await?;
+    persistently(&mut db, READABLE).await?;
     diesel::select(pg_advisory_unlock(LOCK)).execute(&mut db).await?;
     Ok(done)
+}
+
+/// Rights are granted beside services that use the tables: of two that wait for one another, Postgres ends one.
+async fn persistently(db: &mut AsyncPgConnection, statements: &str) -> Result<(), Error> {
+    for _ in 1..TRIES {
+        match db.batch_execute(statements).await.map_err(Error::from) {
+            Err(Error::Unavailable(_)) => tokio::time::sleep(PAUSE).await,
+            ended => return ended,
+        }
+    }
+    Ok(db.batch_execute(statements).await?)
 }
 
 /// Only a database's owner can close it to the cluster's other logins; for others Postgres only sends a notice.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use authority_api::{
     error::{ApiError, ErrorCode},
-    idempotency::IdempotencyKey,
+    idempotency::{self, IdempotencyKey},
     identity::admitted,
 };
 use authority_core::{
@@ -62,7 +62,7 @@ impl PushSubscriptionService for PushSubscriptionHandlers {
         &self,
         call: Request<CreatePushSubscriptionRequest>,
     ) -> Reply<PushSubscription> {
-        IdempotencyKey::of(&call)?;
+        let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let person = Person::of(&caller)?;
         self.vapid()?;
@@ -82,8 +82,8 @@ impl PushSubscriptionService for PushSubscriptionHandlers {
             let seal = |id: &str| Ok(keys.seal_push_endpoint(id, url.as_str())?);
             person.subscribe(db, &new, seal).await
         };
-        // The URL is the key: an answer that was kept could outlive the subscription.
-        Ok(Response::new(self.store.write_tx(&caller.scope(), subscribe).await?))
+        let made = idempotency::execute(&self.store, &caller.scope(), now, key, subscribe).await?;
+        Ok(made.reply())
     }
 
     async fn delete_push_subscription(
