@@ -17,9 +17,15 @@ const OF_A_TENANT: usize = 1_000;
 /// Requests of one tenant at a time.
 const IN_FLIGHT: usize = 4;
 
-/// What waits or is being sent, by tenant.
+/// What waits or is being sent.
 #[derive(Default)]
-pub(super) struct Waiting(Mutex<HashMap<String, OfATenant>>);
+pub(super) struct Waiting(Mutex<Taken>);
+
+#[derive(Default)]
+struct Taken {
+    all: usize,
+    tenants: HashMap<String, OfATenant>,
+}
 
 struct OfATenant {
     dues: HashSet<Due>,
@@ -40,18 +46,19 @@ impl Waiting {
     /// # Errors
     /// Too many wait.
     pub(super) fn place(self: &Arc<Self>, due: Due) -> Result<Option<Place>, TooMany> {
-        let mut tenants = self.0.lock();
-        let all: usize = tenants.values().map(|own| own.dues.len()).sum();
-        let own = tenants.entry(due.tenant_id.clone()).or_insert_with(|| OfATenant {
+        let mut taken = self.0.lock();
+        let known = taken.tenants.get(&due.tenant_id).map(|own| &own.dues);
+        if known.is_some_and(|dues| dues.contains(&due)) {
+            return Ok(None);
+        }
+        if taken.all >= MOST || known.is_some_and(|dues| dues.len() >= OF_A_TENANT) {
+            return Err(TooMany);
+        }
+        taken.all += 1;
+        let own = taken.tenants.entry(due.tenant_id.clone()).or_insert_with(|| OfATenant {
             dues: HashSet::new(),
             in_flight: Arc::new(Semaphore::new(IN_FLIGHT)),
         });
-        if own.dues.contains(&due) {
-            return Ok(None);
-        }
-        if all >= MOST || own.dues.len() >= OF_A_TENANT {
-            return Err(TooMany);
-        }
         own.dues.insert(due.clone());
         let in_flight = Arc::clone(&own.in_flight);
         Ok(Some(Place { due, in_flight, waiting: Arc::clone(self) }))
@@ -64,11 +71,12 @@ pub(super) struct TooMany;
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut tenants = self.waiting.0.lock();
-        if let Some(own) = tenants.get_mut(&self.due.tenant_id) {
+        let mut taken = self.waiting.0.lock();
+        taken.all -= 1;
+        if let Some(own) = taken.tenants.get_mut(&self.due.tenant_id) {
             own.dues.remove(&self.due);
             if own.dues.is_empty() {
-                tenants.remove(&self.due.tenant_id);
+                taken.tenants.remove(&self.due.tenant_id);
             }
         }
     }
@@ -92,6 +100,18 @@ mod tests {
         assert_eq!(waiting.place(due("a", OF_A_TENANT)).err(), Some(TooMany));
         assert!(waiting.place(due("b", 0)).unwrap().is_some());
         drop(places);
-        assert!(waiting.0.lock().is_empty());
+        let taken = waiting.0.lock();
+        assert_eq!((taken.all, taken.tenants.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_full_node_keeps_nothing_of_whom_it_refuses() {
+        let waiting = Arc::new(Waiting::default());
+        let places: Vec<_> = (0..MOST)
+            .map(|number| waiting.place(due(&format!("t{}", number % 20), number)).unwrap())
+            .collect();
+        assert!(places.iter().all(Option::is_some));
+        assert_eq!(waiting.place(due("late", 0)).err(), Some(TooMany));
+        assert_eq!(waiting.0.lock().tenants.len(), 20);
     }
 }
