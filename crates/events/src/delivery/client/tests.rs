@@ -255,7 +255,7 @@ async fn a_certificate_must_be_valid_for_the_name_in_the_url() {
     assert_eq!(among(&local(), &plain, &[LOOPBACK]).await.err(), Some(ErrorClass::Tls));
 }
 
-/// Runs the next test in a process with such an environment.
+/// Runs the next test once more, in a process with such an environment.
 #[test]
 fn a_proxy_in_the_environment_is_not_used() {
     let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -267,14 +267,13 @@ fn a_proxy_in_the_environment_is_not_used() {
         run.env(name, &address);
     }
     let name = "delivery::client::tests::sends_to_a_receiver";
-    let run = run.args([name, "--exact", "--ignored"]).output().unwrap();
+    let run = run.args([name, "--exact"]).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
     assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"));
     assert_eq!(proxy.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
 #[tokio::test]
-#[ignore = "run by the test above"]
 async fn sends_to_a_receiver() {
     let (address, _) = receiver(vec![answer(204, "", "")]).await;
     let (client, url) = (local(), url(&format!("http://{address}/")));
