@@ -116,16 +116,22 @@ async fn a_stream_ends_with_its_key() {
     }
 }
 
+/// A stream with a key of its own, and the key's path.
+async fn reading(app: &TestApp, ip_allowlist: Value) -> (Sse, String) {
+    let body = json!({"tenant_id": TENANT, "label": "reader", "scopes": ["events:read"],
+                      "ip_allowlist": ip_allowlist});
+    let (_, made) = app.owner().post("/api/v1/api-keys", body).await;
+    let key = app.client(made["secret"].as_str().unwrap());
+    let stream = Sse::open(&key, "/v1/events:stream", None).await;
+    (stream, format!("/api/v1/api-keys/{}", made["api_key"]["id"].as_str().unwrap()))
+}
+
 /// What a key was confined to when the stream was opened is what the stream shows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_ends_when_its_key_is_bound_to_principals() {
     let (app, _, _) = demo().await;
     let owner = app.owner();
-    let body = json!({"tenant_id": TENANT, "label": "reader", "scopes": ["events:read"]});
-    let (_, made) = owner.post("/api/v1/api-keys", body).await;
-    let key = app.client(made["secret"].as_str().unwrap());
-    let mut stream = Sse::open(&key, "/v1/events:stream", None).await;
-    let path = format!("/api/v1/api-keys/{}", made["api_key"]["id"].as_str().unwrap());
+    let (mut stream, path) = reading(&app, json!([])).await;
     let bound = json!({"principal_ids": ["svc:agent:acme:support-bot"]});
     assert_eq!(owner.patch(&path, bound).await.0, 200);
     stop(&app).await;
@@ -139,12 +145,7 @@ async fn a_stream_ends_when_its_key_is_bound_to_principals() {
 async fn a_stream_ends_when_its_key_may_no_longer_be_used_from_there() {
     let (app, _, _) = demo().await;
     let owner = app.owner();
-    let body = json!({"tenant_id": TENANT, "label": "reader", "scopes": ["events:read"],
-                      "ip_allowlist": ["127.0.0.0/8"]});
-    let (_, made) = owner.post("/api/v1/api-keys", body).await;
-    let key = app.client(made["secret"].as_str().unwrap());
-    let mut stream = Sse::open(&key, "/v1/events:stream", None).await;
-    let path = format!("/api/v1/api-keys/{}", made["api_key"]["id"].as_str().unwrap());
+    let (mut stream, path) = reading(&app, json!(["127.0.0.0/8"])).await;
     // What still contains its address ends nothing.
     let narrower = json!({"ip_allowlist": ["127.0.0.1"]});
     assert_eq!(owner.patch(&path, narrower).await.0, 200);
