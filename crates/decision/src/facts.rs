@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use super::joined_terms::JoinedTerms;
 use super::levels::words;
+use super::reality::Reality;
 pub use super::records::{
-    ActsIn, Anchor, Approval, Chain, Constraints, Delegation, Drift, ExternalApp,
-    FreshnessContract, Grant, Membership, Model, Principal, Project, Purpose, Quarantine, Resource,
-    Signature, Snapshot, StopSignal, Tenant, Tool, Used, Uses, UsesRow, Workspace,
-    default_validity,
+    ActsIn, Approval, Chain, Constraints, Delegation, ExternalApp, Grant, Membership, Model,
+    Principal, Project, Purpose, Quarantine, Resource, Signature, StopSignal, Tenant, Tool, Used,
+    Uses, UsesRow, Workspace, default_validity,
 };
 use super::{
     policy::{CompiledPolicy, PolicyReference},
@@ -79,10 +79,10 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub grants: Vec<Arc<Grant>>,
     /// Policies in force that can apply (see `PolicyIndex::candidates`).
     pub policies: Vec<P>,
-    /// Active anchors whose `grounds_actions` cover the action.
-    pub anchors: Vec<Arc<Anchor>>,
-    /// Drift events not resolved, at least those on the subject and the action.
-    pub drifts: Vec<Arc<Drift>>,
+    /// The state of the world, as far as it may concern the request. It is sealed separately, since it
+    /// changes with each observation and the rest does not.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub reality: Arc<Reality>,
 }
 
 impl<P> Default for Gathered<P> {
@@ -107,10 +107,13 @@ impl<P> Default for Gathered<P> {
             acts_in: Vec::new(),
             grants: Vec::new(),
             policies: Vec::new(),
-            anchors: Vec::new(),
-            drifts: Vec::new(),
+            reality: Arc::default(),
         }
     }
+}
+
+fn is_empty(reality: &Arc<Reality>) -> bool {
+    reality.is_empty()
 }
 
 /// The key of a counter: its holder, what it counts, and its fixed window.
@@ -231,8 +234,7 @@ impl<P> Gathered<P> {
             acts_in: self.acts_in,
             grants: self.grants,
             policies,
-            anchors: self.anchors,
-            drifts: self.drifts,
+            reality: self.reality,
         }
     }
 }

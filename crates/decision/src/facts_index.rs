@@ -59,8 +59,11 @@ pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
     for grant in &gathered.grants {
         add("grant", &grant.id);
     }
-    for drift in &gathered.drifts {
+    for drift in &gathered.reality.drifts {
         add("drift", &drift.id);
+    }
+    for lifting in &gathered.reality.overrides {
+        add("override", &lifting.check_id);
     }
     for link in gathered.delegations.iter().flat_map(|chain| &chain.0) {
         reads.push(Read { version: Some(link.version), ..read("delegation", &link.id) });
@@ -70,7 +73,7 @@ pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
         let policy = read("policy", &policy.reference.id);
         reads.push(Read { version: Some(version), sha256: Some(sha256), ..policy });
     }
-    for anchor in &gathered.anchors {
+    for anchor in &gathered.reality.anchors {
         reads.push(Read { version: Some(anchor.version), ..read("anchor", &anchor.id) });
         reads.extend(anchor.newest.iter().map(|snapshot| read("snapshot", &snapshot.id)));
     }

@@ -17,7 +17,6 @@ mod own_reason;
 mod people;
 mod policy_tokens;
 mod reads;
-mod reality;
 mod rules;
 mod stack;
 mod terms;
@@ -44,6 +43,7 @@ pub mod policy_error;
 pub mod policy_index;
 pub mod policy_text;
 pub mod purpose;
+pub mod reality;
 pub mod reason;
 pub mod records;
 pub mod remedy;
@@ -172,14 +172,14 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
 }
 
 /// The tenant's validity from now, or less if something that the decision depends on ends earlier: the
-/// authority, the membership of a workspace, the purpose, a policy that matched.
+/// authority, the membership of a workspace, the purpose, a policy that matched, an anchor that goes stale.
 fn valid_until(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> DateTime<Utc> {
     let tenant = case.gathered.tenant.as_deref();
     let seconds = tenant.map_or(facts::default_validity(), |tenant| tenant.valid_for_seconds);
     let span = case.at.checked_add_signed(TimeDelta::seconds(seconds.into()));
     let purpose = case.purpose().and_then(|purpose| purpose.window.until);
     let membership = authority::membership_until(case);
-    let ends = [choice.candidate.until(), membership, purpose, rules.until];
+    let ends = [choice.candidate.until(), membership, purpose, rules.until, rules.coupled_until];
     ends.into_iter().flatten().fold(span.unwrap_or(case.at), Ord::min)
 }
 

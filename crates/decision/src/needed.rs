@@ -1,5 +1,6 @@
 //! The approvals that an action needs.
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{facts::Signature, levels::Oversight};
@@ -12,11 +13,18 @@ pub(super) const LEGAL: &str = "legal";
 pub(super) struct Needed {
     pub(super) count: u32,
     pub(super) legal: bool,
+    /// One of them must have approved after this: what they review began then.
+    pub(super) after: Option<DateTime<Utc>>,
 }
 
 impl Needed {
     pub(super) fn people(count: u32) -> Self {
-        Self { count, legal: false }
+        Self { count, ..Self::default() }
+    }
+
+    /// One person, who reviews what began then.
+    pub(super) fn review(since: DateTime<Utc>) -> Self {
+        Self { after: Some(since), ..Self::people(1) }
     }
 
     pub(super) fn oversight(level: Oversight) -> Self {
@@ -25,7 +33,7 @@ impl Needed {
             Oversight::None | Oversight::Prohibited => Self::default(),
             Oversight::SingleApprover => Self::people(1),
             Oversight::TwoPerson => Self::people(2),
-            Oversight::TwoPersonWithLegal => Self { count: 2, legal: true },
+            Oversight::TwoPersonWithLegal => Self { legal: true, ..Self::people(2) },
         }
     }
 
@@ -33,6 +41,7 @@ impl Needed {
     pub(super) fn take(&mut self, other: Self) {
         self.count = self.count.max(other.count);
         self.legal |= other.legal;
+        self.after = self.after.max(other.after);
     }
 
     pub(super) fn is_nobody(self) -> bool {
@@ -47,7 +56,10 @@ impl Needed {
         people.sort_unstable();
         people.dedup();
         let enough = u32::try_from(people.len()).is_ok_and(|count| count >= self.count);
-        enough && (!self.legal || counted().any(|signature| signature.role == LEGAL))
+        let is_later = |after| move |one: &Signature| one.at.is_some_and(|at| at > after);
+        enough
+            && (!self.legal || counted().any(|signature| signature.role == LEGAL))
+            && self.after.is_none_or(|after| counted().any(is_later(after)))
     }
 
     pub(super) fn approvals_needed(self) -> Option<ApprovalsNeeded> {
@@ -69,6 +81,6 @@ impl ApprovalsNeeded {
     #[must_use]
     pub fn is_met_by(&self, given: &[Signature]) -> bool {
         let legal = self.roles.iter().any(|role| role == LEGAL);
-        Needed { count: self.count, legal }.is_met_by(given)
+        Needed { count: self.count, legal, after: None }.is_met_by(given)
     }
 }

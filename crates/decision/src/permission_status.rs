@@ -8,6 +8,7 @@ use super::{
     case::Case,
     facts::Facts,
     levels::words,
+    reality::Coupling,
     reason::Reason,
     request::Request,
     verdict::{AuthorityKind, AuthorityUsed},
@@ -22,6 +23,7 @@ words! {
         AuthorityRevoked "authority.revoked",
         CapabilityQuarantined "capability.quarantined",
         DelegationRevoked "delegation.revoked",
+        RealityDecoupled "reality.decoupled",
         TenantSuspended "tenant.suspended",
     }
 }
@@ -31,13 +33,15 @@ words! {
 pub struct PermissionStatus {
     /// Why it is no longer in force.
     pub stopped: Option<Reason>,
-    /// When it expires, if nothing changes before.
+    /// When it expires, or must be judged again, if nothing changes before.
     pub until: Option<DateTime<Utc>>,
 }
 
 impl PermissionStatus {
-    /// Runs only the checks of stage 1 that can end an allow: bounds, purposes and rules concerned the
-    /// request, which is already decided. `used` is the authority that it was permitted under, of any kind;
+    /// Runs only the checks that can end an allow: those of stage 1 on the authority itself, and what the
+    /// world has become. Bounds, purposes and policies concerned the request, which is already decided.
+    /// The approval in `facts` is the one that the allow spent: it still meets a review of what began
+    /// before its acts. `used` is the authority that it was permitted under, of any kind;
     /// the request names a delegation as well.
     pub fn judge(
         request: &Request,
@@ -47,9 +51,15 @@ impl PermissionStatus {
     ) -> Self {
         let case = Case::new(request, facts, at);
         let (candidate, refusal) = authority::standing(&case, used);
-        let stopped = refusal.map(|refusal| refusal.reason);
-        let ends =
-            [candidate.until(), authority::membership_until(&case), authority::denied_from(&case)];
+        let coupling = Coupling::evaluate(&case);
+        let given = facts.approval.as_ref().map_or(&[][..], |spent| &spent.given);
+        let stopped = refusal.map(|refusal| refusal.reason).or_else(|| coupling.stops(given));
+        let ends = [
+            candidate.until(),
+            authority::membership_until(&case),
+            authority::denied_from(&case),
+            coupling.until,
+        ];
         let until = ends.into_iter().flatten().min();
         Self { stopped, until: until.filter(|_| stopped.is_none()) }
     }
@@ -70,6 +80,12 @@ impl StopCondition {
             (Reason::CapabilityQuarantined, _) => Self::CapabilityQuarantined,
             (Reason::SubjectUnknown | Reason::SubjectSuspended, _) => Self::ActorSuspended,
             (Reason::TenantInactive, _) => Self::TenantSuspended,
+            (
+                Reason::RealityDecoupled
+                | Reason::RealityRevalidationRequired
+                | Reason::RealityReviewRequired,
+                _,
+            ) => Self::RealityDecoupled,
             // Revoked, suspended or expired, here or anywhere above: the chain is broken.
             (_, AuthorityKind::Delegation) if !is_besides => Self::DelegationRevoked,
             // The row was deleted, expired, or changed to something else.

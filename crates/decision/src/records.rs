@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     bounds::Bounds,
     gate::Tightening,
-    levels::{
-        AccessLevel, ApprovalState, DelegationState, PrincipalClass, RiskTier, RuntimeEffect,
-    },
+    levels::{AccessLevel, ApprovalState, DelegationState, PrincipalClass, RiskTier},
     moment::{self, Window},
     pattern::Pattern,
     request::{ActionDeclaration, ActionRiskClassification},
@@ -103,6 +101,9 @@ pub struct Signature {
     /// Whether the person asked, owns the agent or delegated to it: it counts only if one is needed.
     #[serde(default, rename = "self", skip_serializing_if = "std::ops::Not::not")]
     pub own_interest: bool,
+    /// When; one of an unknown time is no review of what reality found.
+    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
+    pub at: Option<DateTime<Utc>>,
 }
 
 /// A `uses` row with the record it refers to.
@@ -252,63 +253,6 @@ pub struct Grant {
     /// `team`, or a kind of principal.
     pub grantee_kind: String,
     pub access_level: AccessLevel,
-}
-
-/// A source of truth, its newest live snapshot, and an override in force.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Anchor {
-    pub id: String,
-    pub version: i64,
-    pub grounds_actions: Vec<Pattern>,
-    /// Purposes; all if empty.
-    pub grounds_profiles: Vec<String>,
-    /// Never stale if absent.
-    pub freshness: Option<FreshnessContract>,
-    /// Whether the stored contract or snapshot cannot be read.
-    #[serde(default)]
-    pub unreadable: bool,
-    pub newest: Option<Snapshot>,
-    /// The end of a decided check's override of this anchor's finding.
-    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
-    pub overridden_until: Option<DateTime<Utc>>,
-}
-
-/// The greatest age of an anchor's newest snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FreshnessContract {
-    pub max_staleness_seconds: u32,
-    pub expected_refresh_seconds: Option<u32>,
-    /// `require_revalidation` if absent.
-    pub stale_runtime_effect: Option<RuntimeEffect>,
-    /// The stale effect if absent.
-    pub missing_runtime_effect: Option<RuntimeEffect>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
-    pub id: String,
-    #[serde(with = "moment")]
-    pub sampled_at: DateTime<Utc>,
-    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
-    pub valid_until: Option<DateTime<Utc>>,
-    pub content_hash: Option<String>,
-    /// Whether another snapshot with the same `sampled_at` has another hash.
-    #[serde(default)]
-    pub contested: bool,
-}
-
-/// A drift event that is not resolved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Drift {
-    pub id: String,
-    /// Every actor if absent.
-    pub actor_id: Option<String>,
-    /// Every action if absent.
-    pub action: Option<Pattern>,
-    pub effect: RuntimeEffect,
-    /// The end of an override of this event.
-    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
-    pub overridden_until: Option<DateTime<Utc>>,
 }
 
 /// The approval that a request cites.

@@ -8,9 +8,10 @@ use super::{
     candidate::Candidate,
     case::Case,
     evaluation::{Policies, distinct},
-    levels::{Oversight, RuntimeEffect},
+    levels::Oversight,
     needed::Needed,
-    people, reality,
+    people,
+    reality::Coupling,
     reason::Reason,
     statement::{Effect, Statement},
     trace_step::{Outcome, Step},
@@ -33,6 +34,8 @@ pub(super) struct Rules<'a> {
     pub held_by: Vec<HeldBy>,
     /// The earliest end of the policies that matched.
     pub until: Option<DateTime<Utc>>,
+    /// When an anchor that was consulted goes stale, or an override that was used ends.
+    pub coupled_until: Option<DateTime<Utc>>,
     /// The approval that met the holds, or would have.
     pub approval: Option<&'a str>,
     /// With `explain`: the steps.
@@ -41,7 +44,7 @@ pub(super) struct Rules<'a> {
 
 pub(super) fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> {
     let policies = Policies::evaluate(case, candidate);
-    let reality = Reality::evaluate(case);
+    let reality = Coupling::evaluate(case);
     let gate = Gate::evaluate(case, candidate);
     let mut needed = policies.needed;
     needed.take(reality.needed);
@@ -76,9 +79,9 @@ pub(super) fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<
     }
     rules.advice = advice;
     rules.until = until;
-    if reality.warns {
-        rules.obligations.push("reality.warn");
-    }
+    rules.obligations.extend(reality.obligations);
+    rules.stop_conditions.extend(reality.consulted.then_some("reality.decoupled"));
+    rules.coupled_until = reality.until;
     rules
 }
 
@@ -113,58 +116,6 @@ fn held_by(statement: &Statement) -> Option<HeldBy> {
 /// The first list that is not empty.
 fn first_nonempty(parts: [Vec<Reason>; 3]) -> Vec<Reason> {
     parts.into_iter().find(|part| !part.is_empty()).unwrap_or_default()
-}
-
-#[derive(Default)]
-struct Reality {
-    denials: Vec<Reason>,
-    /// Met by a new snapshot or an override only.
-    unapprovable: Vec<Reason>,
-    holds: Vec<Reason>,
-    needed: Needed,
-    warns: bool,
-    steps: Vec<Step>,
-}
-
-impl Reality {
-    fn evaluate(case: &Case<'_>) -> Self {
-        let mut reality = Self::default();
-        let mut steps = Vec::new();
-        for (kind, id, effect) in reality::effects(case) {
-            let (outcome, reason_code) = reality.take(effect);
-            if case.request.explain {
-                let detail = effect.word().to_owned();
-                let (kind, id) = (kind.to_owned(), id.to_owned());
-                steps.push(Step { kind, id, outcome, reason_code, detail });
-            }
-        }
-        steps.sort_by(|one, other| (&one.kind, &one.id).cmp(&(&other.kind, &other.id)));
-        distinct(&mut reality.denials);
-        Self { steps, ..reality }
-    }
-
-    fn take(&mut self, effect: RuntimeEffect) -> (Outcome, Option<Reason>) {
-        match effect {
-            RuntimeEffect::Continue => (Outcome::Pass, None),
-            RuntimeEffect::ContinueWithWarning => {
-                self.warns = true;
-                (Outcome::Pass, None)
-            }
-            RuntimeEffect::RequireRevalidation => {
-                self.unapprovable.push(Reason::RealityRevalidationRequired);
-                (Outcome::Hold, Some(Reason::RealityRevalidationRequired))
-            }
-            RuntimeEffect::RequireHumanReview => {
-                self.holds.push(Reason::RealityReviewRequired);
-                self.needed.take(Needed::people(1));
-                (Outcome::Hold, Some(Reason::RealityReviewRequired))
-            }
-            RuntimeEffect::Quarantine | RuntimeEffect::Deny => {
-                self.denials.push(Reason::RealityDecoupled);
-                (Outcome::Refuse, Some(Reason::RealityDecoupled))
-            }
-        }
-    }
 }
 
 #[derive(Default)]

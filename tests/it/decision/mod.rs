@@ -11,6 +11,8 @@ mod naive;
 mod order;
 mod permitted;
 mod policies;
+mod reality;
+mod reality_speed;
 mod remedy;
 mod templates;
 mod tool_speed;

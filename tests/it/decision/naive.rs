@@ -3,6 +3,7 @@
 
 mod authority;
 mod gate;
+mod reality;
 mod rules;
 
 use std::sync::Arc;

@@ -27,8 +27,10 @@ fn turned(facts: &Facts, by: usize) -> Facts {
     turn(&mut gathered.acts_in, by);
     turn(&mut gathered.grants, by);
     turn(&mut gathered.policies, by);
-    turn(&mut gathered.anchors, by);
-    turn(&mut gathered.drifts, by);
+    let reality = Arc::make_mut(&mut gathered.reality);
+    turn(&mut reality.anchors, by);
+    turn(&mut reality.overrides, by);
+    turn(&mut reality.drifts, by);
     if let Some(tenant) = &mut gathered.tenant {
         turn(&mut Arc::make_mut(tenant).gate, by);
     }

@@ -16,6 +16,7 @@ use authority_decision::{
     gate::{Tightening, Undoing},
     levels::*,
     moment::Window,
+    reality::*,
     request::{ActionDeclaration, ActionRiskClassification},
 };
 use chrono::{DateTime, TimeDelta, Utc};
@@ -67,6 +68,12 @@ impl World {
         look_up_tools(&self.tools, draft, &mut gathered);
         Facts { gathered: gathered.into(), ..facts.clone() }
     }
+}
+
+/// Any anchor and any drift event.
+pub(super) fn drawn_reality(bytes: &[u8], at: DateTime<Utc>) -> (Anchor, Drift) {
+    let dice = &mut Dice::new(bytes);
+    (anchor(dice, at, 0), drift(dice, at))
 }
 
 /// The named tool; if none is named, the terms of all live ones that perform the action.
@@ -130,7 +137,7 @@ pub(super) fn draw(bytes: &[u8]) -> World {
             },
             same_question: !dice.rarely(8),
             same_subject: true,
-            given: dice.signatures(),
+            given: dice.signatures(at),
             expires_at: if dice.rarely(10) { at } else { at + TimeDelta::hours(5) },
         });
     }
@@ -263,7 +270,7 @@ fn chain(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Chain {
             bounds: dice.bounds(true),
             can_delegate: !dice.rarely(20),
             needs_standing_approval: dice.rarely(12),
-            standing: dice.signatures(),
+            standing: dice.signatures(at),
         }));
         delegate = delegator;
     }

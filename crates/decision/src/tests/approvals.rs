@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     CompiledPolicy, PolicyReference,
     levels::{ApprovalState, OversightMode, RiskTier, RuntimeEffect},
+    reality::Drift,
     request::ActionRiskClassification,
     verdict::ApprovalsNeeded,
 };
@@ -13,6 +14,7 @@ fn signed(people: &[(&str, &str)]) -> Vec<Signature> {
         by: (*by).to_owned(),
         role: (*role).to_owned(),
         own_interest: false,
+        at: Some(now()),
     };
     people.iter().map(sign).collect()
 }
@@ -126,25 +128,59 @@ fn nothing_declared_passes_unless_the_tenant_wants_it() {
     assert_eq!(code(demand), Reason::DeclarationRequired);
 }
 
+fn drifted(effect: RuntimeEffect) -> Drift {
+    Drift {
+        id: "drift-1".to_owned(),
+        drift_type: "stable_drift".to_owned(),
+        actor_id: None,
+        action: None,
+        effect,
+        obligations: Vec::new(),
+        since: moment("2026-01-05T10:20:00Z"),
+        until_fresh: Vec::new(),
+    }
+}
+
+fn drift(world: &mut World, drift: Drift) {
+    Arc::make_mut(&mut world.gathered.reality).drifts.push(drift.into());
+}
+
 #[test]
 fn no_approval_meets_a_revalidation() {
     let mut world = risky(RiskTier::High, None);
-    let mut drift = Drift {
-        id: "drift-1".to_owned(),
-        actor_id: None,
-        action: None,
-        effect: RuntimeEffect::RequireHumanReview,
-        overridden_until: None,
-    };
-    world.gathered.drifts = vec![drift.clone().into()];
+    drift(&mut world, drifted(RuntimeEffect::RequireHumanReview));
     let verdict = world.decide();
     assert_eq!(verdict.reasons, [Reason::RealityReviewRequired, Reason::OversightRequired]);
     world.draft.approval_id = Some("approval-1".to_owned());
     world.approval = Some(approval(&[("ann", "legal"), ("bob", "approver")]));
     assert_eq!(outcome(&world), GRANTED);
-    drift.effect = RuntimeEffect::RequireRevalidation;
-    world.gathered.drifts.push(drift.into());
+    drift(&mut world, drifted(RuntimeEffect::RequireRevalidation));
     assert_eq!(outcome(&world), (Reason::RealityRevalidationRequired, None));
+}
+
+/// Who approved before the drift began has not reviewed it.
+#[test]
+fn a_review_is_met_only_by_acts_later_than_what_they_review() {
+    let mut world = World::sound();
+    drift(&mut world, drifted(RuntimeEffect::RequireHumanReview));
+    world.draft.approval_id = Some("approval-1".to_owned());
+    let acted = |world: &mut World, at: &[Option<&str>]| {
+        let people = [("ann", "approver"), ("bob", "approver")];
+        let mut approval = approval(&people[..at.len()]);
+        for (signature, at) in approval.given.iter_mut().zip(at) {
+            signature.at = at.map(moment);
+        }
+        world.approval = Some(approval);
+        outcome(world)
+    };
+    let unmet = held(1, &[]).1;
+    let review = (Reason::RealityReviewRequired, unmet);
+    assert_eq!(acted(&mut world, &[Some("2026-01-05T10:20:00.000001Z")]), GRANTED);
+    assert_eq!(acted(&mut world, &[Some("2026-01-05T10:20:00Z")]), review);
+    assert_eq!(acted(&mut world, &[None]), review);
+    // One of those who approved is enough, if people are enough.
+    let one = [Some("2026-01-05T10:19:00Z"), Some("2026-01-05T10:25:00Z")];
+    assert_eq!(acted(&mut world, &one), GRANTED);
 }
 
 #[test]

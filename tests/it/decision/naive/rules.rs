@@ -31,16 +31,24 @@ impl<'a> World<'a> {
                 }
             }
         }
-        for effect in self.reality() {
-            match effect {
-                "continue_with_warning" => obligations.push("reality.warn".to_owned()),
+        let world = self.reality();
+        let mut reviewed_after = None;
+        for found in &world.found {
+            match found.effect {
                 "require_revalidation" => {
                     holds.push(("reality_revalidation_required", 0, false, false));
                 }
-                "require_human_review" => holds.push(("reality_review_required", 1, false, true)),
+                "require_human_review" => {
+                    holds.push(("reality_review_required", 1, false, true));
+                    reviewed_after = reviewed_after.max(Some(found.since));
+                }
                 "quarantine" | "deny" => denials.push("reality_decoupled".to_owned()),
                 _ => {}
             }
+        }
+        obligations.extend(world.obligations);
+        if world.consulted {
+            stops.push("reality.decoupled".to_owned());
         }
         // A hold that people can meet comes after one that they cannot.
         holds.sort_by_key(|(code, ..)| match *code {
@@ -63,7 +71,7 @@ impl<'a> World<'a> {
         }
         let people = holds.iter().map(|hold| hold.1).max().unwrap_or(0);
         let legal = holds.iter().any(|hold| hold.2);
-        if self.approved(people, legal) {
+        if self.approved(people, legal, reviewed_after) {
             holds.retain(|hold| !hold.3);
         }
         if let Some((code, ..)) = holds.first() {
@@ -89,7 +97,12 @@ impl<'a> World<'a> {
         names.len() >= people as usize && (!legal || given.iter().any(|s| s.role == "legal"))
     }
 
-    pub(super) fn approved(&self, people: u32, legal: bool) -> bool {
+    pub(super) fn approved(
+        &self,
+        people: u32,
+        legal: bool,
+        reviewed_after: Option<DateTime<Utc>>,
+    ) -> bool {
         let (Some(id), Some(approval)) = (&self.ask.approval_id, &self.facts.approval) else {
             return false;
         };
@@ -98,6 +111,10 @@ impl<'a> World<'a> {
             && approval.same_question
             && approval.expires_at > self.at
             && Self::enough(&approval.given, people, legal)
+            && reviewed_after.is_none_or(|began| {
+                let mut counted = approval.given.iter().filter(|s| people < 2 || !s.own_interest);
+                counted.any(|s| s.at.is_some_and(|at| at > began))
+            })
     }
 
     pub(super) fn standing(way: &Way<'a>, least: usize) -> bool {
@@ -106,65 +123,6 @@ impl<'a> World<'a> {
         let people = if least == 1 { 1 } else { 2 };
         let own = way.links.first();
         !unsigned && own.is_some_and(|link| Self::enough(&link.standing, people, least == 3))
-    }
-
-    pub(super) fn reality(&self) -> Vec<&'static str> {
-        let mut effects = vec![];
-        for anchor in &self.graph.anchors {
-            let profile = match &self.ask.purpose {
-                _ if anchor.grounds_profiles.is_empty() => true,
-                None => true,
-                Some(purpose) => anchor.grounds_profiles.contains(purpose),
-            };
-            if profile && any_matches(&anchor.grounds_actions, &self.ask.action) {
-                effects.push(self.anchor(anchor));
-            }
-        }
-        for drift in &self.graph.drifts {
-            let lifted = drift.overridden_until.is_some_and(|until| self.at < until);
-            let actor = drift.actor_id.as_ref().is_none_or(|actor| *actor == self.ask.subject);
-            let action = drift.action.as_ref().is_none_or(|own| matches(own, &self.ask.action));
-            if !lifted && actor && action {
-                effects.push(drift.effect.word());
-            }
-        }
-        effects
-    }
-
-    pub(super) fn anchor(&self, anchor: &Anchor) -> &'static str {
-        if anchor.overridden_until.is_some_and(|until| self.at < until) {
-            return "continue";
-        }
-        if anchor.unreadable {
-            return "require_human_review";
-        }
-        let contract = anchor.freshness.as_ref();
-        let mut stale = "require_revalidation";
-        if let Some(effect) = contract.and_then(|c| c.stale_runtime_effect) {
-            stale = effect.word();
-        }
-        let Some(snapshot) = &anchor.newest else {
-            let missing = contract.and_then(|c| c.missing_runtime_effect);
-            return missing.map_or(stale, RuntimeEffect::word);
-        };
-        if snapshot.contested {
-            return "quarantine";
-        }
-        let age = (self.at - snapshot.sampled_at).num_milliseconds();
-        if age < -60_000 {
-            return "require_human_review";
-        }
-        if snapshot.valid_until.is_some_and(|until| self.at >= until) {
-            return stale;
-        }
-        let Some(contract) = contract else { return "continue" };
-        if age > i64::from(contract.max_staleness_seconds) * 1000 {
-            return stale;
-        }
-        match contract.expected_refresh_seconds {
-            Some(seconds) if age > i64::from(seconds) * 1000 => "continue_with_warning",
-            _ => "continue",
-        }
     }
 
     /// Every statement that applies: its order, its number and its result (`None` for an error).
@@ -330,7 +288,7 @@ pub(super) fn says(number: usize) -> Said {
     }
 }
 
-/// The first of each, with `reality.warn` last.
+/// The first of each.
 pub(super) fn once(list: Vec<String>) -> Vec<String> {
     let mut kept = vec![];
     for text in list {

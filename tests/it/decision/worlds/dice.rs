@@ -124,11 +124,12 @@ impl<'a> Dice<'a> {
         }
     }
 
-    pub(super) fn signatures(&mut self) -> Vec<Signature> {
+    pub(super) fn signatures(&mut self, at: DateTime<Utc>) -> Vec<Signature> {
         self.few(3, |dice| Signature {
             by: format!("https://id|{}", dice.of(&["ann", "bob", "cy"])),
             role: dice.of(&["approver", "legal", "admin"]).to_owned(),
             own_interest: dice.rarely(4),
+            at: dice.maybe(2, |dice| at - TimeDelta::seconds(dice.of(&[1, 20, 60]))),
         })
     }
 }

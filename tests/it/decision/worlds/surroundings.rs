@@ -93,19 +93,80 @@ pub(super) fn rules(dice: &mut Dice<'_>, at: DateTime<Utc>, gathered: &mut Gathe
     policies.sort_by(|one, other| one.reference.id.cmp(&other.reference.id));
     policies.dedup_by(|one, other| one.reference.id == other.reference.id);
     gathered.policies = policies;
-    let effect = |dice: &mut Dice<'_>| dice.of(RuntimeEffect::ALL);
-    if dice.rarely(4) {
-        let count = dice.below(3);
-        gathered.anchors = (0..count).map(|number| anchor(dice, at, number).into()).collect();
+    gathered.reality = reality(dice, at).into();
+}
+
+/// An anchor in a world of its own may ground anything; overrides and drift events are about those anchors.
+fn reality(dice: &mut Dice<'_>, at: DateTime<Utc>) -> Reality {
+    let mut reality = Reality::default();
+    if !dice.rarely(4) {
+        return reality;
     }
-    if dice.rarely(8) {
-        gathered.drifts.push(Arc::new(Drift {
-            id: "drift-1".to_owned(),
-            actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).to_owned()),
-            action: dice.maybe(2, |dice| dice.of(&PATTERNS).parse().unwrap()),
-            effect: effect(dice),
-            overridden_until: dice.maybe(4, |dice| at + TimeDelta::seconds(dice.of(&[0, 60]))),
-        }));
+    let count = dice.below(3);
+    reality.anchors = (0..count).map(|number| anchor(dice, at, number).into()).collect();
+    if dice.rarely(2) {
+        reality.drifts.push(drift(dice, at).into());
+    }
+    if dice.rarely(2) {
+        reality.overrides.push(lifting(dice, at, &reality).into());
+    }
+    reality
+}
+
+pub(super) fn drift(dice: &mut Dice<'_>, at: DateTime<Utc>) -> Drift {
+    Drift {
+        id: "drift-1".to_owned(),
+        drift_type: dice.of(&["stable_drift", "cross_border_drift"]).to_owned(),
+        actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).to_owned()),
+        action: dice.maybe(2, |dice| dice.of(&PATTERNS).parse().unwrap()),
+        effect: dice.of(RuntimeEffect::ALL),
+        obligations: dice.texts(4, &["notify.treasury"]),
+        since: at - TimeDelta::seconds(dice.of(&[600, 10])),
+        until_fresh: dice.few(1, |dice| Observed {
+            anchor_id: dice.of(&["anchor-0", "anchor-1"]).to_owned(),
+            sampled_at: dice.maybe(2, |dice| at - TimeDelta::seconds(dice.of(&[65, 10]))),
+            max_age_seconds: dice.maybe(2, |dice| dice.of(&[5, 90])),
+        }),
+    }
+}
+
+/// As a check would find it now.
+fn found_of(anchor: &Anchor) -> Found {
+    let newest = anchor.newest.as_ref();
+    Found {
+        anchor_id: anchor.id.clone(),
+        snapshot_id: newest.map(|newest| newest.id.clone()),
+        contested: newest.is_some_and(|newest| newest.contested),
+    }
+}
+
+/// An override of what one of the anchors, or the drift event, shows now; sometimes of something else.
+fn lifting(dice: &mut Dice<'_>, at: DateTime<Utc>, reality: &Reality) -> Override {
+    let mut lifts: Vec<Lifted> = Vec::new();
+    for anchor in &reality.anchors {
+        let found = anchor.judge(at).drift_type.map_or("stable_drift", DriftType::word);
+        lifts.push(Lifted {
+            source_id: anchor.id.clone(),
+            drift_type: if dice.rarely(8) { "assumption_expired" } else { found }.to_owned(),
+            found: vec![found_of(anchor)],
+        });
+    }
+    lifts.extend(reality.drifts.iter().map(|drift| Lifted {
+        source_id: drift.id.clone(),
+        drift_type: drift.drift_type.clone(),
+        found: reality.anchors.iter().map(|anchor| found_of(anchor)).collect(),
+    }));
+    for found in lifts.iter_mut().flat_map(|lifted| &mut lifted.found) {
+        if dice.rarely(8) {
+            found.snapshot_id = Some("another".to_owned());
+        }
+    }
+    Override {
+        check_id: "check-1".to_owned(),
+        action: dice.of(&ACTIONS).to_owned(),
+        actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).to_owned()),
+        until: at + TimeDelta::seconds(dice.of(&[60, 600, 0])),
+        lifts,
     }
 }
 
@@ -113,6 +174,8 @@ pub(super) fn anchor(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> A
     Anchor {
         id: format!("anchor-{number}"),
         version: 1,
+        anchor_type: dice.of(AnchorType::ALL),
+        active: !dice.rarely(10),
         grounds_actions: dice.patterns(),
         grounds_profiles: dice.texts(4, &["payroll", "refunds"]),
         freshness: dice.maybe(2, |dice| FreshnessContract {
@@ -122,13 +185,13 @@ pub(super) fn anchor(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> A
             missing_runtime_effect: dice.maybe(2, |dice| dice.of(RuntimeEffect::ALL)),
         }),
         unreadable: dice.rarely(20),
+        changed_at: at - TimeDelta::seconds(dice.of(&[4000, 30, 5])),
         newest: (!dice.rarely(8)).then(|| Snapshot {
-            id: "snap-1".to_owned(),
+            id: format!("snap-{number}"),
             sampled_at: at - TimeDelta::seconds(dice.of(&[10, 0, 61, 60, 700, 4000, -30, -90])),
             valid_until: dice.maybe(5, |dice| at + TimeDelta::seconds(dice.of(&[60, 0]))),
-            content_hash: None,
+            content_hash: format!("sha256:{number}"),
             contested: dice.rarely(20),
         }),
-        overridden_until: dice.maybe(8, |dice| at + TimeDelta::seconds(dice.of(&[60, 0]))),
     }
 }

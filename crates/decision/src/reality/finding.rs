@@ -1,0 +1,182 @@
+//! What is found when one anchor is judged at a time.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{
+    super::levels::RuntimeEffect,
+    facts::{Anchor, Snapshot},
+    words::{AnchorType, CouplingResult, DriftType},
+};
+
+/// How far ahead of the judgement a sample's time may be.
+const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
+
+/// A finding, of the kinds in the table of docs/reality.md and in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// Two snapshots of the same time have different contents.
+    Contested,
+    /// The snapshot is from the future, or cannot be read, or the anchor is not active.
+    Unknown,
+    /// The content is not the assumed one.
+    OtherContent,
+    /// An observed value is missing or not the assumed one.
+    OtherValue,
+    /// There is no snapshot.
+    Missing,
+    /// It is older than the contract allows, or no longer valid.
+    Stale,
+    /// It is older than an assumption allows.
+    AssumptionExpired,
+    /// It is later than expected.
+    Late,
+    /// Nothing is wrong.
+    Coupled,
+}
+
+/// What was found about one anchor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub kind: FindingKind,
+    pub result: CouplingResult,
+    pub effect: RuntimeEffect,
+    /// `None` if it is no drift.
+    pub drift_type: Option<DriftType>,
+    /// When it began; a review that came earlier is not about it.
+    pub since: DateTime<Utc>,
+}
+
+impl Finding {
+    pub(super) fn new(kind: FindingKind, anchor: &Anchor, since: DateTime<Utc>) -> Self {
+        let contract = anchor.freshness;
+        let stale = contract.and_then(|contract| contract.stale_runtime_effect);
+        let stale = stale.unwrap_or(RuntimeEffect::RequireRevalidation);
+        let missing = contract.and_then(|contract| contract.missing_runtime_effect);
+        let result = match kind {
+            FindingKind::Contested => CouplingResult::QuarantineRequired,
+            FindingKind::Unknown => CouplingResult::Unknown,
+            FindingKind::OtherContent | FindingKind::OtherValue => {
+                CouplingResult::DecouplingDetected
+            }
+            FindingKind::AssumptionExpired => CouplingResult::RevalidationRequired,
+            FindingKind::Late => CouplingResult::CoupledWithWarnings,
+            FindingKind::Coupled => CouplingResult::Coupled,
+            FindingKind::Missing => {
+                return Self::by(missing.unwrap_or(stale), kind, anchor, since);
+            }
+            FindingKind::Stale => return Self::by(stale, kind, anchor, since),
+        };
+        let (effect, drift_type) = (result.effect(), drift_type(kind, anchor.anchor_type));
+        Self { kind, result, effect, drift_type, since }
+    }
+
+    /// A finding whose effect the contract sets.
+    fn by(effect: RuntimeEffect, kind: FindingKind, anchor: &Anchor, since: DateTime<Utc>) -> Self {
+        let drift_type = drift_type(kind, anchor.anchor_type);
+        Self { kind, result: CouplingResult::of(effect), effect, drift_type, since }
+    }
+
+    /// Whether more than a warning follows from it.
+    pub fn is_drift(&self) -> bool {
+        self.effect > RuntimeEffect::ContinueWithWarning
+    }
+
+    /// The worse of two; of equally bad ones the first in the table.
+    pub(super) fn worse(self, other: Self) -> Self {
+        let is_worse = (other.result, std::cmp::Reverse(other.kind))
+            > (self.result, std::cmp::Reverse(self.kind));
+        if is_worse { other } else { self }
+    }
+}
+
+const fn drift_type(kind: FindingKind, anchor: AnchorType) -> Option<DriftType> {
+    Some(match kind {
+        FindingKind::Contested => DriftType::CrossSystemConsensusDrift,
+        FindingKind::Unknown => DriftType::StableDrift,
+        FindingKind::OtherContent => match anchor {
+            AnchorType::SystemOfRecord => DriftType::SystemOfRecordConflict,
+            AnchorType::PolicyContext => DriftType::PolicyContextShifted,
+            AnchorType::EnvironmentState | AnchorType::InfrastructureContext => {
+                DriftType::EnvironmentStateMismatch
+            }
+            _ => DriftType::StableDrift,
+        },
+        FindingKind::OtherValue => DriftType::SemanticAnchorDrift,
+        FindingKind::Missing => DriftType::SourceOfTruthStale,
+        FindingKind::Stale => match anchor {
+            AnchorType::EnvironmentState
+            | AnchorType::InfrastructureContext
+            | AnchorType::MarketContext
+            | AnchorType::VendorContext => DriftType::OperationalContextStale,
+            _ => DriftType::VerifiedButStale,
+        },
+        FindingKind::AssumptionExpired => DriftType::AssumptionExpired,
+        FindingKind::Late | FindingKind::Coupled => return None,
+    })
+}
+
+impl Anchor {
+    /// The finding if nothing else is found.
+    pub(super) fn coupled(&self) -> Finding {
+        Finding::new(FindingKind::Coupled, self, self.changed_at)
+    }
+
+    /// Judges what the anchor and its newest snapshot alone show at a time: the worst finding stands.
+    pub fn judge(&self, at: DateTime<Utc>) -> Finding {
+        let mut worst = self.coupled();
+        self.each_finding(at, |finding| worst = worst.worse(finding));
+        worst
+    }
+
+    /// Everything that the anchor and its newest snapshot alone show at a time.
+    pub(super) fn each_finding(&self, at: DateTime<Utc>, mut found: impl FnMut(Finding)) {
+        let finding = |kind| Finding::new(kind, self, self.changed_at);
+        if self.unreadable || !self.active {
+            return found(finding(FindingKind::Unknown));
+        }
+        let Some(newest) = &self.newest else { return found(finding(FindingKind::Missing)) };
+        if newest.contested {
+            found(finding(FindingKind::Contested));
+        }
+        if newest.sampled_at - at > CLOCK_SKEW {
+            found(finding(FindingKind::Unknown));
+        }
+        if let Some(since) = self.stale_from(newest).filter(|since| *since <= at) {
+            // What a person reviewed before the contract last changed was another contract.
+            found(Finding::new(FindingKind::Stale, self, since.max(self.changed_at)));
+        }
+        let expected = self.freshness.and_then(|contract| contract.expected_refresh_seconds);
+        if expected.is_some_and(|seconds| newest.is_older(at, seconds)) {
+            found(finding(FindingKind::Late));
+        }
+    }
+
+    /// The first moment after `at` at which time alone makes it stale.
+    pub fn stale_after(&self, at: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let newest = self.newest.as_ref()?;
+        self.stale_from(newest).filter(|moment| *moment > at)
+    }
+
+    /// When the snapshot is stale from, by the contract or its own end.
+    fn stale_from(&self, newest: &Snapshot) -> Option<DateTime<Utc>> {
+        let contract = self.freshness.map(|contract| {
+            let most = TimeDelta::seconds(contract.max_staleness_seconds.into());
+            // Out of range only if it was sampled at the end of time, which is refused.
+            newest.sampled_at.checked_add_signed(most).unwrap_or(DateTime::<Utc>::MAX_UTC)
+        });
+        [contract, newest.valid_until].into_iter().flatten().min()
+    }
+}
+
+impl Snapshot {
+    /// Whether it is older than so many seconds.
+    pub(super) fn is_older(&self, at: DateTime<Utc>, seconds: u32) -> bool {
+        at > self.older_after(seconds)
+    }
+
+    /// After which moment it is older than so many seconds.
+    pub(super) fn older_after(&self, seconds: u32) -> DateTime<Utc> {
+        let most = TimeDelta::seconds(seconds.into());
+        self.sampled_at.checked_add_signed(most).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+}

@@ -1,0 +1,209 @@
+//! Stage 3, second: has the world moved from what the authority assumed?
+//!
+//! Staleness is judged at the decision's own time, so an anchor goes stale without any change. Reality can
+//! only lower a verdict, never raise it. The tables are in docs/decision.md and docs/reality.md.
+
+mod check;
+mod facts;
+mod finding;
+mod words;
+
+use chrono::{DateTime, Utc};
+
+pub use self::{
+    check::{Assumption, Checked, CheckedAnchor, Observations, Tolerated, judge},
+    facts::{
+        Anchor, Drift, Found, FreshnessContract, Lifted, Observed, Override, Reality, Snapshot,
+    },
+    finding::{Finding, FindingKind},
+    words::{AnchorType, CouplingResult, DriftType, Severity},
+};
+use super::{
+    case::Case,
+    evaluation::distinct,
+    facts::Signature,
+    levels::RuntimeEffect,
+    needed::Needed,
+    pattern::covered,
+    reason::Reason,
+    trace_step::{Outcome, Step},
+};
+
+/// What reality asks of one decision.
+#[derive(Default)]
+pub(super) struct Coupling<'a> {
+    pub(super) denials: Vec<Reason>,
+    /// Met by a new snapshot or an override only.
+    pub(super) unapprovable: Vec<Reason>,
+    /// Met by people.
+    pub(super) holds: Vec<Reason>,
+    pub(super) needed: Needed,
+    pub(super) obligations: Vec<&'a str>,
+    /// Whether any anchor was consulted.
+    pub(super) consulted: bool,
+    /// The first moment at which time alone makes an anchor stale or ends an override that was used.
+    pub(super) until: Option<DateTime<Utc>>,
+    /// With `explain`.
+    pub(super) steps: Vec<Step>,
+}
+
+impl<'a> Coupling<'a> {
+    pub(super) fn evaluate(case: &Case<'a>) -> Self {
+        let mut coupling = Self::default();
+        let reality = &case.gathered.reality;
+        for anchor in reality.anchors.iter().filter(|anchor| is_consulted(case, anchor)) {
+            coupling.consulted = true;
+            coupling.ends_at(anchor.stale_after(case.at));
+            coupling.take_anchor(case, anchor);
+        }
+        for drift in reality.drifts.iter().filter(|drift| concerns(case, drift)) {
+            if let Some(Over { until }) = Over::of(case, drift) {
+                coupling.ends_at(until);
+                continue;
+            }
+            coupling.obligations.extend(drift.obligations.iter().map(String::as_str));
+            let lifted = lifted_by(case, &drift.id, &drift.drift_type);
+            let lifted = lifted.filter(|_| drift.effect > RuntimeEffect::ContinueWithWarning);
+            let effect = if lifted.is_some() { RuntimeEffect::Continue } else { drift.effect };
+            coupling.take(case, ("drift", &drift.id), (effect, drift.since), lifted);
+        }
+        coupling.steps.sort_by(|one, other| (&one.kind, &one.id).cmp(&(&other.kind, &other.id)));
+        distinct(&mut coupling.denials);
+        coupling
+    }
+
+    /// Why an action that was permitted must not go on, given the acts of the approval that it spent.
+    pub(super) fn stops(&self, given: &[Signature]) -> Option<Reason> {
+        let unmet = !self.needed.is_nobody() && !self.needed.is_met_by(given);
+        let holds = self.holds.iter().filter(|_| unmet);
+        self.denials.iter().chain(&self.unapprovable).chain(holds).next().copied()
+    }
+
+    fn ends_at(&mut self, moment: Option<DateTime<Utc>>) {
+        self.until = [self.until, moment].into_iter().flatten().min();
+    }
+
+    /// Each finding that an override lifts is left out; the worst of the others stands.
+    fn take_anchor(&mut self, case: &Case<'a>, anchor: &Anchor) {
+        let mut worst = anchor.coupled();
+        let mut lifted: Option<&Override> = None;
+        anchor.each_finding(case.at, |finding| {
+            let drift_type = finding.drift_type.filter(|_| finding.is_drift());
+            let lifting = drift_type.and_then(|found| lifted_by(case, &anchor.id, found.word()));
+            match lifting {
+                None => worst = worst.worse(finding),
+                // Several: the first that ends.
+                Some(one) if lifted.is_none_or(|other| one.until < other.until) => {
+                    lifted = Some(one);
+                }
+                Some(_) => {}
+            }
+        });
+        self.take(case, ("anchor", &anchor.id), (worst.effect, worst.since), lifted);
+    }
+
+    fn take(
+        &mut self,
+        case: &Case<'a>,
+        (kind, id): (&str, &str),
+        (effect, since): (RuntimeEffect, DateTime<Utc>),
+        lifted: Option<&Override>,
+    ) {
+        let effect = if let Some(lifting) = lifted {
+            self.obligations.push("reality.overridden");
+            self.ends_at(Some(lifting.until));
+            effect.max(RuntimeEffect::ContinueWithWarning)
+        } else {
+            effect
+        };
+        let (outcome, reason_code) = match effect {
+            RuntimeEffect::Continue => (Outcome::Pass, None),
+            RuntimeEffect::ContinueWithWarning => {
+                self.obligations.push("reality.warn");
+                (Outcome::Pass, None)
+            }
+            RuntimeEffect::RequireRevalidation => {
+                self.unapprovable.push(Reason::RealityRevalidationRequired);
+                (Outcome::Hold, Some(Reason::RealityRevalidationRequired))
+            }
+            RuntimeEffect::RequireHumanReview => {
+                self.holds.push(Reason::RealityReviewRequired);
+                self.needed.take(Needed::review(since));
+                (Outcome::Hold, Some(Reason::RealityReviewRequired))
+            }
+            RuntimeEffect::Quarantine | RuntimeEffect::Deny => {
+                self.denials.push(Reason::RealityDecoupled);
+                (Outcome::Refuse, Some(Reason::RealityDecoupled))
+            }
+        };
+        if case.request.explain {
+            let detail = match lifted {
+                Some(lifting) => format!("{effect}: overridden by check {}", lifting.check_id),
+                None => effect.word().to_owned(),
+            };
+            let (kind, id) = (kind.to_owned(), id.to_owned());
+            self.steps.push(Step { kind, id, outcome, reason_code, detail });
+        }
+    }
+}
+
+/// A request without a purpose does not avoid an anchor that grounds only some purposes.
+fn is_consulted(case: &Case<'_>, anchor: &Anchor) -> bool {
+    let profiles = &anchor.grounds_profiles;
+    // Read from the record itself once more: anchors that only a drift event names are here too.
+    anchor.active
+        && covered(&anchor.grounds_actions, &case.request.action)
+        && (profiles.is_empty()
+            || case.request.purpose.as_ref().is_none_or(|own| profiles.contains(own)))
+}
+
+fn concerns(case: &Case<'_>, drift: &Drift) -> bool {
+    drift.actor_id.as_ref().is_none_or(|actor| *actor == case.request.subject)
+        && drift.action.as_ref().is_none_or(|action| action.covers(&case.request.action))
+}
+
+/// Drift about age each of whose anchors has a newer snapshot by now, and is fresh.
+struct Over {
+    /// After which time alone lets it apply again.
+    until: Option<DateTime<Utc>>,
+}
+
+impl Over {
+    /// `None` if the drift still applies.
+    fn of(case: &Case<'_>, drift: &Drift) -> Option<Self> {
+        let mut until: Option<DateTime<Utc>> = None;
+        for seen in &drift.until_fresh {
+            let mut anchors = case.gathered.reality.anchors.iter();
+            let anchor = anchors.find(|anchor| anchor.id == seen.anchor_id)?;
+            let newest = anchor.newest.as_ref();
+            let newest = newest.filter(|newest| Some(newest.sampled_at) > seen.sampled_at)?;
+            let too_old_after = seen.max_age_seconds.map(|seconds| newest.older_after(seconds));
+            if too_old_after.is_some_and(|moment| moment < case.at)
+                || anchor.judge(case.at).result > CouplingResult::CoupledWithWarnings
+            {
+                return None;
+            }
+            until = [until, too_old_after, anchor.stale_after(case.at)].into_iter().flatten().min();
+        }
+        (!drift.until_fresh.is_empty()).then_some(Self { until })
+    }
+}
+
+/// The override in force that lifts this very finding for this action and actor.
+fn lifted_by<'a>(case: &Case<'a>, source_id: &str, drift_type: &str) -> Option<&'a Override> {
+    let anchors = &case.gathered.reality.anchors;
+    let is_present = |found: &Found| anchors.iter().any(|anchor| found.is_present(anchor));
+    let concerns = |lifting: &&Override| {
+        lifting.until > case.at
+            && lifting.action == case.request.action
+            && lifting.actor_id.as_ref().is_none_or(|actor| *actor == case.request.subject)
+            && lifting.lifts.iter().any(|lifted| {
+                lifted.source_id == source_id
+                    && lifted.drift_type == drift_type
+                    && !lifted.found.is_empty()
+                    && lifted.found.iter().all(is_present)
+            })
+    };
+    let overrides = case.gathered.reality.overrides.iter().map(|lifting| &**lifting);
+    overrides.filter(concerns).max_by_key(|lifting| lifting.until)
+}
