@@ -230,7 +230,10 @@ impl<H: Host> Inner<H> {
         if let Some(coding) = content_coding(headers) {
             return Err(unread_coding(&coding));
         }
-        let limit = self.host.body_limit();
+        let limit = match route.body_bytes {
+            0 => self.host.body_limit(),
+            own => self.host.body_limit().min(own as usize),
+        };
         if body.size_hint().lower() > limit as u64 {
             return Err(too_large(limit));
         }

@@ -39,6 +39,8 @@ pub struct Route {
     pub streams: bool,
     /// How its messages become server-sent events; without it the whole message is an event's data.
     pub events: Option<Events>,
+    /// The largest body in bytes, where that is less than the host's limit; 0 for the host's.
+    pub body_bytes: u32,
 }
 
 /// The fields of a stream's messages as server-sent events.

@@ -1,6 +1,7 @@
 //! Messages, services, rows and rules, all generated from `../proto`.
 
 pub mod access;
+pub mod colour;
 pub mod proto;
 pub mod record;
 pub mod schema;

@@ -16,10 +16,26 @@ diesel::table! {
 }
 
 diesel::table! {
+    address_keys (day) {
+        day -> Date,
+        sealed -> Bytea,
+    }
+}
+
+diesel::table! {
     announced_expiries (id, expired_at) {
         id -> Text,
         expired_at -> Timestamptz,
         tenant_id -> Text,
+    }
+}
+
+diesel::table! {
+    anonymous_calls (kind, address) {
+        kind -> Text,
+        address -> Bytea,
+        since -> Timestamptz,
+        calls -> Int4,
     }
 }
 
@@ -171,6 +187,76 @@ diesel::table! {
 }
 
 diesel::table! {
+    certifications (id) {
+        id -> Text,
+        tenant_id -> Text,
+        consultant_id -> Text,
+        level -> Text,
+        program -> Nullable<Text>,
+        not_before -> Nullable<Timestamptz>,
+        not_after -> Nullable<Timestamptz>,
+        evidence_pack_id -> Nullable<Text>,
+        signed -> Text,
+        signed_by -> Text,
+        signature_kid -> Text,
+        signature_value_b64 -> Text,
+        revoked_at -> Nullable<Timestamptz>,
+        revoke_reason -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    consultant_links (id) {
+        id -> Text,
+        tenant_id -> Text,
+        consultant_id -> Text,
+        scope -> Text,
+        status -> Text,
+        accepted_at -> Nullable<Timestamptz>,
+        revoked_at -> Nullable<Timestamptz>,
+        revoke_reason -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    consultants (id) {
+        id -> Text,
+        tenant_id -> Text,
+        status -> Text,
+        display_name -> Text,
+        email -> Text,
+        legal_name -> Nullable<Text>,
+        phone -> Nullable<Text>,
+        country -> Nullable<Text>,
+        sectors -> Array<Text>,
+        languages -> Array<Text>,
+        bio -> Nullable<Text>,
+        website -> Nullable<Text>,
+        linkedin -> Nullable<Text>,
+        certification_level -> Nullable<Text>,
+        attribution_kid -> Nullable<Text>,
+        listed -> Bool,
+        suspended_at -> Nullable<Timestamptz>,
+        suspend_reason -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        tags -> Array<Text>,
+        metadata -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
     counters (tenant_id, holder_id, counts, window_seconds, window_start) {
         tenant_id -> Text,
         holder_id -> Text,
@@ -292,14 +378,16 @@ diesel::table! {
     event_outbox (number) {
         number -> Int8,
         tenant_id -> Text,
-        event_type -> Text,
-        subject_ref -> Text,
+        event_type -> Nullable<Text>,
+        subject_ref -> Nullable<Text>,
         correlation_id -> Nullable<Text>,
         actor_entity_id -> Nullable<Text>,
         principal_entity_id -> Nullable<Text>,
         reason_code -> Nullable<Text>,
         occurred_at -> Timestamptz,
         data -> Jsonb,
+        decisions -> Nullable<Array<Text>>,
+        size -> Int4,
     }
 }
 
@@ -412,6 +500,39 @@ diesel::table! {
         created_by -> Text,
         ended_at -> Nullable<Timestamptz>,
         begun_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    lead_repeats (digest) {
+        digest -> Bytea,
+        at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    leads (id) {
+        id -> Text,
+        tenant_id -> Text,
+        status -> Text,
+        submitter_email -> Text,
+        submitter_name -> Nullable<Text>,
+        organisation -> Nullable<Text>,
+        sector -> Nullable<Text>,
+        country -> Nullable<Text>,
+        message -> Nullable<Text>,
+        consent_marketing -> Bool,
+        consent_at -> Nullable<Timestamptz>,
+        consent_source -> Nullable<Text>,
+        consent_withdrawn_at -> Nullable<Timestamptz>,
+        source -> Nullable<Text>,
+        utm -> Jsonb,
+        assigned_consultant_id -> Nullable<Text>,
+        converted_tenant_id -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -657,6 +778,127 @@ diesel::table! {
 }
 
 diesel::table! {
+    reality_anchors (id) {
+        id -> Text,
+        tenant_id -> Text,
+        anchor_type -> Text,
+        display_name -> Text,
+        description -> Nullable<Text>,
+        status -> Text,
+        authority -> Jsonb,
+        freshness_contract -> Nullable<Jsonb>,
+        grounds_actions -> Array<Text>,
+        grounds_profiles -> Array<Text>,
+        source -> Nullable<Jsonb>,
+        tags -> Array<Text>,
+        jwk_thumbprints -> Array<Text>,
+        verification -> Nullable<Jsonb>,
+        deprecate_reason -> Nullable<Text>,
+        version -> Int4,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    reality_coupling_checks (id) {
+        id -> Text,
+        tenant_id -> Text,
+        action_id -> Text,
+        action -> Text,
+        subject_id -> Nullable<Text>,
+        actor_entity_id -> Nullable<Text>,
+        principal_entity_id -> Nullable<Text>,
+        purpose_grant_id -> Nullable<Text>,
+        coupling_result -> Text,
+        runtime_effect -> Text,
+        result_source -> Text,
+        evaluated_at -> Nullable<Timestamptz>,
+        pipeline_node -> Nullable<Text>,
+        anchors_consulted -> Array<Text>,
+        assumptions -> Array<Jsonb>,
+        severity -> Nullable<Text>,
+        reason_codes -> Array<Text>,
+        drift_event_id -> Nullable<Text>,
+        snapshot_refs -> Array<Text>,
+        evidence_refs -> Array<Text>,
+        notes -> Nullable<Text>,
+        findings -> Array<Jsonb>,
+        history -> Array<Jsonb>,
+        decision -> Nullable<Jsonb>,
+        #[sql_name = "override"]
+        override_ -> Nullable<Jsonb>,
+        tolerated -> Jsonb,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    reality_feeding (anchor_id, feeder_key_id) {
+        anchor_id -> Text,
+        feeder_key_id -> Text,
+        tenant_id -> Text,
+        due_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    reality_heads (id) {
+        id -> Text,
+        tenant_id -> Text,
+        snapshot_id -> Nullable<Text>,
+        sampled_at -> Nullable<Timestamptz>,
+        valid_until -> Nullable<Timestamptz>,
+        content_hash -> Nullable<Text>,
+        contested -> Bool,
+        changed_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    reality_overrides (id) {
+        id -> Text,
+        tenant_id -> Text,
+        action -> Text,
+        actor_id -> Nullable<Text>,
+        until -> Timestamptz,
+        lifts -> Jsonb,
+    }
+}
+
+diesel::table! {
+    reality_snapshots (id) {
+        id -> Text,
+        tenant_id -> Text,
+        anchor_id -> Text,
+        anchor_type -> Text,
+        sampled_at -> Timestamptz,
+        valid_until -> Nullable<Timestamptz>,
+        source_version -> Nullable<Text>,
+        content_hash -> Text,
+        content_summary -> Nullable<Jsonb>,
+        content_ref -> Nullable<Text>,
+        freshness -> Nullable<Jsonb>,
+        observations -> Array<Jsonb>,
+        observations_hash -> Nullable<Text>,
+        tags -> Array<Text>,
+        signature -> Nullable<Jsonb>,
+        signed_by -> Nullable<Text>,
+        feeder_key_id -> Nullable<Text>,
+        verification -> Nullable<Jsonb>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
     record_versions (version) {
         version -> Int8,
         table_name -> Text,
@@ -728,6 +970,41 @@ diesel::table! {
         notes -> Nullable<Text>,
         public_jwk -> Jsonb,
         private_key -> Nullable<Bytea>,
+    }
+}
+
+diesel::table! {
+    stable_drift_events (id) {
+        id -> Text,
+        tenant_id -> Text,
+        check_id -> Text,
+        action_id -> Text,
+        action -> Text,
+        subject_id -> Nullable<Text>,
+        drift_type -> Text,
+        severity -> Text,
+        status -> Text,
+        result_source -> Text,
+        actor_entity_id -> Nullable<Text>,
+        principal_entity_id -> Nullable<Text>,
+        detected_at -> Timestamptz,
+        applies_since -> Timestamptz,
+        anchors_implicated -> Array<Text>,
+        expected_state -> Nullable<Jsonb>,
+        observed_state -> Nullable<Jsonb>,
+        description -> Nullable<Text>,
+        reason_codes -> Array<Text>,
+        recommended_runtime_effect -> Text,
+        recommended_obligations -> Array<Text>,
+        evidence_refs -> Array<Text>,
+        until_fresh -> Nullable<Jsonb>,
+        quarantine_id -> Nullable<Text>,
+        resolution -> Nullable<Text>,
+        acts -> Array<Jsonb>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -920,6 +1197,25 @@ diesel::table! {
 }
 
 diesel::table! {
+    usage_cursor (one) {
+        one -> Bool,
+        counted_until -> Text,
+        seen_at -> Timestamptz,
+        seen_xid -> Int8,
+    }
+}
+
+diesel::table! {
+    usage_days (tenant_id, day) {
+        tenant_id -> Text,
+        day -> Date,
+        allow -> Int8,
+        require_approval -> Int8,
+        deny -> Int8,
+    }
+}
+
+diesel::table! {
     uses (id) {
         id -> Text,
         tenant_id -> Text,
@@ -962,7 +1258,6 @@ diesel::table! {
         breaker_count -> Int4,
         breaker_until -> Nullable<Timestamptz>,
         waits_until -> Nullable<Timestamptz>,
-        paced_until -> Nullable<Timestamptz>,
         filter_errors -> Int8,
         tested_from -> Nullable<Timestamptz>,
         tests -> Int4,
@@ -1023,6 +1318,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    webhook_paces (endpoint_id) {
+        endpoint_id -> Text,
+        tenant_id -> Text,
+        paced_until -> Timestamptz,
+    }
+}
+
+diesel::table! {
     webhook_replays (id) {
         id -> Text,
         tenant_id -> Text,
@@ -1039,6 +1342,27 @@ diesel::table! {
         updated_at -> Timestamptz,
         lost_from -> Nullable<Int8>,
         lost_to -> Nullable<Int8>,
+    }
+}
+
+diesel::table! {
+    white_label_configs (id) {
+        id -> Text,
+        tenant_id -> Nullable<Text>,
+        consultant_id -> Text,
+        status -> Text,
+        brand_name -> Text,
+        primary_colour_hex -> Nullable<Text>,
+        secondary_colour_hex -> Nullable<Text>,
+        logo_url -> Nullable<Text>,
+        domain -> Nullable<Text>,
+        support_email -> Nullable<Text>,
+        legal_footer -> Nullable<Text>,
+        notes -> Nullable<Text>,
+        created_at -> Timestamptz,
+        created_by -> Text,
+        updated_at -> Timestamptz,
+        deleted_at -> Nullable<Timestamptz>,
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Rest {
     pub(crate) documents: Vec<String>,
     pub(crate) statuses: Vec<u16>,
     pub(crate) events: Option<Events>,
+    pub(crate) body_bytes: u32,
+    pub(crate) required: Vec<String>,
 }
 
 /// The fields of a stream as server-sent events.
@@ -73,10 +75,14 @@ impl Rest {
             }),
             raw: descriptor::text(rest, "raw"),
             documents: descriptor::texts(rest, "documents"),
+            required: descriptor::texts(rest, "required"),
             content_type: descriptor::text(rest, "content_type"),
             max_age_seconds: descriptor::integer(rest, "max_age_seconds")
                 .try_into()
                 .unwrap_or_else(|_| panic!("{at}: max_age_seconds is negative")),
+            body_bytes: descriptor::integer(rest, "body_bytes")
+                .try_into()
+                .unwrap_or_else(|_| panic!("{at}: body_bytes is negative")),
         };
         rest.check(method);
         rest

@@ -23,7 +23,7 @@ pub struct Options {
     /// Full name of the method option with what `google.api.http` lacks, for example
     /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `ok`,
     /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`,
-    /// `statuses`, `events`. Empty for none.
+    /// `statuses`, `events`, `body_bytes`, `required`. Empty for none.
     pub rest: String,
     /// Full name of the field option with what a field's type lacks: a message that may have the field
     /// `document`, the name of the schema of the JSON text that a bytes field holds. Empty for none.

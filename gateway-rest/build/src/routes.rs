@@ -64,8 +64,18 @@ fn refuse_wide(message: &MessageDescriptor, options: &Options) {
 fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> TokenStream {
     let runtime = options.runtime_path();
     let (input, output) = (method.input(), method.output());
-    let Rest { status, envelope, mask, ok, raw, content_type, max_age_seconds, events, .. } =
-        Rest::of(method, options);
+    let Rest {
+        status,
+        envelope,
+        mask,
+        ok,
+        raw,
+        content_type,
+        max_age_seconds,
+        events,
+        body_bytes,
+        ..
+    } = Rest::of(method, options);
     let rpc = format!("/{}/{}", method.parent_service().full_name(), method.name());
     let Binding { method: verb, path, template, body, response_body } = binding;
     let custom_verb = &template.verb;
@@ -92,15 +102,9 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
     };
     let [response_body, raw] = [response_body, &raw].map(|name| maybe(&output, name));
     let mask = maybe(&input, &mask);
-    let events = match events {
-        None => quote!(None),
-        Some(binding::Events { id, data, resume }) => {
-            let [id, data] = [id, data].map(|name| literal(position(&output, &name)));
-            let resume = literal(position(&input, &resume));
-            quote!(Some(#runtime::Events { id: #id, data: #data, resume: #resume }))
-        }
-    };
+    let events = server_sent(events, &input, &output, &runtime);
     let (status, max_age_seconds) = (literal(status), literal(max_age_seconds));
+    let body_bytes = literal(body_bytes);
     let streams = method.is_server_streaming();
     let (input, output) = (shapes::name(&input), shapes::name(&output));
     quote! {
@@ -124,8 +128,22 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
             max_age_seconds: #max_age_seconds,
             streams: #streams,
             events: #events,
+            body_bytes: #body_bytes,
         }
     }
+}
+
+/// The fields of a stream's messages as server-sent events.
+fn server_sent(
+    events: Option<binding::Events>,
+    input: &MessageDescriptor,
+    output: &MessageDescriptor,
+    runtime: &TokenStream,
+) -> TokenStream {
+    let Some(binding::Events { id, data, resume }) = events else { return quote!(None) };
+    let [id, data] = [id, data].map(|name| literal(position(output, &name)));
+    let resume = literal(position(input, &resume));
+    quote!(Some(#runtime::Events { id: #id, data: #data, resume: #resume }))
 }
 
 /// A dotted path as positions.

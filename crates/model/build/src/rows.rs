@@ -55,6 +55,12 @@ fn column(field: &FieldDescriptor, changes: bool) -> TokenStream {
             #[diesel(select_expression_type = crate::wire::ComputedSql)]
         };
     }
+    // diesel's table has an underscore after a name that Rust keeps for itself.
+    let name = names::field(field).to_string();
+    let renamed = name.starts_with("r#").then(|| {
+        let column = format_ident!("{}_", field.name());
+        quote!(#[diesel(column_name = #column)])
+    });
     let never_null = match field.kind() {
         // prost wraps every message in Option; the column is nullable only if the proto says so.
         Kind::Message(kind) if !options::is_nullable(field) && !field.is_list() => {
@@ -62,6 +68,7 @@ fn column(field: &FieldDescriptor, changes: bool) -> TokenStream {
         }
         // The same for a member that the server fills: the column has no null.
         Kind::Int32 if options::is_filled(field) => Some(quote!(i32)),
+        Kind::Bool if options::is_filled(field) => Some(quote!(bool)),
         _ if options::is_filled(field) => Some(quote!(String)),
         _ => None,
     };
@@ -69,7 +76,7 @@ fn column(field: &FieldDescriptor, changes: bool) -> TokenStream {
         let keep = (changes && !fixed).then(|| quote!(#[diesel(treat_none_as_null = false)]));
         quote!(#[diesel(deserialize_as = #kind)] #keep)
     });
-    quote!(#read #skip_update)
+    quote!(#renamed #read #skip_update)
 }
 
 /// `ToSql` and `FromSql` of a message that is stored whole.

@@ -91,13 +91,13 @@ fn export(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
     }
     let list = message.full_name().replace(".Export", ".List");
     let list = message.parent_pool().get_message_by_name(&list);
-    let Some(list) = list.filter(|list| list.name().ends_with("Request")) else {
+    let Some(of_list) = list.filter(|list| list.name().ends_with("Request")) else {
         return TokenStream::new();
     };
-    let list = names::path(&list);
-    let fields = message.fields().map(|field| names::field(&field));
-    let fields = fields.map(|name| quote!(#name: from.#name,));
-    // A list's page size does not apply to an export.
+    let list = names::path(&of_list);
+    // An export may have members of its own; a list's page size does not apply to it.
+    let shared = message.fields().filter(|field| of_list.get_field_by_name(field.name()).is_some());
+    let fields = shared.map(|field| names::field(&field)).map(|name| quote!(#name: from.#name,));
     quote! {
         impl From<#path> for #list {
             fn from(from: #path) -> Self { Self { #(#fields)* ..Self::default() } }
@@ -196,7 +196,9 @@ fn record(message: &MessageDescriptor, path: &TokenStream, resource: &Resource) 
             quote!(self.tenant_id.as_deref().unwrap_or_default())
         }
         Some(_) => quote!(&self.tenant_id),
-        None => quote!(&self.id),
+        None if kind == "tenant" => quote!(&self.id),
+        // The installation's own.
+        None => quote!(""),
     };
     let [created_at, updated_at] = ["created_at", "updated_at"].map(|name| {
         let rust = format_ident!("{name}");

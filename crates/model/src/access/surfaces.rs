@@ -113,6 +113,7 @@ const OWNERS: &[(Rule, Surfaces)] = &[
     (Under("/openapi"), Surfaces::GATEWAY),
     (Path("/openapi.json"), Surfaces::GATEWAY),
     (Under("/receipts"), Surfaces::GATEWAY),
+    (Under("/widgets"), Surfaces::GATEWAY.and(Surfaces::SITE)),
     (Under("/schemas"), Surfaces::GATEWAY),
     (Under("/.well-known"), Surfaces::GATEWAY),
 ];
@@ -137,7 +138,11 @@ mod tests {
             ("/authority.runtime.v1.RuntimeService/Authorize", Surfaces::GATEWAY),
             ("/authority.runtime.v1.DecisionService/SimulateDecision", three),
             ("/authority.runtime.v1.RuntimeService/NoSuch", Surfaces::ADMIN),
-            ("/authority.delegation.v1.DelegationService/CreateDelegation", Surfaces::ADMIN),
+            ("/authority.delegation.v1.DelegationService/NarrowDelegation", Surfaces::ADMIN),
+            (
+                "/authority.delegation.v1.DelegationService/CreateDelegation",
+                Surfaces::ADMIN.and(Surfaces::GATEWAY),
+            ),
             ("/authority.registry.v1.StopSignalService/CreateStopSignal", three),
             ("/authority.directory.v1.DirectoryService/CheckHealth", Surfaces::ALL),
             ("/never/heard/of", Surfaces::ADMIN),

@@ -120,12 +120,18 @@ impl Operation<'_> {
             }
             name => {
                 let body = field(&input, name, self.method.full_name(), "body");
-                let schema = match descriptor::plain_message(&body.kind()) {
+                let mut schema = match descriptor::plain_message(&body.kind()) {
                     Some(message) if !body.is_list() && !body.is_map() => {
+                        for name in &rest.required {
+                            field(&message, name, self.method.full_name(), "required");
+                        }
                         schemas.message(&message, used)
                     }
                     _ => schemas.field(&body, used),
                 };
+                if !rest.required.is_empty() {
+                    schema["required"] = json!(rest.required);
+                }
                 (schema, example::field(&body, used, schemas.options), true)
             }
         };

@@ -1,0 +1,13 @@
+-- Rate limits of webhook endpoints apply at the moment of sending. Their rows are apart from the cursors, which
+-- others lock for longer than that.
+
+CREATE TABLE webhook_paces (
+    endpoint_id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    -- When the endpoint would be idle if attempts took their share of a second each.
+    paced_until timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 50);
+CALL guard('webhook_paces');
+CALL grant_to('{system}', 'SELECT, INSERT, UPDATE ON webhook_paces');
+
+ALTER TABLE webhook_cursors DROP COLUMN paced_until;

@@ -1,0 +1,3 @@
+DROP INDEX delegations_live_children;
+DROP TABLE usage_cursor;
+DROP TABLE usage_days;

@@ -1,0 +1,37 @@
+-- How many decisions each tenant had on each day, and delegations that agents give.
+
+-- ## Decisions a day
+
+-- Days are of UTC.
+CREATE TABLE usage_days (
+    tenant_id text COLLATE "C" NOT NULL,
+    day date NOT NULL,
+    allow bigint NOT NULL,
+    require_approval bigint NOT NULL,
+    deny bigint NOT NULL,
+    PRIMARY KEY (tenant_id, day)
+);
+CREATE INDEX usage_days_page ON usage_days (day DESC, tenant_id);
+CALL guard('usage_days');
+CALL grant_to('{tenant}', 'SELECT ON usage_days');
+CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON usage_days');
+
+-- Up to where decisions are counted (crates/runtime/src/usage/roll_up.rs). One row.
+CREATE TABLE usage_cursor (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    -- All decisions with lower ids are counted, and no others.
+    counted_until text COLLATE "C" NOT NULL,
+    -- When somebody looked, and the id of their transaction.
+    seen_at timestamptz NOT NULL,
+    seen_xid bigint NOT NULL
+);
+CALL grant_to('{tenant}', 'SELECT (counted_until) ON usage_cursor');
+CALL grant_to('{system}', 'SELECT, UPDATE ON usage_cursor');
+INSERT INTO usage_cursor (counted_until, seen_at, seen_xid)
+VALUES (time_bound('svc:decision:', now() - interval '400 days'), transaction_timestamp(),
+        pg_current_xact_id()::text::bigint);
+
+-- ## How many delegations are below one
+
+CREATE INDEX delegations_live_children ON delegations (parent_id, coalesce(expires_at, 'infinity'))
+    WHERE state <> 'revoked';
