@@ -5,6 +5,7 @@
 //! (webhooks, audit streams, pulls, streams) is a cursor on those.
 
 mod audit;
+mod decided;
 pub mod delivery;
 mod demand;
 mod expiry;
@@ -12,6 +13,7 @@ mod feed;
 mod follow;
 mod lost;
 mod notifications;
+mod numbering_sql;
 mod outbox;
 mod outbox_age;
 mod page;
@@ -19,6 +21,7 @@ mod push;
 mod retention;
 mod sequencer;
 mod service;
+mod told;
 
 use std::sync::Arc;
 

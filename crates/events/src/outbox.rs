@@ -1,16 +1,26 @@
-//! Rows of the outbox, and the events that they become.
+//! Rows of the outbox: whose turn it is, and what waits.
+//!
+//! The statements here run for every few events, so each is prepared once on a connection.
 
-use authority_decision::Reason;
-use authority_webhook::{envelope::Event, event_types::EventType};
+use std::collections::HashSet;
+
+use authority_core::{decision_event::DecisionEvent, store::locks};
+use authority_decision::Decision;
+use authority_webhook::event_types::EventType;
 use chrono::{DateTime, Utc};
 use diesel::{
-    QueryResult, QueryableByName,
-    sql_types::{Array, BigInt, Integer, Jsonb, Nullable, Text, Timestamptz},
+    QueryResult, Queryable,
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text, Timestamptz},
 };
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use authority_core::store::{Db, RunQueryDsl};
+/// Tenants are spread over so many, each of which one node at a time numbers.
+pub(crate) const SHARDS: i32 = 64;
+
+const ALLOWED: &str = "svc.decision.allowed";
+const DENIED: &str = "svc.decision.denied";
 
 /// The tenants of the outbox, by a loose index scan: their rows are not all read.
 const TENANTS: &str = "WITH RECURSIVE tenants (id) AS ( \
@@ -19,202 +29,191 @@ const TENANTS: &str = "WITH RECURSIVE tenants (id) AS ( \
          SELECT (SELECT tenant_id FROM event_outbox WHERE tenant_id > tenants.id \
                  ORDER BY tenant_id LIMIT 1) FROM tenants WHERE id IS NOT NULL) ";
 
-const SHARDS: &str = "SELECT DISTINCT (hashtextextended(id, 0) & 63)::integer AS shard FROM tenants \
-     WHERE id IS NOT NULL";
-
-/// The oldest rows of each of a shard's tenants, in turn, and the decisions that they are about. A subject
-/// that is no principal of the tenant is a text that the caller chose, and stays out.
-const PENDING: &str = "SELECT o.*, d.record AS decided, d.decision, d.reason_code AS decided_reason, \
-            d.evaluated_at, d.approval_id, p.id AS subject \
-     FROM tenants CROSS JOIN LATERAL ( \
-         SELECT *, row_number() OVER (ORDER BY number) AS turn FROM ( \
-             SELECT * FROM event_outbox WHERE tenant_id = tenants.id ORDER BY number LIMIT $2 \
-         ) AS oldest) AS o \
-     LEFT JOIN decisions d ON d.tenant_id = o.tenant_id \
-         AND d.id = CASE WHEN o.event_type = ANY ($4) THEN coalesce(o.correlation_id, o.subject_ref) END \
-     LEFT JOIN principals p ON p.tenant_id = o.tenant_id AND p.id = d.subject \
-     WHERE tenants.id IS NOT NULL AND hashtextextended(tenants.id, 0) & 63 = $1 \
-     ORDER BY o.turn, o.number LIMIT $3";
-
-const ALLOWED: &str = "svc.decision.allowed";
-const DENIED: &str = "svc.decision.denied";
-const HELD: &str = "svc.decision.requires_approval";
-/// Events of which the decision's record has a part.
-const OF_RECORDS: [&str; 3] = [ALLOWED, DENIED, HELD];
-const PACKS: &str = "svc.evidence_pack.";
-
-/// The shards with rows.
-pub(crate) async fn shards(db: &mut Db) -> QueryResult<Vec<i32>> {
-    let shards: Vec<Shard> = diesel::sql_query([TENANTS, SHARDS].concat()).load(db).await?;
-    Ok(shards.into_iter().map(|row| row.shard).collect())
+/// Takes the locks of the shards with rows, or of one of them, until the end of the transaction; the tenants,
+/// and whether another node numbers them now.
+pub(crate) struct LockTenants {
+    pub(crate) shard: Option<i32>,
 }
 
-/// A shard's oldest rows: at most `turn` of each tenant, and `most` in all.
-pub(crate) async fn pending(
-    db: &mut Db,
-    shard: i32,
-    turn: i64,
-    most: i64,
-) -> QueryResult<Vec<Pending>> {
-    diesel::sql_query([TENANTS, PENDING].concat())
-        .bind::<Integer, _>(shard)
-        .bind::<BigInt, _>(turn)
-        .bind::<BigInt, _>(most)
-        .bind::<Array<Text>, _>(OF_RECORDS.as_slice())
-        .load(db)
-        .await
+impl Query for LockTenants {
+    type SqlType = (Text, Bool);
 }
 
-#[derive(QueryableByName)]
-struct Shard {
-    #[diesel(sql_type = Integer)]
-    shard: i32,
+impl QueryId for LockTenants {
+    type QueryId = Self;
+    const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-/// A row of the outbox, with its decision where it is about one.
-#[derive(QueryableByName)]
-pub(crate) struct Pending {
-    #[diesel(sql_type = BigInt)]
+impl QueryFragment<Pg> for LockTenants {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(TENANTS);
+        out.push_sql("SELECT id, NOT pg_try_advisory_xact_lock(");
+        out.push_bind_param::<Integer, _>(&locks::EVENTS)?;
+        out.push_sql(", shard) FROM (SELECT id, (hashtextextended(id, 0) & ");
+        out.push_bind_param::<Integer, _>(&(SHARDS - 1))?;
+        out.push_sql(")::integer AS shard FROM tenants WHERE id IS NOT NULL) AS each WHERE coalesce(shard = ");
+        out.push_bind_param::<Nullable<Integer>, _>(&self.shard)?;
+        out.push_sql(", true)");
+        Ok(())
+    }
+}
+
+/// The oldest rows of each tenant, in turn: events to about `turn` of each, and `most` in all. Rows that are many
+/// events are taken whole.
+pub(crate) struct OldestRows<'a> {
+    pub(crate) tenants: Vec<&'a str>,
+    pub(crate) turn: i64,
+    pub(crate) most: i64,
+}
+
+impl Query for OldestRows<'_> {
+    type SqlType = (
+        BigInt,
+        Text,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Timestamptz,
+        Jsonb,
+        Nullable<Array<Text>>,
+    );
+}
+
+impl QueryId for OldestRows<'_> {
+    type QueryId = OldestRows<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryFragment<Pg> for OldestRows<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "WITH turns AS ( \
+                 SELECT oldest.*, \
+                        sum(size) OVER (PARTITION BY tenant_id ORDER BY number) - size AS before \
+                 FROM unnest(",
+        );
+        out.push_bind_param::<Array<Text>, _>(&self.tenants)?;
+        out.push_sql(
+            ") AS tenants (id) CROSS JOIN LATERAL ( \
+                 SELECT * FROM event_outbox WHERE tenant_id = tenants.id ORDER BY number LIMIT ",
+        );
+        out.push_bind_param::<BigInt, _>(&self.turn)?;
+        out.push_sql(
+            ") AS oldest), batch AS ( \
+                 SELECT *, sum(size) OVER (ORDER BY before, number) - size AS taken \
+                 FROM turns WHERE before < ",
+        );
+        out.push_bind_param::<BigInt, _>(&self.turn)?;
+        out.push_sql(
+            ") SELECT number, tenant_id, event_type, subject_ref, correlation_id, actor_entity_id, \
+                      principal_entity_id, reason_code, occurred_at, data, decisions \
+             FROM batch WHERE taken < ",
+        );
+        out.push_bind_param::<BigInt, _>(&self.most)?;
+        out.push_sql(" ORDER BY before, number");
+        Ok(())
+    }
+}
+
+/// A row of the outbox: one change, or decisions of one tenant.
+#[derive(Queryable)]
+pub(crate) struct Row {
     pub(crate) number: i64,
-    #[diesel(sql_type = Text)]
     pub(crate) tenant_id: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) event_type: String,
-    #[diesel(sql_type = Text)]
-    subject_ref: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    correlation_id: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    actor_entity_id: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    principal_entity_id: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    reason_code: Option<String>,
-    #[diesel(sql_type = Timestamptz)]
-    occurred_at: DateTime<Utc>,
-    #[diesel(sql_type = Jsonb)]
-    data: Value,
-    #[diesel(sql_type = Nullable<diesel::sql_types::Bytea>)]
-    decided: Option<Vec<u8>>,
-    #[diesel(sql_type = Nullable<Text>)]
-    decision: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    decided_reason: Option<String>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    evaluated_at: Option<DateTime<Utc>>,
-    #[diesel(sql_type = Nullable<Text>)]
-    approval_id: Option<String>,
-    /// Who asked for the decision, if that is a principal.
-    #[diesel(sql_type = Nullable<Text>)]
-    subject: Option<String>,
+    event_type: Option<String>,
+    subject_ref: Option<String>,
+    pub(crate) correlation_id: Option<String>,
+    pub(crate) actor_entity_id: Option<String>,
+    pub(crate) principal_entity_id: Option<String>,
+    pub(crate) reason_code: Option<String>,
+    pub(crate) occurred_at: DateTime<Utc>,
+    pub(crate) data: Value,
+    decisions: Option<Vec<String>>,
 }
 
-/// The members of a decision's record that events have.
-#[derive(Default, Deserialize)]
-struct Decided {
-    #[serde(default)]
-    valid_until: Option<Value>,
-    #[serde(default)]
-    verdict: Verdict,
+/// What an event is about.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
+pub(crate) enum About<'a> {
+    Change { event_type: &'static EventType, subject_ref: &'a str, row: &'a Row },
+    Decision { event_type: &'static EventType, event: DecisionEvent<'a> },
 }
 
-#[derive(Default, Deserialize)]
-struct Verdict {
-    #[serde(default)]
-    authority: Option<Authority>,
-    #[serde(default)]
-    tool_id: Option<String>,
+/// An event that waits.
+pub(crate) struct Waiting<'a> {
+    pub(crate) tenant_id: &'a str,
+    pub(crate) about: About<'a>,
 }
 
-#[derive(Deserialize)]
-struct Authority {
-    id: String,
-    kind: String,
+/// What of some rows can be numbered, in order.
+#[derive(Default)]
+pub(crate) struct Ready<'a> {
+    pub(crate) events: Vec<Waiting<'a>>,
+    /// The rows that become these.
+    pub(crate) numbers: Vec<i64>,
+    /// Whether a tenant's next event cannot be written: it waits for a version of the service that can.
+    pub(crate) is_stuck: bool,
 }
 
-impl Pending {
-    /// When it happened.
-    pub(crate) fn occurred_at(&self) -> DateTime<Utc> {
-        self.evaluated_at.filter(|_| self.is_decision()).unwrap_or(self.occurred_at)
-    }
-
-    /// The principal that it is about.
-    pub(crate) fn principal(&self) -> Option<&str> {
-        let named = if self.is_decision() { &self.subject } else { &self.principal_entity_id };
-        named.as_deref()
-    }
-
-    /// Its canonical bytes. An event that has none of the length allowed loses its data and not its
-    /// number: receivers would wait for that forever. `None` if its type is unknown: of a newer version.
-    pub(crate) fn bytes(&self, event_id: &str, sequence: i64) -> Option<Vec<u8>> {
-        let event_type = EventType::named(&self.event_type)?;
-        let refs =
-            Vec::from_iter(self.event_type.starts_with(PACKS).then(|| self.subject_ref.clone()));
-        let (data, none) = (self.data(), Map::new());
-        let event = Event {
-            event_id,
-            event_type,
-            occurred_at: self.occurred_at(),
-            tenant_id: &self.tenant_id,
-            sequence: u64::try_from(sequence).ok(),
-            subject_ref: &self.subject_ref,
-            actor_entity_id: self.actor_entity_id.as_deref(),
-            principal_entity_id: self.principal(),
-            reason_code: self.reason(),
-            correlation_id: self.correlation_id.as_deref(),
-            causation_id: None,
-            data: &data,
-            evidence_refs: &refs,
-        };
-        let written = event.canonical().or_else(|error| {
-            tracing::error!(%error, event_type = self.event_type, "an event loses its data");
-            Event { data: &none, evidence_refs: &[], ..event }.canonical()
-        });
-        written.inspect_err(|error| tracing::error!(%error, "an event cannot be written")).ok()
-    }
-
-    fn reason(&self) -> Option<&str> {
-        let reason = if self.is_decision() { &self.decided_reason } else { &self.reason_code };
-        reason.as_deref()
-    }
-
-    /// Whether it is a decision of its own, of which the outbox has the name alone.
-    fn is_decision(&self) -> bool {
-        [ALLOWED, DENIED].contains(&self.event_type.as_str())
-    }
-
-    fn data(&self) -> Map<String, Value> {
-        let mut data = match &self.data {
-            Value::Object(members) => members.clone(),
-            _ => Map::new(),
-        };
-        let Some(record) = &self.decided else { return data };
-        let Decided { valid_until, verdict } = serde_json::from_slice(record).unwrap_or_default();
-        let mut add = |name: &str, value: Option<Value>| {
-            data.extend(value.map(|value| (name.to_owned(), value)));
-        };
-        add("tool_id", verdict.tool_id.map(Value::from));
-        let kind = verdict.authority.as_ref().map(|used| used.kind.as_str());
-        add("delegation_id", by_delegation(verdict.authority.as_ref()));
-        match self.event_type.as_str() {
-            ALLOWED => {
-                add("decision_id", Some(self.subject_ref.as_str().into()));
-                add("decision", self.decision.as_deref().map(Value::from));
-                add("authority_kind", kind.map(Value::from));
-                add("approval_id", self.approval_id.as_deref().map(Value::from));
-                add("valid_until", valid_until);
+impl<'a> Ready<'a> {
+    pub(crate) fn of(rows: &'a [Row]) -> Self {
+        let (mut ready, mut stuck) = (Self::default(), HashSet::new());
+        for row in rows {
+            if stuck.contains(&row.tenant_id) {
+                continue;
             }
-            DENIED => {
-                let reason = self.decided_reason.as_deref().and_then(Reason::from_word);
-                add("decision_id", Some(self.subject_ref.as_str().into()));
-                add("stage", reason.map(|reason| reason.stage().word().into()));
+            match row.events() {
+                Ok(events) => {
+                    ready.events.extend(events);
+                    ready.numbers.push(row.number);
+                }
+                Err(error) => {
+                    let (number, tenant_id) = (row.number, &row.tenant_id);
+                    tracing::error!(%error, number, tenant_id, "an event cannot be written");
+                    stuck.insert(tenant_id);
+                }
             }
-            _ => {}
         }
-        data
+        ready.is_stuck = !stuck.is_empty();
+        ready
     }
 }
 
-fn by_delegation(used: Option<&Authority>) -> Option<Value> {
-    used.filter(|used| used.kind == "delegation").map(|used| used.id.as_str().into())
+#[derive(Debug, thiserror::Error)]
+enum Unreadable {
+    #[error("its type `{0:?}` is unknown")]
+    Type(Option<String>),
+    #[error("it has no subject")]
+    Subject,
+    #[error("a decision cannot be read: {0}")]
+    Decision(#[from] serde_json::Error),
+}
+
+impl Row {
+    fn events(&self) -> Result<Vec<Waiting<'_>>, Unreadable> {
+        let tenant_id = self.tenant_id.as_str();
+        if let Some(decisions) = &self.decisions {
+            let about = decisions.iter().map(|text| decision(text));
+            return about.map(|about| Ok(Waiting { tenant_id, about: about? })).collect();
+        }
+        let event_type = self.event_type.as_deref().and_then(EventType::named);
+        let event_type = event_type.ok_or_else(|| Unreadable::Type(self.event_type.clone()))?;
+        let subject_ref = self.subject_ref.as_deref().ok_or(Unreadable::Subject)?;
+        let about = About::Change { event_type, subject_ref, row: self };
+        Ok(vec![Waiting { tenant_id, about }])
+    }
+}
+
+/// Whether a change is a decision of its own, of which the row has the name alone.
+pub(crate) fn is_decision(event_type: &EventType) -> bool {
+    [ALLOWED, DENIED].contains(&event_type.name())
+}
+
+fn decision(text: &str) -> Result<About<'_>, Unreadable> {
+    let event: DecisionEvent<'_> = serde_json::from_str(text)?;
+    let name = if event.decision == Decision::Deny.word() { DENIED } else { ALLOWED };
+    let event_type = EventType::named(name).ok_or(Unreadable::Type(Some(name.to_owned())))?;
+    Ok(About::Decision { event_type, event })
 }

@@ -7,40 +7,35 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use authority_core::{
-    store::{self, Db, Notification, RunQueryDsl, Scope, Store, locks, new_id},
+    store::{self, Db, Notification, RunQueryDsl, Scope, Store, new_id},
     worker::{Context, Worker},
 };
-use chrono::{DateTime, Utc};
-use diesel::{
-    QueryResult, QueryableByName,
-    sql_types::{Array, BigInt, Bool, Bytea, Integer, Nullable, Text, Timestamptz},
-};
+use authority_webhook::envelope::EnvelopeError;
+use diesel::{QueryResult, result::Error as Sql};
 use futures_util::FutureExt;
-use tokio::sync::{Mutex, Notify};
+use tokio::{
+    sync::{Mutex, Notify},
+    time::{Instant, sleep, sleep_until},
+};
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
 use crate::{
-    feed,
-    outbox::{self, Pending},
+    decided,
+    numbering_sql::{RaiseHeads, WriteEvents},
+    outbox::{LockTenants, OldestRows, Ready, Row, SHARDS},
+    told::Told,
 };
 
 /// The channel that changes notify on; the recorder does not, and wakes the sequencer of its node.
 const CHANNEL: &str = "event_outbox";
 /// How often the outbox is read without having been woken.
 const POLL: Duration = Duration::from_millis(500);
+/// From one round to the next under load: few large ones cost less. A change after a pause does not wait.
+const LINGER: Duration = Duration::from_millis(30);
 /// How many events of one tenant are numbered before the others have their turn.
 const TURN: i64 = 500;
 /// How many events are numbered in one transaction.
 const BATCH: i64 = 2_000;
-
-const HEADS: &str = "INSERT INTO event_heads (tenant_id, sequence) \
-     SELECT * FROM unnest($1, $2) AS raised (tenant_id, sequence) \
-     ON CONFLICT (tenant_id) DO UPDATE SET sequence = event_heads.sequence + EXCLUDED.sequence \
-     RETURNING tenant_id, sequence";
-
-const EVENTS: &str = "INSERT INTO events \
-         (id, tenant_id, sequence, event_type, principal_entity_id, occurred_at, body) \
-     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7)";
 
 /// Numbers the outbox's events.
 #[derive(Clone)]
@@ -81,160 +76,145 @@ impl Sequencer {
 
     async fn run(&self, notified: &mut ReceiverStream<Notification>, context: &Context) {
         loop {
+            let begun = Instant::now();
             // A failed round is tried again at the next poll.
-            while context.stopped().now_or_never().is_none()
-                && context.round(self.round()).await.is_ok_and(|has_more| has_more)
-            {}
-            tokio::select! {
-                () = context.stopped() => return,
-                () = self.wake.notified() => {}
-                Some(_) = notified.next() => {}
-                () = tokio::time::sleep(POLL) => {}
+            let left = context.round(self.round()).await.unwrap_or_default();
+            if left == Left::Nothing {
+                tokio::select! {
+                    () = context.stopped() => return,
+                    () = self.wake.notified() => {}
+                    Some(_) = notified.next() => {}
+                    () = sleep(POLL) => {}
+                }
+            }
+            if left != Left::Backlog {
+                tokio::select! {
+                    () = context.stopped() => return,
+                    () = sleep_until(begun + LINGER) => {}
+                }
+            }
+            if context.stopped().now_or_never().is_some() {
+                return;
             }
             while let Some(Some(_)) = notified.next().now_or_never() {} // one round is for all of them
         }
     }
 
-    /// Numbers a batch of each shard; whether there may be more.
-    async fn round(&self) -> Result<bool, store::Error> {
-        let scope = Scope::service();
-        let shards = self
-            .store
-            .read_tx(&scope, async |db| Ok::<_, store::Error>(outbox::shards(db).await?))
-            .await?;
-        let (mut has_more, mut failed) = (false, Ok(()));
-        for shard in shards {
-            let number = async move |db: &mut Db| Ok::<_, store::Error>(number(db, shard).await?);
-            match self.store.write_tx(&scope, number).await {
-                Ok(numbered) => {
-                    if numbered > 0 {
-                        self.numbered.notify_one();
+    /// Numbers a batch.
+    async fn round(&self) -> Result<Left, store::Error> {
+        match self.number(None).await {
+            Err(error) if !matches!(error, store::Error::Unavailable(_)) => {
+                tracing::warn!(%error, "numbering each shard on its own");
+                let (mut left, mut failed) = (Left::Nothing, Ok(()));
+                for shard in 0..SHARDS {
+                    match self.number(Some(shard)).await {
+                        Ok(of_shard) => left = left.max(of_shard),
+                        // The other shards' events do not wait for it.
+                        Err(error) => failed = Err(error),
                     }
-                    has_more |= numbered >= usize::try_from(BATCH).unwrap_or(usize::MAX);
                 }
-                // The other shards' events do not wait for it.
-                Err(error) => failed = Err(error),
+                failed.map(|()| left)
             }
+            done => done,
         }
-        failed.map(|()| has_more)
+    }
+
+    /// Numbers a batch of the events of a shard, or of all.
+    async fn number(&self, shard: Option<i32>) -> Result<Left, store::Error> {
+        let number = async move |db: &mut Db| Ok::<_, store::Error>(number(db, shard).await?);
+        let Batch { numbered, left, is_stuck } =
+            self.store.write_tx(&Scope::service(), number).await?;
+        if numbered > 0 {
+            self.numbered.notify_one();
+        }
+        if is_stuck && left != Left::Backlog {
+            let problem = "events wait for a version of the service that can write them";
+            return Err(store::Error::Internal(problem.to_owned()));
+        }
+        Ok(left)
     }
 }
 
-/// Numbers a batch of a shard's events, unless another node does; how many.
-async fn number(db: &mut Db, shard: i32) -> QueryResult<usize> {
-    if !lock(db, shard).await? {
-        return Ok(0);
+/// What a round leaves in the outbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Left {
+    #[default]
+    Nothing,
+    /// Events that another node was about to number.
+    Others,
+    /// There may be more than one batch.
+    Backlog,
+}
+
+#[derive(Default)]
+struct Batch {
+    /// How many events.
+    numbered: usize,
+    left: Left,
+    /// A tenant's next event cannot be written.
+    is_stuck: bool,
+}
+
+/// Numbers a batch of events that no other node numbers now.
+async fn number(db: &mut Db, shard: Option<i32>) -> QueryResult<Batch> {
+    let tenants: Vec<(String, bool)> = LockTenants { shard }.load(db).await?;
+    let own = tenants.iter().filter(|(_, is_others)| !is_others);
+    let own: Vec<&str> = own.map(|(id, _)| id.as_str()).collect();
+    let left = if own.len() < tenants.len() { Left::Others } else { Left::Nothing };
+    if own.is_empty() {
+        return Ok(Batch { left, ..Batch::default() });
     }
-    let pending = outbox::pending(db, shard, TURN, BATCH).await?;
-    if pending.is_empty() {
-        return Ok(0);
+    let oldest = OldestRows { tenants: own, turn: TURN, most: BATCH };
+    let rows: Vec<Row> = oldest.load(db).await?;
+    let Ready { events, numbers, is_stuck } = Ready::of(&rows);
+    let records = decided::records(db, &events).await?;
+    let told = events.into_iter().map(|event| Told::of(event, &records));
+    let told: Vec<Told<'_>> = told.collect::<Result<_, _>>().map_err(unwritable)?;
+    let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
+    for event in &told {
+        *counts.entry(event.tenant_id).or_default() += 1;
     }
-    let mut next = first_numbers(db, &pending).await?;
-    let mut events = Events::default();
-    for row in &pending {
-        let Some(sequence) = next.get_mut(row.tenant_id.as_str()) else { continue };
-        events.push(row, *sequence)?;
+    if !told.is_empty() {
+        write(db, &told, &counts, numbers).await?;
+    }
+    let is_backlog = counts.into_values().any(|count| count >= TURN);
+    let left = if is_backlog { Left::Backlog } else { left };
+    Ok(Batch { numbered: told.len(), left, is_stuck })
+}
+
+/// Gives the events their numbers; they were these rows of the outbox.
+async fn write(
+    db: &mut Db,
+    told: &[Told<'_>],
+    counts: &BTreeMap<&str, i64>,
+    rows: Vec<i64>,
+) -> QueryResult<()> {
+    let mut next = first_numbers(db, counts).await?;
+    let mut write = WriteEvents::of(rows, counts.keys().copied().collect());
+    for event in told {
+        let Some(sequence) = next.get_mut(event.tenant_id) else { continue };
+        let id = format!("svc:event:{}", new_id());
+        let body = event.bytes(&id, *sequence).map_err(unwritable)?;
+        write.push(event, id, *sequence, body);
         *sequence += 1;
     }
-    events.insert(db).await?;
-    let grown = "SELECT pg_notify($1, tenant_id) FROM unnest($2) AS grown (tenant_id)";
-    diesel::sql_query(grown)
-        .bind::<Text, _>(feed::CHANNEL)
-        .bind::<Array<Text>, _>(next.keys().collect::<Vec<_>>())
-        .execute(db)
-        .await?;
-    let numbers: Vec<i64> = pending.iter().map(|row| row.number).collect();
-    diesel::sql_query("DELETE FROM event_outbox WHERE number = ANY ($1)")
-        .bind::<Array<BigInt>, _>(numbers)
-        .execute(db)
-        .await?;
-    Ok(pending.len())
+    write.execute(db).await.map(drop)
 }
 
-/// Whether this transaction is the one that numbers the shard.
-async fn lock(db: &mut Db, shard: i32) -> QueryResult<bool> {
-    let lock = diesel::sql_query("SELECT pg_try_advisory_xact_lock($1, $2) AS locked")
-        .bind::<Integer, _>(locks::EVENTS)
-        .bind::<Integer, _>(shard);
-    let locked: Locked = lock.get_result(db).await?;
-    Ok(locked.locked)
+fn unwritable(error: EnvelopeError) -> Sql {
+    Sql::SerializationError(error.into())
 }
 
-/// Raises the sequences by what is pending; the first number of each tenant's own.
-async fn first_numbers(db: &mut Db, pending: &[Pending]) -> QueryResult<BTreeMap<String, i64>> {
-    let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
-    for row in pending {
-        *counts.entry(&row.tenant_id).or_default() += 1;
-    }
-    let (tenants, raised): (Vec<&str>, Vec<i64>) = counts.iter().unzip();
-    let heads: Vec<Head> = diesel::sql_query(HEADS)
-        .bind::<Array<Text>, _>(tenants)
-        .bind::<Array<BigInt>, _>(raised)
-        .load(db)
-        .await?;
-    let first = |head: Head| {
-        let count = counts.get(head.tenant_id.as_str()).copied().unwrap_or_default();
-        (head.tenant_id, head.sequence - count + 1)
+/// Raises the tenants' sequences by so many; the first number of each.
+async fn first_numbers(
+    db: &mut Db,
+    counts: &BTreeMap<&str, i64>,
+) -> QueryResult<BTreeMap<String, i64>> {
+    let (tenants, raised) = counts.iter().unzip();
+    let heads: Vec<(String, i64)> = RaiseHeads { tenants, raised }.load(db).await?;
+    let first = |(tenant_id, sequence): (String, i64)| {
+        let count = counts.get(tenant_id.as_str()).copied().unwrap_or_default();
+        (tenant_id, sequence - count + 1)
     };
     Ok(heads.into_iter().map(first).collect())
-}
-
-/// Events to be written, column by column.
-#[derive(Default)]
-struct Events<'a> {
-    id: Vec<String>,
-    tenant: Vec<&'a str>,
-    sequence: Vec<i64>,
-    event_type: Vec<&'a str>,
-    principal: Vec<Option<&'a str>>,
-    at: Vec<DateTime<Utc>>,
-    body: Vec<Vec<u8>>,
-}
-
-impl<'a> Events<'a> {
-    /// # Errors
-    /// The event cannot be written: the batch waits for a version of the service that can.
-    fn push(&mut self, row: &'a Pending, sequence: i64) -> QueryResult<()> {
-        let id = format!("svc:event:{}", new_id());
-        let body = row.bytes(&id, sequence).ok_or_else(|| {
-            let problem = format!("an event `{}` cannot be written", row.event_type);
-            diesel::result::Error::SerializationError(problem.into())
-        })?;
-        self.body.push(body);
-        self.id.push(id);
-        self.tenant.push(&row.tenant_id);
-        self.sequence.push(sequence);
-        self.event_type.push(&row.event_type);
-        self.principal.push(row.principal());
-        self.at.push(row.occurred_at());
-        Ok(())
-    }
-
-    async fn insert(self, db: &mut Db) -> QueryResult<()> {
-        diesel::sql_query(EVENTS)
-            .bind::<Array<Text>, _>(self.id)
-            .bind::<Array<Text>, _>(self.tenant)
-            .bind::<Array<BigInt>, _>(self.sequence)
-            .bind::<Array<Text>, _>(self.event_type)
-            .bind::<Array<Nullable<Text>>, _>(self.principal)
-            .bind::<Array<Timestamptz>, _>(self.at)
-            .bind::<Array<Bytea>, _>(self.body)
-            .execute(db)
-            .await
-            .map(drop)
-    }
-}
-
-#[derive(QueryableByName)]
-struct Locked {
-    #[diesel(sql_type = Bool)]
-    locked: bool,
-}
-
-#[derive(QueryableByName)]
-struct Head {
-    #[diesel(sql_type = Text)]
-    tenant_id: String,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
 }

@@ -2,13 +2,18 @@
 
 use chrono::{DateTime, SecondsFormat, Timelike, Utc};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{
+    Map, Value,
+    value::{RawValue, to_raw_value},
+};
 
 use crate::event_types::{EventType, VERSION};
 
 /// Bytes of an envelope.
 pub const LONGEST_ENVELOPE: usize = 8 * 1024;
 pub const MOST_EVIDENCE_REFS: usize = 16;
+/// Most are shorter, so that one allocation serves.
+const USUAL_ENVELOPE: usize = 1024;
 
 const ID_PREFIX: &str = "svc:event:";
 const ID_DIGITS: usize = 32;
@@ -32,8 +37,8 @@ pub struct Event<'a> {
     /// `subject_ref` if none is given.
     pub correlation_id: Option<&'a str>,
     pub causation_id: Option<&'a str>,
-    /// A message of `authority.event.v1` as JSON; members that are null are left out.
-    pub data: &'a Map<String, Value>,
+    /// A message of `authority.event.v1`, as [`canonical_data`] writes it.
+    pub data: &'a RawValue,
     pub evidence_refs: &'a [String],
 }
 
@@ -52,27 +57,29 @@ pub enum EnvelopeError {
     Json(#[from] serde_json::Error),
 }
 
+/// In the order of RFC 8785, so that the bytes need not be sorted: there are as many as decisions. Texts and
+/// integers below 2^53 are written alike by `serde_json` and by the RFC.
 #[derive(Serialize)]
 struct Envelope<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor_entity_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    causation_id: Option<&'a str>,
+    correlation_id: &'a str,
+    data: &'a RawValue,
     event_id: &'a str,
     event_type: &'a str,
     event_version: u32,
+    evidence_refs: &'a [String],
     occurred_at: String,
-    tenant_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sequence: Option<u64>,
-    subject_ref: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    actor_entity_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     principal_entity_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason_code: Option<&'a str>,
-    correlation_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    causation_id: Option<&'a str>,
-    data: Map<String, Value>,
-    evidence_refs: &'a [String],
+    sequence: Option<u64>,
+    subject_ref: &'a str,
+    tenant_id: &'a str,
 }
 
 impl Event<'_> {
@@ -87,22 +94,25 @@ impl Event<'_> {
         if self.evidence_refs.len() > MOST_EVIDENCE_REFS {
             return Err(EnvelopeError::TooManyRefs(self.evidence_refs.len()));
         }
-        let bytes = serde_json_canonicalizer::to_vec(&Envelope {
+        let envelope = Envelope {
+            actor_entity_id: self.actor_entity_id,
+            causation_id: self.causation_id,
+            correlation_id: self.correlation_id.unwrap_or(self.subject_ref),
+            data: self.data,
             event_id: self.event_id,
             event_type: self.event_type.name(),
             event_version: VERSION,
+            evidence_refs: self.evidence_refs,
             occurred_at: written_time(self.occurred_at),
-            tenant_id: self.tenant_id,
-            sequence: self.sequence,
-            subject_ref: self.subject_ref,
-            actor_entity_id: self.actor_entity_id,
             principal_entity_id: self.principal_entity_id,
             reason_code: self.reason_code,
-            correlation_id: self.correlation_id.unwrap_or(self.subject_ref),
-            causation_id: self.causation_id,
-            data: without_nulls(self.data),
-            evidence_refs: self.evidence_refs,
-        })?;
+            sequence: self.sequence,
+            subject_ref: self.subject_ref,
+            tenant_id: self.tenant_id,
+        };
+        let mut bytes = Vec::with_capacity(USUAL_ENVELOPE);
+        serde_json::to_writer(&mut bytes, &envelope)?;
+        debug_assert!(is_canonical(&bytes), "{}", String::from_utf8_lossy(&bytes));
         if bytes.len() > LONGEST_ENVELOPE {
             return Err(EnvelopeError::TooLong(bytes.len()));
         }
@@ -125,6 +135,24 @@ fn written_time(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(fraction, true)
 }
 
+/// An event's data; members that are null are left out.
+pub fn canonical_data(members: &Map<String, Value>) -> Result<Box<RawValue>, EnvelopeError> {
+    let text = serde_json_canonicalizer::to_string(&without_nulls(members))?;
+    Ok(RawValue::from_string(text)?)
+}
+
+/// An event's data of a type that has its members in the order of RFC 8785, leaves out those without a value,
+/// and has texts only: the same bytes, without sorting them.
+pub fn sorted_data(members: &impl Serialize) -> Result<Box<RawValue>, EnvelopeError> {
+    Ok(to_raw_value(members)?)
+}
+
+fn is_canonical(bytes: &[u8]) -> bool {
+    let read: Option<Value> = serde_json::from_slice(bytes).ok();
+    let sorted = read.and_then(|value| serde_json_canonicalizer::to_vec(&value).ok());
+    sorted.as_deref() == Some(bytes)
+}
+
 fn without_nulls(members: &Map<String, Value>) -> Map<String, Value> {
     let given = members.iter().filter(|(_, value)| !value.is_null());
     let inner = given.map(|(name, value)| match value {
@@ -144,7 +172,7 @@ mod tests {
 
     const ID: &str = "svc:event:0198c0ffee017c4f8a2d5b6e7f809a1b";
 
-    fn event<'a>(data: &'a Map<String, Value>, evidence_refs: &'a [String]) -> Event<'a> {
+    fn event<'a>(data: &'a RawValue, evidence_refs: &'a [String]) -> Event<'a> {
         Event {
             event_id: ID,
             event_type: EventType::named("svc.authority.suspended").unwrap(),
@@ -162,8 +190,8 @@ mod tests {
         }
     }
 
-    fn members(value: &Value) -> Map<String, Value> {
-        value.as_object().unwrap().clone()
+    fn members(value: &Value) -> Box<RawValue> {
+        canonical_data(value.as_object().unwrap()).unwrap()
     }
 
     #[test]
@@ -181,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_schema_has_every_member_and_no_other() {
-        let (data, refs) = (Map::new(), ["svc:evidence:1".to_owned()]);
+        let (data, refs) = (members(&json!({})), ["svc:evidence:1".to_owned()]);
         let all = Event {
             actor_entity_id: Some("svc:agent:acme:a"),
             principal_entity_id: Some("svc:ent:acme:human:1"),
@@ -196,6 +224,7 @@ mod tests {
             |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
         let schema = all.event_type.schema();
         assert_eq!(names(&written), names(&schema["properties"]));
+        assert_eq!(all.canonical().unwrap(), serde_json_canonicalizer::to_vec(&written).unwrap());
         assert_eq!(written["occurred_at"], "2026-09-21T14:13:20.012345Z");
         assert_eq!(written["correlation_id"], "svc:del:acme:0");
 
@@ -204,6 +233,18 @@ mod tests {
         let required = schema["required"].as_array().unwrap().iter();
         let required = required.map(|name| name.as_str().unwrap().to_owned()).collect();
         assert_eq!(names(&written), required);
+    }
+
+    /// No text of an id or code needs an escape; if one did, it would be that of RFC 8785.
+    #[test]
+    fn texts_are_escaped_as_the_general_writer_does() {
+        let text: String =
+            (0..=0x17f).filter_map(char::from_u32).chain("\u{2028}🦀".chars()).collect();
+        let data = members(&json!({"é": text, "a": text, "Z": [1, text]}));
+        let odd = Event { subject_ref: &text, ..event(&data, &[]) };
+        let written: Value = serde_json::from_slice(&odd.canonical().unwrap()).unwrap();
+        assert_eq!(written["subject_ref"], text.as_str());
+        assert_eq!(odd.canonical().unwrap(), serde_json_canonicalizer::to_vec(&written).unwrap());
     }
 
     #[test]
@@ -215,7 +256,7 @@ mod tests {
         let data = of_length(LONGEST_ENVELOPE - rest + 1);
         assert!(matches!(event(&data, &[]).canonical(), Err(EnvelopeError::TooLong(8193))));
 
-        let data = Map::new();
+        let data = members(&json!({}));
         let refs = vec!["svc:evidence:1".to_owned(); 17];
         assert!(event(&data, &refs[..16]).canonical().is_ok());
         assert!(matches!(event(&data, &refs).canonical(), Err(EnvelopeError::TooManyRefs(17))));

@@ -36,14 +36,14 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
 }
 
 /// Callers that continue until the service stops answering.
-struct Load {
+pub(super) struct Load {
     stop: Arc<AtomicBool>,
     callers: Vec<tokio::task::JoinHandle<()>>,
     decided: Arc<Mutex<Vec<String>>>,
 }
 
 impl Load {
-    async fn finish(self) -> Vec<String> {
+    pub(super) async fn finish(self) -> Vec<String> {
         AtomicBool::store(&self.stop, true, Ordering::Release);
         for caller in self.callers {
             caller.await.unwrap();
@@ -52,7 +52,7 @@ impl Load {
     }
 }
 
-async fn load(service: &Service, lasting: Duration) -> Load {
+pub(super) async fn load(service: &Service, lasting: Duration) -> Load {
     let stop = Arc::new(AtomicBool::new(false));
     let decided: Arc<Mutex<Vec<String>>> = Arc::default();
     let callers = (0..CALLERS).map(|_| {

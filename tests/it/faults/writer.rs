@@ -9,7 +9,7 @@ use authority_api::{
 use authority_core::clock::Clock;
 use authority_crypto::sha256;
 use authority_decision::{Gathered, Reason, verdict::Claims};
-use authority_evidence::PreparedFacts;
+use authority_evidence::{Blob, PreparedFacts};
 use authority_ids::DecisionId;
 use authority_runtime::recorder::{Entry, Keyed, Outcome, Recorder};
 use futures_util::future::join_all;
@@ -28,13 +28,13 @@ fn decision_id(number: usize) -> DecisionId {
 
 /// A denial whose answer panics when it is written, after its row and before the commit, if it is bad.
 #[track_caller]
-fn entry(number: usize, is_bad: bool) -> Entry {
+pub(crate) fn entry(number: usize, is_bad: bool) -> Entry {
     let now = Clock::default().now();
     let body = b"{}".to_vec();
     let facts = PreparedFacts {
         gathered: Arc::new(Gathered::default()),
-        sha256: sha256(&body),
-        body,
+        blob: Blob { sha256: sha256(&body), body },
+        reality: None,
         index: RawValue::from_string("[]".to_owned()).unwrap(),
     };
     let caller = Caller { actor: "nobody".to_owned(), kind: CallerKind::Anonymous, until: None };
@@ -53,7 +53,7 @@ fn entry(number: usize, is_bad: bool) -> Entry {
         action: "payment.execute".to_owned(),
         decision: "deny",
         reason_code: Reason::TenantInactive,
-        event_type: None,
+        event: None,
         evaluated_at: now,
         valid_until: None,
         record: b"{}".to_vec(),

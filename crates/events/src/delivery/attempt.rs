@@ -2,39 +2,27 @@
 
 use std::{sync::Arc, time::Duration};
 
-use authority_core::store::{self, RunQueryDsl, Scope};
 use authority_webhook::{
     destination::EndpointUrl,
     retry::{Answer, ErrorClass, retry_after},
     signing::{Attempt, SigningKeys, sign},
 };
 use chrono::{DateTime, Utc};
-use diesel::{
-    QueryableByName,
-    sql_types::{Bool, Text},
-};
 use http::{HeaderName, HeaderValue, Request, Uri, header};
 use http_body_util::Full;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
     Shared,
-    claim::Job,
+    check::Unsent,
     client::{Outgoing, Received, WHOLE, host_header},
     endpoint::Endpoint,
+    job::Job,
 };
 
 const AGENT: HeaderValue = HeaderValue::from_static("agent-authority-webhooks/1");
 /// Names the replay that a delivery belongs to.
 const REPLAY: HeaderName = HeaderName::from_static("svc-replay");
-
-/// Whether the delivery may still be sent: leased by whoever claimed it, for longer than an attempt takes,
-/// its endpoint active, and its tenant.
-const MAY_SEND: &str = "SELECT EXISTS (SELECT FROM webhook_deliveries d \
-     JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.state = 'active' \
-     JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
-     WHERE d.id = $1 AND d.lease = $2::uuid AND d.state = 'open' \
-       AND d.leased_until > clock_timestamp() + interval '16 s') AS permitted";
 
 /// How an attempt ended.
 pub(super) struct Outcome {
@@ -48,14 +36,20 @@ pub(super) struct Outcome {
 /// What became of a claimed delivery.
 pub(super) enum Ending {
     Attempted(Outcome),
-    /// It was not sent: no attempt is spent.
+    /// It was chosen and not sent: no attempt is spent.
     Unspent,
+    /// It is given back for anybody to claim at once.
+    Released,
     /// Its event is no longer kept.
     Expired,
 }
 
-/// A claimed delivery, and what became of it.
-pub(super) type Ended = (Arc<Job>, Ending);
+/// A delivery that was chosen, what became of it or why it was not sent, and how long that took.
+pub(super) struct Done {
+    pub(super) job: Arc<Job>,
+    pub(super) result: Result<Ending, Unsent>,
+    pub(super) took: Duration,
+}
 
 /// What an attempt sends.
 pub(super) struct Message<'a> {
@@ -66,14 +60,12 @@ pub(super) struct Message<'a> {
 
 impl Shared {
     /// Sends one delivery.
-    pub(super) async fn attempt(&self, job: &Job) -> Ending {
-        let Some(body) = &job.body else { return Ending::Expired };
+    async fn attempt(&self, job: &Job) -> Result<Ending, Unsent> {
+        let Some(body) = &job.body else { return Ok(Ending::Expired) };
         let replay_id = job.replay_id.as_deref();
         let message = Message { event_id: &job.event_id, body, replay_id };
-        match self.send(&job.endpoint, &message, WHOLE, self.may_send(job)).await {
-            Some(outcome) => Ending::Attempted(outcome),
-            None => Ending::Unspent,
-        }
+        let may_send = self.checks.may_send(job);
+        self.send(&job.endpoint, &message, WHOLE, may_send).await.map(Ending::Attempted)
     }
 
     /// Sends a message to an endpoint, unless `may_send` says no once there is a connection. Waits `whole` for
@@ -83,29 +75,30 @@ impl Shared {
         endpoint: &Endpoint,
         message: &Message<'_>,
         whole: Duration,
-        may_send: impl Future<Output = bool>,
-    ) -> Option<Outcome> {
+        may_send: impl Future<Output = Result<(), Unsent>>,
+    ) -> Result<Outcome, Unsent> {
         let (at, started) = (self.clock.now(), Instant::now());
         let sent = self.exchange(endpoint, message, may_send, started + whole).await;
         let answered = match sent {
             Ok(received) => Ok(received),
             Err(Stop::Failed(class)) => Err(class),
-            Err(Stop::Unspent) => return None,
+            Err(Stop::Unsent(why)) => return Err(why),
         };
-        Some(outcome(endpoint, answered, at, started, self.clock.now()))
+        Ok(outcome(endpoint, answered, at, started, self.clock.now()))
     }
 
     async fn exchange(
         &self,
         endpoint: &Endpoint,
         message: &Message<'_>,
-        may_send: impl Future<Output = bool>,
+        may_send: impl Future<Output = Result<(), Unsent>>,
         until: Instant,
     ) -> Result<Received, Stop> {
         let url = endpoint.url.as_ref().ok_or(ErrorClass::Address)?;
         let connection = self.client.connect(url).await?;
-        if !timeout_at(until, may_send).await.unwrap_or(false) {
-            return Err(Stop::Unspent);
+        if let Err(why) = timeout_at(until, may_send).await.unwrap_or(Err(Unsent::Unknown)) {
+            self.client.keep(connection);
+            return Err(Stop::Unsent(why));
         }
         let request = self.request(endpoint, url, message)?;
         Ok(self.client.exchange(url, connection, request, until).await?)
@@ -118,7 +111,7 @@ impl Shared {
         url: &EndpointUrl,
         message: &Message<'_>,
     ) -> Result<Outgoing, Stop> {
-        let signer = self.signer(&endpoint.suites).ok_or(Stop::Unspent)?;
+        let signer = self.signer(&endpoint.suites).ok_or(Stop::Unsent(Unsent::Held))?;
         let (event_id, body, at) = (message.event_id, message.body, self.clock.now());
         let attempt = Attempt { event_id, url, body, at };
         let keys =
@@ -130,19 +123,6 @@ impl Shared {
             tracing::error!(endpoint_id = endpoint.id, error, "no request can be written");
             Stop::Failed(ErrorClass::Address)
         })
-    }
-
-    /// Asked right before sending.
-    async fn may_send(&self, job: &Job) -> bool {
-        // Few at a time: other work needs the database as well.
-        let Ok(_permit) = self.checks.acquire().await else { return false };
-        let (id, lease) = (job.id.clone(), job.lease.clone());
-        let checked = self.store.read_tx(&Scope::service(), async move |db| {
-            let check = diesel::sql_query(MAY_SEND).bind::<Text, _>(id).bind::<Text, _>(lease);
-            let found: Permitted = check.get_result(db).await?;
-            Ok::<_, store::Error>(found.permitted)
-        });
-        checked.await.unwrap_or(false)
     }
 }
 
@@ -165,16 +145,10 @@ fn write(
     Ok(request)
 }
 
-#[derive(QueryableByName)]
-struct Permitted {
-    #[diesel(sql_type = Bool)]
-    permitted: bool,
-}
-
 /// Why there is no answer.
 enum Stop {
     Failed(ErrorClass),
-    Unspent,
+    Unsent(Unsent),
 }
 
 impl From<ErrorClass> for Stop {
@@ -214,8 +188,9 @@ fn outcome(
     }
 }
 
-/// One claimed delivery from its claim to its ending, which the worker records.
-pub(super) async fn run(shared: Arc<Shared>, job: Arc<Job>) -> Ended {
-    let ending = shared.attempt(&job).await;
-    (job, ending)
+/// One claimed delivery from its turn on.
+pub(super) async fn run(shared: Arc<Shared>, job: Arc<Job>) -> Done {
+    let begun = Instant::now();
+    let result = shared.attempt(&job).await;
+    Done { job, result, took: begun.elapsed() }
 }

@@ -1,249 +1,277 @@
 //! Takes due deliveries for this node: for a minute nobody else attempts them.
 //!
-//! Which endpoints have some, and how many places they get, is decided before (`turns.rs`); here the
-//! endpoint's own limits are applied, under the lock of its cursor: its breaker, its `Retry-After`, its rate.
+//! Which endpoints have some, and how many of them, is decided before (`candidates.rs`, `turns.rs`). Here the breaker
+//! has its say: one that is closed lets all pass, one that is not lets a probe pass. The rate limit applies when they
+//! are sent (`check.rs`).
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use authority_core::{
     keys::Keys,
-    store::{Db, RunQueryDsl, new_id},
+    store::{self, Db, RunQueryDsl, Scope, new_id},
 };
 use authority_webhook::{
-    destination::{EndpointUrl, UrlRules},
+    destination::UrlRules,
     retry::{Admission, Breaker},
 };
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult, QueryableByName,
-    sql_types::{Array, BigInt, Bool, Bytea, Integer, Nullable, SmallInt, Text, Timestamptz},
+    sql_types::{Array, BigInt, Bytea, Integer, Nullable, SmallInt, Text, Timestamptz},
 };
+use tokio::time::Instant;
 
 use super::{
-    breaker,
+    Shared, breaker,
+    candidates::candidates,
     endpoint::{COLUMNS, Endpoint, EndpointRow},
-    pace,
-    turns::{Candidate, LANES, Place, Share},
+    job::Job,
+    places::{Place, Places},
+    queue::Rooms,
+    turns::{LANES, Share, Turns},
 };
 
-/// The endpoints with open deliveries, by a loose index scan, and how many of them are due in each lane.
-/// Those whose breaker or receiver wants them to wait are left out. `now()` can be looked up in the index of due
-/// times, which `clock_timestamp()` cannot.
-const CANDIDATES: &str = "WITH RECURSIVE open (endpoint_id) AS ( \
-         (SELECT endpoint_id FROM webhook_deliveries WHERE state = 'open' ORDER BY endpoint_id LIMIT 1) \
-         UNION ALL \
-         SELECT (SELECT endpoint_id FROM webhook_deliveries \
-                 WHERE state = 'open' AND endpoint_id > open.endpoint_id \
-                 ORDER BY endpoint_id LIMIT 1) \
-         FROM open WHERE endpoint_id IS NOT NULL) \
-     SELECT e.id AS endpoint_id, e.tenant_id, e.url, lanes.lane, due.count, c.paced_until, \
-            e.rate_limit_per_second, clock_timestamp() AS now \
-     FROM open \
-     JOIN webhook_endpoints e ON e.id = open.endpoint_id AND e.state = 'active' \
-     JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
-     JOIN webhook_cursors c ON c.endpoint_id = e.id \
-     CROSS JOIN (VALUES (0::smallint), (1::smallint), (2::smallint)) AS lanes (lane) \
-     CROSS JOIN LATERAL (SELECT count(*) FROM ( \
-         SELECT FROM webhook_deliveries d \
-         WHERE d.endpoint_id = e.id AND d.lane = lanes.lane AND d.state = 'open' \
-           AND d.due_at <= now() \
-           AND (d.leased_until IS NULL OR d.leased_until <= clock_timestamp()) \
-         LIMIT 4) AS found) AS due \
-     WHERE due.count > 0 \
-       AND (c.waits_until IS NULL OR c.waits_until <= clock_timestamp()) \
-       AND (c.breaker = 'closed' OR c.breaker_until <= clock_timestamp()) \
-       AND ($1 OR e.signing_suites <@ '{standard-webhooks/v1}')";
+/// How long a claim holds: that of `CLAIM`.
+const LEASE: Duration = Duration::from_secs(60);
 
-const LOCKED: &str = "c.breaker, c.breaker_count, c.breaker_until, c.waits_until, c.paced_until, \
-     e.rate_limit_per_second, clock_timestamp() AS now \
+const LIMITS: &str = "c.breaker, c.breaker_count, c.breaker_until, e.rate_limit_per_second, \
+     clock_timestamp() AS now \
      FROM webhook_cursors c \
      JOIN webhook_endpoints e ON e.id = c.endpoint_id AND e.state = 'active' \
      JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
-     WHERE c.endpoint_id = ANY ($1) ORDER BY c.endpoint_id FOR UPDATE OF c";
+     WHERE c.endpoint_id = ANY ($1) AND (c.waits_until IS NULL OR c.waits_until <= clock_timestamp())";
+/// Who admits a probe changes the breaker.
+const CLOSED: &str = " AND c.breaker = 'closed'";
+const LOCKED: &str = " AND c.breaker <> 'closed' ORDER BY c.endpoint_id FOR UPDATE OF c";
 
-const CLAIM: &str = "WITH due AS ( \
+/// By an array of ids, for which the planner takes the index however many it expects to be due.
+const CLAIM: &str = "UPDATE webhook_deliveries d \
+     SET lease = $4::uuid, leased_until = clock_timestamp() + interval '60 s' \
+     WHERE d.id = ANY (ARRAY ( \
          SELECT found.id FROM unnest($1, $2, $3) AS share (endpoint_id, lane, count) \
          CROSS JOIN LATERAL ( \
-             SELECT d.id FROM webhook_deliveries d \
-             WHERE d.endpoint_id = share.endpoint_id AND d.lane = share.lane AND d.state = 'open' \
-               AND d.due_at <= now() \
-               AND (d.leased_until IS NULL OR d.leased_until <= clock_timestamp()) \
-             ORDER BY d.due_at LIMIT share.count FOR UPDATE SKIP LOCKED) AS found) \
-     UPDATE webhook_deliveries d \
-     SET lease = $4::uuid, leased_until = clock_timestamp() + interval '60 s' \
-     FROM due WHERE d.id = due.id \
+             SELECT o.id FROM webhook_deliveries o \
+             WHERE o.endpoint_id = share.endpoint_id AND o.lane = share.lane AND o.state = 'open' \
+               AND o.due_at <= now() \
+               AND (o.leased_until IS NULL OR o.leased_until <= clock_timestamp()) \
+             ORDER BY o.due_at LIMIT share.count FOR UPDATE SKIP LOCKED) AS found)) \
      RETURNING d.id, d.endpoint_id, d.event_id, d.sequence, d.lane, d.attempts, d.attempts_before, d.replay_id";
 
-const CURSORS: &str = "UPDATE webhook_cursors c \
-     SET breaker = n.breaker, breaker_count = n.count, breaker_until = n.until, paced_until = n.paced \
-     FROM unnest($1, $2, $3, $4, $5) AS n (endpoint_id, breaker, count, until, paced) \
+const BREAKERS: &str = "UPDATE webhook_cursors c \
+     SET breaker = n.breaker, breaker_count = n.count, breaker_until = n.until \
+     FROM unnest($1, $2, $3, $4) AS n (endpoint_id, breaker, count, until) \
      WHERE c.endpoint_id = n.endpoint_id";
 
-/// A claimed delivery: what one attempt needs.
-pub(super) struct Job {
-    pub(super) id: String,
-    pub(super) endpoint: Arc<Endpoint>,
-    pub(super) event_id: String,
-    pub(super) sequence: i64,
-    /// The event's bytes; `None` if retention has taken them.
-    pub(super) body: Option<Bytes>,
-    pub(super) replay_id: Option<String>,
-    pub(super) attempts: i32,
-    pub(super) attempts_before: i32,
-    pub(super) lease: String,
-    pub(super) place: Place,
+/// For the checks of what is claimed.
+const PACES: &str = "INSERT INTO webhook_paces (endpoint_id, tenant_id) SELECT * FROM unnest($1, $2) \
+     ON CONFLICT DO NOTHING";
+
+const BODIES: &str = "SELECT e.id, e.body FROM unnest($1, $2, $3) AS n (id, tenant_id, sequence) \
+     JOIN events e ON e.id = n.id AND e.tenant_id = n.tenant_id AND e.sequence = n.sequence";
+
+/// What was claimed at once.
+#[derive(Default)]
+pub(super) struct Claims {
+    pub(super) jobs: Vec<Job>,
+    /// Endpoints of which more is due.
+    pub(super) more: HashSet<String>,
 }
 
-/// The endpoints with due deliveries, and how long until the rate limit of another one permits its next.
-/// Without a signer only those whose signatures need none.
-pub(super) async fn candidates(
-    db: &mut Db,
-    rules: &UrlRules,
-    has_signer: bool,
-) -> QueryResult<(Vec<Candidate>, Option<Duration>)> {
-    let due: Vec<Due> = diesel::sql_query(CANDIDATES).bind::<Bool, _>(has_signer).load(db).await?;
-    let mut candidates: Vec<Candidate> = Vec::new();
-    let mut next: Option<Duration> = None;
-    for row in due {
-        let pause = pace::pause(row.paced_until, row.rate_limit_per_second, row.now);
-        if !pause.is_zero() {
-            next = Some(next.map_or(pause, |next| next.min(pause)));
-            continue;
-        }
-        let lane = usize::try_from(row.lane).unwrap_or_default().min(LANES - 1);
-        let count = usize::try_from(row.count).unwrap_or_default();
-        match candidates.last_mut() {
-            Some(last) if last.endpoint_id == row.endpoint_id => last.due[lane] += count,
-            _ => {
-                let mut due = [0; LANES];
-                due[lane] = count;
-                let host = EndpointUrl::parse(&row.url, rules);
-                let host = host.map(|url| url.host().to_owned()).unwrap_or_default();
-                let Due { endpoint_id, tenant_id, .. } = row;
-                candidates.push(Candidate { endpoint_id, tenant_id, host, due });
-            }
-        }
+/// Claims what is due for the rooms that there are, besides what is claimed already.
+pub(super) async fn round(
+    shared: Arc<Shared>,
+    mut turns: Turns,
+    rooms: Rooms,
+    claimed: Places,
+) -> (Turns, Result<Claims, store::Error>) {
+    if claimed.are_full() || !shared.is_on_time() {
+        return (turns, Ok(Claims::default()));
     }
-    Ok((candidates, next))
+    let found = shared.store.read_tx(&Scope::service(), {
+        let shared = Arc::clone(&shared);
+        async move |db| {
+            let has_signer = shared.keys.webhook_signer().is_some();
+            Ok::<_, store::Error>(candidates(db, &shared.rules, has_signer).await?)
+        }
+    });
+    let mut candidates = match found.await {
+        Ok(candidates) => candidates,
+        Err(error) => return (turns, Err(error)),
+    };
+    let mut more = HashSet::new();
+    for candidate in &mut candidates {
+        let room = rooms.of(&candidate.place.endpoint_id);
+        if candidate.due.iter().zip(room).any(|(due, room)| *due > room) {
+            more.insert(candidate.place.endpoint_id.clone());
+        }
+        candidate.due = std::array::from_fn(|lane: usize| candidate.due[lane].min(room[lane]));
+    }
+    turns.forget(candidates.iter());
+    let shares = turns.divide(&mut candidates, claimed);
+    let left = candidates.into_iter().filter(|candidate| candidate.due != [0; LANES]);
+    more.extend(left.map(|candidate| candidate.place.endpoint_id));
+    if shares.is_empty() {
+        return (turns, Ok(Claims { jobs: Vec::new(), more }));
+    }
+    // Before the database's minute begins.
+    let leased_until = Instant::now() + LEASE;
+    let claimed = shared.store.write_tx(&Scope::service(), {
+        let shared = Arc::clone(&shared);
+        async move |db| {
+            let (keys, rules) = (&shared.keys, &shared.rules);
+            Ok::<_, store::Error>(claim(db, keys, rules, &shares, leased_until).await?)
+        }
+    });
+    (turns, claimed.await.map(|jobs| Claims { jobs, more }))
 }
 
-/// Claims what the endpoints' own limits permit of these shares.
-pub(super) async fn claim(
+/// Claims what the breakers permit of these shares.
+async fn claim(
     db: &mut Db,
     keys: &Keys,
     rules: &UrlRules,
     shares: &[Share],
+    leased_until: Instant,
 ) -> QueryResult<Vec<Job>> {
-    let mut limits = lock(db, shares).await?;
+    let mut endpoints = endpoints(db, shares).await?;
     let permitted: Vec<(&Share, i64)> = shares
         .iter()
-        .filter_map(|share| Some((share, limits.get_mut(&share.endpoint_id)?.admit(share.count))))
+        .filter_map(|share| {
+            Some((share, endpoints.get_mut(&share.endpoint_id)?.admit(share.count)))
+        })
         .filter(|(_, count)| *count > 0)
         .collect();
     let lease = new_id().to_string();
+    let lane = |share: &Share| i16::try_from(share.lane).unwrap_or_default();
     let claimed: Vec<Claimed> = diesel::sql_query(CLAIM)
         .bind::<Array<Text>, _>(permitted.iter().map(|(s, _)| &*s.endpoint_id).collect::<Vec<_>>())
-        .bind::<Array<SmallInt>, _>(
-            permitted
-                .iter()
-                .map(|(s, _)| i16::try_from(s.lane).unwrap_or_default())
-                .collect::<Vec<_>>(),
-        )
+        .bind::<Array<SmallInt>, _>(permitted.iter().map(|(s, _)| lane(s)).collect::<Vec<_>>())
         .bind::<Array<BigInt>, _>(permitted.iter().map(|(_, count)| *count).collect::<Vec<_>>())
         .bind::<Text, _>(&lease)
         .load(db)
         .await?;
-    for row in &claimed {
-        if let Some(limit) = limits.get_mut(&row.endpoint_id) {
-            limit.claimed += 1;
-        }
+    if claimed.is_empty() {
+        return Ok(Vec::new());
     }
-    keep(db, &limits).await?;
-    let bodies = bodies(db, &claimed).await?;
-    Ok(jobs(claimed, &limits, &bodies, &lease, keys, rules))
+    let ids: HashSet<&str> = claimed.iter().map(|row| &*row.endpoint_id).collect();
+    endpoints.retain(|id, _| ids.contains(&**id));
+    keep(db, &endpoints).await?;
+    let bodies = bodies(db, &claimed, &endpoints).await?;
+    let opened = open(&endpoints, keys, rules);
+    let job = |row: Claimed| {
+        let (endpoint, place) = opened.get(&row.endpoint_id)?;
+        let limits = endpoints.get(&row.endpoint_id)?;
+        Some(Job {
+            id: row.id,
+            endpoint: Arc::clone(endpoint),
+            place: Arc::clone(place),
+            body: bodies.get(&row.event_id).cloned(),
+            event_id: row.event_id,
+            sequence: row.sequence,
+            replay_id: row.replay_id,
+            lane: usize::try_from(row.lane).unwrap_or_default().min(LANES - 1),
+            attempts: row.attempts,
+            attempts_before: row.attempts_before,
+            lease: lease.clone(),
+            leased_until,
+            is_probe: limits.is_probe,
+            per_second: limits.row.rate_limit_per_second,
+            failures: limits.failures(),
+        })
+    };
+    Ok(claimed.into_iter().filter_map(job).collect())
 }
 
-/// Locks the cursors of endpoints that may still be sent to.
-async fn lock(db: &mut Db, shares: &[Share]) -> QueryResult<HashMap<String, Limits>> {
-    let mut ids: Vec<&str> = shares.iter().map(|share| &*share.endpoint_id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let query = ["SELECT ", COLUMNS, ", ", LOCKED].concat();
-    let rows: Vec<(EndpointRow, LimitRow)> =
-        diesel::sql_query(query).bind::<Array<Text>, _>(ids).load(db).await?;
-    let limits = rows.into_iter().map(|(endpoint, row)| {
-        let breaker = breaker::read(&row.breaker, row.breaker_count, row.breaker_until);
-        let id = endpoint.endpoint_id.clone();
-        (id, Limits { endpoint, row, breaker, admitted: 0, claimed: 0 })
-    });
-    Ok(limits.collect())
+/// The endpoints that may still be sent to. Those whose breaker is not closed are locked.
+async fn endpoints(db: &mut Db, shares: &[Share]) -> QueryResult<HashMap<String, Limits>> {
+    let ids: BTreeSet<&str> = shares.iter().map(|share| &*share.endpoint_id).collect();
+    let ids = Vec::from_iter(ids);
+    let mut found = HashMap::new();
+    for which in [CLOSED, LOCKED] {
+        let query = ["SELECT ", COLUMNS, ", ", LIMITS, which].concat();
+        let rows: Vec<(EndpointRow, LimitRow)> =
+            diesel::sql_query(query).bind::<Array<Text>, _>(&ids).load(db).await?;
+        found.extend(rows.into_iter().map(|(endpoint, row)| {
+            let breaker = breaker::read(&row.breaker, row.breaker_count, row.breaker_until);
+            (endpoint.endpoint_id.clone(), Limits { endpoint, row, breaker, is_probe: false })
+        }));
+    }
+    Ok(found)
 }
 
-/// Writes the limits of the endpoints of which something was claimed.
-async fn keep(db: &mut Db, limits: &HashMap<String, Limits>) -> QueryResult<()> {
-    let used = || limits.iter().filter(|(_, limit)| limit.claimed > 0);
-    let breakers: Vec<breaker::Columns> =
-        used().map(|(_, limit)| breaker::write(limit.breaker)).collect();
-    let paced = used().map(|(_, limit)| limit.paced(limit.claimed).1);
-    diesel::sql_query(CURSORS)
-        .bind::<Array<Text>, _>(used().map(|(id, _)| &**id).collect::<Vec<_>>())
-        .bind::<Array<Text>, _>(breakers.iter().map(|b| b.0).collect::<Vec<_>>())
-        .bind::<Array<Integer>, _>(breakers.iter().map(|b| b.1).collect::<Vec<_>>())
-        .bind::<Array<Nullable<Timestamptz>>, _>(breakers.iter().map(|b| b.2).collect::<Vec<_>>())
-        .bind::<Array<Timestamptz>, _>(paced.collect::<Vec<_>>())
+/// Writes the breakers that admitted a probe, and where paces are kept.
+async fn keep(db: &mut Db, endpoints: &HashMap<String, Limits>) -> QueryResult<()> {
+    let all = || endpoints.values().map(|limits| &limits.endpoint);
+    diesel::sql_query(PACES)
+        .bind::<Array<Text>, _>(all().map(|row| &*row.endpoint_id).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(all().map(|row| &*row.tenant_id).collect::<Vec<_>>())
+        .execute(db)
+        .await?;
+    let probed: Vec<(&String, breaker::Columns)> = endpoints
+        .iter()
+        .filter(|(_, limits)| limits.is_probe)
+        .map(|(id, limits)| (id, breaker::write(limits.breaker)))
+        .collect();
+    if probed.is_empty() {
+        return Ok(());
+    }
+    diesel::sql_query(BREAKERS)
+        .bind::<Array<Text>, _>(probed.iter().map(|(id, _)| &***id).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(probed.iter().map(|(_, b)| b.0).collect::<Vec<_>>())
+        .bind::<Array<Integer>, _>(probed.iter().map(|(_, b)| b.1).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Timestamptz>>, _>(
+            probed.iter().map(|(_, b)| b.2).collect::<Vec<_>>(),
+        )
         .execute(db)
         .await
         .map(drop)
 }
 
-async fn bodies(db: &mut Db, claimed: &[Claimed]) -> QueryResult<HashMap<String, Bytes>> {
-    let ids: Vec<&str> = claimed.iter().map(|row| &*row.event_id).collect();
-    let rows: Vec<EventRow> = diesel::sql_query("SELECT id, body FROM events WHERE id = ANY ($1)")
-        .bind::<Array<Text>, _>(ids)
+/// The events' bytes, once for all endpoints.
+async fn bodies(
+    db: &mut Db,
+    claimed: &[Claimed],
+    endpoints: &HashMap<String, Limits>,
+) -> QueryResult<HashMap<String, Bytes>> {
+    let events: HashMap<&str, (&str, i64)> = claimed
+        .iter()
+        .filter_map(|row| {
+            let tenant_id = &*endpoints.get(&row.endpoint_id)?.endpoint.tenant_id;
+            Some((&*row.event_id, (tenant_id, row.sequence)))
+        })
+        .collect();
+    let rows: Vec<EventRow> = diesel::sql_query(BODIES)
+        .bind::<Array<Text>, _>(events.keys().copied().collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(events.values().map(|event| event.0).collect::<Vec<_>>())
+        .bind::<Array<BigInt>, _>(events.values().map(|event| event.1).collect::<Vec<_>>())
         .load(db)
         .await?;
     Ok(rows.into_iter().map(|row| (row.id, row.body.into())).collect())
 }
 
-fn jobs(
-    claimed: Vec<Claimed>,
-    limits: &HashMap<String, Limits>,
-    bodies: &HashMap<String, Bytes>,
-    lease: &str,
+/// The endpoints with what is sealed of them opened.
+fn open<'a>(
+    endpoints: &'a HashMap<String, Limits>,
     keys: &Keys,
     rules: &UrlRules,
-) -> Vec<Job> {
-    let opened: HashMap<&String, Arc<Endpoint>> = limits
-        .iter()
-        .filter(|(_, limit)| limit.claimed > 0)
-        .filter_map(|(id, limit)| match limit.endpoint.open(keys, rules, limit.row.now) {
-            Ok(endpoint) => Some((id, Arc::new(endpoint))),
-            // Its deliveries stay leased, and are tried again when that has ended.
-            Err(error) => {
-                tracing::error!(endpoint_id = id, %error, "an endpoint cannot be sent to");
-                None
-            }
-        })
-        .collect();
-    let job = |row: Claimed| {
-        let endpoint = Arc::clone(opened.get(&row.endpoint_id)?);
+) -> HashMap<&'a String, (Arc<Endpoint>, Arc<Place>)> {
+    let open = |(id, limits): (&'a String, &Limits)| {
+        let opened = limits.endpoint.open(keys, rules, limits.row.now);
+        // Its deliveries stay leased, and are tried again when that has ended.
+        let opened = opened.inspect_err(|error| {
+            tracing::error!(endpoint_id = id, %error, "an endpoint cannot be sent to");
+        });
+        let endpoint = opened.ok()?;
         let host = endpoint.url.as_ref().map(|url| url.host().to_owned()).unwrap_or_default();
         let (endpoint_id, tenant_id) = (endpoint.id.clone(), endpoint.tenant_id.clone());
-        Some(Job {
-            id: row.id,
-            endpoint,
-            body: bodies.get(&row.event_id).cloned(),
-            event_id: row.event_id,
-            sequence: row.sequence,
-            replay_id: row.replay_id,
-            attempts: row.attempts,
-            attempts_before: row.attempts_before,
-            lease: lease.to_owned(),
-            place: Place { endpoint_id, tenant_id, host },
-        })
+        Some((id, (Arc::new(endpoint), Arc::new(Place { endpoint_id, tenant_id, host }))))
     };
-    claimed.into_iter().filter_map(job).collect()
+    endpoints.iter().filter_map(open).collect()
 }
 
 /// What an endpoint permits now.
@@ -251,54 +279,28 @@ struct Limits {
     endpoint: EndpointRow,
     row: LimitRow,
     breaker: Breaker,
-    admitted: usize,
-    claimed: usize,
+    is_probe: bool,
 }
 
 impl Limits {
-    /// How many more attempts may start.
+    /// How many may be claimed.
     fn admit(&mut self, wanted: usize) -> i64 {
-        if self.row.waits_until.is_some_and(|until| self.row.now < until) {
-            return 0;
-        }
-        let permitted = match self.breaker.admit(self.row.now) {
+        match self.breaker.admit(self.row.now) {
             (_, Admission::WaitUntil(_)) => 0,
             (next, Admission::Probe) => {
-                self.breaker = next;
+                (self.breaker, self.is_probe) = (next, true);
                 1
             }
-            (_, Admission::Admitted) => {
-                self.paced(self.admitted + wanted).0.saturating_sub(self.admitted).min(wanted)
-            }
-        };
-        self.admitted += permitted;
-        i64::try_from(permitted).unwrap_or_default()
+            (_, Admission::Admitted) => i64::try_from(wanted).unwrap_or_default(),
+        }
     }
 
-    fn paced(&self, count: usize) -> (usize, DateTime<Utc>) {
-        let row = &self.row;
-        pace::permitted(row.paced_until, row.rate_limit_per_second, count, row.now)
+    fn failures(&self) -> u32 {
+        match self.breaker {
+            Breaker::Closed { failures } => failures,
+            Breaker::Open { .. } | Breaker::Probing { .. } => 0,
+        }
     }
-}
-
-#[derive(QueryableByName)]
-struct Due {
-    #[diesel(sql_type = Text)]
-    endpoint_id: String,
-    #[diesel(sql_type = Text)]
-    tenant_id: String,
-    #[diesel(sql_type = Text)]
-    url: String,
-    #[diesel(sql_type = SmallInt)]
-    lane: i16,
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    paced_until: Option<DateTime<Utc>>,
-    #[diesel(sql_type = Integer)]
-    rate_limit_per_second: i32,
-    #[diesel(sql_type = Timestamptz)]
-    now: DateTime<Utc>,
 }
 
 #[derive(QueryableByName)]
@@ -309,10 +311,6 @@ struct LimitRow {
     breaker_count: i32,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     breaker_until: Option<DateTime<Utc>>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    waits_until: Option<DateTime<Utc>>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    paced_until: Option<DateTime<Utc>>,
     #[diesel(sql_type = Integer)]
     rate_limit_per_second: i32,
     #[diesel(sql_type = Timestamptz)]
@@ -329,6 +327,8 @@ struct Claimed {
     event_id: String,
     #[diesel(sql_type = BigInt)]
     sequence: i64,
+    #[diesel(sql_type = SmallInt)]
+    lane: i16,
     #[diesel(sql_type = Integer)]
     attempts: i32,
     #[diesel(sql_type = Integer)]

@@ -18,8 +18,8 @@ use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
 /// The columns of [`EndpointRow`], of `webhook_endpoints e`.
-pub(super) const COLUMNS: &str = "e.id AS endpoint_id, e.tenant_id, e.url, e.retry_policy, \
-    e.signing_suites, e.secret, e.previous_secret, e.previous_until, e.sealed_headers";
+pub(super) const COLUMNS: &str = "e.id AS endpoint_id, e.tenant_id, e.xmin::text AS version, e.url, \
+    e.retry_policy, e.signing_suites, e.secret, e.previous_secret, e.previous_until, e.sealed_headers";
 
 /// As it is stored.
 #[derive(QueryableByName)]
@@ -28,6 +28,9 @@ pub(super) struct EndpointRow {
     pub(super) endpoint_id: String,
     #[diesel(sql_type = Text)]
     pub(super) tenant_id: String,
+    /// Another one after each change of the row.
+    #[diesel(sql_type = Text)]
+    version: String,
     #[diesel(sql_type = Text)]
     url: String,
     #[diesel(sql_type = Jsonb)]
@@ -48,6 +51,8 @@ pub(super) struct EndpointRow {
 pub(super) struct Endpoint {
     pub(super) id: String,
     pub(super) tenant_id: String,
+    /// Of its row, as it was read.
+    pub(super) version: String,
     /// `None` if the installation no longer permits it.
     pub(super) url: Option<EndpointUrl>,
     pub(super) schedule: Schedule,
@@ -104,6 +109,7 @@ impl EndpointRow {
         Ok(Endpoint {
             id: self.endpoint_id.clone(),
             tenant_id: self.tenant_id.clone(),
+            version: self.version.clone(),
             url: self.url(rules),
             schedule: schedule(&self.endpoint_id, &self.retry_policy),
             suites: check_suites(&self.signing_suites)?,

@@ -8,12 +8,12 @@ use std::{
 };
 
 use authority_core::{
-    store::{self, Db, RunQueryDsl, Scope, Store},
+    store::{self, Db, RunQueryDsl, Scope, Store, locks::FAN_OUT},
     worker::{Context, Worker},
 };
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
-    sql_types::{Array, BigInt, Nullable, Text},
+    sql_types::{Array, BigInt, Bool, Integer, Nullable, Text},
 };
 use futures_util::{FutureExt, StreamExt, stream};
 use parking_lot::Mutex;
@@ -46,15 +46,18 @@ const BEHIND: &str = "SELECT endpoint_id FROM ( \
          JOIN event_heads h ON h.tenant_id = e.tenant_id AND h.sequence > c.sequence) AS behind \
      ORDER BY turn";
 
-/// Held until the deliveries are there, so that who deletes the endpoint cancels them too. Who changes an
-/// endpoint locks it before its cursor; that is why neither is waited for.
+/// One node at a time; the cursor is locked only when it advances, since attempts are recorded there.
+const TURN: &str = "SELECT pg_try_advisory_xact_lock($1, hashtext($2)) AS is_ours";
+
+/// Held until the deliveries are there, so that who deletes the endpoint cancels them too. Who moves the cursor
+/// otherwise has locked the endpoint; that is why it is not waited for.
 const ENDPOINT: &str = "SELECT e.tenant_id, e.event_types, e.filter FROM webhook_endpoints e \
      JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
      WHERE e.id = $1 AND e.state = 'active' FOR SHARE OF e SKIP LOCKED";
 
 const CURSOR: &str = "SELECT c.sequence, coalesce(h.sequence, 0) AS head \
      FROM webhook_cursors c LEFT JOIN event_heads h ON h.tenant_id = c.tenant_id \
-     WHERE c.endpoint_id = $1 FOR UPDATE OF c SKIP LOCKED";
+     WHERE c.endpoint_id = $1";
 
 const ADVANCE: &str = "UPDATE webhook_cursors \
      SET sequence = $2, filter_errors = filter_errors + $3, \
@@ -167,6 +170,8 @@ struct Step {
 
 /// Judges a batch of events for an endpoint; `None` if another transaction has it.
 async fn advance(db: &mut Db, endpoint_id: &str) -> QueryResult<Option<Step>> {
+    let turn = diesel::sql_query(TURN).bind::<Integer, _>(FAN_OUT).bind::<Text, _>(endpoint_id);
+    let Turn { is_ours: true } = turn.get_result(db).await? else { return Ok(None) };
     let endpoint: Option<Endpoint> =
         diesel::sql_query(ENDPOINT).bind::<Text, _>(endpoint_id).get_result(db).await.optional()?;
     let Some(endpoint) = endpoint else { return Ok(None) };
@@ -208,6 +213,12 @@ async fn advance(db: &mut Db, endpoint_id: &str) -> QueryResult<Option<Step>> {
 struct Behind {
     #[diesel(sql_type = Text)]
     endpoint_id: String,
+}
+
+#[derive(QueryableByName)]
+struct Turn {
+    #[diesel(sql_type = Bool)]
+    is_ours: bool,
 }
 
 #[derive(QueryableByName)]

@@ -2,26 +2,32 @@
 //!
 //! 1. `fan_out.rs`: an endpoint's cursor moves along its tenant's log; what the endpoint takes becomes rows of
 //!    `webhook_deliveries`.
-//! 2. `worker.rs`: claims due ones (`turns.rs`, `claim.rs`), sends them outside any transaction
-//!    (`attempt.rs`, `client/`), and records what came of it (`record.rs`).
-//!
+//! 2. `worker.rs`: claims due ones ahead (`candidates.rs`, `claim.rs`) into a queue of this node (`queue.rs`), sends
+//!    them outside any transaction (`attempt.rs`, `client/`) when it is their turn (`turns.rs`, `places.rs`) and the
+//!    database still says so (`check.rs`), and records what came of it (`record.rs`).
 //! 3. `replay.rs` makes deliveries of past events again; `service/` is what people and keys ask for.
 //!
 //! The rules themselves are pure, in `authority-webhook`. Any number of nodes do this at once.
 
 mod attempt;
+mod beside;
 mod breaker;
+mod candidates;
+mod check;
 mod claim;
 mod client;
 mod endpoint;
 mod fan_out;
+mod job;
 mod judge;
 mod log;
 pub(crate) mod lost;
 mod make;
 mod metrics;
 mod pace;
+mod places;
 mod push;
+mod queue;
 mod record;
 mod replay;
 mod service;
@@ -45,15 +51,14 @@ use authority_webhook::{
 };
 use bytes::Bytes;
 use rustls::RootCertStore;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 use attempt::Message;
+use check::{Checks, Unsent};
 use client::{Client, WHOLE};
 use endpoint::Endpoint;
 use fan_out::FanOut;
-
-/// How many transactions at a time look whether an attempt may be sent.
-const CHECKS: usize = 2;
+pub use service::TEST_RATE_LIMIT;
 
 /// What deliveries are made with.
 pub struct Parts {
@@ -87,7 +92,7 @@ struct Shared {
     /// For pushes (`push.rs`).
     push_rules: UrlRules,
     pushes: Client,
-    checks: Semaphore,
+    checks: Checks,
     numbered: Arc<Notify>,
     /// Deliveries were made.
     wake: Arc<Notify>,
@@ -106,13 +111,13 @@ impl Deliveries {
             client: Client::new(parts.rules.addresses.clone(), roots.clone())?,
             pushes: Client::new(push_rules.addresses.clone(), roots)?,
             push_rules,
+            checks: Checks::new(parts.store.clone()),
             store: parts.store,
             keys: parts.keys,
             graph: parts.graph,
             clock: parts.clock,
             rules: parts.rules,
             issuer: parts.issuer,
-            checks: Semaphore::new(CHECKS),
             numbered: parts.numbered,
             wake: Arc::default(),
             replays: Notify::new(),
@@ -136,6 +141,7 @@ impl Deliveries {
         let endpoint = Endpoint {
             id: stream_id.to_owned(),
             tenant_id: tenant_id.to_owned(),
+            version: String::new(),
             url: EndpointUrl::parse(url, &self.0.rules).ok(),
             schedule: Schedule::default(),
             suites: vec![Suite::Rfc9421],
@@ -143,8 +149,8 @@ impl Deliveries {
             headers: Vec::new(),
         };
         let message = Message { event_id, body, replay_id: None };
-        let outcome = self.0.send(&endpoint, &message, WHOLE, may_send).await;
-        let outcome = outcome?;
+        let may_send = async { if may_send.await { Ok(()) } else { Err(Unsent::Held) } };
+        let outcome = self.0.send(&endpoint, &message, WHOLE, may_send).await.ok()?;
         Some(match (outcome.answer.status, outcome.class) {
             _ if outcome.answer.succeeded() => Ok(()),
             (Some(status), _) => Err(format!("it answered {status}")),

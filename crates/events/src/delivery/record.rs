@@ -2,7 +2,10 @@
 //!
 //! Only who still holds a delivery's lease records it. Times are the database's.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use authority_core::store::{Db, RunQueryDsl};
 use authority_webhook::retry::{
@@ -15,9 +18,9 @@ use diesel::{
 };
 
 use super::{
-    attempt::{Ended, Ending, Outcome},
+    attempt::{Ending, Outcome},
     breaker,
-    claim::Job,
+    job::Job,
     lost,
 };
 use crate::lost::Lost;
@@ -57,24 +60,36 @@ const RETRY: i32 = 1;
 /// Before a delivery that was not sent is claimed again.
 const UNSPENT: TimeDelta = TimeDelta::seconds(1);
 
+/// A claimed delivery, and what became of it.
+pub(super) struct Ended {
+    pub(super) job: Arc<Job>,
+    pub(super) ending: Ending,
+    /// Nothing is sent to its endpoint before this is recorded.
+    pub(super) stops: bool,
+}
+
 /// An endpoint to be disabled, and why.
 pub(super) type Disabled = (String, DisableReason);
 
 /// What follows from recorded endings.
+#[derive(Default)]
 pub(super) struct Recorded {
     pub(super) disabled: Vec<Disabled>,
+    /// Endpoints to which nothing may be sent now.
+    pub(super) held: Vec<String>,
     /// By endpoint.
     pub(super) lost: BTreeMap<String, Lost>,
 }
 
 /// Records the endings of deliveries that are still ours.
-pub(super) async fn record(db: &mut Db, ended: &[Ended]) -> QueryResult<Recorded> {
+pub(super) async fn record(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<Recorded> {
     let mut endpoints = lock(db, ended).await?;
     let ours = ours(db, ended).await?;
     let (mut deliveries, mut attempts) = (Deliveries::default(), Attempts::default());
     let mut disabled = BTreeMap::new();
     let mut gone: BTreeMap<String, Lost> = BTreeMap::new();
-    for (job, ending) in ended {
+    for one in ended {
+        let Ended { job, ending, .. } = &**one;
         let Some(endpoint) = endpoints.get_mut(&job.endpoint.id) else { continue };
         if !ours.contains(&job.id) {
             tracing::info!(delivery_id = job.id, "a delivery is no longer this node's");
@@ -90,11 +105,15 @@ pub(super) async fn record(db: &mut Db, ended: &[Ended]) -> QueryResult<Recorded
                 attempts.push(job, outcome);
             }
             Ending::Unspent => {
-                endpoint.breaker = breaker::released(endpoint.breaker, endpoint.now);
+                endpoint.released(job);
                 deliveries.unspent(job, "open", Some(endpoint.now + UNSPENT));
             }
+            Ending::Released => {
+                endpoint.released(job);
+                deliveries.unspent(job, "open", None);
+            }
             Ending::Expired => {
-                endpoint.breaker = breaker::released(endpoint.breaker, endpoint.now);
+                endpoint.released(job);
                 deliveries.unspent(job, "cancelled", None);
                 let one = Lost::one(job.sequence);
                 let all = gone.get(&job.endpoint.id).map_or(one, |all| all.and(one));
@@ -108,11 +127,13 @@ pub(super) async fn record(db: &mut Db, ended: &[Ended]) -> QueryResult<Recorded
     for (endpoint_id, events) in &gone {
         lost::note(db, endpoint_id, *events).await?;
     }
-    Ok(Recorded { disabled: disabled.into_iter().collect(), lost: gone })
+    let held = endpoints.iter().filter(|(id, one)| one.is_held() || disabled.contains_key(*id));
+    let held = held.map(|(id, _)| id.clone()).collect();
+    Ok(Recorded { disabled: disabled.into_iter().collect(), held, lost: gone })
 }
 
-async fn lock(db: &mut Db, ended: &[Ended]) -> QueryResult<BTreeMap<String, Endpoint>> {
-    let ids: HashSet<&str> = ended.iter().map(|(job, _)| &*job.endpoint.id).collect();
+async fn lock(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<BTreeMap<String, Endpoint>> {
+    let ids: HashSet<&str> = ended.iter().map(|one| &*one.job.endpoint.id).collect();
     let rows: Vec<Row> =
         diesel::sql_query(CURSORS).bind::<Array<Text>, _>(Vec::from_iter(ids)).load(db).await?;
     let endpoints = rows.into_iter().map(|row| {
@@ -129,8 +150,8 @@ async fn lock(db: &mut Db, ended: &[Ended]) -> QueryResult<BTreeMap<String, Endp
     Ok(endpoints.collect())
 }
 
-async fn ours(db: &mut Db, ended: &[Ended]) -> QueryResult<HashSet<String>> {
-    let jobs = || ended.iter().map(|(job, _)| job);
+async fn ours(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<HashSet<String>> {
+    let jobs = || ended.iter().map(|one| &one.job);
     let rows: Vec<Id> = diesel::sql_query(OURS)
         .bind::<Array<Text>, _>(jobs().map(|job| &*job.id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(jobs().map(|job| &*job.lease).collect::<Vec<_>>())
@@ -168,6 +189,18 @@ struct Endpoint {
 }
 
 impl Endpoint {
+    /// After a delivery that was not attempted: if it was the probe, another may be at once.
+    fn released(&mut self, job: &Job) {
+        if job.is_probe {
+            self.breaker = breaker::released(self.breaker, self.now);
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        !matches!(self.breaker, Breaker::Closed { .. })
+            || self.waits_until.is_some_and(|until| self.now < until)
+    }
+
     fn attempted(&mut self, job: &Job, outcome: &Outcome) -> (DeliveryNext, EndpointNext) {
         // Counted from the beginning of the present schedule, this one included.
         let attempt = u32::try_from(job.attempts - job.attempts_before + 1).unwrap_or(1);

@@ -1,88 +1,22 @@
-//! Whose deliveries go out next.
+//! Whose deliveries are next: to be claimed, and to be sent.
 //!
-//! Lanes share what a node sends by a fixed pattern, so that neither retries nor replays starve. Within a
-//! lane tenants take turns, and within a tenant its endpoints do. Nobody has more in flight than its limit:
-//! a receiver that does not answer occupies its own places and no others.
+//! Lanes share what a node does by a fixed pattern, so that neither retries nor replays starve. Within a lane
+//! tenants take turns, and within a tenant its endpoints do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-/// In flight, for each node.
-const FOR_ENDPOINT: usize = 4;
-const FOR_TENANT: usize = 16;
-const FOR_HOST: usize = 32;
-const FOR_NODE: usize = 256;
+use super::places::{Place, Places};
 
 pub(super) const LANES: usize = 3;
 /// The first of the lane's numbers that has something to send is served.
 const PATTERN: [usize; 6] = [0, 0, 1, 0, 1, 2];
 
-/// An endpoint with due deliveries.
+/// An endpoint with deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Candidate {
-    pub(super) endpoint_id: String,
-    pub(super) tenant_id: String,
-    pub(super) host: String,
-    /// How many are due in each lane, up to [`FOR_ENDPOINT`].
+    pub(super) place: Place,
+    /// How many there are in each lane.
     pub(super) due: [usize; LANES],
-}
-
-/// Who occupies a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) endpoint_id: String,
-    pub(super) tenant_id: String,
-    pub(super) host: String,
-}
-
-/// What is in flight on this node.
-#[derive(Clone, Debug, Default)]
-pub(super) struct InFlight {
-    endpoints: HashMap<String, usize>,
-    tenants: HashMap<String, usize>,
-    hosts: HashMap<String, usize>,
-    all: usize,
-}
-
-impl InFlight {
-    pub(super) fn is_full(&self) -> bool {
-        self.all >= FOR_NODE
-    }
-
-    pub(super) fn add(&mut self, place: &Place) {
-        for (counts, name) in self.counts(place) {
-            *counts.entry(name.to_owned()).or_default() += 1;
-        }
-        self.all += 1;
-    }
-
-    pub(super) fn remove(&mut self, place: &Place) {
-        for (counts, name) in self.counts(place) {
-            if let Some(count) = counts.get_mut(name) {
-                *count -= 1;
-                if *count == 0 {
-                    counts.remove(name);
-                }
-            }
-        }
-        self.all -= 1;
-    }
-
-    fn counts<'a>(&mut self, place: &'a Place) -> [(&mut HashMap<String, usize>, &'a str); 3] {
-        [
-            (&mut self.endpoints, &place.endpoint_id),
-            (&mut self.tenants, &place.tenant_id),
-            (&mut self.hosts, &place.host),
-        ]
-    }
-
-    fn has_room(&self, candidate: &Candidate) -> bool {
-        let of = |counts: &HashMap<String, usize>, name: &str| {
-            counts.get(name).copied().unwrap_or_default()
-        };
-        of(&self.endpoints, &candidate.endpoint_id) < FOR_ENDPOINT
-            && of(&self.tenants, &candidate.tenant_id) < FOR_TENANT
-            && of(&self.hosts, &candidate.host) < FOR_HOST
-    }
 }
 
 /// How many deliveries of an endpoint's lane to claim.
@@ -93,7 +27,7 @@ pub(super) struct Share {
     pub(super) count: usize,
 }
 
-/// Where the turns stand; kept from round to round.
+/// Where the turns stand.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     pattern: usize,
@@ -108,71 +42,87 @@ impl Turns {
     pub(super) fn divide(
         &mut self,
         candidates: &mut [Candidate],
-        in_flight: &InFlight,
+        mut occupied: Places,
     ) -> Vec<Share> {
-        let mut in_flight = in_flight.clone();
         let mut shares: Vec<Share> = Vec::new();
-        self.forget(candidates);
-        while !in_flight.is_full() {
-            let Some((index, lane)) = self.next(candidates, &in_flight) else { break };
+        while let Some((index, lane)) = self.next(&candidates.iter().enumerate(), &occupied) {
             let candidate = &mut candidates[index];
             candidate.due[lane] -= 1;
-            let place = Place {
-                endpoint_id: candidate.endpoint_id.clone(),
-                tenant_id: candidate.tenant_id.clone(),
-                host: candidate.host.clone(),
-            };
-            in_flight.add(&place);
-            self.number += 1;
-            self.tenants.insert(place.tenant_id, self.number);
-            self.endpoints.insert(place.endpoint_id.clone(), self.number);
-            let endpoint_id = place.endpoint_id;
-            match shares.iter_mut().find(|s| s.lane == lane && s.endpoint_id == endpoint_id) {
+            occupied.add(&candidate.place);
+            let endpoint_id = &candidate.place.endpoint_id;
+            match shares.iter_mut().find(|s| s.lane == lane && s.endpoint_id == *endpoint_id) {
                 Some(share) => share.count += 1,
-                None => shares.push(Share { endpoint_id, lane, count: 1 }),
+                None => shares.push(Share { endpoint_id: endpoint_id.clone(), lane, count: 1 }),
             }
         }
         shares
     }
 
-    /// The next candidate, and its lane: the one whose lane has the turn, and whose tenant waits longest.
-    fn next(&mut self, candidates: &[Candidate], in_flight: &InFlight) -> Option<(usize, usize)> {
+    /// Takes the next turn: of the lane that has it the endpoint whose tenant waits longest. Returns the
+    /// candidate's name and its lane.
+    pub(super) fn next<'c, N: Copy>(
+        &mut self,
+        candidates: &(impl Iterator<Item = (N, &'c Candidate)> + Clone),
+        occupied: &Places,
+    ) -> Option<(N, usize)> {
+        if occupied.are_full() {
+            return None;
+        }
         let lane = PATTERN[self.pattern % PATTERN.len()];
         let others = (0..LANES).filter(|other| *other != lane);
-        let found = std::iter::once(lane).chain(others).find_map(|lane| {
-            let ready = candidates
-                .iter()
-                .enumerate()
-                .filter(|(_, candidate)| candidate.due[lane] > 0 && in_flight.has_room(candidate));
-            let turn = |turns: &HashMap<String, u64>, name: &str| turns.get(name).copied();
-            let longest = ready.min_by_key(|(_, candidate)| {
-                (
-                    turn(&self.tenants, &candidate.tenant_id),
-                    turn(&self.endpoints, &candidate.endpoint_id),
-                )
+        let (name, next, lane) = std::iter::once(lane).chain(others).find_map(|lane| {
+            let ready = candidates.clone().filter(|(_, candidate)| {
+                candidate.due[lane] > 0 && occupied.have_room(&candidate.place)
             });
-            longest.map(|(index, _)| (index, lane))
+            let longest = ready.min_by_key(|(_, Candidate { place, .. })| {
+                (self.tenants.get(&place.tenant_id), self.endpoints.get(&place.endpoint_id))
+            });
+            longest.map(|(name, candidate)| (name, candidate, lane))
         })?;
         self.pattern = self.pattern.wrapping_add(1);
-        Some(found)
+        self.number += 1;
+        note(&mut self.tenants, &next.place.tenant_id, self.number);
+        note(&mut self.endpoints, &next.place.endpoint_id, self.number);
+        Some((name, lane))
     }
 
     /// Keeps the turns only of who waits.
-    fn forget(&mut self, candidates: &[Candidate]) {
-        if self.endpoints.len() > 2 * candidates.len() + 1024 {
-            self.endpoints.retain(|id, _| candidates.iter().any(|one| one.endpoint_id == *id));
-            self.tenants.retain(|id, _| candidates.iter().any(|one| one.tenant_id == *id));
+    pub(super) fn forget<'c>(&mut self, candidates: impl Iterator<Item = &'c Candidate>) {
+        let places: Vec<&Place> = candidates.map(|candidate| &candidate.place).collect();
+        if self.endpoints.len() > 2 * places.len() + 1024 {
+            let endpoints: HashSet<&String> = places.iter().map(|one| &one.endpoint_id).collect();
+            let tenants: HashSet<&String> = places.iter().map(|one| &one.tenant_id).collect();
+            self.endpoints.retain(|id, _| endpoints.contains(id));
+            self.tenants.retain(|id, _| tenants.contains(id));
         }
+    }
+}
+
+fn note(turns: &mut HashMap<String, u64>, name: &str, number: u64) {
+    match turns.get_mut(name) {
+        Some(last) => *last = number,
+        None => drop(turns.insert(name.to_owned(), number)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::places::{CLAIMED, RUNNING},
+        *,
+    };
+
+    fn place(endpoint: &str, tenant: &str, host: &str) -> Place {
+        let (endpoint_id, tenant_id) = (endpoint.to_owned(), tenant.to_owned());
+        Place { endpoint_id, tenant_id, host: host.to_owned() }
+    }
 
     fn candidate(endpoint: &str, tenant: &str, host: &str, due: [usize; LANES]) -> Candidate {
-        let (endpoint_id, tenant_id) = (endpoint.to_owned(), tenant.to_owned());
-        Candidate { endpoint_id, tenant_id, host: host.to_owned(), due }
+        Candidate { place: place(endpoint, tenant, host), due }
+    }
+
+    fn running() -> Places {
+        Places::of(RUNNING)
     }
 
     fn count(shares: &[Share], wanted: impl Fn(&Share) -> bool) -> usize {
@@ -180,87 +130,81 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_more_in_flight_than_its_limit() {
+    fn nobody_has_more_than_its_limit() {
         let mut all: Vec<_> = (0..10)
             .map(|n| candidate(&format!("a{n}"), "a", &format!("h{n}"), [9, 9, 9]))
             .collect();
-        let shares = Turns::default().divide(&mut all, &InFlight::default());
-        assert_eq!(count(&shares, |_| true), FOR_TENANT);
+        let shares = Turns::default().divide(&mut all, running());
+        assert_eq!(count(&shares, |_| true), RUNNING.tenant);
         assert!((0..10).all(|n| count(&shares, |s| s.endpoint_id == format!("a{n}")) <= 4));
 
         let mut all: Vec<_> = (0..20)
             .map(|n| candidate(&format!("e{n}"), &format!("t{n}"), "one", [9, 0, 0]))
             .collect();
-        let shares = Turns::default().divide(&mut all, &InFlight::default());
-        assert_eq!(count(&shares, |_| true), FOR_HOST);
+        let shares = Turns::default().divide(&mut all, running());
+        assert_eq!(count(&shares, |_| true), RUNNING.host);
 
-        let mut all: Vec<_> = (0..100)
-            .map(|n| candidate(&format!("e{n}"), &format!("t{n}"), &format!("h{n}"), [4, 0, 0]))
-            .collect();
-        let shares = Turns::default().divide(&mut all, &InFlight::default());
-        assert_eq!(count(&shares, |_| true), FOR_NODE);
-        assert!(all.iter().all(|one| one.due[0] <= 2), "in turn by tenant");
+        let all = |most| -> Vec<_> {
+            (0..100)
+                .map(|n| {
+                    candidate(&format!("e{n}"), &format!("t{n}"), &format!("h{n}"), [most, 0, 0])
+                })
+                .collect()
+        };
+        let mut few = all(4);
+        let shares = Turns::default().divide(&mut few, running());
+        assert_eq!(count(&shares, |_| true), RUNNING.node);
+        assert!(few.iter().all(|one| one.due[0] <= 2), "in turn by tenant");
+        let shares = Turns::default().divide(&mut all(64), Places::of(CLAIMED));
+        assert_eq!(count(&shares, |_| true), CLAIMED.node);
+        assert!(shares.iter().all(|share| share.count <= 11), "in turn by tenant");
     }
 
     #[test]
     fn each_lane_gets_its_share_even_of_single_places() {
         let mut turns = Turns::default();
-        let mut busy = InFlight::default();
-        let of = |endpoint: &str| Place {
-            endpoint_id: endpoint.to_owned(),
-            tenant_id: "a".to_owned(),
-            host: "h".to_owned(),
-        };
+        let mut busy = running();
         for _ in 0..3 {
-            busy.add(&of("e"));
+            busy.add(&place("e", "a", "h"));
         }
         let mut served = [0; LANES];
         for _ in 0..60 {
-            let shares = turns.divide(&mut [candidate("e", "a", "h", [4, 4, 4])], &busy);
+            let shares = turns.divide(&mut [candidate("e", "a", "h", [4, 4, 4])], busy.clone());
             assert_eq!(count(&shares, |_| true), 1);
             served[shares[0].lane] += 1;
         }
         assert_eq!(served, [30, 20, 10]);
-        let shares = turns.divide(&mut [candidate("e", "a", "h", [0, 0, 4])], &busy);
+        let shares = turns.divide(&mut [candidate("e", "a", "h", [0, 0, 4])], busy);
         assert_eq!(shares[0].lane, 2, "a lane without anything to send leaves its place");
     }
 
     #[test]
     fn a_tenant_with_many_endpoints_gets_no_more_than_others() {
         let mut turns = Turns::default();
-        let mut busy = InFlight::default();
-        for n in 0..FOR_NODE - 10 {
-            busy.add(&Place {
-                endpoint_id: format!("x{n}"),
-                tenant_id: format!("x{n}"),
-                host: format!("x{n}"),
-            });
+        let mut busy = running();
+        for n in 0..RUNNING.node - 10 {
+            let name = format!("x{n}");
+            busy.add(&place(&name, &name, &name));
         }
         let mut all: Vec<_> = (0..12)
             .map(|n| candidate(&format!("a{n}"), "a", &format!("h{n}"), [4, 0, 0]))
             .chain([candidate("b", "b", "hb", [4, 0, 0]), candidate("c", "c", "hc", [4, 0, 0])])
             .collect();
-        let shares = turns.divide(&mut all, &busy);
+        let shares = turns.divide(&mut all, busy);
         assert_eq!(count(&shares, |s| s.endpoint_id.starts_with('a')), 4);
         assert_eq!(count(&shares, |s| s.endpoint_id == "b"), 3);
         assert_eq!(count(&shares, |s| s.endpoint_id == "c"), 3);
     }
 
     #[test]
-    fn what_ends_leaves_its_place() {
-        let mut busy = InFlight::default();
-        let place =
-            Place { endpoint_id: "e".to_owned(), tenant_id: "t".to_owned(), host: "h".to_owned() };
-        for _ in 0..FOR_ENDPOINT {
-            busy.add(&place);
+    fn turns_of_who_is_gone_are_forgotten() {
+        let mut turns = Turns::default();
+        let name = |n: usize| format!("e{n}");
+        for n in 0..1030 {
+            turns.divide(&mut [candidate(&name(n), &name(n), "h", [1, 0, 0])], running());
         }
-        let waiting = || vec![candidate("e", "t", "h", [4, 0, 0])];
-        assert!(Turns::default().divide(&mut waiting(), &busy).is_empty());
-        busy.remove(&place);
-        assert_eq!(count(&Turns::default().divide(&mut waiting(), &busy), |_| true), 1);
-        for _ in 1..FOR_ENDPOINT {
-            busy.remove(&place);
-        }
-        assert!(busy.endpoints.is_empty() && busy.tenants.is_empty() && busy.hosts.is_empty());
+        let last = candidate(&name(1029), &name(1029), "h", [1, 0, 0]);
+        turns.forget([&last].into_iter());
+        assert_eq!((turns.endpoints.len(), turns.tenants.len()), (1, 1));
     }
 }

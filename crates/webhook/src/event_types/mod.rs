@@ -28,6 +28,25 @@ static TYPES: LazyLock<Vec<EventType>> = LazyLock::new(|| {
     written.into_iter().map(EventType::from).collect()
 });
 
+/// No family has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is no event type{suggestion}")]
+pub struct UnknownEventType {
+    name: String,
+    suggestion: String,
+}
+
+/// How many letters a suggestion may differ by.
+const FARTHEST: usize = 4;
+
+/// The family whose name is nearest, for the end of a message; nothing if none is near.
+fn suggestion(text: &str) -> String {
+    let near = EventType::families().map(EventType::name);
+    let near = near.min_by_key(|name| strsim::osa_distance(text, name));
+    let near = near.filter(|name| strsim::osa_distance(text, name) <= FARTHEST);
+    near.map_or(String::new(), |name| format!("; did you mean `{name}`?"))
+}
+
 /// As the build script writes it.
 #[derive(Deserialize)]
 struct Written {
@@ -57,6 +76,14 @@ impl EventType {
     /// The family of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::families().find(|event_type| event_type.name == name)
+    }
+
+    /// The same; the error names the nearest one.
+    pub fn find(name: &str) -> Result<&'static Self, UnknownEventType> {
+        Self::named(name).ok_or_else(|| UnknownEventType {
+            name: name.escape_debug().to_string(),
+            suggestion: suggestion(name),
+        })
     }
 
     /// For example `svc.authority.granted`.

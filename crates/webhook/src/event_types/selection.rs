@@ -3,7 +3,7 @@
 use authority_decision::pattern::{Pattern, PatternError};
 use serde_json::Value;
 
-use super::EventType;
+use super::{EventType, suggestion};
 
 pub const MOST_PATTERNS: usize = 50;
 
@@ -80,12 +80,5 @@ fn parse(text: &str) -> Result<Pattern, SelectionError> {
     if EventType::families().any(|event_type| pattern.covers(event_type.name())) {
         return Ok(pattern);
     }
-    let near = EventType::families().map(EventType::name);
-    let near = near.min_by_key(|name| strsim::osa_distance(text, name));
-    let near = near.filter(|name| strsim::osa_distance(text, name) <= FARTHEST);
-    let suggestion = near.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
-    Err(SelectionError::Unknown { pattern: text.to_owned(), suggestion })
+    Err(SelectionError::Unknown { pattern: text.to_owned(), suggestion: suggestion(text) })
 }
-
-/// How many letters a suggestion may differ by.
-const FARTHEST: usize = 4;

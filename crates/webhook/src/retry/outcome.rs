@@ -27,6 +27,17 @@ impl Answer {
     pub fn succeeded(&self) -> bool {
         matches!(self.status, Some(200..=299))
     }
+
+    /// What it says of the endpoint, whatever came before it.
+    pub fn endpoint(&self) -> EndpointNext {
+        match (self.status, self.retry_after) {
+            (Some(GONE), _) => EndpointNext::Disable(DisableReason::Gone),
+            (Some(TOO_MANY_REQUESTS | SERVICE_UNAVAILABLE), Some(asked)) if !asked.is_zero() => {
+                EndpointNext::Wait(asked.min(LONGEST_RETRY_AFTER))
+            }
+            _ => EndpointNext::Unchanged,
+        }
+    }
 }
 
 /// What becomes of the delivery.
@@ -77,13 +88,10 @@ pub fn after_attempt(
         .delay(attempt, random, answer.retry_after)
         .map_or(DeliveryNext::Dead, DeliveryNext::Retry);
     let failing_for = failing_since.map_or(TimeDelta::zero(), |since| now - since);
-    let endpoint = match (answer.status, answer.retry_after) {
-        (Some(GONE), _) => EndpointNext::Disable(DisableReason::Gone),
+    let endpoint = match answer.endpoint() {
+        gone @ EndpointNext::Disable(_) => gone,
         _ if failing_for >= DISABLED_AFTER => EndpointNext::Disable(DisableReason::OnlyFailures),
-        (Some(TOO_MANY_REQUESTS | SERVICE_UNAVAILABLE), Some(asked)) if !asked.is_zero() => {
-            EndpointNext::Wait(asked.min(LONGEST_RETRY_AFTER))
-        }
-        _ => EndpointNext::Unchanged,
+        other => other,
     };
     (delivery, endpoint)
 }

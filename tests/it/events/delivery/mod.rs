@@ -5,6 +5,7 @@ mod fan_out;
 mod held;
 mod libraries;
 mod nodes;
+mod queued;
 mod receiver;
 mod released;
 mod replays;

@@ -1,6 +1,9 @@
 //! Several nodes, and nodes that stop.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use serde_json::json;
 
@@ -27,6 +30,23 @@ async fn two_nodes_deliver_each_event_once() {
     }
     assert_eq!(counts.len(), 100);
     assert!(counts.values().all(|count| *count == 3));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_together_keep_to_a_rate_limit() {
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let _second = world.app.beside(Wishes::default()).await;
+    let made = world.endpoint(Endpoint { rate: 10, ..Endpoint::at(&receiver.base) }).await;
+    world.events(40).await;
+    world.wait_until_ended(&made, 40).await;
+    let times: Vec<Instant> = receiver.received().iter().map(|one| one.at).collect();
+    // Arrival adds some milliseconds of its own.
+    let window = Duration::from_millis(950);
+    for first in &times {
+        let within = times.iter().filter(|at| **at >= *first && **at - *first < window);
+        assert!(within.count() <= 10);
+    }
+    assert!(times[39] - times[0] < Duration::from_secs(8), "it was much slower than its limit");
 }
 
 #[tokio::test]

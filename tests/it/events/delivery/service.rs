@@ -133,6 +133,22 @@ async fn deliveries_are_listed_with_their_attempts_page_by_page() {
 }
 
 #[tokio::test]
+async fn an_event_type_that_does_not_exist_is_refused_with_the_nearest() {
+    let world = World::start().await;
+    let (made, admin) = (world.endpoint(Endpoint::at("http://127.0.0.1:9/")).await, admin(&world));
+    for (list, unknown, told) in [
+        ("deliveries", "svc.authority.revokd", "did you mean `svc.authority.revoked`?"),
+        ("dead-letters", "svc.authority.*", "is no event type"),
+        ("deliveries", "revocations", "is no event type"),
+    ] {
+        let path = at(&made, &format!("/{list}?event_type={unknown}"));
+        let (status, refused) = admin.get(&path).await;
+        assert_eq!((status, &refused["error"]), (400, &json!("invalid_request")), "{refused:#}");
+        assert!(refused.to_string().contains(told), "{refused:#}");
+    }
+}
+
+#[tokio::test]
 async fn only_who_manages_the_tenants_endpoints_sees_deliveries() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
     let made = world.endpoint(Endpoint::at(&receiver.base)).await;

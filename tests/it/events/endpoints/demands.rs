@@ -98,7 +98,8 @@ async fn after_the_response_no_decision_lacks_its_event() {
     let heard = ask().await;
     // The numbering may have happened, or not yet.
     let told = "SELECT string_agg(id, ',') FROM (
-                    SELECT subject_ref AS id FROM event_outbox WHERE event_type = 'svc.decision.allowed'
+                    SELECT each::jsonb ->> 'decision_id' AS id
+                    FROM event_outbox CROSS JOIN unnest(decisions) AS each
                     UNION ALL
                     SELECT convert_from(body, 'UTF8')::jsonb ->> 'subject_ref' FROM events
                     WHERE event_type = 'svc.decision.allowed') AS told";

@@ -2,6 +2,7 @@
 
 mod demanded;
 mod families;
+mod numbered;
 mod pages;
 mod streams;
 

@@ -7,7 +7,11 @@ use serde_json::json;
 use super::{Endpoint, Receiver, World, one, set, told};
 
 /// From the newest to the oldest.
-const MIGRATIONS: [[&str; 2]; 8] = [
+const MIGRATIONS: [[&str; 2]; 9] = [
+    [
+        include_str!("../../../../migrations/00000000000039_decisions_in_the_outbox/up.sql"),
+        include_str!("../../../../migrations/00000000000039_decisions_in_the_outbox/down.sql"),
+    ],
     [
         include_str!(
             "../../../../migrations/00000000000035_webhook_pauses_and_failing_streams/up.sql"
@@ -66,7 +70,8 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     set(&world, &world.tenant_id, json!({"legal_hold": {"reason": "case 7"}})).await;
     world.app.supervisor.shutdown().cancel();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let [newest, _, retention, ..] = MIGRATIONS;
+    let [outbox, newest, _, retention, ..] = MIGRATIONS;
+    what_waits_in_the_outbox_is_kept(&world, outbox).await;
     world.run(newest[1]).await;
     assert_eq!(told(&world, "audit_stream.failing").await.len(), 0);
     world.run(retention[1]).await;
@@ -82,4 +87,26 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     }
     assert_eq!(one(&world, "SELECT count(*) FROM audit_cursors").await, 1);
     assert_eq!(one(&world, "SELECT event_retention_days FROM tenants").await, 30);
+}
+
+/// Decisions that wait together wait on their own before the migration, in the same order.
+async fn what_waits_in_the_outbox_is_kept(world: &World, [up, down]: [&str; 2]) {
+    let waiting = "SELECT string_agg(event_type || ' ' || subject_ref, ', ' ORDER BY number) \
+                   FROM event_outbox";
+    world
+        .run(
+            "DELETE FROM event_outbox; \
+             INSERT INTO event_outbox (tenant_id, event_type, subject_ref) VALUES ('t', 'first', 'a'); \
+             INSERT INTO event_outbox (tenant_id, size, decisions) VALUES ('t', 2, ARRAY[ \
+                 '{\"decision_id\": \"b\", \"decision\": \"allow_with_constraints\"}', \
+                 '{\"decision_id\": \"c\", \"decision\": \"deny\"}']); \
+             INSERT INTO event_outbox (tenant_id, event_type, subject_ref) VALUES ('t', 'last', 'd')",
+        )
+        .await;
+    world.run(down).await;
+    let expected = "first a, svc.decision.allowed b, svc.decision.denied c, last d";
+    assert_eq!(one(world, waiting).await, expected);
+    world.run(up).await;
+    assert_eq!(one(world, waiting).await, expected);
+    world.run("DELETE FROM event_outbox").await;
 }

@@ -69,6 +69,11 @@ impl Client {
         connect::open(&self.tls, url, &resolved, until).await
     }
 
+    /// Keeps a connection on which nothing was sent for the next request.
+    pub(super) fn keep(&self, connection: Connection) {
+        self.idle.put(connection);
+    }
+
     fn vet(&self, url: &EndpointUrl, resolved: &[IpAddr]) -> Result<(), ErrorClass> {
         self.rules.vet(resolved).map_err(|refused| {
             tracing::debug!(host = url.host(), %refused, "a delivery's address is refused");

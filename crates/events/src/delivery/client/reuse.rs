@@ -7,12 +7,13 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
+    super::places::RUNNING,
     WHOLE,
     connect::{Connection, LIFE, Target},
 };
 
-/// Kept for each host and address.
-const MOST: usize = 8;
+/// Kept for each host and address: as many as are in use at once.
+const MOST: usize = RUNNING.host;
 
 #[derive(Default)]
 pub(super) struct Idle(Mutex<HashMap<Target, Vec<Connection>>>);

@@ -8,6 +8,7 @@ use authority_model::{
     proto::events::{WebhookAttempt, WebhookDelivery},
     wire::Time,
 };
+use authority_webhook::event_types::EventType;
 use chrono::{DateTime, Utc};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
@@ -45,6 +46,9 @@ impl Shared {
         caller: &Caller,
         by: Filter,
     ) -> Result<(Vec<WebhookDelivery>, Option<String>), ApiError> {
+        if let Some(Err(unknown)) = by.event_type.as_deref().map(EventType::find) {
+            return Err(ApiError::field("event_type", unknown.to_string()));
+        }
         let list = format!("webhook-deliveries {}", by.endpoint_id);
         let before = page_token::read(&self.keys, &list, &by.page_token)?;
         let before = before.map(|place| String::from_utf8(place).unwrap_or_default());

@@ -6,6 +6,8 @@ mod redrive;
 mod replays;
 mod test_event;
 
+pub use test_event::RATE_LIMIT as TEST_RATE_LIMIT;
+
 use std::sync::Arc;
 
 use authority_api::{

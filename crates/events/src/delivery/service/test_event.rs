@@ -6,30 +6,39 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency::{Done, IdempotencyKey, execute},
     identity::Caller,
+    rate_limit::RateLimit,
 };
 use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_model::proto::events::{TestWebhookEndpointRequest, TestWebhookEndpointResponse};
-use authority_webhook::{envelope::Event, event_types::EventType, retry::ErrorClass};
-use diesel::sql_types::Text;
+use authority_webhook::{
+    envelope::{Event, canonical_data},
+    event_types::EventType,
+    retry::ErrorClass,
+};
+use diesel::sql_types::{BigInt, Double, Text};
 use serde_json::{Map, Value};
 
 use super::{
     super::{
         Shared,
         attempt::{Message, Outcome},
+        check::Unsent,
         endpoint::{COLUMNS, Endpoint, EndpointRow},
     },
     Call, Seen,
 };
 
-/// One more test in this minute, of ten.
+/// The limit of each endpoint.
+pub const RATE_LIMIT: RateLimit =
+    RateLimit { name: "webhook_tests_per_endpoint", limit: 10, window_seconds: 60 };
+/// One more test in this window.
 const COUNT: &str = "UPDATE webhook_cursors \
-     SET tests = CASE WHEN tested_from > clock_timestamp() - interval '1 minute' \
+     SET tests = CASE WHEN tested_from > clock_timestamp() - make_interval(secs => $2) \
                       THEN tests + 1 ELSE 1 END, \
-         tested_from = CASE WHEN tested_from > clock_timestamp() - interval '1 minute' \
+         tested_from = CASE WHEN tested_from > clock_timestamp() - make_interval(secs => $2) \
                             THEN tested_from ELSE clock_timestamp() END \
      WHERE endpoint_id = $1 \
-       AND NOT (tested_from > clock_timestamp() - interval '1 minute' AND tests >= 10)";
+       AND NOT (tested_from > clock_timestamp() - make_interval(secs => $2) AND tests >= $3)";
 /// The receiver takes deliveries again: nothing waits for a probe, nor for its Retry-After.
 const CLOSE: &str = "UPDATE webhook_cursors \
      SET breaker = 'closed', breaker_count = 0, breaker_until = NULL, waits_until = NULL \
@@ -78,11 +87,18 @@ impl Shared {
     async fn tested(&self, caller: &Caller, id: String) -> Result<Endpoint, ApiError> {
         let row = self.store.write_tx(&caller.scope(), async move |db| {
             permitted(db, &id).await?;
-            let counted = diesel::sql_query(COUNT).bind::<Text, _>(&id).execute(db).await;
+            let RateLimit { limit, window_seconds, .. } = RATE_LIMIT;
+            let counted = diesel::sql_query(COUNT)
+                .bind::<Text, _>(&id)
+                .bind::<Double, _>(f64::from(window_seconds))
+                .bind::<BigInt, _>(i64::from(limit))
+                .execute(db)
+                .await;
             if counted.map_err(store::Error::from)? == 0 {
-                let text = "an endpoint is tested ten times in a minute at most";
+                let text =
+                    format!("at most {limit} tests of an endpoint in {window_seconds} seconds");
                 let refused = ApiError::new(ErrorCode::RateLimited, text);
-                return Err(refused.with("retry_after", "60"));
+                return Err(refused.with("retry_after", window_seconds.to_string()));
             }
             let query = ["SELECT ", COLUMNS, " FROM webhook_endpoints e WHERE e.id = $1"].concat();
             let row = diesel::sql_query(query).bind::<Text, _>(&id).get_result(db).await;
@@ -108,8 +124,9 @@ impl Shared {
         let message = Message { event_id: &event_id, body: &body.into(), replay_id: None };
         let id = endpoint.id.clone();
         let still = self.store.read_tx(&caller.scope(), async move |db| permitted(db, &id).await);
-        let sent = self.send(endpoint, &message, WHOLE, async { still.await.is_ok() }).await;
-        let outcome = sent.ok_or_else(|| ApiError::plain(ErrorCode::Unavailable))?;
+        let may_send = async { still.await.map_err(|_| Unsent::Held) };
+        let sent = self.send(endpoint, &message, WHOLE, may_send).await;
+        let outcome = sent.map_err(|_| ApiError::plain(ErrorCode::Unavailable))?;
         Ok(answer(outcome))
     }
 
@@ -127,7 +144,7 @@ impl Shared {
             reason_code: None,
             correlation_id: None,
             causation_id: None,
-            data: &data,
+            data: &canonical_data(&data).ok()?,
             evidence_refs: &[],
         };
         event.canonical().ok()

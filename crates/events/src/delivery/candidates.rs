@@ -1,0 +1,80 @@
+//! Which endpoints have due deliveries that nobody has claimed.
+
+use authority_core::store::{Db, RunQueryDsl};
+use authority_webhook::destination::{EndpointUrl, UrlRules};
+use diesel::{
+    QueryResult, QueryableByName,
+    sql_types::{BigInt, Bool, SmallInt, Text},
+};
+
+use super::{
+    places::Place,
+    turns::{Candidate, LANES},
+};
+
+/// The endpoints with open deliveries, by a loose index scan, and how many of them are due in each lane, up to one
+/// more than are claimed at once. Those whose breaker or receiver wants them to wait are left out. `now()` can be
+/// looked up in the index of due times, which `clock_timestamp()` cannot.
+const CANDIDATES: &str = "WITH RECURSIVE open (endpoint_id) AS ( \
+         (SELECT endpoint_id FROM webhook_deliveries WHERE state = 'open' ORDER BY endpoint_id LIMIT 1) \
+         UNION ALL \
+         SELECT (SELECT endpoint_id FROM webhook_deliveries \
+                 WHERE state = 'open' AND endpoint_id > open.endpoint_id \
+                 ORDER BY endpoint_id LIMIT 1) \
+         FROM open WHERE endpoint_id IS NOT NULL) \
+     SELECT e.id AS endpoint_id, e.tenant_id, e.url, lanes.lane, due.count \
+     FROM open \
+     JOIN webhook_endpoints e ON e.id = open.endpoint_id AND e.state = 'active' \
+     JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
+     JOIN webhook_cursors c ON c.endpoint_id = e.id \
+     CROSS JOIN (VALUES (0::smallint), (1::smallint), (2::smallint)) AS lanes (lane) \
+     CROSS JOIN LATERAL (SELECT count(*) FROM ( \
+         SELECT FROM webhook_deliveries d \
+         WHERE d.endpoint_id = e.id AND d.lane = lanes.lane AND d.state = 'open' \
+           AND d.due_at <= now() \
+           AND (d.leased_until IS NULL OR d.leased_until <= clock_timestamp()) \
+         LIMIT 65) AS found) AS due \
+     WHERE due.count > 0 \
+       AND (c.waits_until IS NULL OR c.waits_until <= clock_timestamp()) \
+       AND (c.breaker = 'closed' OR c.breaker_until <= clock_timestamp()) \
+       AND ($1 OR e.signing_suites <@ '{standard-webhooks/v1}')";
+
+/// Without a signer only those whose signatures need none.
+pub(super) async fn candidates(
+    db: &mut Db,
+    rules: &UrlRules,
+    has_signer: bool,
+) -> QueryResult<Vec<Candidate>> {
+    let due: Vec<Due> = diesel::sql_query(CANDIDATES).bind::<Bool, _>(has_signer).load(db).await?;
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for row in due {
+        let lane = usize::try_from(row.lane).unwrap_or_default().min(LANES - 1);
+        let count = usize::try_from(row.count).unwrap_or_default();
+        match candidates.last_mut() {
+            Some(last) if last.place.endpoint_id == row.endpoint_id => last.due[lane] += count,
+            _ => {
+                let mut due = [0; LANES];
+                due[lane] = count;
+                let host = EndpointUrl::parse(&row.url, rules);
+                let host = host.map(|url| url.host().to_owned()).unwrap_or_default();
+                let Due { endpoint_id, tenant_id, .. } = row;
+                candidates.push(Candidate { place: Place { endpoint_id, tenant_id, host }, due });
+            }
+        }
+    }
+    Ok(candidates)
+}
+
+#[derive(QueryableByName)]
+struct Due {
+    #[diesel(sql_type = Text)]
+    endpoint_id: String,
+    #[diesel(sql_type = Text)]
+    tenant_id: String,
+    #[diesel(sql_type = Text)]
+    url: String,
+    #[diesel(sql_type = SmallInt)]
+    lane: i16,
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}

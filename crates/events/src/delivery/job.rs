@@ -1,0 +1,40 @@
+//! A delivery that this node has claimed.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::{client::WHOLE, endpoint::Endpoint, places::Place};
+
+/// What must be left of a lease besides a whole attempt.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// What one attempt needs.
+pub(super) struct Job {
+    pub(super) id: String,
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) place: Arc<Place>,
+    pub(super) event_id: String,
+    pub(super) sequence: i64,
+    /// The event's bytes; `None` if retention has taken them.
+    pub(super) body: Option<Bytes>,
+    pub(super) replay_id: Option<String>,
+    pub(super) lane: usize,
+    pub(super) attempts: i32,
+    pub(super) attempts_before: i32,
+    pub(super) lease: String,
+    pub(super) leased_until: Instant,
+    /// Of a breaker that is not closed.
+    pub(super) is_probe: bool,
+    /// Of the endpoint: its rate limit, and its failures in a row when this was claimed.
+    pub(super) per_second: i32,
+    pub(super) failures: u32,
+}
+
+impl Job {
+    /// Whether an attempt might outlast the lease.
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+        now + WHOLE + MARGIN >= self.leased_until
+    }
+}

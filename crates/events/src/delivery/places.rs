@@ -1,0 +1,114 @@
+//! How much of an endpoint, of a tenant, and to a host a node has in hand.
+
+use std::collections::HashMap;
+
+/// The most of each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) endpoint: usize,
+    pub(super) tenant: usize,
+    pub(super) host: usize,
+    pub(super) node: usize,
+}
+
+/// Attempts under way: a receiver that does not answer occupies its own places and no others.
+pub(super) const RUNNING: Limits = Limits { endpoint: 4, tenant: 16, host: 32, node: 256 };
+/// Deliveries that are claimed and not recorded yet. How many of an endpoint's wait is limited by the queue.
+pub(super) const CLAIMED: Limits =
+    Limits { endpoint: usize::MAX, tenant: 512, host: usize::MAX, node: 1024 };
+
+/// Who occupies a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) endpoint_id: String,
+    pub(super) tenant_id: String,
+    pub(super) host: String,
+}
+
+/// The places that are occupied.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    limits: Limits,
+    endpoints: HashMap<String, usize>,
+    tenants: HashMap<String, usize>,
+    hosts: HashMap<String, usize>,
+    all: usize,
+}
+
+impl Places {
+    pub(super) fn of(limits: Limits) -> Self {
+        Self {
+            limits,
+            endpoints: HashMap::new(),
+            tenants: HashMap::new(),
+            hosts: HashMap::new(),
+            all: 0,
+        }
+    }
+
+    pub(super) fn are_full(&self) -> bool {
+        self.all >= self.limits.node
+    }
+
+    pub(super) fn have_room(&self, place: &Place) -> bool {
+        let Place { endpoint_id, tenant_id, host } = place;
+        let of = |counts: &HashMap<String, usize>, name| counts.get(name).copied().unwrap_or(0);
+        of(&self.endpoints, endpoint_id) < self.limits.endpoint
+            && of(&self.tenants, tenant_id) < self.limits.tenant
+            && of(&self.hosts, host) < self.limits.host
+    }
+
+    pub(super) fn add(&mut self, place: &Place) {
+        for (counts, name) in self.counts(place) {
+            match counts.get_mut(name) {
+                Some(count) => *count += 1,
+                None => drop(counts.insert(name.to_owned(), 1)),
+            }
+        }
+        self.all += 1;
+    }
+
+    pub(super) fn remove(&mut self, place: &Place) {
+        for (counts, name) in self.counts(place) {
+            if let Some(count) = counts.get_mut(name) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(name);
+                }
+            }
+        }
+        self.all -= 1;
+    }
+
+    fn counts<'a>(&mut self, place: &'a Place) -> [(&mut HashMap<String, usize>, &'a str); 3] {
+        [
+            (&mut self.endpoints, &place.endpoint_id),
+            (&mut self.tenants, &place.tenant_id),
+            (&mut self.hosts, &place.host),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_leaves_its_place() {
+        let mut running = Places::of(RUNNING);
+        let place =
+            Place { endpoint_id: "e".to_owned(), tenant_id: "t".to_owned(), host: "h".to_owned() };
+        for _ in 0..RUNNING.endpoint {
+            assert!(running.have_room(&place));
+            running.add(&place);
+        }
+        assert!(!running.have_room(&place));
+        running.remove(&place);
+        assert!(running.have_room(&place));
+        for _ in 1..RUNNING.endpoint {
+            running.remove(&place);
+        }
+        let empty = running.endpoints.is_empty() && running.tenants.is_empty();
+        assert!(empty && running.hosts.is_empty() && running.all == 0);
+    }
+}

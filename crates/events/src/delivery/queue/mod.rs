@@ -1,0 +1,183 @@
+//! What this node has claimed: deliveries that wait for their turn, by endpoint, and those under way.
+//!
+//! Nothing here knows the database or the network.
+
+mod line;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{
+    attempt::Ending,
+    job::Job,
+    places::{CLAIMED, Places, RUNNING},
+    turns::{LANES, Turns},
+};
+use line::{FIRST, Line};
+
+pub(super) struct Queue {
+    lines: HashMap<String, Line>,
+    turns: Turns,
+    running: Places,
+    claimed: Places,
+    /// Deliveries are due of endpoints of which nothing could be claimed.
+    others_wait: bool,
+}
+
+/// How many more deliveries of each lane may be claimed.
+#[derive(Clone, Default)]
+pub(super) struct Rooms(HashMap<String, [usize; LANES]>);
+
+impl Rooms {
+    pub(super) fn of(&self, endpoint_id: &str) -> [usize; LANES] {
+        self.0.get(endpoint_id).copied().unwrap_or([FIRST; LANES])
+    }
+}
+
+impl Queue {
+    pub(super) fn new() -> Self {
+        Self {
+            lines: HashMap::new(),
+            turns: Turns::default(),
+            running: Places::of(RUNNING),
+            claimed: Places::of(CLAIMED),
+            others_wait: false,
+        }
+    }
+
+    pub(super) fn rooms(&self) -> Rooms {
+        Rooms(self.lines.iter().map(|(id, line)| (id.clone(), line.room())).collect())
+    }
+
+    /// What is claimed and not recorded.
+    pub(super) fn claimed(&self) -> &Places {
+        &self.claimed
+    }
+
+    /// Whether an endpoint of which more is due has nothing or nearly nothing left that waits.
+    pub(super) fn is_hungry(&self) -> bool {
+        let is_hungry = || self.others_wait || self.lines.values().any(Line::is_hungry);
+        !self.claimed.are_full() && is_hungry()
+    }
+
+    /// Takes what was claimed; more is due of some endpoints. Returns what cannot be sent now.
+    pub(super) fn take(
+        &mut self,
+        jobs: Vec<Job>,
+        more: &HashSet<String>,
+        now: Instant,
+    ) -> Vec<Arc<Job>> {
+        let mut refused = Vec::new();
+        for job in jobs {
+            self.claimed.add(&job.place);
+            let line = self.lines.entry(job.place.endpoint_id.clone());
+            let line = line.or_insert_with(|| Line::of(&job, now));
+            line.learn(&job, now);
+            if line.is_stopped() {
+                refused.push(Arc::new(job));
+            } else {
+                line.push(Arc::new(job));
+            }
+        }
+        for (id, line) in &mut self.lines {
+            line.has_more = more.contains(id);
+        }
+        self.others_wait = more.iter().any(|id| !self.lines.contains_key(id));
+        let candidates = self.lines.values().map(|line| &line.candidate);
+        self.turns.forget(candidates);
+        self.lines.retain(|_, line| line.is_of_use(now));
+        refused
+    }
+
+    /// The next delivery to be sent. It has its places then.
+    pub(super) fn next(&mut self, now: Instant) -> Option<Arc<Job>> {
+        let ready = self.lines.iter().filter(|(_, line)| line.may_start(now));
+        let ready = ready.map(|(id, line)| (id, &line.candidate));
+        let (id, lane) = self.turns.next(&ready, &self.running)?;
+        let id = id.clone();
+        let job = self.lines.get_mut(&id)?.start(lane, now)?;
+        self.running.add(&job.place);
+        Some(job)
+    }
+
+    /// When the first endpoint that its rate limit holds may go on.
+    pub(super) fn paced_until(&self, now: Instant) -> Option<Instant> {
+        let held = self.lines.values().filter(|line| !line.is_stopped() && line.count() > 0);
+        let pauses = held.map(|line| line.pause(now)).filter(|pause| !pause.is_zero());
+        pauses.min().map(|pause| now + pause)
+    }
+
+    /// Those whose lease ends too soon for an attempt.
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<Arc<Job>> {
+        let mut found = Vec::new();
+        for line in self.lines.values_mut() {
+            for lane in 0..LANES {
+                found.extend(std::iter::from_fn(|| line.pop_overdue(lane, now)));
+            }
+        }
+        found
+    }
+
+    /// An attempt ended. Returns what waits of the endpoint if nothing more may be sent to it before that is
+    /// recorded.
+    pub(super) fn ended(
+        &mut self,
+        job: &Job,
+        ending: &Ending,
+        took: Duration,
+        now: Instant,
+    ) -> Option<Vec<Arc<Job>>> {
+        self.running.remove(&job.place);
+        let Ending::Attempted(outcome) = ending else { return None };
+        let line = self.lines.get_mut(&job.place.endpoint_id)?;
+        line.note(outcome, took, now).then(|| line.empty())
+    }
+
+    /// An attempt was not made: its rate limit admits none for a while.
+    pub(super) fn put_back(
+        &mut self,
+        job: Arc<Job>,
+        pause: Duration,
+        now: Instant,
+    ) -> Option<Arc<Job>> {
+        self.running.remove(&job.place);
+        match self.lines.get_mut(&job.place.endpoint_id) {
+            Some(line) if !line.is_stopped() => {
+                line.hold(pause, now);
+                line.push_front(job);
+                None
+            }
+            _ => Some(job),
+        }
+    }
+
+    /// An attempt was not made.
+    pub(super) fn left(&mut self, job: &Job) {
+        self.running.remove(&job.place);
+    }
+
+    /// Takes all that waits of an endpoint.
+    pub(super) fn release(&mut self, endpoint_id: &str) -> Vec<Arc<Job>> {
+        self.lines.get_mut(endpoint_id).map(Line::empty).unwrap_or_default()
+    }
+
+    /// Takes all that waits.
+    pub(super) fn release_all(&mut self) -> Vec<Arc<Job>> {
+        self.lines.values_mut().flat_map(Line::empty).collect()
+    }
+
+    /// What became of it is recorded, or nobody will.
+    pub(super) fn recorded(&mut self, job: &Job, has_stopped: bool) {
+        self.claimed.remove(&job.place);
+        if let Some(line) = self.lines.get_mut(&job.place.endpoint_id).filter(|_| has_stopped) {
+            line.go_on();
+        }
+    }
+}

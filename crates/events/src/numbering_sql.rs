@@ -1,0 +1,109 @@
+//! The statements that number events. Column-wise (`UNNEST`), so that each is prepared once on a connection for
+//! any number of events.
+
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryResult,
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::{Array, BigInt, Bytea, Nullable, Text, Timestamptz},
+};
+
+use crate::{feed, told::Told};
+
+/// Raises tenants' sequences, and returns them.
+pub(crate) struct RaiseHeads<'a> {
+    pub(crate) tenants: Vec<&'a str>,
+    pub(crate) raised: Vec<i64>,
+}
+
+impl Query for RaiseHeads<'_> {
+    type SqlType = (Text, BigInt);
+}
+
+impl QueryId for RaiseHeads<'_> {
+    type QueryId = RaiseHeads<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryFragment<Pg> for RaiseHeads<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("INSERT INTO event_heads (tenant_id, sequence) SELECT * FROM unnest(");
+        out.push_bind_param::<Array<Text>, _>(&self.tenants)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<BigInt>, _>(&self.raised)?;
+        out.push_sql(
+            ") AS raised (tenant_id, sequence) ON CONFLICT (tenant_id) DO UPDATE \
+             SET sequence = event_heads.sequence + EXCLUDED.sequence \
+             RETURNING tenant_id, sequence",
+        );
+        Ok(())
+    }
+}
+
+/// Writes events, deletes the rows of the outbox that they were, and says whose logs have grown.
+#[derive(Default)]
+pub(crate) struct WriteEvents<'a> {
+    id: Vec<String>,
+    tenant: Vec<&'a str>,
+    sequence: Vec<i64>,
+    event_type: Vec<&'static str>,
+    principal: Vec<Option<&'a str>>,
+    at: Vec<DateTime<Utc>>,
+    body: Vec<Vec<u8>>,
+    rows: Vec<i64>,
+    grown: Vec<&'a str>,
+}
+
+impl<'a> WriteEvents<'a> {
+    /// None yet, of these rows and tenants.
+    pub(crate) fn of(rows: Vec<i64>, grown: Vec<&'a str>) -> Self {
+        Self { rows, grown, ..Self::default() }
+    }
+
+    pub(crate) fn push(&mut self, event: &'a Told<'_>, id: String, sequence: i64, body: Vec<u8>) {
+        self.id.push(id);
+        self.tenant.push(event.tenant_id);
+        self.sequence.push(sequence);
+        self.event_type.push(event.event_type.name());
+        self.principal.push(event.principal_id.as_deref());
+        self.at.push(event.occurred_at);
+        self.body.push(body);
+    }
+}
+
+impl QueryId for WriteEvents<'_> {
+    type QueryId = WriteEvents<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryFragment<Pg> for WriteEvents<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "WITH numbered AS (INSERT INTO events \
+                 (id, tenant_id, sequence, event_type, principal_entity_id, occurred_at, body) \
+                 SELECT * FROM unnest(",
+        );
+        out.push_bind_param::<Array<Text>, _>(&self.id)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<BigInt>, _>(&self.sequence)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Text>, _>(&self.event_type)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.principal)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bytea>, _>(&self.body)?;
+        out.push_sql(")), taken AS (DELETE FROM event_outbox WHERE number = ANY (");
+        out.push_bind_param::<Array<BigInt>, _>(&self.rows)?;
+        out.push_sql(")) SELECT pg_notify(");
+        out.push_bind_param::<Text, _>(feed::CHANNEL)?;
+        out.push_sql(", tenant_id) FROM unnest(");
+        out.push_bind_param::<Array<Text>, _>(&self.grown)?;
+        out.push_sql(") AS grown (tenant_id)");
+        Ok(())
+    }
+}
