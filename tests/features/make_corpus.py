@@ -85,17 +85,19 @@ DENY = verdict("deny", "jurisdiction_unsupported")
 
 
 def sealed(context=None, answer=ALLOW, at="2026-01-05T10:30:00.123456Z", valid_until="2026-01-05T10:31:00Z",
-           policies=("threshold", "sanctions"), approval=None, spent=(), more=None, **sealing):
+           policies=("threshold", "sanctions"), approval=None, spent=(), reality=None, more=None, **sealing):
     """A bundle of everything; its member `pack` is the response of sealing."""
     references = [{"applies_to": [], "effective": {}, "id": f"svc:policy:{place}{name}", "version": 1,
                    "sha256": sha256(POLICIES[name].encode()).hex()} for place, name in enumerate(policies)]
     gathered = {"tenant": {"id": "svc:tenant:acme", "slug": "acme"}, "delegations": [], "policies": references}
-    bodies = [{"json": gathered}, *({"text": POLICIES[name]} for name in sorted(set(policies)))]
+    observed = [] if reality is None else [{"json": reality}]
+    bodies = [{"json": gathered}, *observed, *({"text": POLICIES[name]} for name in sorted(set(policies)))]
     blobs = sorted(({"sha256": blob_digest(body)} | body for body in bodies), key=lambda blob: blob["sha256"])
     context = {"salt": b64(sha256(b"context salt")[:16]),
                "value": {"amount": 1200, "currency": "EUR", "jurisdiction": "DE"} if context is None else context}
     facts = {"salt": b64(sha256(b"facts salt")[:16]),
-             "value": {"approval": approval, "gathered": blob_digest({"json": gathered}), "spent": list(spent)}}
+             "value": {"approval": approval, "gathered": blob_digest({"json": gathered}),
+                       "reality": blob_digest(observed[0]) if observed else None, "spent": list(spent)}}
     record = {
         "authority_revision": 7, "operation": "evaluate", "evaluated_at": at, "facts_digest": salted(facts),
         "facts_index": [{"id": "svc:agent:acme:invoice-bot", "kind": "principal"},
@@ -159,6 +161,7 @@ DIFF = [{"member": "verdict.decision", "sealed": "allow", "recomputed": "deny"},
         {"member": "verdict.approvals_needed", "sealed": None, "recomputed": {"count": 2, "roles": ["legal"]}}]
 PIN = {"id": "svc:policy:0threshold", "version": 4, "sha256": digest(b"a candidate")}
 APPROVAL = {"id": "svc:approval:01a1", "state": "approved", "signatures": [{"role": "approver"}]}
+REALITY = {"anchors": [{"id": "svc:reality_anchor:7d2f", "newest": None}], "drifts": [], "overrides": []}
 SPENT = [{"counts": "amount", "holder_id": "svc:delegation:7c1e", "used": 2**53 - 1, "window_seconds": 86400,
           "window_start": 1767571200}]
 NUMBERS = {"amount": 0.1, "half": 4503599627370495.5, "least": 5e-324, "list": [1e-7, 1.5e-10, 123456.789, -0.5],
@@ -231,6 +234,7 @@ def good():
     yield "bundle-empty-context", plain(bundle(context={})), PINNED, "valid"
     yield "bundle-no-policy", plain(bundle(policies=())), PINNED, "valid"
     yield "bundle-policies-of-one-text", plain(bundle(policies=("threshold", "threshold"))), PINNED, "valid"
+    yield "bundle-reality", plain(bundle(reality=REALITY)), PINNED, "valid"
     yield "bundle-approval-and-counters", plain(bundle(approval=APPROVAL, spent=SPENT)), PINNED, "valid"
     yield "proof-match", plain(proof()), jwks, "valid"
     yield "proof-mismatch", plain(proof(result="mismatch", diff=DIFF, recomputed_decision_id=None)), jwks, "valid"
@@ -326,6 +330,10 @@ def faulty():
     more["blobs"] = sorted([*more["blobs"], extra], key=lambda blob: blob["sha256"])
     more["bundle_digest"] = digest(without(more, "bundle_digest"))
     yield "bundle blob that nothing names", more, f"blobs[{more['blobs'].index(extra)}]", {}
+    lost = bundle(reality=REALITY)
+    lost["blobs"] = [blob for blob in lost["blobs"] if blob["sha256"] != lost["facts"]["value"]["reality"]]
+    lost["bundle_digest"] = digest(without(lost, "bundle_digest"))
+    yield "bundle whose reality is missing", lost, "facts.value.reality", {}
     another = proof(recomputed_decision_id="svc:decision:" + 64 * "0")
     yield "proof match of another decision", another, "recomputed_decision_id", {}
     yield "proof evidence of another decision", proof(evidence_id="svc:evidence:" + 64 * "0"), "evidence_id", {}

@@ -186,7 +186,7 @@ def remake_bundle(bundle: dict, order: bool):
     blobs, facts = bundle["blobs"], bundle["facts"]["value"]
     bodies = [blob for blob in blobs if blob["sha256"] == facts["gathered"]]
     for gathered in bodies[:1]:
-        rename_texts([blob for blob in blobs if blob is not gathered], gathered["json"]["policies"])
+        rename_texts([blob for blob in blobs if "text" in blob], gathered["json"]["policies"])
         gathered["sha256"] = facts["gathered"] = digest(rfc8785.dumps(gathered["json"]))
     if order:
         blobs.sort(key=lambda blob: blob["sha256"])

@@ -37,7 +37,7 @@ const PACK = {
 const KEY = {
   alg: 'EdDSA', crv: 'Ed25519', kid: TEXT, kty: 'OKP', use: 'sig', x: '[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]',
 };
-const FACTS = { approval: orNull(Object), gathered: DIGEST, spent: Array };
+const FACTS = { approval: orNull(Object), gathered: DIGEST, reality: orNull(DIGEST), spent: Array };
 const BUNDLE = {
   kind: TEXT, pack: PACK, context: { salt: B16, value: Object }, facts: { salt: B16, value: FACTS },
   blobs: [Object], keys: [KEY], log_key: VKEY, bundle_digest: DIGEST,
@@ -281,11 +281,11 @@ async function checkBundle(bundle, pinned, pinnedLog) {
   const salted = (part) => digest(bytes(part.salt), dumps(part.value));
   need(salted(context) === pack.record.request.context_digest, 'context', "does not have the record's digest");
   need(salted(facts) === pack.record.facts_digest, 'facts', "does not have the record's digest");
-  checkBlobs(bundle.blobs, facts.value.gathered);
+  checkBlobs(bundle.blobs, facts.value);
   need(bundle.bundle_digest === digest(without(bundle, 'bundle_digest')), 'bundle_digest', "is not the bundle's");
 }
 
-function checkBlobs(blobs, gathered) {
+function checkBlobs(blobs, { gathered, reality }) {
   const isJson = (blob) => blob !== undefined && Object.hasOwn(blob, 'json');
   blobs.forEach((blob, index) => {
     const body = isJson(blob) ? { json: Object } : { text: TEXT };
@@ -296,10 +296,11 @@ function checkBlobs(blobs, gathered) {
   });
   const place = (name) => blobs.findIndex((blob) => blob.sha256 === name);
   need(isJson(blobs[place(gathered)]), 'facts.value.gathered', 'no json blob has it');
+  need(reality === null || isJson(blobs[place(reality)]), 'facts.value.reality', 'no json blob has it');
   const at = `blobs[${place(gathered)}].json`;
   const { json } = blobs[place(gathered)];
   fit(json, GATHERED, at);
-  const named = new Set([gathered]);
+  const named = new Set([gathered, reality]);
   json.policies.forEach((policy, index) => {
     const name = `sha256:${policy.sha256}`;
     const found = place(name) >= 0 && !isJson(blobs[place(name)]);

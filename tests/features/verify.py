@@ -30,7 +30,7 @@ PACK = {"kind": r"svc\.evidence\.pack\.v1", "id": EVIDENCE, "decision_id": DECIS
         "log": {"origin": ORIGIN, "index": int, "leaf_hash": DIGEST, "proof": TEXT}}
 KEY = {"alg": "EdDSA", "crv": "Ed25519", "kid": TEXT, "kty": "OKP", "use": "sig",
        "x": "[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"}
-FACTS = {"approval": (dict,), "gathered": DIGEST, "spent": list}
+FACTS = {"approval": (dict,), "gathered": DIGEST, "reality": (DIGEST,), "spent": list}
 BUNDLE = {"kind": TEXT, "pack": PACK, "context": {"salt": B16, "value": dict}, "facts": {"salt": B16, "value": FACTS},
           "blobs": [dict], "keys": [KEY], "log_key": VKEY, "bundle_digest": DIGEST}
 GATHERED = {"policies": [{"sha256": HEX, "*": None}], "*": None}
@@ -221,10 +221,10 @@ def check_bundle(bundle, pinned, pinned_log):
     for part, named in (("context", record["request"]["context_digest"]), ("facts", record["facts_digest"])):
         salted = base64.b64decode(bundle[part]["salt"]) + dumps(bundle[part]["value"])
         need(digest(salted) == named, part, "does not have the record's digest")
-    check_blobs(bundle["blobs"], bundle["facts"]["value"]["gathered"])
+    check_blobs(bundle["blobs"], bundle["facts"]["value"])
     need(bundle["bundle_digest"] == digest(without(bundle, "bundle_digest")), "bundle_digest", "is not the bundle's")
 
-def check_blobs(blobs, gathered):
+def check_blobs(blobs, parts):
     for index, blob in enumerate(blobs):
         body = {"json": dict} if "json" in blob else {"text": TEXT}
         fit(blob, {"sha256": DIGEST} | body, f"blobs[{index}]")
@@ -232,9 +232,13 @@ def check_blobs(blobs, gathered):
         hashed = dumps(blob["json"]) if "json" in blob else blob["text"].encode()
         need(digest(hashed) == blob["sha256"], f"blobs[{index}].sha256", "is not the body's")
     places = {blob["sha256"]: index for index, blob in enumerate(blobs)}
+    gathered, reality = parts["gathered"], parts["reality"]
     place = places.get(gathered)
     need(place is not None and "json" in blobs[place], "facts.value.gathered", "no json blob has it")
     facts, at, named = blobs[place]["json"], f"blobs[{place}].json", {gathered}
+    if reality is not None:
+        need(reality in places and "json" in blobs[places[reality]], "facts.value.reality", "no json blob has it")
+        named.add(reality)
     fit(facts, GATHERED, at)
     for index, policy in enumerate(facts["policies"]):
         name = "sha256:" + policy["sha256"]

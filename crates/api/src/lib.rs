@@ -7,4 +7,5 @@ pub mod error;
 pub mod idempotency;
 pub mod identity;
 pub mod page_token;
+pub mod rate_limit;
 pub mod stream;

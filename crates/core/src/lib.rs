@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod compute;
 pub mod config;
+pub mod decision_event;
 pub mod graph;
 pub mod keys;
 pub mod shutdown;

@@ -55,11 +55,13 @@ pub async fn one(db: &mut Db, within: Option<&TenantId>, id: &str) -> QueryResul
 
 /// The rows with their facts and texts, in their order; shared ones are read once.
 pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
-    let gathered = gathered(db, &rows).await?;
-    let texts = Arc::new(texts(db, &gathered).await?);
+    let blobs = blobs(db, &rows).await?;
+    let texts = Arc::new(texts(db, &blobs).await?);
     let with_facts = |row: Row| {
-        let digest = sealed::gathered_digest(&row.facts).ok();
-        let key = digest.map(|digest| (row.tenant_id.clone(), digest.to_vec()));
+        let digests = sealed::digests(&row.facts).ok();
+        let blob = |digest: [u8; 32]| blobs.get(&(row.tenant_id.clone(), digest.to_vec())).cloned();
+        let gathered = digests.as_ref().and_then(|digests| blob(digests.gathered));
+        let reality = digests.as_ref().and_then(|digests| blob(digests.reality?));
         // A salt of another length cannot match: the digests will differ from the record's.
         let salt = |salt: Vec<u8>| salt.try_into().unwrap_or_default();
         Ok(Stored {
@@ -72,7 +74,8 @@ pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
                 context: row.context,
                 facts: row.facts,
                 salts: Salts { context: salt(row.context_salt), facts: salt(row.facts_salt) },
-                gathered: key.and_then(|key| gathered.get(&key).cloned()),
+                gathered,
+                reality,
                 texts: Arc::clone(&texts),
             },
         })
@@ -80,13 +83,14 @@ pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
     rows.into_iter().map(with_facts).collect()
 }
 
-/// Gathered facts by tenant and SHA-256.
+/// Facts by tenant and SHA-256.
 type Blobs = HashMap<(String, Vec<u8>), Arc<Vec<u8>>>;
 
-async fn gathered(db: &mut Db, rows: &[Row]) -> QueryResult<Blobs> {
+async fn blobs(db: &mut Db, rows: &[Row]) -> QueryResult<Blobs> {
     let tenants: HashSet<&str> = rows.iter().map(|row| row.tenant_id.as_str()).collect();
-    let digests = rows.iter().filter_map(|row| sealed::gathered_digest(&row.facts).ok());
-    let digests: HashSet<Vec<u8>> = digests.map(|digest| digest.to_vec()).collect();
+    let digests = rows.iter().filter_map(|row| sealed::digests(&row.facts).ok());
+    let digests = digests.flat_map(|named| [Some(named.gathered), named.reality]);
+    let digests: HashSet<Vec<u8>> = digests.flatten().map(|digest| digest.to_vec()).collect();
     if digests.is_empty() {
         return Ok(Blobs::new());
     }
@@ -100,9 +104,10 @@ async fn gathered(db: &mut Db, rows: &[Row]) -> QueryResult<Blobs> {
 
 /// The texts of the policies in the facts, each by its own digest: a text is found by its content, not by its
 /// version.
-async fn texts(db: &mut Db, gathered: &Blobs) -> QueryResult<Texts> {
+async fn texts(db: &mut Db, blobs: &Blobs) -> QueryResult<Texts> {
     let mut wanted: HashSet<(String, String, i32)> = HashSet::new();
-    for ((tenant, _), body) in gathered {
+    for ((tenant, _), body) in blobs {
+        // Reality names no policies.
         for policy in sealed::policies(body).unwrap_or_default() {
             let version = i32::try_from(policy.version).unwrap_or_default();
             wanted.insert((tenant.clone(), policy.id, version));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{
     Error, PreparedFacts,
     record::{Asked, Salts, Written, write},
-    sealed,
+    sealed::{self, StoredFacts},
 };
 use authority_decision::{Facts, Request, SEMANTICS, Verdict, moment};
 
@@ -23,6 +23,8 @@ pub struct Sealed {
     pub salts: Salts,
     /// The gathered facts, policies by reference; `None` if they are no longer stored.
     pub gathered: Option<Arc<Vec<u8>>>,
+    /// Reality, if its facts name any and it is still stored.
+    pub reality: Option<Arc<Vec<u8>>>,
     /// At least the texts of its policies, by their SHA-256 in hex.
     pub texts: Arc<HashMap<String, String>>,
 }
@@ -65,12 +67,18 @@ impl Sealed {
     /// # Errors
     /// They cannot be read, or a policy's text is missing or no longer compiles.
     pub fn facts(&self) -> Result<Facts, Error> {
-        let gathered = self.gathered()?;
         let text = |sha256: &str| self.texts.get(sha256);
-        let mut facts = sealed::facts(&self.facts, gathered, text)?;
+        let mut facts = sealed::facts(self.stored_facts()?, text)?;
         let revision = self.head()?.authority_revision;
         Arc::make_mut(&mut facts.gathered).revision = revision;
         Ok(facts)
+    }
+
+    /// # Errors
+    /// The gathered facts are no longer stored.
+    pub fn stored_facts(&self) -> Result<StoredFacts<'_>, Error> {
+        let reality = self.reality.as_deref().map(Vec::as_slice);
+        Ok(StoredFacts { own: &self.facts, gathered: self.gathered()?, reality })
     }
 
     /// # Errors

@@ -22,6 +22,10 @@ pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result
     let facts = sealed.gathered()?;
     let gathered = digest_text(&sha256(facts));
     let mut blobs = vec![(gathered.clone(), json!({"json": read(facts)?, "sha256": gathered}))];
+    if let Some(reality) = &sealed.reality {
+        let name = digest_text(&sha256(reality));
+        blobs.push((name.clone(), json!({"json": read(reality)?, "sha256": name})));
+    }
     let named: BTreeSet<String> = policies(facts)?.into_iter().map(|one| one.sha256).collect();
     for sha256 in named {
         let text = sealed.texts.get(&sha256).ok_or(Error::Unreadable("a policy's text"))?;

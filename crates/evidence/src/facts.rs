@@ -3,17 +3,32 @@
 use authority_crypto::sha256;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Error;
 use authority_decision::{Facts, Gathered, Request, facts_index};
 
+/// Facts in their canonical form (RFC 8785), stored once by their SHA-256.
+pub struct Blob {
+    pub body: Vec<u8>,
+    pub sha256: [u8; 32],
+}
+
+impl Blob {
+    fn new(facts: &impl Serialize) -> Result<Self, Error> {
+        let body = serde_json_canonicalizer::to_vec(facts)?;
+        Ok(Self { sha256: sha256(&body), body })
+    }
+}
+
 /// Facts from a tenant's graph, their canonical bytes, the digest, and the index of what was read.
 pub struct PreparedFacts {
     pub gathered: Arc<Gathered>,
-    /// RFC 8785, policies by reference.
-    pub body: Vec<u8>,
-    pub sha256: [u8; 32],
+    /// All of them but reality; policies by reference.
+    pub blob: Blob,
+    /// Reality, unless nothing of it concerns the request.
+    pub reality: Option<Blob>,
     /// Ids, versions and SHA-256 of what was read, absences too; canonical JSON.
     pub index: Box<RawValue>,
 }
@@ -28,11 +43,22 @@ impl PreparedFacts {
     /// # Errors
     /// As [`Self::new`].
     pub fn of(gathered: Arc<Gathered>, request: &Request) -> Result<Self, Error> {
-        let body = serde_json_canonicalizer::to_vec(&*gathered)?;
+        let reality = &gathered.reality;
+        let reality = (!reality.is_empty()).then(|| Blob::new(&**reality)).transpose()?;
+        let blob = if reality.is_some() {
+            Blob::new(&Gathered { reality: Arc::default(), ..Gathered::clone(&gathered) })?
+        } else {
+            Blob::new(&*gathered)?
+        };
         let facts = Facts::new(Arc::clone(&gathered));
         let reads = facts_index::reads(request, &facts);
         let index = RawValue::from_string(serde_json_canonicalizer::to_string(&reads)?)?;
-        Ok(Self { gathered, sha256: sha256(&body), body, index })
+        Ok(Self { gathered, blob, reality, index })
+    }
+
+    /// What is stored for it.
+    pub fn blobs(&self) -> impl Iterator<Item = &Blob> {
+        std::iter::once(&self.blob).chain(&self.reality)
     }
 
     /// The revision of the tenant's authority of these facts.

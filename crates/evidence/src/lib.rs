@@ -35,7 +35,7 @@ pub mod verify;
 
 pub use act::{ACT_KIND, Act, sign_act};
 pub use again::{Again, Sealed};
-pub use facts::PreparedFacts;
+pub use facts::{Blob, PreparedFacts};
 pub use record::{Asked, Recorded, Salts, Written, record, write};
 pub use report::{OutcomeReport, REPORT_KIND, sign_report};
 pub use signed::SignedText;

@@ -38,7 +38,7 @@ pub struct Recorded {
     pub signature: [u8; 64],
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
-    /// The facts besides the request: the gathered ones by digest, counters, approval.
+    /// The facts besides the request: the gathered ones and reality by digest, counters, approval.
     pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
 }
@@ -116,6 +116,7 @@ struct Authority<'a> {
 struct Seen<'a> {
     approval: Option<&'a Approval>,
     gathered: String,
+    reality: Option<String>,
     spent: &'a Spent,
 }
 
@@ -169,7 +170,8 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
     let context = serde_json_canonicalizer::to_vec(&asked.request.context)?;
     let seen = Seen {
         approval: asked.approval,
-        gathered: digest_text(&asked.facts.sha256),
+        gathered: digest_text(&asked.facts.blob.sha256),
+        reality: asked.facts.reality.as_ref().map(|reality| digest_text(&reality.sha256)),
         spent: asked.spent,
     };
     let facts = serde_json_canonicalizer::to_vec(&seen)?;

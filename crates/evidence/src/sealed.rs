@@ -59,20 +59,51 @@ struct Seen {
     approval: Option<Approval>,
     /// `sha256:` and hex of the gathered facts.
     gathered: String,
+    /// The same of reality; `None` if nothing of it concerned the request.
+    reality: Option<String>,
     spent: Spent,
 }
 
-/// The SHA-256 by which a decision's `facts` name the gathered ones.
+/// The SHA-256 of facts that are stored separately.
+pub struct Digests {
+    pub gathered: [u8; 32],
+    pub reality: Option<[u8; 32]>,
+}
+
+/// The digests by which a decision's `facts` name those that are stored separately.
 ///
 /// # Errors
 /// They cannot be parsed as this service wrote them.
-pub fn gathered_digest(facts: &[u8]) -> Result<[u8; 32], Error> {
+pub fn digests(facts: &[u8]) -> Result<Digests, Error> {
     let seen: Seen = serde_json::from_slice(facts)?;
-    let digest = seen.gathered.strip_prefix("sha256:").and_then(|text| {
+    let read = |text: &String| {
         let mut digest = [0; 32];
-        hex::decode_to_slice(text, &mut digest).ok().map(|()| digest)
-    });
-    digest.ok_or(Error::Unreadable("the digest of its facts"))
+        let hex = text.strip_prefix("sha256:").unwrap_or_default();
+        hex::decode_to_slice(hex, &mut digest)
+            .map(|()| digest)
+            .map_err(|_| Error::Unreadable("the digest of its facts"))
+    };
+    let reality = seen.reality.as_ref().map(read).transpose()?;
+    Ok(Digests { gathered: read(&seen.gathered)?, reality })
+}
+
+/// The approval that a decision was made with, and the acts on it that counted.
+///
+/// # Errors
+/// The facts cannot be parsed as this service wrote them.
+pub fn approval(facts: &[u8]) -> Result<Option<Approval>, Error> {
+    let seen: Seen = serde_json::from_slice(facts)?;
+    Ok(seen.approval)
+}
+
+/// The parts of a decision's facts, as they are stored.
+#[derive(Clone, Copy)]
+pub struct StoredFacts<'a> {
+    /// Those of this decision alone, with the digests of the others.
+    pub own: &'a [u8],
+    pub gathered: &'a [u8],
+    /// `None` if they are not named, or no longer stored.
+    pub reality: Option<&'a [u8]>,
 }
 
 /// The policies whose texts [`facts`] needs.
@@ -88,19 +119,17 @@ pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
     Ok(gathered.policies)
 }
 
-/// The facts of a decision: `facts` as stored with it, the gathered ones that they name, and each
-/// policy's text by the lower-case hex of its SHA-256.
+/// The facts of a decision as stored, with each policy's text by the lower-case hex of its SHA-256.
 ///
 /// The revision of the gathered facts is in the record and not in them; it is 0 in the result.
 ///
 /// # Errors
 /// A part is missing, does not match its digest, or cannot be read.
 pub fn facts<T: AsRef<str>>(
-    facts: &[u8],
-    gathered: &[u8],
+    stored: StoredFacts<'_>,
     mut text: impl FnMut(&str) -> Option<T>,
 ) -> Result<Facts, Error> {
-    facts_with(facts, gathered, |reference| compiled(reference, text(&reference.sha256)))
+    facts_with(stored, |reference| compiled(reference, text(&reference.sha256)))
 }
 
 /// The same with policies that the caller has compiled, since many decisions share them.
@@ -108,15 +137,23 @@ pub fn facts<T: AsRef<str>>(
 /// # Errors
 /// Those of [`facts`], and those of `policy`.
 pub fn facts_with(
-    facts: &[u8],
-    gathered: &[u8],
+    stored: StoredFacts<'_>,
     policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, Error>,
 ) -> Result<Facts, Error> {
-    let seen: Seen = serde_json::from_slice(facts)?;
-    if digest_text(&sha256(gathered)) != seen.gathered {
+    let seen: Seen = serde_json::from_slice(stored.own)?;
+    let is_named = |body: &[u8], name: &String| digest_text(&sha256(body)) == *name;
+    if !is_named(stored.gathered, &seen.gathered) {
         return Err(Error::Unreadable("what it was decided on, by its digest,"));
     }
-    let gathered: Gathered<PolicyReference> = serde_json::from_slice(gathered)?;
+    let mut gathered: Gathered<PolicyReference> = serde_json::from_slice(stored.gathered)?;
+    gathered.reality = match &seen.reality {
+        None => Arc::default(),
+        Some(name) => {
+            let reality = stored.reality.filter(|body| is_named(body, name));
+            let unreadable = Error::Unreadable("the reality that it was decided on");
+            serde_json::from_slice(reality.ok_or(unreadable)?)?
+        }
+    };
     let (spent, approval) = (seen.spent, seen.approval);
     FactsDocument { gathered: Arc::new(gathered), spent, approval }.rebuild_with(policy)
 }

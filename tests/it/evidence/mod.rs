@@ -5,6 +5,7 @@ mod foreign_verifiers;
 pub(crate) mod golden;
 mod idempotency;
 pub(crate) mod log;
+mod reality;
 mod receipts;
 mod replay;
 mod seal;

@@ -16,7 +16,7 @@ use authority_model::proto::keys::{
 };
 use authority_model::service::{ApiKeyService, KeyService};
 use authority_model::wire::FieldMask;
-use authority_registry::{ApiKeys, Registry, SigningKeys, note_uses};
+use authority_registry::{ApiKeys, Dns, Issuers, Registry, SigningKeys, note_uses};
 use chrono::{DateTime, TimeDelta};
 use diesel::{
     QueryableByName,
@@ -63,6 +63,8 @@ impl KeyServices {
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),
             destinations: Arc::default(),
+            dns: Dns::new(&[]),
+            issuers: Issuers::new(&[], &Clock::default()).unwrap(),
             after_commit: Arc::new(|| Box::pin(async {})),
         };
         let signing_keys = SigningKeys(registry.clone());
@@ -225,7 +227,7 @@ async fn faults_are_named() {
         ("api_key.label", |key| key.label.clear()),
         ("api_key.scopes", |key| key.scopes.clear()),
         ("api_key.ip_allowlist", |key| key.ip_allowlist = vec!["here".to_owned()]),
-        ("api_key.scopes", |key| key.scopes = vec!["delegations:write".to_owned()]),
+        ("api_key.principal_ids", |key| key.scopes = vec!["delegations:write".to_owned()]),
         ("api_key.principal_ids[0]", |key| {
             key.principal_ids = vec!["svc:agent:a:unknown".to_owned()];
         }),
@@ -246,50 +248,43 @@ async fn faults_are_named() {
     assert!(services.make(&owner(), unknown).await.is_err());
 }
 
-/// No operation accepts it yet: keys that have it keep it, and it cannot be added.
+/// It delegates what its agents hold.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scope_that_opens_nothing_cannot_be_had() {
+async fn a_key_that_delegates_is_bound_to_agents() {
     let services = KeyServices::open().await;
-    let scopes = || vec!["runtime:write".to_owned(), "delegations:write".to_owned()];
-    let (made, text) = services.make(&owner(), key("svc:tenant:a")).await.unwrap();
-    let update = async |path: &str, api_key: ApiKey| {
-        let mask = FieldMask { paths: vec![path.to_owned()] };
-        let (id, api_key) = (made.id.clone(), Some(api_key));
-        let request = UpdateApiKeyRequest { id, api_key, update_mask: Some(mask) };
-        services.api_keys.update_api_key(by(&owner(), request)).await.map(drop)
-    };
-    let wider = ApiKey { scopes: scopes(), ..ApiKey::default() };
-    let new = ApiKey { scopes: scopes(), ..key("svc:tenant:a") };
-    for refused in
-        [update("scopes", wider.clone()).await, services.make(&owner(), new).await.map(drop)]
-    {
-        let refused = refused.unwrap_err();
-        assert_eq!(fields(&refused), ["api_key.scopes"]);
-        let problem = &refused.get_details_bad_request().unwrap().field_violations[0].description;
-        assert!(problem.contains("delegations:write"), "{problem}");
-    }
-
     let principal = "svc:agent:a:bot";
     let sql = format!(
         "BEGIN; SELECT set_config('role', authority_role('system'), true);
          SET LOCAL authority.actor = 'o';
          INSERT INTO principals (id, tenant_id, state, principal_class, display_name, name,
                                  created_by)
-         VALUES ('{principal}', 'svc:tenant:a', 'active', 'agent', 'Bot', 'bot', 'o');
-         UPDATE api_keys SET scopes = scopes || '{{delegations:write}}',
-                             principal_ids = '{{{principal}}}'; COMMIT"
+         VALUES ('{principal}', 'svc:tenant:a', 'active', 'agent', 'Bot', 'bot', 'o'); COMMIT"
     );
     services.place.run(&sql).await.unwrap();
-    update("label", ApiKey { label: "kept".to_owned(), ..ApiKey::default() }).await.unwrap();
-    update("scopes", wider).await.unwrap();
-    assert!(services.counts(&text).await);
-    let unbound = update("principal_ids", ApiKey::default()).await.unwrap_err();
+    let scopes = || vec!["runtime:write".to_owned(), "delegations:write".to_owned()];
+    let (made, _) = services.make(&owner(), key("svc:tenant:a")).await.unwrap();
+    let update = async |paths: &[&str], api_key: ApiKey| {
+        let mask = FieldMask { paths: paths.iter().map(ToString::to_string).collect() };
+        let (id, api_key) = (made.id.clone(), Some(api_key));
+        let request = UpdateApiKeyRequest { id, api_key, update_mask: Some(mask) };
+        services.api_keys.update_api_key(by(&owner(), request)).await.map(drop)
+    };
+    let wider = ApiKey { scopes: scopes(), ..ApiKey::default() };
+    let new = ApiKey { scopes: scopes(), ..key("svc:tenant:a") };
+    for refused in [
+        update(&["scopes"], wider.clone()).await,
+        services.make(&owner(), new.clone()).await.map(drop),
+    ] {
+        assert_eq!(fields(&refused.unwrap_err()), ["api_key.principal_ids"]);
+    }
+    let bound = vec![principal.to_owned()];
+    services.make(&owner(), ApiKey { principal_ids: bound.clone(), ..new }).await.unwrap();
+    let wider = ApiKey { principal_ids: bound, ..wider };
+    update(&["scopes", "principal_ids"], wider).await.unwrap();
+    let unbound = update(&["principal_ids"], ApiKey::default()).await.unwrap_err();
     assert_eq!(fields(&unbound), ["api_key.principal_ids"]);
-    update("scopes", ApiKey { scopes: vec!["runtime:write".to_owned()], ..ApiKey::default() })
-        .await
-        .unwrap();
-    let back = ApiKey { scopes: scopes(), ..ApiKey::default() };
-    assert_eq!(fields(&update("scopes", back).await.unwrap_err()), ["api_key.scopes"]);
+    let narrow = ApiKey { scopes: vec!["runtime:write".to_owned()], ..ApiKey::default() };
+    update(&["scopes", "principal_ids"], narrow).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

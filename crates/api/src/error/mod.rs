@@ -70,11 +70,13 @@ impl ErrorCode {
 
 codes! {
     InvalidRequest "invalid_request" InvalidArgument 400 "the request is invalid; `details` names each member and what is wrong with it";
+    SignatureInvalid "signature_invalid" InvalidArgument 400 "the anchor has keys, and none of them made this signature over the snapshot";
     MalformedJson "malformed_json" InvalidArgument 400 "the body is not valid JSON in UTF-8";
     Unauthenticated "unauthenticated" Unauthenticated 401 "send `Authorization: Bearer` with a valid token or API key";
     Forbidden "forbidden" PermissionDenied 403 "this credential may not do this";
     PermissionScopeExceeded "permission_scope_exceeded" PermissionDenied 403 "the API key lacks the scope that this operation needs";
     SubjectNotPermitted "subject_not_permitted" PermissionDenied 403 "the API key is bound to other principals than the subject";
+    FeederNotPermitted "feeder_not_permitted" PermissionDenied 403 "the anchor does not name this API key among its feeders";
     NotFound "not_found" NotFound 404 "not found, or not visible to this caller";
     NotFoundOrAlreadyRevoked "not_found_or_already_revoked" NotFound 404 "no key has this `kid`, or it is already revoked";
     MethodNotAllowed "method_not_allowed" Unimplemented 405 "this path does not support this method; see the Allow header";
@@ -86,7 +88,15 @@ codes! {
     AlreadyExists "already_exists" AlreadyExists 409 "another record has this name or key already";
     RecordIsFinal "record_is_final" Aborted 409 "the record is in a final state and cannot change";
     LimitReached "limit_reached" Aborted 409 "the tenant has as many of these as it may have; delete one first";
+    LimitExceeded "limit_exceeded" Aborted 409 "the tenant has as many active ones as it may have; end one first";
+    SnapshotExists "snapshot_exists" AlreadyExists 409 "the anchor has a snapshot of this time and content already";
+    CheckNotRun "check_not_run" Aborted 409 "the check has only a report; run it before deciding on it";
+    OverrideNotPermitted "override_not_permitted" Aborted 409 "this person may not override this check";
+    StillDecoupled "still_decoupled" Aborted 409 "the check, run again, still finds drift";
     InUse "in_use" Aborted 409 "other records still refer to this one; end them first";
+    NotLinked "not_linked" Aborted 409 "the brand needs a tenant to which its consultant has an active link";
+    BrandActiveExists "brand_active_exists" Aborted 409 "another brand of the tenant is active; archive it first";
+    DomainNotVerified "domain_not_verified" Aborted 409 "the domain is not verified: `POST /domains/{id}/verify` looks for its `verification_token` in a TXT record of `_svc-challenge.` before its name";
     DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow what its parent grants";
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not act on this approval";

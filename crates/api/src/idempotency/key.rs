@@ -54,6 +54,12 @@ impl IdempotencyKey {
         }
     }
 
+    /// For a caller without a credential: the key belongs to the caller's address, by its code.
+    #[must_use]
+    pub fn of_address(self, code: &str) -> Self {
+        Self { caller: format!("address|{code}"), ..self }
+    }
+
     /// Sets the tenant to the record's if the caller has none. Empty if the record has none either.
     #[must_use]
     pub fn within(mut self, tenant_id: &str) -> Self {

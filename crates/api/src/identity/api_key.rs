@@ -22,7 +22,7 @@ const PUBLIC_ID: usize = 32;
 const LONGEST_ENV: usize = 16;
 
 /// Every scope that a key can have.
-pub const SCOPES: [&str; 8] = [
+pub const SCOPES: [&str; 9] = [
     "runtime:read",
     "runtime:write",
     "runtime:stop",
@@ -31,6 +31,7 @@ pub const SCOPES: [&str; 8] = [
     "delegations:write",
     "events:read",
     "webhooks:write",
+    "reality:write",
 ];
 
 /// A new key: its text is shown once, the rest is stored.

@@ -24,17 +24,49 @@ pub(super) type KeySet = HashMap<String, DecodingKey>;
 /// # Errors
 /// The document is not a JWKS.
 pub(super) fn read(document: &[u8]) -> Result<KeySet, &'static str> {
+    keys(document, usable)
+}
+
+/// The same for keys that sign documents: `EdDSA`, `ES256`, `ES384` and `RS256`.
+///
+/// # Errors
+/// The document is not a JWKS.
+pub(super) fn read_signing(document: &[u8]) -> Result<HashMap<String, Value>, &'static str> {
+    keys(document, signing)
+}
+
+fn keys<K>(
+    document: &[u8],
+    usable: fn(&Value) -> Option<(String, K)>,
+) -> Result<HashMap<String, K>, &'static str> {
     let document: Value = serde_json::from_slice(document).map_err(|_| "it is not JSON")?;
     let keys = document.get("keys").and_then(Value::as_array).ok_or("it has no `keys`")?;
     if keys.len() > MOST_KEYS {
         return Err("it has over 100 keys");
     }
-    let mut set = KeySet::new();
+    let mut set = HashMap::new();
     for (kid, key) in keys.iter().filter_map(usable) {
         // Of two keys with one kid only the first counts.
         set.entry(kid).or_insert(key);
     }
     Ok(set)
+}
+
+fn signing(jwk: &Value) -> Option<(String, Value)> {
+    let word = |member: &str| jwk.get(member).and_then(Value::as_str);
+    let revoked = jwk.get("revoked").is_some() || jwk.get("revoked_at").is_some();
+    let kid = word("kid").filter(|kid| !kid.is_empty() && !revoked)?.to_owned();
+    word("use").is_none_or(|word| word == "sig").then_some(())?;
+    let implied = match (word("kty"), word("crv")) {
+        (Some("OKP"), Some("Ed25519")) => Some("EdDSA"),
+        (Some("EC"), Some("P-256")) => Some("ES256"),
+        (Some("EC"), Some("P-384")) => Some("ES384"),
+        _ => None,
+    };
+    let alg = word("alg").or(implied)?.to_owned();
+    let mut jwk = jwk.clone();
+    jwk["alg"] = alg.into();
+    Some((kid, jwk))
 }
 
 fn usable(jwk: &Value) -> Option<(String, DecodingKey)> {

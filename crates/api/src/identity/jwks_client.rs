@@ -5,7 +5,7 @@
 //! unknown kid causes a request at once, but no more often than the minimum interval, so that
 //! nobody can use this service to flood the provider.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::DecodingKey;
@@ -13,10 +13,9 @@ use parking_lot::RwLock;
 use reqwest::{Client, Url, redirect::Policy};
 use tokio::sync::Mutex;
 
-use super::{
-    Error,
-    jwks::{KeySet, read},
-};
+use serde_json::Value;
+
+use super::{Error, jwks};
 use authority_core::clock::Clock;
 
 /// The largest document; a JWKS is a few kilobytes.
@@ -49,23 +48,27 @@ impl JwksSettings {
     }
 }
 
-/// Cheap to clone.
-#[derive(Clone)]
-pub struct JwksClient(Arc<Inner>);
+/// Reads a document's keys by kid.
+type Read<K> = fn(&[u8]) -> Result<HashMap<String, K>, &'static str>;
 
-struct Inner {
+/// The keys of one document, by default for tokens. Cheap to clone.
+#[derive(Clone)]
+pub struct JwksClient<K = DecodingKey>(Arc<Inner<K>>);
+
+struct Inner<K> {
     settings: JwksSettings,
     url: Url,
     http: Client,
     clock: Clock,
-    held: RwLock<Held>,
+    read: Read<K>,
+    held: RwLock<Held<K>>,
     /// Held during a request to the provider.
     asking: Mutex<Option<Attempt>>,
 }
 
-#[derive(Clone, Default)]
-struct Held {
-    keys: Arc<KeySet>,
+#[derive(Clone)]
+struct Held<K> {
+    keys: Arc<HashMap<String, K>>,
     since: Option<DateTime<Utc>>,
 }
 
@@ -79,6 +82,22 @@ impl JwksClient {
     /// # Errors
     /// The settings are invalid.
     pub fn new(settings: JwksSettings, clock: Clock) -> Result<Self, String> {
+        Self::reading(settings, clock, jwks::read)
+    }
+}
+
+impl JwksClient<Value> {
+    /// Of keys that sign documents: each as its JWK, with its `alg`.
+    ///
+    /// # Errors
+    /// The settings are invalid.
+    pub fn of_signatures(settings: JwksSettings, clock: Clock) -> Result<Self, String> {
+        Self::reading(settings, clock, jwks::read_signing)
+    }
+}
+
+impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
+    fn reading(settings: JwksSettings, clock: Clock, read: Read<K>) -> Result<Self, String> {
         let url = Url::parse(&settings.url).map_err(|e| format!("`{}`: {e}", settings.url))?;
         if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
             return Err(format!("`{url}`: keys may come over https only"));
@@ -90,11 +109,16 @@ impl JwksClient {
             .redirect(Policy::none())
             .build()
             .map_err(|e| format!("no HTTP client: {e}"))?;
-        let (held, asking) = (RwLock::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { settings, url, http, clock, held, asking })))
+        let held = RwLock::new(Held { keys: Arc::default(), since: None });
+        let asking = Mutex::default();
+        Ok(Self(Arc::new(Inner { settings, url, http, clock, read, held, asking })))
     }
 
-    pub(super) async fn key(&self, kid: &str) -> Result<DecodingKey, Error> {
+    /// The key of that kid.
+    ///
+    /// # Errors
+    /// [`Error::Token`] if the document has no such key; [`Error::Unavailable`] if that is unknown at present.
+    pub async fn key(&self, kid: &str) -> Result<K, Error> {
         let inner = &self.0;
         let held = inner.held.read().clone();
         let known = held.keys.get(kid);
@@ -132,7 +156,7 @@ impl JwksClient {
                 return last;
             }
             let found =
-                inner.fetch().await.and_then(|document| read(&document).map_err(str::to_owned));
+                inner.fetch().await.and_then(|text| (inner.read)(&text).map_err(str::to_owned));
             let worked = found.is_ok();
             match found {
                 Ok(keys) => {
@@ -146,8 +170,8 @@ impl JwksClient {
     }
 }
 
-impl Inner {
-    fn is_younger(&self, held: &Held, than: TimeDelta) -> bool {
+impl<K> Inner<K> {
+    fn is_younger(&self, held: &Held<K>, than: TimeDelta) -> bool {
         held.since.is_some_and(|since| self.clock.now() - since < than)
     }
 

@@ -11,7 +11,7 @@ use http::{Extensions, Request, Response};
 use tonic::Status;
 use tower::{Layer, Service};
 
-use super::{Caller, Identity, Via};
+use super::{Caller, ClientAddress, Identity, Via};
 use crate::error::ApiError;
 
 /// The peer's address, as the transport stored it in the extensions.
@@ -73,6 +73,9 @@ where
         let identity = self.identity.clone();
         let peer = (self.peer)(request.extensions());
         let surfaces = request.extensions().get().copied().unwrap_or(Surfaces::NONE);
+        if let Some(address) = peer {
+            request.extensions_mut().insert(ClientAddress(address));
+        }
         Box::pin(async move {
             let path = request.uri().path().to_owned();
             // The body need not be `Sync`, so only the headers are borrowed across the await.

@@ -36,6 +36,8 @@ pub struct Config {
     pub webhooks: Webhooks,
     pub nats: NatsConfig,
     pub push: PushConfig,
+    pub dns: DnsConfig,
+    pub programme: ProgrammeConfig,
 }
 
 /// Development runs with defaults that production refuses (`validate`).
@@ -205,6 +207,25 @@ pub struct PushConfig {
     pub key_file: Option<PathBuf>,
 }
 
+/// Where names are resolved when a domain is verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DnsConfig {
+    /// Addresses of servers, `192.0.2.53:53`. Those of the system if empty.
+    #[serde(deserialize_with = "text::addresses")]
+    pub servers: Vec<SocketAddr>,
+}
+
+/// The consultant programme.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProgrammeConfig {
+    /// URLs of the JWKS of those who may sign certifications besides this service: `https`, or `http` on this
+    /// machine.
+    #[serde(deserialize_with = "text::list")]
+    pub issuers: Vec<String>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -253,6 +274,8 @@ impl Default for Config {
             webhooks: Webhooks::default(),
             nats: NatsConfig::default(),
             push: PushConfig::default(),
+            dns: DnsConfig::default(),
+            programme: ProgrammeConfig::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Lists that may be written as lists (in a file) or as text with commas (in the environment).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use http::HeaderValue;
 use ipnet::IpNet;
@@ -20,6 +20,17 @@ pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Str
             text.split(',').map(|item| item.trim().to_owned()).filter(|i| !i.is_empty()).collect()
         }
     })
+}
+
+pub(super) fn addresses<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<SocketAddr>, D::Error> {
+    let parsed = |item: String| {
+        item.parse().map_err(|_| {
+            D::Error::custom(format!("`{item}` is not an address with a port, `192.0.2.53:53`"))
+        })
+    };
+    list(deserializer)?.into_iter().map(parsed).collect()
 }
 
 pub(super) fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {

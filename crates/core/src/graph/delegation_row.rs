@@ -27,7 +27,12 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
         standing: row
             .standing
             .into_iter()
-            .map(|act| records::Signature { by: act.by, role: act.role, own_interest: act.self_ })
+            .map(|act| records::Signature {
+                by: act.by,
+                role: act.role,
+                own_interest: act.self_,
+                at: None,
+            })
             .collect(),
         bounds: Bounds {
             // An unreadable amount is zero: nothing is within it.
@@ -52,7 +57,7 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
         },
         id: row.id,
         parent_id: row.parent_id,
-        delegator_id: row.delegator_id,
+        delegator_id: row.delegator_id.unwrap_or_default(),
         delegate_id: row.delegate_id,
     }
 }

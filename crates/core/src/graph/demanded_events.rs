@@ -41,13 +41,12 @@ pub struct DemandedEvents {
 }
 
 impl DemandedEvents {
-    /// The type of the event that the decision becomes. A held one becomes none: the request for approval
-    /// that it opens does.
-    pub fn of(self, decision: Decision) -> Option<&'static str> {
+    /// Whether the decision becomes an event. A held one does not: the request for approval that it opens does.
+    pub fn include(self, decision: Decision) -> bool {
         match decision {
-            Decision::Allow | Decision::AllowWithConstraints => self.allowed.then_some(ALLOWED),
-            Decision::Deny => self.denied.then_some(DENIED),
-            Decision::RequireApproval => None,
+            Decision::Allow | Decision::AllowWithConstraints => self.allowed,
+            Decision::Deny => self.denied,
+            Decision::RequireApproval => false,
         }
     }
 }

@@ -21,8 +21,10 @@ mod log;
 mod node;
 mod orgs;
 mod people;
+mod performers;
 mod persons;
 mod present;
+mod reality;
 mod rows;
 mod settings;
 mod tables;
@@ -30,6 +32,7 @@ mod tail;
 mod tenant;
 mod tool_index;
 mod tool_row;
+mod world;
 
 use std::{
     collections::HashMap,
@@ -52,10 +55,12 @@ pub use demanded_events::DemandedEvents;
 pub use grants::GrantView;
 pub use node::Profile;
 pub use persons::{Person, Persons};
-pub use present::{Fence, revision};
+pub use present::{Fence, hold_fence, revision};
+pub use reality::{AnchorRow, HeadRow};
 pub use settings::Settings;
 pub use tenant::TenantGraph;
 pub use tool_row::binding_tool;
+pub use world::Head;
 
 use crate::store::{Store, row_id};
 

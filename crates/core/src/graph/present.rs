@@ -23,6 +23,13 @@ pub enum Fence {
     Alone,
 }
 
+/// Keeps every tenant's authority unchanged until the transaction has ended; the next statement sees all that
+/// was committed before. Lock rows before: waiting behind the fence delays everyone's changes.
+pub async fn hold_fence(db: &mut Db, fence: Fence) -> QueryResult<()> {
+    let held = diesel::sql_query("SELECT hold_fence($1)").bind::<Bool, _>(fence == Fence::Alone);
+    held.execute(db).await.map(drop)
+}
+
 impl Graph {
     /// The tenant's authority, unchanged until the transaction has ended. Lock rows before: waiting behind
     /// the fence delays everyone's changes.
@@ -37,11 +44,7 @@ impl Graph {
     ) -> Result<Option<TenantHandle>, Error> {
         // Caught up before, so that there is almost nothing left to wait for.
         self.at_present(db, tenant_id).await?;
-        diesel::sql_query("SELECT hold_fence($1)")
-            .bind::<Bool, _>(fence == Fence::Alone)
-            .execute(db)
-            .await
-            .map_err(store::Error::from)?;
+        hold_fence(db, fence).await.map_err(store::Error::from)?;
         self.at_present(db, tenant_id).await
     }
 

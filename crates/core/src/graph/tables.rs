@@ -17,6 +17,7 @@ use super::{
     authority::Authority,
     event_demand::EventDemand,
     log::Changed,
+    reality::{AnchorRow, DriftRow, HeadRow, OverrideRow},
     tenant::TenantGraph,
 };
 use crate::store::{Db, row_id};
@@ -63,7 +64,7 @@ macro_rules! table {
     };
 }
 
-const TABLES: [Table; 19] = [
+const TABLES: [Table; 23] = [
     table!(tenants, registry::Tenant),
     table!(principals, registry::Principal),
     table!(member_of, registry::MemberOf),
@@ -83,6 +84,10 @@ const TABLES: [Table; 19] = [
     table!(stop_signals, registry::StopSignal),
     table!(quarantines, registry::Quarantine),
     table!(event_demands, EventDemand),
+    table!(reality_anchors, AnchorRow),
+    table!(reality_heads, HeadRow),
+    table!(reality_overrides, OverrideRow),
+    table!(stable_drift_events, DriftRow),
 ];
 
 async fn put_all<T: Authority>(

@@ -13,6 +13,7 @@ use super::{
     node::{self, Addresses, Profile},
     people::People,
     tool_index::ToolIndex,
+    world::World,
 };
 use authority_decision::{
     CompiledPolicy, Draft, Gathered, PolicyError, PolicyIndex, PolicyKeys, PolicyReference, Target,
@@ -52,6 +53,8 @@ pub struct TenantGraph {
     pub(super) stop_signals: Indexed<records::StopSignal>,
     pub(super) quarantines: ById<records::Quarantine>,
     pub(super) event_demands: EventDemands,
+    /// Anchors, snapshots, overrides and drift.
+    pub(super) world: World,
     pub(super) index: PolicyIndex,
     /// The tools whose terms bind requests that name none.
     pub(super) tool_index: ToolIndex,
@@ -192,7 +195,7 @@ impl TenantGraph {
             delegations,
             resource,
             project,
-            ..Gathered::default()
+            reality: self.world.concerning(&request.action, &request.subject),
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
     Error, NewKey, PublicKey, SigningKey, Status, endpoint,
     held::Held,
     inventory,
-    purpose::{Purpose, TOKENS},
+    purpose::{PROGRAMME, Purpose, TOKENS},
     push_subscription, revocation,
     rotation::{self, NewRotation, Rotation},
 };
@@ -39,6 +39,7 @@ struct Inner {
 pub(super) struct Loaded {
     signers: [Arc<Signer>; Purpose::ALL.len()],
     tokens: Option<Arc<TokenSigner>>,
+    programme: Option<Arc<Signer>>,
     /// From when on receivers of webhooks can know the key that signs them.
     webhooks_from: DateTime<Utc>,
     public: HashMap<String, Arc<PublicKey>>,
@@ -74,7 +75,9 @@ impl Keys {
             .write_tx(&Scope::service(), async move |db| {
                 inventory::lock(db).await?;
                 let root = inventory::mac_root(db, &shared, now).await?;
-                inventory::make_missing(db, &shared, now, tokens).await?;
+                let wanted = Purpose::ALL.iter().map(|p| p.slug()).chain(tokens.then_some(TOKENS));
+                let wanted: Vec<_> = wanted.collect();
+                inventory::make_missing(db, &shared, now, &wanted).await?;
                 Ok::<_, Error>((root, inventory::hold(db, &shared).await?))
             })
             .await?;
@@ -94,6 +97,23 @@ impl Keys {
         let loaded = self.0.loaded.read();
         let known = loaded.webhooks_from <= self.0.clock.now();
         known.then(|| Arc::clone(&loaded.signers[Purpose::Webhook as usize]))
+    }
+
+    /// The key that signs certifications of consultants; created if there is none yet.
+    pub async fn programme_signer(&self) -> Result<Arc<Signer>, Error> {
+        let known = || self.0.loaded.read().programme.clone();
+        if let Some(signer) = known() {
+            return Ok(signer);
+        }
+        let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
+        self.store()?
+            .write_tx(&Scope::service(), async move |db| {
+                inventory::lock(db).await?;
+                inventory::make_missing(db, &ring, now, &[PROGRAMME]).await
+            })
+            .await?;
+        self.refresh().await?;
+        known().ok_or(Error::NoSigner(PROGRAMME))
     }
 
     /// The development identity provider's key, if it runs.
@@ -269,9 +289,9 @@ fn signer<'h>(held: &'h [Held], purpose: &str) -> Option<(&'h String, &'h [u8])>
 
 impl Loaded {
     pub(super) fn of(held: Vec<Held>) -> Result<Self, Error> {
-        let signing = |purpose: Purpose| {
-            let found = signer(&held, purpose.slug());
-            let (kid, private) = found.ok_or(Error::NoSigner(purpose.slug()))?;
+        let signing_for = |purpose: &'static str| {
+            let found = signer(&held, purpose);
+            let (kid, private) = found.ok_or(Error::NoSigner(purpose))?;
             let signer = Signer::read(kid, private)?;
             // If a row's halves do not match, nobody could verify its signatures.
             let shown = held.iter().find(|h| h.public.kid == *kid).map(|h| &h.public.jwk["x"]);
@@ -282,6 +302,7 @@ impl Loaded {
                 ))),
             }
         };
+        let signing = |purpose: Purpose| signing_for(purpose.slug());
         let signers = [
             signing(Purpose::Evidence)?,
             signing(Purpose::Log)?,
@@ -289,6 +310,7 @@ impl Loaded {
             signing(Purpose::Webhook)?,
         ];
         let webhooks_from = webhooks_from(&held, signers[Purpose::Webhook as usize].kid());
+        let programme = signer(&held, PROGRAMME).map(|_| signing_for(PROGRAMME)).transpose()?;
         let tokens = signer(&held, TOKENS);
         let tokens = tokens.map(|(kid, private)| TokenSigner::read(kid, private)).transpose()?;
         let (of_tokens, others): (Vec<_>, Vec<_>) = held
@@ -299,7 +321,7 @@ impl Loaded {
         let (jwks, token_jwks) = (set(&others), set(&of_tokens));
         let public = held.into_iter().map(|h| (h.public.kid.clone(), Arc::new(h.public))).collect();
         let tokens = tokens.map(Arc::new);
-        Ok(Self { signers, tokens, webhooks_from, public, jwks, token_jwks })
+        Ok(Self { signers, tokens, programme, webhooks_from, public, jwks, token_jwks })
     }
 }
 

@@ -11,7 +11,7 @@ use diesel::{
 };
 use serde_json::Value;
 
-use super::{Error, PublicKey, Purpose, Status, held::Held, purpose::TOKENS};
+use super::{Error, PublicKey, Status, held::Held, purpose::TOKENS};
 use crate::store::{self, Db, RunQueryDsl, SERVICE, locks};
 
 /// How long a key is active before it is due for rotation.
@@ -88,12 +88,12 @@ pub(super) async fn mac_root(
     Ok(root)
 }
 
-/// Creates a managed key for each purpose that has no active one.
+/// Creates a managed key for each of these purposes that has no active one.
 pub(super) async fn make_missing(
     db: &mut Db,
     ring: &KeyRing,
     now: DateTime<Utc>,
-    tokens: bool,
+    wanted: &[&str],
 ) -> Result<(), Error> {
     let present: Vec<String> = signing_keys::table
         .filter(signing_keys::managed)
@@ -102,8 +102,7 @@ pub(super) async fn make_missing(
         .load(db)
         .await
         .map_err(sql)?;
-    let wanted = Purpose::ALL.iter().map(|p| p.slug()).chain(tokens.then_some(TOKENS));
-    for purpose in wanted.filter(|slug| !present.iter().any(|known| known == slug)) {
+    for purpose in wanted.iter().filter(|slug| !present.iter().any(|known| known == *slug)) {
         make_managed(db, ring, purpose, now).await?;
     }
     Ok(())

@@ -26,5 +26,7 @@ impl Purpose {
     }
 }
 
+/// Purpose of the key that signs certifications of consultants; it is made when it is first needed.
+pub(super) const PROGRAMME: &str = "programme";
 /// Purpose of the key that signs the development identity provider's tokens.
 pub(super) const TOKENS: &str = "dev-idp";

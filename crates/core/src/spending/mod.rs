@@ -46,6 +46,7 @@ pub fn approving_signatures(acts: &[ApprovalAct]) -> Vec<Signature> {
         by: act.by.clone(),
         role: act.role.clone(),
         own_interest: act.self_,
+        at: act.at.and_then(Time::moment),
     });
     signed.collect()
 }

@@ -17,3 +17,5 @@ pub const EVENTS: i32 = 4_157_005;
 pub const EVENT_RETENTION: i64 = 4_157_006;
 /// New notifications are taken up for Web Push by one node at a time.
 pub const PUSH: i64 = 4_157_007;
+/// Fan-out of events to a webhook endpoint; the second number is the endpoint's hash.
+pub const FAN_OUT: i32 = 4_157_008;

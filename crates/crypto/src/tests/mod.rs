@@ -3,3 +3,4 @@
 mod digest;
 mod jwk;
 mod key_ring;
+mod key_signer;

@@ -58,8 +58,15 @@ pub(super) fn check(
     decide(&sealed)
 }
 
-/// The gathered facts, and the policies' texts by their SHA-256.
-fn blobs(bundle: &Value) -> Result<(Vec<u8>, HashMap<String, String>), Fault> {
+/// The bodies of a bundle's blobs.
+struct Bodies {
+    gathered: Vec<u8>,
+    reality: Option<Vec<u8>>,
+    /// The policies' texts by their SHA-256.
+    texts: HashMap<String, String>,
+}
+
+fn blobs(bundle: &Value) -> Result<Bodies, Fault> {
     let blobs = bundle["blobs"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut before = "";
     for (place, blob) in blobs.iter().enumerate() {
@@ -81,9 +88,19 @@ fn blobs(bundle: &Value) -> Result<(Vec<u8>, HashMap<String, String>), Fault> {
     let place = find(wanted).filter(|place| blobs[*place]["json"].is_object());
     need(place.is_some(), "facts.value.gathered", "no json blob has it")?;
     let place = place.unwrap_or_default();
+    let mut named = HashSet::from([place]);
+    let reality = match bundle["facts"]["value"]["reality"].as_str() {
+        None => None,
+        Some(name) => {
+            let place = find(name).filter(|place| blobs[*place]["json"].is_object());
+            need(place.is_some(), "facts.value.reality", "no json blob has it")?;
+            let place = place.unwrap_or_default();
+            named.insert(place);
+            Some(canonical(&blobs[place]["json"])?)
+        }
+    };
     let (facts, at) = (&blobs[place]["json"], format!("blobs[{place}].json"));
     fit(facts, &GATHERED, &at)?;
-    let mut named = HashSet::from([place]);
     let mut texts = HashMap::new();
     for (index, policy) in facts["policies"].as_array().into_iter().flatten().enumerate() {
         let sha256 = policy["sha256"].as_str().unwrap_or_default();
@@ -96,7 +113,7 @@ fn blobs(bundle: &Value) -> Result<(Vec<u8>, HashMap<String, String>), Fault> {
     }
     let extra = (0..blobs.len()).find(|place| !named.contains(place));
     need(extra.is_none(), &format!("blobs[{}]", extra.unwrap_or_default()), "is named by nothing")?;
-    Ok((canonical(facts)?, texts))
+    Ok(Bodies { gathered: canonical(facts)?, reality, texts })
 }
 
 const JSON: Shape = Shape::Exactly(&[("sha256", DIGEST), ("json", Shape::Object)]);
@@ -104,7 +121,7 @@ const TEXT: Shape = Shape::Exactly(&[("sha256", DIGEST), ("text", Shape::Text)])
 
 /// The decision's basis, after its blobs were checked.
 pub(super) fn sealed(bundle: &Value) -> Result<Sealed, Fault> {
-    let (gathered, texts) = blobs(bundle)?;
+    let Bodies { gathered, reality, texts } = blobs(bundle)?;
     let salt = |part: &str| -> [u8; 16] {
         let text = bundle[part]["salt"].as_str().unwrap_or_default();
         STANDARD.decode(text).ok().and_then(|salt| salt.try_into().ok()).unwrap_or_default()
@@ -115,6 +132,7 @@ pub(super) fn sealed(bundle: &Value) -> Result<Sealed, Fault> {
         facts: canonical(&bundle["facts"]["value"])?,
         salts: Salts { context: salt("context"), facts: salt("facts") },
         gathered: Some(Arc::new(gathered)),
+        reality: reality.map(Arc::new),
         texts: Arc::new(texts),
     })
 }

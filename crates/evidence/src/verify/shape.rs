@@ -70,8 +70,12 @@ const KEY: Shape = Exactly(&[
     ("x", Text),
 ]);
 
-const FACTS: Shape =
-    Exactly(&[("approval", Maybe(&Object)), ("gathered", DIGEST), ("spent", List)]);
+const FACTS: Shape = Exactly(&[
+    ("approval", Maybe(&Object)),
+    ("gathered", DIGEST),
+    ("reality", Maybe(&DIGEST)),
+    ("spent", List),
+]);
 
 pub(super) const BUNDLE: Shape = Exactly(&[
     ("kind", Text),

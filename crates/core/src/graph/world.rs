@@ -1,0 +1,81 @@
+//! A tenant's world: anchors with their newest snapshots, overrides, drift events.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use authority_decision::{
+    pattern::covered,
+    reality::{Anchor, Drift, Override, Reality, Snapshot},
+};
+use chrono::{DateTime, Utc};
+
+/// A tenant's world, by ids in order, since facts are hashed.
+#[derive(Default)]
+pub(super) struct World {
+    /// Active ones, without their snapshots.
+    pub(super) anchors: BTreeMap<String, Anchor>,
+    /// By anchor.
+    pub(super) heads: HashMap<String, Head>,
+    pub(super) overrides: BTreeMap<String, Arc<Override>>,
+    pub(super) drifts: BTreeMap<String, Arc<Drift>>,
+    /// The facts of a request that nothing concerns.
+    nothing: Arc<Reality>,
+}
+
+impl World {
+    /// What may concern a request for this action by this subject.
+    pub(super) fn concerning(&self, action: &str, subject: &str) -> Arc<Reality> {
+        if self.anchors.is_empty() && self.drifts.is_empty() {
+            return Arc::clone(&self.nothing);
+        }
+        let is_of = |actor: &Option<String>| actor.as_ref().is_none_or(|actor| actor == subject);
+        let drifts = self.drifts.values().filter(|drift| {
+            is_of(&drift.actor_id) && drift.action.as_ref().is_none_or(|own| own.covers(action))
+        });
+        let drifts: Vec<_> = drifts.cloned().collect();
+        let overrides: Vec<_> = self
+            .overrides
+            .values()
+            .filter(|lifting| lifting.action == action && is_of(&lifting.actor_id))
+            .cloned()
+            .collect();
+        let is_seen = |id: &String| {
+            let lifts = overrides.iter().flat_map(|lifting| &lifting.lifts);
+            drifts.iter().flat_map(|drift| &drift.until_fresh).any(|seen| seen.anchor_id == *id)
+                || lifts.flat_map(|lifted| &lifted.found).any(|found| found.anchor_id == *id)
+        };
+        let anchors = self
+            .anchors
+            .values()
+            .filter(|anchor| covered(&anchor.grounds_actions, action) || is_seen(&anchor.id));
+        let anchors: Vec<_> = anchors.map(|anchor| Arc::new(self.observed(anchor))).collect();
+        if anchors.is_empty() && drifts.is_empty() {
+            return Arc::clone(&self.nothing);
+        }
+        Arc::new(Reality { anchors, overrides, drifts })
+    }
+
+    fn observed(&self, anchor: &Anchor) -> Anchor {
+        let anchor = anchor.clone();
+        match self.heads.get(&anchor.id) {
+            Some(head) => head.observe(anchor),
+            None => anchor,
+        }
+    }
+}
+
+/// An anchor's newest snapshot that counts.
+pub struct Head {
+    pub(super) newest: Option<Snapshot>,
+    pub(super) changed_at: DateTime<Utc>,
+}
+
+impl Head {
+    /// The anchor with its newest snapshot.
+    pub fn observe(&self, anchor: Anchor) -> Anchor {
+        let changed_at = anchor.changed_at.max(self.changed_at);
+        Anchor { newest: self.newest.clone(), changed_at, ..anchor }
+    }
+}
