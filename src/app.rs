@@ -34,6 +34,7 @@ use crate::{
     receipts::Receipts,
     routes::ROUTES,
     transport::Peer,
+    widgets::Widgets,
 };
 use authority_api::{
     idempotency,
@@ -84,6 +85,8 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error("the identity provider cannot be used: {0}")]
     Identity(String),
+    #[error("`programme.issuers`: {0}")]
+    Issuers(String),
     #[error("`webhooks.allow_cidrs`: {0}")]
     Webhooks(#[from] RuleError),
     #[error("the threads for computations cannot be started: {0}")]
@@ -188,7 +191,8 @@ impl App {
             sequencer,
             shutdown: supervisor.shutdown().clone(),
         };
-        let mut ours = wiring.registry();
+        let ((mut ours, feeding), programme) = (wiring.registry()?, wiring.programme());
+        ours.extend(programme.services());
         let (decisions, watching) = wiring.decisions(recorder, heartbeat);
         let (transparency, sealing) = wiring.transparency();
         let deliveries = wiring.deliveries()?;
@@ -205,9 +209,10 @@ impl App {
         let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, &open_api).prepare();
-        let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of);
         let host = RestHost { identity: identity.clone(), open_api: open_api.rest };
-        let router = router(grpc, host, receipts);
+        let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of).router();
+        let widgets = Widgets::new(programme.clone(), client_of).router();
+        let router = router(grpc, host, receipts.merge(widgets));
         let mut workers = vec![
             schema.worker(),
             readiness::grpc_health(health.clone(), directory),
@@ -216,6 +221,8 @@ impl App {
             expire_approvals(store.clone(), clock.clone()),
             spending::forget(store.clone(), clock.clone()),
             keep_last_used(identity.last_used(), store.clone()),
+            feeding,
+            programme.worker(),
         ];
         workers.extend(numbering);
         workers.extend(deliveries.workers());
@@ -239,8 +246,8 @@ fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
     extensions.get::<Peer>().map(|peer| peer.client)
 }
 
-/// gRPC, gRPC-Web and REST of the same services, and the receipt page.
-fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
+/// gRPC, gRPC-Web and REST of the same services, and the pages.
+fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
     let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
     let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
     let deadlines = DeadlineLayer::new(host.clone());
@@ -255,7 +262,7 @@ fn router(grpc: Routes, host: RestHost, receipts: Receipts) -> Router {
         .layer(tonic_web::GrpcWebLayer::new())
         .layer(authenticated)
         .layer(only_grpc);
-    web.merge(receipts.router()).fallback_service(rest).layer(deadlines)
+    web.merge(pages).fallback_service(rest).layer(deadlines)
 }
 
 fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes {
@@ -315,7 +322,10 @@ fn directory(
     public_url: &str,
 ) -> Directory {
     let keys = keys.clone();
-    Directory::new(checks, supervisor.statuses(), public_url, move || keys.jwks())
+    let limits =
+        [authority_registry::SNAPSHOT_RATE_LIMIT, authority_events::delivery::TEST_RATE_LIMIT];
+    let limits = [&authority_programme::RATE_LIMITS[..], &limits[..]].concat();
+    Directory::new(checks, supervisor.statuses(), public_url, limits, move || keys.jwks())
 }
 
 fn with_reflection(routes: Routes) -> Result<Routes, Error> {

@@ -9,3 +9,4 @@ pub mod receipts;
 pub mod routes;
 pub mod telemetry;
 pub mod transport;
+pub mod widgets;

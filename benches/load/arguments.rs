@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,
     /// What to measure.
-    #[arg(long = "only", value_delimiter = ',', default_values = ["ceiling", "product", "events", "cerbos"])]
+    #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "reality", "cerbos"])]
     pub(crate) parts: Vec<Part>,
     /// The Cerbos program; without one its rows are left out.
     #[arg(long)]
@@ -45,18 +45,22 @@ pub(crate) enum Command {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Part {
+    Engine,
     Ceiling,
     Product,
     Events,
+    Reality,
     Cerbos,
 }
 
 impl Part {
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Engine => "engine",
             Self::Ceiling => "ceiling",
             Self::Product => "Agent Authority",
             Self::Events => "events",
+            Self::Reality => "reality",
             Self::Cerbos => "Cerbos",
         }
     }

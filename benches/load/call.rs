@@ -1,12 +1,12 @@
 //! The repeated request to a server, encoded ahead, and the check of its responses.
 
-use std::net::SocketAddr;
+use std::{borrow::Cow, net::SocketAddr};
 
 /// A call and its destination.
 pub(crate) struct Call {
     pub(crate) address: SocketAddr,
     pub(crate) protocol: Protocol,
-    pub(crate) path: &'static str,
+    pub(crate) path: Cow<'static, str>,
     /// `authorization`, if the server needs one.
     pub(crate) credential: Option<String>,
     /// The message, or the JSON.

@@ -98,7 +98,7 @@ fn check(address: SocketAddr) -> Call {
     Call {
         address,
         protocol: Protocol::Grpc,
-        path: "/cerbos.svc.v1.CerbosService/CheckResources",
+        path: "/cerbos.svc.v1.CerbosService/CheckResources".into(),
         credential: None,
         body: Message::default().message(3, &principal).message(4, &entry).done(),
         // An entry of the map from action to effect: EFFECT_ALLOW is 1.
@@ -111,7 +111,7 @@ fn check_rest(address: SocketAddr) -> Call {
     Call {
         address,
         protocol: Protocol::Rest,
-        path: "/api/check/resources",
+        path: "/api/check/resources".into(),
         credential: None,
         body: QUESTION.into(),
         allowed: |answer| holds(answer, b"EFFECT_ALLOW"),

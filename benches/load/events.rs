@@ -1,19 +1,17 @@
 //! What events cost decisions, and how fast they are delivered.
 
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use serde_json::json;
 use tokio::time::sleep;
 
 use crate::{
     Fault,
     arguments::Arguments,
-    call::{Call, Protocol},
     http1::Connection,
     meter::to_float,
+    owner::Owner,
     preflight::preflight,
     product::{self, Started},
     receiver::Receiver,
@@ -37,19 +35,19 @@ pub(crate) async fn rows(
 ) -> Result<(), Fault> {
     let Started { server, address, key } = product::start("events", "strict", folder).await?;
     let meter = server.meter();
-    let owner = product::owner(folder, "events")?;
+    let owner = Owner::new(address, folder, "events")?;
     let call = product::evaluate(address, Some(&key));
     report.measure("Evaluate, gRPC, without events", call, &meter, arguments).await;
     // Nobody is there: what is measured is making the events.
-    endpoint(address, &owner, "http://127.0.0.1:9/").await?;
+    endpoint(&owner, "http://127.0.0.1:9/").await?;
     let call = product::evaluate(address, Some(&key));
     report.measure("Evaluate, gRPC, each an event", call, &meter, arguments).await;
     drop(server);
     // A server of its own: nothing is left to be numbered.
     let Started { server: _server, address, key } =
         product::start("deliveries", "strict", folder).await?;
-    let owner = product::owner(folder, "deliveries")?;
-    let (rate, idle) = deliveries(address, &key, &owner).await?;
+    let owner = Owner::new(address, folder, "deliveries")?;
+    let (rate, idle) = deliveries(&key, &owner).await?;
     let millis = |quantile| to_float(idle.value_at_quantile(quantile)) / 1000.0;
     report.notes.push(format!(
         "deliveries: {rate:.0} a second, to {ENDPOINTS} endpoints of one tenant, signed with two suites; when \
@@ -61,17 +59,13 @@ pub(crate) async fn rows(
 }
 
 /// Deliveries a second of a backlog, and then microseconds from a decision's answer to its delivery.
-async fn deliveries(
-    address: SocketAddr,
-    key: &str,
-    owner: &str,
-) -> Result<(f64, Histogram<u64>), Fault> {
+async fn deliveries(key: &str, owner: &Owner) -> Result<(f64, Histogram<u64>), Fault> {
     let receiver = Receiver::start().await?;
     let url = |number: u64| format!("http://{}/{number}", receiver.address);
     for number in 0..ENDPOINTS {
-        endpoint(address, owner, &url(number)).await?;
+        endpoint(owner, &url(number)).await?;
     }
-    let batch = product::batch_evaluate(address, key);
+    let batch = product::batch_evaluate(owner.address, key);
     for _ in 0..BATCHES {
         preflight(&batch).await?;
     }
@@ -79,7 +73,7 @@ async fn deliveries(
     let all = BATCHES * u64::from(product::BATCH) * ENDPOINTS;
     receiver.reach(all).await?;
     let rate = to_float(all - before) / begun.elapsed().as_secs_f64();
-    let mut single = Connection::open(&product::evaluate_rest(address, key)).await?;
+    let mut single = Connection::open(&product::evaluate_rest(owner.address, key)).await?;
     let mut took = Histogram::new(3)?;
     for _ in 0..SINGLE {
         let before = receiver.count();
@@ -94,22 +88,8 @@ async fn deliveries(
 }
 
 /// Creates an endpoint of the demonstration tenant that takes each decision.
-async fn endpoint(address: SocketAddr, owner: &str, url: &str) -> Result<(), Fault> {
-    let body = serde_json::json!({"tenant_id": "svc:tenant:acme", "url": url,
-        "event_types": ["svc.decision.*"], "rate_limit_per_second": 1000});
-    let call = Call {
-        address,
-        protocol: Protocol::Rest,
-        path: "/api/v1/webhook-endpoints",
-        credential: Some(owner.to_owned()),
-        body: body.to_string().into_bytes(),
-        allowed: |_| true,
-        decisions: 0,
-    };
-    let mut connection = Connection::open(&call).await?;
-    let (status, answer) = connection.ask().await?;
-    if status == 201 {
-        return Ok(());
-    }
-    Err(format!("no endpoint: {status}: {}", String::from_utf8_lossy(answer)).into())
+async fn endpoint(owner: &Owner, url: &str) -> Result<(), Fault> {
+    let body = json!({"tenant_id": "svc:tenant:acme", "url": url,
+                      "event_types": ["svc.decision.*"], "rate_limit_per_second": 1000});
+    owner.post("/api/v1/webhook-endpoints", &body).await.map(drop)
 }

@@ -301,7 +301,7 @@ fn header_blocks(call: &Call) -> [Vec<u8>; 2] {
         named += 1;
     };
     index(AUTHORITY, &call.address.to_string());
-    index(PATH, call.path);
+    index(PATH, &call.path);
     index(CONTENT_TYPE, "application/grpc");
     if let Some(credential) = &call.credential {
         index(AUTHORIZATION, credential);

@@ -9,14 +9,17 @@ mod call;
 mod ceiling;
 mod cerbos;
 mod drive;
+mod engine;
 mod events;
 mod http1;
 mod http2;
 mod machine;
 mod meter;
+mod owner;
 mod pace;
 mod preflight;
 mod product;
+mod reality;
 mod receiver;
 mod row;
 mod server;
@@ -85,8 +88,10 @@ async fn everything(arguments: &Arguments) -> Result<String, Fault> {
     let mut report = Report::default();
     for part in &arguments.parts {
         let measured = match part {
+            Part::Engine => engine::note(&mut report),
             Part::Ceiling => ceiling::rows(arguments, &folder, &mut report).await,
             Part::Product => product::rows(arguments, &folder, &mut report).await,
+            Part::Reality => reality::rows(arguments, &folder, &mut report).await,
             Part::Events => events::rows(arguments, &folder, &mut report).await,
             Part::Cerbos => cerbos::rows(arguments, &folder, &mut report).await,
         };
@@ -94,7 +99,7 @@ async fn everything(arguments: &Arguments) -> Result<String, Fault> {
             report.left_out(part.name(), &fault);
         }
     }
-    if report.rows.is_empty() {
+    if report.rows.is_empty() && report.notes.is_empty() {
         return Err("nothing could be measured".into());
     }
     Ok(table::page(&machine, arguments.seconds, &report))

@@ -14,7 +14,7 @@ use crate::{
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
 
-const SUBJECT: &str = "svc:agent:acme:invoice-bot";
+pub(crate) const SUBJECT: &str = "svc:agent:acme:invoice-bot";
 const ACTION: &str = "payment.execute";
 const PURPOSE: &str = "invoice-settlement";
 const CONTEXT: &str = r#"{"amount":1200,"currency":"EUR","jurisdiction":"DE"}"#;
@@ -90,7 +90,7 @@ async fn ready(address: SocketAddr) -> bool {
     let call = Call {
         address,
         protocol: Protocol::Rest,
-        path: "/health/ready",
+        path: "/health/ready".into(),
         credential: None,
         body: Vec::new(),
         allowed: |_| true,
@@ -131,7 +131,7 @@ pub(crate) fn evaluate(address: SocketAddr, key: Option<&str>) -> Call {
     Call {
         address,
         protocol: Protocol::Grpc,
-        path: "/authority.runtime.v1.RuntimeService/Evaluate",
+        path: "/authority.runtime.v1.RuntimeService/Evaluate".into(),
         credential: key.map(str::to_owned),
         body: request.done(),
         allowed: |answer| answer.starts_with(ALLOW),
@@ -146,7 +146,7 @@ pub(crate) fn evaluate_rest(address: SocketAddr, key: &str) -> Call {
     Call {
         address,
         protocol: Protocol::Rest,
-        path: "/api/v1/runtime/evaluate",
+        path: "/api/v1/runtime/evaluate".into(),
         credential: Some(key.to_owned()),
         body: request.into_bytes(),
         allowed: |answer| answer.starts_with(br#"{"decision":"allow""#),
@@ -162,7 +162,7 @@ pub(crate) fn batch_evaluate(address: SocketAddr, key: &str) -> Call {
     Call {
         address,
         protocol: Protocol::Grpc,
-        path: "/authority.runtime.v1.RuntimeService/BatchEvaluate",
+        path: "/authority.runtime.v1.RuntimeService/BatchEvaluate".into(),
         credential: Some(key.to_owned()),
         body: batch.done(),
         allowed: all_allowed,

@@ -9,7 +9,7 @@ use super::{GRPC_LIMIT, document::GET_OPEN_API};
 use crate::transport::{Peer, RequestId};
 use authority_api::{
     error::{ApiError, ErrorCode, without_secrets},
-    identity::{Identity, Via},
+    identity::{ClientAddress, Identity, Via},
 };
 
 #[derive(Clone)]
@@ -25,6 +25,9 @@ impl Host for RestHost {
         let caller = self.identity.authenticate(route.rpc, via, &parts.headers, peer).await;
         let caller = caller.map_err(ApiError::from)?;
         parts.extensions.insert(caller);
+        if let Some(address) = peer {
+            parts.extensions.insert(ClientAddress(address));
+        }
         Ok(())
     }
 

@@ -2,12 +2,14 @@
 //! NATS and the key of Web Push. Parsed, and checked before the start.
 
 use authority_core::{
+    clock::Clock,
     config::{Config, NatsConfig},
     keys::{self, key_ring, push_key},
     store::Address,
 };
 use authority_crypto::KeyRing;
 use authority_events::{NatsSettings, PushSettings};
+use authority_registry::Issuers;
 use authority_webhook::destination::{AddressRules, RuleError, UrlRules};
 use rustls::RootCertStore;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
@@ -21,6 +23,11 @@ pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
         (None, Some(file)) => Some(key_ring::load(file)?),
         (None, None) => None,
     })
+}
+
+/// Who may sign certifications besides this service.
+pub(super) fn issuers(config: &Config, clock: &Clock) -> Result<Issuers, String> {
+    Issuers::new(&config.programme.issuers, clock)
 }
 
 /// Where webhooks may go.
@@ -76,7 +83,9 @@ pub fn check(config: &Config) -> Result<(), String> {
     let nats = nats(config).err().map(|fault| fault.to_string());
     let push_key = config.push.key_file.as_ref().and_then(|file| push_key::load(file).err());
     let push_key = push_key.map(|fault| fault.to_string());
-    let faults = [ring, address, networks, roots, nats, push_key];
+    let issuers = issuers(config, &Clock::default()).err();
+    let issuers = issuers.map(|fault| format!("`programme.issuers`: {fault}"));
+    let faults = [ring, address, networks, roots, nats, push_key, issuers];
     let faults: Vec<_> = faults.into_iter().flatten().collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

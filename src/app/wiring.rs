@@ -17,9 +17,10 @@ use authority_events::{
     delivery::{Deliveries, Parts as DeliveryParts},
 };
 use authority_model::service::{self, Service};
+use authority_programme::{Parts as ProgrammeParts, Programme};
 use authority_registry::{
-    ApiKeys, Approvals, Destinations, Registry, SigningKeys, WebhookEndpoints,
-    services as registry_services,
+    ApiKeys, Approvals, Destinations, Dns, RealitySnapshots, Registry, SigningKeys, SnapshotFeed,
+    WebhookEndpoints, services as registry_services,
 };
 use authority_runtime::{
     Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
@@ -53,7 +54,7 @@ pub(super) struct Wiring {
 }
 
 impl Wiring {
-    pub(super) fn registry(&self) -> Vec<Service> {
+    pub(super) fn registry(&self) -> Result<(Vec<Service>, Worker), Error> {
         let graph = Arc::clone(&self.graph);
         let registry = Registry {
             store: self.store.clone(),
@@ -70,23 +71,37 @@ impl Wiring {
                 urls: (*self.urls).clone(),
                 nats: self.config.nats.url.is_some(),
             }),
+            dns: Dns::new(&self.config.dns.servers),
+            issuers: named::issuers(&self.config, &self.clock).map_err(Error::Issuers)?,
         };
         let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(&self.graph) };
+        let (feed, writer) = SnapshotFeed::new(self.store.clone());
+        let snapshots = RealitySnapshots { registry: registry.clone(), feed };
         let mut all = registry_services(registry.clone());
         all.extend([
             service::approval_service(Arc::new(approvals)),
             service::api_key_service(Arc::new(ApiKeys(registry.clone()))),
             service::key_service(Arc::new(SigningKeys(registry.clone()))),
+            service::reality_snapshot_service(Arc::new(snapshots)),
             service::webhook_endpoint_service(Arc::new(WebhookEndpoints(registry))),
         ]);
-        all
+        Ok((all, writer))
+    }
+
+    pub(super) fn programme(&self) -> Programme {
+        Programme::new(ProgrammeParts {
+            store: self.store.clone(),
+            keys: self.keys.clone(),
+            clock: self.clock.clone(),
+            public_url: self.config.public_url(),
+        })
     }
 
     pub(super) fn decisions(
         &self,
         recorder: Recorder,
         heartbeat: Duration,
-    ) -> ([Service; 3], [Worker; 2]) {
+    ) -> ([Service; 4], [Worker; 3]) {
         let settings = RuntimeSettings {
             receipts: ReceiptUrls::below(&self.config.public_url()),
             approval_ttl: APPROVAL_TTL,

@@ -6,13 +6,17 @@ use authority_model::proto::directory::{
     CheckHealthRequest, CheckHealthResponse, CheckReadinessRequest, CheckReadinessResponse,
     DescribeServiceRequest, DescribeServiceResponse, ErrorCode as ListedCode, GetJwksRequest,
     GetJwksResponse, GetOpenApiRequest, GetOpenApiResponse, Link, ListErrorCodesRequest,
-    ListErrorCodesResponse, ReadinessCheck, Surface, WorkerStatus,
+    ListErrorCodesResponse, ListRateLimitsRequest, ListRateLimitsResponse,
+    RateLimit as ListedLimit, ReadinessCheck, Surface, WorkerStatus,
 };
 use authority_model::service::DirectoryService;
 use serde_json::{Value, json};
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 
-use authority_api::error::{ErrorCode, without_secrets};
+use authority_api::{
+    error::{ErrorCode, without_secrets},
+    rate_limit::RateLimit,
+};
 use authority_core::worker::{Report, Statuses};
 
 /// The version of the API, as in its paths.
@@ -28,7 +32,7 @@ const SURFACES: [(&str, &[&str]); 4] = [
     ("admin", &["/api/v1/"]),
     ("app", &["/api/v1/app/", "/api/v1/runtime/"]),
     ("gateway", &["/", "/v1/", "/health", "/openapi", "/.well-known/"]),
-    ("site", &["/api/consultant-lead", "/receipts/"]),
+    ("site", &["/api/consultant-lead", "/receipts/", "/v1/directory/", "/widgets/"]),
 ];
 
 const LINKS: [(&str, &str); 6] = [
@@ -67,6 +71,7 @@ pub struct Directory {
     checks: Arc<[Check]>,
     workers: Statuses,
     contract: Arc<str>,
+    rate_limits: Arc<[RateLimit]>,
     jwks: Arc<dyn Fn() -> Arc<str> + Send + Sync>,
 }
 
@@ -75,10 +80,13 @@ impl Directory {
         checks: Vec<Check>,
         workers: Statuses,
         public_url: &str,
+        mut rate_limits: Vec<RateLimit>,
         jwks: impl Fn() -> Arc<str> + Send + Sync + 'static,
     ) -> Self {
         let contract = contract(public_url).into();
-        Self { checks: checks.into(), workers, contract, jwks: Arc::new(jwks) }
+        rate_limits.sort_unstable_by_key(|limit| limit.name);
+        let rate_limits = rate_limits.into();
+        Self { checks: checks.into(), workers, contract, rate_limits, jwks: Arc::new(jwks) }
     }
 
     /// Whether nothing that is looked at is wrong.
@@ -169,6 +177,18 @@ impl DirectoryService for Directory {
             sentence: code.sentence().to_owned(),
         });
         Ok(Response::new(ListErrorCodesResponse { error_codes: codes.collect() }))
+    }
+
+    async fn list_rate_limits(
+        &self,
+        _: Request<ListRateLimitsRequest>,
+    ) -> Result<Response<ListRateLimitsResponse>, Status> {
+        let limits = self.rate_limits.iter().map(|limit| ListedLimit {
+            name: limit.name.to_owned(),
+            limit: limit.limit,
+            window_seconds: limit.window_seconds,
+        });
+        Ok(Response::new(ListRateLimitsResponse { rate_limits: limits.collect() }))
     }
 
     async fn get_jwks(

@@ -128,6 +128,7 @@ impl Receipt {
         let word = Decision::from_word(verdict["decision"].as_str()?)?;
         let (tone, headline) = match word {
             Decision::Allow | Decision::AllowWithConstraints => ("allow", "Allowed"),
+            Decision::RequireApproval if approval.is_none() => ("hold", "Held"),
             Decision::RequireApproval => ("hold", "Held for approval"),
             Decision::Deny => ("deny", "Denied"),
         };

@@ -1,7 +1,10 @@
 //! Security headers of every response, errors included: responses are data for one caller, never a page to
 //! frame, sniff or cache.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::{
+    body::Body,
+    http::{HeaderName, HeaderValue, Response, header},
+};
 
 /// A page that needs more (a receipt's style) sets its own policy, which is kept.
 const UNLESS_SET: [(HeaderName, HeaderValue); 2] = [
@@ -14,9 +17,8 @@ const UNLESS_SET: [(HeaderName, HeaderValue); 2] = [
     (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
 
-const ALWAYS: [(HeaderName, HeaderValue); 6] = [
+const ALWAYS: [(HeaderName, HeaderValue); 4] = [
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     (
         HeaderName::from_static("permissions-policy"),
@@ -28,23 +30,33 @@ const ALWAYS: [(HeaderName, HeaderValue); 6] = [
         HeaderName::from_static("cross-origin-opener-policy"),
         HeaderValue::from_static("same-origin"),
     ),
-    (
-        HeaderName::from_static("cross-origin-resource-policy"),
-        HeaderValue::from_static("same-origin"),
-    ),
 ];
+
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// In the extensions of a response that other sites may frame: its content security policy says which.
+#[derive(Clone, Copy)]
+pub struct Embeddable;
 
 /// Two years, as browsers' preload lists require (RFC 6797).
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
 
 /// Adds the security headers; with `https`, also HSTS.
-pub(super) fn put_on(headers: &mut HeaderMap, https: bool) {
-    headers.reserve(UNLESS_SET.len() + ALWAYS.len() + 2);
+pub(super) fn put_on(response: &mut Response<Body>, https: bool) {
+    let is_embeddable = response.extensions().get::<Embeddable>().is_some();
+    let headers = response.headers_mut();
+    headers.reserve(UNLESS_SET.len() + ALWAYS.len() + 4);
     for (name, value) in UNLESS_SET {
         headers.entry(name).or_insert(value);
     }
     for (name, value) in ALWAYS {
         headers.insert(name, value);
+    }
+    if is_embeddable {
+        headers.insert(RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+    } else {
+        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
     }
     if https {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);

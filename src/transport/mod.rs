@@ -29,6 +29,7 @@ use tower::ServiceBuilder;
 
 pub use body::BodyTooSlow;
 pub use client::Peer;
+pub use headers::Embeddable;
 pub use ops::ops;
 pub use refusal::is_grpc;
 pub use request_id::RequestId;

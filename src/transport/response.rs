@@ -172,9 +172,8 @@ where
                 }
             },
         };
-        let headers = response.headers_mut();
-        headers::put_on(headers, *this.https);
-        headers.insert(request_id::NAME, id.header());
+        headers::put_on(&mut response, *this.https);
+        response.headers_mut().insert(request_id::NAME, id.header());
         Poll::Ready(Ok(response))
     }
 }

@@ -18,16 +18,33 @@ const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store", "worker"];
 const MIDDLE: &[&str] = &["graph", "keys", "spending", "stored_decisions"];
 /// Common to all services.
-const API: &[&str] =
-    &["credentials", "deadline", "error", "idempotency", "identity", "page_token", "stream"];
+const API: &[&str] = &[
+    "credentials",
+    "deadline",
+    "error",
+    "idempotency",
+    "identity",
+    "page_token",
+    "rate_limit",
+    "stream",
+];
 
 /// A module and the modules that it may use, of its own crate, of api and of core.
 const MODULES: &[(&str, &[&[&str]])] = &[
     // The server: the binary, its command line, and the one module that knows all others.
     ("main", &[&["app", "cli", "config"]]),
     ("cli", &[&["app", "telemetry", "transport"], FLOOR]),
-    ("app", &[&["directory", "receipts", "routes", "telemetry", "transport"], API, MIDDLE, FLOOR]),
+    (
+        "app",
+        &[
+            &["directory", "receipts", "routes", "telemetry", "transport", "widgets"],
+            API,
+            MIDDLE,
+            FLOOR,
+        ],
+    ),
     ("receipts", &[&["transport"], API, MIDDLE, FLOOR]),
+    ("widgets", &[&["transport"], API, MIDDLE, FLOOR]),
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
     ("transport", &[&["config", "error"]]),
     ("telemetry", &[&["config", "worker"]]),
@@ -38,6 +55,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("credentials", &[&["clock", "error", "graph", "identity"]]),
     ("stream", &[&["error"]]),
     ("page_token", &[&["clock", "error", "keys"]]),
+    ("rate_limit", &[]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),
     // Core. Modules use their neighbours through traits that `app` implements.
@@ -45,6 +63,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("graph", &[FLOOR]),
     ("keys", &[FLOOR]),
     ("stored_decisions", &[FLOOR]),
+    ("decision_event", &[]),
     ("store", &[&["clock", "config", "worker"]]),
     ("compute", &[]),
     ("config", &[]),

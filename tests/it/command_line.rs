@@ -4,6 +4,8 @@ mod api_keys;
 mod listen;
 mod reads;
 mod receiver;
+mod snapshot_push;
+mod story;
 mod webhooks;
 
 use std::process::{Command, Output};

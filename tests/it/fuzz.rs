@@ -9,7 +9,7 @@ mod ground;
 mod grpc;
 mod pages;
 mod rest;
-mod routes;
+pub(crate) mod routes;
 mod trail;
 mod values;
 

@@ -12,6 +12,8 @@ mod frontend;
 mod fuzz;
 mod identity;
 mod keys;
+mod programme;
+mod reality;
 mod registry;
 mod runtime;
 mod schema;

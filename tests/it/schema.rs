@@ -91,8 +91,10 @@ fn schema(tables: &[Table], columns: &[Column]) -> String {
     text
 }
 
-const RESERVED: &[&str] =
-    &["as", "fn", "in", "mod", "ref", "type", "use", "where", "match", "move", "self", "box"];
+const RESERVED: &[&str] = &[
+    "as", "box", "fn", "in", "match", "mod", "move", "override", "ref", "self", "type", "use",
+    "where",
+];
 
 fn sql_type(column: &Column) -> String {
     let (kind, is_array) = match column.kind.strip_prefix('_') {

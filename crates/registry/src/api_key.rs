@@ -16,7 +16,7 @@ use authority_model::{
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::sql_types::{Array, Text, Timestamptz};
 
-use super::{flow::or_not_found, prelude::*};
+use super::{delegating_key, flow::or_not_found, prelude::*};
 use authority_api::{
     idempotency::Done,
     identity::{
@@ -33,9 +33,8 @@ use authority_crypto::random;
 use authority_ids::ApiKeyId;
 
 const USES_EVERY: Duration = Duration::from_secs(30);
-/// A scope that no operation accepts yet: keys that have it keep it, and it cannot be added to a key. A key
-/// with it must be bound to agents.
-const BOUND: &str = "delegations:write";
+/// The scope that no key has that is bound to agents: what it brings concerns every agent.
+const FEEDING: &str = "reality:write";
 
 /// The service of API keys.
 #[derive(Clone)]
@@ -74,15 +73,14 @@ impl Row for ApiKey {
         if self.expires_at != before && self.expires_at.is_some_and(|end| end <= tx.now.into()) {
             return Err(Error::field("api_key.expires_at", "must be in the future"));
         }
-        if holds(self, BOUND) {
-            if !was.is_some_and(|was| holds(was, BOUND)) {
-                let problem = format!("`{BOUND}` opens no operation yet; leave it out");
-                return Err(Error::field("api_key.scopes", problem));
-            }
-            if self.principal_ids.is_empty() {
-                let problem = format!("is required with the scope `{BOUND}`");
-                return Err(Error::field("api_key.principal_ids", problem));
-            }
+        // It delegates what its agents hold.
+        if holds(self, delegating_key::SCOPE) && self.principal_ids.is_empty() {
+            let problem = format!("is required with the scope `{}`", delegating_key::SCOPE);
+            return Err(Error::field("api_key.principal_ids", problem));
+        }
+        if holds(self, FEEDING) && !self.principal_ids.is_empty() {
+            let problem = format!("must be empty with the scope `{FEEDING}`");
+            return Err(Error::field("api_key.principal_ids", problem));
         }
         let mut known = Known::of(self.tenant_id(), Self::KIND);
         for (index, id) in self.principal_ids.iter().enumerate() {

@@ -76,7 +76,7 @@ fn read(stored: &Delegation) -> Result<records::Delegation, Error> {
         id: stored.id.clone(),
         version: 0,
         parent_id: stored.parent_id.clone(),
-        delegator_id: stored.delegator_id.clone(),
+        delegator_id: stored.delegator_id.clone().unwrap_or_default(),
         delegate_id: stored.delegate_id.clone(),
         state: DelegationState::from_word(&stored.state).unwrap_or(DelegationState::Revoked),
         window: Window { from: moment(stored.not_before), until: moment(stored.expires_at) },

@@ -13,11 +13,28 @@ use authority_model::{
 };
 
 use chrono::{DateTime, Utc};
+use tonic::Response;
 
-use super::{attenuation, delegation_moves as moves, prelude::*};
-use authority_api::identity::CallerKind;
+use super::{
+    attenuation,
+    delegating_key::{self, DelegatingKey},
+    delegation_moves as moves,
+    prelude::*,
+};
+use authority_api::{
+    error::ApiError,
+    identity::{CallerKind, caller},
+};
 use authority_decision::chain::LONGEST_CHAIN;
 use authority_ids::DelegationId;
+use diesel::sql_types::{BigInt, Text, Timestamptz};
+
+/// The most live delegations directly below one: each is a row that the graph of every node holds.
+const MOST_CHILDREN: i64 = 1_000;
+
+/// In the words of the index `delegations_live_children`.
+const LIVE_CHILDREN: &str = "SELECT count(*) AS live FROM delegations \
+     WHERE parent_id = $1 AND state <> 'revoked' AND coalesce(expires_at, 'infinity') > $2";
 
 impl Row for Delegation {
     type List = ListDelegationsRequest;
@@ -54,9 +71,46 @@ impl Row for Delegation {
         if self.hours.is_some() && attenuation::hours(self).is_none() {
             found.add("hours", "`from` and `to` must differ");
         }
-        if self.delegator_id == self.delegate_id {
-            found.add("delegate_id", "must not be the delegator itself");
+        if self.delegator_id.is_none() && self.parent_id.is_none() {
+            found.add("delegator_id", "is required, or `parent_id`");
         }
+        if is_to_itself(self) {
+            found.add("delegate_id", TO_ITSELF);
+        }
+    }
+
+    /// An API key has nothing to delegate but what its principals were given.
+    async fn validate_with_store(
+        &self,
+        _: &Registry,
+        caller: &Caller,
+        _: Option<&str>,
+    ) -> Result<Violations, Error> {
+        let mut found = Violations::default();
+        if matches!(caller.kind, CallerKind::Key { .. }) && self.parent_id.is_none() {
+            found.add("parent_id", "is required of an API key");
+        }
+        Ok(found)
+    }
+
+    async fn resolve_tenant(
+        &mut self,
+        _db: &mut Db,
+        within: Option<&TenantId>,
+    ) -> Result<(), Error> {
+        references::own_tenant(&mut self.tenant_id, Self::KIND, within)
+    }
+
+    /// To an API key those that its principals hold or gave.
+    fn visible<'a>(query: Self::BoxedQuery<'a>, caller: &Caller) -> Self::BoxedQuery<'a> {
+        let CallerKind::Key { principal_ids: own, .. } = &caller.kind else { return query };
+        let gave = delegations::delegator_id.eq_any(own.to_vec());
+        query.filter(gave.or(delegations::delegate_id.eq_any(own.to_vec())))
+    }
+
+    fn is_visible(&self, caller: &Caller) -> bool {
+        let CallerKind::Key { principal_ids: own, .. } = &caller.kind else { return true };
+        own.iter().any(|id| self.delegator_id.as_ref() == Some(id) || self.delegate_id == *id)
     }
 
     fn new_id(&self, slug: &str) -> Result<String, InvalidId> {
@@ -64,19 +118,27 @@ impl Row for Delegation {
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        let key = match was {
+            None => DelegatingKey::of(tx.db, tx.caller, tx.now).await?,
+            Some(_) => None,
+        };
         if was.is_none() {
-            check_delegator(self, tx)?;
+            set_delegator(self, key.as_ref(), tx.db).await?;
         }
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
-        known.principal(tx.db, "delegator_id", Some(&self.delegator_id)).await?;
+        let mut known = Known::of(self.tenant_id(), Self::KIND);
+        known.principal(tx.db, "delegator_id", self.delegator_id.as_deref()).await?;
         known.principal(tx.db, "delegate_id", Some(&self.delegate_id)).await?;
         known.purposes(tx.db, "purposes", &self.purposes).await?;
         known.resources(tx.db, "resource_ids", &self.resource_ids).await?;
         known.workspaces(tx.db, "workspace_ids", &self.workspace_ids).await?;
         known.all()?;
-        match was {
-            None => set_place(self, tx).await,
-            Some(was) => attenuation::check_narrower(self, was),
+        if let Some(was) = was {
+            return attenuation::check_narrower(self, was);
+        }
+        let chain = set_place(self, tx).await?;
+        match key {
+            Some(_) => DelegatingKey::check_chain(tx.db, self, &chain).await,
+            None => Ok(()),
         }
     }
 }
@@ -90,34 +152,59 @@ impl Entity for Delegation {
 impl_save!(Delegation, delegations);
 impl_end!(Delegation, delegations);
 
-/// An API key may delegate only what was delegated to a principal that it is bound to.
-fn check_delegator(row: &Delegation, tx: &WriteTx<'_>) -> Result<(), Error> {
-    let CallerKind::Key { principal_ids, .. } = &tx.caller.kind else { return Ok(()) };
-    if principal_ids.is_empty() || !tx.caller.acts_for(&row.delegator_id) {
-        return Err(Error::NotSubject);
+const TO_ITSELF: &str = "must not be the delegator itself";
+
+fn is_to_itself(row: &Delegation) -> bool {
+    row.delegator_id.as_ref() == Some(&row.delegate_id)
+}
+
+/// The delegator of a delegation below another is that one's delegate; an API key must act for it. The parent
+/// is not locked yet: its delegator and delegate never change.
+async fn set_delegator(
+    row: &mut Delegation,
+    key: Option<&DelegatingKey>,
+    db: &mut Db,
+) -> Result<(), Error> {
+    let Some(parent_id) = &row.parent_id else { return Ok(()) };
+    let parent: Option<(String, String)> = delegations::table
+        .filter(delegations::id.eq(parent_id))
+        .filter(delegations::tenant_id.eq(row.tenant_id()))
+        .select((delegations::delegator_id, delegations::delegate_id))
+        .first(db)
+        .await
+        .optional()?;
+    let (_, delegate_id) = parent
+        .filter(|(gave, has)| key.is_none_or(|key| key.sees(gave, has)))
+        .ok_or_else(|| Error::unknown("delegation.parent_id", parent_id))?;
+    if let Some(key) = key {
+        key.check(&delegate_id)?;
     }
-    if row.parent_id.is_none() {
-        return Err(Error::field("delegation.parent_id", "is required of an API key"));
+    row.delegator_id.get_or_insert(delegate_id);
+    if is_to_itself(row) {
+        return Err(Error::field("delegation.delegate_id", TO_ITSELF));
     }
     Ok(())
 }
 
 /// Sets the row's place in a chain: the root, or below a parent that it does not exceed and whose
-/// chain is in force.
-async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+/// chain is in force. Returns the chain above it, the parent first.
+async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<Vec<Delegation>, Error> {
     let Some(parent_id) = &row.parent_id else {
         row.root_id.clone_from(&row.id);
-        return Ok(());
+        return Ok(Vec::new());
     };
-    let parent = ancestor(tx.db, &row.tenant_id, parent_id).await?;
+    let parent = parent(tx.db, row.tenant_id(), parent_id).await?;
     let parent = parent.ok_or_else(|| Error::unknown("delegation.parent_id", parent_id))?;
     check_delegable(&parent, "parent", tx.now)?;
     let mut above = parent.parent_id.clone();
-    while let Some(id) = above {
-        let Some(link) = ancestor(tx.db, &row.tenant_id, &id).await? else { break };
+    let mut chain = vec![parent];
+    while let Some(id) = above.take() {
+        let Some(link) = ancestor(tx.db, row.tenant_id(), &id).await? else { break };
         check_delegable(&link, "ancestor", tx.now)?;
-        above = link.parent_id;
+        above.clone_from(&link.parent_id);
+        chain.push(link);
     }
+    let [parent, ..] = &*chain else { return Ok(chain) };
     // A root is at depth 0; a longer chain does not resolve.
     let has_room = usize::try_from(parent.depth + 1).is_ok_and(|links| links < LONGEST_CHAIN);
     if !has_room {
@@ -125,13 +212,27 @@ async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<(), Err
         let field = "delegation.parent_id".to_owned();
         return Err(Error::Exceeds(vec![Violation { field, problem }]));
     }
-    attenuation::check_child(row, &parent)?;
+    attenuation::check_child(row, parent)?;
+    check_children(tx.db, parent, tx.now).await?;
     row.depth = parent.depth + 1;
-    row.root_id = parent.root_id;
-    Ok(())
+    row.root_id.clone_from(&parent.root_id);
+    Ok(chain)
 }
 
-/// A delegation above another. It is locked so that it can be neither narrowed nor ended before the one
+/// The delegation right above another. It is locked so that it can be neither narrowed nor ended before the
+/// one below it is committed, and so that of two below it one is counted by the other.
+async fn parent(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<Delegation>> {
+    delegations::table
+        .filter(delegations::id.eq(id))
+        .filter(delegations::tenant_id.eq(tenant_id))
+        .for_no_key_update()
+        .select(Delegation::as_select())
+        .first(db)
+        .await
+        .optional()
+}
+
+/// A delegation further above. It is locked so that it can be neither narrowed nor ended before the one
 /// below it is committed.
 async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<Delegation>> {
     delegations::table
@@ -142,6 +243,29 @@ async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<
         .first(db)
         .await
         .optional()
+}
+
+#[derive(QueryableByName)]
+struct Children {
+    #[diesel(sql_type = BigInt)]
+    live: i64,
+}
+
+/// Refuses one more below a delegation that has as many live ones as it may have.
+async fn check_children(db: &mut Db, parent: &Delegation, now: DateTime<Utc>) -> Result<(), Error> {
+    let Children { live } = diesel::sql_query(LIVE_CHILDREN)
+        .bind::<Text, _>(&parent.id)
+        .bind::<Timestamptz, _>(now)
+        .get_result(db)
+        .await?;
+    if live < MOST_CHILDREN {
+        return Ok(());
+    }
+    let text = format!(
+        "`{}` has {MOST_CHILDREN} live delegations below it, the maximum; revoke one first",
+        parent.id
+    );
+    Err(ApiError::new(ErrorCode::LimitExceeded, text).into())
 }
 
 /// Refuses a delegation below one that is not active or has expired: it could never act.
@@ -156,13 +280,21 @@ fn check_delegable(above: &Delegation, which: &str, now: DateTime<Utc>) -> Resul
     Ok(())
 }
 
+fn shown(caller: &Caller, mut answer: Response<Delegation>) -> Response<Delegation> {
+    delegating_key::show(caller, answer.get_mut());
+    answer
+}
+
 #[tonic::async_trait]
 impl DelegationService for Registry {
     async fn list_delegations(
         &self,
         call: Request<ListDelegationsRequest>,
     ) -> Reply<ListDelegationsResponse> {
-        self.list(call).await
+        let by = caller(&call)?;
+        let mut listed: Response<ListDelegationsResponse> = self.list(call).await?;
+        listed.get_mut().delegations.iter_mut().for_each(|row| delegating_key::show(&by, row));
+        Ok(listed)
     }
 
     async fn export_delegations(
@@ -173,17 +305,21 @@ impl DelegationService for Registry {
     }
 
     async fn create_delegation(&self, call: Request<CreateDelegationRequest>) -> Reply<Delegation> {
-        self.create(call).await
+        let by = caller(&call)?;
+        Ok(shown(&by, self.create(call).await?))
     }
 
     async fn get_delegation(&self, call: Request<GetDelegationRequest>) -> Reply<Delegation> {
-        self.get(call).await
+        let by = caller(&call)?;
+        Ok(shown(&by, self.get(call).await?))
     }
 
     async fn revoke_delegation(&self, call: Request<RevokeDelegationRequest>) -> Reply<Delegation> {
+        let by = caller(&call)?;
         let reason = call.get_ref().reason.clone();
         let at = Time::from(self.clock.now());
-        moves::to(self, call, &[Active, Suspended], Revoked, Some(at), reason).await
+        let revoked = moves::to(self, call, &[Active, Suspended], Revoked, Some(at), reason);
+        Ok(shown(&by, revoked.await?))
     }
 
     async fn suspend_delegation(

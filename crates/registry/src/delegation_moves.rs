@@ -23,6 +23,7 @@ use tonic::Response;
 
 use super::{
     approvals::{ActContext, ApproverAct, Eligibility, Statement, Terms, act, sign},
+    delegating_key::DelegatingKey,
     digest::digest,
     flow::{changeable, or_not_found},
     prelude::*,
@@ -47,9 +48,13 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
 ) -> Reply<Delegation> {
     let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
     let (caller, request) = admitted(call)?;
-    let (id, within) = (request.id().to_owned(), caller.tenant().cloned());
+    let (id, by, now) = (request.id().to_owned(), caller.clone(), registry.clock.now());
     let moved = registry.idempotent(&caller, key, async move |db| {
-        let was = or_not_found(Delegation::lock(db, within.as_ref(), &id).await, &id)?;
+        let delegating = DelegatingKey::of(db, &by, now).await?;
+        let was = or_not_found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
+        if let Some(key) = delegating {
+            key.check_revoke(db, &was).await?;
+        }
         if_match.check(&was)?;
         changeable(&was)?;
         if !was.known_state().is_some_and(|state| from.contains(&state)) {
@@ -59,7 +64,7 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
             bounded(&was)?;
         }
         let moved = diesel::update(delegations::table.find(&was.id))
-            .filter(delegations::tenant_id.eq(&was.tenant_id))
+            .filter(delegations::tenant_id.eq(was.tenant_id()))
             .set((
                 delegations::state.eq(state),
                 delegations::revoked_at.eq(revoked_at),
@@ -105,7 +110,7 @@ pub(super) async fn approve(
         let was = or_not_found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
-        let handle = graph.fenced(db, &row_id(&was.tenant_id)?, Fence::Alone).await?;
+        let handle = graph.fenced(db, &row_id(was.tenant_id())?, Fence::Alone).await?;
         // There is no asker; each decision determines how many its actions need.
         let eligibility = Eligibility {
             subject: was.delegate_id.clone(),
@@ -115,14 +120,14 @@ pub(super) async fn approve(
             roles: Vec::new(),
         };
         let terms =
-            Terms { tenant_id: &was.tenant_id, about: &was.id, question: digest(&was, &SIGNING)? };
+            Terms { tenant_id: was.tenant_id(), about: &was.id, question: digest(&was, &SIGNING)? };
         let (said, now) = (ApproverAct::Approve(request.comment), clock.now());
         let context =
             ActContext { keys: &keys, handle: handle.as_ref(), eligibility: &eligibility };
         let act = act(db, &by, context, terms, &was.standing, &said, now).await?;
-        let standing = [was.standing, vec![act]].concat();
+        let standing = [was.standing.clone(), vec![act]].concat();
         let approved = diesel::update(delegations::table.find(&was.id))
-            .filter(delegations::tenant_id.eq(&was.tenant_id))
+            .filter(delegations::tenant_id.eq(was.tenant_id()))
             .set((
                 delegations::standing.eq(standing),
                 delegations::updated_at.eq(clock_timestamp()),
@@ -154,11 +159,11 @@ pub(super) async fn withdraw(
             return Err(Error::NotAllowed("the delegation has no standing approval".to_owned()));
         }
         let terms =
-            Terms { tenant_id: &was.tenant_id, about: &was.id, question: digest(&was, &SIGNING)? };
+            Terms { tenant_id: was.tenant_id(), about: &was.id, question: digest(&was, &SIGNING)? };
         let statement = Statement::withdraws(asked.reason);
         sign(db, &by, &keys, &terms, statement, clock.now()).await?;
         let withdrawn = diesel::update(delegations::table.find(&was.id))
-            .filter(delegations::tenant_id.eq(&was.tenant_id))
+            .filter(delegations::tenant_id.eq(was.tenant_id()))
             .set((
                 delegations::standing.eq(Vec::<ApprovalAct>::new()),
                 delegations::updated_at.eq(clock_timestamp()),
@@ -184,7 +189,7 @@ pub(super) async fn blast_radius(
         let id = &request.id;
         let first = or_not_found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
         let below = delegations::table
-            .filter(delegations::tenant_id.eq(&first.tenant_id))
+            .filter(delegations::tenant_id.eq(first.tenant_id()))
             .filter(delegations::root_id.eq(&first.root_id))
             .filter(delegations::depth.gt(first.depth))
             .order((delegations::depth, delegations::id))

@@ -1,8 +1,9 @@
 //! Domains: internet names that a tenant holds.
 
-use authority_model::{proto::registry::*, schema::domains, service::DomainService};
+use authority_api::error::ApiError;
+use authority_model::{proto::registry::*, schema::domains, service::DomainService, wire::Time};
 
-use super::prelude::*;
+use super::{flow::or_not_found, prelude::*, programme::unless_branded, version::tagged};
 
 impl Row for Domain {
     type List = ListDomainsRequest;
@@ -15,16 +16,28 @@ impl Row for Domain {
         query
     }
 
-    async fn before_save(
-        &mut self,
-        was: Option<&Self>,
-        _tx: &mut WriteTx<'_>,
-    ) -> Result<(), Error> {
-        if was.is_none() {
-            self.verification_token =
-                Some(format!("svc-verify={}", authority_core::store::new_id()));
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        let Some(was) = was else {
+            self.verification_token = Some(fresh_token());
+            return Ok(());
+        };
+        if was.fqdn == self.fqdn {
+            return Ok(());
         }
+        unless_branded(tx.db, &was.fqdn).await?;
+        // An update never writes members that only the server sets.
+        diesel::update(domains::table.find(&self.id))
+            .set((
+                domains::verification_token.eq(fresh_token()),
+                domains::verified_at.eq(None::<Time>),
+            ))
+            .execute(tx.db)
+            .await?;
         Ok(())
+    }
+
+    async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        unless_branded(tx.db, &self.fqdn).await
     }
 }
 
@@ -36,6 +49,45 @@ impl Entity for Domain {
 
 impl_save!(Domain, domains);
 impl_end!(Domain, domains);
+
+fn fresh_token() -> String {
+    format!("svc-verify={}", new_id())
+}
+
+impl Registry {
+    /// Looks for the token outside a transaction, and stores that it was found unless the record changed meanwhile.
+    async fn verify(&self, call: Request<VerifyDomainRequest>) -> Reply<Domain> {
+        let key = IdempotencyKey::of(&call)?;
+        let (caller, request) = admitted(call)?;
+        let (id, whose) = (request.id, caller.scope());
+        let (read, within) = (id.clone(), caller.tenant().cloned());
+        let domain = self.store.read_tx(&whose, async move |db| {
+            or_not_found(Domain::find(db, within.as_ref(), &read, false).await, &read)
+        });
+        let domain = domain.await?;
+        let token = domain.verification_token.clone().unwrap_or_default();
+        let texts = self.dns.texts(&format!("_svc-challenge.{}", domain.fqdn)).await;
+        let is_proved = !token.is_empty() && texts.iter().any(|text| text == token.as_bytes());
+        let now = self.clock.now();
+        let verified = self.idempotent(&caller, key, async move |db| {
+            if !is_proved {
+                return Err(unproved(&domain.fqdn, texts.len()));
+            }
+            let same = domains::table
+                .find(&id)
+                .filter(domains::fqdn.eq(&domain.fqdn))
+                .filter(domains::verification_token.eq(&token));
+            let verified: Option<Domain> = diesel::update(same)
+                .set((domains::verified_at.eq(now), domains::updated_at.eq(clock_timestamp())))
+                .returning(Domain::as_returning())
+                .get_result(db)
+                .await
+                .optional()?;
+            verified.ok_or(Error::Refused(ErrorCode::DomainNotVerified))
+        });
+        Ok(tagged(verified.await?.reply()))
+    }
+}
 
 #[tonic::async_trait]
 impl DomainService for Registry {
@@ -61,4 +113,22 @@ impl DomainService for Registry {
     ) -> Reply<DeleteDomainResponse> {
         self.delete(call).await
     }
+
+    async fn verify_domain(&self, call: Request<VerifyDomainRequest>) -> Reply<Domain> {
+        self.verify(call).await
+    }
+}
+
+/// With what was found in place of the token.
+fn unproved(fqdn: &str, texts: usize) -> Error {
+    let name = format!("_svc-challenge.{fqdn}");
+    let text = match texts {
+        0 => format!(
+            "no TXT record was found at `{name}`: publish the domain's `verification_token` there"
+        ),
+        _ => format!(
+            "no TXT record at `{name}` is the domain's `verification_token`: publish it there"
+        ),
+    };
+    ApiError::new(ErrorCode::DomainNotVerified, text).into()
 }

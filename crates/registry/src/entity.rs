@@ -1,7 +1,7 @@
 //! A record in the flow: its rules, and how it is listed, found and locked.
 
 use authority_model::{
-    record::{Listing, Record},
+    record::{ByIdRequest, Listing, Record, RpcRequest},
     validate::{Validate, Violations},
 };
 use chrono::{DateTime, Utc};
@@ -15,7 +15,7 @@ use super::{
     tenant,
 };
 use authority_api::{error::ErrorCode, identity::Caller};
-use authority_core::store::{Db, new_id};
+use authority_core::store::{Db, RunQueryDsl, new_id};
 use authority_ids::{EntityId, InvalidId, TenantId};
 
 /// A record or relationship row, and its place in SQL.
@@ -112,6 +112,24 @@ pub(super) trait Row: Record + Queries {
         async { Ok(()) }
     }
 
+    /// Whether a list request searches texts, for which no index helps: it may take a second.
+    fn searches(by: &Self::List) -> bool {
+        let _ = by;
+        false
+    }
+
+    /// The rows of a query that the caller may see.
+    fn visible<'a>(query: Self::BoxedQuery<'a>, caller: &Caller) -> Self::BoxedQuery<'a> {
+        let _ = caller;
+        query
+    }
+
+    /// The same for a row that was read.
+    fn is_visible(&self, caller: &Caller) -> bool {
+        let _ = caller;
+        true
+    }
+
     /// Fills members that are shown and not stored in the rows.
     fn fill_computed(
         registry: &Registry,
@@ -125,15 +143,19 @@ pub(super) trait Row: Record + Queries {
     /// A page of a list, and the number of all matches if the request counts them.
     fn list(
         db: &mut Db,
-        within: Option<&TenantId>,
+        caller: &Caller,
         by: &Self::List,
         window: &Window,
     ) -> impl Future<Output = QueryResult<(Vec<Self>, Option<i64>)>> + Send {
         async move {
+            if Self::searches(by) {
+                diesel::sql_query("SET LOCAL statement_timeout = '1s'").execute(db).await?;
+            }
             let page = by.page();
             let matching = || {
-                let tenants = [page.tenant_id, within.map(TenantId::as_str)].into_iter().flatten();
-                tenants.fold(Self::filtered(by), Self::in_tenant)
+                let own = caller.tenant().map(TenantId::as_str);
+                let tenants = [page.tenant_id, own].into_iter().flatten();
+                tenants.fold(Self::visible(Self::filtered(by), caller), Self::in_tenant)
             };
             let total = if page.count { Some(Self::count(db, matching()).await?) } else { None };
             Ok((Self::load_page(db, matching(), window).await?, total))
@@ -169,9 +191,31 @@ pub(super) trait Entity: Row + Save + End {
     const ON_DELETE: OnDelete<Self::State>;
 }
 
+/// A record whose row stays when it is deleted, in any state, and is shown on request.
+pub(super) trait SoftDelete: Row {
+    fn soft_delete(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
+}
+
 /// A record that suspends authority until it is lifted, which is final.
 pub(super) trait Stops: Row {
     fn lift(db: &mut Db, row: &Self, by: &str) -> impl Future<Output = QueryResult<Self>> + Send;
+}
+
+/// A request that changes one record in a way of its own. Its record decides nothing.
+pub(super) trait Verb: RpcRequest + ByIdRequest + Validate + Send + Sync + 'static {
+    type Record: Row;
+
+    /// Rules of the request that its proto does not say.
+    fn examine(&self, found: &mut Violations) {
+        let _ = found;
+    }
+
+    /// The locked record, changed.
+    fn apply(
+        self,
+        was: Self::Record,
+        tx: &mut WriteTx<'_>,
+    ) -> impl Future<Output = Result<Self::Record, Error>> + Send;
 }
 
 /// What deleting a record means.

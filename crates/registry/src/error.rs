@@ -48,6 +48,9 @@ pub enum Error {
     /// Refused for the reason of the code.
     #[error("{}", .0.sentence())]
     Refused(ErrorCode),
+    /// Refused as the API says it.
+    #[error(transparent)]
+    Api(#[from] ApiError),
     /// A stored slug or name cannot be a part of an id.
     #[error("an id {0}")]
     Id(#[from] InvalidId),
@@ -118,6 +121,7 @@ impl From<Error> for ApiError {
             }
             Error::NeverDeleted(code) => Self::plain(code).with("allow", "GET, PATCH"),
             Error::Refused(code) => Self::plain(code),
+            Error::Api(error) => error,
             Error::NeverChanged(code) => Self::plain(code).with("allow", "GET"),
             Error::Role(_) => Self::new(ErrorCode::Forbidden, text),
             Error::NotEligible(_) => Self::new(ErrorCode::ApproverNotEligible, text),
@@ -131,6 +135,12 @@ impl From<Error> for ApiError {
             Error::Evidence(error) => error.into(),
             Error::Compute(error) => error.into(),
             Error::Graph(error) => error.into(),
+            Error::Store(store::Error::Conflict(name)) if name == SNAPSHOT_EXISTS => {
+                Self::plain(ErrorCode::SnapshotExists)
+            }
+            Error::Store(store::Error::Conflict(name)) if name == ACTIVE_BRAND => {
+                Self::plain(ErrorCode::BrandActiveExists)
+            }
             Error::Store(store::Error::Conflict(constraint)) => {
                 let member = member(&constraint);
                 let violation = Violation {
@@ -151,18 +161,27 @@ impl From<Error> for Status {
     }
 }
 
+/// The index of snapshots by anchor, time and content.
+const SNAPSHOT_EXISTS: &str = "reality_snapshots_once";
+/// The index that lets a tenant have one active brand.
+const ACTIVE_BRAND: &str = "white_label_configs_active_key";
+
 /// Tables, and the names of their rows in messages.
-const TABLES: [(&str, &str); 28] = [
+const TABLES: [(&str, &str); 37] = [
     ("acts_in", "acts-in rows"),
     ("api_keys", "API keys"),
     ("applies_to", "applies-to rows"),
     ("approvals", "approvals"),
     ("audit_streams", "audit streams"),
     ("billing_accounts", "billing accounts"),
+    ("certifications", "certifications"),
+    ("consultant_links", "links"),
+    ("consultants", "consultants"),
     ("delegations", "delegations"),
     ("domains", "domains"),
     ("external_apps", "external apps"),
     ("granted_access_to", "granted-access-to rows"),
+    ("leads", "leads"),
     ("legal_entities", "legal entities"),
     ("member_of", "member-of rows"),
     ("models", "models"),
@@ -171,7 +190,11 @@ const TABLES: [(&str, &str); 28] = [
     ("projects", "projects"),
     ("purposes", "purposes"),
     ("quarantines", "quarantines"),
+    ("reality_anchors", "reality anchors"),
+    ("reality_coupling_checks", "coupling checks"),
+    ("reality_snapshots", "reality snapshots"),
     ("resources", "resources"),
+    ("stable_drift_events", "drift events"),
     ("state_events", "state events"),
     ("state_machines", "state machines"),
     ("stop_signals", "stop signals"),
@@ -180,6 +203,7 @@ const TABLES: [(&str, &str); 28] = [
     ("tools", "tools"),
     ("uses", "uses rows"),
     ("webhook_endpoints", "webhook endpoints"),
+    ("white_label_configs", "white-label configurations"),
     ("workspaces", "workspaces"),
 ];
 

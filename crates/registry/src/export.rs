@@ -66,9 +66,9 @@ impl<A: Exported<Record: Row>> Pages for Records<A> {
             return Ok(Vec::new());
         }
         let window = Window { size: PAGE, after: self.after.take() };
-        let (by, within) = (Arc::clone(&self.by), self.caller.tenant().cloned());
+        let (by, caller) = (Arc::clone(&self.by), self.caller.clone());
         let read = self.registry.store.read_tx(&self.caller.scope(), async move |db| {
-            Ok::<_, Error>(A::Record::list(db, within.as_ref(), &by, &window).await?)
+            Ok::<_, Error>(A::Record::list(db, &caller, &by, &window).await?)
         });
         let (mut rows, _) = read.await?;
         self.over = rows.len() <= PAGE;

@@ -7,15 +7,20 @@ use authority_model::{
     validate::{Validate, Violations},
     wire::FieldMask,
 };
-use diesel::{QueryResult, result::OptionalExtension};
+use diesel::{
+    QueryResult,
+    result::{Error::NotFound, OptionalExtension},
+};
 use futures_util::future::BoxFuture;
 use tonic::{Request, Response, Status};
 
 use super::{
     Error,
     destinations::Destinations,
-    entity::{Entity, OnDelete, Row, Stops, WriteTx},
+    dns::Dns,
+    entity::{Entity, OnDelete, Row, SoftDelete, Stops, Verb, WriteTx},
     page::Window,
+    programme::Issuers,
     queries::{End, Queries, Save},
     version::{IfMatch, tagged},
 };
@@ -53,6 +58,10 @@ pub struct Registry {
     pub exports: Exports,
     /// Where audit streams and webhooks may go.
     pub destinations: Arc<Destinations>,
+    /// Finds the proof that a domain is its tenant's.
+    pub dns: Dns,
+    /// Who may sign certifications besides this service.
+    pub issuers: Issuers,
 }
 
 impl Registry {
@@ -63,10 +72,9 @@ impl Registry {
     {
         let (caller, by) = admitted(call)?;
         let window = Window::of::<A::Record>(by.page(), &self.keys)?;
-        let within = caller.tenant().cloned();
         let whose = caller.scope();
         let read = self.store.read_tx(&whose, async move |db| {
-            let found = A::Record::list(db, within.as_ref(), &by, &window).await;
+            let found = A::Record::list(db, &caller, &by, &window).await;
             Ok::<_, Error>((found?, window))
         });
         let ((mut rows, total), window) = read.await?;
@@ -115,7 +123,9 @@ impl Registry {
         let (id, deleted) = (R::address(request.id()), request.deleted());
         let whose = caller.scope();
         let row = self.store.read_tx(&whose, async move |db| {
-            or_not_found(R::find(db, caller.tenant(), &id, deleted).await, &id)
+            let row = R::find(db, caller.tenant(), &id, deleted).await;
+            let row = row.optional()?.filter(|row| row.is_visible(&caller));
+            or_not_found(row.ok_or(NotFound), &id)
         });
         Ok(tagged(Response::new(row.await?)))
     }
@@ -132,7 +142,7 @@ impl Registry {
 
     pub(super) async fn update<C>(&self, call: Request<C>) -> Reply<C::Record>
     where
-        C: RecordRequest<Record: Entity> + ByIdRequest + Validate + RpcRequest,
+        C: RecordRequest<Record: Row + Save> + ByIdRequest + Validate + RpcRequest,
     {
         let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, request, mut faults) = admit(call)?;
@@ -155,15 +165,16 @@ impl Registry {
             let mut row = was.clone();
             row.merge(patch, &mask);
             // A cleared state would become the default, and perhaps active again.
-            let named = mask.paths.iter().any(|path| path == "state");
+            let of_state = |path: &String| ["state", "status"].contains(&path.as_str());
+            let named = mask.paths.iter().any(of_state);
             let stateless = named && row.state().is_empty();
             row.defaults();
             let mut faults = Violations::default();
             faults.within(C::FIELD, |faults| {
                 row.validate(faults);
                 row.validate_record(faults);
-                if stateless {
-                    faults.add("state", "cannot be cleared: name a state");
+                if let Some(member) = mask.paths.iter().find(|path| stateless && of_state(path)) {
+                    faults.add(member, "cannot be cleared: name one");
                 }
             });
             Error::unless_clean(faults)?;
@@ -205,6 +216,52 @@ impl Registry {
         let (id, left) = gone.await?;
         self.wait_for_graph::<A::Record>().await;
         Ok(Response::new(A::of(id, left)))
+    }
+
+    /// Deletes a record whose row stays, in whatever state it is.
+    pub(super) async fn soft_delete<A>(
+        &self,
+        call: Request<impl ByIdRequest + Validate>,
+    ) -> Reply<A>
+    where
+        A: Deleted<Record: SoftDelete>,
+    {
+        let if_match = IfMatch::of(call.metadata());
+        let (caller, request) = admitted(call)?;
+        let id = A::Record::address(request.id());
+        let (now, whose, destinations) =
+            (self.clock.now(), caller.scope(), Arc::clone(&self.destinations));
+        let gone = self.store.write_tx(&whose, async move |db| {
+            let row = or_not_found(A::Record::lock(db, caller.tenant(), &id).await, &id)?;
+            if_match.check(&row)?;
+            let mut tx = WriteTx { db, caller: &caller, now, destinations: &destinations };
+            row.before_delete(&mut tx).await?;
+            let left = A::Record::soft_delete(db, &row).await?;
+            Ok::<_, Error>((id, left))
+        });
+        let (id, left) = gone.await?;
+        self.wait_for_graph::<A::Record>().await;
+        Ok(Response::new(A::of(id, Some(left))))
+    }
+
+    /// Does what a verb's request asks of one record.
+    pub(super) async fn apply<V: Verb>(&self, call: Request<V>) -> Reply<V::Record> {
+        let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
+        let (caller, request, mut faults) = admit(call)?;
+        request.examine(&mut faults);
+        Error::unless_clean(faults)?;
+        let id = V::Record::address(request.id());
+        let (now, by, destinations) =
+            (self.clock.now(), caller.clone(), Arc::clone(&self.destinations));
+        let done = self.idempotent(&caller, key, async move |db| {
+            let was = or_not_found(V::Record::lock(db, by.tenant(), &id).await, &id)?;
+            if_match.check(&was)?;
+            let mut tx = WriteTx { db, caller: &by, now, destinations: &destinations };
+            request.apply(was, &mut tx).await
+        });
+        let done = done.await?;
+        self.wait_for_graph::<V::Record>().await;
+        Ok(tagged(done.reply()))
     }
 
     /// Lifts a suspension of authority.

@@ -10,10 +10,12 @@ mod approvals;
 mod attenuation;
 mod audit_stream;
 mod billing_account;
+mod delegating_key;
 mod delegation;
 mod delegation_moves;
 mod destinations;
 mod digest;
+mod dns;
 mod domain;
 mod entity;
 mod error;
@@ -31,10 +33,12 @@ mod policy;
 mod policy_check;
 mod policy_versions;
 mod principal;
+mod programme;
 mod project;
 mod purpose;
 mod quarantine;
 mod queries;
+mod reality;
 mod references;
 mod relationship;
 mod resource;
@@ -55,8 +59,13 @@ mod workspace;
 pub use api_key::{ApiKeys, keep_last_used, note_uses};
 pub use approvals::{Approvals, expire as expire_approvals};
 pub use destinations::Destinations;
+pub use dns::Dns;
 pub use error::Error;
 pub use flow::{AfterCommit, Registry};
+pub use programme::Issuers;
+pub use reality::{
+    RATE_LIMIT as SNAPSHOT_RATE_LIMIT, RealitySnapshots, SnapshotFeed, signed_snapshot,
+};
 pub use services::services;
 pub use signing_key::SigningKeys;
 pub use webhook_endpoint::WebhookEndpoints;
@@ -73,13 +82,13 @@ mod prelude {
 
     pub(super) use super::{
         Error, Registry,
-        entity::{Entity, OnDelete, Row, Stops, WriteTx},
+        entity::{Entity, OnDelete, Row, SoftDelete, Stops, Verb, WriteTx},
         flow::Reply,
         names,
         page::Window,
         queries::{
             End, Queries, Referenced, Save, clock_timestamp, impl_end, impl_queries,
-            impl_referenced, impl_save,
+            impl_referenced, impl_save, impl_soft_delete,
         },
         references::{self, Known},
         rules,

@@ -77,9 +77,15 @@ diesel::define_sql_function! {
     fn clock_timestamp() -> Timestamptz;
 }
 
-/// Implements [`Queries`] for a record on its table.
+/// Implements [`Queries`] for a record on its table. Lists are oldest first, unless it says `newest first`.
 macro_rules! impl_queries {
     ($record:ident, $table:ident) => {
+        impl_queries!($record, $table, gt, asc);
+    };
+    ($record:ident, $table:ident, newest first) => {
+        impl_queries!($record, $table, lt, desc);
+    };
+    ($record:ident, $table:ident, $is_past:ident, $order:ident) => {
         impl Queries for $record {
             type BoxedQuery<'a> = $table::BoxedQuery<'a, Pg>;
 
@@ -97,13 +103,13 @@ macro_rules! impl_queries {
                 window: &'a Window,
             ) -> QueryResult<Vec<Self>> {
                 if let Some((at, id)) = &window.after {
-                    let later = $table::created_at
-                        .gt(*at)
-                        .or($table::created_at.eq(*at).and($table::id.gt(id.as_str())));
-                    query = query.filter(later);
+                    let past = $table::created_at
+                        .$is_past(*at)
+                        .or($table::created_at.eq(*at).and($table::id.$is_past(id.as_str())));
+                    query = query.filter(past);
                 }
                 query
-                    .order(($table::created_at, $table::id))
+                    .order(($table::created_at.$order(), $table::id.$order()))
                     .limit(window.query_limit())
                     .select(Self::as_select())
                     .load(db)
@@ -210,3 +216,22 @@ macro_rules! impl_referenced {
     };
 }
 pub(super) use impl_referenced;
+
+/// Implements `SoftDelete` for a record on its table.
+macro_rules! impl_soft_delete {
+    ($record:ident, $table:ident) => {
+        impl SoftDelete for $record {
+            async fn soft_delete(db: &mut Db, row: &Self) -> QueryResult<Self> {
+                diesel::update($table::table.find(&row.id))
+                    .set((
+                        $table::deleted_at.eq(clock_timestamp().nullable()),
+                        $table::updated_at.eq(clock_timestamp()),
+                    ))
+                    .returning(Self::as_returning())
+                    .get_result(db)
+                    .await
+            }
+        }
+    };
+}
+pub(super) use impl_soft_delete;

@@ -37,6 +37,11 @@ impl<'a> Known<'a> {
         self
     }
 
+    /// The tenant that all must be of.
+    pub(super) fn tenant(&self) -> &'a str {
+        self.tenant
+    }
+
     /// A principal that is not deleted.
     pub(super) async fn principal(
         &mut self,
@@ -133,14 +138,14 @@ impl<'a> Known<'a> {
         Error::unless_clean(self.found)
     }
 
-    fn compare(&mut self, field: &str, ids: &[&str], present: &[String]) {
+    pub(super) fn compare(&mut self, field: &str, ids: &[&str], present: &[String]) {
         for id in ids.iter().filter(|id| !present.iter().any(|known| known == *id)) {
             let field = format!("{}.{field}", self.kind);
             self.found.add(&field, format!("`{id}` is unknown"));
         }
     }
 
-    fn compare_each(&mut self, field: &str, ids: &[String], present: &[String]) {
+    pub(super) fn compare_each(&mut self, field: &str, ids: &[String], present: &[String]) {
         for (index, id) in ids.iter().enumerate() {
             self.compare(&format!("{field}[{index}]"), &[id], present);
         }

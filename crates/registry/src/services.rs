@@ -33,8 +33,16 @@ pub fn services(registry: Registry) -> Vec<Service> {
         service::delegation_service(registry.clone()),
         service::stop_signal_service(registry.clone()),
         service::quarantine_service(registry.clone()),
+        service::reality_anchor_service(registry.clone()),
+        service::coupling_check_service(registry.clone()),
+        service::drift_event_service(registry.clone()),
         service::state_machine_service(registry.clone()),
         service::state_library_service(registry.clone()),
         service::state_event_service(registry.clone()),
+        service::consultant_service(registry.clone()),
+        service::certification_service(registry.clone()),
+        service::consultant_tenant_link_service(registry.clone()),
+        service::white_label_config_service(registry.clone()),
+        service::lead_service(registry.clone()),
     ]
 }

@@ -160,3 +160,17 @@ pub(super) async fn slug(
         .optional()?;
     slug.ok_or_else(|| Error::unknown("tenant_id", id))
 }
+
+/// Locks the tenant, so that of two new records one is counted by the other.
+pub(super) async fn lock(db: &mut Db, within: Option<&TenantId>, id: &str) -> Result<(), Error> {
+    slug(db, within, id).await?;
+    let live: Option<String> = tenants::table
+        .find(id)
+        .filter(tenants::deleted_at.is_null())
+        .for_no_key_update()
+        .select(tenants::id)
+        .first(db)
+        .await
+        .optional()?;
+    live.map(drop).ok_or_else(|| Error::unknown("tenant_id", id))
+}

@@ -134,7 +134,7 @@ fn reasons(verdict: &Verdict) -> Vec<String> {
     verdict.reasons.iter().map(|reason| reason.word().to_owned()).collect()
 }
 
-fn stages(verdict: &Verdict) -> Vec<Stage> {
+pub(super) fn stages(verdict: &Verdict) -> Vec<Stage> {
     verdict.trace.iter().flatten().map(stage).collect()
 }
 

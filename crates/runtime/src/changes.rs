@@ -122,6 +122,7 @@ fn assumed_approval(at: DateTime<Utc>) -> Approval {
         by: format!("supposed|{number}"),
         role: Role::Legal.to_string(),
         own_interest: false,
+        at: Some(at),
     };
     Approval {
         id: ApprovalId::ASSUMED.to_owned(),

@@ -11,6 +11,7 @@ use super::{
     decision_key::DecisionKey,
     explainer::{Denied, Explainer},
     facts::{FactSource, RecordingSettings},
+    fault::fault,
     recorder::{Entry, Outcome, Recorder},
     requester::requester,
 };
@@ -21,11 +22,13 @@ use authority_api::{
 };
 use authority_core::{
     clock::Clock,
+    decision_event::DecisionEvent,
     keys::{Keys, Purpose},
 };
 use authority_crypto::random;
-use authority_decision::{Decision, Request, Verdict};
+use authority_decision::{Decision, Gathered, Request, Verdict, moment, verdict::AuthorityKind};
 use authority_evidence::{self as evidence, Asked, PreparedFacts, Recorded};
+use authority_ids::DecisionId;
 
 /// The scope that an API key needs for decisions.
 const SCOPE: &str = "runtime:write";
@@ -175,6 +178,8 @@ impl Decider {
         let claims = decided.verdict.claims.clone();
         let hold = self.hold(request, &facts.gathered, decided, recording)?;
         let key = key.map(|key| key.keyed(decided));
+        let told = recording.events.include(decided.verdict.decision);
+        let event = told.then(|| event(&recorded.decision_id, &facts.gathered, decided));
         Ok(Entry {
             tenant_id: request.tenant().clone(),
             revision: facts.gathered.revision,
@@ -183,7 +188,7 @@ impl Decider {
             action: request.action.clone(),
             decision: decided.verdict.decision.word(),
             reason_code: decided.verdict.reason_code,
-            event_type: recording.events.of(decided.verdict.decision),
+            event: event.transpose().map_err(fault)?,
             evaluated_at: decided.evaluated_at,
             valid_until: decided.verdict.valid_until,
             record: recorded.record,
@@ -201,6 +206,29 @@ impl Decider {
             key,
         })
     }
+}
+
+/// What the decision's event says, as JSON.
+fn event(
+    decision_id: &DecisionId,
+    gathered: &Gathered,
+    decided: &Decided,
+) -> serde_json::Result<String> {
+    let Decided { verdict, evaluated_at, .. } = decided;
+    let authority = verdict.authority.as_ref();
+    let delegation = authority.filter(|used| used.kind == AuthorityKind::Delegation);
+    serde_json::to_string(&DecisionEvent {
+        decision_id: decision_id.as_str().into(),
+        decision: verdict.decision.word().into(),
+        reason_code: verdict.reason_code.word().into(),
+        evaluated_at: *evaluated_at,
+        principal_id: gathered.subject.as_ref().map(|subject| subject.id.as_str().into()),
+        tool_id: verdict.tool_id.as_deref().map(Into::into),
+        authority_kind: authority.map(|used| used.kind.word().into()),
+        delegation_id: delegation.map(|used| used.id.as_str().into()),
+        approval_id: verdict.claims.approval_id.as_deref().map(Into::into),
+        valid_until: verdict.valid_until.map(|until| moment::text(until).into()),
+    })
 }
 
 /// Records the decision in the span.

@@ -1,7 +1,9 @@
-//! A decision with its record, and its later state: approval and reported outcome.
+//! A decision with its record, its later state (approval and reported outcome) and its trace.
 
 use authority_model::{
-    proto::runtime::{GetDecisionRequest, GetDecisionResponse, OutcomeReport},
+    proto::runtime::{
+        GetDecisionRequest, GetDecisionResponse, InspectDecisionRequest, OutcomeReport, Stage,
+    },
     schema::{approvals, decisions},
     wire::Json,
 };
@@ -17,13 +19,17 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::store::{self, RunQueryDsl};
+use authority_core::{
+    store::{self, RunQueryDsl},
+    stored_decisions::{self, Stored},
+};
 use authority_crypto::sha256;
-use authority_decision::Decision;
+use authority_decision::{Decision, Draft, Request, decide};
+use authority_evidence::{self as evidence, Sealed, sealed::Outcome};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(Pg))]
-struct Stored {
+struct Found {
     id: String,
     decision: String,
     reason_code: String,
@@ -51,12 +57,35 @@ impl DecisionQueries {
         self.shown(stored, since)
     }
 
-    async fn stored(&self, caller: &Caller, id: String) -> Result<(Stored, Since), ApiError> {
+    /// The same with its trace.
+    pub(super) async fn inspect(
+        &self,
+        caller: &Caller,
+        asked: InspectDecisionRequest,
+    ) -> Result<GetDecisionResponse, ApiError> {
+        let id = asked.decision_id;
+        let (stored, since) = self.stored(caller, id.clone()).await?;
+        let (scope, within) = (caller.scope(), caller.tenant().cloned());
+        let whole = self.store.read_tx(&scope, async move |db| {
+            Ok::<_, store::Error>(stored_decisions::one(db, within.as_ref(), &id).await?)
+        });
+        let trace = match whole.await? {
+            // To decide takes as long as its policies do.
+            Some(whole) => {
+                let tenant_id = whole.tenant_id.clone();
+                self.pool.run(tenant_id.as_str(), move |_| trace(&whole)).await?
+            }
+            None => Vec::new(),
+        };
+        Ok(GetDecisionResponse { trace, ..self.shown(stored, since)? })
+    }
+
+    async fn stored(&self, caller: &Caller, id: String) -> Result<(Found, Since), ApiError> {
         let (scope, by) = (caller.scope(), caller.clone());
         let missing = ApiError::not_found("decision", &id);
         let found = self.store.read_tx(&scope, async move |db| {
-            let query = readable(&id, &by).select(Stored::as_select());
-            let stored: Option<Stored> = query.first(db).await.optional()?;
+            let query = readable(&id, &by).select(Found::as_select());
+            let stored: Option<Found> = query.first(db).await.optional()?;
             let Some(stored) = stored else { return Ok(None) };
             let mut since = Since::default();
             if let Some(approval) = &stored.approval_id {
@@ -69,7 +98,7 @@ impl DecisionQueries {
         found.await?.ok_or(missing)
     }
 
-    fn shown(&self, stored: Stored, since: Since) -> Result<GetDecisionResponse, ApiError> {
+    fn shown(&self, stored: Found, since: Since) -> Result<GetDecisionResponse, ApiError> {
         let unreadable = |_| {
             tracing::error!(id = stored.id, "a stored record cannot be read");
             ApiError::plain(ErrorCode::Internal)
@@ -101,6 +130,7 @@ impl DecisionQueries {
                 &stored.signature,
             )),
             verify_url: self.receipts.url(&stored.id),
+            trace: Vec::new(),
             decision_id: stored.id,
             record: match record {
                 Value::Object(members) => Some(Json(members)),
@@ -108,6 +138,26 @@ impl DecisionQueries {
             },
         })
     }
+}
+
+/// What each stage found; nothing if the decision cannot be made again, or comes out otherwise.
+fn trace(decision: &Stored) -> Vec<Stage> {
+    again(&decision.sealed).unwrap_or_else(|error| {
+        tracing::info!(%error, id = decision.id, "a decision has no trace");
+        Vec::new()
+    })
+}
+
+fn again(sealed: &Sealed) -> Result<Vec<Stage>, evidence::Error> {
+    let recorded = sealed.recorded()?;
+    let asked = Draft { explain: true, ..sealed.request()?.into_draft() };
+    let unreadable = || evidence::Error::Unreadable("a stored request");
+    let request = Request::new(asked).map_err(|_| unreadable())?;
+    let verdict = decide(&request, &sealed.facts()?, recorded.evaluated_at);
+    if Outcome::from(&verdict) != recorded.outcome {
+        return Err(evidence::Error::Unreadable("its outcome"));
+    }
+    Ok(answer::stages(&verdict))
 }
 
 fn moment(text: &Value) -> Option<authority_model::wire::Time> {

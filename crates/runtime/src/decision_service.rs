@@ -6,9 +6,10 @@ use authority_model::{
     proto::runtime::{
         EvaluateDecisionRequest, EvaluateDecisionResponse, ExportDecisionsRequest,
         ExportDecisionsResponse, GetDecisionRequest, GetDecisionResponse, ImpactPoliciesRequest,
-        ImpactPoliciesResponse, ListDecisionsRequest, ListDecisionsResponse,
-        ListReasonCodesRequest, ListReasonCodesResponse, ReasonCode, ReportDecisionRequest,
-        ReportDecisionResponse, SimulateDecisionRequest, SimulateDecisionResponse,
+        ImpactPoliciesResponse, InspectDecisionRequest, ListDecisionsRequest,
+        ListDecisionsResponse, ListReasonCodesRequest, ListReasonCodesResponse, ReasonCode,
+        ReportDecisionRequest, ReportDecisionResponse, SimulateDecisionRequest,
+        SimulateDecisionResponse,
     },
     service::{DecisionService, Replies},
 };
@@ -52,6 +53,14 @@ impl DecisionService for DecisionHandlers {
     ) -> Result<Response<GetDecisionResponse>, Status> {
         let (caller, asked) = admitted(call)?;
         Ok(Response::new(self.queries.get(&caller, asked).await?))
+    }
+
+    async fn inspect_decision(
+        &self,
+        call: Request<InspectDecisionRequest>,
+    ) -> Result<Response<GetDecisionResponse>, Status> {
+        let (caller, asked) = admitted(call)?;
+        Ok(Response::new(self.queries.inspect(&caller, asked).await?))
     }
 
     async fn report_decision(

@@ -4,18 +4,22 @@ use authority_model::{
     proto::runtime::{
         EntityVersion, ExportDecisionsRequest, ExportDecisionsResponse, ExportEntityHistoryRequest,
         ExportEntityHistoryResponse, ListDecisionsRequest, ListEntityHistoryRequest,
+        RecordedContext,
     },
     schema::decisions,
     service::Messages,
     wire::Json,
 };
-use diesel::prelude::*;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{DateTime, Utc};
+use diesel::{pg::Pg, prelude::*};
 use serde_json::Value;
 
 use super::{
     answer,
-    find::{DecisionQueries, Found, LIST, SHORT, bounded, matching},
+    find::{DecisionQueries, Found, SHORT, bounded, first_id, matching},
     history::{EntityQueries, list_of},
+    usage::SETTLED,
 };
 use authority_api::{
     error::ApiError,
@@ -24,6 +28,7 @@ use authority_api::{
 };
 use authority_core::store::{self, RunQueryDsl};
 use authority_crypto::sha256;
+use authority_ids::DecisionId;
 
 /// The most records in memory.
 const PAGE: usize = 100;
@@ -34,13 +39,26 @@ impl DecisionQueries {
         caller: Caller,
         asked: ExportDecisionsRequest,
     ) -> Result<Messages<ExportDecisionsResponse>, ApiError> {
+        let (with_context, after) = (asked.context, asked.after.clone());
         let by = ListDecisionsRequest::from(asked);
         bounded(&caller, &by)?;
-        let before = page_token::read(&self.keys, LIST, &by.page_token)?;
-        let before = before.map(|before| String::from_utf8(before).unwrap_or_default());
-        let token = by.page_token.clone();
-        let queries = self.clone();
-        let pages = Decisions { queries, caller: caller.clone(), by, before, token, over: false };
+        if let Some(after) = &after
+            && DecisionId::parse(after).is_err()
+        {
+            return Err(ApiError::field("after", "must be the id of a decision"));
+        }
+        let now = self.clock.now();
+        let pages = Decisions {
+            queries: self.clone(),
+            caller: caller.clone(),
+            by,
+            with_context,
+            after: after.unwrap_or_default(),
+            end: first_id(now.into()),
+            settled: settled(now),
+            count: 0,
+            over: false,
+        };
         self.exports.stream(caller, pages).await
     }
 }
@@ -62,33 +80,46 @@ impl EntityQueries {
     }
 }
 
-/// A decision of the list, with its proof.
-type Row = (Found, Vec<u8>, String, Vec<u8>);
+/// A decision of the list, with its proof and its context.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = decisions, check_for_backend(Pg))]
+struct Row {
+    #[diesel(embed)]
+    found: Found,
+    record: Vec<u8>,
+    kid: String,
+    signature: Vec<u8>,
+    context: Vec<u8>,
+    context_salt: Vec<u8>,
+}
 
 struct Decisions {
     queries: DecisionQueries,
     caller: Caller,
     by: ListDecisionsRequest,
-    before: Option<String>,
-    /// The position after the last line.
-    token: String,
+    with_context: bool,
+    /// The last decision that was sent, or the one to begin after.
+    after: String,
+    /// Decisions from this id on are not included.
+    end: String,
+    /// No decision can still be stored before this id.
+    settled: String,
+    count: i64,
     over: bool,
 }
 
 impl Decisions {
-    fn line(&mut self, row: Row) -> ExportDecisionsResponse {
-        let (found, record, kid, signature) = row;
-        self.token = page_token::write(&self.queries.keys, LIST, found.id.as_bytes());
-        let pack = answer::pack(&sha256(&record), &kid, &signature);
+    fn line(&self, row: Row) -> ExportDecisionsResponse {
+        let pack = answer::pack(&sha256(&row.record), &row.kid, &row.signature);
+        let context = object(&row.context).filter(|_| self.with_context).map(|value| {
+            RecordedContext { salt: STANDARD.encode(&row.context_salt), value: Some(value) }
+        });
         ExportDecisionsResponse {
-            decision: Some(self.queries.summary(found)),
-            page_token: self.token.clone(),
-            end: false,
-            record: match serde_json::from_slice(&record) {
-                Ok(Value::Object(members)) => Some(Json(members)),
-                _ => None,
-            },
+            decision: Some(self.queries.summary(row.found)),
+            record: object(&row.record),
             evidence_pack: Some(pack),
+            context,
+            ..ExportDecisionsResponse::default()
         }
     }
 }
@@ -100,32 +131,49 @@ impl Pages for Decisions {
         if self.over {
             return Ok(Vec::new());
         }
-        let (scope, by, before) = (self.caller.scope(), self.by.clone(), self.before.take());
-        let within = scope.tenant.clone();
+        let (scope, by) = (self.caller.scope(), self.by.clone());
+        let (within, after, end) = (scope.tenant.clone(), self.after.clone(), self.end.clone());
         let read = self.queries.store.read_tx(&scope, async move |db| {
             diesel::sql_query(SHORT).execute(db).await?;
-            let mut query = matching(&by, within.as_ref());
-            if let Some(before) = before {
-                query = query.filter(decisions::id.lt(before));
-            }
-            let columns =
-                (Found::as_select(), decisions::record, decisions::kid, decisions::signature);
-            let page = i64::try_from(PAGE).unwrap_or(i64::MAX);
-            let query = query.order(decisions::id.desc()).limit(page).select(columns);
-            Ok::<Vec<Row>, store::Error>(query.load(db).await?)
+            let page = matching(&by, within.as_ref())
+                .filter(decisions::id.gt(after))
+                .filter(decisions::id.lt(end))
+                .order(decisions::id.asc())
+                .limit(i64::try_from(PAGE).unwrap_or(i64::MAX))
+                .select(Row::as_select());
+            Ok::<Vec<Row>, store::Error>(page.load(db).await?)
         });
         let rows = read.await?;
         self.over = rows.len() < PAGE;
-        self.before = rows.last().map(|(last, ..)| last.id.clone());
+        if let Some(last) = rows.last() {
+            self.after.clone_from(&last.found.id);
+        }
+        self.count += i64::try_from(rows.len()).unwrap_or_default();
         Ok(rows.into_iter().map(|row| self.line(row)).collect())
     }
 
+    /// The end of an export of nothing is where it began.
     fn end(&self) -> Self::Line {
+        let next = self.after.as_str().min(&self.settled);
         ExportDecisionsResponse {
-            page_token: self.token.clone(),
             end: true,
+            next: Some(next.to_owned()).filter(|next| !next.is_empty()),
+            count: Some(self.count),
             ..ExportDecisionsResponse::default()
         }
+    }
+}
+
+/// The least id of the time before which nothing is stored any more.
+fn settled(now: DateTime<Utc>) -> String {
+    let millis = (now - SETTLED).timestamp_millis();
+    DecisionId::new(u64::try_from(millis).unwrap_or_default(), &[0; 32]).into()
+}
+
+fn object(text: &[u8]) -> Option<Json> {
+    match serde_json::from_slice(text) {
+        Ok(Value::Object(members)) => Some(Json(members)),
+        _ => None,
     }
 }
 

@@ -15,6 +15,8 @@ use authority_api::{
     page_token,
 };
 use authority_core::{
+    clock::Clock,
+    compute::ComputePool,
     keys::Keys,
     store::{self, RunQueryDsl, Store},
 };
@@ -25,7 +27,7 @@ const PAGE: i32 = 100;
 pub(super) const SHORT: &str = "SET LOCAL statement_timeout = '3s'";
 
 /// The list's name in page tokens.
-pub(super) const LIST: &str = "decisions";
+const LIST: &str = "decisions";
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(Pg))]
@@ -44,6 +46,9 @@ pub(super) struct Found {
 #[derive(Clone)]
 pub(super) struct DecisionQueries {
     pub(super) store: Store,
+    pub(super) clock: Clock,
+    /// Decides again, for a trace.
+    pub(super) pool: ComputePool,
     /// Authenticate page tokens.
     pub(super) keys: Keys,
     pub(super) receipts: ReceiptUrls,
@@ -139,7 +144,7 @@ pub(super) fn matching<'q>(
     if let Some(action) = by.action.clone() {
         query = query.filter(decisions::action.eq(action));
     }
-    if let Some(decision) = &by.decision {
+    if let Some(decision) = by.decision.as_deref().and_then(Decision::from_word) {
         query = query.filter(decisions::decision.eq_any(found_by(decision)));
     }
     if let Some(reason) = by.reason_code.clone() {
@@ -154,12 +159,10 @@ pub(super) fn matching<'q>(
     query
 }
 
-/// The stored words that a filter's word matches: a permission with constraints is also an `allow`,
+/// The stored words of a decision: a permission with constraints is also an `allow`,
 /// as the evaluate endpoint returns it.
-fn found_by(decision: &str) -> Vec<&'static str> {
-    let asked = Decision::from_word(decision);
-    let words =
-        Decision::ALL.iter().filter(|word| asked == Some(**word) || asked == Some(word.folded()));
+pub(super) fn found_by(asked: Decision) -> Vec<&'static str> {
+    let words = Decision::ALL.iter().filter(|word| asked == **word || asked == word.folded());
     words.map(|word| word.word()).collect()
 }
 

@@ -136,7 +136,7 @@ impl Decider {
     /// since, according to the database.
     async fn check_in_force(&self, request: &Request, first: &First) -> Result<(), ApiError> {
         let handle = self.facts.graph.tenant_at(request.tenant(), first.revision).await?;
-        let permitted = permitted(request.clone(), &first.record)?;
+        let permitted = permitted(request.clone(), &first.record, &first.facts)?;
         let (_, status) = permission_status(handle.as_ref(), &permitted, self.clock.now());
         let Some(reason) = status.stopped else { return Ok(()) };
         let fired = permitted.condition(reason);
@@ -152,6 +152,7 @@ impl Decider {
 struct First {
     kept: FirstAnswer,
     record: Vec<u8>,
+    facts: Vec<u8>,
     /// The tenant's present revision.
     revision: i64,
 }
@@ -166,7 +167,8 @@ async fn first(
     key.forget_old(db, now).await?;
     let Some(kept) = key.find(db, now).await? else { return Ok(None) };
     let id = kept.decision_id.clone().unwrap_or_default();
-    let record = decisions::table.find(id).select(decisions::record).first(db).await?;
+    let columns = (decisions::record, decisions::facts);
+    let (record, facts) = decisions::table.find(id).select(columns).first(db).await?;
     let revision = graph::revision(db, tenant_id).await?;
-    Ok(Some(First { kept, record, revision }))
+    Ok(Some(First { kept, record, facts, revision }))
 }

@@ -215,7 +215,7 @@ impl RunState {
 
     fn facts(&mut self, decision: &Stored) -> Result<Facts, evidence::Error> {
         let sealed = &decision.sealed;
-        evidence::sealed::facts_with(&sealed.facts, sealed.gathered()?, |reference| {
+        evidence::sealed::facts_with(sealed.stored_facts()?, |reference| {
             self.policy(reference, sealed.texts.get(&reference.sha256))
         })
     }

@@ -39,6 +39,7 @@ mod report;
 mod requester;
 mod runtime_service;
 mod simulate;
+mod usage;
 mod view;
 
 use std::{sync::Arc, time::Duration};
@@ -66,6 +67,8 @@ use report::Reports;
 use runtime_service::RuntimeHandlers;
 use simulate::Simulator;
 use tokio_util::sync::CancellationToken;
+use usage::UsageHandlers;
+pub use usage::UsageRollUp;
 
 /// The runtime's settings.
 #[derive(Clone, Debug)]
@@ -112,7 +115,7 @@ pub struct Parts {
 }
 
 /// The services of decisions, and the background work that their streams need.
-pub fn services(parts: Parts) -> ([Service; 3], [Worker; 2]) {
+pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
     let Parts { settings, clock, store, keys, graph, pool, exports, recorder, shutdown } = parts;
     let facts = FactSource::new(Arc::clone(&graph), store.clone());
     let credentials = Credentials { graph: Arc::clone(&graph) };
@@ -129,6 +132,8 @@ pub fn services(parts: Parts) -> ([Service; 3], [Worker; 2]) {
     };
     let queries = DecisionQueries {
         store: store.clone(),
+        clock: clock.clone(),
+        pool: pool.clone(),
         keys: keys.clone(),
         receipts: settings.receipts.clone(),
         exports: exports.clone(),
@@ -157,14 +162,16 @@ pub fn services(parts: Parts) -> ([Service; 3], [Worker; 2]) {
         impact: ImpactRun { graph: Arc::clone(&graph), store: store.clone(), candidates, pool },
     };
     let authority = AuthorityHandlers {
-        entities: EntityQueries { store: store.clone(), keys, exports },
-        grants: GrantQueries { graph, store, clock: clock.clone() },
+        entities: EntityQueries { store: store.clone(), keys: keys.clone(), exports },
+        grants: GrantQueries { graph, store: store.clone(), clock: clock.clone() },
         purposes: PurposeAdmission { clock, facts },
     };
     let services = [
         service::runtime_service(Arc::new(runtime)),
         service::decision_service(Arc::new(decisions)),
         service::authority_service(Arc::new(authority)),
+        service::usage_service(Arc::new(UsageHandlers { store: store.clone(), keys })),
     ];
-    (services, listening)
+    let [listener, feed] = listening;
+    (services, [listener, feed, UsageRollUp::new(store).worker()])
 }

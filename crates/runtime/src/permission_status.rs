@@ -9,6 +9,7 @@ use authority_api::error::{ApiError, ErrorCode};
 use authority_core::graph::TenantHandle;
 use authority_decision::{
     Facts, PermissionStatus, Reason, Request, StopCondition,
+    records::Approval,
     verdict::{AuthorityKind, AuthorityUsed},
 };
 use authority_evidence::sealed;
@@ -18,6 +19,8 @@ use authority_evidence::sealed;
 pub(super) struct Permitted {
     request: Request,
     used: AuthorityUsed,
+    /// The approval that it spent, with the acts on it that counted.
+    approval: Option<Approval>,
 }
 
 impl Permitted {
@@ -38,23 +41,28 @@ pub(super) fn permission_status(
     permitted: &Permitted,
     at: DateTime<Utc>,
 ) -> (i64, PermissionStatus) {
-    let Permitted { request, used } = permitted;
+    let Permitted { request, used, approval } = permitted;
     let gathered = handle.map(|handle| handle.read().gather(request)).unwrap_or_default();
     let revision = gathered.revision;
-    let facts = Facts::new(Arc::new(gathered));
+    let facts = Facts { approval: approval.clone(), ..Facts::new(Arc::new(gathered)) };
     (revision, PermissionStatus::judge(request, used, &facts, at))
 }
 
-/// The request of a permitted decision with the authority that its record names.
+/// The request of a permitted decision with the authority that its record names, and the approval in its
+/// facts.
 ///
 /// # Errors
-/// The record's authority is unreadable, so it is unknown what may have ended.
-pub(super) fn permitted(request: Request, record: &[u8]) -> Result<Permitted, ApiError> {
-    let used = sealed::authority(record)?;
+/// The record's authority or the approval is unreadable, so it is unknown what may have ended.
+pub(super) fn permitted(
+    request: Request,
+    record: &[u8],
+    facts: &[u8],
+) -> Result<Permitted, ApiError> {
+    let (used, approval) = (sealed::authority(record)?, sealed::approval(facts)?);
     let mut draft = request.into_draft();
     if used.kind == AuthorityKind::Delegation {
         draft.delegation_id = Some(used.id.clone());
     }
     let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
-    Ok(Permitted { request, used })
+    Ok(Permitted { request, used, approval })
 }

@@ -27,6 +27,9 @@ use authority_core::{
 };
 use authority_decision::{Draft, Facts, Gathered, Request, Verdict};
 
+/// The most ready approvals that are tried for one request.
+const MOST_TRIED: i64 = 4;
+
 /// A request that cites a ready approval, and its decision.
 pub(super) struct Citing {
     pub(super) request: Request,
@@ -45,29 +48,33 @@ impl Decider {
         gathered: &Arc<Gathered>,
         at: DateTime<Utc>,
     ) -> Result<Option<Citing>, ApiError> {
-        let Some(id) = self.ready(caller, request, at).await? else { return Ok(None) };
-        let draft = Draft { approval_id: Some(id), ..request.clone().into_draft() };
-        let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
-        let mut seen = self.facts.load_counters_and_approval(&request, gathered, at).await?;
-        // Determined here, since a request without a cited approval did not need it.
-        let counting = self.facts.counting(Some(caller), handle, &request, gathered);
-        let verdict = self.facts.decide_on(&request, &mut seen, counting.as_ref(), at);
-        let met = verdict.claims.approval_id.is_some();
-        Ok(met.then_some(Citing { request, seen: seen.facts, verdict }))
+        for id in self.ready(caller, request, at).await? {
+            let draft = Draft { approval_id: Some(id), ..request.clone().into_draft() };
+            let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
+            let mut seen = self.facts.load_counters_and_approval(&request, gathered, at).await?;
+            // Determined here, since a request without a cited approval did not need it.
+            let counting = self.facts.counting(Some(caller), handle, &request, gathered);
+            let verdict = self.facts.decide_on(&request, &mut seen, counting.as_ref(), at);
+            if verdict.claims.approval_id.is_some() {
+                return Ok(Some(Citing { request, seen: seen.facts, verdict }));
+            }
+        }
+        Ok(None)
     }
 
-    /// The oldest approved and unused approval for the request.
+    /// The approved and unused approvals for the request, oldest first. There are several if something
+    /// began after the first that takes another review.
     async fn ready(
         &self,
         caller: &Caller,
         request: &Request,
         at: DateTime<Utc>,
-    ) -> Result<Option<String>, ApiError> {
+    ) -> Result<Vec<String>, ApiError> {
         let digest = spending::question(request).map_err(fault)?;
         let kind = match &caller.kind {
             CallerKind::Key { .. } => "api_key",
             CallerKind::Owner { .. } | CallerKind::Member { .. } => "person",
-            CallerKind::Anonymous => return Ok(None),
+            CallerKind::Anonymous => return Ok(Vec::new()),
         };
         let (tenant_id, subject) = (request.tenant().clone(), request.subject.clone());
         let (kind, asker) = (kind.to_owned(), caller.identity());
@@ -80,7 +87,7 @@ impl Decider {
             .sql(" AND asker ->> 'id' = ")
             .bind::<Text, _>(asker)
             .sql(")");
-            let id: Option<String> = approvals::table
+            let ids: Vec<String> = approvals::table
                 .filter(approvals::tenant_id.eq(tenant_id.as_str()))
                 .filter(approvals::request_digest.eq(digest.to_vec()))
                 .filter(approvals::subject.eq(subject))
@@ -89,11 +96,11 @@ impl Decider {
                 )
                 .filter(asked)
                 .order((approvals::created_at, approvals::id))
+                .limit(MOST_TRIED)
                 .select(approvals::id)
-                .first(db)
-                .await
-                .optional()?;
-            Ok::<_, store::Error>(id)
+                .load(db)
+                .await?;
+            Ok::<_, store::Error>(ids)
         });
         Ok(read.await?)
     }

@@ -181,6 +181,88 @@ fn rows(table: &str) -> Option<View> {
     Some(View { all, kept, about, ..View::default() })
 }
 
+/// Sources of truth, checks and drift, for those who decide on them.
+fn reality(table: &str) -> Option<View> {
+    const OF_ACTIONS: &[&str] = &["actor_entity_id", "subject_id"];
+    let (kept, about) = match table {
+        "reality_anchors" => (ANCHOR, &[][..]),
+        "reality_coupling_checks" => (CHECK, OF_ACTIONS),
+        "stable_drift_events" => (DRIFT, OF_ACTIONS),
+        _ => return None,
+    };
+    Some(View { kept, about, ..View::default() })
+}
+
+const ANCHOR: &[&str] = &[
+    "anchor_type",
+    "display_name",
+    "description",
+    "status",
+    "authority",
+    "freshness_contract",
+    "grounds_actions",
+    "grounds_profiles",
+    "source",
+    "jwk_thumbprints",
+    "verification",
+    "deprecate_reason",
+    "version",
+];
+
+const CHECK: &[&str] = &[
+    "action_id",
+    "action",
+    "subject_id",
+    "actor_entity_id",
+    "principal_entity_id",
+    "purpose_grant_id",
+    "coupling_result",
+    "runtime_effect",
+    "result_source",
+    "evaluated_at",
+    "pipeline_node",
+    "anchors_consulted",
+    "assumptions",
+    "severity",
+    "reason_codes",
+    "drift_event_id",
+    "snapshot_refs",
+    "evidence_refs",
+    "findings",
+    "history",
+    "decision",
+    "override",
+    "override_",
+    "tolerated",
+];
+
+const DRIFT: &[&str] = &[
+    "check_id",
+    "action_id",
+    "action",
+    "subject_id",
+    "drift_type",
+    "severity",
+    "status",
+    "result_source",
+    "actor_entity_id",
+    "principal_entity_id",
+    "detected_at",
+    "applies_since",
+    "anchors_implicated",
+    "expected_state",
+    "observed_state",
+    "description",
+    "reason_codes",
+    "recommended_runtime_effect",
+    "recommended_obligations",
+    "evidence_refs",
+    "until_fresh",
+    "quarantine_id",
+    "resolution",
+    "acts",
+];
+
 /// What a tenant's admins alone manage.
 fn admins(table: &str) -> Option<View> {
     let (all, kept, about): (&[&str], &[&str], &[&str]) = match table {
@@ -218,7 +300,7 @@ fn admins(table: &str) -> Option<View> {
             ],
             &[],
         ),
-        _ => return None,
+        _ => return reality(table),
     };
     Some(View { all, kept, keepers: Keepers::Admins, about })
 }

@@ -9,7 +9,7 @@ use reqwest::{Client, Url, redirect::Policy};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::{Failure, is_loopback};
+use super::{Failure, deepest, is_loopback};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// As long as the service lets caches keep its keys: a revoked one leaves them.
@@ -60,20 +60,12 @@ impl Jwks {
     }
 
     async fn fetch(&self) -> Result<Value, String> {
-        let failed = |error: reqwest::Error| {
-            let error = error.without_url();
-            let mut cause: &dyn std::error::Error = &error;
-            while let Some(deeper) = cause.source() {
-                cause = deeper;
-            }
-            cause.to_string()
-        };
-        let mut answer = self.http.get(self.url.clone()).send().await.map_err(failed)?;
+        let mut answer = self.http.get(self.url.clone()).send().await.map_err(deepest)?;
         if !answer.status().is_success() {
             return Err(format!("status {}", answer.status()));
         }
         let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(failed)? {
+        while let Some(chunk) = answer.chunk().await.map_err(deepest)? {
             body.extend_from_slice(&chunk);
             if body.len() > LARGEST {
                 return Err("the document is too large".to_owned());

@@ -38,7 +38,7 @@ use tokio::net::TcpListener;
 use super::{
     Failure, health,
     outcome::CommandOutput,
-    remote::{is_loopback, tenant},
+    remote::{deepest, is_loopback, tenant},
 };
 use jwks::Jwks;
 use printer::{Line, Printer};

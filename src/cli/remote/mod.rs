@@ -13,6 +13,7 @@ mod policies;
 mod principals;
 mod record;
 mod server;
+mod snapshot;
 mod surface;
 mod table;
 mod tenants;
@@ -28,7 +29,7 @@ use clap::{
 use super::{Actions, Failure, args::tenant_id, outcome::CommandOutput, text};
 pub(super) use connect::Connector;
 pub(super) use keys::Keys;
-pub(super) use server::{ApiError, is_loopback};
+pub(super) use server::{ApiError, deepest, is_loopback};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Remote {
@@ -47,6 +48,9 @@ pub(super) enum Remote {
     /// Look up decisions
     #[command(subcommand)]
     Decisions(decisions::Decisions),
+    /// Bring observations of anchors
+    #[command(subcommand)]
+    Snapshot(snapshot::Snapshot),
     /// Look up webhook endpoints and their deliveries, test them, deliver again: as the owner, as a tenant's
     /// admin, or with an API key that has `webhooks:write`
     Webhooks(webhooks::Webhooks),
@@ -63,6 +67,7 @@ impl Remote {
             Self::Delegations(command) => command.run(connector).await,
             Self::Policies(command) => command.run(connector).await,
             Self::Decisions(command) => command.run(connector).await,
+            Self::Snapshot(command) => command.run(connector).await,
             Self::Webhooks(command) => command.run(connector).await,
         }
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{surface::Surface, text::plain};
 use crate::cli::{Failure, health};
 
-const TO_CONNECT: Duration = Duration::from_secs(5);
+pub(super) const TO_CONNECT: Duration = Duration::from_secs(5);
 /// For the whole response.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -91,12 +91,23 @@ impl Server {
             .connect_timeout(TO_CONNECT)
             .redirect(Policy::none());
         let http = if base.is_loopback() { http.no_proxy() } else { http };
-        Ok(Self { base, surface, token, http: http.build().map_err(Failure::new)?, advice })
+        let http = http.build().map_err(Failure::new)?;
+        Ok(Self { base, surface, token, http, advice })
+    }
+
+    /// Whether the credential opens this surface.
+    pub(super) fn opens(&self, surface: Surface) -> bool {
+        self.surface == surface
     }
 
     /// The path with the credential's surface in place of the segment `SURFACE`.
     pub(super) fn path<'a>(&self, path: &[&'a str]) -> Vec<&'a str> {
         self.surface.path(path)
+    }
+
+    /// Whether it is called with an API key, which some operations take at a path of their own.
+    pub(super) fn has_api_key(&self) -> bool {
+        self.surface == Surface::ApiKeys
     }
 
     /// The body of a success, unchanged. The members of `query` that have a value are its parameters.
@@ -138,20 +149,18 @@ impl Server {
         let Ok(refusal) = serde_json::from_str::<ApiError>(body) else {
             return self.unexpected(format!("status {status}"));
         };
-        let advice = if status == StatusCode::UNAUTHORIZED { self.advice } else { "" };
+        let advice = match status {
+            StatusCode::UNAUTHORIZED => self.advice,
+            _ => remedy(&refusal.error),
+        };
         Failure::new(format!("{}{advice}", refusal.text()))
     }
 
     fn unreached(&self, error: reqwest::Error) -> Failure {
-        let error = error.without_url();
-        let mut cause: &dyn std::error::Error = &error;
-        while let Some(deeper) = cause.source() {
-            cause = deeper;
-        }
         Failure::new(format!(
             "no answer from {}: {}\nis the address right, and does the service run?",
             self.base,
-            plain(&cause.to_string())
+            deepest(error)
         ))
     }
 
@@ -175,14 +184,46 @@ fn parameters(filter: &impl Serialize) -> Result<Vec<(String, String)>, Failure>
     Ok(given.collect())
 }
 
+/// The cause of an error, below all that only say that there was one; without the address.
+pub(in crate::cli) fn deepest(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    plain(&cause.to_string())
+}
+
 /// The flag of a member of a request.
 pub(super) fn flag(member: &str) -> String {
     // `scopes[1]`: each is a flag of its own.
-    match member.split('[').next().unwrap_or_default() {
-        "tenant_id" => "--tenant".to_owned(),
-        "scopes" => "--scope".to_owned(),
-        "principal_ids" => "--principal".to_owned(),
-        _ => format!("--{}", member.replace(['_', '.'], "-")),
+    let named = match member.split(['.', '[']).next() {
+        Some("tenant_id") => "--tenant",
+        Some("scopes") => "--scope",
+        Some("principal_ids") => "--principal",
+        Some("anchor_id") => "--anchor",
+        Some("valid_until") => "--valid-for",
+        Some("content_hash") => "--from",
+        Some("observations") => "--observe",
+        Some("tags") => "--tag",
+        Some("signature") => "--sign",
+        _ => return format!("--{}", member.replace(['_', '.'], "-")),
+    };
+    named.to_owned()
+}
+
+/// What to do about an error whose code alone does not say it.
+fn remedy(code: &str) -> &'static str {
+    match code {
+        "feeder_not_permitted" => "\nadd the key's id to `feeder_key_ids` of the anchor's source",
+        "signature_invalid" => {
+            "\ngive the key with --sign, and its public half to `jwks` of the anchor's source: \
+             --dry-run prints it"
+        }
+        "snapshot_exists" => {
+            "\nthere is nothing new to bring; what was observed again has another --sampled-at"
+        }
+        _ => "",
     }
 }
 
@@ -248,6 +289,19 @@ mod tests {
         let parameters = parameters(&filter).unwrap();
         let parameters: Vec<_> = parameters.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         assert_eq!(parameters, [("state", "active"), ("limit", "5"), ("count", "true")]);
+    }
+
+    #[test]
+    fn a_member_has_the_name_of_its_flag() {
+        for (member, named) in [
+            ("page_token", "--page-token"),
+            ("anchor_id", "--anchor"),
+            ("observations[3].value", "--observe"),
+            ("signature.kid", "--sign"),
+            ("filter.types", "--filter-types"),
+        ] {
+            assert_eq!(flag(member), named);
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
     record::{self, Record, ShowArgs, WithDeleted},
     segment,
     server::Server,
-    surface::SURFACE,
+    surface::{SURFACE, Surface},
     tenant,
     text::plain,
 };
@@ -163,7 +163,12 @@ async fn list(
     for endpoint in &mut found.records {
         failures(&server, endpoint).await?;
     }
-    Ok(found.shown("webhook endpoints", &[LIST.columns, &[DEAD, LAST_FAILURE]].concat()))
+    let mut columns = [LIST.columns, &[DEAD, LAST_FAILURE]].concat();
+    // Others see the endpoints of one tenant.
+    if server.opens(Surface::Owner) {
+        columns.insert(1, "tenant_id");
+    }
+    Ok(found.shown("webhook endpoints", &columns))
 }
 
 /// Columns of what the records do not have.

@@ -49,7 +49,7 @@ async fn what_failed_is_shown_redriven_and_arrives() {
     let row = table.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>();
     assert_eq!(
         row[1..],
-        ["active", "-", "-", "-", &format!("http://{address}/"), "0", "-"],
+        ["svc:tenant:acme", "active", "-", "-", "-", &format!("http://{address}/"), "0", "-"],
         "{table}"
     );
 
@@ -153,6 +153,7 @@ async fn a_tenants_admin_and_an_api_key_have_the_same_commands() {
         let (code, table, told) = with_token(&app, token, "webhooks").await;
         assert_eq!((code, told.as_str()), (0, ""));
         assert_eq!(ids(&table).len(), 2, "{table}");
+        assert!(!table.contains("TENANT_ID"), "{table}");
         for typed in [
             "webhooks list --tenant acme".to_owned(),
             format!("webhooks show {id}"),

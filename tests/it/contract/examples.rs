@@ -7,9 +7,13 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::document;
-use crate::support::{Client, TestApp, Wishes, asking};
+use crate::{
+    programme::dns::DnsServer,
+    support::{Client, TestApp, Wishes, asking},
+};
 
 const TENANT: &str = "svc:tenant:acme";
+const BOT: &str = "svc:agent:acme:invoice-bot";
 
 /// An operation with an example body.
 pub(super) struct Example {
@@ -54,37 +58,46 @@ pub(super) fn examples(document: &Value) -> Vec<Example> {
 pub(super) struct World {
     pub(super) app: TestApp,
     key: Client,
+    /// A key that is bound to an agent, and delegates.
+    delegating: Client,
+    dns: DnsServer,
     known: HashMap<String, String>,
 }
 
 impl World {
     pub(super) async fn start() -> Self {
-        let app = TestApp::wished(Wishes { push: true, ..Wishes::default() }).await;
+        let (dns, address) = DnsServer::start().await;
+        let wishes = Wishes { push: true, dns: vec![address], ..Wishes::default() };
+        let app = TestApp::wished(wishes).await;
         app.demo().await;
-        let scopes = [
-            "runtime:read",
-            "runtime:write",
-            "runtime:stop",
-            "evidence:read",
-            "evidence:write",
-            "webhooks:write",
-        ];
+        let scopes = "runtime:read runtime:write runtime:stop evidence:read evidence:write \
+                      webhooks:write reality:write";
+        let scopes: Vec<_> = scopes.split(' ').collect();
         // Created by another person than those who approve what it asks.
         let maker = app.person(TENANT, "admin", "keys@acme.example");
         let body = json!({"label": "test", "scopes": scopes});
         let (_, made) = maker.post("/api/v1/app/api-keys", body).await;
         let key = app.client(made["secret"].as_str().unwrap());
-        let mut world = Self { app, key, known: HashMap::new() };
+        let feeder = made["api_key"]["id"].as_str().unwrap().to_owned();
+        let bot = json!({"label": "bot", "scopes": ["delegations:write"], "principal_ids": [BOT]});
+        let (_, made) = maker.post("/api/v1/app/api-keys", bot).await;
+        let delegating = app.client(made["secret"].as_str().unwrap());
+        let mut world = Self { app, key, delegating, dns, known: HashMap::new() };
+        world.known.insert("feeder".to_owned(), feeder);
         for (kind, path) in [
             ("workspace", "workspaces"),
             ("team", "teams"),
             ("resource", "resources"),
             ("policy", "policies"),
+            ("principal", "principals"),
         ] {
             let (_, list) = world.app.owner().get(&format!("/api/v1/{path}")).await;
             let id = list[path][0]["id"].as_str().unwrap().to_owned();
             world.known.insert(kind.to_owned(), id);
         }
+        let boss = world.known["principal"].clone();
+        let parent = world.delegated(&boss, BOT).await;
+        world.known.insert("parent".to_owned(), parent);
         let (_, keys) = world.app.owner().get("/api/v1/keys").await;
         let kids = keys["keys"].as_array().unwrap().iter();
         let mut kids = kids.filter_map(|key| key["kid"].as_str());
@@ -92,6 +105,8 @@ impl World {
         world.known.insert("kid".to_owned(), kid);
         let machine = json!({"tenant_id": TENANT, "entity_class": "ticket", "states": ["open"]});
         world.made("state-machines", machine).await;
+        let consultant = json!({"display_name": "First", "email": "first@advice.example"});
+        world.made("consultants", consultant).await;
         let decision = world.decided(1200.0).await;
         let sealed = world.key.post("/v1/evidence/seal", json!({"decision_id": decision})).await;
         assert_eq!(sealed.0, 200, "{:#}", sealed.1);
@@ -104,6 +119,9 @@ impl World {
         if path.starts_with("/api/v1/app/") {
             return self.app.person(TENANT, "admin", "admin@acme.example");
         }
+        if path.starts_with("/v1/delegations") {
+            return self.delegating.clone();
+        }
         if path.starts_with("/v1/") || path.starts_with("/api/v1/runtime/") {
             return self.key.clone();
         }
@@ -113,6 +131,14 @@ impl World {
     /// Where an example is sent and its body, on what it can have its success with.
     pub(super) async fn ready(&mut self, example: &Example) -> (String, Value) {
         let mut path = example.path.clone();
+        if path.starts_with("/v1/reality-snapshots") {
+            self.fed_anchor().await;
+        }
+        if path == "/v1/delegations" {
+            let lift = "UPDATE stop_signals SET state = 'lifted'; \
+                        UPDATE quarantines SET state = 'released'";
+            self.app.database.run(lift).await;
+        }
         if path.contains('{') {
             path = self.filled(&path).await;
         }
@@ -134,6 +160,17 @@ impl World {
     async fn decided(&self, amount: f64) -> String {
         let (_, answer) = self.key.post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
         answer["decision_id"].as_str().unwrap().to_owned()
+    }
+
+    /// An anchor without snapshots that names the key of the examples.
+    async fn fed_anchor(&mut self) -> String {
+        let owner = self.known["principal"].clone();
+        let body = json!({
+            "tenant_id": TENANT, "anchor_type": "risk_context", "display_name": "fed",
+            "authority": {"owner_entity_id": owner},
+            "source": {"feeder_key_ids": [self.known["feeder"]]},
+        });
+        self.made("reality-anchors", body).await
     }
 
     /// A record created by the owner; its id.
@@ -185,40 +222,16 @@ impl World {
         let id = if let Some(id) = self.of_events(path).await {
             id
         } else if path.contains("/approvals/") {
-            let hold = asking(25_000.0 + f64::from(u8::try_from(path.len()).unwrap()), "DE");
-            let (_, held) = self.key.post("/api/v1/runtime/evaluate", hold).await;
-            let id = held["approval_id"].as_str().unwrap().to_owned();
-            if path.ends_with("/withdraw") {
-                let approve = format!("/api/v1/approvals/{id}/approve");
-                assert_eq!(self.app.owner().post(&approve, json!({})).await.0, 200);
-            }
-            id
+            self.held(path).await
         } else if path.contains("/delegations/") {
-            let body = json!({
-                "tenant_id": TENANT, "delegator_id": "svc:agent:acme:invoice-bot",
-                "delegate_id": "svc:agent:acme:support-bot", "actions": ["payment.*"],
-                "purposes": ["invoice-settlement"], "max_amount": "100", "currency": "EUR",
-            });
-            let id = self.made("delegations", body).await;
-            if path.ends_with("/reinstate") {
-                let suspend = format!("/api/v1/delegations/{id}/suspend");
-                assert_eq!(self.app.owner().post(&suspend, json!({})).await.0, 200);
-            } else if path.ends_with("/withdraw") {
-                let approve = format!("/api/v1/delegations/{id}/approve");
-                assert_eq!(self.app.owner().post(&approve, json!({})).await.0, 200);
-            }
-            id
+            self.delegation(path).await
         } else if path.contains("/quarantines/") {
             let body = json!({"tenant_id": TENANT, "action": "never.*", "reason": "a test"});
             self.made("quarantines", body).await
         } else if path.contains("/stop-signals/") {
             let actor = "svc:agent:acme:support-bot";
-            self.made(
-                "stop-signals",
-                json!({"tenant_id": TENANT, "actor_id": actor,
-                                             "reason": "a test"}),
-            )
-            .await
+            let body = json!({"tenant_id": TENANT, "actor_id": actor, "reason": "a test"});
+            self.made("stop-signals", body).await
         } else if path.contains("/api-keys/") {
             let body = json!({"tenant_id": TENANT, "label": "x", "scopes": ["runtime:read"]});
             self.made("api-keys", body).await
@@ -227,6 +240,12 @@ impl World {
             let body = json!({"kid": made["key"]["kid"]});
             let (status, made) = self.app.owner().post("/api/v1/key-rotation", body).await;
             assert_eq!(status, 201, "{made:#}");
+            id_of(&made)
+        } else if path.contains("/domains/") && path.ends_with("/verify") {
+            let body = json!({"tenant_id": TENANT, "fqdn": "verified.example"});
+            let (_, made) = self.app.owner().post("/api/v1/domains", body).await;
+            let token = made["domain"]["verification_token"].as_str().unwrap();
+            self.dns.set("_svc-challenge.verified.example", &[token]);
             id_of(&made)
         } else if path.contains(":report") {
             self.decided(1200.0).await
@@ -237,12 +256,50 @@ impl World {
             let kind = match collection {
                 "policies" => "policy".to_owned(),
                 "legal-entities" => "legal_entity".to_owned(),
+                "reality-coupling-checks" => "coupling_check".to_owned(),
+                "stable-drift-events" => "drift_event".to_owned(),
+                "consultant-certifications" => "certification".to_owned(),
+                "consultant-tenant-links" => "link".to_owned(),
+                "consultant-leads" => "lead".to_owned(),
                 plain => plain.trim_end_matches('s').replace('-', "_"),
             };
             self.known[&kind].clone()
         };
         let (before, rest) = path.split_once('{').unwrap();
         format!("{before}{id}{}", rest.split_once('}').unwrap().1)
+    }
+
+    /// The id of an approval in the state that the path's operation needs.
+    async fn held(&mut self, path: &str) -> String {
+        let hold = asking(25_000.0 + f64::from(u8::try_from(path.len()).unwrap()), "DE");
+        let (_, held) = self.key.post("/api/v1/runtime/evaluate", hold).await;
+        let id = held["approval_id"].as_str().unwrap().to_owned();
+        if path.ends_with("/withdraw") {
+            let approve = format!("/api/v1/approvals/{id}/approve");
+            assert_eq!(self.app.owner().post(&approve, json!({})).await.0, 200);
+        }
+        id
+    }
+
+    /// A delegation that may be delegated further; its id.
+    async fn delegated(&mut self, from: &str, to: &str) -> String {
+        let body = json!({
+            "tenant_id": TENANT, "delegator_id": from, "delegate_id": to,
+            "actions": ["payment.*"], "purposes": ["invoice-settlement"], "max_amount": "100",
+            "currency": "EUR", "can_delegate": true,
+        });
+        self.made("delegations", body).await
+    }
+
+    /// The id of a delegation in the state that the path's operation needs.
+    async fn delegation(&mut self, path: &str) -> String {
+        let id = self.delegated(BOT, "svc:agent:acme:support-bot").await;
+        let before = [("/reinstate", "suspend"), ("/withdraw", "approve")];
+        if let Some((_, verb)) = before.iter().find(|(verb, _)| path.ends_with(verb)) {
+            let path = format!("/api/v1/delegations/{id}/{verb}");
+            assert_eq!(self.app.owner().post(&path, json!({})).await.0, 200);
+        }
+        id
     }
 
     /// The id of an endpoint, a notification, a delivery or an event, if the path is of one.
@@ -286,6 +343,7 @@ impl World {
                 let parts: Vec<_> = text.split(':').collect();
                 let kind = match parts[..] {
                     ["svc", "ent", _, kind, _] | ["svc", kind, _] => kind,
+                    ["svc", "del", _, _] => "parent",
                     _ => "kid",
                 };
                 self.known[kind].clone().into()

@@ -5,6 +5,8 @@ mod document;
 mod examples;
 mod filters;
 mod headers;
+mod rate_limits;
+mod specification;
 
 use serde_json::Value;
 

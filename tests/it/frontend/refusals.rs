@@ -77,8 +77,8 @@ async fn a_grpc_refusal_leaves_room_in_8_kib() {
     let owner = app.owner();
     for bad in [1, 12, 50, 256, 20_000] {
         let delegation = Delegation {
-            tenant_id: "acme".to_owned(),
-            delegator_id: "a".to_owned(),
+            tenant_id: Some("acme".to_owned()),
+            delegator_id: Some("a".to_owned()),
             delegate_id: "b".to_owned(),
             actions: (0..bad).map(|n| format!("!{n}")).collect(),
             ..Default::default()

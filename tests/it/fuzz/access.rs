@@ -17,14 +17,16 @@ use crate::support::{TestApp, wire::Caller};
 use serde_json::{Value, json};
 
 const ROLES: [&str; 6] = ["admin", "auditor", "approver", "legal", "member", "viewer"];
-const SCOPES: [&str; 7] = [
+const SCOPES: [&str; 9] = [
     "runtime:read",
     "runtime:write",
     "runtime:stop",
     "evidence:read",
     "evidence:write",
+    "delegations:write",
     "events:read",
     "webhooks:write",
+    "reality:write",
 ];
 
 /// The surface of a path, by the rules of the API and not by the service's own table.
@@ -134,8 +136,14 @@ async fn everybody(app: &TestApp, owner: &Caller) -> Vec<Who> {
     for role in ROLES {
         all.push(who(role, role, "", Some(&app.member_token(&tenant, role))));
     }
+    let agent = json!({"tenant_id": tenant, "principal_class": "agent", "display_name": "Bot",
+                       "name": "bot"});
+    let agent = make("/api/v1/principals", agent).await["principal"]["id"].clone();
     for scope in SCOPES {
-        let key = json!({"tenant_id": tenant, "label": scope, "scopes": [scope]});
+        let mut key = json!({"tenant_id": tenant, "label": scope, "scopes": [scope]});
+        if scope == "delegations:write" {
+            key["principal_ids"] = json!([agent]);
+        }
         let secret = make("/api/v1/api-keys", key).await["secret"].clone();
         all.push(who(scope, "", scope, secret.as_str()));
     }
@@ -237,9 +245,14 @@ async fn over_grpc_an_address_serves_the_methods_of_its_bindings() {
 
 fn serves(surfaces: Surfaces, path: &str) -> bool {
     let own = match part(path) {
+        // Reality coupling is on the application's address too.
+        Part::Admin if path.contains("/v1/reality-") || path.contains("/v1/stable-drift-") => {
+            Surfaces::ADMIN.and(Surfaces::APP)
+        }
         Part::Admin => Surfaces::ADMIN,
         Part::App | Part::Runtime => Surfaces::APP,
         Part::Other if path == "/" || path.starts_with("/health") => Surfaces::ALL,
+        Part::Other if path.starts_with("/api/consultant-lead") => Surfaces::SITE,
         Part::Other => Surfaces::GATEWAY,
     };
     surfaces.meets(own)

@@ -15,8 +15,16 @@ use super::{
 use crate::support::wire::{Caller, encoded};
 
 /// Members that change by themselves, and those that only repeat parts of their records.
-const VOLATILE: [&str; 5] =
-    ["held_by", "held_until", "last_failure", "last_used_at", "next_page_token"];
+const VOLATILE: [&str; 8] = [
+    "age_seconds",
+    "counted_until",
+    "held_by",
+    "held_until",
+    "last_failure",
+    "last_used_at",
+    "next_page_token",
+    "usage",
+];
 
 pub(super) fn bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
@@ -31,6 +39,8 @@ pub(super) struct Ground {
     whole: BTreeSet<String>,
     /// Collection paths by kind.
     collections: BTreeMap<String, String>,
+    /// Kinds without a tenant.
+    shared: BTreeSet<String>,
     numbers: AtomicUsize,
 }
 
@@ -38,12 +48,17 @@ pub(super) struct Ground {
 pub(super) struct Side<'a>(pub(super) &'a Ground, pub(super) usize);
 
 /// Members whose names do not end with the kind that they refer to.
-pub(super) const ALIASES: [(&str, &str); 11] = [
+pub(super) const ALIASES: [(&str, &str); 16] = [
     ("delegator", "principal"),
     ("delegate", "principal"),
     ("agent", "principal"),
     ("grantee", "principal"),
     ("actor", "principal"),
+    ("actor_entity", "principal"),
+    ("principal_entity", "principal"),
+    ("purpose_grant", "delegation"),
+    ("anchor", "reality_anchor"),
+    ("check", "coupling_check"),
     ("entity", "principal"),
     ("subject", "principal"),
     ("used", "tool"),
@@ -78,10 +93,16 @@ impl Ground {
             made: vec![Vec::new(), Vec::new()],
             whole: BTreeSet::new(),
             collections: BTreeMap::new(),
+            shared: BTreeSet::new(),
             numbers: AtomicUsize::new(1),
         };
         for route in &creates {
             ground.collections.insert(route.body.clone(), route.path.clone());
+            let record =
+                route.input.get_field_by_name(&route.body).and_then(|field| message(&field));
+            if record.is_some_and(|record| record.get_field_by_name("tenant_id").is_none()) {
+                ground.shared.insert(route.body.clone());
+            }
         }
         for name in ["Fuzz one", "Fuzz two"] {
             let body = json!({"name": name});
@@ -136,6 +157,11 @@ impl Ground {
         // A second row of a unique pair is correctly refused.
         let made = self.made[side].iter().any(|(made, _)| made == kind);
         last.filter(|_| !made)
+    }
+
+    /// Whether a member refers to a kind that belongs to the installation, and not to a tenant.
+    pub(super) fn is_shared(&self, member: &str) -> bool {
+        self.kind_of(member).is_some_and(|kind| self.shared.contains(&kind))
     }
 
     /// The kind that a member refers to.

@@ -8,7 +8,7 @@ use tonic::Code;
 
 use super::{
     rest::is_member,
-    routes::{Rules, is_refused, rpc},
+    routes::{Rules, is_limited, is_refused, rpc},
     values::{Place, places},
 };
 use crate::support::wire::{Caller, named};
@@ -69,6 +69,9 @@ pub(super) fn grpc_cases(pool: &DescriptorPool, method: &MethodDescriptor) -> Ve
     for call in &mut calls {
         if is_refused(pool, method) {
             call.codes.push(Code::Unimplemented);
+        }
+        if is_limited(pool, method) {
+            call.codes.push(Code::ResourceExhausted);
         }
     }
     calls

@@ -54,6 +54,9 @@ pub(super) fn rest_cases(route: &Route, ground: &Ground) -> Vec<Case> {
         case.statuses.push(405);
         case.member = None;
     }
+    for case in cases.iter_mut().filter(|_| route.limited) {
+        case.statuses.push(429);
+    }
     cases
 }
 
@@ -130,7 +133,7 @@ pub(super) fn text_cases(route: &Route, ground: &Ground) -> Vec<Case> {
         case("with an unknown member", &unknown).naming("no_such_member"),
         case("with a member twice", &twice),
         case("too deep", &deep),
-        case("far too deep", &far),
+        case("far too deep", &far).giving(&[400, 413]),
         case("with U+0000 in a name", &zero),
         case("with no object", "[]"),
         case("with no object", "5"),
@@ -252,7 +255,10 @@ pub(super) fn foreign_cases(route: &Route, ground: &Ground) -> Vec<Case> {
         if rules.output_only || (route.is_partial() && rules.immutable) || name == "tenant_id" {
             continue;
         }
-        let Some(id) = theirs.reference(name, "") else { continue };
+        // The installation's own records are no tenant's.
+        let Some(id) = theirs.reference(name, "").filter(|_| !ground.is_shared(name)) else {
+            continue;
+        };
         let listed = place.field.is_list();
         let value = if listed { json!([id]) } else { json!(id) };
         let body = place.body(&base, Some(&value.to_string()), &ours);
@@ -302,6 +308,7 @@ pub(super) fn judge(
         413 => code == "too_large",
         414 => true,
         415 => code == "unsupported_media_type",
+        429 => code == "rate_limited",
         _ => false,
     };
     if !fits || body["ok"] != json!(false) || !body["message"].is_string() {

@@ -22,6 +22,8 @@ pub(crate) struct Route {
     pub(crate) input: MessageDescriptor,
     /// The operation is always refused: 405.
     pub(crate) refused: bool,
+    /// A caller may make few of these calls, valid or not: 429.
+    pub(crate) limited: bool,
 }
 
 impl Route {
@@ -108,10 +110,19 @@ pub(crate) fn routes(pool: &DescriptorPool) -> Vec<Route> {
 
 /// Whether the method is declared to be refused.
 pub(crate) fn is_refused(pool: &DescriptorPool, method: &MethodDescriptor) -> bool {
+    declares(pool, method, 405)
+}
+
+/// Whether the method is declared to limit its callers.
+pub(crate) fn is_limited(pool: &DescriptorPool, method: &MethodDescriptor) -> bool {
+    declares(pool, method, 429)
+}
+
+fn declares(pool: &DescriptorPool, method: &MethodDescriptor, refusal: i32) -> bool {
     let rest = option(pool, &method.options(), "authority.rest.v1.rest");
     let refusals = rest.and_then(|rest| rest.get_field_by_name("refusals").map(Cow::into_owned));
     let refusals = refusals.as_ref().and_then(Value::as_list);
-    refusals.is_some_and(|all| all.iter().any(|status| status.as_i32() == Some(405)))
+    refusals.is_some_and(|all| all.iter().any(|status| status.as_i32() == Some(refusal)))
 }
 
 fn bindings(pool: &DescriptorPool, method: &MethodDescriptor) -> Vec<Route> {
@@ -134,6 +145,7 @@ fn bindings(pool: &DescriptorPool, method: &MethodDescriptor) -> Vec<Route> {
             mask: mask.clone(),
             input: method.input(),
             refused: is_refused(pool, method),
+            limited: is_limited(pool, method),
         })
     };
     rules.iter().filter_map(route).collect()

@@ -67,7 +67,14 @@ fn one(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<Va
         Kind::String => string(field, rules, source)?.into(),
         Kind::Bool => false.into(),
         Kind::Message(inner) => match inner.full_name() {
+            // Observed; all others are ends of periods.
+            "google.protobuf.Timestamp" if field.name() == "sampled_at" => {
+                "2026-01-01T00:00:00Z".into()
+            }
             "google.protobuf.Timestamp" => "2100-01-01T00:00:00Z".into(),
+            "google.protobuf.Struct" if field.name() == "authority" => {
+                json!({"owner_entity_id": source.reference("owner_principal_id", "")})
+            }
             "google.protobuf.Struct" => json!({}),
             "google.protobuf.FieldMask" => return None,
             _ => Value::Object(sample(&inner, false, source)),
@@ -103,6 +110,7 @@ fn string(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option
         "https://example.com/".to_owned(),
         "svc:agent:fuzz:fuzz".to_owned(),
         "#a0b1c2".to_owned(),
+        "stable_drift".to_owned(),
         format!("sha256:{n:064x}"),
         format!("{n:032x}"),
         format!("action:fuzz.{n}"),

@@ -9,3 +9,4 @@ mod records;
 mod relationships;
 mod rest;
 mod states;
+mod sub_delegations;

@@ -16,7 +16,7 @@ use authority_core::{
     graph::{self, Graph},
     keys::Keys,
 };
-use authority_registry::{Registry, services};
+use authority_registry::{Dns, Issuers, Registry, services};
 use axum::{Router, body::Body};
 use gateway_rest::{Fault, Host, Route};
 use http::{HeaderMap, Request, StatusCode, request::Parts};
@@ -70,6 +70,8 @@ impl App {
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),
             destinations: Arc::default(),
+            dns: Dns::new(&[]),
+            issuers: Issuers::new(&[], &Clock::default()).unwrap(),
             after_commit: Arc::new(move || {
                 counted.fetch_add(1, Ordering::Relaxed);
                 Box::pin(async {})

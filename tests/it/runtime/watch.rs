@@ -4,6 +4,7 @@ mod chain;
 mod credentials;
 mod held;
 mod load;
+mod reality;
 mod rows;
 mod speed;
 mod stops;

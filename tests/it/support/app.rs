@@ -1,6 +1,6 @@
 //! The whole service in this process, on a database of its own, listening on a real socket.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use agent_authority::{
     app::{App, Parts},
@@ -50,6 +50,12 @@ pub(crate) struct Wishes {
     pub(crate) nats: Option<String>,
     /// Whether Web Push is on.
     pub(crate) push: bool,
+    /// The DNS servers; the system's if empty.
+    pub(crate) dns: Vec<SocketAddr>,
+    /// URLs of the JWKS of those who may sign certifications.
+    pub(crate) issuers: Vec<String>,
+    /// Whether a call's `X-Forwarded-For` says where it comes from.
+    pub(crate) proxied: bool,
 }
 
 impl Default for Wishes {
@@ -63,6 +69,9 @@ impl Default for Wishes {
             address: None,
             nats: None,
             push: false,
+            dns: Vec::new(),
+            issuers: Vec::new(),
+            proxied: false,
         }
     }
 }
@@ -103,6 +112,11 @@ impl TestApp {
         config.data_dir = database.folder();
         config.nats.url = wishes.nats;
         config.push.subject = wishes.push.then(|| "mailto:ops@example.org".to_owned());
+        config.dns.servers = wishes.dns;
+        config.programme.issuers = wishes.issuers;
+        if wishes.proxied {
+            config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+        }
         if wishes.own_files {
             config.data_dir = config.data_dir.join("apart");
         }

@@ -66,7 +66,7 @@ impl Eligibility {
 
     /// Checks that the caller may act after these acts. Returns whether they act in their own interest, as the
     /// tenant's `self_approval` permits.
-    pub(super) fn may_act(
+    pub(in super::super) fn may_act(
         &self,
         handle: Option<&TenantHandle>,
         caller: &Caller,
@@ -130,7 +130,7 @@ impl Eligibility {
 
 /// The people who asked, and those behind the keys that asked; `None` if one of them cannot be
 /// determined.
-pub(super) async fn requesters(
+pub(in super::super) async fn requesters(
     db: &mut Db,
     graph: &Graph,
     approval: &Approval,

@@ -10,6 +10,7 @@ use authority_model::{
     state::ApprovalState,
     wire::Time,
 };
+use chrono::{DateTime, Utc};
 
 use super::{super::prelude::*, Approvals, eligible, judge, question};
 use authority_api::identity::Role;
@@ -64,7 +65,7 @@ impl Approvals {
             if own.known_state() == Some(ApprovalState::Pending)
                 && let Some(approved) = &mut facts.approval
             {
-                add_missing_approvals(&own, &mut approved.given);
+                add_missing_approvals(&own, &mut approved.given, now);
                 verdict = authority_decision::decide(&asked, &facts, now);
             }
             (verdict.decision, verdict.reason_code)
@@ -84,7 +85,7 @@ impl Approvals {
 }
 
 /// Adds the people still needed, as if they had approved.
-fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>) {
+fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>, at: DateTime<Utc>) {
     // Where two are needed, an approval in one's own interest does not count.
     given.retain(|signature| approval.needed == 1 || !signature.own_interest);
     let is_there = |role: &str| given.iter().any(|signature| signature.role == role);
@@ -98,6 +99,7 @@ fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>) {
         by: format!("supposed|{number}"),
         role: role.to_owned(),
         own_interest: false,
+        at: Some(at),
     }));
 }
 

@@ -2,7 +2,6 @@
 
 use authority_core::{keys::EndpointColumn, store};
 use authority_crypto::random;
-use authority_model::schema::tenants;
 use authority_webhook::signing::Secret;
 
 use super::{super::flow::admit, demand, headers, holder::Holder, position, rules, *};
@@ -39,7 +38,8 @@ impl WebhookEndpoints {
         let by = caller.clone();
         let made = self.0.idempotent(&caller, key, async move |db| {
             row.resolve_tenant(db, by.tenant()).await?;
-            lock_tenant(db, by.tenant(), row.tenant_id()).await?;
+            // A deletion of the tenant deletes this one too, or comes first.
+            tenant::lock(db, by.tenant(), row.tenant_id()).await?;
             let holder = Holder::of(db, &by).await?;
             if count(db, row.tenant_id()).await? >= MOST {
                 return Err(Error::Refused(ErrorCode::LimitReached));
@@ -74,21 +74,6 @@ impl WebhookEndpoints {
 pub(super) fn fresh() -> Result<Secret, Error> {
     let bytes = random().map_err(|_| store::Error::Internal("no randomness".to_owned()));
     Ok(Secret::new(bytes.map_err(Error::from)?))
-}
-
-/// Locks the tenant: of two new endpoints one is counted by the other, and a deletion of the tenant deletes
-/// this one too, or comes first.
-async fn lock_tenant(db: &mut Db, within: Option<&TenantId>, id: &str) -> Result<(), Error> {
-    tenant::slug(db, within, id).await?;
-    let live: Option<String> = tenants::table
-        .find(id)
-        .filter(tenants::deleted_at.is_null())
-        .for_no_key_update()
-        .select(tenants::id)
-        .first(db)
-        .await
-        .optional()?;
-    live.map(drop).ok_or_else(|| Error::unknown("tenant_id", id))
 }
 
 async fn count(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {

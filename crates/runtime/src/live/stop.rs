@@ -38,6 +38,7 @@ struct Found {
     tenant_id: TenantId,
     decision: String,
     record: Vec<u8>,
+    facts: Vec<u8>,
     revision: i64,
 }
 
@@ -68,20 +69,20 @@ impl Watches {
         self.facts.graph.tenant_at(&found.tenant_id, found.revision).await?;
         // None of the checks used here reads the context.
         let request = evidence::sealed::request(&found.record, b"{}")?;
-        let permitted = permitted(request, &found.record)?;
+        let permitted = permitted(request, &found.record, &found.facts)?;
         let watching = Watching::new(Arc::clone(&self), caller, &found.tenant_id);
         Ok(stream_of(Watch { watching, permitted, due: Instant::now(), ended: false }))
     }
 }
 
 async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<Found>> {
-    let columns = (decisions::tenant_id, decisions::decision, decisions::record);
-    let found: Option<(String, String, Vec<u8>)> =
+    let columns = (decisions::tenant_id, decisions::decision, decisions::record, decisions::facts);
+    let found: Option<(String, String, Vec<u8>, Vec<u8>)> =
         readable(id, caller).select(columns).first(db).await.optional()?;
-    let Some((tenant_id, decision, record)) = found else { return Ok(None) };
+    let Some((tenant_id, decision, record, facts)) = found else { return Ok(None) };
     let tenant_id = row_id(&tenant_id)?;
     let revision = graph::revision(db, &tenant_id).await?;
-    Ok(Some(Found { tenant_id, decision, record, revision }))
+    Ok(Some(Found { tenant_id, decision, record, facts, revision }))
 }
 
 /// One stream.

@@ -29,6 +29,8 @@ use authority_core::{
     clock::Clock,
     store::{Db, Error, RunQueryDsl, Store, discard},
 };
+use authority_evidence::Blob;
+use authority_ids::TenantId;
 
 /// The most facts remembered as stored; a full set is cleared.
 const KNOWN_FACTS: usize = 100_000;
@@ -43,11 +45,16 @@ const TRIES: u32 = 3;
 /// A tenant's fact; each tenant stores its own copy of equal bytes.
 type Fact = (u64, [u8; 32]);
 
-fn fact(entry: &Entry) -> Fact {
+/// The facts that an entry names, with their blobs.
+fn facts(entry: &Entry) -> impl Iterator<Item = (Fact, &Blob)> {
     let mut hasher = DefaultHasher::new();
     entry.tenant_id.hash(&mut hasher);
-    (hasher.finish(), entry.gathered.sha256)
+    let tenant = hasher.finish();
+    entry.gathered.blobs().map(move |blob| ((tenant, blob.sha256), blob))
 }
+
+/// Facts to be stored, with their tenant.
+type Fresh<'e> = Vec<(&'e TenantId, &'e Blob)>;
 
 pub(super) struct Batches {
     store: Store,
@@ -159,7 +166,7 @@ impl Batches {
         &self,
         db: &mut Db,
         entries: &[Entry],
-        fresh: &[&Entry],
+        fresh: &Fresh<'_>,
         relaxed: bool,
     ) -> QueryResult<Vec<Outcome>> {
         db.transaction(async move |db| {
@@ -208,16 +215,18 @@ impl Batches {
         .await
     }
 
-    fn unknown_facts<'e>(&self, entries: &'e [Entry]) -> Vec<&'e Entry> {
+    fn unknown_facts<'e>(&self, entries: &'e [Entry]) -> Fresh<'e> {
         let known = self.known.lock();
         let mut seen = HashSet::new();
-        entries
-            .iter()
-            .filter(|entry| {
-                let fact = fact(entry);
-                !known.contains(&fact) && seen.insert(fact)
-            })
-            .collect()
+        let mut fresh = Fresh::new();
+        for entry in entries {
+            for (fact, blob) in facts(entry) {
+                if !known.contains(&fact) && seen.insert(fact) {
+                    fresh.push((&entry.tenant_id, blob));
+                }
+            }
+        }
+        fresh
     }
 
     fn remember(&self, entries: &[Entry], outcomes: &[Outcome]) {
@@ -228,7 +237,7 @@ impl Batches {
         for (entry, outcome) in entries.iter().zip(outcomes) {
             // A relaxed commit may be undone by a crash of the database: never rely on it.
             if !entry.relaxed && matches!(outcome, Outcome::Stored { .. }) {
-                known.insert(fact(entry));
+                known.extend(facts(entry).map(|(fact, _)| fact));
             }
         }
     }
@@ -242,7 +251,7 @@ async fn store_current(
     clock: &Clock,
 ) -> QueryResult<Vec<Outcome>> {
     let tenants = tenants(entries);
-    let present = if entries.iter().any(|entry| entry.event_type.is_some()) {
+    let present = if entries.iter().any(|entry| entry.event.is_some()) {
         StoreCurrent::<true>::new(entries, &tenants, relaxed, clock).load(db).await?
     } else {
         StoreCurrent::<false>::new(entries, &tenants, relaxed, clock).load(db).await?
@@ -304,12 +313,12 @@ async fn claim_keys(
     Ok(())
 }
 
-async fn insert_blobs(db: &mut Db, fresh: &[&Entry]) -> QueryResult<()> {
+async fn insert_blobs(db: &mut Db, fresh: &Fresh<'_>) -> QueryResult<()> {
     let mut insert = InsertBlobs::default();
-    for entry in fresh {
-        insert.tenant.push(entry.tenant_id.as_str());
-        insert.sha256.push(&entry.gathered.sha256);
-        insert.body.push(&entry.gathered.body);
+    for (tenant_id, blob) in fresh {
+        insert.tenant.push(tenant_id.as_str());
+        insert.sha256.push(&blob.sha256);
+        insert.body.push(&blob.body);
     }
     insert.execute(db).await.map(drop)
 }

@@ -233,8 +233,7 @@ impl<const EVENTS: bool> QueryFragment<Pg> for StoreCurrent<'_, EVENTS> {
         in_time(&mut out, "fenced_at");
         if EVENTS {
             out.push_sql(" RETURNING id, tenant_id), announced AS (");
-            self.events.insert(&mut out)?;
-            out.push_sql(" JOIN stored USING (id, tenant_id)");
+            self.events.insert(&mut out, "JOIN stored USING (id, tenant_id)")?;
         }
         // This can only weaken the server's own setting, which may be stronger than `on`.
         out.push_sql(") SELECT tenant_id, revision, fenced_at FROM present WHERE CASE WHEN ");
@@ -244,22 +243,22 @@ impl<const EVENTS: bool> QueryFragment<Pg> for StoreCurrent<'_, EVENTS> {
     }
 }
 
-/// The events that decisions become: only names, since the decision's row has the rest.
+/// The events that decisions become: one row of the outbox for each tenant.
 #[derive(Default)]
 pub(super) struct DecisionEvents<'a> {
     tenant: Vec<&'a str>,
-    event_type: Vec<&'a str>,
     id: Vec<&'a str>,
+    event: Vec<&'a str>,
 }
 
 impl<'a> DecisionEvents<'a> {
     pub(super) fn of(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut events = Self::default();
         for entry in entries {
-            let Some(event_type) = entry.event_type else { continue };
+            let Some(event) = &entry.event else { continue };
             events.tenant.push(entry.tenant_id.as_str());
-            events.event_type.push(event_type);
             events.id.push(entry.decision_id.as_str());
+            events.event.push(event);
         }
         events
     }
@@ -268,24 +267,27 @@ impl<'a> DecisionEvents<'a> {
         self.id.is_empty()
     }
 
-    fn insert<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+    /// `joined`: which of them, by `id` and `tenant_id`.
+    fn insert<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>, joined: &str) -> QueryResult<()> {
         out.push_sql(
-            "INSERT INTO event_outbox (tenant_id, event_type, subject_ref) \
-             SELECT tenant_id, event_type, id FROM UNNEST(",
+            "INSERT INTO event_outbox (tenant_id, size, decisions) \
+             SELECT tenant_id, count(*), array_agg(event ORDER BY place) FROM UNNEST(",
         );
         out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
-        for column in [&self.event_type, &self.id] {
+        for column in [&self.id, &self.event] {
             out.push_sql(", ");
             out.push_bind_param::<Array<Text>, _>(column)?;
         }
-        out.push_sql(") AS decided (tenant_id, event_type, id)");
+        out.push_sql(") WITH ORDINALITY AS decided (tenant_id, id, event, place) ");
+        out.push_sql(joined);
+        out.push_sql(" GROUP BY tenant_id");
         Ok(())
     }
 }
 
 impl QueryFragment<Pg> for DecisionEvents<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        self.insert(&mut out)
+        self.insert(&mut out, "")
     }
 }
 

@@ -22,8 +22,10 @@ pub struct Entry {
     pub action: String,
     pub decision: &'static str,
     pub reason_code: Reason,
-    /// The event that it becomes, if anyone in the tenant takes those.
-    pub event_type: Option<&'static str>,
+    /// What its event says, a [`DecisionEvent`] as JSON, if anyone in the tenant takes those.
+    ///
+    /// [`DecisionEvent`]: authority_core::decision_event::DecisionEvent
+    pub event: Option<String>,
     pub evaluated_at: DateTime<Utc>,
     /// When the permission expires, if there is one. A decision stored later permits nothing.
     pub valid_until: Option<DateTime<Utc>>,
@@ -59,7 +61,7 @@ impl Entry {
 
     /// Whether storing it writes to the outbox of events.
     pub(super) fn is_an_event(&self) -> bool {
-        self.event_type.is_some() || self.hold.is_some()
+        self.event.is_some() || self.hold.is_some()
     }
 }
 

@@ -1,0 +1,90 @@
+//! What anyone sees: entries of consultants, and the widgets.
+
+use std::net::IpAddr;
+
+use authority_api::{
+    error::ApiError,
+    identity::{checked, client_address},
+};
+use authority_core::store::{self, Scope};
+use authority_model::{
+    proto::programme::{
+        DirectoryConsultant, GetDirectoryConsultantRequest, ListWidgetsRequest,
+        ListWidgetsResponse, Widget,
+    },
+    service::{ConsultantDirectoryService, Reply},
+};
+use tonic::{Request, Response};
+
+use super::{Brand, Programme, entry, limits::DIRECTORY};
+
+/// Id, name and description of each.
+const WIDGETS: [(&str, &str, &str); 2] = [
+    (
+        "consultant-card",
+        "Consultant card",
+        "A certified consultant: `?consultant=` is their id, `&brand=` a white-label configuration.",
+    ),
+    (
+        "enquiry-form",
+        "Enquiry form",
+        "A form that sends an enquiry: `?brand=` is a white-label configuration.",
+    ),
+];
+
+impl Programme {
+    /// Counts a client's call to the directory or a widget.
+    ///
+    /// # Errors
+    /// The client's limit is reached.
+    pub async fn admit(&self, client: Option<IpAddr>) -> Result<(), ApiError> {
+        self.count(&DIRECTORY, client).await.map(drop)
+    }
+
+    /// The public entry of a consultant; `None` unless they may be shown to anyone.
+    pub async fn public_entry(&self, id: &str) -> Result<Option<DirectoryConsultant>, ApiError> {
+        let _turn = self.turn().await?;
+        let (id, now) = (id.to_owned(), self.0.clock.now());
+        let read = self.0.store.read_tx(&Scope::service(), async move |db| {
+            Ok::<_, store::Error>(entry::public(db, &id, now).await?)
+        });
+        Ok(read.await?)
+    }
+
+    /// An active brand; `None` unless its tenant is active and its link and its consultant hold.
+    pub async fn brand(&self, id: &str) -> Result<Option<Brand>, ApiError> {
+        let _turn = self.turn().await?;
+        let id = id.to_owned();
+        let read = self.0.store.read_tx(&Scope::service(), async move |db| {
+            Ok::<_, store::Error>(Brand::by_id(db, &id).await?)
+        });
+        Ok(read.await?)
+    }
+}
+
+#[tonic::async_trait]
+impl ConsultantDirectoryService for Programme {
+    async fn get_directory_consultant(
+        &self,
+        call: Request<GetDirectoryConsultantRequest>,
+    ) -> Reply<DirectoryConsultant> {
+        let client = client_address(&call);
+        let request = call.into_inner();
+        checked(&request)?;
+        self.admit(client).await?;
+        let entry = self.public_entry(&request.id).await?;
+        // The same for each reason.
+        let entry = entry.ok_or_else(|| ApiError::not_found("consultant", &request.id))?;
+        Ok(Response::new(entry))
+    }
+
+    async fn list_widgets(&self, _: Request<ListWidgetsRequest>) -> Reply<ListWidgetsResponse> {
+        let widgets = WIDGETS.map(|(id, name, description)| Widget {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            description: description.to_owned(),
+            embed_url: format!("{}/widgets/{id}", self.0.public_url),
+        });
+        Ok(Response::new(ListWidgetsResponse { widgets: widgets.into() }))
+    }
+}

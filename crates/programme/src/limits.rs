@@ -1,0 +1,121 @@
+//! Limits on anonymous calls, which all nodes share.
+
+use std::net::IpAddr;
+
+use authority_api::{
+    error::{ApiError, ErrorCode},
+    rate_limit::RateLimit,
+};
+use authority_core::store::{self, RunQueryDsl, Scope};
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Bool, Bytea, Integer, Nullable, Text, Timestamptz},
+};
+
+use super::Programme;
+
+/// The limits of one kind of call. A window begins with the first call in it.
+pub(crate) struct Limits {
+    kind: &'static str,
+    /// Of each address.
+    address: RateLimit,
+    /// Of all together.
+    everyone: Option<RateLimit>,
+}
+
+const LEADS_PER_ADDRESS: RateLimit =
+    RateLimit { name: "leads_per_address", limit: 5, window_seconds: 600 };
+const ALL_LEADS: RateLimit = RateLimit { name: "leads", limit: 300, window_seconds: 3600 };
+const DIRECTORY_PER_ADDRESS: RateLimit =
+    RateLimit { name: "directory_per_address", limit: 60, window_seconds: 60 };
+
+/// The limits that are enforced here.
+pub const RATE_LIMITS: [RateLimit; 3] = [LEADS_PER_ADDRESS, ALL_LEADS, DIRECTORY_PER_ADDRESS];
+
+/// Enquiries.
+pub(crate) const LEADS: Limits =
+    Limits { kind: "lead", address: LEADS_PER_ADDRESS, everyone: Some(ALL_LEADS) };
+
+/// Entries of the directory, and widgets.
+pub(crate) const DIRECTORY: Limits =
+    Limits { kind: "directory", address: DIRECTORY_PER_ADDRESS, everyone: None };
+
+/// One statement: it counts the call, and only an address within its limit counts for everyone.
+const COUNT: &str = "
+    WITH own AS (
+        INSERT INTO anonymous_calls AS c (kind, address, since, calls) VALUES ($1, $2, $3, 1)
+        ON CONFLICT (kind, address) DO UPDATE SET
+            since = CASE WHEN c.since <= $4 THEN $3 ELSE c.since END,
+            calls = CASE WHEN c.since <= $4 THEN 1 ELSE c.calls + 1 END
+        RETURNING since, calls
+    ), everyone AS (
+        INSERT INTO anonymous_calls AS c (kind, address, since, calls)
+        SELECT $1, ''::bytea, $3, 1 FROM own WHERE own.calls <= $5 AND $7
+        ON CONFLICT (kind, address) DO UPDATE SET
+            since = CASE WHEN c.since <= $6 THEN $3 ELSE c.since END,
+            calls = CASE WHEN c.since <= $6 THEN 1 ELSE c.calls + 1 END
+        RETURNING since, calls
+    )
+    SELECT own.since, own.calls, everyone.since AS all_since, everyone.calls AS all_calls
+    FROM own LEFT JOIN everyone ON true";
+
+#[derive(QueryableByName)]
+struct Counted {
+    #[diesel(sql_type = Timestamptz)]
+    since: DateTime<Utc>,
+    #[diesel(sql_type = Integer)]
+    calls: i32,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    all_since: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    all_calls: Option<i32>,
+}
+
+impl Programme {
+    /// Counts a call of the client, and refuses it above a limit. Returns the code of the client's address.
+    pub(crate) async fn count(
+        &self,
+        limits: &'static Limits,
+        client: Option<IpAddr>,
+    ) -> Result<[u8; 32], ApiError> {
+        let inner = &self.0;
+        let now = inner.clock.now();
+        let _turn = self.turn().await?;
+        let code = inner.addresses.of(client).await?;
+        let Limits { kind, address, everyone } = limits;
+        let all = everyone.unwrap_or(*address);
+        let counted = inner.store.write_tx(&Scope::service(), async move |db| {
+            let counted: Counted = diesel::sql_query(COUNT)
+                .bind::<Text, _>(*kind)
+                .bind::<Bytea, _>(code.to_vec())
+                .bind::<Timestamptz, _>(now)
+                .bind::<Timestamptz, _>(now - address.window())
+                .bind::<BigInt, _>(i64::from(address.limit))
+                .bind::<Timestamptz, _>(now - all.window())
+                .bind::<Bool, _>(everyone.is_some())
+                .get_result(db)
+                .await?;
+            Ok::<_, store::Error>(counted)
+        });
+        let Counted { since, calls, all_since, all_calls } = counted.await?;
+        admit(*address, since, calls, now)?;
+        if let (Some(since), Some(calls)) = (all_since, all_calls) {
+            admit(all, since, calls, now)?;
+        }
+        Ok(code)
+    }
+}
+
+fn admit(
+    limit: RateLimit,
+    since: DateTime<Utc>,
+    calls: i32,
+    now: DateTime<Utc>,
+) -> Result<(), ApiError> {
+    if i64::from(calls) <= i64::from(limit.limit) {
+        return Ok(());
+    }
+    let left = (since + limit.window() - now).num_seconds().max(1);
+    Err(ApiError::plain(ErrorCode::RateLimited).with("retry_after", left.to_string()))
+}

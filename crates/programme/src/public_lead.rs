@@ -1,0 +1,122 @@
+//! Enquiries of anyone. The answer is the same whether the address is known or not: there is one INSERT, no
+//! look-up, and no mail.
+
+use std::net::IpAddr;
+
+use authority_api::{
+    error::ApiError,
+    idempotency::{self, Done, IdempotencyKey},
+    identity::{Caller, checked, client_address, idempotency_key},
+};
+use authority_core::store::{self, Db, RunQueryDsl, new_id};
+use authority_ids::RecordId;
+use authority_model::{
+    proto::programme::{
+        CaptureLeadRequest, CaptureLeadResponse, CountLeadsRequest, CountLeadsResponse,
+    },
+    record::RpcRequest,
+    service::{PublicLeadService, Reply},
+    state::LeadStatus,
+};
+use chrono::{DateTime, Utc};
+use diesel::sql_types::{Bool, Bytea, Nullable, Text, Timestamptz};
+use prost::Message;
+use tonic::{Request, Response};
+
+use super::{Programme, limits::LEADS, sweep::KEPT};
+
+/// Where consent was given.
+const CONSENT_SOURCE: &str = "public";
+
+/// One statement: the same address and message within a day is stored once.
+const INSERT: &str = "
+    WITH fresh AS (
+        INSERT INTO lead_repeats AS r (digest, at) VALUES ($1, $2)
+        ON CONFLICT (digest) DO UPDATE SET at = EXCLUDED.at WHERE r.at <= $3
+        RETURNING digest
+    )
+    INSERT INTO leads (id, status, submitter_email, submitter_name, organisation, sector, country,
+                       message, consent_marketing, consent_at, consent_source, source, created_by)
+    SELECT $4, $5, $6, $7, $8, $9, $10, $11, $12, CASE WHEN $12 THEN $2 END,
+           CASE WHEN $12 THEN $13 END, $14, $15
+    FROM fresh";
+
+impl Programme {
+    /// Takes an enquiry of the client, once under an idempotency key of their address.
+    ///
+    /// # Errors
+    /// The client's limit is reached, or the enquiry is invalid; it counts all the same.
+    pub async fn capture(
+        &self,
+        client: Option<IpAddr>,
+        key: Option<String>,
+        request: CaptureLeadRequest,
+    ) -> Result<Done<CaptureLeadResponse>, ApiError> {
+        let code = self.count(&LEADS, client).await?;
+        checked(&request)?;
+        let caller = Caller::anonymous();
+        let key = key.map(|key| {
+            let bytes = request.encode_to_vec();
+            IdempotencyKey::new(&caller, CaptureLeadRequest::METHOD, key, &bytes)
+                .of_address(&hex::encode(code))
+        });
+        let (now, digest) = (self.0.clock.now(), self.digest(&request));
+        let _turn = self.turn().await?;
+        let (by, scope) = (caller.actor.clone(), caller.scope());
+        let done = idempotency::execute(&self.0.store, &scope, now, key, async move |db| {
+            insert(db, request, digest, now, by).await?;
+            let status = LeadStatus::Captured.to_string();
+            Ok::<_, ApiError>(CaptureLeadResponse { status })
+        });
+        done.await
+    }
+
+    /// Tells one enquiry from another.
+    fn digest(&self, request: &CaptureLeadRequest) -> Vec<u8> {
+        let email = request.email.to_lowercase();
+        let message = request.message.as_deref().unwrap_or_default();
+        self.0.keys.mac("lead", format!("{email}\n{message}").as_bytes()).to_vec()
+    }
+}
+
+async fn insert(
+    db: &mut Db,
+    lead: CaptureLeadRequest,
+    digest: Vec<u8>,
+    now: DateTime<Utc>,
+    by: String,
+) -> Result<(), store::Error> {
+    diesel::sql_query(INSERT)
+        .bind::<Bytea, _>(digest)
+        .bind::<Timestamptz, _>(now)
+        .bind::<Timestamptz, _>(now - KEPT)
+        .bind::<Text, _>(RecordId::new("lead", new_id()).to_string())
+        .bind::<Text, _>(LeadStatus::Captured.as_str())
+        .bind::<Text, _>(lead.email)
+        .bind::<Nullable<Text>, _>(lead.name)
+        .bind::<Nullable<Text>, _>(lead.organisation)
+        .bind::<Nullable<Text>, _>(lead.sector)
+        .bind::<Nullable<Text>, _>(lead.country)
+        .bind::<Nullable<Text>, _>(lead.message)
+        .bind::<Bool, _>(lead.consent_marketing)
+        .bind::<Text, _>(CONSENT_SOURCE)
+        .bind::<Nullable<Text>, _>(lead.source)
+        .bind::<Text, _>(by)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+#[tonic::async_trait]
+impl PublicLeadService for Programme {
+    async fn count_leads(&self, _: Request<CountLeadsRequest>) -> Reply<CountLeadsResponse> {
+        let (_turn, now) = (self.turn().await?, self.0.clock.now());
+        Ok(Response::new(self.0.counter.count(&self.0.store, now).await?))
+    }
+
+    async fn capture_lead(&self, call: Request<CaptureLeadRequest>) -> Reply<CaptureLeadResponse> {
+        let key = idempotency_key(call.metadata())?;
+        let client = client_address(&call);
+        Ok(self.capture(client, key, call.into_inner()).await?.reply())
+    }
+}

@@ -1,0 +1,247 @@
+//! API keys that delegate: an agent delegates a part of what was delegated to it.
+//!
+//! What a key does is checked in the transaction that does it, by the rows of the key, its tenant and its
+//! principals. They stay locked until the transaction has ended: what ends one of them is either seen, or waits
+//! and comes after it. Stop signals and quarantines are read behind the fence, which their own transactions
+//! wait for.
+
+use authority_api::{
+    error::ApiError,
+    identity::{CallerKind, TENANT_INACTIVE},
+};
+use authority_core::graph::{Fence, hold_fence};
+use authority_crypto::equal;
+use authority_decision::pattern::Pattern;
+use authority_model::{
+    proto::delegation::Delegation,
+    schema::{api_keys, principals, quarantines, stop_signals, tenants},
+    state::{ApiKeyStatus, PrincipalState, QuarantineState, StopSignalState, TenantState},
+    wire::Time,
+};
+use chrono::{DateTime, Utc};
+
+use super::prelude::*;
+
+/// The scope that a key needs.
+pub(super) const SCOPE: &str = "delegations:write";
+
+/// The principals that an API key acts for.
+pub(super) struct DelegatingKey {
+    bound: Vec<String>,
+    /// Those that are active.
+    active: Vec<String>,
+}
+
+/// The columns of a key that decide whether it may be used.
+type KeyRow = (Vec<u8>, Option<Vec<u8>>, Option<Time>, Option<Time>, Vec<String>, Vec<String>);
+
+impl DelegatingKey {
+    /// The caller, if it is an API key. This comes before the locks of delegations: whatever ends a
+    /// principal locks it first, and then its delegations.
+    ///
+    /// # Errors
+    /// The key was revoked, has expired, has another secret or lacks the scope; its tenant is not active.
+    pub(super) async fn of(
+        db: &mut Db,
+        caller: &Caller,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Self>, Error> {
+        let CallerKind::Key { tenant_id, key_id, secret, .. } = &caller.kind else {
+            return Ok(None);
+        };
+        let key: Option<KeyRow> = api_keys::table
+            .filter(api_keys::tenant_id.eq(tenant_id.as_str()))
+            .filter(api_keys::id.eq(key_id.as_str()))
+            .filter(api_keys::status.eq(ApiKeyStatus::Active))
+            .for_share()
+            .select((
+                api_keys::secret_code,
+                api_keys::previous_code,
+                api_keys::previous_until,
+                api_keys::expires_at,
+                api_keys::scopes,
+                api_keys::principal_ids,
+            ))
+            .first(db)
+            .await
+            .optional()?;
+        let ended = || Error::Refused(ErrorCode::Unauthenticated);
+        let (code, previous, previous_until, expires_at, scopes, bound) = key.ok_or_else(ended)?;
+        let is_previous = previous.is_some_and(|previous| equal(&previous, &secret.0))
+            && previous_until.is_some_and(|until| until > now.into());
+        if !(equal(&code, &secret.0) || is_previous)
+            || expires_at.is_some_and(|end| end <= now.into())
+        {
+            return Err(ended());
+        }
+        if !scopes.iter().any(|scope| scope == SCOPE) {
+            return Err(Error::Refused(ErrorCode::PermissionScopeExceeded));
+        }
+        let tenant: Option<String> = tenants::table
+            .filter(tenants::id.eq(tenant_id.as_str()))
+            .filter(tenants::state.eq(TenantState::Active).and(tenants::deleted_at.is_null()))
+            .for_share()
+            .select(tenants::id)
+            .first(db)
+            .await
+            .optional()?;
+        tenant.ok_or_else(|| ApiError::from(TENANT_INACTIVE))?;
+        let active = principals::table
+            .filter(principals::tenant_id.eq(tenant_id.as_str()))
+            .filter(principals::id.eq_any(&bound))
+            .filter(principals::state.eq(PrincipalState::Active))
+            .filter(principals::deleted_at.is_null())
+            .order(principals::id)
+            .for_share()
+            .select(principals::id)
+            .load(db)
+            .await?;
+        Ok(Some(Self { bound, active }))
+    }
+
+    /// Whether it may see a delegation of these.
+    pub(super) fn sees(&self, delegator_id: &str, delegate_id: &str) -> bool {
+        self.bound.iter().any(|id| id == delegator_id || id == delegate_id)
+    }
+
+    /// Refuses to act for a principal that the key is not bound to, or that is not active.
+    pub(super) fn check(&self, principal_id: &str) -> Result<(), Error> {
+        if !self.bound.iter().any(|id| id == principal_id) {
+            return Err(Error::NotSubject);
+        }
+        if self.active.iter().any(|id| id == principal_id) {
+            return Ok(());
+        }
+        let text = format!("the API key's principal `{principal_id}` is not active");
+        Err(Error::Role(text))
+    }
+
+    /// Refuses to end a delegation that no principal of the key gave: as if there were none.
+    pub(super) async fn check_revoke(&self, db: &mut Db, row: &Delegation) -> Result<(), Error> {
+        let delegator = row.delegator_id.as_deref().unwrap_or_default();
+        if !self.bound.iter().any(|id| id == delegator) {
+            return Err(Error::NotFound { kind: Delegation::KIND, id: row.id.clone() });
+        }
+        self.check(delegator)?;
+        hold_fence(db, Fence::Alone).await?;
+        not_stopped(db, row.tenant_id(), &[delegator]).await
+    }
+
+    /// Refuses a new delegation, below `chain`, that a decision could not use: anyone in it is stopped or not
+    /// active, or it is quarantined. Otherwise it would be in force when that is lifted, though it was given
+    /// by an agent that was not to act. Rows are locked before: this holds the fence.
+    pub(super) async fn check_chain(
+        db: &mut Db,
+        new: &Delegation,
+        chain: &[Delegation],
+    ) -> Result<(), Error> {
+        hold_fence(db, Fence::Alone).await?;
+        let mut people = vec![new.delegate_id.as_str()];
+        people.extend(chain.iter().map(|link| link.delegate_id.as_str()));
+        people.extend(chain.iter().filter_map(|link| link.delegator_id.as_deref()));
+        people.sort_unstable();
+        people.dedup();
+        not_stopped(db, new.tenant_id(), &people).await?;
+        all_active(db, new.tenant_id(), &people).await?;
+        not_quarantined(db, new, chain, &people).await
+    }
+}
+
+async fn not_stopped(db: &mut Db, tenant_id: &str, people: &[&str]) -> Result<(), Error> {
+    let stopped: Option<String> = stop_signals::table
+        .filter(stop_signals::tenant_id.eq(tenant_id))
+        .filter(stop_signals::state.eq(StopSignalState::Active))
+        .filter(stop_signals::actor_id.eq_any(people))
+        .select(stop_signals::actor_id)
+        .first(db)
+        .await
+        .optional()?;
+    match stopped {
+        None => Ok(()),
+        Some(id) => Err(Error::NotAllowed(format!("a stop signal is in force on `{id}`"))),
+    }
+}
+
+async fn all_active(db: &mut Db, tenant_id: &str, people: &[&str]) -> Result<(), Error> {
+    let active: Vec<String> = principals::table
+        .filter(principals::tenant_id.eq(tenant_id))
+        .filter(principals::id.eq_any(people))
+        .filter(principals::state.eq(PrincipalState::Active))
+        .filter(principals::deleted_at.is_null())
+        .select(principals::id)
+        .load(db)
+        .await?;
+    match people.iter().find(|id| !active.iter().any(|known| known == *id)) {
+        None => Ok(()),
+        Some(id) => Err(Error::NotAllowed(format!("the principal `{id}` is not active"))),
+    }
+}
+
+/// As for a decision, each of a quarantine's members must concern it; one without any concerns everything.
+async fn not_quarantined(
+    db: &mut Db,
+    new: &Delegation,
+    chain: &[Delegation],
+    people: &[&str],
+) -> Result<(), Error> {
+    let links: Vec<&str> = chain.iter().map(|link| link.id.as_str()).collect();
+    let found: Vec<(String, Option<String>)> = quarantines::table
+        .filter(quarantines::tenant_id.eq(new.tenant_id()))
+        .filter(quarantines::state.eq(QuarantineState::Active))
+        .filter(quarantines::subject_id.is_null().or(quarantines::subject_id.eq_any(people)))
+        .filter(quarantines::delegation_id.is_null().or(quarantines::delegation_id.eq_any(links)))
+        .select((quarantines::id, quarantines::action))
+        .load(db)
+        .await?;
+    let concerns = |action: &Option<String>| {
+        action.as_deref().is_none_or(|action| new.actions.iter().any(|own| overlap(own, action)))
+    };
+    match found.into_iter().find(|(_, action)| concerns(action)) {
+        None => Ok(()),
+        Some((id, _)) => Err(Error::NotAllowed(format!("the quarantine `{id}` is in force on it"))),
+    }
+}
+
+/// Whether some action is covered by both; what cannot be read covers all.
+fn overlap(one: &str, other: &str) -> bool {
+    let (Ok(one), Ok(other)) = (one.parse::<Pattern>(), other.parse::<Pattern>()) else {
+        return true;
+    };
+    one.is_within(&other) || other.is_within(&one)
+}
+
+/// What an API key is shown of a delegation: nothing of people, and the free texts only of what it made.
+pub(super) fn show(caller: &Caller, row: &mut Delegation) {
+    if !matches!(caller.kind, CallerKind::Key { .. }) {
+        return;
+    }
+    row.standing.clear();
+    row.revoke_reason = None;
+    if row.created_by != caller.actor {
+        row.created_by.clear();
+        row.notes = None;
+        row.tags.clear();
+        row.metadata = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_share_an_action_overlap() {
+        for (one, other, expected) in [
+            ("payment.execute", "payment.execute", true),
+            ("payment.execute", "payment.*", true),
+            ("payment.*", "payment.execute", true),
+            ("payment.*", "*", true),
+            ("payment.*", "payment.refund.*", true),
+            ("payment.*", "payments.execute", false),
+            ("payment.execute", "payment.refund", false),
+            ("payment.*", "not a pattern", true),
+        ] {
+            assert_eq!(overlap(one, other), expected, "{one} {other}");
+        }
+    }
+}

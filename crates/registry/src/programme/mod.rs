@@ -1,0 +1,13 @@
+//! The records of the consultant programme. Consultants, certifications and leads belong to the installation, links
+//! and brands to a tenant. None of them grants anything.
+
+mod certification;
+mod consultant;
+mod issuers;
+mod lead;
+mod link;
+mod search;
+mod white_label;
+
+pub use issuers::Issuers;
+pub(super) use white_label::unless_branded;

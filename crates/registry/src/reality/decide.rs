@@ -1,0 +1,311 @@
+//! A person's decision on what a run found.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use authority_api::error::ApiError;
+use authority_core::{
+    graph::{Fence, Graph, Persons},
+    keys::{Keys, Purpose},
+    store::row_id,
+};
+use authority_decision::{levels::RuntimeEffect, reality::Lifted};
+use authority_evidence::{Act, sealed, sign_act};
+use authority_ids::DecisionId;
+use authority_model::{
+    proto::{
+        approval::{Approval, ApprovalAct, Asker},
+        reality::{
+            CheckDecision, CheckOverride, CouplingCheck, DecideCouplingCheckRequest, OverrideAct,
+        },
+    },
+    schema::{api_keys, approvals, decisions, reality_coupling_checks as checks},
+    wire::Time,
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::TimeDelta;
+
+use super::{
+    super::{
+        approvals::{Eligibility, requesters},
+        digest::digest,
+        flow::{Reply, or_not_found},
+        prelude::*,
+        version::{IfMatch, tagged},
+    },
+    assumed::ENGINE,
+    drift_moves, freshness,
+    overriding::{self, Lifting},
+};
+
+/// The scope with which an API key asks for decisions.
+const ASKING: &str = "runtime:write";
+/// How long an override is in force.
+const IN_FORCE_FOR: TimeDelta = TimeDelta::hours(1);
+/// How long the first of two owners waits for the second.
+const JOINED_WITHIN: TimeDelta = TimeDelta::minutes(15);
+
+pub(super) async fn decide(
+    registry: &Registry,
+    call: Request<DecideCouplingCheckRequest>,
+) -> Reply<CouplingCheck> {
+    let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
+    let (caller, request) = admitted(call)?;
+    if request.decision == "override" && request.rationale.as_deref().unwrap_or_default().is_empty()
+    {
+        return Err(Error::field("rationale", "is required to override").into());
+    }
+    let (by, keys, graph) = (caller.clone(), registry.keys.clone(), Arc::clone(&registry.graph));
+    let decided = registry.idempotent(&caller, key, async move |db| {
+        let id = &request.id;
+        let was = or_not_found(CouplingCheck::lock(db, by.tenant(), id).await, id)?;
+        if_match.check(&was)?;
+        if was.result_source != ENGINE {
+            return Err(Error::Refused(ErrorCode::CheckNotRun));
+        }
+        let now = freshness::database_now(db).await?;
+        let rationale = request.rationale.as_deref();
+        let state = match request.decision.as_str() {
+            "override" => {
+                let overrider = Overrider { check: &was, by: &by, keys: &keys, graph: &graph };
+                Some(overrider.add(db, rationale, now).await?)
+            }
+            other => {
+                overriding::end(db, &was).await?;
+                drift_moves::after_decision(db, &was, &by, other, rationale, now).await?;
+                None
+            }
+        };
+        let decision = CheckDecision {
+            decision: request.decision.clone(),
+            rationale: request.rationale.clone(),
+            by: by.identity(),
+            at: Some(now),
+        };
+        let row = checks::table.find(&was.id);
+        let row = row.filter(checks::tenant_id.eq(&was.tenant_id));
+        if let Some(state) = state {
+            diesel::update(row).set(checks::override_.eq(state)).execute(db).await?;
+        }
+        let decided = diesel::update(row)
+            .set((checks::decision.eq(decision), checks::updated_at.eq(clock_timestamp())))
+            .returning(CouplingCheck::as_returning())
+            .get_result(db)
+            .await?;
+        Ok::<_, Error>(decided)
+    });
+    let decided = decided.await?;
+    registry.wait_for_graph::<CouplingCheck>().await;
+    Ok(tagged(decided.reply()))
+}
+
+/// A person who overrides a check.
+struct Overrider<'a> {
+    check: &'a CouplingCheck,
+    by: &'a Caller,
+    keys: &'a Keys,
+    graph: &'a Graph,
+}
+
+impl Overrider<'_> {
+    /// The override with this person's part in it.
+    async fn add(
+        &self,
+        db: &mut Db,
+        rationale: Option<&str>,
+        now: Time,
+    ) -> Result<CheckOverride, Error> {
+        let Lifting { lifts, effect } = overriding::lifted(db, self.check).await?;
+        if lifts.is_empty() {
+            let text = "the last run found nothing that an override could lift";
+            return Err(Error::NotAllowed(text.to_owned()));
+        }
+        let needed = if effect >= RuntimeEffect::Quarantine { 2 } else { 1 };
+        let mut acts = self.earlier(db, now).await?;
+        let own_interest = self.permit(db, needed, &acts).await?;
+        acts.push(self.sign(&lifts, rationale, own_interest, now)?);
+        let is_whole = i32::try_from(acts.len()).unwrap_or(i32::MAX) >= needed;
+        let (state, lasts) = if is_whole {
+            (overriding::IN_FORCE, IN_FORCE_FOR)
+        } else {
+            (overriding::PENDING, JOINED_WITHIN)
+        };
+        let until = Time::from(freshness::moment(now) + lasts);
+        if is_whole {
+            // An earlier one, which is over, may still be there.
+            overriding::end(db, self.check).await?;
+            overriding::begin(db, self.check, &lifts, until).await?;
+        }
+        Ok(CheckOverride { state: state.to_owned(), until: Some(until), by: acts })
+    }
+
+    /// Whether no newer snapshot has ended it.
+    async fn is_in_force(&self, db: &mut Db) -> Result<bool, Error> {
+        Ok(!overriding::in_force(db, vec![self.check.id.clone()]).await?.is_empty())
+    }
+
+    /// The acts that this one joins in: of an override that waits for a second person.
+    async fn earlier(&self, db: &mut Db, now: Time) -> Result<Vec<OverrideAct>, Error> {
+        let Some(before) = &self.check.r#override else { return Ok(Vec::new()) };
+        if before.until.is_none_or(|until| until <= now) {
+            return Ok(Vec::new());
+        }
+        match before.state.as_str() {
+            overriding::IN_FORCE if self.is_in_force(db).await? => {
+                let text = "an override of this check is in force already";
+                Err(Error::NotAllowed(text.to_owned()))
+            }
+            overriding::PENDING => Ok(before.by.clone()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Refuses who may not approve the action: nobody overrides for themselves. Without an actor it concerns
+    /// everyone who could perform the action, and so it does the people of all of them. Returns whether it is in
+    /// their own interest, as the tenant's `self_approval` permits.
+    async fn permit(
+        &self,
+        db: &mut Db,
+        needed: i32,
+        before: &[OverrideAct],
+    ) -> Result<bool, Error> {
+        let handle = self.graph.fenced(db, &row_id(&self.check.tenant_id)?, Fence::Alone).await?;
+        let (decided, action) = (self.decided(db).await?, &self.check.action);
+        let actor = self.check.actor_entity_id.as_ref().or(self.check.subject_id.as_ref());
+        let subjects = match (actor, &handle) {
+            (Some(actor), _) => [actor.clone()].into(),
+            (None, Some(tenant)) => tenant.read().performers(action),
+            (None, None) => BTreeSet::new(),
+        };
+        let requesters = self.requesters(db, actor).await?;
+        let before: Vec<ApprovalAct> = before.iter().map(as_approval).collect();
+        // At least once: an earlier act of the same person counts whoever could perform it.
+        let subjects = subjects.into_iter().map(Some).chain([None]);
+        let mut own_interest = false;
+        for subject in subjects {
+            let subject = subject.unwrap_or_default();
+            let held =
+                handle.as_ref().map(|tenant| tenant.read().delegations_for(&subject, action));
+            let chain = decided.iter().cloned().chain(held.into_iter().flatten()).collect();
+            let requesters = requesters.clone();
+            let roles = Vec::new();
+            let eligibility = Eligibility { subject, chain, requesters, needed, roles };
+            match eligibility.may_act(handle.as_ref(), self.by, &before) {
+                Ok(own) => own_interest |= own,
+                Err(Error::NotEligible(text)) => return Err(refused(&text)),
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(own_interest)
+    }
+
+    /// The delegations that the check names, and those of the decision that it names.
+    async fn decided(&self, db: &mut Db) -> Result<Vec<String>, Error> {
+        let mut chain: Vec<String> = self.check.purpose_grant_id.iter().cloned().collect();
+        let id = &self.check.action_id;
+        if id.starts_with(DecisionId::PREFIX) {
+            let record: Vec<u8> = decisions::table
+                .filter(decisions::id.eq(id).and(decisions::tenant_id.eq(&self.check.tenant_id)))
+                .select(decisions::record)
+                .first(db)
+                .await?;
+            // A refusal was under no authority.
+            chain.extend(sealed::authority(&record).into_iter().flat_map(|used| used.chain));
+        }
+        Ok(chain)
+    }
+
+    /// Who asks: the people behind the API keys that may ask for the actor, and those who asked for the
+    /// decision that the check names, if it waits for approval. `None` if one of them cannot be determined.
+    async fn requesters(
+        &self,
+        db: &mut Db,
+        actor: Option<&String>,
+    ) -> Result<Option<Persons>, Error> {
+        let tenant = &self.check.tenant_id;
+        let mut keys = api_keys::table
+            .filter(api_keys::tenant_id.eq(tenant).and(api_keys::status.eq("active")))
+            .filter(api_keys::scopes.contains(vec![ASKING]))
+            .filter(
+                api_keys::expires_at
+                    .is_null()
+                    .or(api_keys::expires_at.gt(clock_timestamp().nullable())),
+            )
+            .select(api_keys::id)
+            .into_boxed();
+        if let Some(actor) = actor {
+            let unbound = api_keys::principal_ids.eq(Vec::<String>::new());
+            keys = keys.filter(unbound.or(api_keys::principal_ids.contains(vec![actor])));
+        }
+        let keys: Vec<String> = keys.load(db).await?;
+        let kind = "api_key";
+        let askers: Vec<Asker> =
+            keys.into_iter().map(|id| Asker { kind: kind.to_owned(), id }).collect();
+        let Some(mut persons) = self.graph.persons(&askers, &[]) else { return Ok(None) };
+        let approval: Option<Approval> = approvals::table
+            .filter(approvals::decision_id.eq(&self.check.action_id))
+            .filter(approvals::tenant_id.eq(tenant))
+            .select(Approval::as_select())
+            .first(db)
+            .await
+            .optional()?;
+        if let Some(approval) = approval {
+            let Some(asked) = requesters(db, self.graph, &approval).await? else { return Ok(None) };
+            persons.add(&asked);
+        }
+        Ok(Some(persons))
+    }
+
+    fn sign(
+        &self,
+        lifts: &[Lifted],
+        rationale: Option<&str>,
+        own_interest: bool,
+        now: Time,
+    ) -> Result<OverrideAct, Error> {
+        #[derive(serde::Serialize)]
+        struct Question<'a> {
+            check_id: &'a str,
+            evaluated_at: Option<Time>,
+            action: &'a str,
+            lifts: &'a [Lifted],
+        }
+        let question = Question {
+            check_id: &self.check.id,
+            evaluated_at: self.check.evaluated_at,
+            action: &self.check.action,
+            lifts,
+        };
+        let person = self.by.identity();
+        let signed = sign_act(
+            &Act {
+                tenant_id: &self.check.tenant_id,
+                about: &self.check.id,
+                question: &digest(&question, &[])?,
+                by: &person,
+                role: "owner",
+                verdict: "override",
+                comment: rationale,
+                own_interest,
+                at: freshness::moment(now),
+            },
+            &self.keys.signer(Purpose::Evidence),
+        )?;
+        Ok(OverrideAct {
+            by: person,
+            name: self.by.actor.clone(),
+            at: Some(now),
+            record: signed.record,
+            kid: signed.kid.to_string(),
+            signature: STANDARD.encode(signed.signature),
+        })
+    }
+}
+
+/// The members that tell one person from another.
+fn as_approval(act: &OverrideAct) -> ApprovalAct {
+    ApprovalAct { by: act.by.clone(), name: act.name.clone(), ..ApprovalAct::default() }
+}
+
+fn refused(text: &str) -> Error {
+    ApiError::new(ErrorCode::OverrideNotPermitted, text).into()
+}

@@ -1,0 +1,283 @@
+//! What people do about drift: each act is kept on the event, and moves its status.
+
+use authority_decision::{
+    levels::RuntimeEffect,
+    reality::{CouplingResult, Tolerated},
+};
+use authority_model::{
+    proto::reality::{CouplingCheck, DeleteDriftEventRequest, DriftAct, DriftEvent},
+    record::{ByIdRequest, RpcRequest},
+    schema::{reality_coupling_checks as checks, stable_drift_events as drifts},
+    state::DriftEventStatus,
+    validate::Validate,
+    wire::Time,
+};
+use serde_json::Value;
+
+use super::{
+    super::{
+        flow::{Reply, or_not_found},
+        prelude::*,
+        version::{IfMatch, tagged},
+    },
+    assumed::ENGINE,
+    drift_quarantine as quarantine, drift_revoke, freshness, overriding, run,
+};
+
+/// What is done about drift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    Acknowledge,
+    Quarantine,
+    Recouple,
+    Tolerate,
+    Escalate,
+    Revoke,
+}
+
+impl Move {
+    /// By the word of a resolution; another one is refused by its own rule.
+    pub(super) fn resolving(word: &str) -> Self {
+        match word {
+            "recoupled" => Self::Recouple,
+            "tolerated" => Self::Tolerate,
+            "revoked" => Self::Revoke,
+            _ => Self::Escalate,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Acknowledge => "acknowledged",
+            Self::Quarantine => "quarantined",
+            Self::Recouple => "recoupled",
+            Self::Tolerate => "tolerated",
+            Self::Escalate => "escalated",
+            Self::Revoke => "revoked",
+        }
+    }
+
+    /// The event's status after it.
+    fn leads_to(self, from: DriftEventStatus) -> DriftEventStatus {
+        match self {
+            // Having seen it takes nothing back.
+            Self::Acknowledge if from == DriftEventStatus::Open => DriftEventStatus::Acknowledged,
+            Self::Acknowledge => from,
+            Self::Quarantine => DriftEventStatus::Quarantined,
+            Self::Escalate => DriftEventStatus::Escalated,
+            Self::Recouple | Self::Tolerate | Self::Revoke => DriftEventStatus::Resolved,
+        }
+    }
+
+    fn is_resolution(self) -> bool {
+        !matches!(self, Self::Acknowledge | Self::Quarantine)
+    }
+}
+
+/// One act of one person on one event.
+pub(super) struct Doing<'a> {
+    pub(super) what: Move,
+    pub(super) by: &'a Caller,
+    pub(super) note: Option<&'a str>,
+    pub(super) now: Time,
+}
+
+/// Runs a verb of the API.
+pub(super) async fn act<Q>(
+    registry: &Registry,
+    call: Request<Q>,
+    what: Move,
+    note: Option<String>,
+) -> Reply<DriftEvent>
+where
+    Q: RpcRequest + ByIdRequest + Validate,
+{
+    let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
+    let (caller, request) = admitted(call)?;
+    if what == Move::Tolerate && note.as_deref().unwrap_or_default().is_empty() {
+        return Err(Error::field("rationale", "is required to tolerate it").into());
+    }
+    let (id, by) = (request.id().to_owned(), caller.clone());
+    let moved = registry.idempotent(&caller, key, async move |db| {
+        let (check, event) = locked(db, &by, &id).await?;
+        if_match.check(&event)?;
+        let now = freshness::database_now(db).await?;
+        let doing = Doing { what, by: &by, note: note.as_deref(), now };
+        apply(db, &check, &event, &doing).await
+    });
+    let moved = moved.await?;
+    registry.wait_for_graph::<DriftEvent>().await;
+    Ok(tagged(moved.reply()))
+}
+
+/// Deletes an event; whoever deletes one that is not resolved tolerates it.
+pub(super) async fn delete(
+    registry: &Registry,
+    caller: &Caller,
+    call: Request<DeleteDriftEventRequest>,
+) -> Result<(String, DriftEvent), Error> {
+    let if_match = IfMatch::of(call.metadata());
+    let (_, request) = admitted(call)?;
+    let (id, by) = (request.id, caller.clone());
+    let gone = registry.store.write_tx(&caller.scope(), async move |db| {
+        let (check, mut event) = locked(db, &by, &id).await?;
+        if_match.check(&event)?;
+        if event.known_state() != Some(DriftEventStatus::Resolved) {
+            let now = freshness::database_now(db).await?;
+            let doing = Doing { what: Move::Tolerate, by: &by, note: None, now };
+            event = apply(db, &check, &event, &doing).await?;
+        }
+        let gone = DriftEvent::soft_delete(db, &event).await?;
+        Ok::<_, Error>((id, gone))
+    });
+    let gone = gone.await?;
+    registry.wait_for_graph::<DriftEvent>().await;
+    Ok(gone)
+}
+
+/// What a decision on a check does to the drift that its runs opened.
+pub(super) async fn after_decision(
+    db: &mut Db,
+    check: &CouplingCheck,
+    by: &Caller,
+    decision: &str,
+    note: Option<&str>,
+    now: Time,
+) -> Result<(), Error> {
+    let what = if decision == "accept" { Move::Acknowledge } else { Move::Escalate };
+    let events: Vec<DriftEvent> = drifts::table
+        .filter(drifts::tenant_id.eq(&check.tenant_id).and(drifts::check_id.eq(&check.id)))
+        .filter(drifts::status.ne(DriftEventStatus::Resolved))
+        .filter(drifts::result_source.eq(ENGINE))
+        .order((drifts::created_at, drifts::id))
+        .for_update()
+        .select(DriftEvent::as_select())
+        .load(db)
+        .await?;
+    for event in events {
+        apply(db, check, &event, &Doing { what, by, note, now }).await?;
+    }
+    Ok(())
+}
+
+/// The event and its check, locked in the order in which a run locks them: the check first.
+async fn locked(db: &mut Db, by: &Caller, id: &str) -> Result<(CouplingCheck, DriftEvent), Error> {
+    let found = or_not_found(DriftEvent::find(db, by.tenant(), id, false).await, id)?;
+    let check = CouplingCheck::by_id_for_update(db, by.tenant(), &found.check_id).await?;
+    let event = or_not_found(DriftEvent::lock(db, by.tenant(), id).await, id)?;
+    Ok((check, event))
+}
+
+/// Does it, on a locked event of a locked check.
+async fn apply(
+    db: &mut Db,
+    check: &CouplingCheck,
+    event: &DriftEvent,
+    doing: &Doing<'_>,
+) -> Result<DriftEvent, Error> {
+    let from = event.known_state().unwrap_or(DriftEventStatus::Resolved);
+    if from == DriftEventStatus::Resolved {
+        let (id, state) = (event.id.clone(), from.to_string());
+        return Err(Error::Final { kind: DriftEvent::KIND, id, state });
+    }
+    let actor = doing.by.actor.as_str();
+    let mut quarantine_id = event.quarantine_id.clone();
+    let mut delegation_id = None;
+    match doing.what {
+        Move::Acknowledge => {}
+        // What people are to review is not lifted.
+        Move::Escalate => overriding::end(db, check).await?,
+        Move::Quarantine => {
+            quarantine_id = Some(quarantine::begin(db, event, actor, doing.note).await?);
+        }
+        Move::Recouple => {
+            recouple(db, check, actor).await?;
+            quarantine::end(db, event, actor).await?;
+        }
+        Move::Tolerate => {
+            tolerate(db, check, event).await?;
+            quarantine::end(db, event, actor).await?;
+        }
+        Move::Revoke => delegation_id = Some(drift_revoke::revoke(db, check, event).await?),
+    }
+    // The row as it is now: a check that was run again may have changed it.
+    let event = DriftEvent::by_id(db, None, &event.id).await?;
+    let mut acts = event.acts.clone();
+    acts.push(DriftAct {
+        act: doing.what.word().to_owned(),
+        by: doing.by.identity(),
+        at: Some(doing.now),
+        note: doing.note.map(str::to_owned),
+        delegation_id,
+    });
+    let effect = event.recommended_runtime_effect.as_deref().unwrap_or_default();
+    let effect = RuntimeEffect::from_word(effect).unwrap_or(RuntimeEffect::Deny);
+    let escalates = doing.what == Move::Escalate;
+    let least = if escalates { RuntimeEffect::RequireHumanReview } else { effect };
+    let resolution = event.resolution.clone();
+    let row = drifts::table.find(&event.id).filter(drifts::tenant_id.eq(&event.tenant_id));
+    if escalates {
+        // A newer snapshot alone does not end what people are to review.
+        diesel::update(row).set(drifts::until_fresh.eq(None::<Value>)).execute(db).await?;
+    }
+    let moved = diesel::update(row)
+        .set((
+            drifts::status.eq(doing.what.leads_to(from)),
+            drifts::resolution.eq(if doing.what.is_resolution() {
+                Some(doing.what.word().to_owned())
+            } else {
+                resolution
+            }),
+            drifts::quarantine_id.eq(quarantine_id),
+            drifts::recommended_runtime_effect.eq(effect.max(least).to_string()),
+            drifts::acts.eq(acts),
+            drifts::updated_at.eq(clock_timestamp()),
+        ))
+        .returning(DriftEvent::as_returning())
+        .get_result(db)
+        .await?;
+    Ok(moved)
+}
+
+/// Runs the check again. What it finds must be no drift; else nothing of this is stored.
+async fn recouple(db: &mut Db, check: &CouplingCheck, actor: &str) -> Result<(), Error> {
+    if check.deleted_at.is_some() {
+        let text = "the check of this drift was deleted, so it cannot be run again";
+        return Err(Error::NotAllowed(text.to_owned()));
+    }
+    let (_, result) = run::run(db, check, actor).await?;
+    if result >= CouplingResult::RevalidationRequired {
+        return Err(Error::Refused(ErrorCode::StillDecoupled));
+    }
+    Ok(())
+}
+
+/// Keeps what its last run found of this kind of drift: a later run that finds the same only warns.
+async fn tolerate(db: &mut Db, check: &CouplingCheck, event: &DriftEvent) -> Result<(), Error> {
+    if event.result_source != ENGINE {
+        return Ok(());
+    }
+    let stored: Value = checks::table.find(&check.id).select(checks::tolerated).first(db).await?;
+    let mut tolerated: Vec<Tolerated> = serde_json::from_value(stored).unwrap_or_default();
+    let found = check.findings.iter().filter(|finding| {
+        finding.drift_type.as_ref() == Some(&event.drift_type)
+            && event.anchors_implicated.contains(&finding.anchor_id)
+    });
+    for finding in found {
+        let known = Tolerated {
+            anchor_id: finding.anchor_id.clone(),
+            drift_type: event.drift_type.clone(),
+            content_hash: finding.content_hash.clone(),
+        };
+        if !tolerated.contains(&known) {
+            tolerated.push(known);
+        }
+    }
+    let tolerated = serde_json::to_value(tolerated).unwrap_or_default();
+    diesel::update(checks::table.find(&check.id))
+        .filter(checks::tenant_id.eq(&check.tenant_id))
+        .set(checks::tolerated.eq(tolerated))
+        .execute(db)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Revokes the delegation behind drift.
+
+use authority_evidence::sealed;
+use authority_ids::DecisionId;
+use authority_model::{
+    proto::{
+        delegation::Delegation,
+        reality::{CouplingCheck, DriftEvent},
+    },
+    schema::{decisions, delegations},
+    state::DelegationState,
+};
+
+use super::super::prelude::*;
+
+/// That of the decision that the event or its check names, else the check's `purpose_grant_id`.
+pub(super) async fn revoke(
+    db: &mut Db,
+    check: &CouplingCheck,
+    event: &DriftEvent,
+) -> Result<String, Error> {
+    let mut id = None;
+    for action_id in [&event.action_id, &check.action_id] {
+        if id.is_none() {
+            id = of_decision(db, &event.tenant_id, action_id).await?;
+        }
+    }
+    let id = id.or_else(|| check.purpose_grant_id.clone()).ok_or_else(|| {
+        let problem = "cannot be `revoked`: neither the action nor `purpose_grant_id` of the check \
+                       names a delegation";
+        Error::field("resolution", problem)
+    })?;
+    let delegation = Delegation::by_id_for_update(db, None, &id).await?;
+    if delegation.known_state() != Some(DelegationState::Revoked) {
+        diesel::update(delegations::table.find(&id))
+            .filter(delegations::tenant_id.eq(&event.tenant_id))
+            .set((
+                delegations::state.eq(DelegationState::Revoked),
+                delegations::revoked_at.eq(clock_timestamp().nullable()),
+                delegations::revoke_reason.eq(format!("drift {}", event.id)),
+                delegations::updated_at.eq(clock_timestamp()),
+            ))
+            .execute(db)
+            .await?;
+    }
+    Ok(id)
+}
+
+/// The delegation under which a decision permitted or held.
+async fn of_decision(
+    db: &mut Db,
+    tenant_id: &str,
+    action_id: &str,
+) -> Result<Option<String>, Error> {
+    if !action_id.starts_with(DecisionId::PREFIX) {
+        return Ok(None);
+    }
+    let record: Option<Vec<u8>> = decisions::table
+        .filter(decisions::id.eq(action_id).and(decisions::tenant_id.eq(tenant_id)))
+        .select(decisions::record)
+        .first(db)
+        .await
+        .optional()?;
+    // A refusal was under no authority.
+    let used = record.and_then(|record| sealed::authority(&record).ok());
+    Ok(used.and_then(|used| used.chain.into_iter().next()))
+}

@@ -1,0 +1,216 @@
+//! Snapshots that API keys bring: one writer a node gathers them, so that many feeders cost few commits.
+
+use std::{sync::Arc, time::Duration};
+
+use authority_core::{
+    store::{self, Scope, Store},
+    worker::{Context, Worker},
+};
+use authority_model::{
+    proto::reality::{FedSnapshot, FeedRealitySnapshotsResponse, RealitySnapshot},
+    validate::Validate,
+};
+use futures_util::future::join_all;
+use tokio::{
+    sync::{Mutex, mpsc, oneshot},
+    time::{Instant, timeout_at},
+};
+use tonic::Response;
+
+use super::{
+    super::{prelude::*, version::tagged},
+    feed_batch::{Fed, store_batch},
+    snapshot_rules,
+};
+use authority_api::{error::ApiError, identity::CallerKind};
+
+/// The most snapshots in one transaction.
+const MOST: usize = 256;
+/// How long the first of them waits for others.
+const GATHERING: Duration = Duration::from_millis(100);
+/// The most snapshots in the queue; beyond it the service answers that it is overloaded.
+const QUEUE: usize = 4096;
+
+/// What a bound key may not do.
+const BRING: &str = "bring snapshots, which concern every agent";
+
+struct Queued {
+    fed: Fed,
+    done: oneshot::Sender<Result<RealitySnapshot, Error>>,
+}
+
+/// Sends snapshots to the writer. Cheap to clone.
+#[derive(Clone)]
+pub struct SnapshotFeed(mpsc::Sender<Queued>);
+
+impl SnapshotFeed {
+    /// The feed and its writer.
+    pub fn new(store: Store) -> (Self, Worker) {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        // Outside the future: the queue outlives a panic.
+        let waiting = Arc::new(Mutex::new(waiting));
+        let writer = Worker::endless("reality_writer", move |context| {
+            let (waiting, store) = (Arc::clone(&waiting), store.clone());
+            async move {
+                write(&mut *waiting.lock().await, &store, &context).await;
+                Ok::<_, store::Error>(())
+            }
+        });
+        (Self(queue), writer.outlasting_calls())
+    }
+
+    async fn store(&self, fed: Fed) -> Result<RealitySnapshot, Error> {
+        let (done, answer) = oneshot::channel();
+        let queued = self.0.try_send(Queued { fed, done });
+        queued.map_err(|_| Error::Refused(ErrorCode::Unavailable))?;
+        answer.await.unwrap_or(Err(Error::Refused(ErrorCode::Unavailable)))
+    }
+}
+
+/// Writes what is queued until the worker is stopped, and then the rest of the queue.
+async fn write(waiting: &mut mpsc::Receiver<Queued>, store: &Store, context: &Context) {
+    loop {
+        let first = tokio::select! {
+            biased;
+            () = context.stopped(), if !waiting.is_closed() => {
+                waiting.close();
+                continue;
+            }
+            first = waiting.recv() => first,
+        };
+        let Some(first) = first else { return };
+        let mut queued = vec![first];
+        let until = Instant::now() + GATHERING;
+        while queued.len() < MOST {
+            match timeout_at(until, waiting.recv()).await {
+                Ok(Some(next)) => queued.push(next),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        // Whoever has left stored nothing.
+        queued.retain(|queued| !queued.done.is_closed());
+        let _ = context.round(commit(store, queued)).await;
+    }
+}
+
+/// One transaction for all; if it fails, none of them is stored.
+async fn commit(store: &Store, queued: Vec<Queued>) -> Result<(), store::Error> {
+    let (fed, done): (Vec<_>, Vec<_>) =
+        queued.into_iter().map(|queued| (queued.fed, queued.done)).unzip();
+    let stored = store.write_tx(&Scope::service(), async move |db| store_batch(db, fed).await);
+    let results = match stored.await {
+        Ok(results) => results,
+        Err(error) => {
+            tracing::error!(%error, "snapshots were not stored");
+            done.into_iter().for_each(|done| {
+                let _ = done.send(Err(Error::Refused(ErrorCode::Unavailable)));
+            });
+            return Err(store::Error::Internal(error.to_string()));
+        }
+    };
+    for (done, result) in done.into_iter().zip(results) {
+        let _ = done.send(result);
+    }
+    Ok(())
+}
+
+/// The snapshot with its tenant and who brings it: the owner, or an API key that is bound to no principal.
+fn fed(caller: &Caller, mut row: RealitySnapshot) -> Result<Fed, Error> {
+    caller.unbound(BRING)?;
+    let feeder = match &caller.kind {
+        CallerKind::Key { key_id, .. } => Some(key_id.to_string()),
+        CallerKind::Owner { .. } => None,
+        _ => return Err(ApiError::plain(ErrorCode::Forbidden).into()),
+    };
+    references::own_tenant(&mut row.tenant_id, RealitySnapshot::KIND, caller.tenant())?;
+    if caller.tenant().is_some_and(|own| row.tenant_id() != own.as_str()) {
+        return Err(Error::unknown("reality_snapshot.tenant_id", row.tenant_id()));
+    }
+    let id = row.new_id("")?;
+    row.stamp_created(id, caller.actor.clone());
+    row.feeder_key_id.clone_from(&feeder);
+    Ok(Fed { row, feeder })
+}
+
+impl SnapshotFeed {
+    /// Stores one.
+    pub(super) async fn one(
+        &self,
+        registry: &Registry,
+        caller: &Caller,
+        key: Option<IdempotencyKey>,
+        row: RealitySnapshot,
+    ) -> Reply<RealitySnapshot> {
+        let fed = fed(caller, row)?;
+        let stored = match key.map(|key| key.within(fed.row.tenant_id())) {
+            None => Response::new(self.store(fed).await?),
+            // The answer is kept in the transaction of the effect, which is then its own.
+            key => {
+                let stored = registry.idempotent(caller, key, async move |db| {
+                    let mut results = store_batch(db, vec![fed]).await?;
+                    results.pop().unwrap_or(Err(Error::Refused(ErrorCode::Internal)))
+                });
+                stored.await?.reply()
+            }
+        };
+        registry.wait_for_graph::<RealitySnapshot>().await;
+        Ok(tagged(stored))
+    }
+
+    /// Stores several, each as if it came alone.
+    pub(super) async fn several(
+        &self,
+        registry: &Registry,
+        caller: &Caller,
+        key: Option<IdempotencyKey>,
+        rows: Vec<RealitySnapshot>,
+    ) -> Reply<FeedRealitySnapshotsResponse> {
+        caller.unbound(BRING)?;
+        let checked: Vec<_> = rows.into_iter().map(|row| checked(caller, row)).collect();
+        let answer = match key {
+            None => {
+                let stored = checked.into_iter().map(|fed| async { self.store(fed?).await });
+                Response::new(response(join_all(stored).await))
+            }
+            key => {
+                let stored = registry.idempotent(caller, key, async move |db| {
+                    let mut results = Vec::with_capacity(checked.len());
+                    let mut fed = Vec::new();
+                    for one in checked {
+                        results.push(one.map(|one| fed.push(one)));
+                    }
+                    let mut stored = store_batch(db, fed).await?.into_iter();
+                    let missing = || Err(Error::Refused(ErrorCode::Internal));
+                    let results = results
+                        .into_iter()
+                        .map(|result| result.and_then(|()| stored.next().unwrap_or_else(missing)));
+                    Ok::<_, Error>(response(results.collect()))
+                });
+                stored.await?.reply()
+            }
+        };
+        registry.wait_for_graph::<RealitySnapshot>().await;
+        Ok(answer)
+    }
+}
+
+/// One of a batch, by all its rules.
+fn checked(caller: &Caller, row: RealitySnapshot) -> Result<Fed, Error> {
+    let mut found = Violations::default();
+    row.validate(&mut found);
+    snapshot_rules::fed(&row, &mut found);
+    Error::unless_clean(found)?;
+    fed(caller, row)
+}
+
+fn response(results: Vec<Result<RealitySnapshot, Error>>) -> FeedRealitySnapshotsResponse {
+    let one = |result| match result {
+        Ok(row) => FedSnapshot { reality_snapshot: Some(row), ..FedSnapshot::default() },
+        Err(error) => {
+            let error = ApiError::from(error);
+            let code = Some(error.code.word().to_owned());
+            FedSnapshot { reality_snapshot: None, error: code, message: Some(error.message) }
+        }
+    };
+    FeedRealitySnapshotsResponse { results: results.into_iter().map(one).collect() }
+}

@@ -1,0 +1,97 @@
+//! One transaction of snapshots that feeders brought: each is refused alone.
+
+use std::collections::{BTreeSet, HashMap};
+
+use authority_model::{
+    proto::reality::{RealityAnchor, RealitySnapshot},
+    schema::{reality_anchors, reality_snapshots},
+};
+
+use super::{super::prelude::*, anchor_rules, feed_pace::Pace, freshness, snapshot_rules};
+
+/// A snapshot with its tenant, its id and who brought it.
+pub(super) struct Fed {
+    pub(super) row: RealitySnapshot,
+    /// The API key; `None` if the owner did.
+    pub(super) feeder: Option<String>,
+}
+
+/// Stores those that nothing refuses; the results are in the order given. Rows are locked and inserted in
+/// order of anchors, which is that of tenants, so that two nodes do not wait for one another in a circle.
+pub(super) async fn store_batch(
+    db: &mut Db,
+    fed: Vec<Fed>,
+) -> Result<Vec<Result<RealitySnapshot, Error>>, Error> {
+    let now = freshness::moment(freshness::database_now(db).await?);
+    let anchors = anchors(db, &fed).await?;
+    let permitted: Vec<_> = fed.iter().map(|fed| permitted(fed, &anchors)).collect();
+    let feeding = fed.iter().zip(&permitted).filter(|(_, permitted)| permitted.is_ok());
+    let pairs =
+        feeding.filter_map(|(fed, _)| Some((fed.row.anchor_id.as_str(), fed.feeder.as_deref()?)));
+    let mut pace = Pace::read(db, pairs.collect(), now).await?;
+    let mut results = Vec::with_capacity(fed.len());
+    let mut rows = Vec::new();
+    for (Fed { mut row, feeder }, anchor) in fed.into_iter().zip(permitted) {
+        let ready = anchor.and_then(|anchor| {
+            feeder.iter().try_for_each(|feeder| pace.take(&row.anchor_id, feeder))?;
+            snapshot_rules::complete(&mut row, anchor, now)
+        });
+        results.push(ready.map(|()| row.id.clone()));
+        if results.last().is_some_and(Result::is_ok) {
+            rows.push(row);
+        }
+    }
+    pace.write(db, &anchors).await?;
+    rows.sort_by(|one, other| (&one.anchor_id, &one.id).cmp(&(&other.anchor_id, &other.id)));
+    let mut stored = insert(db, &rows).await?;
+    let results = results.into_iter().map(|ready| {
+        ready.and_then(|id| stored.remove(&id).ok_or(Error::Refused(ErrorCode::SnapshotExists)))
+    });
+    Ok(results.collect())
+}
+
+async fn anchors(db: &mut Db, fed: &[Fed]) -> Result<HashMap<String, RealityAnchor>, Error> {
+    let ids: BTreeSet<&String> = fed.iter().map(|fed| &fed.row.anchor_id).collect();
+    let found: Vec<RealityAnchor> = reality_anchors::table
+        .filter(reality_anchors::id.eq_any(ids))
+        .filter(reality_anchors::deleted_at.is_null())
+        .select(RealityAnchor::as_select())
+        .load(db)
+        .await?;
+    Ok(found.into_iter().map(|anchor| (anchor.id.clone(), anchor)).collect())
+}
+
+/// The anchor, if it is of the snapshot's tenant and names the feeder.
+fn permitted<'a>(
+    fed: &Fed,
+    anchors: &'a HashMap<String, RealityAnchor>,
+) -> Result<&'a RealityAnchor, Error> {
+    let anchor = anchors.get(&fed.row.anchor_id);
+    let own = anchor.filter(|anchor| anchor.tenant_id == fed.row.tenant_id());
+    let anchor =
+        own.ok_or_else(|| Error::unknown("reality_snapshot.anchor_id", &fed.row.anchor_id))?;
+    match &fed.feeder {
+        Some(feeder) if !anchor_rules::feeders(anchor).contains(feeder) => {
+            Err(Error::Refused(ErrorCode::FeederNotPermitted))
+        }
+        _ => Ok(anchor),
+    }
+}
+
+/// The rows that were stored, by id; not those of an anchor, time and content that is there already.
+async fn insert(
+    db: &mut Db,
+    rows: &[RealitySnapshot],
+) -> Result<HashMap<String, RealitySnapshot>, Error> {
+    if rows.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut stored: Vec<RealitySnapshot> = diesel::insert_into(reality_snapshots::table)
+        .values(rows)
+        .on_conflict_do_nothing()
+        .returning(RealitySnapshot::as_returning())
+        .load(db)
+        .await?;
+    freshness::fill(db, &mut stored).await?;
+    Ok(stored.into_iter().map(|row| (row.id.clone(), row)).collect())
+}

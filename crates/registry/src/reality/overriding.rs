@@ -1,0 +1,164 @@
+//! Overrides: people's decisions that actions go on in spite of exactly what one run found.
+
+use authority_decision::{
+    levels::RuntimeEffect,
+    reality::{DriftType, Found, Lifted},
+};
+use authority_model::{
+    proto::reality::{CheckFinding, CheckOverride, CouplingCheck, DriftEvent},
+    schema::{
+        reality_coupling_checks as checks, reality_heads as heads, reality_overrides as overrides,
+        stable_drift_events as drifts,
+    },
+    state::DriftEventStatus,
+    wire::Time,
+};
+
+use super::{super::prelude::*, assumed::ENGINE};
+
+pub(super) const PENDING: &str = "pending";
+pub(super) const IN_FORCE: &str = "in_force";
+const ENDED: &str = "ended";
+
+/// Which of these checks have an override in force.
+pub(super) async fn in_force(db: &mut Db, checks: Vec<String>) -> Result<Vec<String>, Error> {
+    let rows = overrides::table.filter(overrides::id.eq_any(checks)).select(overrides::id);
+    Ok(rows.load(db).await?)
+}
+
+/// Shows one as ended whose time is over, or that a newer snapshot ended.
+pub(super) fn show(check: &mut CouplingCheck, in_force: &[String], now: Time) {
+    let Some(by) = &mut check.r#override else { return };
+    let is_gone = by.state == IN_FORCE && !in_force.contains(&check.id);
+    if is_gone || by.until.is_none_or(|until| until <= now) {
+        ENDED.clone_into(&mut by.state);
+    }
+}
+
+/// Ends the override of a check, if there is one.
+pub(super) async fn end(db: &mut Db, check: &CouplingCheck) -> Result<(), Error> {
+    let Some(by) = &check.r#override else { return Ok(()) };
+    diesel::delete(overrides::table.find(&check.id))
+        .filter(overrides::tenant_id.eq(&check.tenant_id))
+        .execute(db)
+        .await?;
+    if by.state != ENDED {
+        let ended = CheckOverride { state: ENDED.to_owned(), ..by.clone() };
+        diesel::update(checks::table.find(&check.id))
+            .filter(checks::tenant_id.eq(&check.tenant_id))
+            .set(checks::override_.eq(ended))
+            .execute(db)
+            .await?;
+    }
+    Ok(())
+}
+
+/// What an override lifts.
+pub(super) struct Lifting {
+    pub(super) lifts: Vec<Lifted>,
+    /// The strongest effect among what it lifts.
+    pub(super) effect: RuntimeEffect,
+}
+
+/// What the last run found that holds or refuses: of anchors, and of the drift events that it opened.
+///
+/// # Errors
+/// An anchor has another snapshot by now: nobody has reviewed that.
+pub(super) async fn lifted(db: &mut Db, check: &CouplingCheck) -> Result<Lifting, Error> {
+    let effect = |word: &str| RuntimeEffect::from_word(word).unwrap_or(RuntimeEffect::Deny);
+    let mut strongest = effect(&check.runtime_effect);
+    let mut lifts: Vec<Lifted> = Vec::new();
+    for finding in &check.findings {
+        lifts.extend(finding.drift_types.iter().map(|drift_type| Lifted {
+            source_id: finding.anchor_id.clone(),
+            drift_type: drift_type.clone(),
+            found: vec![found(finding)],
+        }));
+    }
+    let types: Vec<String> = lifts.iter().map(|lifted| lifted.drift_type.clone()).collect();
+    let events: Vec<DriftEvent> = drifts::table
+        .filter(drifts::tenant_id.eq(&check.tenant_id).and(drifts::check_id.eq(&check.id)))
+        .filter(drifts::status.ne(DriftEventStatus::Resolved))
+        .filter(drifts::result_source.eq(ENGINE))
+        .filter(drifts::drift_type.eq_any(types))
+        .order(drifts::id)
+        .select(DriftEvent::as_select())
+        .load(db)
+        .await?;
+    for event in events {
+        let word = event.recommended_runtime_effect.as_deref().unwrap_or_default();
+        strongest = strongest.max(effect(word));
+        let is_of = |finding: &&CheckFinding| event.anchors_implicated.contains(&finding.anchor_id);
+        lifts.push(Lifted {
+            source_id: event.id.clone(),
+            drift_type: event.drift_type.clone(),
+            found: check.findings.iter().filter(is_of).map(found).collect(),
+        });
+    }
+    let lifting = Lifting { lifts, effect: strongest };
+    lifting.lock(db, &check.tenant_id).await?;
+    Ok(lifting)
+}
+
+fn found(finding: &CheckFinding) -> Found {
+    Found {
+        anchor_id: finding.anchor_id.clone(),
+        snapshot_id: finding.snapshot_id.clone(),
+        contested: finding
+            .drift_types
+            .iter()
+            .any(|found| *found == DriftType::CrossSystemConsensusDrift.to_string()),
+    }
+}
+
+impl Lifting {
+    /// Keeps the anchors' newest snapshots as they were found until the transaction has ended.
+    async fn lock(&self, db: &mut Db, tenant: &str) -> Result<(), Error> {
+        let found: Vec<&Found> = self.lifts.iter().flat_map(|lifted| &lifted.found).collect();
+        let ids: Vec<&String> = found.iter().map(|found| &found.anchor_id).collect();
+        let now: Vec<(String, Option<String>, bool)> = heads::table
+            .filter(heads::tenant_id.eq(tenant).and(heads::id.eq_any(ids)))
+            .order(heads::id)
+            .select((heads::id, heads::snapshot_id, heads::contested))
+            .for_share()
+            .load(db)
+            .await?;
+        for found in found {
+            let now = now.iter().find(|(id, ..)| *id == found.anchor_id);
+            let present =
+                now.map_or((None, false), |(_, newest, disputed)| (newest.as_ref(), *disputed));
+            if present != (found.snapshot_id.as_ref(), found.contested) {
+                let id = &found.anchor_id;
+                let text = format!(
+                    "the newest snapshot of `{id}` is another than the run found: run the check again"
+                );
+                return Err(Error::NotAllowed(text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts an override into force.
+pub(super) async fn begin(
+    db: &mut Db,
+    check: &CouplingCheck,
+    lifts: &[Lifted],
+    until: Time,
+) -> Result<(), Error> {
+    let lifts = serde_json::to_value(lifts)
+        .map_err(|error| Error::Store(authority_core::store::Error::Internal(error.to_string())))?;
+    let actor = check.actor_entity_id.as_ref().or(check.subject_id.as_ref());
+    diesel::insert_into(overrides::table)
+        .values((
+            overrides::id.eq(&check.id),
+            overrides::tenant_id.eq(&check.tenant_id),
+            overrides::action.eq(&check.action),
+            overrides::actor_id.eq(actor),
+            overrides::until.eq(until),
+            overrides::lifts.eq(lifts),
+        ))
+        .execute(db)
+        .await?;
+    Ok(())
+}

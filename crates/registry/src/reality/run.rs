@@ -1,0 +1,156 @@
+//! Runs a check: judges its anchors as they are stored, at the database's present time.
+
+use authority_decision::reality::{
+    Checked, CheckedAnchor, CouplingResult, Finding, FindingKind, Tolerated, judge,
+};
+use authority_model::{
+    proto::reality::{CheckFinding, CheckRun, CouplingCheck, RunCouplingCheckRequest},
+    schema::reality_coupling_checks as checks,
+    wire::Time,
+};
+use serde_json::Value;
+
+use super::{
+    super::{
+        flow::or_not_found,
+        prelude::*,
+        version::{IfMatch, tagged},
+    },
+    assumed::{ENGINE, assumptions},
+    drift_found, freshness, overriding, refers, stored,
+};
+
+/// How many runs a check remembers.
+const HISTORY: usize = 100;
+/// The reason of a run that judged nothing.
+const NO_ANCHOR: &str = "no_anchor_consulted";
+
+pub(super) async fn check(
+    registry: &Registry,
+    call: Request<RunCouplingCheckRequest>,
+) -> Reply<CouplingCheck> {
+    let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
+    let (caller, request) = admitted(call)?;
+    let by = caller.clone();
+    let ran = registry.idempotent(&caller, key, async move |db| {
+        let id = &request.id;
+        let was = or_not_found(CouplingCheck::lock(db, by.tenant(), id).await, id)?;
+        if_match.check(&was)?;
+        let (ran, _) = run(db, &was, &by.actor).await?;
+        Ok::<_, Error>(ran)
+    });
+    let ran = ran.await?;
+    registry.wait_for_graph::<CouplingCheck>().await;
+    Ok(tagged(ran.reply()))
+}
+
+/// Runs a check whose row is locked: ends its override, stores what was found, and opens drift events.
+pub(super) async fn run(
+    db: &mut Db,
+    check: &CouplingCheck,
+    actor: &str,
+) -> Result<(CouplingCheck, CouplingResult), Error> {
+    overriding::end(db, check).await?;
+    let now = freshness::database_now(db).await?;
+    let consulted = consulted(db, check).await?;
+    let anchors = stored::checked(db, &check.tenant_id, &consulted).await?;
+    let tolerated = tolerated(db, check).await?;
+    let judged = judge(&anchors, &assumptions(check), &tolerated, freshness::moment(now));
+    let findings = findings(&anchors, &judged);
+    let drift = drift_found::keep(db, check, &findings, now, actor).await?;
+    let reasons = reasons(&judged);
+    let mut history = check.history.clone();
+    history.push(CheckRun {
+        evaluated_at: Some(now),
+        coupling_result: judged.result.to_string(),
+        runtime_effect: judged.effect.to_string(),
+        reason_codes: reasons.clone(),
+    });
+    history.drain(..history.len().saturating_sub(HISTORY));
+    let snapshots: Vec<String> =
+        findings.iter().filter_map(|finding| finding.snapshot_id.clone()).collect();
+    let severity = judged.result.severity().map(|severity| severity.to_string());
+    let ran = diesel::update(checks::table.find(&check.id))
+        .filter(checks::tenant_id.eq(&check.tenant_id))
+        .set((
+            checks::coupling_result.eq(judged.result.to_string()),
+            checks::runtime_effect.eq(judged.effect.to_string()),
+            checks::evaluated_at.eq(now),
+            checks::severity.eq(severity),
+            checks::reason_codes.eq(reasons),
+            checks::snapshot_refs.eq(snapshots),
+            checks::drift_event_id.eq(drift),
+            checks::result_source.eq(ENGINE),
+            checks::findings.eq(findings),
+            checks::history.eq(history),
+            checks::updated_at.eq(clock_timestamp()),
+        ))
+        .returning(CouplingCheck::as_returning())
+        .get_result(db)
+        .await?;
+    Ok((ran, judged.result))
+}
+
+/// The anchors that it names, else those that ground its action; and those that it assumes something of.
+async fn consulted(db: &mut Db, check: &CouplingCheck) -> Result<Vec<String>, Error> {
+    let mut ids = check.anchors_consulted.clone();
+    if ids.is_empty() {
+        let tenant = &check.tenant_id;
+        let subject = refers::subject(db, CouplingCheck::KIND, tenant, &check.action_id).await?;
+        ids = stored::grounding(db, tenant, &check.action, subject.purpose.as_ref()).await?;
+    }
+    for assumed in assumptions(check) {
+        if !ids.contains(&assumed.anchor_id) {
+            ids.push(assumed.anchor_id);
+        }
+    }
+    Ok(ids)
+}
+
+/// What a person tolerates in this check.
+async fn tolerated(db: &mut Db, check: &CouplingCheck) -> Result<Vec<Tolerated>, Error> {
+    let stored: Value = checks::table.find(&check.id).select(checks::tolerated).first(db).await?;
+    // What cannot be read tolerates nothing.
+    Ok(serde_json::from_value(stored).unwrap_or_default())
+}
+
+fn findings(anchors: &[CheckedAnchor], judged: &Checked) -> Vec<CheckFinding> {
+    let newest = |id: &String| {
+        let checked = anchors.iter().find(|checked| checked.id == *id);
+        checked.and_then(|checked| checked.anchor.as_ref()?.newest.as_ref())
+    };
+    let drift_types = |id: &String| {
+        let own = judged.drifts.iter().filter(|(anchor_id, _)| anchor_id == id);
+        own.map(|(_, found)| found.to_string()).collect()
+    };
+    let one = |(id, finding): &(String, Finding)| {
+        let newest = newest(id);
+        CheckFinding {
+            anchor_id: id.clone(),
+            coupling_result: finding.result.to_string(),
+            runtime_effect: finding.effect.to_string(),
+            drift_type: finding.drift_type.map(|found| found.to_string()),
+            snapshot_id: newest.map(|newest| newest.id.clone()),
+            sampled_at: newest.map(|newest| Time::from(newest.sampled_at)),
+            content_hash: newest.map(|newest| newest.content_hash.clone()),
+            drift_types: drift_types(id),
+            of_age: matches!(
+                finding.kind,
+                FindingKind::Missing | FindingKind::Stale | FindingKind::AssumptionExpired
+            ),
+        }
+    };
+    judged.findings.iter().map(one).collect()
+}
+
+/// The kinds of drift that were found, each once.
+fn reasons(judged: &Checked) -> Vec<String> {
+    if judged.findings.is_empty() {
+        return vec![NO_ANCHOR.to_owned()];
+    }
+    let mut found: Vec<_> =
+        judged.findings.iter().filter_map(|(_, finding)| finding.drift_type).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.iter().map(ToString::to_string).collect()
+}

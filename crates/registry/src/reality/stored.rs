@@ -1,0 +1,97 @@
+//! Anchors as stored, in the form in which they are judged.
+
+use std::collections::HashMap;
+
+use authority_core::graph::{AnchorRow, Head, HeadRow};
+use authority_decision::{
+    Pattern,
+    reality::{Anchor, CheckedAnchor, Observations},
+};
+use authority_model::{
+    schema::{reality_anchors, reality_heads, reality_snapshots},
+    state::RealityAnchorStatus,
+    wire::Json,
+};
+
+use super::super::prelude::*;
+
+/// The anchors with these ids, in this order, with what was observed of them.
+pub(super) async fn checked(
+    db: &mut Db,
+    tenant_id: &str,
+    ids: &[String],
+) -> Result<Vec<CheckedAnchor>, Error> {
+    let anchors: Vec<AnchorRow> = reality_anchors::table
+        .filter(reality_anchors::tenant_id.eq(tenant_id))
+        .filter(reality_anchors::id.eq_any(ids))
+        .select(AnchorRow::as_select())
+        .load(db)
+        .await?;
+    let heads: Vec<HeadRow> = reality_heads::table
+        .filter(reality_heads::tenant_id.eq(tenant_id))
+        .filter(reality_heads::id.eq_any(ids))
+        .select(HeadRow::as_select())
+        .load(db)
+        .await?;
+    let mut heads: HashMap<String, Head> =
+        heads.into_iter().map(|row| (row.anchor_id().to_owned(), row.into())).collect();
+    let anchors =
+        anchors.into_iter().map(Anchor::from).map(|anchor| match heads.remove(&anchor.id) {
+            Some(head) => head.observe(anchor),
+            None => anchor,
+        });
+    let mut anchors: HashMap<String, Anchor> =
+        anchors.map(|anchor| (anchor.id.clone(), anchor)).collect();
+    let newest = anchors.values().filter_map(|anchor| Some(anchor.newest.as_ref()?.id.as_str()));
+    let observed: Vec<(String, Vec<Json>)> = reality_snapshots::table
+        .filter(reality_snapshots::tenant_id.eq(tenant_id))
+        .filter(reality_snapshots::id.eq_any(newest.collect::<Vec<_>>()))
+        .select((reality_snapshots::anchor_id, reality_snapshots::observations))
+        .load(db)
+        .await?;
+    let mut observed: HashMap<_, _> = observed.into_iter().collect();
+    let found = ids.iter().map(|id| CheckedAnchor {
+        id: id.clone(),
+        anchor: anchors.remove(id),
+        observations: observed.remove(id).map(observations).unwrap_or_default(),
+    });
+    Ok(found.collect())
+}
+
+fn observations(stored: Vec<Json>) -> Observations {
+    let each = stored.into_iter().filter_map(|mut observation| {
+        let path = observation.0.get("path")?.as_str()?.to_owned();
+        Some((path, observation.0.remove("value").unwrap_or_default()))
+    });
+    each.collect()
+}
+
+/// The active anchors that ground an action; for a purpose, if one is known.
+pub(super) async fn grounding(
+    db: &mut Db,
+    tenant_id: &str,
+    action: &str,
+    purpose: Option<&String>,
+) -> Result<Vec<String>, Error> {
+    let active: Vec<(String, Vec<String>, Vec<String>)> = reality_anchors::table
+        .filter(reality_anchors::tenant_id.eq(tenant_id))
+        .filter(reality_anchors::status.eq(RealityAnchorStatus::Active))
+        .filter(reality_anchors::deleted_at.is_null())
+        .order(reality_anchors::id)
+        .select((
+            reality_anchors::id,
+            reality_anchors::grounds_actions,
+            reality_anchors::grounds_profiles,
+        ))
+        .load(db)
+        .await?;
+    let grounds = |patterns: &[String]| {
+        // One that cannot be read may cover it.
+        patterns.iter().any(|text| text.parse::<Pattern>().map_or(true, |one| one.covers(action)))
+    };
+    let consulted = active.into_iter().filter(|(_, patterns, profiles)| {
+        grounds(patterns)
+            && (profiles.is_empty() || purpose.is_none_or(|own| profiles.contains(own)))
+    });
+    Ok(consulted.map(|(id, ..)| id).collect())
+}

@@ -1,0 +1,42 @@
+//! Reads the enquiry form.
+
+use authority_api::error::{ApiError, ErrorCode};
+use authority_model::proto::programme::CaptureLeadRequest;
+use axum::{
+    body::{Body, to_bytes},
+    http::{HeaderMap, header},
+};
+
+/// The largest body in bytes.
+const LARGEST: usize = 16 * 1024;
+/// Where its enquiries come from.
+const SOURCE: &str = "widget";
+
+/// The enquiry in a form's body; an empty field is absent.
+///
+/// # Errors
+/// The body is too large, no form, or has a field that the form does not have.
+pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<CaptureLeadRequest, ApiError> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        return Err(ApiError::plain(ErrorCode::UnsupportedMediaType));
+    }
+    let body = to_bytes(body, LARGEST).await;
+    let body = body.map_err(|_| ApiError::plain(ErrorCode::TooLarge))?;
+    let mut lead = CaptureLeadRequest { source: Some(SOURCE.to_owned()), ..<_>::default() };
+    for (name, value) in form_urlencoded::parse(&body) {
+        let value = Some(value.into_owned()).filter(|value| !value.is_empty());
+        match &*name {
+            "email" => lead.email = value.unwrap_or_default(),
+            "name" => lead.name = value,
+            "organisation" => lead.organisation = value,
+            "sector" => lead.sector = value,
+            "country" => lead.country = value,
+            "message" => lead.message = value,
+            "consent_marketing" => lead.consent_marketing = value.is_some(),
+            _ => return Err(ApiError::field("form", "has a field that is unknown")),
+        }
+    }
+    Ok(lead)
+}

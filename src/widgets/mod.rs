@@ -1,0 +1,230 @@
+//! Pages to embed in frames: a consultant's card and the enquiry form. They have no script and no cookie.
+//!
+//! A page may be framed by this service's own pages or, with an active brand, by those of the brand's verified
+//! domain. The form's enquiry goes through the public service, with its limits and its constant answer.
+
+mod form;
+mod frame;
+
+use std::{net::IpAddr, sync::Arc};
+
+use askama::Template;
+use authority_api::error::{ApiError, ErrorCode};
+use authority_model::{
+    proto::programme::{CaptureLeadRequest, DirectoryConsultant},
+    wire::Time,
+};
+use authority_programme::Programme;
+use axum::{
+    Router,
+    body::Body,
+    extract::{RawQuery, State},
+    http::{Extensions, HeaderValue, StatusCode, header, request::Parts},
+    response::{Html, IntoResponse, Response},
+    routing::get,
+};
+
+use crate::transport::Embeddable;
+use frame::Frame;
+
+/// Reads a request's client address, which the transport put into the extensions.
+type Client = fn(&Extensions) -> Option<IpAddr>;
+
+/// The widgets.
+#[derive(Clone)]
+pub struct Widgets(Arc<Inner>);
+
+struct Inner {
+    programme: Programme,
+    client: Client,
+}
+
+impl Widgets {
+    pub fn new(programme: Programme, client: Client) -> Self {
+        Self(Arc::new(Inner { programme, client }))
+    }
+
+    pub fn router(self) -> Router {
+        Router::new()
+            .route("/widgets/consultant-card", get(card))
+            .route("/widgets/enquiry-form", get(enquiry).post(send))
+            .with_state(self)
+    }
+
+    /// The page's frame, for the brand that the query names; counts the call.
+    async fn frame(&self, parts: &Parts, query: &Query) -> Result<Frame, ApiError> {
+        self.0.programme.admit((self.0.client)(&parts.extensions)).await?;
+        let Some(id) = query.of("brand") else { return Frame::plain() };
+        let brand = self.0.programme.brand(id).await?;
+        Frame::of(brand.ok_or_else(|| ApiError::not_found("brand", id))?)
+    }
+}
+
+/// The parameters of a page; of one that is given twice the first counts.
+struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// # Errors
+    /// A parameter has U+0000, which no record has.
+    fn read(text: Option<&str>) -> Result<Self, ApiError> {
+        let all = form_urlencoded::parse(text.unwrap_or_default().as_bytes()).into_owned();
+        let all = Self(all.collect());
+        if all.0.iter().any(|(_, value)| value.contains('\0')) {
+            return Err(ApiError::new(ErrorCode::InvalidRequest, "a parameter has U+0000"));
+        }
+        Ok(all)
+    }
+
+    fn of(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+}
+
+#[derive(Template)]
+#[template(path = "widgets/card.html")]
+struct Card {
+    frame: Frame,
+    consultant: DirectoryConsultant,
+}
+
+#[derive(Template)]
+#[template(path = "widgets/form.html")]
+struct Form {
+    frame: Frame,
+    /// Where it is sent: this page, with its brand.
+    action: String,
+    /// What was sent already.
+    given: CaptureLeadRequest,
+    /// Why that was refused.
+    problem: Option<String>,
+}
+
+/// One sentence instead of a widget.
+#[derive(Template)]
+#[template(path = "widgets/message.html")]
+struct Message {
+    frame: Frame,
+    text: String,
+}
+
+/// The day of a time in UTC, as RFC 3339 has it.
+fn day(time: &Time) -> String {
+    time.to_string().chars().take_while(|letter| *letter != 'T').collect()
+}
+
+async fn card(State(this): State<Widgets>, RawQuery(query): RawQuery, parts: Parts) -> Response {
+    let found = async {
+        let query = Query::read(query.as_deref())?;
+        let frame = this.frame(&parts, &query).await?;
+        let id = query.of("consultant").unwrap_or_default();
+        let entry = this.0.programme.public_entry(id).await?;
+        Ok((frame, entry.ok_or_else(|| ApiError::not_found("consultant", id))?))
+    };
+    match found.await {
+        Ok((frame, consultant)) => {
+            let policy = frame.policy();
+            page(StatusCode::OK, &policy, &Card { frame, consultant })
+        }
+        Err(error) => refused(None, &error),
+    }
+}
+
+async fn enquiry(State(this): State<Widgets>, RawQuery(query): RawQuery, parts: Parts) -> Response {
+    let found = async {
+        let query = Query::read(query.as_deref())?;
+        Ok((this.frame(&parts, &query).await?, action(&query)))
+    };
+    match found.await {
+        Ok((frame, action)) => {
+            let (policy, given) = (frame.policy(), CaptureLeadRequest::default());
+            page(StatusCode::OK, &policy, &Form { frame, action, given, problem: None })
+        }
+        Err(error) => refused(None, &error),
+    }
+}
+
+async fn send(
+    State(this): State<Widgets>,
+    RawQuery(query): RawQuery,
+    parts: Parts,
+    body: Body,
+) -> Response {
+    let found = async {
+        let query = Query::read(query.as_deref())?;
+        Ok((this.frame(&parts, &query).await?, action(&query)))
+    };
+    let (frame, action) = match found.await {
+        Ok(found) => found,
+        Err(error) => return refused(None, &error),
+    };
+    let given = match form::read(&parts.headers, body).await {
+        Ok(given) => given,
+        Err(error) => return refused(Some(frame), &error),
+    };
+    let client = (this.0.client)(&parts.extensions);
+    match this.0.programme.capture(client, None, given.clone()).await {
+        Ok(_) => {
+            let (policy, text) = (frame.policy(), "Thank you. We have received your enquiry.");
+            page(StatusCode::OK, &policy, &Message { frame, text: text.to_owned() })
+        }
+        Err(error) => {
+            // What was typed is not lost.
+            let problem = Some(problem(&error));
+            let policy = frame.policy();
+            let form = Form { frame, action, given, problem };
+            with_wait(page(error.code.http(), &policy, &form), &error)
+        }
+    }
+}
+
+/// What a person can do about it.
+fn problem(error: &ApiError) -> String {
+    let text = match error.code {
+        ErrorCode::RateLimited => "Too many requests. Please try again later.",
+        ErrorCode::NotFound => "There is nothing to show here.",
+        ErrorCode::InvalidRequest => "Please check what you entered, and send it again.",
+        _ => "This does not work at the moment. Please try again later.",
+    };
+    let fields = error.violations.iter();
+    fields
+        .fold(text.to_owned(), |text, found| format!("{text} {}: {}.", found.field, found.problem))
+}
+
+/// The form's own address.
+fn action(query: &Query) -> String {
+    match query.of("brand") {
+        None => "/widgets/enquiry-form".to_owned(),
+        Some(brand) => {
+            let brand: String = form_urlencoded::byte_serialize(brand.as_bytes()).collect();
+            format!("/widgets/enquiry-form?brand={brand}")
+        }
+    }
+}
+
+fn page(status: StatusCode, policy: &str, template: &impl Template) -> Response {
+    let (Ok(policy), Ok(text)) = (HeaderValue::from_str(policy), template.render()) else {
+        tracing::error!("a widget cannot be written");
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let headers = [(header::CONTENT_SECURITY_POLICY, policy)];
+    let mut response = (status, headers, Html(text)).into_response();
+    response.extensions_mut().insert(Embeddable);
+    response
+}
+
+fn refused(frame: Option<Frame>, error: &ApiError) -> Response {
+    let status = error.code.http();
+    let Ok(frame) = frame.map_or_else(Frame::plain, Ok) else { return status.into_response() };
+    let policy = frame.policy();
+    with_wait(page(status, &policy, &Message { frame, text: problem(error) }), error)
+}
+
+/// With the time to wait, if the error has one.
+fn with_wait(mut response: Response, error: &ApiError) -> Response {
+    let wait = error.about.iter().find(|(name, _)| *name == "retry_after");
+    if let Some(wait) = wait.and_then(|(_, seconds)| HeaderValue::from_str(seconds).ok()) {
+        response.headers_mut().insert(header::RETRY_AFTER, wait);
+    }
+    response
+}

@@ -1,0 +1,172 @@
+//! What is written is what decisions go by: anchors, snapshots, overrides and drift, end to end.
+
+use serde_json::{Value, json};
+
+use super::{AGENT, TENANT, World, refusal};
+use crate::support::{Client, asking};
+
+/// The decision on a small payment.
+async fn decided(key: &Client) -> Value {
+    key.post("/v1/decisions/evaluate", asking(10.0, "DE")).await.1
+}
+
+async fn runtime(world: &World) -> Client {
+    world.app.client(&world.app.api_key(TENANT, &["runtime:write"]).await)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_anchor_without_a_snapshot_holds_until_one_comes_or_a_person_overrides() {
+    let world = World::start().await;
+    let key = runtime(&world).await;
+    assert_eq!(decided(&key).await["reason_code"], "permission_granted");
+    let grounds = json!({"grounds_actions": ["payment.*"]});
+    let anchor = world.new_anchor(grounds).await;
+    let held = decided(&key).await;
+    assert_eq!(held["reason_code"], "reality_revalidation_required", "{held:#}");
+    let check = json!({"action_id": "payment.execute", "actor_entity_id": AGENT});
+    let check = world.new_check(check).await;
+    world.run(&check).await;
+    // Not the owner who made the API key that asks.
+    let (status, overridden) =
+        world.decide(&world.another_owner("second@example.org"), &check, "override").await;
+    assert_eq!(status, 200, "{overridden:#}");
+    let permitted = decided(&key).await;
+    assert_eq!(permitted["reason_code"], "permission_granted", "{permitted:#}");
+    assert!(permitted["obligations"].to_string().contains("reality.overridden"), "{permitted:#}");
+    // A run ends the override; a fresh snapshot ends the drift about age, too.
+    world.run(&check).await;
+    assert_eq!(decided(&key).await["reason_code"], "reality_revalidation_required");
+    world.new_snapshot(&anchor, 1, "sha256:a").await;
+    let coupled = decided(&key).await;
+    assert_eq!(coupled["reason_code"], "permission_granted", "{coupled:#}");
+    assert!(!coupled["obligations"].to_string().contains("reality."), "{coupled:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drift_applies_until_it_is_resolved_and_a_report_on_a_check_does_not() {
+    let world = World::start().await;
+    let key = runtime(&world).await;
+    let check = json!({"action_id": "payment.execute", "coupling_result": "deny_required",
+                       "runtime_effect": "deny"});
+    let check = world.new_check(check).await;
+    assert_eq!(decided(&key).await["reason_code"], "permission_granted");
+    let body = json!({"tenant_id": TENANT, "check_id": check, "action_id": "payment.execute",
+                      "drift_type": "stable_drift", "severity": "critical"});
+    let event = world.made("stable-drift-events", "drift_event", body).await;
+    assert_eq!(decided(&key).await["reason_code"], "reality_decoupled");
+    let resolve = format!("/api/v1/stable-drift-events/{event}/resolve");
+    let tolerated = json!({"resolution": "tolerated", "rationale": "known"});
+    assert_eq!(world.owner.post(&resolve, tolerated).await.0, 200);
+    assert_eq!(decided(&key).await["reason_code"], "permission_granted");
+}
+
+/// An override is of the snapshot that was reviewed, also where drift by an assumption is what holds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newer_snapshot_ends_an_override_for_good() {
+    let world = World::start().await;
+    let key = runtime(&world).await;
+    let anchor = world.new_anchor(json!({"grounds_actions": ["payment.*"]})).await;
+    world.new_snapshot(&anchor, 30, "sha256:reviewed").await;
+    let assumed = json!([{"anchor_id": anchor, "expected_content_hash": "sha256:assumed"}]);
+    let body =
+        json!({"action_id": "payment.execute", "actor_entity_id": AGENT, "assumptions": assumed});
+    let check = world.new_check(body).await;
+    assert_eq!(world.run(&check).await["coupling_result"], "decoupling_detected");
+    let second = world.another_owner("second@example.org");
+    assert_eq!(world.decide(&second, &check, "override").await.0, 200);
+    assert_eq!(decided(&key).await["reason_code"], "permission_granted");
+    let newer = world.new_snapshot(&anchor, 20, "sha256:unseen").await;
+    assert_eq!(decided(&key).await["reason_code"], "reality_review_required");
+    let path = format!("/api/v1/reality-coupling-checks/{check}");
+    let (_, read) = world.owner.get(&path).await;
+    assert_eq!(read["coupling_check"]["override"]["state"], "ended");
+    // Deleting it brings the earlier snapshot back, and not the override.
+    let snapshot = format!("/api/v1/reality-snapshots/{newer}");
+    assert_eq!(world.owner.call("DELETE", &snapshot, None, &[]).await.0, 200);
+    assert_eq!(decided(&key).await["reason_code"], "reality_review_required");
+    // What the run found is there again: it can be overridden once more. Then a person escalates.
+    assert_eq!(world.decide(&second, &check, "override").await.0, 200);
+    assert_eq!(decided(&key).await["reason_code"], "permission_granted");
+    let event = world.drift(&check).await[0]["id"].as_str().unwrap().to_owned();
+    let resolve = format!("/api/v1/stable-drift-events/{event}/resolve");
+    assert_eq!(world.owner.post(&resolve, json!({"resolution": "escalated"})).await.0, 200);
+    assert_eq!(decided(&key).await["reason_code"], "reality_review_required");
+}
+
+/// A run that is out of date was of something else than what decisions see now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_override_is_of_the_present_snapshots() {
+    let world = World::start().await;
+    let anchor = world.new_anchor(json!({})).await;
+    let check = world.new_check(json!({"actor_entity_id": AGENT})).await;
+    world.run(&check).await;
+    world.new_snapshot(&anchor, 90, "sha256:a").await;
+    let late = world.decide(&world.owner, &check, "override").await;
+    assert_eq!(refusal(&late), (409, "transition_not_allowed".to_owned()), "{:#}", late.1);
+    world.run(&check).await;
+    assert_eq!(world.decide(&world.owner, &check, "override").await.0, 200);
+}
+
+/// A drift event about an assumed age ends by an observation of that age, not by one that is only newer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drift_by_an_assumed_age_ends_by_an_observation_that_is_young_enough() {
+    let world = World::start().await;
+    let key = runtime(&world).await;
+    let body = json!({"grounds_actions": ["payment.*"], "freshness_contract": null});
+    let anchor = world.new_anchor(body).await;
+    world.new_snapshot(&anchor, 7200, "sha256:a").await;
+    let assumed = json!([{"anchor_id": anchor, "max_age_seconds": 600}]);
+    let body = json!({"action_id": "payment.execute", "assumptions": assumed});
+    let check = world.new_check(body).await;
+    world.run(&check).await;
+    assert_eq!(decided(&key).await["reason_code"], "reality_revalidation_required");
+    world.new_snapshot(&anchor, 7000, "sha256:a").await;
+    assert_eq!(decided(&key).await["reason_code"], "reality_revalidation_required");
+    world.new_snapshot(&anchor, 1, "sha256:a").await;
+    assert_eq!(decided(&key).await["reason_code"], "permission_granted");
+}
+
+/// An approval reviews what applied when it was given.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_earlier_approval_reviews_no_drift_that_was_escalated_or_dated_back() {
+    let world = World::start().await;
+    let key = runtime(&world).await;
+    let drift = |more: Value| {
+        super::with(
+            json!({"tenant_id": TENANT, "action_id": "payment.execute",
+                           "drift_type": "stable_drift"}),
+            more,
+        )
+    };
+    let check = world.new_check(json!({"action_id": "payment.execute"})).await;
+    let warning = drift(json!({"check_id": check, "severity": "low"}));
+    let event = world.made("stable-drift-events", "drift_event", warning).await;
+    let hold = async |amount: f64| {
+        let held = key.post("/v1/decisions/evaluate", asking(amount, "DE")).await.1;
+        held["approval_id"].as_str().unwrap_or_else(|| panic!("{held:#}")).to_owned()
+    };
+    let cited = async |amount: f64, approval: &str| {
+        let body = super::with(asking(amount, "DE"), json!({"approval_id": approval}));
+        key.post("/v1/decisions/evaluate", body).await.1["decision"].clone()
+    };
+    let approve = async |id: &str| {
+        let approver = world.app.person(TENANT, "approver", "another@example.org");
+        let path = format!("/api/v1/app/approvals/{id}/approve");
+        let (status, approved) = approver.post(&path, json!({})).await;
+        assert_eq!(status, 200, "{approved:#}");
+    };
+    let [first, second, third] = [hold(25_000.0).await, hold(26_000.0).await, hold(27_000.0).await];
+    for approval in [&first, &second, &third] {
+        approve(approval).await;
+    }
+    assert_eq!(cited(27_000.0, &third).await, "allow_with_constraints");
+    let resolve = format!("/api/v1/stable-drift-events/{event}/resolve");
+    assert_eq!(world.owner.post(&resolve, json!({"resolution": "escalated"})).await.0, 200);
+    assert_eq!(cited(25_000.0, &first).await, "require_approval");
+    let tolerated = json!({"resolution": "tolerated", "rationale": "known"});
+    assert_eq!(world.owner.post(&resolve, tolerated).await.0, 200);
+    let dated = drift(json!({"check_id": check, "severity": "high",
+                             "detected_at": "2020-01-01T00:00:00Z"}));
+    world.made("stable-drift-events", "drift_event", dated).await;
+    assert_eq!(cited(26_000.0, &second).await, "require_approval");
+}

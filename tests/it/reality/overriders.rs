@@ -1,0 +1,128 @@
+//! Who may override: nobody for themselves, and two are two people.
+
+use serde_json::{Value, json};
+
+use super::{ACTION, AGENT, TENANT, World, refusal};
+use crate::support::Client;
+
+const PAYMENT: &str = "payment.execute";
+
+/// A check that found an anchor of the action without a snapshot.
+async fn check(world: &World, action: &str, more: Value) -> String {
+    world.new_anchor(json!({"grounds_actions": [action]})).await;
+    let check = world.new_check(super::with(json!({"action_id": action}), more)).await;
+    world.run(&check).await;
+    check
+}
+
+#[track_caller]
+fn not_permitted(answer: &(u16, Value)) {
+    assert_eq!(refusal(answer), (409, "override_not_permitted".to_owned()), "{:#}", answer.1);
+}
+
+/// Of the demonstration: it owns the agent, and delegates to it.
+fn keeper(world: &World) -> Client {
+    let claims = json!({"sub": "dev|owner@acme.example", "email": "owner@acme.example",
+                        "public_metadata": {"role": "owner"}});
+    world.app.client(&world.app.token(&claims))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_owns_the_agent_does_not_override_for_it() {
+    let world = World::start().await;
+    let check = check(&world, ACTION, json!({"actor_entity_id": AGENT})).await;
+    not_permitted(&world.decide(&keeper(&world), &check, "override").await);
+    assert_eq!(world.decide(&world.owner, &check, "override").await.0, 200);
+}
+
+/// Without an actor it concerns everyone who could perform the action.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaving_out_the_actor_permits_nobody_more() {
+    let world = World::start().await;
+    let check = check(&world, PAYMENT, json!({})).await;
+    not_permitted(&world.decide(&keeper(&world), &check, "override").await);
+    assert_eq!(world.decide(&world.owner, &check, "override").await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_delegates_the_action_does_not_override_for_it() {
+    let world = World::start().await;
+    let delegator = world.another_owner("third@example.org");
+    let principal = json!({"tenant_id": TENANT, "principal_class": "human",
+                           "display_name": "Third", "email": "third@example.org"});
+    let principal = world.made("principals", "principal", principal).await;
+    let check = check(&world, PAYMENT, json!({"actor_entity_id": AGENT})).await;
+    let given = json!({"tenant_id": TENANT, "delegator_id": principal, "delegate_id": AGENT,
+                       "actions": ["payment.*"]});
+    world.made("delegations", "delegation", given).await;
+    not_permitted(&world.decide(&delegator, &check, "override").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_made_a_key_that_may_ask_does_not_override() {
+    let world = World::start().await;
+    let maker = world.another_owner("maker@example.org");
+    let other = "svc:agent:acme:support-bot";
+    let body = |bound: &[&str]| {
+        json!({"tenant_id": TENANT, "label": "test", "scopes": ["runtime:write"],
+               "principal_ids": bound})
+    };
+    let check = check(&world, PAYMENT, json!({"actor_entity_id": AGENT})).await;
+    // A key that asks for another agent does not count.
+    assert_eq!(maker.post("/api/v1/api-keys", body(&[other])).await.0, 201);
+    assert_eq!(world.decide(&maker, &check, "override").await.0, 200);
+    world.run(&check).await;
+    let (_, made) = maker.post("/api/v1/api-keys", body(&[AGENT])).await;
+    not_permitted(&world.decide(&maker, &check, "override").await);
+    let key = made["api_key"]["id"].as_str().unwrap();
+    assert_eq!(
+        world.owner.call("DELETE", &format!("/api/v1/api-keys/{key}"), None, &[]).await.0,
+        200
+    );
+    assert_eq!(world.decide(&maker, &check, "override").await.0, 200);
+}
+
+/// Of a quarantine: the second is recorded as the same person.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_names_of_one_person_are_not_two_owners() {
+    let world = World::start().await;
+    let principal = json!({"tenant_id": TENANT, "principal_class": "human",
+                           "display_name": "Dual", "email": "dual-2@example.org",
+                           "external_subject": "dev|dual-1@example.org"});
+    world.made("principals", "principal", principal).await;
+    let contract = json!({"max_staleness_seconds": 60, "missing_runtime_effect": "quarantine"});
+    world.new_anchor(json!({"freshness_contract": contract})).await;
+    let check = world.new_check(json!({})).await;
+    world.run(&check).await;
+    let [first, second] =
+        ["dual-1@example.org", "dual-2@example.org"].map(|name| world.another_owner(name));
+    let (status, pending) = world.decide(&first, &check, "override").await;
+    assert_eq!((status, &pending["coupling_check"]["override"]["state"]), (200, &json!("pending")));
+    not_permitted(&world.decide(&second, &check, "override").await);
+    let (status, whole) = world.decide(&world.owner, &check, "override").await;
+    assert_eq!((status, &whole["coupling_check"]["override"]["state"]), (200, &json!("in_force")));
+}
+
+/// What a run no longer finds at its worst may still apply by its drift event, and be lifted with the rest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drift_that_denies_takes_two_owners_whatever_the_last_run_found() {
+    let world = World::start().await;
+    let contract = json!({"max_staleness_seconds": 60, "stale_runtime_effect": "deny"});
+    let denying = world
+        .new_anchor(json!({"grounds_actions": ["other.x"], "freshness_contract": contract}))
+        .await;
+    let asking = world.new_anchor(json!({})).await;
+    world.new_snapshot(&denying, 300, "sha256:old").await;
+    world.new_snapshot(&asking, 300, "sha256:old").await;
+    let body = json!({
+        "actor_entity_id": AGENT, "anchors_consulted": [denying, asking],
+        "assumptions": [{"anchor_id": asking, "expected_content_hash": "sha256:assumed"}],
+    });
+    let check = world.new_check(body).await;
+    assert_eq!(world.run(&check).await["runtime_effect"], "deny");
+    world.new_snapshot(&denying, 1, "sha256:new").await;
+    world.new_snapshot(&asking, 200, "sha256:other").await;
+    assert_eq!(world.run(&check).await["runtime_effect"], "require_human_review");
+    let (status, first) = world.decide(&world.owner, &check, "override").await;
+    assert_eq!((status, &first["coupling_check"]["override"]["state"]), (200, &json!("pending")));
+}

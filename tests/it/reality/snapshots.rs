@@ -1,0 +1,117 @@
+//! Snapshots: what is refused, which is the newest, freshness and verification.
+
+use authority_crypto::sha256;
+use serde_json::{Value, json};
+
+use super::{TENANT, World, ago, fault, refusal, with};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_contradicts_the_clock_the_anchor_or_itself_is_refused() {
+    let world = World::start().await;
+    let anchor = world.new_anchor(json!({})).await;
+    let body = |more: Value| {
+        let body = json!({"tenant_id": TENANT, "anchor_id": anchor, "sampled_at": ago(5),
+                          "content_hash": "sha256:00"});
+        with(body, more)
+    };
+    let post = async |more| world.owner.post("/api/v1/reality-snapshots", body(more)).await;
+    for (more, field) in [
+        (json!({"sampled_at": ago(-65)}), "sampled_at"),
+        (json!({"valid_until": ago(5 + 1)}), "valid_until"),
+        (json!({"content_summary": {"n": 1}}), "content_hash"),
+        (json!({"anchor_type": "risk_context"}), "anchor_type"),
+        (json!({"anchor_id": "svc:ent:acme:reality_anchor:none"}), "anchor_id"),
+        (json!({"observations": [{"path": "a", "value": 1}]}), "observations[0].path"),
+        (json!({"observations": [{"path": "/a"}]}), "observations[0].value"),
+        (json!({"observations": vec![json!({"path": "/a", "value": 1}); 257]}), "observations"),
+        (json!({"signature": {"alg": "none", "kid": "k", "value_b64": "AA"}}), "signature.alg"),
+        (json!({"observations_hash": "sha256:00"}), "observations_hash"),
+    ] {
+        assert_eq!(fault(&post(more).await), field);
+    }
+    // Within a minute a clock may be ahead.
+    assert_eq!(post(json!({"sampled_at": ago(-50)})).await.0, 201);
+    let hash = format!("sha256:{}", hex::encode(sha256(br#"{"a":"x","n":1}"#)));
+    let (status, made) = post(json!({
+        "content_summary": {"n": 1, "a": "x"}, "content_hash": hash,
+        "observations": [{"path": "/n", "value": 1, "unit": "EUR"}],
+    }))
+    .await;
+    assert_eq!(status, 201, "{made:#}");
+    let made = &made["reality_snapshot"];
+    let observed = sha256(br#"[{"path":"/n","unit":"EUR","value":1}]"#);
+    assert_eq!(made["observations_hash"], format!("sha256:{}", hex::encode(observed)));
+    assert_eq!(made["anchor_type"], "system_of_record");
+    let path = format!("/api/v1/reality-snapshots/{}/verify", made["id"].as_str().unwrap());
+    let (_, verified) = world.owner.post(&path, json!({})).await;
+    let found = &verified["reality_snapshot"]["verification"];
+    assert_eq!(
+        (&found["content"], &found["signature"], &found["is_stale"]),
+        (&json!("match"), &json!("none"), &json!(false))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_time_and_content_is_there_once() {
+    let world = World::start().await;
+    let anchor = world.new_anchor(json!({})).await;
+    let body = json!({"tenant_id": TENANT, "anchor_id": anchor, "sampled_at": ago(5),
+                      "content_hash": "sha256:00"});
+    let path = "/api/v1/reality-snapshots";
+    let (_, first) = world.owner.post(path, body.clone()).await;
+    let again = world.owner.post(path, body.clone()).await;
+    assert_eq!(refusal(&again), (409, "snapshot_exists".to_owned()));
+    let first = format!("{path}/{}", first["reality_snapshot"]["id"].as_str().unwrap());
+    assert_eq!(world.owner.call("DELETE", &first, None, &[]).await.0, 200);
+    assert_eq!(world.owner.get(&first).await.0, 404);
+    assert_eq!(world.owner.post(path, body).await.0, 201);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn freshness_is_computed_on_each_read() {
+    let world = World::start().await;
+    let anchor = world.new_anchor(json!({})).await;
+    let old = world.new_snapshot(&anchor, 61, "sha256:old").await;
+    let new = world.new_snapshot(&anchor, 5, "sha256:new").await;
+    let ended = json!({"tenant_id": TENANT, "anchor_id": anchor, "sampled_at": ago(30),
+                       "valid_until": ago(10), "content_hash": "sha256:ended",
+                       "freshness": {"source": "cdc", "is_stale": false}});
+    let ended = world.made("reality-snapshots", "reality_snapshot", ended).await;
+    let mut stale = [vec![], vec![]];
+    for (place, is_stale) in ["false", "true"].iter().enumerate() {
+        let path = format!("/api/v1/reality-snapshots?anchor_id={anchor}&is_stale={is_stale}");
+        let (_, listed) = world.owner.get(&path).await;
+        for row in listed["reality_snapshots"].as_array().unwrap() {
+            assert_eq!(row["freshness"]["is_stale"].to_string(), *is_stale, "{row:#}");
+            assert_eq!(row["freshness"]["max_staleness_seconds"], 60);
+            stale[place].push(row["id"].as_str().unwrap().to_owned());
+        }
+    }
+    assert_eq!(stale, [vec![new], vec![ended.clone(), old]]);
+    let (_, one) = world.owner.get(&format!("/api/v1/reality-snapshots/{ended}")).await;
+    let freshness = &one["reality_snapshot"]["freshness"];
+    assert_eq!(freshness["source"], "cdc");
+    assert!((30..60).contains(&freshness["age_seconds"].as_i64().unwrap()), "{freshness}");
+    let since =
+        format!("/api/v1/reality-snapshots?anchor_id={anchor}&count=true&since={}", ago(20));
+    assert_eq!(world.owner.get(&since).await.1["total"], 1);
+}
+
+/// The greatest `sampled_at` that is live and counts; deleting it brings back the one before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_newest_is_by_the_time_of_the_sample() {
+    let world = World::start().await;
+    let anchor = world.new_anchor(json!({})).await;
+    let newest = async || {
+        let path = format!("/api/v1/reality-anchors/{anchor}/verify");
+        let (_, verified) = world.owner.post(&path, json!({})).await;
+        verified["reality_anchor"]["verification"]["snapshot_id"].as_str().map(str::to_owned)
+    };
+    let late = world.new_snapshot(&anchor, 20, "sha256:a").await;
+    let new = world.new_snapshot(&anchor, 10, "sha256:b").await;
+    assert_eq!(newest().await, Some(new.clone()));
+    world.new_snapshot(&anchor, 30, "sha256:c").await;
+    assert_eq!(newest().await, Some(new.clone()));
+    world.owner.call("DELETE", &format!("/api/v1/reality-snapshots/{new}"), None, &[]).await;
+    assert_eq!(newest().await, Some(late));
+}

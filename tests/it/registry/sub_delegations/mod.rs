@@ -1,0 +1,250 @@
+//! API keys that delegate: agents delegate parts of what they hold.
+
+mod refused;
+mod stopped;
+mod transaction;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp};
+
+const TENANT: &str = "svc:tenant:acme";
+const BOT: &str = "svc:agent:acme:bot";
+const CAT: &str = "svc:agent:acme:cat";
+const DOG: &str = "svc:agent:acme:dog";
+const PATH: &str = "/v1/delegations";
+
+struct Acme {
+    app: TestApp,
+    /// Who gives the first delegation.
+    boss: String,
+}
+
+/// The error's word, and the members at fault.
+#[track_caller]
+fn fault(answer: &Value) -> (&str, Vec<&str>) {
+    let details = answer["details"].as_array().unwrap().iter();
+    (answer["error"].as_str().unwrap(), details.map(|at| at["field"].as_str().unwrap()).collect())
+}
+
+#[track_caller]
+fn id(answer: &Value) -> String {
+    answer["delegation"]["id"].as_str().unwrap_or_else(|| panic!("{answer:#}")).to_owned()
+}
+
+impl Acme {
+    async fn start() -> Self {
+        let app = TestApp::start().await;
+        let acme = Self { app, boss: String::new() };
+        acme.made("tenants", json!({"name": "Acme", "slug": "acme"})).await;
+        let human =
+            json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Boss"});
+        let boss = acme.made("principals", human).await;
+        for name in ["bot", "cat", "dog"] {
+            let body = json!({"tenant_id": TENANT, "principal_class": "agent", "name": name,
+                "display_name": name});
+            acme.made("principals", body).await;
+        }
+        Self { boss: boss["id"].as_str().unwrap().to_owned(), ..acme }
+    }
+
+    /// A record created by the owner.
+    async fn made(&self, path: &str, body: Value) -> Value {
+        let (status, made) = self.app.owner().post(&format!("/api/v1/{path}"), body).await;
+        assert_eq!(status, 201, "{made:#}");
+        made.as_object().unwrap().values().find(|member| member.is_object()).unwrap().clone()
+    }
+
+    /// A key that is bound to agents, with its id.
+    async fn key(&self, agents: &[&str]) -> (Client, String) {
+        let body = json!({"tenant_id": TENANT, "label": "test", "principal_ids": agents,
+            "scopes": ["delegations:write", "runtime:write"]});
+        let (status, made) = self.app.owner().post("/api/v1/api-keys", body).await;
+        assert_eq!(status, 201, "{made:#}");
+        let id = made["api_key"]["id"].as_str().unwrap().to_owned();
+        (self.app.client(made["secret"].as_str().unwrap()), id)
+    }
+
+    /// A delegation by the boss, which may be delegated further.
+    async fn root(&self, to: &str, more: Value) -> String {
+        let mut body = json!({"tenant_id": TENANT, "delegator_id": self.boss, "delegate_id": to,
+            "actions": ["payment.*"], "can_delegate": true, "max_amount": "500",
+            "currency": "EUR"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.made("delegations", body).await["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn verb(&self, delegation: &str, verb: &str) {
+        let path = format!("/api/v1/delegations/{delegation}/{verb}");
+        let (status, done) = self.app.owner().post(&path, json!({})).await;
+        assert_eq!(status, 200, "{done:#}");
+    }
+
+    /// SQL as the service's own work, which no node has seen coming.
+    fn service(sql: &str) -> String {
+        format!(
+            "SELECT set_config('role', authority_role('system'), true); \
+             SET LOCAL authority.actor = 'test'; {sql}"
+        )
+    }
+}
+
+/// A part of a delegation, without the members that follow from the parent.
+fn part(parent: &str, to: &str) -> Value {
+    json!({"parent_id": parent, "delegate_id": to, "actions": ["payment.execute"],
+        "max_amount": "100", "currency": "EUR"})
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `json!` makes it")]
+fn with(mut body: Value, more: Value) -> Value {
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_delegates_a_part_of_what_it_holds() {
+    let acme = Acme::start().await;
+    let root = acme.root(BOT, json!({})).await;
+    let (key, key_id) = acme.key(&[BOT]).await;
+    let (status, made) =
+        key.post(PATH, with(part(&root, CAT), json!({"can_delegate": true}))).await;
+    assert_eq!(status, 201, "{made:#}");
+    let child = &made["delegation"];
+    assert_eq!(
+        (&child["tenant_id"], &child["delegator_id"], &child["root_id"], &child["created_by"]),
+        (&json!(TENANT), &json!(BOT), &json!(root), &json!(key_id)),
+        "{made:#}"
+    );
+    // It covers a decision, and so does what is given below it.
+    let (cat, _) = acme.key(&[CAT]).await;
+    let (status, below) = cat.post(PATH, part(&id(&made), DOG)).await;
+    assert_eq!((status, &below["delegation"]["depth"]), (201, &json!(2)), "{below:#}");
+    let (dog, _) = acme.key(&[DOG]).await;
+    let ask = |by: &Client, subject: &str, delegation: &str, amount: f64| {
+        let body = json!({"subject": subject, "action": "payment.execute", "purpose": "work",
+            "delegation_id": delegation, "context": {"amount": amount, "currency": "EUR"}});
+        let by = by.clone();
+        async move {
+            let (status, answer) = by.post("/api/v1/runtime/evaluate", body).await;
+            assert_eq!(status, 200, "{answer:#}");
+            answer["reason_code"].as_str().unwrap().to_owned()
+        }
+    };
+    let purpose = json!({"tenant_id": TENANT, "slug": "work", "name": "Work",
+        "allowed_actions": ["*"]});
+    acme.made("purposes", purpose).await;
+    assert_eq!(ask(&cat, CAT, &id(&made), 50.0).await, "permission_granted");
+    assert_eq!(ask(&cat, CAT, &id(&made), 101.0).await, "constraint_exceeded");
+    assert_eq!(ask(&dog, DOG, &id(&below), 50.0).await, "permission_granted");
+    // With it ends all below it.
+    let (status, ended) =
+        key.post(&format!("{PATH}/{}/revoke", id(&made)), json!({"reason": "done"})).await;
+    assert_eq!((status, &ended["delegation"]["state"]), (200, &json!("revoked")), "{ended:#}");
+    assert_eq!(ask(&cat, CAT, &id(&made), 50.0).await, "delegation_revoked");
+    assert_eq!(ask(&dog, DOG, &id(&below), 50.0).await, "delegation_revoked");
+    let (status, again) = key.post(&format!("{PATH}/{}/revoke", id(&made)), json!({})).await;
+    assert_eq!((status, &again["error"]), (409, &json!("record_is_final")), "{again:#}");
+    // So does the end of the parent.
+    let (_, other) = key.post(PATH, part(&root, CAT)).await;
+    assert_eq!(ask(&cat, CAT, &id(&other), 50.0).await, "permission_granted");
+    acme.verb(&root, "revoke").await;
+    assert_eq!(ask(&cat, CAT, &id(&other), 50.0).await, "delegation_revoked");
+}
+
+/// The delegator is the parent's delegate, whichever of the key's agents that is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_of_several_agents_acts_for_the_one_that_holds_the_parent() {
+    let acme = Acme::start().await;
+    let (of_bot, of_cat) = (acme.root(BOT, json!({})).await, acme.root(CAT, json!({})).await);
+    let (key, _) = acme.key(&[BOT, CAT]).await;
+    for (parent, delegator) in [(&of_bot, BOT), (&of_cat, CAT)] {
+        let (status, made) = key.post(PATH, part(parent, DOG)).await;
+        assert_eq!(
+            (status, &made["delegation"]["delegator_id"]),
+            (201, &json!(delegator)),
+            "{made:#}"
+        );
+        let named = with(part(parent, DOG), json!({"delegator_id": delegator}));
+        assert_eq!(key.post(PATH, named).await.0, 201);
+    }
+    let (status, refused) =
+        key.post(PATH, with(part(&of_bot, DOG), json!({"delegator_id": CAT}))).await;
+    assert_eq!(
+        (status, fault(&refused)),
+        (409, ("delegation_exceeds_parent", vec!["delegator_id"]))
+    );
+    let (status, refused) = key.post(PATH, part(&of_bot, BOT)).await;
+    assert_eq!((status, fault(&refused)), (400, ("invalid_request", vec!["delegate_id"])));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_sees_what_it_holds_or_gave() {
+    let acme = Acme::start().await;
+    let root = acme.root(BOT, json!({"notes": "for people", "metadata": {"a": 1}})).await;
+    acme.verb(&root, "approve").await;
+    let others = acme.root(DOG, json!({})).await;
+    let ((bot, bot_key), (cat, _)) = (acme.key(&[BOT]).await, acme.key(&[CAT]).await);
+    let (_, made) = bot.post(PATH, with(part(&root, CAT), json!({"notes": "mine"}))).await;
+    let child = id(&made);
+    let listed = async |client: &Client| -> Vec<String> {
+        let (status, list) = client.get(&format!("{PATH}?count=true")).await;
+        assert_eq!(status, 200, "{list:#}");
+        let rows = list["delegations"].as_array().unwrap();
+        assert_eq!(list["total"], rows.len(), "{list:#}");
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(listed(&bot).await, [root.clone(), child.clone()]);
+    assert_eq!(listed(&cat).await, std::slice::from_ref(&child));
+    let (_, none) = cat.get(&format!("{PATH}?delegate_id={BOT}")).await;
+    assert_eq!(none["delegations"], json!([]));
+    // Nothing of people, and of its own making all that it wrote.
+    let (_, shown) = bot.get(&format!("{PATH}/{root}")).await;
+    let shown = &shown["delegation"];
+    assert_eq!(
+        (&shown["standing"], &shown["notes"], &shown["created_by"]),
+        (&json!([]), &Value::Null, &json!("")),
+        "{shown:#}"
+    );
+    let (_, shown) = bot.get(&format!("{PATH}/{child}")).await;
+    assert_eq!(
+        (&shown["delegation"]["notes"], &shown["delegation"]["created_by"]),
+        (&json!("mine"), &json!(bot_key)),
+    );
+    let (_, shown) = cat.get(&format!("{PATH}/{child}")).await;
+    assert_eq!(shown["delegation"]["notes"], Value::Null, "{shown:#}");
+    let (_, owners) = acme.app.owner().get(&format!("/api/v1/delegations/{root}")).await;
+    assert_eq!(owners["delegation"]["standing"].as_array().unwrap().len(), 1, "{owners:#}");
+    // Another's is unknown.
+    let nothing = format!("{}x", &others[..others.len() - 1]);
+    for (method, verb) in [("GET", ""), ("POST", "/revoke")] {
+        let call = async |client: &Client, id: &str| {
+            let body = (method == "POST").then(|| json!({}));
+            let (status, mut answer) =
+                client.call(method, &format!("{PATH}/{id}{verb}"), body, &[]).await;
+            answer["request_id"] = Value::Null;
+            (status, answer.to_string().replace(id, "ID"))
+        };
+        let (status, unknown) = call(&bot, &nothing).await;
+        assert_eq!(status, 404, "{unknown}");
+        assert_eq!(call(&bot, &others).await, (404, unknown.clone()));
+        // It holds this one, and did not give it.
+        if method == "POST" {
+            assert_eq!(call(&bot, &root).await, (404, unknown.clone()));
+            assert_eq!(call(&cat, &child).await, (404, unknown));
+        }
+    }
+}
+
+/// A repeated call is one delegation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeated_call_delegates_once() {
+    let acme = Acme::start().await;
+    let root = acme.root(BOT, json!({})).await;
+    let (key, _) = acme.key(&[BOT]).await;
+    let kept = [("idempotency-key", "once")];
+    let first = key.call("POST", PATH, Some(part(&root, CAT)), &kept).await;
+    assert_eq!(first.0, 201, "{:#}", first.1);
+    assert_eq!(key.call("POST", PATH, Some(part(&root, CAT)), &kept).await, first);
+    let (_, list) = key.get(&format!("{PATH}?parent_id={root}")).await;
+    assert_eq!(list["delegations"].as_array().unwrap().len(), 1, "{list:#}");
+}

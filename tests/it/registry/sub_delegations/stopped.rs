@@ -1,0 +1,96 @@
+//! An agent that is stopped cannot delegate: the delegation would be in force once the stop is lifted.
+
+use serde_json::{Value, json};
+
+use super::{Acme, BOT, CAT, DOG, PATH, TENANT, id, part, with};
+
+impl Acme {
+    /// Puts it in force, and returns the path that lifts it.
+    async fn put(&self, path: &str, body: Value) -> String {
+        let verb = if path == "stop-signals" { "lift" } else { "release" };
+        let body = with(body, json!({"tenant_id": TENANT, "reason": "a test"}));
+        let made = self.made(path, body).await;
+        format!("/api/v1/{path}/{}/{verb}", made["id"].as_str().unwrap())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_who_is_stopped_or_quarantined_delegates() {
+    let acme = Acme::start().await;
+    let root = acme.root(BOT, json!({})).await;
+    let ((bot, _), (cat, _)) = (acme.key(&[BOT]).await, acme.key(&[CAT]).await);
+    let (_, child) = bot.post(PATH, with(part(&root, CAT), json!({"can_delegate": true}))).await;
+    let child = id(&child);
+    let give = || cat.post(PATH, part(&child, DOG));
+    for (path, body) in [
+        ("stop-signals", json!({"actor_id": CAT})),
+        ("stop-signals", json!({"actor_id": BOT})),
+        ("stop-signals", json!({"actor_id": acme.boss})),
+        ("stop-signals", json!({"actor_id": DOG})),
+        ("quarantines", json!({"subject_id": CAT})),
+        ("quarantines", json!({"subject_id": acme.boss, "action": "payment.*"})),
+        ("quarantines", json!({"subject_id": DOG})),
+        ("quarantines", json!({"delegation_id": root})),
+        ("quarantines", json!({"delegation_id": child, "action": "payment.execute"})),
+        ("quarantines", json!({"action": "payment.execute"})),
+        ("quarantines", json!({"action": "*"})),
+    ] {
+        let lift = acme.put(path, body.clone()).await;
+        let (status, refused) = give().await;
+        assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{body}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.contains("is in force"), "{body}: {message}");
+        assert_eq!(acme.app.owner().post(&lift, json!({})).await.0, 200);
+        let (status, given) = give().await;
+        assert_eq!(status, 201, "{body}: {given:#}");
+    }
+    // What concerns others or other actions does not count.
+    for body in [
+        json!({"action": "ticket.*"}),
+        json!({"subject_id": CAT, "action": "ticket.reply"}),
+        json!({"subject_id": CAT, "delegation_id": acme.root(DOG, json!({})).await}),
+    ] {
+        acme.put("quarantines", body.clone()).await;
+        let (status, given) = give().await;
+        assert_eq!(status, 201, "{body}: {given:#}");
+    }
+}
+
+/// Under a stop signal nothing is revoked either: an agent may do nothing until it is lifted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_who_is_stopped_revokes() {
+    let acme = Acme::start().await;
+    let root = acme.root(BOT, json!({})).await;
+    let (bot, _) = acme.key(&[BOT]).await;
+    let (_, child) = bot.post(PATH, part(&root, CAT)).await;
+    let revoke = format!("{PATH}/{}/revoke", id(&child));
+    let lift = acme.put("stop-signals", json!({"actor_id": BOT})).await;
+    let (status, refused) = bot.post(&revoke, json!({})).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{refused:#}");
+    assert_eq!(acme.app.owner().post(&lift, json!({})).await.0, 200);
+    assert_eq!(bot.post(&revoke, json!({})).await.0, 200);
+}
+
+/// Nobody delegates in a chain with a principal that is not active, or to one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_in_the_chain_is_active() {
+    let acme = Acme::start().await;
+    let root = acme.root(BOT, json!({})).await;
+    let (bot, _) = acme.key(&[BOT]).await;
+    let state = async |id: &str, state: &str| {
+        let (status, done) = acme
+            .app
+            .owner()
+            .patch(&format!("/api/v1/principals/{id}"), json!({"state": state}))
+            .await;
+        assert_eq!(status, 200, "{done:#}");
+    };
+    for (id, expected) in [(acme.boss.as_str(), 409), (CAT, 409), (BOT, 403)] {
+        state(id, "suspended").await;
+        let (status, refused) = bot.post(PATH, part(&root, CAT)).await;
+        assert_eq!(status, expected, "{id}: {refused:#}");
+        assert!(refused["message"].as_str().unwrap().contains(id), "{refused:#}");
+        state(id, "active").await;
+        assert_eq!(bot.post(PATH, part(&root, CAT)).await.0, 201);
+    }
+}

@@ -1,0 +1,204 @@
+//! The export of decisions: all of them in the order of their ids, up to its beginning.
+
+use authority_core::clock::Clock;
+use authority_ids::DecisionId;
+use authority_model::proto::runtime::{
+    ExportDecisionsRequest, decision_service_client::DecisionServiceClient,
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use tonic::Code;
+
+use super::demo;
+use crate::support::{Client, TestApp, asking};
+
+const TENANT: &str = "svc:tenant:acme";
+const PATH: &str = "/api/v1/app/decisions:export";
+
+async fn lines(client: &Client, query: &str) -> Vec<Value> {
+    let (status, text) = client.text("GET", &format!("{PATH}{query}"), None).await;
+    assert_eq!(status, 200, "{text}");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[track_caller]
+fn ids(lines: &[Value]) -> Vec<&str> {
+    let decisions = lines.iter().filter(|line| line["end"] == false);
+    decisions.map(|line| line["decision"]["decision_id"].as_str().unwrap()).collect()
+}
+
+async fn decided(client: &Client, amount: f64) -> String {
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
+    answer["decision_id"].as_str().unwrap_or_else(|| panic!("{answer:#}")).to_owned()
+}
+
+/// Decisions of the last hour, more than a page and a window of HTTP/2 hold.
+async fn many(app: &TestApp, count: u32) {
+    let at = Clock::default().now() - TimeDelta::hours(1);
+    let first = DecisionId::first(u64::try_from(at.timestamp_millis()).unwrap());
+    let sql = format!(
+        "INSERT INTO decisions (id, tenant_id, subject, action, decision, reason_code, evaluated_at, \
+             record, kid, signature, context, context_salt, facts, facts_salt) \
+         SELECT '{first}' || lpad(to_hex(n), 52, '0'), '{TENANT}', 's', 'a', 'deny', 'r', '{at}', \
+             convert_to('{{\"x\":\"' || repeat('x', 1000) || '\"}}', 'UTF8'), 'k', '', '{{}}', '', \
+             '{{}}', '' FROM generate_series(1, {count}) AS n",
+        at = at.to_rfc3339(),
+    );
+    app.database.run(&sql).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_goes_on_after_any_line_and_ends_where_it_began() {
+    let (app, client, _) = demo().await;
+    many(&app, 250).await;
+    let auditor = app.person(TENANT, "auditor", "eve@example.org");
+    let before = Clock::default().now() - TimeDelta::minutes(1);
+    let (first, second) = (decided(&client, 1200.0).await, decided(&client, 1300.0).await);
+    let all = lines(&auditor, "").await;
+    let (last, found) = all.split_last().unwrap();
+    assert_eq!((&last["end"], &last["count"]), (&json!(true), &json!(252)), "{last:#}");
+    let exported = ids(found);
+    assert_eq!(exported.len(), 252);
+    assert!(exported.is_sorted());
+    assert_eq!(exported[250..], [first.as_str(), second.as_str()]);
+    for place in [0, 99, 100, 249, 250] {
+        let rest = lines(&auditor, &format!("?after={}", exported[place])).await;
+        assert_eq!(ids(&rest), exported[place + 1..], "{place}");
+    }
+    // What could still come before the last lines is not passed over.
+    let next = last["next"].as_str().unwrap();
+    let least = DecisionId::first(u64::try_from(before.timestamp_millis()).unwrap());
+    assert!(next >= least.as_str() && next < first.as_str(), "{next}");
+    assert_eq!(ids(&lines(&auditor, &format!("?after={next}")).await), [&first, &second]);
+    // Long ago nothing comes any more.
+    let until = (Clock::default().now() - TimeDelta::minutes(10)).format("%Y-%m-%dT%H:%M:%SZ");
+    let old = lines(&auditor, &format!("?until={until}")).await;
+    assert_eq!((&old[250]["next"], &old[250]["count"]), (&json!(exported[249]), &json!(250)));
+    let none = lines(&auditor, &format!("?until={until}&after={}", exported[249])).await;
+    assert_eq!((&none[0]["next"], &none[0]["count"]), (&json!(exported[249]), &json!(0)));
+    let (status, refused) = auditor.get(&format!("{PATH}?after=nothing")).await;
+    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("after")), "{refused:#}");
+}
+
+/// What is decided while it runs is not in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn its_end_is_fixed_when_it_begins() {
+    let (app, client, _) = demo().await;
+    many(&app, 6_000).await;
+    let auditor = app.person(TENANT, "auditor", "eve@example.org");
+    let mut grpc = DecisionServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let mut export = grpc.export_decisions(call(&auditor)).await.unwrap().into_inner();
+    let first = export.message().await.unwrap().unwrap();
+    assert!(!first.end);
+    let later = decided(&client, 1200.0).await;
+    let mut count = 1;
+    let end = loop {
+        let line = export.message().await.unwrap().unwrap();
+        if line.end {
+            break line;
+        }
+        assert_ne!(line.decision.unwrap().decision_id, later);
+        count += 1;
+    };
+    assert_eq!((count, end.count), (6_000, Some(6_000)));
+}
+
+fn call(client: &Client) -> tonic::Request<ExportDecisionsRequest> {
+    let mut call = tonic::Request::new(ExportDecisionsRequest::default());
+    let bearer = format!("Bearer {}", client.token).parse().unwrap();
+    call.metadata_mut().insert("authorization", bearer);
+    call
+}
+
+/// The context comes with the salt that makes it the record's; without being asked for it stays away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn contexts_are_shown_on_request() {
+    let (app, client, _) = demo().await;
+    decided(&client, 1234.5).await;
+    let admin = app.person(TENANT, "admin", "ann@example.org");
+    let plain = lines(&admin, "").await;
+    assert_eq!(plain[0]["context"], Value::Null);
+    assert!(!plain[0].to_string().contains("1234.5"));
+    for client in [&admin, &app.person(TENANT, "auditor", "eve@example.org")] {
+        let shown = &lines(client, "?context=true").await[0];
+        assert_eq!(shown["context"]["value"]["amount"], json!(1234.5), "{shown:#}");
+        let salt = STANDARD.decode(shown["context"]["salt"].as_str().unwrap()).unwrap();
+        assert_eq!(salt.len(), 16);
+        // `context_digest` as in EVIDENCE.md.
+        let text = r#"{"amount":1234.5,"currency":"EUR","jurisdiction":"DE"}"#;
+        let digest = authority_crypto::sha256(&[&salt, text.as_bytes()].concat());
+        let digest = format!("sha256:{}", hex::encode(digest));
+        assert_eq!(shown["record"]["request"]["context_digest"], json!(digest), "{shown:#}");
+    }
+    let (status, text) =
+        app.owner().text("GET", "/api/v1/decisions:export?context=true", None).await;
+    assert!(status == 200 && text.contains("1234.5"), "{text}");
+    for role in ["approver", "legal", "member", "viewer"] {
+        let person = app.person(TENANT, role, "p@example.org");
+        assert_eq!(person.get(&format!("{PATH}?context=true")).await.0, 403, "{role}");
+    }
+    assert_eq!(client.get(&format!("{PATH}?context=true")).await.0, 403);
+}
+
+/// One at a time, and with the person it ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_the_callers_only_one_and_ends_with_the_person() {
+    let (app, _, _) = demo().await;
+    many(&app, 12_000).await;
+    let auditor = app.person(TENANT, "auditor", "approver@acme.example");
+    let mut grpc = DecisionServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let mut export = grpc.export_decisions(call(&auditor)).await.unwrap().into_inner();
+    export.message().await.unwrap().unwrap();
+    let url = format!("{}{PATH}", app.base_url());
+    let second = auditor.http.get(url).bearer_auth(&auditor.token).send().await.unwrap();
+    assert_eq!(
+        (second.status().as_u16(), &second.headers()["retry-after"]),
+        (429, &"1".parse().unwrap())
+    );
+    // Another caller's is another.
+    let other = app.person(TENANT, "auditor", "eve@example.org");
+    drop(grpc.export_decisions(call(&other)).await.unwrap());
+    let (_, people) = app.owner().get("/api/v1/principals?limit=500").await;
+    let person = people["principals"].as_array().unwrap().iter();
+    let mut person = person.filter(|person| person["email"] == "approver@acme.example");
+    let path = format!("/api/v1/principals/{}", person.next().unwrap()["id"].as_str().unwrap());
+    let (status, done) = app.owner().patch(&path, json!({"state": "suspended"})).await;
+    assert_eq!(status, 200, "{done:#}");
+    let ended = loop {
+        match export.message().await {
+            Ok(Some(line)) => assert!(!line.end, "it was not ended"),
+            Ok(None) => panic!("it ended without saying why"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.code(), Code::PermissionDenied, "{ended:?}");
+}
+
+/// It ends when the token does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_ends_with_the_token() {
+    let (app, _, _) = demo().await;
+    many(&app, 12_000).await;
+    // Tokens are taken for 30 s longer.
+    let end = Clock::default().now() - TimeDelta::seconds(25);
+    let token =
+        app.token(&json!({"sub": "dev|x", "email": "x@acme.example", "exp": end.timestamp(),
+        "iat": end.timestamp() - 60,
+        "public_metadata": {"role": "auditor", "tenant_id": TENANT}}));
+    let auditor = app.client(&token);
+    let mut grpc = DecisionServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let mut export = grpc.export_decisions(call(&auditor)).await.unwrap().into_inner();
+    export.message().await.unwrap().unwrap();
+    let ended = loop {
+        match export.message().await {
+            Ok(Some(line)) if line.end => panic!("it outlived its token"),
+            Ok(Some(_)) => {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            Ok(None) => panic!("it ended without saying why"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(ended.code(), Code::Unauthenticated, "{ended:?}");
+}

@@ -1,0 +1,77 @@
+//! A decision by its id, with its trace.
+
+use serde_json::{Value, json};
+
+use super::demo;
+use crate::support::asking;
+
+const TENANT: &str = "svc:tenant:acme";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_trace_is_that_of_the_recorded_facts() {
+    let (app, client, delegation) = demo().await;
+    let mut explained = asking(25_000.0, "DE");
+    explained["explain"] = true.into();
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", explained).await;
+    let (_, plain) = client.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await;
+    // What is changed afterwards does not count.
+    let revoke = format!("/api/v1/delegations/{delegation}/revoke");
+    assert_eq!(app.owner().post(&revoke, json!({})).await.0, 200);
+    let auditor = app.person(TENANT, "auditor", "eve@example.org");
+    for decided in [&answer, &plain] {
+        let id = decided["decision_id"].as_str().unwrap();
+        let (status, shown) = auditor.get(&format!("/api/v1/app/decisions/{id}")).await;
+        assert_eq!((status, &shown["ok"]), (200, &json!(true)), "{shown:#}");
+        let shown = &shown["decision"];
+        assert_eq!(shown["trace"], answer["trace"], "{shown:#}");
+        assert_eq!(shown["trace"].as_array().unwrap().len(), 4);
+        // Otherwise it is what the gateway shows.
+        let (_, mut gateway) = client.get(&format!("/v1/decisions/{id}")).await;
+        assert_eq!(gateway["trace"], json!([]));
+        gateway["trace"] = shown["trace"].clone();
+        assert_eq!(&gateway, shown);
+        let (_, owners) = app.owner().get(&format!("/api/v1/decisions/{id}")).await;
+        assert_eq!(&owners["decision"], shown);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_is_its_tenants() {
+    let (app, client, _) = demo().await;
+    let (status, _) =
+        app.owner().post("/api/v1/tenants", json!({"name": "Other", "slug": "other"})).await;
+    assert_eq!(status, 201);
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(1200.0, "DE")).await;
+    let id = answer["decision_id"].as_str().unwrap();
+    let path = format!("/api/v1/app/decisions/{id}");
+    for (tenant, role, expected) in [
+        (TENANT, "admin", 200),
+        (TENANT, "auditor", 200),
+        (TENANT, "approver", 403),
+        (TENANT, "viewer", 403),
+        ("svc:tenant:other", "admin", 404),
+    ] {
+        let person = app.person(tenant, role, "p@example.org");
+        let (status, shown) = person.get(&path).await;
+        assert_eq!(status, expected, "{tenant} {role}: {shown:#}");
+        assert_eq!(person.get(&format!("/api/v1/decisions/{id}")).await.0, 403);
+    }
+    let (status, missing) = app.owner().get("/api/v1/decisions/svc:decision:nothing").await;
+    assert_eq!((status, &missing["error"]), (404, &json!("not_found")), "{missing:#}");
+    assert_eq!(client.get(&path).await.0, 403);
+}
+
+/// Without the facts it was decided on there is no trace, and the rest is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_erased_leaves_no_trace() {
+    let (app, client, _) = demo().await;
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(1200.0, "DE")).await;
+    let erase = "ALTER TABLE fact_blobs DISABLE TRIGGER USER; DELETE FROM fact_blobs; \
+                 ALTER TABLE fact_blobs ENABLE TRIGGER USER";
+    app.database.run(erase).await;
+    let path = format!("/api/v1/decisions/{}", answer["decision_id"].as_str().unwrap());
+    let (status, shown) = app.owner().get(&path).await;
+    assert_eq!(status, 200, "{shown:#}");
+    assert_eq!(shown["decision"]["trace"], Value::Array(Vec::new()));
+    assert_eq!(shown["decision"]["reason_code"], "permission_granted");
+}

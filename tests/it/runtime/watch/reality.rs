@@ -1,0 +1,132 @@
+//! Reality ends a permission: by a write, and by the clock alone.
+
+use chrono::{SecondsFormat, TimeDelta};
+use serde_json::{Value, json};
+
+use super::{AGENT, Lines, TENANT, asking, demo};
+use crate::support::{Client, TestApp};
+use authority_core::clock::Clock;
+
+const EVALUATE: &str = "/api/v1/runtime/evaluate";
+
+/// An anchor that grounds payments and goes stale after so many seconds.
+async fn anchored(app: &TestApp, seconds: u32) -> String {
+    let owner = app.owner();
+    let (_, people) = owner.get("/api/v1/principals?principal_class=human").await;
+    let body = json!({
+        "tenant_id": TENANT, "anchor_type": "financial_context", "display_name": "Reference rates",
+        "authority": {"owner_entity_id": people["principals"][0]["id"]}, "status": "active",
+        "grounds_actions": ["payment.*"],
+        "freshness_contract": {"max_staleness_seconds": seconds},
+    });
+    let (status, made) = owner.post("/api/v1/reality-anchors", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    made["reality_anchor"]["id"].as_str().unwrap().to_owned()
+}
+
+/// Observes an anchor at a time.
+async fn observed(app: &TestApp, anchor: &str, sampled_at: &str, hash: &str) {
+    let body = json!({"tenant_id": TENANT, "anchor_id": anchor, "sampled_at": sampled_at,
+                      "content_hash": hash});
+    let (status, made) = app.owner().post("/api/v1/reality-snapshots", body).await;
+    assert_eq!(status, 201, "{made:#}");
+}
+
+fn now() -> String {
+    Clock::default().now().to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+async fn evaluated(client: &Client, key: &str) -> (u16, Value) {
+    let headers = [("idempotency-key", key)];
+    client.call("POST", EVALUATE, Some(asking(10.0, "DE")), &headers).await
+}
+
+/// Nothing is written when an anchor goes stale: the next decision, the stream and the repeat know by the clock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_anchor_that_goes_stale_ends_a_permission_without_a_write() {
+    let (app, client, _) = demo().await;
+    let anchor = anchored(&app, 4).await;
+    let sampled_at = now();
+    observed(&app, &anchor, &sampled_at, "sha256:1").await;
+    let (_, allowed) = evaluated(&client, "pay-1").await;
+    assert_eq!(allowed["decision"], "allow", "{allowed:#}");
+    let conditions = allowed["stop_conditions"].as_array().unwrap();
+    assert!(conditions.contains(&json!("reality.decoupled")), "{allowed:#}");
+    let stale: chrono::DateTime<chrono::Utc> = sampled_at.parse().unwrap();
+    let stale = stale + TimeDelta::seconds(4);
+    let until: chrono::DateTime<chrono::Utc> =
+        allowed["valid_until"].as_str().unwrap().parse().unwrap();
+    assert!(until <= stale, "{until} is after {stale}");
+    let (mut lines, first) = Lines::stops(&client, allowed["decision_id"].as_str().unwrap()).await;
+    let event = lines.last().await;
+    assert!(Clock::default().now() >= stale);
+    assert_eq!(event["stop_condition"], "reality.decoupled", "{event:#}");
+    assert_eq!(event["reason_code"], "reality_revalidation_required", "{event:#}");
+    assert_eq!(event["authority_revision"], first["authority_revision"], "nothing was written");
+    let (status, again) = evaluated(&client, "pay-1").await;
+    assert_eq!((status, &again["error"]), (409, &json!("decision_stopped")), "{again:#}");
+    let (_, held) = evaluated(&client, "pay-2").await;
+    assert_eq!(held["reason_code"], "reality_revalidation_required", "{held:#}");
+    observed(&app, &anchor, &now(), "sha256:2").await;
+    let (_, allowed) = evaluated(&client, "pay-3").await;
+    assert_eq!(allowed["decision"], "allow", "{allowed:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_sources_that_differ_end_a_permission() {
+    let (app, client, _) = demo().await;
+    let anchor = anchored(&app, 3600).await;
+    let sampled_at = now();
+    observed(&app, &anchor, &sampled_at, "sha256:1").await;
+    let (_, allowed) = evaluated(&client, "pay-1").await;
+    let (mut lines, _) = Lines::stops(&client, allowed["decision_id"].as_str().unwrap()).await;
+    // A late one changes nothing.
+    observed(&app, &anchor, "2026-01-01T00:00:00Z", "sha256:0").await;
+    assert_eq!(evaluated(&client, "pay-1").await.0, 200);
+    observed(&app, &anchor, &sampled_at, "sha256:2").await;
+    let event = lines.last().await;
+    assert_eq!(event["stop_condition"], "reality.decoupled", "{event:#}");
+    assert_eq!(event["reason_code"], "reality_decoupled", "{event:#}");
+    let (status, again) = evaluated(&client, "pay-1").await;
+    assert_eq!((status, &again["error"]), (409, &json!("decision_stopped")), "{again:#}");
+}
+
+/// An approval given before drift began is no review of it; one given after is, and the allow goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_review_is_of_what_had_begun() {
+    let (app, client, _) = demo().await;
+    let ann = app.person(TENANT, "approver", "ann@example.org");
+    let approved = async |answer: &Value| {
+        let id = answer["approval_id"].as_str().unwrap().to_owned();
+        let (status, acted) =
+            ann.post(&format!("/api/v1/app/approvals/{id}/approve"), json!({})).await;
+        assert_eq!(status, 200, "{acted:#}");
+        id
+    };
+    let citing = |id: &str| {
+        let mut ask = asking(25_000.0, "DE");
+        ask["approval_id"] = json!(id);
+        ask
+    };
+    let (_, held) = client.post(EVALUATE, asking(25_000.0, "DE")).await;
+    let early = approved(&held).await;
+    let check = json!({"tenant_id": TENANT, "action_id": "payment.execute",
+                       "coupling_result": "decoupling_detected",
+                       "runtime_effect": "require_human_review"});
+    let (_, check) = app.owner().post("/api/v1/reality-coupling-checks", check).await;
+    let drift = json!({"tenant_id": TENANT, "check_id": check["coupling_check"]["id"],
+                       "action_id": "payment.execute", "drift_type": "stable_drift",
+                       "severity": "high", "actor_entity_id": AGENT});
+    let (status, made) = app.owner().post("/api/v1/stable-drift-events", drift).await;
+    assert_eq!(status, 201, "{made:#}");
+    let (_, held) = client.post(EVALUATE, citing(&early)).await;
+    assert_eq!(held["decision"], "require_approval", "{held:#}");
+    let (_, again) = client.post(EVALUATE, asking(25_000.0, "DE")).await;
+    let late = approved(&again).await;
+    assert_ne!(late, early);
+    let (_, allowed) = client.post(EVALUATE, citing(&late)).await;
+    assert_eq!(allowed["decision"], "allow", "{allowed:#}");
+    // Lines::stops needs a heartbeat first: the permission is in force although the drift is open.
+    let (_lines, first) = Lines::stops(&client, allowed["decision_id"].as_str().unwrap()).await;
+    assert_eq!(first["kind"], "heartbeat");
+}
