@@ -123,6 +123,7 @@ fn denied(reasons: Vec<Reason>) -> Verdict {
         valid_until: None,
         advice: Vec::new(),
         held_by: Vec::new(),
+        held_by_reality: Vec::new(),
         trace: None,
     }
 }
@@ -140,6 +141,7 @@ fn held(choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict {
         tool_id: choice.candidate.tool_id(),
         advice: owned(&rules.advice),
         held_by: rules.held_by.clone(),
+        held_by_reality: rules.held_by_reality.clone(),
         ..denied(rules.holds.clone())
     }
 }

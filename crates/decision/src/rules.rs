@@ -15,7 +15,7 @@ use super::{
     reason::Reason,
     statement::{Effect, Statement},
     trace_step::{Outcome, Step},
-    verdict::HeldBy,
+    verdict::{HeldBy, HeldByReality},
 };
 
 /// The outcome of the rules.
@@ -32,6 +32,8 @@ pub(super) struct Rules<'a> {
     pub advice: Vec<&'a str>,
     /// The statements of holds that are not met.
     pub held_by: Vec<HeldBy>,
+    /// What the holds of reality are about, met or not.
+    pub held_by_reality: Vec<HeldByReality>,
     /// The earliest end of the policies that matched.
     pub until: Option<DateTime<Utc>>,
     /// When an anchor that was consulted goes stale, or an override that was used ends.
@@ -82,6 +84,7 @@ pub(super) fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<
     rules.obligations.extend(reality.obligations);
     rules.stop_conditions.extend(reality.consulted.then_some("reality.decoupled"));
     rules.coupled_until = reality.until;
+    rules.held_by_reality = reality.held_by;
     rules
 }
 

@@ -4,9 +4,17 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 pub use super::needed::ApprovalsNeeded;
-use super::{facts::CounterKey, levels::Decision, moment, reason::Reason, trace_step::StageTrace};
+use super::{
+    facts::CounterKey,
+    levels::{Decision, RuntimeEffect},
+    moment,
+    reality::RealitySource,
+    reason::Reason,
+    trace_step::StageTrace,
+};
 
-/// The outcome of one decision. All but `claims`, `advice`, `held_by` and `trace` go on the record.
+/// The outcome of one decision. All but `claims`, `advice`, `held_by`, `held_by_reality` and `trace` go on the
+/// record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     pub decision: Decision,
@@ -31,6 +39,9 @@ pub struct Verdict {
     /// The policy statements that hold it, in their order; empty if it is denied.
     #[serde(default)]
     pub held_by: Vec<HeldBy>,
+    /// What of reality holds it, in order of ids, anchors first; empty if it is denied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_by_reality: Vec<HeldByReality>,
     /// With `explain`: every stage.
     pub trace: Option<Vec<StageTrace>>,
 }
@@ -43,6 +54,20 @@ pub struct HeldBy {
     pub statement: String,
     /// Its `@advice`.
     pub advice: Option<String>,
+}
+
+/// An anchor's finding, or a drift event, that holds an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldByReality {
+    pub source: RealitySource,
+    /// The anchor's id, or the drift event's.
+    pub id: String,
+    /// The kind of drift.
+    pub drift_type: String,
+    pub effect: RuntimeEffect,
+    /// When it began; an approval that people gave before does not review it.
+    #[serde(with = "moment")]
+    pub since: DateTime<Utc>,
 }
 
 /// The authority that was used.

@@ -115,6 +115,7 @@ diesel::table! {
         authority -> Nullable<Jsonb>,
         policies -> Array<Jsonb>,
         asker_emails -> Array<Text>,
+        reality -> Array<Jsonb>,
     }
 }
 

@@ -36,6 +36,8 @@ pub type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 /// A method's encoded responses. A unary method returns a stream of one: it is the same on the wire, and
 /// there is one kind of method to serve.
 type Answers = BoxFuture<Response<Messages<Bytes>>, Status>;
+/// The name of a method, and what calls it.
+type Handler<S> = (&'static str, fn(Arc<S>, Request<Bytes>) -> Answers);
 /// Calls the method of that name, if there is one.
 type Call = dyn Fn(&str, Request<Bytes>) -> Option<Answers> + Send + Sync;
 
@@ -46,18 +48,22 @@ const ANSWER: usize = 2 << 10;
 #[derive(Clone)]
 pub struct Service {
     name: &'static str,
-    methods: &'static [&'static str],
+    methods: Vec<&'static str>,
     call: Arc<Call>,
     /// The largest request that is read, in bytes.
     limit: usize,
 }
 
 impl Service {
-    fn new(
-        name: &'static str,
-        methods: &'static [&'static str],
-        call: impl Fn(&str, Request<Bytes>) -> Option<Answers> + Send + Sync + 'static,
-    ) -> Self {
+    fn new<S>(name: &'static str, handlers: &'static [Handler<S>], rpcs: Arc<S>) -> Self
+    where
+        S: ?Sized + Send + Sync + 'static,
+    {
+        let call = move |method: &str, call| {
+            let (_, handler) = handlers.iter().find(|(name, _)| *name == method)?;
+            Some(handler(Arc::clone(&rpcs), call))
+        };
+        let methods = handlers.iter().map(|(name, _)| *name).collect();
         Self { name, methods, call: Arc::new(call), limit: 4 << 20 }
     }
 
@@ -68,7 +74,7 @@ impl Service {
     }
 
     /// The path of each method, for the router: `/authority.registry.v1.ToolService/CreateTool`.
-    pub fn paths(&self) -> impl Iterator<Item = String> + use<> {
+    pub fn paths(&self) -> impl Iterator<Item = String> {
         let name = self.name;
         self.methods.iter().map(move |method| format!("/{name}/{method}"))
     }

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Debug};
 
 use authority_model::{
     proto::{
-        approval::{ApprovalAct, ApprovalAuthority, ApprovalPolicy, Asker},
+        approval::{ApprovalAct, ApprovalAuthority, ApprovalPolicy, ApprovalReality, Asker},
         delegation::{AmountLimit, Delegation, Hours, UseLimit},
         registry::{ActionDeclaration, ActionRiskClassification, Gate, LegalHold},
         states::{LibraryMachine, StateEvent, StateRule},
@@ -44,6 +44,7 @@ fn rows_are_read_and_written_as_ever() {
     rows.check::<ApprovalAct>("authority.approval.v1.ApprovalAct");
     rows.check::<ApprovalAuthority>("authority.approval.v1.ApprovalAuthority");
     rows.check::<ApprovalPolicy>("authority.approval.v1.ApprovalPolicy");
+    rows.check::<ApprovalReality>("authority.approval.v1.ApprovalReality");
     rows.check::<Asker>("authority.approval.v1.Asker");
     rows.check::<AmountLimit>("authority.delegation.v1.AmountLimit");
     rows.check::<Delegation>("authority.delegation.v1.Delegation");

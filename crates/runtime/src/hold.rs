@@ -42,6 +42,7 @@ impl Decider {
             expires_at: decided.evaluated_at + ttl,
             authority: verdict.authority.as_ref().map(|used| authority(used, gathered)),
             policies: verdict.held_by.iter().map(policy).collect(),
+            reality: json!(verdict.held_by_reality),
             asker: requester.by.clone(),
             asker_email: requester.email.clone(),
             nobody_eligible: requester.nobody_eligible,

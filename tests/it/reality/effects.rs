@@ -170,3 +170,43 @@ async fn an_earlier_approval_reviews_no_drift_that_was_escalated_or_dated_back()
     world.made("stable-drift-events", "drift_event", dated).await;
     assert_eq!(cited(26_000.0, &second).await, "require_approval");
 }
+
+/// Who is asked to approve is shown what drifted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_held_request_shows_what_of_reality_holds_it() {
+    let world = World::start().await;
+    let key = runtime(&world).await;
+    let grounds = json!({"grounds_actions": ["payment.*"], "display_name": "Reference rates",
+                         "freshness_contract": {"max_staleness_seconds": 60,
+                                                "stale_runtime_effect": "require_human_review"}});
+    let anchor = world.new_anchor(grounds).await;
+    world.new_snapshot(&anchor, 3600, "sha256:a").await;
+    let drift = json!({"tenant_id": TENANT, "action_id": "payment.execute", "severity": "high",
+                       "drift_type": "stable_drift",
+                       "check_id": world.new_check(json!({})).await});
+    let drift = world.made("stable-drift-events", "drift_event", drift).await;
+    let mut asked = asking(10.0, "DE");
+    asked["explain"] = json!(true);
+    let held = key.post("/v1/decisions/evaluate", asked).await.1;
+    assert_eq!(held["reason_code"], "reality_review_required", "{held:#}");
+    let explained = held.to_string();
+    for found in ["require_human_review: verified_but_stale since ", "stable_drift since "] {
+        assert!(explained.contains(found), "{held:#}");
+    }
+    let approver = world.app.person(TENANT, "approver", "another@example.org");
+    let (_, listed) = approver.get("/api/v1/app/approvals?state=pending").await;
+    let reality = listed["approvals"][0]["reality"].as_array().unwrap();
+    assert_eq!(reality.len(), 2, "{listed:#}");
+    let of = |shown: &Value| {
+        let [source, id, drift_type, effect, name] =
+            ["source", "id", "drift_type", "effect", "name"].map(|member| shown[member].clone());
+        json!([source, id, drift_type, effect, name])
+    };
+    let review = "require_human_review";
+    assert_eq!(
+        of(&reality[0]),
+        json!(["anchor", anchor, "verified_but_stale", review, "Reference rates"])
+    );
+    assert_eq!(of(&reality[1]), json!(["drift", drift, "stable_drift", review, null]));
+    assert!(reality.iter().all(|shown| shown["since"].is_string()), "{reality:#?}");
+}

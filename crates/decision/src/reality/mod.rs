@@ -16,17 +16,19 @@ pub use self::{
         Anchor, Drift, Found, FreshnessContract, Lifted, Observed, Override, Reality, Snapshot,
     },
     finding::{Finding, FindingKind},
-    words::{AnchorType, CouplingResult, DriftType, Severity},
+    words::{AnchorType, CouplingResult, DriftType, RealitySource, Severity},
 };
 use super::{
     case::Case,
     evaluation::distinct,
     facts::Signature,
     levels::RuntimeEffect,
+    moment,
     needed::Needed,
     pattern::covered,
     reason::Reason,
     trace_step::{Outcome, Step},
+    verdict::HeldByReality,
 };
 
 /// What reality asks of one decision.
@@ -38,6 +40,8 @@ pub(super) struct Coupling<'a> {
     /// Met by people.
     pub(super) holds: Vec<Reason>,
     pub(super) needed: Needed,
+    /// What each hold, met by people or not, is about.
+    pub(super) held_by: Vec<HeldByReality>,
     pub(super) obligations: Vec<&'a str>,
     /// Whether any anchor was consulted.
     pub(super) consulted: bool,
@@ -65,7 +69,14 @@ impl<'a> Coupling<'a> {
             let lifted = lifted_by(case, &drift.id, &drift.drift_type);
             let lifted = lifted.filter(|_| drift.effect > RuntimeEffect::ContinueWithWarning);
             let effect = if lifted.is_some() { RuntimeEffect::Continue } else { drift.effect };
-            coupling.take(case, ("drift", &drift.id), (effect, drift.since), lifted);
+            let cause = Cause {
+                source: RealitySource::Drift,
+                id: &drift.id,
+                drift_type: Some(&drift.drift_type),
+                effect,
+                since: drift.since,
+            };
+            coupling.take(case, &cause, lifted);
         }
         coupling.steps.sort_by(|one, other| (&one.kind, &one.id).cmp(&(&other.kind, &other.id)));
         distinct(&mut coupling.denials);
@@ -99,22 +110,23 @@ impl<'a> Coupling<'a> {
                 Some(_) => {}
             }
         });
-        self.take(case, ("anchor", &anchor.id), (worst.effect, worst.since), lifted);
+        let cause = Cause {
+            source: RealitySource::Anchor,
+            id: &anchor.id,
+            drift_type: worst.drift_type.map(DriftType::word),
+            effect: worst.effect,
+            since: worst.since,
+        };
+        self.take(case, &cause, lifted);
     }
 
-    fn take(
-        &mut self,
-        case: &Case<'a>,
-        (kind, id): (&str, &str),
-        (effect, since): (RuntimeEffect, DateTime<Utc>),
-        lifted: Option<&Override>,
-    ) {
+    fn take(&mut self, case: &Case<'a>, cause: &Cause<'_>, lifted: Option<&Override>) {
         let effect = if let Some(lifting) = lifted {
             self.obligations.push("reality.overridden");
             self.ends_at(Some(lifting.until));
-            effect.max(RuntimeEffect::ContinueWithWarning)
+            cause.effect.max(RuntimeEffect::ContinueWithWarning)
         } else {
-            effect
+            cause.effect
         };
         let (outcome, reason_code) = match effect {
             RuntimeEffect::Continue => (Outcome::Pass, None),
@@ -128,7 +140,7 @@ impl<'a> Coupling<'a> {
             }
             RuntimeEffect::RequireHumanReview => {
                 self.holds.push(Reason::RealityReviewRequired);
-                self.needed.take(Needed::review(since));
+                self.needed.take(Needed::review(cause.since));
                 (Outcome::Hold, Some(Reason::RealityReviewRequired))
             }
             RuntimeEffect::Quarantine | RuntimeEffect::Deny => {
@@ -136,14 +148,48 @@ impl<'a> Coupling<'a> {
                 (Outcome::Refuse, Some(Reason::RealityDecoupled))
             }
         };
+        if outcome == Outcome::Hold {
+            self.held_by.push(cause.held());
+        }
         if case.request.explain {
             let detail = match lifted {
                 Some(lifting) => format!("{effect}: overridden by check {}", lifting.check_id),
-                None => effect.word().to_owned(),
+                None => cause.detail(),
             };
-            let (kind, id) = (kind.to_owned(), id.to_owned());
+            let (kind, id) = (cause.source.word().to_owned(), cause.id.to_owned());
             self.steps.push(Step { kind, id, outcome, reason_code, detail });
         }
+    }
+}
+
+/// What an anchor or a drift event asks for, and why.
+struct Cause<'c> {
+    source: RealitySource,
+    id: &'c str,
+    /// `None` if nothing drifted.
+    drift_type: Option<&'c str>,
+    effect: RuntimeEffect,
+    since: DateTime<Utc>,
+}
+
+impl Cause<'_> {
+    fn held(&self) -> HeldByReality {
+        HeldByReality {
+            source: self.source,
+            id: self.id.to_owned(),
+            drift_type: self.drift_type.unwrap_or_default().to_owned(),
+            effect: self.effect,
+            since: self.since,
+        }
+    }
+
+    /// For people.
+    fn detail(&self) -> String {
+        let effect = self.effect;
+        self.drift_type.map_or_else(
+            || effect.word().to_owned(),
+            |drift_type| format!("{effect}: {drift_type} since {}", moment::text(self.since)),
+        )
     }
 }
 

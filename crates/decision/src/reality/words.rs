@@ -22,6 +22,14 @@ words! {
 }
 
 words! {
+    /// What of reality a decision depends on.
+    RealitySource {
+        Anchor "anchor",
+        Drift "drift",
+    }
+}
+
+words! {
     /// How far the world has moved from what was assumed; rising.
     CouplingResult {
         Coupled "coupled",

@@ -15,18 +15,20 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
     let full = service.full_name();
     let name = format_ident!("{}", service.name());
     let serve = format_ident!("{}", names::snake(service.name()));
-    let words: Vec<_> = service.methods().map(|method| method.name().to_owned()).collect();
     let signatures = service.methods().map(|method| {
         let call = format_ident!("{}", names::snake(method.name()));
         let (input, output) = (names::path(&method.input()), names::path(&method.output()));
         let reply = if streams(&method) { quote!(Replies) } else { quote!(Reply) };
         quote!(async fn #call(&self, call: Request<#input>) -> #reply<#output>;)
     });
-    let calls = service.methods().map(|method| {
-        let call = format_ident!("{}", names::snake(method.name()));
+    let methods = service.methods().map(|method| {
+        let word = method.name();
+        let call = format_ident!("{}", names::snake(word));
         let encode = if streams(&method) { quote!(many) } else { quote!(one) };
-        quote!(Box::pin(async move { #encode(rpcs.#call(read(call)?).await) }))
+        let handler = quote!(Box::pin(async move { #encode(rpcs.#call(read(call)?).await) }));
+        quote!((#word, |rpcs, call| #handler))
     });
+    let table = format_ident!("{}", names::snake(service.name()).to_uppercase());
     let does = format!(" What `{full}` does.");
     let serves = format!(" Serves `{full}`.");
     quote! {
@@ -34,13 +36,11 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
         #[tonic::async_trait]
         pub trait #name: Send + Sync + 'static { #(#signatures)* }
 
+        const #table: &[Handler<dyn #name>] = &[#(#methods),*];
+
         #[doc = #serves]
-        #[allow(clippy::too_many_lines, reason = "some lines for each method")]
         pub fn #serve(rpcs: Arc<dyn #name>) -> Service {
-            Service::new(#full, &[#(#words),*], move |method, call| {
-                let rpcs = Arc::clone(&rpcs);
-                Some(match method { #(#words => #calls,)* _ => return None })
-            })
+            Service::new(#full, #table, rpcs)
         }
     }
 }

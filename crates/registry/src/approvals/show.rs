@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use authority_model::{
     proto::approval::{Approval, ApprovalAct, EarlierApproval},
-    schema::{approvals, decisions, policies},
+    schema::{approvals, decisions, policies, reality_anchors},
     wire::Time,
 };
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
@@ -36,12 +36,14 @@ pub(super) async fn fill_computed(
     let decisions = rows.iter().map(|row| row.decision_id.clone()).collect();
     let policies = rows.iter().flat_map(|row| &row.policies).map(|policy| policy.id.clone());
     let policies = policies.collect();
+    let anchors = rows.iter().flat_map(|row| &row.reality).map(|reality| reality.id.clone());
+    let anchors = anchors.collect();
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let (held, described) = (held(db, decisions).await?, described(db, policies).await?);
-        let digests = digests(db, &ids).await?;
-        Ok::<_, store::Error>((digests, held, described, earlier(db, &ids).await?))
+        let (digests, named) = (digests(db, &ids).await?, named(db, anchors).await?);
+        Ok::<_, store::Error>((digests, held, described, named, earlier(db, &ids).await?))
     });
-    let (digests, held, described, mut earlier) = read.await?;
+    let (digests, held, described, named, mut earlier) = read.await?;
     for row in rows {
         let Some(digest) = digests.get(&row.id) else { continue };
         let asked = held.get(&row.decision_id);
@@ -51,6 +53,9 @@ pub(super) async fn fill_computed(
         for policy in &mut row.policies {
             (policy.name, policy.description) =
                 described.get(&policy.id).cloned().unwrap_or_default();
+        }
+        for reality in &mut row.reality {
+            reality.name = named.get(&reality.id).cloned();
         }
     }
     Ok(())
@@ -136,6 +141,19 @@ async fn described(db: &mut Db, ids: HashSet<String>) -> QueryResult<Described> 
         .load(db)
         .await?;
     Ok(rows.into_iter().map(|(id, name, description)| (id, (name, description))).collect())
+}
+
+/// The names of those that are anchors.
+async fn named(db: &mut Db, ids: HashSet<String>) -> QueryResult<HashMap<String, String>> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows: Vec<(String, String)> = reality_anchors::table
+        .filter(reality_anchors::id.eq_any(ids))
+        .select((reality_anchors::id, reality_anchors::display_name))
+        .load(db)
+        .await?;
+    Ok(rows.into_iter().collect())
 }
 
 #[derive(QueryableByName)]

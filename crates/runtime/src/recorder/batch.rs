@@ -345,6 +345,7 @@ async fn open_approvals(
         insert.expires.push(hold.expires_at);
         insert.authority.push(hold.authority.as_ref());
         insert.policies.push(&hold.policies);
+        insert.reality.push(&hold.reality);
         insert.requested_by.push(&hold.asker);
         insert.email.push(hold.asker_email.as_deref());
         insert.eligible.push(hold.nobody_eligible.then_some(NOBODY));

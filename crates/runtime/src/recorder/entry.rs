@@ -76,6 +76,8 @@ pub struct Hold {
     pub authority: Option<ApprovalAuthority>,
     /// The policies that hold it: an array of `ApprovalPolicy`, as JSON.
     pub policies: Value,
+    /// What of reality holds it: an array of `ApprovalReality`, as JSON.
+    pub reality: Value,
     /// The asker, who is added to the approval request even if that was already open.
     pub asker: Asker,
     /// The asker's e-mail address, for a person.

@@ -70,6 +70,7 @@ pub(super) struct InsertApprovals<'a> {
     pub(super) authority: Vec<Option<&'a ApprovalAuthority>>,
     /// An array each, for the same reason.
     pub(super) policies: Vec<&'a Value>,
+    pub(super) reality: Vec<&'a Value>,
     pub(super) requested_by: Vec<&'a Asker>,
     pub(super) email: Vec<Option<&'a str>>,
     pub(super) eligible: Vec<Option<&'static str>>,
@@ -80,9 +81,9 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
         out.push_sql(
             "INSERT INTO approvals (id, tenant_id, decision_id, subject, action, reason_code, \
              request_digest, needed, roles, created_at, expires_at, authority, policies, \
-             requested_by, asker_emails, eligible) \
+             reality, requested_by, asker_emails, eligible) \
              SELECT i, t, d, s, a, r, q, n, string_to_array(o, ','), c, e, u, \
-             ARRAY(SELECT jsonb_array_elements(p)), ARRAY[b], \
+             ARRAY(SELECT jsonb_array_elements(p)), ARRAY(SELECT jsonb_array_elements(w)), ARRAY[b], \
              array_remove(ARRAY[m], NULL), l FROM UNNEST(",
         );
         let texts =
@@ -103,15 +104,17 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Jsonb>>, _>(&self.authority)?;
         out.push_sql(", ");
-        out.push_bind_param::<Array<Jsonb>, _>(&self.policies)?;
-        out.push_sql(", ");
+        for column in [&self.policies, &self.reality] {
+            out.push_bind_param::<Array<Jsonb>, _>(column)?;
+            out.push_sql(", ");
+        }
         out.push_bind_param::<Array<Jsonb>, _>(&self.requested_by)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Text>>, _>(&self.email)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Text>>, _>(&self.eligible)?;
         out.push_sql(
-            ") AS held (i, t, d, s, a, r, q, n, o, c, e, u, p, b, m, l) ORDER BY t, q \
+            ") AS held (i, t, d, s, a, r, q, n, o, c, e, u, p, w, b, m, l) ORDER BY t, q \
              ON CONFLICT DO NOTHING",
         );
         Ok(())

@@ -16,30 +16,21 @@ pub trait LampService: Send + Sync + 'static {
         call: Request<crate::proto::sample::WatchLampsRequest>,
     ) -> Replies<crate::proto::sample::Lamp>;
 }
+const LAMP_SERVICE: &[Handler<dyn LampService>] = &[
+    (
+        "ListLamps",
+        |rpcs, call| Box::pin(async move { one(rpcs.list_lamps(read(call)?).await) }),
+    ),
+    (
+        "UpdateLamp",
+        |rpcs, call| Box::pin(async move { one(rpcs.update_lamp(read(call)?).await) }),
+    ),
+    (
+        "WatchLamps",
+        |rpcs, call| Box::pin(async move { many(rpcs.watch_lamps(read(call)?).await) }),
+    ),
+];
 /// Serves `authority.sample.v1.LampService`.
-#[allow(clippy::too_many_lines, reason = "some lines for each method")]
 pub fn lamp_service(rpcs: Arc<dyn LampService>) -> Service {
-    Service::new(
-        "authority.sample.v1.LampService",
-        &["ListLamps", "UpdateLamp", "WatchLamps"],
-        move |method, call| {
-            let rpcs = Arc::clone(&rpcs);
-            Some(
-                match method {
-                    "ListLamps" => {
-                        Box::pin(async move { one(rpcs.list_lamps(read(call)?).await) })
-                    }
-                    "UpdateLamp" => {
-                        Box::pin(async move { one(rpcs.update_lamp(read(call)?).await) })
-                    }
-                    "WatchLamps" => {
-                        Box::pin(async move {
-                            many(rpcs.watch_lamps(read(call)?).await)
-                        })
-                    }
-                    _ => return None,
-                },
-            )
-        },
-    )
+    Service::new("authority.sample.v1.LampService", LAMP_SERVICE, rpcs)
 }
