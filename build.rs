@@ -9,7 +9,8 @@ use serde_json::{Map, json};
 const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, says why, records it \
      so that anyone can verify and replay it, and lets people hold, approve and stop it.\n\n\
      Every error body is `{ok: false, error, message, details, request_id}`. Lists take `limit` \
-     (1 to 500) and `page_token`. Times are RFC 3339 in UTC.\n\n\
+     (1 to 500) and `page_token`. Times are RFC 3339 in UTC; in a query also a span before now: `-90s`, \
+     `-15m`, `-1h`, `-7d`.\n\n\
      A body is JSON without a content coding, of at most 256 KiB and 1 MiB as protobuf; a free-form \
      member nests at most 32 levels, itself counted. An error names at most 50 members, and then how \
      many more. Malformed HTTP (a bad head, over 100 headers or 16 KiB of them) is answered 400 or \
@@ -128,6 +129,15 @@ fn rule(method: &MethodDescriptor, place: usize) -> Option<DynamicMessage> {
     others.as_list()?.get(other)?.as_message().cloned()
 }
 
+/// A time in a query may also be a span before now (`src/app/host.rs`).
+fn spans(parameter: &mut serde_json::Value) {
+    if parameter["in"] == "query" && parameter["schema"]["format"] == "date-time" {
+        let time = parameter["schema"].take();
+        parameter["schema"] =
+            json!({"anyOf": [time, {"type": "string", "pattern": "^-[0-9]+[smhd]$"}]});
+    }
+}
+
 /// JSON Schema of every error's body.
 fn error() -> serde_json::Value {
     json!({
@@ -172,6 +182,9 @@ fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Va
         for status in ["409", "422"] {
             operation["responses"][status] = part("responses", status);
         }
+    }
+    for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+        spans(parameter);
     }
     // An operation on one record that may return 412 reads its version.
     let of_one = operation["parameters"].as_array().is_some_and(|all| !all.is_empty());

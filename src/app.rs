@@ -209,7 +209,8 @@ impl App {
         let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, &open_api).prepare();
-        let host = RestHost { identity: identity.clone(), open_api: open_api.rest };
+        let host =
+            RestHost { identity: identity.clone(), open_api: open_api.rest, clock: clock.clone() };
         let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of).router();
         let widgets = Widgets::new(programme.clone(), client_of).router();
         let router = router(grpc, host, receipts.merge(widgets));

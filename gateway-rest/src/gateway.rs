@@ -189,7 +189,9 @@ impl<H: Host> Inner<H> {
         self.admit(route, &mut parts).await.map_err(answer::failed)?;
         let body = self.read(&parts.headers, route, body).await?;
         let query = parts.uri.query().unwrap_or_default();
-        let message = request::assemble(route, parts.uri.path(), query, &parts.headers, &body)?;
+        let now = || self.host.now();
+        let message =
+            request::assemble(route, parts.uri.path(), query, now, &parts.headers, &body)?;
         let limit = self.host.message_limit();
         if message.len() > limit {
             return Err(too_large_in_protobuf(body.len(), message.len(), limit));

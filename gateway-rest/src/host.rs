@@ -1,5 +1,7 @@
 //! What the embedding service decides: who may call, and the form of errors.
 
+use std::time::SystemTime;
+
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, request::Parts};
 use serde_json::json;
@@ -42,6 +44,11 @@ pub trait Host: Send + Sync + 'static {
     /// bytes in JSON can take eleven there.
     fn message_limit(&self) -> usize {
         usize::MAX
+    }
+
+    /// The present time. With it, a time in a query may also be a span before it: `-90s`, `-15m`, `-1h`, `-7d`.
+    fn now(&self) -> Option<SystemTime> {
+        None
     }
 
     /// Whether a path segment with a colon is an id as it stands. The end of another one that no route takes for

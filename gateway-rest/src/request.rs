@@ -2,7 +2,7 @@
 //!
 //! They are written in reverse order: protobuf keeps the last of a repeated scalar, so the URL wins.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::SystemTime};
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -14,11 +14,16 @@ use crate::{
     read::{self, Reader, Seen},
     route::{Body, Route},
     shape::{Cardinality, Field, Kind, Shape},
+    time,
     wire::{self, Wire},
 };
 
 /// Levels of nested messages in the name of a query parameter.
 const DEPTH: usize = 8;
+
+/// What is wrong with a text that begins like a span of time.
+const SPAN: &str = "must be a time of RFC 3339, or a span before now in seconds, minutes, hours or days, such as \
+                    `-90s`, `-15m`, `-1h` or `-7d`";
 
 /// Of server-sent events (WHATWG HTML, 9.2.4).
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -27,13 +32,14 @@ pub(crate) fn assemble(
     route: &'static Route,
     path: &str,
     query: &str,
+    now: impl Fn() -> Option<SystemTime>,
     headers: &HeaderMap,
     body: &[u8],
 ) -> Result<Bytes, Fault> {
     let mut out = Vec::with_capacity(body.len() + query.len() + path.len() + 16);
     let mut problems = Problems::default();
     from_body(route, body, &mut out, &mut problems)?;
-    from_query(route, query, &mut out, &mut problems);
+    from_query(route, query, now, &mut out, &mut problems);
     from_path(route, path, &mut out, &mut problems);
     from_last_event_id(route, headers, &mut out, &mut problems);
     if problems.is_empty() { Ok(out.into()) } else { Err(problems.into_fault()) }
@@ -113,7 +119,13 @@ fn fill_mask(route: &'static Route, seen: Seen, out: &mut Vec<u8>) {
     wire::close(out, start);
 }
 
-fn from_query(route: &'static Route, query: &str, out: &mut Vec<u8>, problems: &mut Problems) {
+fn from_query(
+    route: &'static Route,
+    query: &str,
+    now: impl Fn() -> Option<SystemTime>,
+    out: &mut Vec<u8>,
+    problems: &mut Problems,
+) {
     let mut given: Vec<Cow<'_, str>> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
@@ -137,7 +149,16 @@ fn from_query(route: &'static Route, query: &str, out: &mut Vec<u8>, problems: &
             }
             given.push(name.clone());
         }
-        if let Err(problem) = put(route.input, way, &text, out) {
+        let span = Some(&*text)
+            .filter(|text| matches!(field.kind, Kind::Timestamp) && text.starts_with('-'));
+        let put = match span.zip(now()) {
+            Some((span, now)) => match time::before(span, now) {
+                Some(moment) => put(route.input, way, &moment, out),
+                None => Err(SPAN.into()),
+            },
+            None => put(route.input, way, &text, out),
+        };
+        if let Err(problem) = put {
             problems.add(name, problem);
         }
     }

@@ -1,6 +1,8 @@
 //! Times of RFC 3339 and durations of the protobuf JSON mapping, both ways.
 
-use chrono::{DateTime, Datelike, NaiveDate, Timelike};
+use std::time::SystemTime;
+
+use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, TimeDelta, Timelike, Utc};
 
 /// Seconds since 1970 and nanoseconds, as `google.protobuf.Timestamp` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,25 @@ pub(crate) fn parse(text: &str) -> Option<Instant> {
     }
     let seconds = local.checked_sub(offset(rest)?)?;
     SECONDS.contains(&seconds).then_some(Instant { seconds, nanos })
+}
+
+/// The time of RFC 3339 that is a span before now: `-90s`, `-15m`, `-1h`, `-7d`.
+pub(crate) fn before(span: &str, now: SystemTime) -> Option<String> {
+    let (count, unit) = span.strip_prefix('-')?.split_at_checked(span.len().checked_sub(2)?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    let is_number = !count.is_empty() && count.bytes().all(|digit| digit.is_ascii_digit());
+    let count: i64 = is_number.then(|| count.parse().ok())??;
+    let span = TimeDelta::try_seconds(count.checked_mul(seconds)?)?;
+    let moment = DateTime::<Utc>::from(now).checked_sub_signed(span)?;
+    SECONDS
+        .contains(&moment.timestamp())
+        .then(|| moment.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
 fn digits(text: &str, from: usize, count: usize) -> Option<i32> {
@@ -198,6 +219,26 @@ mod tests {
             "２026-01-31T09:30:00Z",
         ] {
             assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn spans_are_counted_back_from_now() {
+        let now = SystemTime::from(DateTime::parse_from_rfc3339("2026-03-01T12:00:00Z").unwrap());
+        for (span, moment) in [
+            ("-90s", "2026-03-01T11:58:30.000000Z"),
+            ("-15m", "2026-03-01T11:45:00.000000Z"),
+            ("-36h", "2026-02-28T00:00:00.000000Z"),
+            ("-7d", "2026-02-22T12:00:00.000000Z"),
+            ("-0s", "2026-03-01T12:00:00.000000Z"),
+        ] {
+            assert_eq!(before(span, now).as_deref(), Some(moment));
+        }
+        for text in ["", "-", "-h", "1h", "-1", "-1w", "--1h", "-+1h", "-1.5h", "-1hh", "-é"] {
+            assert_eq!(before(text, now), None, "{text}");
+        }
+        for text in ["-999999d", "-99999999999999999999d", "-9223372036854775807d"] {
+            assert_eq!(before(text, now), None, "{text}: before the year 1");
         }
     }
 

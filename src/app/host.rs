@@ -1,5 +1,7 @@
 //! The REST gateway's host: authenticates callers, and formats errors.
 
+use std::time::SystemTime;
+
 use gateway_rest::{Document, Fault, Host, Route};
 use http::{HeaderValue, StatusCode, request::Parts};
 use serde_json::{Value, json};
@@ -11,11 +13,13 @@ use authority_api::{
     error::{ApiError, ErrorCode, without_secrets},
     identity::{ClientAddress, Identity, Via},
 };
+use authority_core::clock::Clock;
 
 #[derive(Clone)]
 pub(super) struct RestHost {
     pub(super) identity: Identity,
     pub(super) open_api: Document,
+    pub(super) clock: Clock,
 }
 
 impl Host for RestHost {
@@ -55,6 +59,10 @@ impl Host for RestHost {
 
     fn document(&self, route: &'static Route) -> Option<Document> {
         (route.rpc == GET_OPEN_API).then(|| self.open_api.clone())
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        Some(self.clock.now().into())
     }
 
     fn is_id(&self, segment: &str) -> bool {

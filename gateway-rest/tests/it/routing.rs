@@ -105,6 +105,18 @@ async fn the_query_fills_fields() {
     assert_eq!(seen, expected);
 }
 
+/// The host's clock says 2026-01-31T09:30:00Z.
+#[tokio::test]
+async fn a_time_in_the_query_may_be_a_span_before_now() {
+    let reply = get("/v1/ask/w?at=-36h").await;
+    assert_eq!(reply.json()["at"], "2026-01-29T21:30:00Z");
+    let reply = get("/v1/ask/w?at=-1w&time=-1.5s").await;
+    assert_eq!(reply.status, 400);
+    let details = reply.body;
+    assert!(details.contains("`-90s`, `-15m`, `-1h` or `-7d`"), "{details}");
+    assert!(!details.contains("`time`"), "a duration is no time: {details}");
+}
+
 #[tokio::test]
 async fn every_scalar_may_stand_in_the_query() {
     let reply =

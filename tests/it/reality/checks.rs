@@ -99,8 +99,12 @@ async fn each_finding_has_its_result_effect_and_kind_of_drift() {
             let assumed = serde_json::from_str(assumed).unwrap();
             more["assumptions"] = json!([super::with(assumed, json!({"anchor_id": anchor}))]);
         }
+        let path = more["assumptions"][0]["path"].clone();
         let check = world.new_check(more).await;
         let ran = world.run(&check).await;
+        let mismatched =
+            if drift_type == "semantic_anchor_drift" { json!([path]) } else { json!([]) };
+        assert_eq!(ran["findings"][0]["mismatched_paths"], mismatched, "{line}: {ran:#}");
         assert_eq!(ran["coupling_result"], result, "{line}: {ran:#}");
         assert_eq!(ran["runtime_effect"], effect, "{line}: {ran:#}");
         assert_eq!(ran["severity"].as_str().unwrap_or(""), severity, "{line}: {ran:#}");

@@ -149,6 +149,8 @@ async fn decisions_are_filtered_and_listed_newest_first() {
     assert!(none.is_empty());
     let (later, _) = list("since=2020-01-01T00:00:00Z&action=payment.execute").await;
     assert_eq!(later, all);
+    assert_eq!(list("since=-1h&until=-0s").await.0, all);
+    assert!(list("until=-1h").await.0.is_empty());
     assert_eq!(owner.get("/api/v1/decisions?page_token=0.00").await.0, 400);
     let (status, refused) = owner.get("/api/v1/decisions?decision=deny").await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &Value::from("tenant_id")));

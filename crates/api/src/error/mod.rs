@@ -70,7 +70,7 @@ impl ErrorCode {
 
 codes! {
     InvalidRequest "invalid_request" InvalidArgument 400 "the request is invalid; `details` names each member and what is wrong with it";
-    SignatureInvalid "signature_invalid" InvalidArgument 400 "the anchor has keys, and none of them made this signature over the snapshot";
+    SignatureInvalid "signature_invalid" InvalidArgument 400 "the anchor has keys, and none of them made this signature over the snapshot; what is signed is the canonical JSON (RFC 8785) of the members that docs/reality.md lists";
     MalformedJson "malformed_json" InvalidArgument 400 "the body is not valid JSON in UTF-8";
     Unauthenticated "unauthenticated" Unauthenticated 401 "send `Authorization: Bearer` with a valid token or API key";
     Forbidden "forbidden" PermissionDenied 403 "this credential may not do this";

@@ -84,6 +84,10 @@ pub fn permit(
         _ if rules.clone().next().is_none() => {
             Err(Error::Forbidden("no rule opens this operation to anyone"))
         }
+        CallerKind::Key { .. } => Err(match scope {
+            Some(scope) => Error::Scope(scope),
+            None => Error::TakesNoKey(without_keys(rules, for_keys())),
+        }),
         _ if rules.clone().all(is_for_owner) => Err(Error::Forbidden(
             "this operation is the installation owner's alone; a tenant's own operations are \
              under /api/v1/app and /v1",
@@ -97,10 +101,6 @@ pub fn permit(
         CallerKind::Member { .. } => {
             Err(Error::Forbidden("this operation is not open to a tenant's members"))
         }
-        CallerKind::Key { .. } => Err(match scope {
-            Some(scope) => Error::Scope(scope),
-            None => Error::TakesNoKey(without_keys(rules, for_keys())),
-        }),
     }
 }
 

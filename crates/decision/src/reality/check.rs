@@ -126,6 +126,15 @@ impl CheckedAnchor {
         all
     }
 
+    /// The assumed paths at which it has another value or none.
+    pub fn mismatched_paths<'a>(
+        &self,
+        assumptions: &'a [Assumption],
+    ) -> impl Iterator<Item = &'a String> {
+        let own = assumptions.iter().filter(|assumed| assumed.anchor_id == self.id);
+        own.filter(|assumed| !self.observes(assumed)).filter_map(|assumed| assumed.path.as_ref())
+    }
+
     /// Whether every observation at the assumed path has the assumed value, and there is one.
     fn observes(&self, assumed: &Assumption) -> bool {
         let Some(path) = &assumed.path else { return true };

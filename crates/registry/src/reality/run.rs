@@ -1,7 +1,7 @@
 //! Runs a check: judges its anchors as they are stored, at the database's present time.
 
 use authority_decision::reality::{
-    Checked, CheckedAnchor, CouplingResult, Finding, FindingKind, Tolerated, judge,
+    Assumption, Checked, CheckedAnchor, CouplingResult, Finding, FindingKind, Tolerated, judge,
 };
 use authority_model::{
     proto::reality::{CheckFinding, CheckRun, CouplingCheck, RunCouplingCheckRequest},
@@ -55,8 +55,9 @@ pub(super) async fn run(
     let consulted = consulted(db, check).await?;
     let anchors = stored::checked(db, &check.tenant_id, &consulted).await?;
     let tolerated = tolerated(db, check).await?;
-    let judged = judge(&anchors, &assumptions(check), &tolerated, freshness::moment(now));
-    let findings = findings(&anchors, &judged);
+    let assumed = assumptions(check);
+    let judged = judge(&anchors, &assumed, &tolerated, freshness::moment(now));
+    let findings = findings(&anchors, &assumed, &judged);
     let drift = drift_found::keep(db, check, &findings, now, actor).await?;
     let reasons = reasons(&judged);
     let mut history = check.history.clone();
@@ -114,17 +115,20 @@ async fn tolerated(db: &mut Db, check: &CouplingCheck) -> Result<Vec<Tolerated>,
     Ok(serde_json::from_value(stored).unwrap_or_default())
 }
 
-fn findings(anchors: &[CheckedAnchor], judged: &Checked) -> Vec<CheckFinding> {
-    let newest = |id: &String| {
-        let checked = anchors.iter().find(|checked| checked.id == *id);
-        checked.and_then(|checked| checked.anchor.as_ref()?.newest.as_ref())
-    };
+fn findings(
+    anchors: &[CheckedAnchor],
+    assumed: &[Assumption],
+    judged: &Checked,
+) -> Vec<CheckFinding> {
+    let of = |id: &String| anchors.iter().find(|checked| checked.id == *id);
     let drift_types = |id: &String| {
         let own = judged.drifts.iter().filter(|(anchor_id, _)| anchor_id == id);
         own.map(|(_, found)| found.to_string()).collect()
     };
     let one = |(id, finding): &(String, Finding)| {
-        let newest = newest(id);
+        let newest = of(id).and_then(|checked| checked.anchor.as_ref()?.newest.as_ref());
+        let observed = of(id).filter(|_| newest.is_some()).into_iter();
+        let mismatched = observed.flat_map(|checked| checked.mismatched_paths(assumed));
         CheckFinding {
             anchor_id: id.clone(),
             coupling_result: finding.result.to_string(),
@@ -134,6 +138,7 @@ fn findings(anchors: &[CheckedAnchor], judged: &Checked) -> Vec<CheckFinding> {
             sampled_at: newest.map(|newest| Time::from(newest.sampled_at)),
             content_hash: newest.map(|newest| newest.content_hash.clone()),
             drift_types: drift_types(id),
+            mismatched_paths: mismatched.cloned().collect(),
             of_age: matches!(
                 finding.kind,
                 FindingKind::Missing | FindingKind::Stale | FindingKind::AssumptionExpired
