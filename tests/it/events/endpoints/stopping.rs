@@ -182,6 +182,24 @@ async fn an_endpoint_pauses_when_its_key_is_narrowed() {
     }
 }
 
+/// Whoever enables it again should know that it lost its key meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_that_is_paused_says_that_it_lost_its_key() {
+    let world = World::start().await;
+    let (key_id, key) = world.key().await;
+    let endpoint = id(&made_at(&key, KEYS, json!({})).await.0);
+    let pause = format!("{KEYS}/{endpoint}:pause");
+    let (status, paused) = key.post(&pause, json!({"reason": "maintenance"})).await;
+    assert_eq!(status, 200, "{paused:#}");
+    assert!(world.is_paused(&endpoint, "asked").await);
+    let path = format!("/api/v1/app/api-keys/{key_id}");
+    let narrowed = json!({"scopes": ["runtime:read"]});
+    assert_eq!(world.admin.patch(&path, narrowed).await.0, 200);
+    assert!(world.is_paused(&endpoint, "key_narrowed").await);
+    assert_eq!(world.admin.call("DELETE", &path, None, &[]).await.0, 200);
+    assert!(world.is_paused(&endpoint, "key_narrowed").await, "the first loss stays");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
     let world = World::start().await;
