@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use authority_core::{
     decision_event::DecisionEvent,
-    store::{Db, RunQueryDsl},
+    store::{Db, RunQueryDsl, prepared},
 };
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -99,7 +99,7 @@ pub(crate) async fn records(
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let query = diesel::sql_query(RECORDS).bind::<Array<Text>, _>(tenants);
+    let query = prepared(RECORDS).bind::<Array<Text>, _>(tenants);
     let found: Vec<Decided> = query.bind::<Array<Text>, _>(ids).load(db).await?;
     Ok(found.into_iter().map(|decided| (decided.id.clone(), decided)).collect())
 }

@@ -30,12 +30,16 @@ use crate::{
 const CHANNEL: &str = "event_outbox";
 /// How often the outbox is read without having been woken.
 const POLL: Duration = Duration::from_millis(500);
-/// From one round to the next under load: few large ones cost less. A change after a pause does not wait.
+/// From one round to the next: few large ones cost less. A change after a pause does not wait.
 const LINGER: Duration = Duration::from_millis(30);
+/// The same after a round of at least [`MANY`].
+const LINGER_LONG: Duration = Duration::from_millis(100);
+/// So many events in a round are a load.
+const MANY: usize = 200;
 /// How many events of one tenant are numbered before the others have their turn.
-const TURN: i64 = 500;
+const TURN: i64 = 2_000;
 /// How many events are numbered in one transaction.
-const BATCH: i64 = 2_000;
+const BATCH: i64 = 4_000;
 
 /// Numbers the outbox's events.
 #[derive(Clone)]
@@ -78,7 +82,8 @@ impl Sequencer {
         loop {
             let begun = Instant::now();
             // A failed round is tried again at the next poll.
-            let left = context.round(self.round()).await.unwrap_or_default();
+            let Batch { numbered, left, .. } =
+                context.round(self.round()).await.unwrap_or_default();
             if left == Left::Nothing {
                 tokio::select! {
                     () = context.stopped() => return,
@@ -88,9 +93,10 @@ impl Sequencer {
                 }
             }
             if left != Left::Backlog {
+                let linger = if numbered < MANY { LINGER } else { LINGER_LONG };
                 tokio::select! {
                     () = context.stopped() => return,
-                    () = sleep_until(begun + LINGER) => {}
+                    () = sleep_until(begun + linger) => {}
                 }
             }
             if context.stopped().now_or_never().is_some() {
@@ -101,37 +107,36 @@ impl Sequencer {
     }
 
     /// Numbers a batch.
-    async fn round(&self) -> Result<Left, store::Error> {
+    async fn round(&self) -> Result<Batch, store::Error> {
         match self.number(None).await {
             Err(error) if !matches!(error, store::Error::Unavailable(_)) => {
                 tracing::warn!(%error, "numbering each shard on its own");
-                let (mut left, mut failed) = (Left::Nothing, Ok(()));
+                let (mut all, mut failed) = (Batch::default(), Ok(()));
                 for shard in 0..SHARDS {
                     match self.number(Some(shard)).await {
-                        Ok(of_shard) => left = left.max(of_shard),
+                        Ok(of_shard) => all = all.and(&of_shard),
                         // The other shards' events do not wait for it.
                         Err(error) => failed = Err(error),
                     }
                 }
-                failed.map(|()| left)
+                failed.map(|()| all)
             }
             done => done,
         }
     }
 
     /// Numbers a batch of the events of a shard, or of all.
-    async fn number(&self, shard: Option<i32>) -> Result<Left, store::Error> {
+    async fn number(&self, shard: Option<i32>) -> Result<Batch, store::Error> {
         let number = async move |db: &mut Db| Ok::<_, store::Error>(number(db, shard).await?);
-        let Batch { numbered, left, is_stuck } =
-            self.store.write_tx(&Scope::service(), number).await?;
-        if numbered > 0 {
+        let batch = self.store.write_tx(&Scope::service(), number).await?;
+        if batch.numbered > 0 {
             self.numbered.notify_one();
         }
-        if is_stuck && left != Left::Backlog {
+        if batch.is_stuck && batch.left != Left::Backlog {
             let problem = "events wait for a version of the service that can write them";
             return Err(store::Error::Internal(problem.to_owned()));
         }
-        Ok(left)
+        Ok(batch)
     }
 }
 
@@ -153,6 +158,17 @@ struct Batch {
     left: Left,
     /// A tenant's next event cannot be written.
     is_stuck: bool,
+}
+
+impl Batch {
+    /// Both.
+    fn and(&self, other: &Self) -> Self {
+        Self {
+            numbered: self.numbered + other.numbered,
+            left: self.left.max(other.left),
+            is_stuck: self.is_stuck || other.is_stuck,
+        }
+    }
 }
 
 /// Numbers a batch of events that no other node numbers now.

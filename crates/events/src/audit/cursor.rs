@@ -1,6 +1,6 @@
 //! Where an audit stream stands, and who sends it.
 
-use authority_core::store::{Db, RunQueryDsl, new_id};
+use authority_core::store::{Db, RunQueryDsl, new_id, prepared};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -130,8 +130,7 @@ pub(super) struct Reached {
 pub(super) async fn claim(db: &mut Db, most: usize) -> QueryResult<(String, Vec<Claimed>)> {
     let lease = new_id().to_string();
     let most = i32::try_from(most).unwrap_or(i32::MAX);
-    let claimed =
-        diesel::sql_query(CLAIM).bind::<Text, _>(&lease).bind::<Integer, _>(most).load(db).await?;
+    let claimed = prepared(CLAIM).bind::<Text, _>(&lease).bind::<Integer, _>(most).load(db).await?;
     Ok((lease, claimed))
 }
 
@@ -142,7 +141,7 @@ pub(super) async fn hold(
     lease: &str,
     reached: &Reached,
 ) -> QueryResult<bool> {
-    let held = diesel::sql_query(HOLD)
+    let held = prepared(HOLD)
         .bind::<Text, _>(&stream.stream_id)
         .bind::<Text, _>(lease)
         .bind::<BigInt, _>(reached.sequence)
@@ -164,7 +163,7 @@ struct Permitted {
 
 /// Whether the stream may still send what it was claimed for, and the lease lasts longer than a request.
 pub(super) async fn may_send(db: &mut Db, stream: &Claimed, lease: &str) -> QueryResult<bool> {
-    let check = diesel::sql_query(MAY_SEND);
+    let check = prepared(MAY_SEND);
     let check = check.bind::<Text, _>(&stream.stream_id).bind::<Text, _>(lease);
     let found: Permitted = check.bind::<Timestamptz, _>(stream.updated_at).get_result(db).await?;
     Ok(found.permitted)
@@ -178,7 +177,7 @@ pub(super) async fn failed(
     reached: &Reached,
     error: &str,
 ) -> QueryResult<bool> {
-    let failed = diesel::sql_query(FAILED)
+    let failed = prepared(FAILED)
         .bind::<Text, _>(&stream.stream_id)
         .bind::<Text, _>(lease)
         .bind::<BigInt, _>(reached.sequence)
@@ -193,7 +192,7 @@ pub(super) async fn failed(
 
 /// The stream has had its turn.
 pub(super) async fn release(db: &mut Db, stream_id: &str, lease: &str) -> QueryResult<()> {
-    let release = diesel::sql_query(RELEASE).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
+    let release = prepared(RELEASE).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
     release.execute(db).await.map(drop)
 }
 
@@ -204,7 +203,7 @@ pub(super) async fn events(
     after: i64,
     most: i64,
 ) -> QueryResult<Vec<Logged>> {
-    let events = diesel::sql_query(EVENTS).bind::<Text, _>(tenant_id).bind::<BigInt, _>(after);
+    let events = prepared(EVENTS).bind::<Text, _>(tenant_id).bind::<BigInt, _>(after);
     events.bind::<BigInt, _>(most).load(db).await
 }
 
@@ -216,7 +215,7 @@ struct Head {
 
 /// The tenant's last event.
 pub(super) async fn head(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {
-    let head = diesel::sql_query("SELECT sequence FROM event_heads WHERE tenant_id = $1");
+    let head = prepared("SELECT sequence FROM event_heads WHERE tenant_id = $1");
     let head: Option<Head> = head.bind::<Text, _>(tenant_id).get_result(db).await.optional()?;
     Ok(head.map_or(0, |head| head.sequence))
 }

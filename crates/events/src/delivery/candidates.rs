@@ -1,6 +1,6 @@
 //! Which endpoints have due deliveries that nobody has claimed.
 
-use authority_core::store::{Db, RunQueryDsl};
+use authority_core::store::{Db, RunQueryDsl, prepared};
 use authority_webhook::destination::{EndpointUrl, UrlRules};
 use diesel::{
     QueryResult, QueryableByName,
@@ -45,7 +45,7 @@ pub(super) async fn candidates(
     rules: &UrlRules,
     has_signer: bool,
 ) -> QueryResult<Vec<Candidate>> {
-    let due: Vec<Due> = diesel::sql_query(CANDIDATES).bind::<Bool, _>(has_signer).load(db).await?;
+    let due: Vec<Due> = prepared(CANDIDATES).bind::<Bool, _>(has_signer).load(db).await?;
     let mut candidates: Vec<Candidate> = Vec::new();
     for row in due {
         let lane = usize::try_from(row.lane).unwrap_or_default().min(LANES - 1);

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use authority_core::store::{self, Db, RunQueryDsl, Scope, Store};
+use authority_core::store::{self, Db, RunQueryDsl, Scope, Store, prepared};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
     QueryResult, QueryableByName,
@@ -23,19 +23,24 @@ use super::{job::Job, pace::Pace};
 /// The deliveries that are leased by whoever claimed them for longer than an attempt takes, and whether they may
 /// be sent: to an active endpoint of an active tenant, held neither by its breaker nor by its receiver. Of a breaker
 /// that is not closed only the probe is sent. The rows of rate limits are locked, in order. What is written is lost
-/// to no harm if the database crashes, so that its disk is not waited for.
+/// to no harm if the database crashes, so that its disk is not waited for. `OFFSET 0` keeps the planner from looking the
+/// deliveries up by more than their ids: the plan is kept, and while the table is empty the index of what is open looks
+/// as good.
 const MAY_SEND: &str = "SELECT asked.id, e.id AS endpoint_id, e.rate_limit_per_second, p.paced_until, \
             clock_timestamp() AS now, e.xmin::text = asked.version AS is_current, \
             e.state = 'active' AND t.state = 'active' AND (c.breaker = 'closed' OR asked.is_probe) \
                 AND (c.waits_until IS NULL OR c.waits_until <= clock_timestamp()) AS permitted \
      FROM (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed \
      CROSS JOIN unnest($1, $2, $3, $4) AS asked (id, lease, is_probe, version) \
-     JOIN webhook_deliveries d ON d.id = asked.id AND d.lease = asked.lease::uuid AND d.state = 'open' \
-      AND d.leased_until > clock_timestamp() + interval '16 s' \
+     CROSS JOIN LATERAL ( \
+         SELECT endpoint_id, lease, leased_until, state FROM webhook_deliveries \
+         WHERE id = asked.id OFFSET 0) AS d \
      JOIN webhook_endpoints e ON e.id = d.endpoint_id \
      JOIN tenants t ON t.id = e.tenant_id \
      JOIN webhook_cursors c ON c.endpoint_id = e.id \
      JOIN webhook_paces p ON p.endpoint_id = e.id \
+     WHERE d.lease = asked.lease::uuid AND d.state = 'open' \
+       AND d.leased_until > clock_timestamp() + interval '16 s' \
      ORDER BY p.endpoint_id FOR UPDATE OF p";
 
 const PACES: &str = "UPDATE webhook_paces p SET paced_until = n.paced \
@@ -113,7 +118,7 @@ impl Checks {
 
 /// The answers by delivery; there is none for those that are no longer leased.
 async fn check(db: &mut Db, asked: &[Asked]) -> QueryResult<HashMap<String, Answer>> {
-    let found: Vec<Found> = diesel::sql_query(MAY_SEND)
+    let found: Vec<Found> = prepared(MAY_SEND)
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.lease).collect::<Vec<_>>())
         .bind::<Array<Bool>, _>(asked.iter().map(|one| one.is_probe).collect::<Vec<_>>())
@@ -135,7 +140,7 @@ async fn check(db: &mut Db, asked: &[Asked]) -> QueryResult<HashMap<String, Answ
     }
     paces.retain(|_, admitted| admitted.any);
     if !paces.is_empty() {
-        diesel::sql_query(PACES)
+        prepared(PACES)
             .bind::<Array<Text>, _>(paces.keys().map(String::as_str).collect::<Vec<_>>())
             .bind::<Array<Timestamptz>, _>(paces.values().map(Admitted::until).collect::<Vec<_>>())
             .execute(db)

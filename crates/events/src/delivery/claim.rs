@@ -12,7 +12,7 @@ use std::{
 
 use authority_core::{
     keys::Keys,
-    store::{self, Db, RunQueryDsl, Scope, new_id},
+    store::{self, Db, RunQueryDsl, Scope, new_id, prepared},
 };
 use authority_webhook::{
     destination::UrlRules,
@@ -148,7 +148,7 @@ async fn claim(
         .collect();
     let lease = new_id().to_string();
     let lane = |share: &Share| i16::try_from(share.lane).unwrap_or_default();
-    let claimed: Vec<Claimed> = diesel::sql_query(CLAIM)
+    let claimed: Vec<Claimed> = prepared(CLAIM)
         .bind::<Array<Text>, _>(permitted.iter().map(|(s, _)| &*s.endpoint_id).collect::<Vec<_>>())
         .bind::<Array<SmallInt>, _>(permitted.iter().map(|(s, _)| lane(s)).collect::<Vec<_>>())
         .bind::<Array<BigInt>, _>(permitted.iter().map(|(_, count)| *count).collect::<Vec<_>>())
@@ -195,7 +195,7 @@ async fn endpoints(db: &mut Db, shares: &[Share]) -> QueryResult<HashMap<String,
     for which in [CLOSED, LOCKED] {
         let query = ["SELECT ", COLUMNS, ", ", LIMITS, which].concat();
         let rows: Vec<(EndpointRow, LimitRow)> =
-            diesel::sql_query(query).bind::<Array<Text>, _>(&ids).load(db).await?;
+            prepared(query).bind::<Array<Text>, _>(&ids).load(db).await?;
         found.extend(rows.into_iter().map(|(endpoint, row)| {
             let breaker = breaker::read(&row.breaker, row.breaker_count, row.breaker_until);
             (endpoint.endpoint_id.clone(), Limits { endpoint, row, breaker, is_probe: false })
@@ -207,7 +207,7 @@ async fn endpoints(db: &mut Db, shares: &[Share]) -> QueryResult<HashMap<String,
 /// Writes the breakers that admitted a probe, and where paces are kept.
 async fn keep(db: &mut Db, endpoints: &HashMap<String, Limits>) -> QueryResult<()> {
     let all = || endpoints.values().map(|limits| &limits.endpoint);
-    diesel::sql_query(PACES)
+    prepared(PACES)
         .bind::<Array<Text>, _>(all().map(|row| &*row.endpoint_id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(all().map(|row| &*row.tenant_id).collect::<Vec<_>>())
         .execute(db)
@@ -220,7 +220,7 @@ async fn keep(db: &mut Db, endpoints: &HashMap<String, Limits>) -> QueryResult<(
     if probed.is_empty() {
         return Ok(());
     }
-    diesel::sql_query(BREAKERS)
+    prepared(BREAKERS)
         .bind::<Array<Text>, _>(probed.iter().map(|(id, _)| &***id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(probed.iter().map(|(_, b)| b.0).collect::<Vec<_>>())
         .bind::<Array<Integer>, _>(probed.iter().map(|(_, b)| b.1).collect::<Vec<_>>())
@@ -245,7 +245,7 @@ async fn bodies(
             Some((&*row.event_id, (tenant_id, row.sequence)))
         })
         .collect();
-    let rows: Vec<EventRow> = diesel::sql_query(BODIES)
+    let rows: Vec<EventRow> = prepared(BODIES)
         .bind::<Array<Text>, _>(events.keys().copied().collect::<Vec<_>>())
         .bind::<Array<Text>, _>(events.values().map(|event| event.0).collect::<Vec<_>>())
         .bind::<Array<BigInt>, _>(events.values().map(|event| event.1).collect::<Vec<_>>())

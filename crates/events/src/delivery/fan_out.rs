@@ -8,7 +8,7 @@ use std::{
 };
 
 use authority_core::{
-    store::{self, Db, RunQueryDsl, Scope, Store, locks::FAN_OUT},
+    store::{self, Db, RunQueryDsl, Scope, Store, locks::FAN_OUT, prepared},
     worker::{Context, Worker},
 };
 use diesel::{
@@ -31,8 +31,10 @@ use crate::lost::Lost;
 const POLL: Duration = Duration::from_millis(500);
 /// Events that are judged for an endpoint before others have their turn.
 const BATCH: i64 = 500;
-/// How long an endpoint that has so many is left alone.
-const FULL: Duration = Duration::from_secs(5);
+/// Events among which those are looked for: of other types, that the endpoint does not take, they are not read.
+const WINDOW: i64 = 5_000;
+/// How long it counts how many more deliveries of an endpoint may be open; one of which none may be is left alone.
+const COUNTED: Duration = Duration::from_secs(5);
 /// Endpoints at a time.
 const ABREAST: usize = 2;
 
@@ -55,7 +57,9 @@ const ENDPOINT: &str = "SELECT e.tenant_id, e.event_types, e.filter FROM webhook
      JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
      WHERE e.id = $1 AND e.state = 'active' FOR SHARE OF e SKIP LOCKED";
 
-const CURSOR: &str = "SELECT c.sequence, coalesce(h.sequence, 0) AS head \
+const CURSOR: &str = "SELECT c.sequence, coalesce(h.sequence, 0) AS head, \
+            (SELECT e.sequence FROM events e WHERE e.tenant_id = c.tenant_id AND e.sequence > c.sequence \
+             ORDER BY e.sequence LIMIT 1) AS next \
      FROM webhook_cursors c LEFT JOIN event_heads h ON h.tenant_id = c.tenant_id \
      WHERE c.endpoint_id = $1";
 
@@ -71,13 +75,20 @@ pub(super) struct FanOut {
     numbered: Arc<Notify>,
     /// New deliveries are there.
     made: Arc<Notify>,
-    /// Endpoints with the most open deliveries, and since when.
-    full: Mutex<HashMap<String, Instant>>,
+    /// Of endpoints, as they were counted last.
+    rooms: Mutex<HashMap<String, Room>>,
+}
+
+/// How many more deliveries of an endpoint may be open. Those that ended since are not counted.
+#[derive(Clone, Copy)]
+struct Room {
+    left: i64,
+    counted: Instant,
 }
 
 impl FanOut {
     pub(super) fn new(store: Store, numbered: Arc<Notify>, made: Arc<Notify>) -> Self {
-        Self { store, numbered, made, full: Mutex::default() }
+        Self { store, numbered, made, rooms: Mutex::default() }
     }
 
     pub(super) fn worker(self) -> Worker {
@@ -110,13 +121,15 @@ impl FanOut {
     /// One batch for each endpoint that is behind; whether some may have more.
     async fn round(&self) -> Result<bool, store::Error> {
         let behind = self.store.read_tx(&Scope::service(), async move |db| {
-            let behind: Vec<Behind> = diesel::sql_query(BEHIND).load(db).await?;
+            let behind: Vec<Behind> = prepared(BEHIND).load(db).await?;
             Ok::<_, store::Error>(behind)
         });
         let behind = behind.await?;
-        self.full.lock().retain(|_, since| since.elapsed() < FULL);
-        let waiting = |one: &Behind| !self.full.lock().contains_key(&one.endpoint_id);
-        let ready = behind.into_iter().filter(waiting).collect::<Vec<_>>();
+        self.rooms.lock().retain(|_, room| room.counted.elapsed() < COUNTED);
+        let is_full = |one: &Behind| {
+            self.rooms.lock().get(&one.endpoint_id).is_some_and(|room| room.left <= 0)
+        };
+        let ready = behind.into_iter().filter(|one| !is_full(one)).collect::<Vec<_>>();
         let done: Vec<_> = stream::iter(ready)
             .map(|one| self.advance(one.endpoint_id))
             .buffer_unordered(ABREAST)
@@ -136,8 +149,9 @@ impl FanOut {
 
     async fn advance(&self, endpoint_id: String) -> Result<bool, store::Error> {
         let id = endpoint_id.clone();
+        let room = self.rooms.lock().get(&id).copied().filter(|room| room.left >= BATCH);
         let done = self.store.write_tx(&Scope::service(), async move |db| {
-            Ok::<_, store::Error>(advance(db, &id).await?)
+            Ok::<_, store::Error>(advance(db, &id, room).await?)
         });
         let Some(step) = done.await? else { return Ok(false) };
         if step.deliveries > 0 {
@@ -150,49 +164,60 @@ impl FanOut {
         if let Some(events) = step.lost {
             lost::report(&endpoint_id, events);
         }
-        if step.is_full {
-            self.full.lock().insert(endpoint_id, Instant::now());
-        }
-        Ok(step.has_more && !step.is_full)
+        let is_full = step.room.left <= 0;
+        self.rooms.lock().insert(endpoint_id, step.room);
+        Ok(step.has_more && !is_full)
     }
 }
 
 /// What one batch did.
-#[derive(Default)]
 struct Step {
     deliveries: usize,
     filter_errors: i64,
     /// What retention took before.
     lost: Option<Lost>,
-    is_full: bool,
+    /// What is left.
+    room: Room,
     has_more: bool,
 }
 
 /// Judges a batch of events for an endpoint; `None` if another transaction has it.
-async fn advance(db: &mut Db, endpoint_id: &str) -> QueryResult<Option<Step>> {
-    let turn = diesel::sql_query(TURN).bind::<Integer, _>(FAN_OUT).bind::<Text, _>(endpoint_id);
+async fn advance(db: &mut Db, endpoint_id: &str, room: Option<Room>) -> QueryResult<Option<Step>> {
+    let turn = prepared(TURN).bind::<Integer, _>(FAN_OUT).bind::<Text, _>(endpoint_id);
     let Turn { is_ours: true } = turn.get_result(db).await? else { return Ok(None) };
     let endpoint: Option<Endpoint> =
-        diesel::sql_query(ENDPOINT).bind::<Text, _>(endpoint_id).get_result(db).await.optional()?;
+        prepared(ENDPOINT).bind::<Text, _>(endpoint_id).get_result(db).await.optional()?;
     let Some(endpoint) = endpoint else { return Ok(None) };
     let cursor: Option<Cursor> =
-        diesel::sql_query(CURSOR).bind::<Text, _>(endpoint_id).get_result(db).await.optional()?;
+        prepared(CURSOR).bind::<Text, _>(endpoint_id).get_result(db).await.optional()?;
     let Some(cursor) = cursor else { return Ok(None) };
-    let room = make::room(db, endpoint_id).await?;
-    if room <= 0 {
-        return Ok(Some(Step { is_full: true, ..Step::default() }));
+    let mut room = match room {
+        Some(room) => room,
+        None => Room { left: make::room(db, endpoint_id).await?, counted: Instant::now() },
+    };
+    if room.left <= 0 {
+        return Ok(Some(Step {
+            deliveries: 0,
+            filter_errors: 0,
+            lost: None,
+            room,
+            has_more: false,
+        }));
     }
-    let events =
-        log::after(db, &endpoint.tenant_id, cursor.sequence, i64::MAX, BATCH.min(room)).await?;
-    let first = events.as_slice().first().map(|event| event.sequence);
-    let lost = Lost::before(cursor.sequence, first, cursor.head);
+    let lost = Lost::before(cursor.sequence, cursor.next, cursor.head);
     let mut judge = Judge::new(endpoint_id, &endpoint.event_types, endpoint.filter.as_deref());
+    let from = lost.map_or(cursor.sequence, |lost| lost.to);
+    let until = cursor.head.min(from + WINDOW);
+    let most = BATCH.min(room.left);
+    let (tenant_id, types) = (&endpoint.tenant_id, judge.types());
+    let events = log::after(db, tenant_id, from, until, types.as_deref(), most).await?;
+    let are_all = i64::try_from(events.len()).is_ok_and(|count| count < most);
+    let reached = events.last().filter(|_| !are_all).map_or(until, |last| last.sequence);
     let taken: Vec<&Event> = events.iter().filter(|event| judge.takes(event)).collect();
-    let to = Recipient { endpoint_id, tenant_id: &endpoint.tenant_id };
+    let to = Recipient { endpoint_id, tenant_id };
     make::deliveries(db, to, None, &taken).await?;
-    let reached = events.last().map(|event| event.sequence);
-    let reached = reached.or(lost.map(|lost| lost.to)).unwrap_or(cursor.sequence);
-    diesel::sql_query(ADVANCE)
+    room.left -= i64::try_from(taken.len()).unwrap_or_default();
+    prepared(ADVANCE)
         .bind::<Text, _>(endpoint_id)
         .bind::<BigInt, _>(reached)
         .bind::<BigInt, _>(judge.errors)
@@ -204,7 +229,7 @@ async fn advance(db: &mut Db, endpoint_id: &str) -> QueryResult<Option<Step>> {
         deliveries: taken.len(),
         filter_errors: judge.errors,
         lost,
-        is_full: false,
+        room,
         has_more: reached < cursor.head,
     }))
 }
@@ -238,4 +263,7 @@ struct Cursor {
     /// Of the tenant's last event.
     #[diesel(sql_type = BigInt)]
     head: i64,
+    /// Of the first after the cursor's.
+    #[diesel(sql_type = Nullable<BigInt>)]
+    next: Option<i64>,
 }

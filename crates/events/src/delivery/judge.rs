@@ -24,6 +24,12 @@ impl Judge {
         Self { rules: rules.ok(), errors: 0 }
     }
 
+    /// The types of which it may take events; `None` if events of all are to be judged.
+    pub(super) fn types(&self) -> Option<Vec<&'static str>> {
+        let (selection, _) = self.rules.as_ref()?;
+        Some(selection.families().map(EventType::name).collect())
+    }
+
     pub(super) fn takes(&mut self, event: &Event) -> bool {
         let Some((selection, filter)) = &self.rules else {
             self.errors += 1;

@@ -1,9 +1,9 @@
 //! The tenant's log of events, as cursors read it.
 
-use authority_core::store::{Db, RunQueryDsl};
+use authority_core::store::{Db, RunQueryDsl, prepared};
 use diesel::{
     QueryResult, QueryableByName,
-    sql_types::{BigInt, Bytea, Text},
+    sql_types::{Array, BigInt, Bytea, Nullable, Text},
 };
 
 /// An event of the log.
@@ -19,21 +19,24 @@ pub(super) struct Event {
     pub(super) body: Vec<u8>,
 }
 
-/// The first `most` events after a sequence, up to another.
+/// The first `most` events after a sequence, up to another; of these types, or of all.
 pub(super) async fn after(
     db: &mut Db,
     tenant_id: &str,
     sequence: i64,
     until: i64,
+    types: Option<&[&str]>,
     most: i64,
 ) -> QueryResult<Vec<Event>> {
-    diesel::sql_query(
+    prepared(
         "SELECT id, sequence, event_type, body FROM events \
-         WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence LIMIT $4",
+         WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3 \
+           AND ($4::text[] IS NULL OR event_type = ANY ($4)) ORDER BY sequence LIMIT $5",
     )
     .bind::<Text, _>(tenant_id)
     .bind::<BigInt, _>(sequence)
     .bind::<BigInt, _>(until)
+    .bind::<Nullable<Array<Text>>, _>(types)
     .bind::<BigInt, _>(most)
     .load(db)
     .await

@@ -1,6 +1,6 @@
 //! New deliveries.
 
-use authority_core::store::{Db, RunQueryDsl, new_id};
+use authority_core::store::{Db, RunQueryDsl, new_id, prepared};
 use diesel::{
     QueryResult, QueryableByName,
     sql_types::{Array, BigInt, Nullable, Text},
@@ -34,7 +34,7 @@ pub(super) async fn deliveries(
         return Ok(Vec::new());
     }
     let ids: Vec<String> = events.iter().map(|_| format!("svc:delivery:{}", new_id())).collect();
-    diesel::sql_query(DELIVERIES)
+    prepared(DELIVERIES)
         .bind::<Text, _>(to.tenant_id)
         .bind::<Text, _>(to.endpoint_id)
         .bind::<Nullable<Text>, _>(replay_id)
@@ -49,7 +49,7 @@ pub(super) async fn deliveries(
 
 /// How many more deliveries of an endpoint may be open.
 pub(super) async fn room(db: &mut Db, endpoint_id: &str) -> QueryResult<i64> {
-    let open: Count = diesel::sql_query(
+    let open: Count = prepared(
         "SELECT count(*) AS count FROM (SELECT FROM webhook_deliveries \
              WHERE endpoint_id = $1 AND state = 'open' LIMIT $2) AS found",
     )

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use authority_core::store::{Db, RunQueryDsl};
+use authority_core::store::{Db, RunQueryDsl, prepared};
 use authority_webhook::retry::{
     Breaker, DeliveryNext, DisableReason, EndpointNext, ErrorClass, after_attempt,
 };
@@ -29,11 +29,13 @@ const CURSORS: &str = "SELECT endpoint_id, breaker, breaker_count, breaker_until
             failing_since, clock_timestamp() AS now \
      FROM webhook_cursors WHERE endpoint_id = ANY ($1) ORDER BY endpoint_id FOR UPDATE";
 
-/// Rows that another transaction holds are being cancelled.
-const OURS: &str = "SELECT d.id FROM webhook_deliveries d \
-     JOIN unnest($1, $2, $3) AS job (id, lease, attempts) \
-       ON d.id = job.id AND d.lease = job.lease::uuid AND d.attempts = job.attempts \
-     WHERE d.state = 'open' FOR UPDATE OF d SKIP LOCKED";
+/// Rows that another transaction holds are being cancelled. They are looked up by their ids alone: the plan is kept,
+/// and while the table is empty the index of what is open looks as good.
+const OURS: &str = "SELECT d.id FROM unnest($1, $2, $3) AS job (id, lease, attempts) \
+     CROSS JOIN LATERAL ( \
+         SELECT id, lease, attempts, state FROM webhook_deliveries WHERE id = job.id \
+         FOR UPDATE SKIP LOCKED) AS d \
+     WHERE d.lease = job.lease::uuid AND d.attempts = job.attempts AND d.state = 'open'";
 
 const DELIVERIES: &str = "UPDATE webhook_deliveries d \
      SET state = n.state, attempts = d.attempts + n.spent, lane = greatest(d.lane, n.lane), \
@@ -135,7 +137,7 @@ pub(super) async fn record(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<Rec
 async fn lock(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<BTreeMap<String, Endpoint>> {
     let ids: HashSet<&str> = ended.iter().map(|one| &*one.job.endpoint.id).collect();
     let rows: Vec<Row> =
-        diesel::sql_query(CURSORS).bind::<Array<Text>, _>(Vec::from_iter(ids)).load(db).await?;
+        prepared(CURSORS).bind::<Array<Text>, _>(Vec::from_iter(ids)).load(db).await?;
     let endpoints = rows.into_iter().map(|row| {
         let breaker = breaker::read(&row.breaker, row.breaker_count, row.breaker_until);
         let endpoint = Endpoint {
@@ -152,7 +154,7 @@ async fn lock(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<BTreeMap<String,
 
 async fn ours(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<HashSet<String>> {
     let jobs = || ended.iter().map(|one| &one.job);
-    let rows: Vec<Id> = diesel::sql_query(OURS)
+    let rows: Vec<Id> = prepared(OURS)
         .bind::<Array<Text>, _>(jobs().map(|job| &*job.id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(jobs().map(|job| &*job.lease).collect::<Vec<_>>())
         .bind::<Array<Integer>, _>(jobs().map(|job| job.attempts).collect::<Vec<_>>())
@@ -164,7 +166,7 @@ async fn ours(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<HashSet<String>>
 async fn write(db: &mut Db, endpoints: &BTreeMap<String, Endpoint>) -> QueryResult<()> {
     let all = || endpoints.values();
     let breakers: Vec<breaker::Columns> = all().map(|e| breaker::write(e.breaker)).collect();
-    diesel::sql_query(ENDPOINTS)
+    prepared(ENDPOINTS)
         .bind::<Array<Text>, _>(endpoints.keys().map(String::as_str).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(breakers.iter().map(|b| b.0).collect::<Vec<_>>())
         .bind::<Array<Integer>, _>(breakers.iter().map(|b| b.1).collect::<Vec<_>>())
@@ -269,7 +271,7 @@ impl<'a> Deliveries<'a> {
     }
 
     async fn write(self, db: &mut Db) -> QueryResult<()> {
-        diesel::sql_query(DELIVERIES)
+        prepared(DELIVERIES)
             .bind::<Array<Text>, _>(self.id)
             .bind::<Array<Text>, _>(self.state)
             .bind::<Array<Integer>, _>(self.spent)
@@ -310,7 +312,7 @@ impl<'a> Attempts<'a> {
     }
 
     async fn write(self, db: &mut Db) -> QueryResult<()> {
-        diesel::sql_query(ATTEMPTS)
+        prepared(ATTEMPTS)
             .bind::<Array<Text>, _>(self.id)
             .bind::<Array<Text>, _>(self.tenant)
             .bind::<Array<Integer>, _>(self.attempt)
@@ -333,7 +335,7 @@ pub(super) async fn disable(db: &mut Db, disabled: Vec<Disabled>) -> QueryResult
             DisableReason::Gone => "gone",
             DisableReason::OnlyFailures => "only_failures",
         };
-        let update = diesel::sql_query(
+        let update = prepared(
             "UPDATE webhook_endpoints SET state = 'disabled', state_reason = $2, updated_at = now() \
              WHERE id = $1 AND state = 'active'",
         );

@@ -118,7 +118,7 @@ async fn step(db: &mut Db, id: &str) -> QueryResult<Option<Step>> {
         return Ok(None);
     }
     let (tenant_id, until, most) = (&replay.tenant_id, replay.until_sequence, BATCH.min(room));
-    let events = log::after(db, tenant_id, replay.position, until, most).await?;
+    let events = log::after(db, tenant_id, replay.position, until, None, most).await?;
     let is_last = i64::try_from(events.len()).is_ok_and(|count| count < most);
     let reached = match events.last() {
         Some(last) if !is_last => last.sequence,

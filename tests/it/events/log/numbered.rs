@@ -273,7 +273,7 @@ async fn a_batch_is_one_row_for_each_tenant_and_outlives_its_node() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backlog_is_numbered_in_order_and_at_once() {
     let database = two_tenants().await;
-    for (tenant, count) in [(TENANT, 3000), (OTHER, 700)] {
+    for (tenant, count) in [(TENANT, 5000), (OTHER, 700)] {
         let sql = format!(
             "INSERT INTO event_outbox (tenant_id, event_type, subject_ref) \
              SELECT '{tenant}', 'svc.authority.suspended', 'svc:delegation:' || n \
@@ -282,7 +282,7 @@ async fn a_backlog_is_numbered_in_order_and_at_once() {
         database.run(&sql).await;
     }
     run_workers(Sequencer::new(database.store()).workers());
-    let found = numbered(&database, 3700).await;
+    let found = numbered(&database, 5700).await;
     for (tenant, number, subject) in &found {
         assert_eq!(*subject, format!("svc:delegation:{number}"), "{tenant}");
     }
