@@ -22,7 +22,8 @@ const API_VERSION: &str = "1.0.0";
 const DOCUMENTS: &str = "openapi/documents.json";
 
 /// POSTs that change nothing.
-const UNKEYED: [&str; 4] = ["AdmitPurpose", "ImpactPolicies", "SimulateDecision", "ValidatePolicy"];
+const UNKEYED: [&str; 5] =
+    ["AdmitPurpose", "ExportPersonalData", "ImpactPolicies", "SimulateDecision", "ValidatePolicy"];
 
 #[expect(
     clippy::disallowed_methods,

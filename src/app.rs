@@ -166,7 +166,8 @@ impl App {
         let (dev, production, url) =
             (config.dev_provider(), config.production(), config.public_url());
         let keys = Keys::start(store.clone(), ring, clock.clone(), dev).await?;
-        let graph = Graph::load(store.clone(), freshness, clock.clone()).await?;
+        let graph =
+            Graph::load(store.clone(), freshness, clock.clone(), keys.erased_names()).await?;
         let identity = identity(&config, &keys, &graph, &clock)?;
         let provider = dev.then(|| DevProvider::new(keys.clone(), clock.clone()));
         let exports = authority_api::credentials::exports(&graph, &clock, supervisor.shutdown());
@@ -192,6 +193,7 @@ impl App {
             shutdown: supervisor.shutdown().clone(),
         };
         let ((mut ours, feeding), programme) = (wiring.registry()?, wiring.programme());
+        let retention = wiring.retention();
         ours.extend(programme.services());
         let (decisions, watching) = wiring.decisions(recorder, heartbeat);
         let (transparency, sealing) = wiring.transparency();
@@ -224,6 +226,7 @@ impl App {
             keep_last_used(identity.last_used(), store.clone()),
             feeding,
             programme.worker(),
+            retention,
         ];
         workers.extend(numbering);
         workers.extend(deliveries.workers());

@@ -6,7 +6,7 @@ use authority_api::identity::Exports;
 use authority_core::{
     clock::Clock,
     compute::ComputePool,
-    config::{Config, Durability},
+    config::{Config, Durability, PersonalDataConfig},
     graph::Graph,
     keys::Keys,
     store::Store,
@@ -19,8 +19,8 @@ use authority_events::{
 use authority_model::service::{self, Service};
 use authority_programme::{Parts as ProgrammeParts, Programme};
 use authority_registry::{
-    ApiKeys, Approvals, Destinations, Dns, RealitySnapshots, Registry, SigningKeys, SnapshotFeed,
-    WebhookEndpoints, services as registry_services,
+    ApiKeys, Approvals, Destinations, Dns, PersonalData, RealitySnapshots, Registry, SigningKeys,
+    SnapshotFeed, WebhookEndpoints, services as registry_services,
 };
 use authority_runtime::{
     Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
@@ -83,9 +83,20 @@ impl Wiring {
             service::api_key_service(Arc::new(ApiKeys(registry.clone()))),
             service::key_service(Arc::new(SigningKeys(registry.clone()))),
             service::reality_snapshot_service(Arc::new(snapshots)),
-            service::webhook_endpoint_service(Arc::new(WebhookEndpoints(registry))),
+            service::webhook_endpoint_service(Arc::new(WebhookEndpoints(registry.clone()))),
+            service::personal_data_service(Arc::new(PersonalData {
+                registry,
+                legal_hold: self.config.personal_data.legal_hold.clone(),
+            })),
         ]);
         Ok((all, writer))
+    }
+
+    /// Erases people's data by its age.
+    pub(super) fn retention(&self) -> Worker {
+        let PersonalDataConfig { lead_retention_days, legal_hold } = &self.config.personal_data;
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        authority_registry::erase_by_age(store, clock, *lead_retention_days, legal_hold.is_some())
     }
 
     pub(super) fn programme(&self) -> Programme {
@@ -161,6 +172,7 @@ impl Wiring {
             nats: self.nats,
             deliveries,
             push: self.push,
+            legal_hold: self.config.personal_data.legal_hold.is_some(),
             shutdown: self.shutdown,
         })
     }

@@ -16,7 +16,7 @@ const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// Below everything else of core.
 const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store", "worker"];
-const MIDDLE: &[&str] = &["graph", "keys", "spending", "stored_decisions"];
+const MIDDLE: &[&str] = &["erased_names", "graph", "keys", "spending", "stored_decisions"];
 /// Common to all services.
 const API: &[&str] = &[
     "credentials",
@@ -60,8 +60,9 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("deadline", &[]),
     // Core. Modules use their neighbours through traits that `app` implements.
     ("spending", &[FLOOR]),
-    ("graph", &[FLOOR]),
-    ("keys", &[FLOOR]),
+    ("erased_names", &[]),
+    ("graph", &[&["erased_names"], FLOOR]),
+    ("keys", &[&["erased_names"], FLOOR]),
     ("stored_decisions", &[FLOOR]),
     ("decision_event", &[]),
     ("store", &[&["clock", "config", "worker"]]),

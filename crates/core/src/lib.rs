@@ -6,6 +6,7 @@ pub mod clock;
 pub mod compute;
 pub mod config;
 pub mod decision_event;
+pub mod erased_names;
 pub mod graph;
 pub mod keys;
 pub mod shutdown;

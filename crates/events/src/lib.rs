@@ -51,13 +51,26 @@ pub struct Parts {
     pub deliveries: Deliveries,
     /// Web Push for notifications; off if absent.
     pub push: Option<PushSettings>,
+    /// Whether the whole installation is under legal hold: nothing is deleted by its age.
+    pub legal_hold: bool,
     /// Ends the streams, which would otherwise block the drain.
     pub shutdown: CancellationToken,
 }
 
 /// The service of events, and the background work that makes them.
 pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
-    let Parts { clock, store, graph, keys, sequencer, nats, deliveries, push, shutdown } = parts;
+    let Parts {
+        clock,
+        store,
+        graph,
+        keys,
+        sequencer,
+        nats,
+        deliveries,
+        push,
+        legal_hold,
+        shutdown,
+    } = parts;
     let (feed, feeding) = EventFeed::new(&store);
     let (push_subscriptions, pushing) = push::services(push::Parts {
         clock: clock.clone(),
@@ -73,8 +86,8 @@ pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
         audit::lag_worker(store.clone()),
         notifications::worker(store.clone()),
         outbox_age::worker(store.clone()),
-        retention::worker(store.clone()),
     ];
+    workers.extend((!legal_hold).then(|| retention::worker(store.clone())));
     workers.extend(feeding.into_iter().chain(sequencer.workers()).chain(pushing));
     let notifications = notifications::NotificationHandlers {
         store: store.clone(),

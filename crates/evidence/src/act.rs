@@ -1,10 +1,13 @@
 //! A person's signed act on a held decision or on a delegation.
+//!
+//! The text names the person, and what they wrote, only by salted digests. Whoever has the salts can check both;
+//! once they are erased, the signature still verifies and tells nobody who it was.
 
-use authority_crypto::Signer;
+use authority_crypto::{Signer, random};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::{Error, SignedText, digest_text, signed::sign};
+use super::{Error, SignedText, digest_text, salted_digest, signed::sign};
 use authority_decision::moment;
 
 /// `kind` of an approving or declining act.
@@ -28,12 +31,20 @@ pub struct Act<'a> {
     pub at: DateTime<Utc>,
 }
 
+/// A signed act, with the salts of the digests in it.
+pub struct SignedAct {
+    pub text: SignedText,
+    pub by_salt: [u8; 16],
+    /// `None` without a comment.
+    pub comment_salt: Option<[u8; 16]>,
+}
+
 #[derive(Serialize)]
 struct Text<'a> {
     about: &'a str,
     at: String,
-    by: &'a str,
-    comment: Option<&'a str>,
+    by_digest: String,
+    comment_digest: Option<String>,
     kind: &'static str,
     question: String,
     role: &'a str,
@@ -44,13 +55,16 @@ struct Text<'a> {
 }
 
 /// # Errors
-/// The act does not serialise, which is a bug.
-pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedText, Error> {
+/// There is no randomness, or the act does not serialise, which is a bug.
+pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedAct, Error> {
+    let by_salt = random()?;
+    let comment_salt = act.comment.map(|_| random()).transpose()?;
+    let comment = act.comment.zip(comment_salt.as_ref());
     let text = Text {
         about: act.about,
         at: moment::text(act.at),
-        by: act.by,
-        comment: act.comment,
+        by_digest: digest(&by_salt, act.by)?,
+        comment_digest: comment.map(|(comment, salt)| digest(salt, comment)).transpose()?,
         kind: ACT_KIND,
         question: digest_text(act.question),
         role: act.role,
@@ -58,5 +72,11 @@ pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedText, Error> {
         tenant_id: act.tenant_id,
         verdict: act.verdict,
     };
-    sign(&text, signer)
+    Ok(SignedAct { text: sign(&text, signer)?, by_salt, comment_salt })
+}
+
+/// Of a text as JSON, like the digests of contexts.
+fn digest(salt: &[u8; 16], text: &str) -> Result<String, Error> {
+    let text = serde_json_canonicalizer::to_vec(&text)?;
+    Ok(digest_text(&salted_digest(salt, &text)))
 }

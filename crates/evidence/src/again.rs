@@ -56,6 +56,19 @@ impl Sealed {
         Ok(serde_json::from_slice(&self.record)?)
     }
 
+    /// Whether its context or its own facts were erased: the record still verifies, and cannot be decided again.
+    pub fn is_erased(&self) -> bool {
+        self.context.is_empty() || self.facts.is_empty()
+    }
+
+    /// Whether everything that it was decided on is still stored.
+    pub fn is_whole(&self) -> bool {
+        let named = sealed::digests(&self.facts);
+        !self.is_erased()
+            && self.gathered.is_some()
+            && named.is_ok_and(|named| named.reality.is_none() || self.reality.is_some())
+    }
+
     /// # Errors
     /// The record or the context cannot be read.
     pub fn request(&self) -> Result<Request, Error> {

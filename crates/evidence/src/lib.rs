@@ -33,7 +33,7 @@ pub mod sealed;
 mod signed;
 pub mod verify;
 
-pub use act::{ACT_KIND, Act, sign_act};
+pub use act::{ACT_KIND, Act, SignedAct, sign_act};
 pub use again::{Again, Sealed};
 pub use facts::{Blob, PreparedFacts};
 pub use record::{Asked, Recorded, Salts, Written, record, write};

@@ -89,6 +89,9 @@ diesel::table! {
         created_at -> Timestamptz,
         round -> Int4,
         withdraws -> Bool,
+        by_salt -> Nullable<Text>,
+        comment -> Nullable<Text>,
+        comment_salt -> Nullable<Text>,
     }
 }
 
@@ -258,6 +261,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    context_retention (tenant_id) {
+        tenant_id -> Text,
+        erased_until -> Text,
+    }
+}
+
+diesel::table! {
     counters (tenant_id, holder_id, counts, window_seconds, window_start) {
         tenant_id -> Text,
         holder_id -> Text,
@@ -355,6 +365,17 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    erasures (id) {
+        id -> Text,
+        tenant_id -> Nullable<Text>,
+        at -> Timestamptz,
+        by -> Text,
+        reason -> Text,
+        erased -> Jsonb,
     }
 }
 
@@ -1160,6 +1181,7 @@ diesel::table! {
         cite_ready_approval -> Bool,
         event_retention_days -> Int4,
         legal_hold -> Nullable<Jsonb>,
+        retention -> Nullable<Jsonb>,
     }
 }
 

@@ -8,7 +8,7 @@ use authority_model::{
     proto::{
         approval::{ApprovalAct, ApprovalAuthority, ApprovalPolicy, ApprovalReality, Asker},
         delegation::{AmountLimit, Delegation, Hours, UseLimit},
-        registry::{ActionDeclaration, ActionRiskClassification, Gate, LegalHold},
+        registry::{ActionDeclaration, ActionRiskClassification, Gate, LegalHold, Retention},
         states::{LibraryMachine, StateEvent, StateRule},
     },
     wire::Time,
@@ -54,6 +54,7 @@ fn rows_are_read_and_written_as_ever() {
     rows.check::<ActionRiskClassification>("authority.registry.v1.ActionRiskClassification");
     rows.check::<Gate>("authority.registry.v1.Gate");
     rows.check::<LegalHold>("authority.registry.v1.LegalHold");
+    rows.check::<Retention>("authority.registry.v1.Retention");
     rows.check::<LibraryMachine>("authority.states.v1.LibraryMachine");
     rows.check::<StateEvent>("authority.states.v1.StateEvent");
     rows.check::<StateRule>("authority.states.v1.StateRule");

@@ -34,8 +34,9 @@ use authority_core::{
     store::row_id,
 };
 
-/// The members that signing changes: they are not part of what is signed.
-const SIGNING: [&str; 2] = ["standing", "updated_at"];
+/// The members that are not part of what is signed: those that signing changes, and who created it, which can be
+/// erased.
+const UNSIGNED: [&str; 3] = ["standing", "updated_at", "created_by"];
 
 /// Moves it from one of several states to another; `reason` is why it is no longer in force.
 pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
@@ -119,8 +120,11 @@ pub(super) async fn approve(
             needed: 1,
             roles: Vec::new(),
         };
-        let terms =
-            Terms { tenant_id: was.tenant_id(), about: &was.id, question: digest(&was, &SIGNING)? };
+        let terms = Terms {
+            tenant_id: was.tenant_id(),
+            about: &was.id,
+            question: digest(&was, &UNSIGNED)?,
+        };
         let (said, now) = (ApproverAct::Approve(request.comment), clock.now());
         let context =
             ActContext { keys: &keys, handle: handle.as_ref(), eligibility: &eligibility };
@@ -158,8 +162,11 @@ pub(super) async fn withdraw(
         if was.standing.is_empty() {
             return Err(Error::NotAllowed("the delegation has no standing approval".to_owned()));
         }
-        let terms =
-            Terms { tenant_id: was.tenant_id(), about: &was.id, question: digest(&was, &SIGNING)? };
+        let terms = Terms {
+            tenant_id: was.tenant_id(),
+            about: &was.id,
+            question: digest(&was, &UNSIGNED)?,
+        };
         let statement = Statement::withdraws(asked.reason);
         sign(db, &by, &keys, &terms, statement, clock.now()).await?;
         let withdrawn = diesel::update(delegations::table.find(&was.id))

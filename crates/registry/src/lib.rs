@@ -29,6 +29,7 @@ mod member_of;
 mod model;
 mod names;
 mod page;
+mod personal_data;
 mod policy;
 mod policy_check;
 mod policy_versions;
@@ -62,6 +63,7 @@ pub use destinations::Destinations;
 pub use dns::Dns;
 pub use error::Error;
 pub use flow::{AfterCommit, Registry};
+pub use personal_data::{PersonalData, erase_by_age};
 pub use programme::Issuers;
 pub use reality::{
     RATE_LIMIT as SNAPSHOT_RATE_LIMIT, RealitySnapshots, SnapshotFeed, signed_snapshot,

@@ -59,6 +59,7 @@ fn view(table: &str) -> Option<View> {
                 "policy_validation",
                 "context_schema",
                 "event_retention_days",
+                "retention",
             ],
         ),
         "legal_entities" => (

@@ -13,6 +13,7 @@ mod leaves;
 mod log;
 mod packs;
 mod replay;
+mod replay_request;
 mod seal;
 mod seal_once;
 mod sealer;
@@ -116,6 +117,9 @@ pub enum Error {
          POST /v1/evidence/seal with its `decision_id`, or let the tenant's `auto_seal` do so"
     )]
     NoEvidenceYet(String),
+    /// A bundle has everything that its decision was based on.
+    #[error("{}", ErrorCode::DecisionErased.sentence())]
+    Erased,
     #[error("`{0}` {1}")]
     Field(&'static str, String),
     #[error("the stored data cannot be read: {0}")]
@@ -157,6 +161,7 @@ impl From<Error> for ApiError {
             Error::NotSealed(_) => Self::new(ErrorCode::DecisionNotSealed, error.to_string()),
             // The contract has 404 here.
             Error::NoEvidenceYet(_) => Self::new(ErrorCode::NotFound, error.to_string()),
+            Error::Erased => Self::plain(ErrorCode::DecisionErased),
             Error::Field(field, problem) => Self::field(field, problem),
             Error::Evidence(error) => error.into(),
             Error::Idempotency(error) => error.into(),

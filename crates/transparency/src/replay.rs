@@ -11,7 +11,11 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Error, Transparency, packs, service::stored};
+use super::{
+    Error, Transparency, packs,
+    replay_request::{decision, mode},
+    service::stored,
+};
 use authority_api::{
     idempotency::{self, Done, IdempotencyKey},
     identity::Caller,
@@ -29,7 +33,6 @@ use authority_decision::{
 };
 use authority_evidence::{
     Sealed, digest_text,
-    pack::decision_of,
     replay::{Difference, Mode, Outcome, PinnedPolicy, Replay, differences, proof},
     salted_digest,
     verify::{Trust, key_set, verify},
@@ -48,6 +51,8 @@ struct Found {
 enum Ground {
     /// The stored data differs from what was sealed, in this member.
     Altered(String),
+    /// The context or the facts were erased.
+    Erased,
     Sealed,
     /// Present authority, and the approval that the decision used.
     Present(Box<Facts>, Option<String>),
@@ -84,6 +89,7 @@ impl Transparency {
                 .pack()?;
             let ground = match (mode, this.altered(&pack, &stored)?) {
                 (_, Some(why)) => Ground::Altered(why),
+                (_, None) if stored.sealed.is_erased() => Ground::Erased,
                 (Mode::HistoricalStateSnapshot, None) => Ground::Sealed,
                 (Mode::CurrentState, None) => present(db, &this.0.graph, &stored, &id, now).await?,
                 (Mode::PolicyPin, None) => pinned_text(db, &stored, &asked).await?,
@@ -99,6 +105,7 @@ impl Transparency {
         let deciding = self.0.pool.run(tenant_id.as_str(), move |_| {
             let found = match ground {
                 Ground::Altered(why) => Ok(altered_found(&why)),
+                Ground::Erased => Ok(indeterminate(ERASED.to_owned())),
                 Ground::Sealed => snapshot(&id, &stored),
                 Ground::Present(facts, used) => current(&stored, *facts, used.as_deref(), now),
                 Ground::Pinned(policy, text) => pinned(&stored, policy, &text),
@@ -131,10 +138,13 @@ impl Transparency {
         let holds = |named: &Value, salt, content: &[u8]| {
             *named == digest_text(&salted_digest(salt, content)).as_str()
         };
-        if !holds(&record["request"]["context_digest"], &salts.context, context) {
+        // What was erased is not there to be compared.
+        if !context.is_empty()
+            && !holds(&record["request"]["context_digest"], &salts.context, context)
+        {
             return Ok(Some("request.context_digest".to_owned()));
         }
-        if !holds(&record["facts_digest"], &salts.facts, facts) {
+        if !facts.is_empty() && !holds(&record["facts_digest"], &salts.facts, facts) {
             return Ok(Some("facts_digest".to_owned()));
         }
         Ok(None)
@@ -181,35 +191,8 @@ impl Transparency {
     }
 }
 
-fn mode(asked: &MintReplayProofRequest) -> Result<Mode, Error> {
-    match asked.mode.as_deref() {
-        None | Some("historical_state_snapshot") => Ok(Mode::HistoricalStateSnapshot),
-        Some("current_state") => Ok(Mode::CurrentState),
-        Some("policy_pin") if asked.policy_id.is_none() => {
-            Err(Error::Field("policy_id", "is required with `policy_pin`".to_owned()))
-        }
-        Some("policy_pin") if asked.policy_version.is_none() => {
-            Err(Error::Field("policy_version", "is required with `policy_pin`".to_owned()))
-        }
-        _ => Ok(Mode::PolicyPin),
-    }
-}
-
-fn decision(asked: &MintReplayProofRequest) -> Result<DecisionId, Error> {
-    match (&asked.decision_id, &asked.evidence_id) {
-        (Some(_), Some(_)) => Err(Error::Field(
-            "evidence_id",
-            "cannot be combined with `decision_id`; give one of them".to_owned(),
-        )),
-        (Some(id), None) => {
-            DecisionId::parse(id).map_err(|_| Error::NotFound("decision", id.clone()))
-        }
-        (None, Some(id)) => decision_of(id).ok_or_else(|| Error::NotFound("evidence", id.clone())),
-        (None, None) => {
-            Err(Error::Field("decision_id", "is required, or `evidence_id`".to_owned()))
-        }
-    }
-}
+/// The result if a part was erased: nothing can be compared, and nothing is said to match.
+const ERASED: &str = "the decision's context or facts were erased";
 
 /// The result if the stored data was altered: a comparison would mean nothing.
 fn altered_found(member: &str) -> Found {

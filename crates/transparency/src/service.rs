@@ -173,6 +173,9 @@ impl Transparency {
         });
         let (pack, origin, stored) = read.await?.ok_or_else(missing)?;
         let Some(stored) = stored else { return Ok(pack) };
+        if !stored.sealed.is_whole() {
+            return Err(Error::Erased);
+        }
         let key = self.0.keys.public(&stored.kid).map(|key| key.published());
         let key = key.ok_or_else(|| Error::Unreadable(format!("no key {}", stored.kid)))?;
         let log_key = log_key(&self.0.keys, &pack, &origin)?;

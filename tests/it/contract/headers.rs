@@ -13,10 +13,11 @@ use super::{
 use crate::support::TestApp;
 
 /// POSTs without an idempotency key, and why.
-const UNKEYED: [(&str, &str); 4] = [
+const UNKEYED: [(&str, &str); 5] = [
     ("AuthorityService/AdmitPurpose", "judges, and records nothing"),
     ("DecisionService/ImpactPolicies", "reads decisions and tries policies on them"),
     ("DecisionService/SimulateDecision", "decides, and records nothing"),
+    ("PersonalDataService/ExportPersonalData", "reads"),
     ("PolicyService/ValidatePolicy", "reads a text"),
 ];
 

@@ -18,11 +18,17 @@ fn digest(value: &Value) -> String {
     digest_text(&sha256(&jcs(value)))
 }
 
-/// The text is the canonical form of these members, signed by a key of purpose `evidence`.
+/// The text is the canonical form of these members, and signed.
 #[track_caller]
 fn check(text: &Value, members: &Value, kid: &Value, signature: &Value, keys: &KeySet) {
+    assert_eq!(text.as_str().unwrap().as_bytes(), jcs(members), "{text}");
+    verifies(text, kid, signature, keys);
+}
+
+/// The text is signed by a key of purpose `evidence`.
+#[track_caller]
+pub(crate) fn verifies(text: &Value, kid: &Value, signature: &Value, keys: &KeySet) {
     let (text, kid) = (text.as_str().unwrap(), kid.as_str().unwrap());
-    assert_eq!(text.as_bytes(), jcs(members), "{text}");
     let x = &keys[kid];
     let print = sha256(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#).as_bytes());
     let (purpose, fits) = kid.rsplit_once('-').unwrap();
@@ -34,12 +40,21 @@ fn check(text: &Value, members: &Value, kid: &Value, signature: &Value, keys: &K
     assert!(verify_with_jwk(&jwk, format!("{text} ").as_bytes(), &signature).is_err());
 }
 
+/// The salted digest of a text, null without one.
+fn salted(salt: &Value, text: &Value) -> Value {
+    let Some(salt) = salt.as_str() else { return Value::Null };
+    let salted = [STANDARD.decode(salt).unwrap(), jcs(text)].concat();
+    digest_text(&sha256(&salted)).into()
+}
+
 /// An act as the page defines it, built from the members shown beside its text.
-fn act(act: &Value, about: &Value, question: &str) -> Value {
+pub(crate) fn act(act: &Value, about: &Value, question: &str) -> Value {
+    assert_eq!(act["comment"].is_null(), act["comment_salt"].is_null(), "{act:#}");
     let mut members = json!({
         "kind": "svc.approval.act.v1", "about": about, "tenant_id": TENANT, "question": question,
-        "by": act["by"], "role": act["role"], "verdict": act["verdict"],
-        "comment": act["comment"], "at": act["at"],
+        "by_digest": salted(&act["by_salt"], &act["by"]), "role": act["role"],
+        "verdict": act["verdict"],
+        "comment_digest": salted(&act["comment_salt"], &act["comment"]), "at": act["at"],
     });
     if act["self"] == true {
         members["self"] = true.into();
@@ -90,7 +105,7 @@ async fn a_standing_approval_signs_the_delegation_as_it_was() {
     let (_, listed) = ann.get("/api/v1/app/delegations").await;
     let mut was = listed["delegations"][0].clone();
     let path = format!("/api/v1/app/delegations/{}", was["id"].as_str().unwrap());
-    for member in ["standing", "updated_at"] {
+    for member in ["standing", "updated_at", "created_by"] {
         was.as_object_mut().unwrap().remove(member).unwrap();
     }
     let (status, signed) =

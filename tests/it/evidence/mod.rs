@@ -1,6 +1,6 @@
 //! Evidence: sealing, the log, bundles, replays; verified offline with the published keys.
 
-mod acts_and_reports;
+pub(crate) mod acts_and_reports;
 mod foreign_verifiers;
 pub(crate) mod golden;
 mod idempotency;
@@ -50,7 +50,7 @@ async fn bundle(client: &Client, decision_id: &str) -> String {
 }
 
 /// The service's published keys.
-async fn published(client: &Client) -> KeySet {
+pub(crate) async fn published(client: &Client) -> KeySet {
     let (_, jwks) = client.text("GET", "/.well-known/jwks.json", None).await;
     key_set(jwks.as_bytes()).unwrap()
 }

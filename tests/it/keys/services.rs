@@ -53,7 +53,9 @@ impl KeyServices {
             .unwrap();
         let keys = place.keys().await;
         let settings = graph::Settings::default();
-        let graph = Graph::load(place.store.clone(), settings, Clock::default()).await.unwrap();
+        let loading =
+            Graph::load(place.store.clone(), settings, Clock::default(), keys.erased_names());
+        let graph = loading.await.unwrap();
         run_workers(graph.workers());
         let registry = Registry {
             store: place.store.clone(),

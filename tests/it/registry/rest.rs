@@ -60,12 +60,15 @@ impl App {
         let caught_up = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&caught_up);
         let settings = graph::Settings::default();
-        let graph = Graph::load(database.store(), settings, Clock::default()).await.unwrap();
+        let keys = Keys::ephemeral(Clock::default()).unwrap();
+        let loading =
+            Graph::load(database.store(), settings, Clock::default(), keys.erased_names());
+        let graph = loading.await.unwrap();
         run_workers(graph.workers());
         let registry = Registry {
             store: database.store(),
             clock: Clock::default(),
-            keys: Keys::ephemeral(Clock::default()).unwrap(),
+            keys,
             graph,
             pool: ComputePool::start(Limits::default()).unwrap(),
             exports: Exports::new(Arc::new(|_| Ok(()))),

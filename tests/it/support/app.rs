@@ -54,6 +54,8 @@ pub(crate) struct Wishes {
     pub(crate) dns: Vec<SocketAddr>,
     /// URLs of the JWKS of those who may sign certifications.
     pub(crate) issuers: Vec<String>,
+    /// The installation's legal hold.
+    pub(crate) legal_hold: Option<String>,
     /// Whether a call's `X-Forwarded-For` says where it comes from.
     pub(crate) proxied: bool,
 }
@@ -71,6 +73,7 @@ impl Default for Wishes {
             push: false,
             dns: Vec::new(),
             issuers: Vec::new(),
+            legal_hold: None,
             proxied: false,
         }
     }
@@ -114,6 +117,7 @@ impl TestApp {
         config.push.subject = wishes.push.then(|| "mailto:ops@example.org".to_owned());
         config.dns.servers = wishes.dns;
         config.programme.issuers = wishes.issuers;
+        config.personal_data.legal_hold = wishes.legal_hold;
         if wishes.proxied {
             config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
         }
@@ -209,7 +213,12 @@ impl TestApp {
 
     /// REST as the owner, with a token made now, for a clock that was moved.
     pub(crate) fn owner_now(&self) -> Client {
-        self.client(&self.issue(&Holder::Owner { email: "owner@example.org".to_owned() }))
+        self.owner_named("owner@example.org")
+    }
+
+    /// REST as an owner with this address.
+    pub(crate) fn owner_named(&self, email: &str) -> Client {
+        self.client(&self.issue(&Holder::Owner { email: email.to_owned() }))
     }
 
     /// REST as the owner.

@@ -102,6 +102,8 @@ codes! {
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not act on this approval";
     RequestDigestDiffers "request_digest_differs" Aborted 409 "the approval is for another request than the one that was shown; read it again";
     RequestErased "request_erased" Aborted 409 "the request of this approval was erased and cannot be shown, so nobody can approve it";
+    DecisionErased "decision_erased" Aborted 409 "the decision's context or facts were erased; its record, its pack and their signatures are still there, and verify";
+    LegalHold "legal_hold" Aborted 409 "a legal hold keeps this data; it can be erased when the hold is lifted";
     SequenceExpired "sequence_expired" Aborted 409 "events after this sequence are no longer kept; continue from `oldest`";
     SequenceAhead "sequence_ahead" Aborted 409 "the tenant has no event with this sequence yet";
     PushNotConfigured "push_not_configured" Aborted 409 "this installation sends no Web Push; its operator can set `push.subject`";

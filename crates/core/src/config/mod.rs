@@ -38,6 +38,7 @@ pub struct Config {
     pub push: PushConfig,
     pub dns: DnsConfig,
     pub programme: ProgrammeConfig,
+    pub personal_data: PersonalDataConfig,
 }
 
 /// Development runs with defaults that production refuses (`validate`).
@@ -226,6 +227,16 @@ pub struct ProgrammeConfig {
     pub issuers: Vec<String>,
 }
 
+/// How long people's data is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PersonalDataConfig {
+    /// Leads that became no tenant are emptied after so many days.
+    pub lead_retention_days: u32,
+    /// Why nothing is erased, neither for a person nor by its age: the installation's legal hold.
+    pub legal_hold: Option<String>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -276,7 +287,14 @@ impl Default for Config {
             push: PushConfig::default(),
             dns: DnsConfig::default(),
             programme: ProgrammeConfig::default(),
+            personal_data: PersonalDataConfig::default(),
         }
+    }
+}
+
+impl Default for PersonalDataConfig {
+    fn default() -> Self {
+        Self { lead_retention_days: 730, legal_hold: None }
     }
 }
 

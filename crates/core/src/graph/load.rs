@@ -17,6 +17,7 @@ use tokio::sync::{Notify, watch};
 use super::{Graph, Settings, api_key::KeyRow, clock_distance::ClockDistance, log, tables};
 use crate::{
     clock::Clock,
+    erased_names::ErasedNames,
     store::{Db, Error, Store},
 };
 
@@ -25,11 +26,17 @@ const BUILDING: Duration = Duration::from_secs(600);
 
 impl Graph {
     /// Builds the graph as it is now; [`Graph::workers`] keep it current.
-    pub async fn load(store: Store, settings: Settings, clock: Clock) -> Result<Arc<Self>, Error> {
+    pub async fn load(
+        store: Store,
+        settings: Settings,
+        clock: Clock,
+        erased: ErasedNames,
+    ) -> Result<Arc<Self>, Error> {
         let started = Instant::now();
         let graph = Arc::new(Self {
             store: store.clone(),
             settings,
+            erased,
             clock: ClockDistance::new(clock),
             tenants: RwLock::default(),
             keys: RwLock::default(),

@@ -62,7 +62,10 @@ pub use tenant::TenantGraph;
 pub use tool_row::binding_tool;
 pub use world::Head;
 
-use crate::store::{Store, row_id};
+use crate::{
+    erased_names::ErasedNames,
+    store::{Store, row_id},
+};
 
 /// Why the graph cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +89,7 @@ pub type TenantHandle = Arc<RwLock<TenantGraph>>;
 pub struct Graph {
     store: Store,
     settings: Settings,
+    erased: ErasedNames,
     tenants: RwLock<HashMap<TenantId, TenantHandle>>,
     /// API keys by public id: they are looked up before the tenant is known.
     keys: RwLock<HashMap<String, Arc<ApiKey>>>,
@@ -207,8 +211,11 @@ impl Graph {
         if let Some(handle) = self.tenants.read().get(tenant_id) {
             return Arc::clone(handle);
         }
-        let empty =
-            || TenantHandle::new(RwLock::new(TenantGraph::new(self.settings.valid_for_seconds)));
+        let empty = || {
+            let valid_for_seconds = self.settings.valid_for_seconds;
+            let graph = TenantGraph::new(valid_for_seconds, self.erased.clone());
+            TenantHandle::new(RwLock::new(graph))
+        };
         Arc::clone(self.tenants.write().entry(tenant_id.clone()).or_insert_with(empty))
     }
 }

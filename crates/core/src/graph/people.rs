@@ -105,14 +105,15 @@ impl People {
         active.map(|named| named.id.as_str())
     }
 
-    pub(super) fn exclude(&self, subject: &str, email: Option<&str>) -> bool {
-        let own = self.by_subject.on(subject);
-        let mut live = own.iter().filter(|own| own.state != State::Deleted).peekable();
+    /// Whether principals with one of these names exclude the person who has all of them.
+    pub(super) fn exclude(&self, subjects: &[String], emails: &[String]) -> bool {
+        let own = || subjects.iter().flat_map(|subject| self.by_subject.on(subject));
+        let mut live = own().filter(|own| own.state != State::Deleted).peekable();
         if live.peek().is_some() {
             return live.any(|own| own.state != State::Active);
         }
-        let email = email.map(normal_email).unwrap_or_default();
-        own.iter().chain(self.by_email.on(&email)).any(|own| own.state != State::Active)
+        let of_emails = emails.iter().flat_map(|email| self.by_email.on(&normal_email(email)));
+        own().chain(of_emails).any(|own| own.state != State::Active)
     }
 }
 

@@ -3,7 +3,8 @@
 //! One human may have several subjects. Two identities are one person if issuer and subject are equal, if
 //! the e-mail addresses are equal, or if they have a principal in common. Principals of people with the
 //! same recorded address belong to one person, whatever address a token has. An address may be unverified:
-//! a false match can only prevent an approval.
+//! a false match can only prevent an approval. The names of people who were erased are recorded as codes
+//! ([`ErasedNames`](crate::erased_names::ErasedNames)), and whoever still comes with such a name is that person.
 
 use std::collections::BTreeSet;
 
@@ -62,10 +63,17 @@ impl Graph {
 impl TenantGraph {
     /// Whether the person is one of these.
     pub fn is_among(&self, who: Person<'_>, people: &Persons) -> bool {
-        let address = who.email.map(normal_email).filter(|address| !address.is_empty());
-        let has_it = |email: &String| Some(normal_email(email)) == address;
-        people.identities.iter().any(|identity| identity == who.identity)
-            || people.emails.iter().any(has_it)
+        let erased = self.erased.identity(who.identity);
+        let is_theirs =
+            |identity: &String| *identity == who.identity || Some(identity) == erased.as_ref();
+        let addresses: Vec<String> = self
+            .emails(who.email)
+            .iter()
+            .map(|email| normal_email(email))
+            .filter(|address| !address.is_empty())
+            .collect();
+        people.identities.iter().any(is_theirs)
+            || people.emails.iter().any(|email| addresses.contains(&normal_email(email)))
             || !self.principals_of_all(people).is_disjoint(&self.principals_of_one(who))
     }
 
@@ -75,15 +83,31 @@ impl TenantGraph {
     }
 
     pub(super) fn principals_of_one(&self, who: Person<'_>) -> BTreeSet<&str> {
-        let by_email = who.email.into_iter().flat_map(|email| self.people.of_email(email));
-        self.with_one_address(self.people.of_subject(subject(who.identity)).chain(by_email))
+        self.principals_of_all(&who.into())
     }
 
     pub(super) fn principals_of_all(&self, people: &Persons) -> BTreeSet<&str> {
-        let subjects = people.identities.iter().map(|identity| subject(identity));
-        let by_email = people.emails.iter().flat_map(|email| self.people.of_email(email));
-        let by_subject = subjects.flat_map(|subject| self.people.of_subject(subject));
-        self.with_one_address(by_subject.chain(by_email))
+        let mut found = BTreeSet::new();
+        for subject in
+            people.identities.iter().flat_map(|identity| self.subjects(subject(identity)))
+        {
+            found.extend(self.people.of_subject(&subject));
+        }
+        for email in people.emails.iter().flat_map(|email| self.emails(Some(email))) {
+            found.extend(self.people.of_email(&email));
+        }
+        self.with_one_address(found.into_iter())
+    }
+
+    /// The names by which a principal may have this `sub`: itself, and what stands for it once it was erased.
+    pub(super) fn subjects(&self, subject: &str) -> Vec<String> {
+        [subject.to_owned()].into_iter().chain(self.erased.subject(subject)).collect()
+    }
+
+    /// The same for an address.
+    pub(super) fn emails(&self, email: Option<&str>) -> Vec<String> {
+        let both = |email: &str| [Some(email.to_owned()), self.erased.email(email)];
+        email.into_iter().flat_map(both).flatten().collect()
     }
 
     /// These principals, and those of people who are recorded with the address of one of them.

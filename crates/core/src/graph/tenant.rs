@@ -15,6 +15,7 @@ use super::{
     tool_index::ToolIndex,
     world::World,
 };
+use crate::erased_names::ErasedNames;
 use authority_decision::{
     CompiledPolicy, Draft, Gathered, PolicyError, PolicyIndex, PolicyKeys, PolicyReference, Target,
     chain::LONGEST_CHAIN,
@@ -34,6 +35,8 @@ pub struct TenantGraph {
     pub(super) principals: ById<node::Principal>,
     /// Principals by their names in tokens.
     pub(super) people: People,
+    /// The names of those who were erased.
+    pub(super) erased: ErasedNames,
     pub(super) memberships: Indexed<node::Membership>,
     pub(super) delegations: Indexed<records::Delegation>,
     /// Who signed delegations, by delegation. Most have no standing approval, and are not here.
@@ -65,8 +68,8 @@ pub struct TenantGraph {
 }
 
 impl TenantGraph {
-    pub(super) fn new(valid_for_seconds: u32) -> Self {
-        Self { valid_for_seconds, ..Self::default() }
+    pub(super) fn new(valid_for_seconds: u32, erased: ErasedNames) -> Self {
+        Self { valid_for_seconds, erased, ..Self::default() }
     }
 
     /// The tenant itself, if it exists.
@@ -85,9 +88,9 @@ impl TenantGraph {
     ///
     /// A person without any principal in the tenant is not excluded. The address need not be
     /// verified: it can only exclude. Addresses are compared without regard to case or to space
-    /// around them, subjects exactly.
+    /// around them, subjects exactly. A principal whose names were erased is still found by them.
     pub fn excludes(&self, subject: &str, email: Option<&str>) -> bool {
-        self.people.exclude(subject, email)
+        self.people.exclude(&self.subjects(subject), &self.emails(email))
     }
 
     /// Which of its decisions become events.

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
+    erased_names::ErasedNames,
     store::{Db, Scope, Store},
 };
 
@@ -153,6 +154,12 @@ impl Keys {
     /// node and for the installation's lifetime.
     pub fn mac(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
         self.0.mac.code(domain, bytes)
+    }
+
+    /// What stands for the names of people who were erased.
+    pub fn erased_names(&self) -> ErasedNames {
+        let keys = self.clone();
+        ErasedNames::new(move |domain, bytes| keys.mac(domain, bytes))
     }
 
     /// Encrypts a secret, bound to `associated` (such as `tenant|kid|alg|purpose`).

@@ -19,3 +19,5 @@ pub const EVENT_RETENTION: i64 = 4_157_006;
 pub const PUSH: i64 = 4_157_007;
 /// Fan-out of events to a webhook endpoint; the second number is the endpoint's hash.
 pub const FAN_OUT: i32 = 4_157_008;
+/// Contexts, observations and leads are erased by age by one node at a time.
+pub const RETENTION: i64 = 4_157_009;

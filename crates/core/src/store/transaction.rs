@@ -62,6 +62,24 @@ impl Store {
         run(self.transaction("BEGIN", scope), work)
     }
 
+    /// The same for `work` that may take as long as `limit`, which its statements together have: for what goes
+    /// through whole tables and no caller waits for.
+    pub fn long_write_tx<T, E, F>(
+        &self,
+        limit: Duration,
+        scope: &Scope,
+        work: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
+    where
+        F: Transact<T, E>,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let begin = format!("BEGIN; SET LOCAL statement_timeout = {}", limit.as_millis());
+        let transaction = self.transaction(&begin, scope);
+        run(transaction.map(|transaction| Transaction { limit, ..transaction }), work)
+    }
+
     /// The same for `work` that only reads: Postgres refuses writes.
     pub fn read_tx<T, E, F>(
         &self,

@@ -14,7 +14,7 @@ use authority_core::{
     keys::{Keys, Purpose},
     spending::APPROVE,
 };
-use authority_evidence::{self as evidence, Act as SignedTerms};
+use authority_evidence::{self as evidence, Act as SignedTerms, SignedAct};
 
 /// What a person does.
 pub(in super::super) enum ApproverAct {
@@ -121,7 +121,10 @@ pub(in super::super) async fn sign(
         own_interest,
         at: now,
     };
-    let signed = evidence::sign_act(&signed, &keys.signer(Purpose::Evidence))?;
+    let SignedAct { text, by_salt, comment_salt } =
+        evidence::sign_act(&signed, &keys.signer(Purpose::Evidence))?;
+    let (by_salt, comment_salt) =
+        (STANDARD.encode(by_salt), comment_salt.map(|s| STANDARD.encode(s)));
     // After a withdrawal the same people may approve again.
     let round: i64 = approval_acts::table
         .filter(approval_acts::about.eq(terms.about).and(approval_acts::withdraws))
@@ -133,9 +136,12 @@ pub(in super::super) async fn sign(
             approval_acts::about.eq(terms.about),
             approval_acts::person.eq(&person.by),
             approval_acts::tenant_id.eq(terms.tenant_id),
-            approval_acts::record.eq(&signed.record),
-            approval_acts::kid.eq(&*signed.kid),
-            approval_acts::signature.eq(&signed.signature[..]),
+            approval_acts::record.eq(&text.record),
+            approval_acts::kid.eq(&*text.kid),
+            approval_acts::signature.eq(&text.signature[..]),
+            approval_acts::by_salt.eq(&by_salt),
+            approval_acts::comment.eq(&comment),
+            approval_acts::comment_salt.eq(&comment_salt),
             approval_acts::created_at.eq(Time::from(now)),
             approval_acts::round.eq(i32::try_from(round).unwrap_or(i32::MAX)),
             approval_acts::withdraws.eq(verdict == WITHDRAW),
@@ -153,9 +159,11 @@ pub(in super::super) async fn sign(
         verdict: verdict.to_owned(),
         comment,
         at: Some(Time::from(now)),
-        record: signed.record,
-        kid: signed.kid.to_string(),
-        signature: STANDARD.encode(signed.signature),
+        record: text.record,
+        kid: text.kid.to_string(),
+        signature: STANDARD.encode(text.signature),
         self_: own_interest,
+        by_salt: Some(by_salt),
+        comment_salt,
     })
 }

@@ -9,7 +9,7 @@ use authority_core::{
     store::row_id,
 };
 use authority_decision::{levels::RuntimeEffect, reality::Lifted};
-use authority_evidence::{Act, sealed, sign_act};
+use authority_evidence::{Act, SignedAct, sealed, sign_act};
 use authority_ids::DecisionId;
 use authority_model::{
     proto::{
@@ -276,7 +276,7 @@ impl Overrider<'_> {
             lifts,
         };
         let person = self.by.identity();
-        let signed = sign_act(
+        let SignedAct { text, by_salt, comment_salt } = sign_act(
             &Act {
                 tenant_id: &self.check.tenant_id,
                 about: &self.check.id,
@@ -294,9 +294,12 @@ impl Overrider<'_> {
             by: person,
             name: self.by.actor.clone(),
             at: Some(now),
-            record: signed.record,
-            kid: signed.kid.to_string(),
-            signature: STANDARD.encode(signed.signature),
+            record: text.record,
+            kid: text.kid.to_string(),
+            signature: STANDARD.encode(text.signature),
+            by_salt: Some(STANDARD.encode(by_salt)),
+            comment: rationale.map(str::to_owned),
+            comment_salt: comment_salt.map(|salt| STANDARD.encode(salt)),
         })
     }
 }

@@ -1,0 +1,79 @@
+//! The list of erasures: what was erased, when and why, and never whose it was.
+
+use authority_model::{
+    proto::programme::{Erasure, ListErasuresRequest, ListErasuresResponse},
+    schema::erasures,
+    wire::{Json, Time},
+};
+use tonic::Response;
+
+use super::super::prelude::*;
+use authority_api::page_token;
+
+/// The list, for its page tokens.
+const LIST: &str = "erasure";
+const SIZE: i32 = 100;
+
+#[derive(Queryable, Selectable, Insertable)]
+#[diesel(table_name = erasures, check_for_backend(Pg))]
+pub(super) struct Row {
+    id: String,
+    tenant_id: Option<String>,
+    at: Time,
+    by: String,
+    reason: String,
+    erased: Json,
+}
+
+impl From<Row> for Erasure {
+    fn from(row: Row) -> Self {
+        let Row { id, tenant_id, at, by, reason, erased } = row;
+        Self { id, at: Some(at), by, reason, tenant_id, erased: Some(erased) }
+    }
+}
+
+impl From<Erasure> for Row {
+    fn from(made: Erasure) -> Self {
+        let Erasure { id, at, by, reason, tenant_id, erased } = made;
+        let (at, erased) = (at.unwrap_or_default(), erased.unwrap_or_default());
+        Self { id, tenant_id, at, by, reason, erased }
+    }
+}
+
+/// Writes an erasure down.
+pub(super) async fn keep(db: &mut Db, made: Erasure) -> QueryResult<Erasure> {
+    let row: Row = diesel::insert_into(erasures::table)
+        .values(Row::from(made))
+        .returning(Row::as_returning())
+        .get_result(db)
+        .await?;
+    Ok(row.into())
+}
+
+pub(super) async fn list(
+    registry: &Registry,
+    call: Request<ListErasuresRequest>,
+) -> Reply<ListErasuresResponse> {
+    let (caller, asked) = admitted(call)?;
+    let size = i64::from(asked.limit.unwrap_or(SIZE));
+    let before = page_token::read(&registry.keys, LIST, &asked.page_token)?;
+    let before = before.and_then(|place| String::from_utf8(place).ok());
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
+        let mut query = erasures::table.into_boxed();
+        if let Some(before) = before {
+            query = query.filter(erasures::id.lt(before));
+        }
+        // Ids begin with the time.
+        let page = query.order(erasures::id.desc()).limit(size + 1).select(Row::as_select());
+        Ok::<Vec<Row>, Error>(page.load(db).await?)
+    });
+    let mut rows = read.await?;
+    let size = usize::try_from(size).unwrap_or_default();
+    let has_more = rows.len() > size;
+    rows.truncate(size);
+    let last = rows.last().filter(|_| has_more);
+    let next_page_token =
+        last.map(|row| page_token::write(&registry.keys, LIST, row.id.as_bytes()));
+    let erasures = rows.into_iter().map(Erasure::from).collect();
+    Ok(Response::new(ListErasuresResponse { erasures, next_page_token }))
+}

@@ -1,0 +1,78 @@
+//! What was signed verifies after the erasure, and nothing is said to match that cannot be compared.
+
+use authority_evidence::verify::{Trust, Valid, verify};
+use serde_json::{Value, json};
+
+use super::{ANN, World};
+use crate::evidence::{acts_and_reports::verifies, published, sealed};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_its_pack_and_the_acts_verify_without_context_and_names() {
+    let world = World::start().await;
+    let ann = world.person("approver", ANN);
+    let (decision, approval) = world.held(&world.key, "ann@example.org").await;
+    let (_, earlier) = world.held(&world.key, "Globex").await;
+    let act = json!({"comment": "checked"});
+    assert_eq!(world.act(&ann, &earlier, "approve", act).await.0, 200);
+    let before = sealed(&world.key, &decision).await;
+    world.erase_ann().await;
+    let keys = published(&world.key).await;
+    // The record and its pack.
+    let after = sealed(&world.key, &decision).await;
+    assert_eq!(after, before, "the pack is the same bytes");
+    let trust = Trust { keys: Some(keys.clone()), log_key: None };
+    assert_eq!(verify(after.as_bytes(), &trust), Ok(Valid::Trusted));
+    let (status, shown) = world.owner.get(&format!("/api/v1/decisions/{decision}")).await;
+    assert_eq!(status, 200, "{shown:#}");
+    // The act: its text has neither name nor comment, and its signature holds.
+    let acted = world.shown(&format!("/api/v1/approvals/{earlier}"), "approval").await;
+    let act = &acted["acts"][0];
+    for gone in ["comment", "by_salt", "comment_salt"] {
+        assert_eq!(act[gone], Value::Null, "{gone} in {act:#}");
+    }
+    assert!(act["record"].as_str().unwrap().contains("by_digest"), "{act:#}");
+    verifies(&act["record"], &act["kid"], &act["signature"], &keys);
+    // What held it cannot be shown, so that nobody can approve it.
+    let unshown = world.shown(&format!("/api/v1/approvals/{approval}"), "approval").await;
+    assert_eq!(unshown["request"], Value::Null);
+    let other = world.person("approver", "carl@example.org");
+    let (status, refused) = world.act(&other, &approval, "approve", json!({})).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("request_erased")), "{refused:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erased_decision_is_replayed_with_no_result() {
+    let world = World::start().await;
+    let (decision, _) = world.held(&world.key, "ann@example.org").await;
+    sealed(&world.key, &decision).await;
+    world.erase_ann().await;
+    for mode in ["historical_state_snapshot", "current_state"] {
+        let asked = json!({"decision_id": decision, "mode": mode});
+        let (status, proof) = world.key.post("/v1/replay/proof", asked).await;
+        assert_eq!((status, &proof["result"]), (200, &json!("indeterminate")), "{proof:#}");
+        assert_eq!(proof["detail"], "the decision's context or facts were erased");
+    }
+    let path = format!("/v1/evidence/{decision}?bundle=true");
+    let (status, refused) = world.key.get(&path).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")), "{refused:#}");
+}
+
+/// Facts name who signed a standing approval, and are shared by many decisions.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shared_facts_that_name_the_person_go() {
+    let world = World::start().await;
+    let ann = world.person("approver", ANN);
+    let (_, listed) = ann.get("/api/v1/app/delegations").await;
+    let delegation = listed["delegations"][0]["id"].as_str().unwrap();
+    let path = format!("/api/v1/app/delegations/{delegation}/approve");
+    assert_eq!(ann.post(&path, json!({})).await.0, 200);
+    let (_, allowed) =
+        world.key.post("/api/v1/runtime/evaluate", crate::support::asking(10.0, "DE")).await;
+    let decision = allowed["decision_id"].as_str().unwrap();
+    let pack = sealed(&world.key, decision).await;
+    assert!(world.erase_ann().await["erased"]["facts"].as_i64().unwrap() > 0);
+    let asked = json!({"decision_id": decision});
+    let (_, proof) = world.key.post("/v1/replay/proof", asked).await;
+    assert_eq!(proof["result"], "indeterminate", "{proof:#}");
+    assert_eq!(sealed(&world.key, decision).await, pack);
+}

@@ -1,0 +1,59 @@
+//! An export has everything that is stored of a person, and nothing of others.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::{ANN, BOB, World};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_of_the_person_and_nothing_of_others() {
+    let world = World::start().await;
+    let (hers, _) = (world.lead(ANN).await, world.lead(BOB).await);
+    for (name, email) in [("Ann", ANN), ("Bob", BOB)] {
+        let body = json!({"display_name": name, "email": email});
+        world.make("/api/v1/consultants", body, "consultant").await;
+        world.human(email, &format!("dev|{email}")).await;
+        let person = world.person("admin", email);
+        let key = json!({"label": format!("of {name}"), "scopes": ["runtime:read"]});
+        assert_eq!(person.post("/api/v1/app/api-keys", key).await.0, 201);
+        let (_, approval) = world.held(&world.key, &format!("for {email}")).await;
+        let said = json!({"comment": format!("{name} agrees")});
+        assert_eq!(world.act(&person, &approval, "approve", said).await.0, 200);
+        world.held(&world.app.owner_named(email), &format!("{name} asks")).await;
+    }
+    let (lines, last) = world.export(json!({"email": "ANN@example.org"})).await;
+    let kinds: BTreeSet<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
+    let expected = ["lead", "consultant", "principal", "api_key", "approval", "act", "context"];
+    assert_eq!(kinds, BTreeSet::from(expected), "{lines:#?}");
+    assert_eq!(last["count"], json!(lines.len()));
+    let lead = lines.iter().find(|line| line["kind"] == "lead").unwrap();
+    assert_eq!((&lead["id"], &lead["data"]["message"]), (&json!(hers), &json!("Call me.")));
+    let act = lines.iter().find(|line| line["kind"] == "act").unwrap();
+    assert_eq!(act["data"]["comment"], "Ann agrees", "{act:#}");
+    let text = serde_json::to_string(&lines).unwrap();
+    assert!(text.contains("for ann@example.org"));
+    for his in [BOB, "Bob"] {
+        assert!(!text.contains(his), "{his} in {text}");
+    }
+    // Of one tenant: without the installation's own records.
+    let (within, _) = world.export(json!({"email": ANN, "tenant_id": "acme"})).await;
+    assert!(within.iter().all(|line| line["tenant_id"] == super::TENANT), "{within:#?}");
+    assert_eq!(within.len(), lines.len() - 2);
+    // By another of her names it is the same.
+    let subject = json!({"external_subject": format!("dev|{ANN}")});
+    assert_eq!(world.export(subject).await.0.len(), lines.len());
+    assert_eq!(world.export(json!({"email": "nobody@example.org"})).await.0.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_to_export_after_the_erasure() {
+    let world = World::start().await;
+    world.lead(ANN).await;
+    let ann = world.person("approver", ANN);
+    let (_, approval) = world.held(&world.key, ANN).await;
+    assert_eq!(world.act(&ann, &approval, "decline", json!({"reason": "no"})).await.0, 200);
+    assert_eq!(world.export(json!({"email": ANN})).await.0.len(), 3);
+    world.erase_ann().await;
+    assert_eq!(world.export(json!({"email": ANN})).await.0.len(), 0);
+}

@@ -1,0 +1,111 @@
+//! People's data: exported, erased, kept by a legal hold, erased by age; and what was signed verifies after it.
+
+mod acts;
+mod dump;
+mod erased;
+mod evidence;
+mod exported;
+mod held;
+mod requests;
+mod retention;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp, Wishes};
+
+const TENANT: &str = "svc:tenant:acme";
+/// The person whose data it is.
+const ANN: &str = "ann@example.org";
+/// Another, whose data stays.
+const BOB: &str = "bob@example.org";
+
+/// The demonstration tenant, its installation's owner, and an API key that decides and seals.
+struct World {
+    app: TestApp,
+    owner: Client,
+    key: Client,
+}
+
+impl World {
+    async fn start() -> Self {
+        Self::wished(Wishes::default()).await
+    }
+
+    async fn wished(wishes: Wishes) -> Self {
+        let app = TestApp::wished(wishes).await;
+        app.demo().await;
+        let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
+        let key = app.client(&app.api_key(TENANT, &scopes).await);
+        Self { owner: app.owner(), app, key }
+    }
+
+    /// One of the tenant's people.
+    fn person(&self, role: &str, email: &str) -> Client {
+        self.app.person(TENANT, role, email)
+    }
+
+    /// A lead with this address; its id.
+    async fn lead(&self, email: &str) -> String {
+        let body = json!({"submitter_email": email, "submitter_name": "A Lead", "message": "Call me.",
+                          "consent_marketing": true});
+        self.make("/api/v1/consultant-leads", body, "lead").await
+    }
+
+    /// A principal of class human; its id.
+    async fn human(&self, email: &str, subject: &str) -> String {
+        let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "A Human",
+                          "email": email, "external_subject": subject});
+        self.make("/api/v1/principals", body, "principal").await
+    }
+
+    async fn make(&self, path: &str, body: Value, record: &str) -> String {
+        let (status, made) = self.owner.post(path, body).await;
+        assert_eq!(status, 201, "{path}: {made:#}");
+        made[record]["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn shown(&self, path: &str, record: &str) -> Value {
+        let (status, mut shown) = self.owner.get(path).await;
+        assert_eq!(status, 200, "{path}: {shown:#}");
+        shown[record].take()
+    }
+
+    /// A held payment with this payee in its context: the decision's and the approval's id.
+    async fn held(&self, asker: &Client, payee: &str) -> (String, String) {
+        let mut ask = crate::support::asking(25_000.0, "DE");
+        ask["context"]["payee"] = json!(payee);
+        let (status, answer) = asker.post("/api/v1/runtime/evaluate", ask).await;
+        assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
+        let id = |member: &str| answer[member].as_str().unwrap().to_owned();
+        (id("decision_id"), id("approval_id"))
+    }
+
+    async fn act(&self, person: &Client, approval: &str, verb: &str, body: Value) -> (u16, Value) {
+        person.post(&format!("/api/v1/app/approvals/{approval}/{verb}"), body).await
+    }
+
+    async fn erase(&self, named: Value) -> (u16, Value) {
+        let mut body = named;
+        body["reason"] = json!("request 17");
+        self.owner.post("/api/v1/personal-data:erase", body).await
+    }
+
+    /// Erases Ann everywhere; the erasure.
+    async fn erase_ann(&self) -> Value {
+        let (status, mut erased) = self.erase(json!({"email": ANN})).await;
+        assert_eq!(status, 200, "{erased:#}");
+        erased["erasure"].take()
+    }
+
+    /// The lines of an export, and its last one.
+    async fn export(&self, named: Value) -> (Vec<Value>, Value) {
+        let path = "/api/v1/personal-data:export";
+        let (status, text) = self.owner.text("POST", path, Some(named)).await;
+        assert_eq!(status, 200, "{text}");
+        let lines = text.lines().filter(|line| !line.is_empty());
+        let mut lines: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let last = lines.pop().unwrap();
+        assert_eq!(last["end"], true, "{text}");
+        (lines, last)
+    }
+}
