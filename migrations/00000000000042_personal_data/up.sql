@@ -44,13 +44,13 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- Whether a text has a name of theirs anywhere in it.
-CREATE FUNCTION person_mentioned(person jsonb, value text) RETURNS boolean
+CREATE FUNCTION person_mentioned(person jsonb, content text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce(
-        (SELECT bool_or(value ~* pattern)
+        (SELECT bool_or(content ~* pattern)
          FROM jsonb_array_elements_text(person -> 'email_patterns') AS pattern), false)
     OR coalesce(
-        (SELECT bool_or(value ~ pattern)
+        (SELECT bool_or(content ~ pattern)
          FROM jsonb_array_elements_text(person -> 'subject_patterns') AS pattern), false)
 $$;
 
