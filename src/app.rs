@@ -192,8 +192,8 @@ impl App {
             sequencer,
             shutdown: supervisor.shutdown().clone(),
         };
-        let ((mut ours, feeding), programme) = (wiring.registry()?, wiring.programme());
-        let retention = wiring.retention();
+        let ((mut ours, feeding), retention) = (wiring.registry()?, wiring.retention());
+        let programme = wiring.programme();
         ours.extend(programme.services());
         let (decisions, watching) = wiring.decisions(recorder, heartbeat);
         let (transparency, sealing) = wiring.transparency();
@@ -219,21 +219,28 @@ impl App {
         let mut workers = vec![
             schema.worker(),
             readiness::grpc_health(health.clone(), directory),
-            store.partitions(),
-            idempotency::sweeper(store.clone(), clock.clone()),
-            expire_approvals(store.clone(), clock.clone()),
-            spending::forget(store.clone(), clock.clone()),
-            keep_last_used(identity.last_used(), store.clone()),
             feeding,
             programme.worker(),
             retention,
         ];
+        workers.extend(housekeeping(&store, &clock, &identity));
         workers.extend(numbering);
         workers.extend(deliveries.workers());
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
         Ok((Self { router, graph, keys, store, provider, identity, health }, workers))
     }
+}
+
+/// What keeps tables small and records up to date.
+fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> [Worker; 5] {
+    [
+        store.partitions(),
+        idempotency::sweeper(store.clone(), clock.clone()),
+        expire_approvals(store.clone(), clock.clone()),
+        spending::forget(store.clone(), clock.clone()),
+        keep_last_used(identity.last_used(), store.clone()),
+    ]
 }
 
 /// Runs the workers' checks once, so that readiness is right from the start.

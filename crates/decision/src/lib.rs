@@ -169,6 +169,7 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
         claims,
         valid_until: Some(valid_until(case, choice, rules)),
         advice: owned(&rules.advice),
+        held_by_reality: rules.held_by_reality.clone(),
         ..denied(vec![Reason::PermissionGranted])
     }
 }

@@ -39,7 +39,8 @@ pub struct Verdict {
     /// The policy statements that hold it, in their order; empty if it is denied.
     #[serde(default)]
     pub held_by: Vec<HeldBy>,
-    /// What of reality holds it, in order of ids, anchors first; empty if it is denied.
+    /// What of reality holds it, or would without the approval that it spends: in order of ids, anchors first; empty
+    /// if it is denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_by_reality: Vec<HeldByReality>,
     /// With `explain`: every stage.

@@ -209,4 +209,16 @@ async fn a_held_request_shows_what_of_reality_holds_it() {
     );
     assert_eq!(of(&reality[1]), json!(["drift", drift, "stable_drift", review, null]));
     assert!(reality.iter().all(|shown| shown["since"].is_string()), "{reality:#?}");
+    // Read by its id, it shows what holds the request now.
+    let resolve = format!("/api/v1/stable-drift-events/{drift}/resolve");
+    let tolerated = json!({"resolution": "tolerated", "rationale": "known"});
+    assert_eq!(world.owner.post(&resolve, tolerated).await.0, 200);
+    let id = listed["approvals"][0]["id"].as_str().unwrap();
+    let (_, shown) = approver.get(&format!("/api/v1/app/approvals/{id}")).await;
+    let present = shown["approval"]["reality"].as_array().unwrap();
+    assert_eq!(present.len(), 1, "{shown:#}");
+    assert_eq!(
+        (&present[0]["id"], &present[0]["name"]),
+        (&json!(anchor), &json!("Reference rates"))
+    );
 }

@@ -111,7 +111,10 @@ impl ApprovalService for Approvals {
         let mut found: Response<Approval> = self.registry.get(call).await?;
         let approval = found.get_mut();
         show::one(&self.registry, &caller, approval).await?;
-        approval.would_be = self.would_be(&caller, approval).await?;
+        if let Some((would_be, reality)) = self.would_be(&caller, approval).await? {
+            (approval.would_be, approval.reality) = (Some(would_be), reality);
+            show::name_anchors(&self.registry, &caller, approval).await?;
+        }
         Ok(found)
     }
 

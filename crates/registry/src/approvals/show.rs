@@ -73,6 +73,26 @@ pub(super) async fn one(
     fill_computed(registry, caller, std::slice::from_mut(row)).await
 }
 
+/// Fills the names of what of reality holds an approval.
+///
+/// # Errors
+/// If the store cannot be read.
+pub(super) async fn name_anchors(
+    registry: &Registry,
+    caller: &Caller,
+    row: &mut Approval,
+) -> Result<(), Error> {
+    let ids: HashSet<String> = row.reality.iter().map(|reality| reality.id.clone()).collect();
+    let read = registry
+        .store
+        .read_tx(&caller.scope(), async move |db| Ok::<_, store::Error>(named(db, ids).await?));
+    let named = read.await?;
+    for reality in &mut row.reality {
+        reality.name = named.get(&reality.id).cloned();
+    }
+    Ok(())
+}
+
 /// Cuts a page down to the size of a response; returns the last row left, if some were removed.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use authority_model::{
     proto::{
-        approval::{Approval, WouldBe},
+        approval::{Approval, ApprovalReality, WouldBe},
         runtime::Decision as Word,
     },
     state::ApprovalState,
@@ -20,10 +20,13 @@ use authority_core::{
     spending,
     store::row_id,
 };
-use authority_decision::{Decision, facts::Signature};
+use authority_decision::{Decision, facts::Signature, verdict::HeldByReality};
 
 /// The most time to spend on it; a reader then gets null.
 const LONGEST: Duration = Duration::from_secs(1);
+
+/// What would be decided, and what of reality holds the request at present.
+pub(super) type Present = (WouldBe, Vec<ApprovalReality>);
 
 impl Approvals {
     /// `None` if the request is not open or cannot be shown, or if it cannot be evaluated now: a read of one
@@ -32,7 +35,7 @@ impl Approvals {
         &self,
         caller: &Caller,
         approval: &Approval,
-    ) -> Result<Option<WouldBe>, Error> {
+    ) -> Result<Option<Present>, Error> {
         let now = self.registry.clock.now();
         let open = matches!(
             approval.known_state(),
@@ -68,13 +71,16 @@ impl Approvals {
                 add_missing_approvals(&own, &mut approved.given, now);
                 verdict = authority_decision::decide(&asked, &facts, now);
             }
-            (verdict.decision, verdict.reason_code)
+            (verdict.decision, verdict.reason_code, verdict.held_by_reality)
         });
         match judging.await {
-            Ok((decision, reason)) => Ok(Some(WouldBe {
-                decision: word(decision).into(),
-                reason_code: reason.word().to_owned(),
-            })),
+            Ok((decision, reason, held_by)) => {
+                let would_be = WouldBe {
+                    decision: word(decision).into(),
+                    reason_code: reason.word().to_owned(),
+                };
+                Ok(Some((would_be, held_by.into_iter().map(reality).collect())))
+            }
             Err(error @ (compute::Error::Full | compute::Error::TooLong)) => {
                 tracing::info!(%error, "an approval is shown without `would_be`");
                 Ok(None)
@@ -101,6 +107,17 @@ fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>, at: Da
         own_interest: false,
         at: Some(at),
     }));
+}
+
+fn reality(held_by: HeldByReality) -> ApprovalReality {
+    ApprovalReality {
+        source: held_by.source.word().to_owned(),
+        id: held_by.id,
+        drift_type: held_by.drift_type,
+        effect: held_by.effect.word().to_owned(),
+        since: Some(held_by.since.into()),
+        name: None,
+    }
 }
 
 fn word(decision: Decision) -> Word {
