@@ -41,7 +41,7 @@ pub(crate) fn verifies(text: &Value, kid: &Value, signature: &Value, keys: &KeyS
 }
 
 /// The salted digest of a text, null without one.
-fn salted(salt: &Value, text: &Value) -> Value {
+pub(crate) fn salted(salt: &Value, text: &Value) -> Value {
     let Some(salt) = salt.as_str() else { return Value::Null };
     let salted = [STANDARD.decode(salt).unwrap(), jcs(text)].concat();
     digest_text(&sha256(&salted)).into()

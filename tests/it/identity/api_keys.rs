@@ -92,7 +92,7 @@ async fn a_genuine_key_acts_for_its_tenant() {
     let caller = world.call(WRITE, &text).await.unwrap();
     assert!(caller.acts_for("svc:agent:acme:a") && !caller.acts_for("svc:agent:acme:b"));
     assert!(matches!(caller.kind, CallerKind::Key { .. }));
-    assert!(matches!(world.call(OWNER, &text).await, Err(Error::Forbidden(_))));
+    assert!(matches!(world.call(OWNER, &text).await, Err(Error::TakesNoKey(_))));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{AGENT, World, fault, refusal};
+use crate::evidence::acts_and_reports::salted;
 
 /// Rows of `reality_overrides`.
 async fn in_force(world: &World) -> i64 {
@@ -47,7 +48,8 @@ async fn an_override_is_signed_and_ends_with_a_run_a_decision_or_the_check() {
         assert!(act["kid"].as_str().unwrap().starts_with("svc-evidence-"), "{act:#}");
         let signed: Value = serde_json::from_str(act["record"].as_str().unwrap()).unwrap();
         assert_eq!((&signed["verdict"], &signed["about"]), (&json!("override"), &json!(check)));
-        assert_eq!(signed["comment"], "the ledger is being moved");
+        let rationale = salted(&act["comment_salt"], &json!("the ledger is being moved"));
+        assert_eq!(signed["comment_digest"], rationale);
         assert_eq!(in_force(&world).await, 1, "{ending}");
         let path = format!("/api/v1/reality-coupling-checks/{check}");
         match ending {

@@ -6,7 +6,10 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::demo;
-use crate::support::{Client, TestApp, Wishes, asking};
+use crate::{
+    evidence::acts_and_reports::salted,
+    support::{Client, TestApp, Wishes, asking},
+};
 
 const TENANT: &str = "svc:tenant:acme";
 
@@ -88,7 +91,8 @@ fn proven(app: &TestApp, approval: &Value) {
         let kid = act["kid"].as_str().unwrap();
         app.app.keys.verify(kid, text.as_bytes(), &signature).unwrap();
         let said: Value = serde_json::from_str(text).unwrap();
-        assert_eq!((&said["about"], &said["by"]), (&approval["id"], &act["by"]));
+        let by = salted(&act["by_salt"], &act["by"]);
+        assert_eq!((&said["about"], &said["by_digest"]), (&approval["id"], &by));
     }
 }
 
