@@ -7,8 +7,10 @@ pub mod demo;
 mod descriptors;
 mod directory;
 mod document;
+mod gauges;
 mod grpc;
 mod host;
+mod measure;
 mod named;
 mod overload;
 mod readiness;
@@ -25,8 +27,10 @@ use authority_model::{
 };
 use axum::Router;
 use tonic::service::Routes;
+use tower::Layer as _;
 
 pub use database::{Database, Error as DatabaseError};
+pub use gauges::Gauges;
 pub use named::check;
 pub use serve::{Failure, serve, with_app};
 
@@ -59,7 +63,7 @@ use authority_core::{
 };
 use authority_crypto::KeyRing;
 use authority_events::{Nats, Sequencer};
-use authority_registry::{expire_approvals, keep_last_used};
+use authority_registry::{expire_approvals, keep_last_used, measure_waiting};
 use authority_runtime::recorder::Recorder;
 use authority_webhook::destination::RuleError;
 use deadline::DeadlineLayer;
@@ -67,7 +71,7 @@ use directory::GraphDirectory;
 use document::{GET_OPEN_API, OpenApi};
 use grpc::{GrpcOnlyLayer, UnknownMethodLayer};
 use host::RestHost;
-use overload::{Overload, OverloadLayer};
+use measure::MeasureLayer;
 use readiness::Schema;
 use stream_deadline::StreamDeadlineLayer;
 use streams::StreamsLayer;
@@ -160,6 +164,8 @@ pub struct App {
     pub identity: Identity,
     /// Reports readiness by gRPC health.
     pub health: tonic_health::server::HealthReporter,
+    /// What is read at each scrape of the metrics.
+    pub gauges: Gauges,
 }
 
 impl App {
@@ -183,6 +189,11 @@ impl App {
         let schema = Schema::new(store.clone());
         first_looks(&store, &schema, &recorder).await;
         let checks = readiness::checks(&schema, &graph, &recorder, &supervisor);
+        let gauges = Gauges {
+            store: store.clone(),
+            recorder: recorder.clone(),
+            workers: supervisor.statuses(),
+        };
         let (health, health_service) = tonic_health::server::health_reporter();
         let wiring = Wiring {
             urls: Arc::new(named::url_rules(&config)?),
@@ -224,6 +235,12 @@ impl App {
         let mut workers = vec![
             schema.worker(),
             readiness::grpc_health(health.clone(), directory),
+            store.partitions(),
+            idempotency::sweeper(store.clone(), clock.clone()),
+            expire_approvals(store.clone(), clock.clone()),
+            measure_waiting(store.clone()),
+            spending::forget(store.clone(), clock.clone()),
+            keep_last_used(identity.last_used(), store.clone()),
             feeding,
             programme.worker(),
             retention,
@@ -233,7 +250,7 @@ impl App {
         workers.extend(deliveries.workers());
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
-        Ok((Self { router, graph, keys, store, provider, identity, health }, workers))
+        Ok((Self { router, graph, keys, store, provider, identity, health, gauges }, workers))
     }
 }
 
@@ -267,10 +284,8 @@ fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
     let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
     let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
     let deadlines = DeadlineLayer::new(host.clone());
-    let overload = OverloadLayer(host.overload.clone());
-    let rest =
-        gateway_rest::router(ROUTES, tower::Layer::layer(&authenticated, grpc.clone()), host)
-            .layer(UnknownMethodLayer);
+    let rest = gateway_rest::router(ROUTES, authenticated.layer(grpc.clone()), host)
+        .layer(UnknownMethodLayer);
     // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
     let web = grpc
         .into_axum_router()
@@ -280,7 +295,7 @@ fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
         .layer(tonic_web::GrpcWebLayer::new())
         .layer(authenticated)
         .layer(only_grpc);
-    web.merge(pages).fallback_service(rest).layer(deadlines)
+    web.merge(pages).fallback_service(rest).layer(deadlines).layer(MeasureLayer::new())
 }
 
 fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes {

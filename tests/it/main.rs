@@ -12,7 +12,7 @@ mod frontend;
 mod fuzz;
 mod identity;
 mod keys;
-mod personal_data;
+mod operations;
 mod programme;
 mod reality;
 mod registry;

@@ -10,6 +10,7 @@ mod expire;
 mod judge;
 mod question;
 mod show;
+mod waiting;
 mod withdraw;
 mod would_be;
 
@@ -30,6 +31,7 @@ use tonic::Response;
 pub(super) use act::{ActContext, ApproverAct, Statement, Terms, make as act, sign};
 pub(super) use eligible::{Eligibility, requesters};
 pub use expire::expire;
+pub use waiting::measure_waiting;
 
 use super::{
     flow::{changeable, or_not_found},

@@ -4,6 +4,7 @@
 //! leaves the process only after the commit of its record.
 
 mod askers;
+mod backlog;
 mod batch;
 mod decisions_sql;
 mod entry;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 
+pub use backlog::Backlog;
 pub use entry::{Entry, Hold, Keyed, Outcome};
 
 use super::queue::Place;
@@ -24,6 +26,7 @@ use authority_core::{
     store::{Error, Store},
     worker::{Context, Worker},
 };
+use backlog::Progress;
 use batch::Batches;
 use entry::{Done, Queued};
 use health::Health;
@@ -38,6 +41,7 @@ pub struct Recorder {
     queue: mpsc::UnboundedSender<Queued>,
     store: Store,
     health: Health,
+    progress: Progress,
 }
 
 impl Recorder {
@@ -55,14 +59,18 @@ impl Recorder {
         let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone(), outbox));
         // Outside the future: the queue outlives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
+        let progress = Progress::new();
+        let writing = progress.clone();
         let writer = Worker::endless("recorder_writer", move |context| {
             let (waiting, batches) = (Arc::clone(&waiting), Arc::clone(&batches));
+            let progress = writing.clone();
             async move {
-                write(&mut *waiting.lock().await, &batches, &context).await;
+                write(&mut *waiting.lock().await, &batches, &progress, &context).await;
                 Ok::<_, Error>(())
             }
         });
-        let recorder = Self { queue, store, health };
+        let bytes = Arc::new(Semaphore::new(QUEUED_BYTES));
+        let recorder = Self { queue, bytes, store, health, progress };
         (recorder, [writer.outlasting_calls().critical(), probe])
     }
 
@@ -77,6 +85,11 @@ impl Recorder {
         self.health.get()
     }
 
+    /// The queue now, from memory.
+    pub fn backlog(&self) -> Backlog {
+        self.progress.of(self.queue.max_capacity() - self.queue.capacity())
+    }
+
     /// Probes now whether a decision could be recorded.
     pub async fn look(&self) -> Result<(), Error> {
         self.health.look(&self.store).await
@@ -85,10 +98,18 @@ impl Recorder {
     /// Stores one entry; returns after its commit. The place is held until the entry is done with, whether or
     /// not its caller is still there.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn record(&self, entry: Entry, place: Arc<Place>) -> Outcome {
-        let (sender, answer) = oneshot::channel();
-        let done = Done { sender, _place: place };
-        if self.queue.send(Queued { entry, done }).is_err() {
+    pub async fn record(&self, entry: Entry) -> Outcome {
+        let (done, answer) = oneshot::channel();
+        let size = u32::try_from(entry.size()).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.bytes).try_acquire_many_owned(size);
+        let Ok(room) = room else {
+            self.progress.refused();
+            return Outcome::Failed;
+        };
+        let done = Done { sender: done, _room: room };
+        // A full queue is an error at once, since the caller has a deadline.
+        if self.queue.try_send(Queued { entry, done }).is_err() {
+            self.progress.refused();
             return Outcome::Failed;
         }
         answer.await.unwrap_or(Outcome::Failed)
@@ -99,7 +120,12 @@ impl Recorder {
 ///
 /// If this panics, each entry of the batch is dropped with its sender, so its caller gets
 /// [`Outcome::Failed`] and does not hang. [`Outcome::Stored`] is only sent after a commit.
-async fn write(waiting: &mut mpsc::UnboundedReceiver<Queued>, batches: &Batches, context: &Context) {
+async fn write(
+    waiting: &mut mpsc::Receiver<Queued>,
+    batches: &Batches,
+    progress: &Progress,
+    context: &Context,
+) {
     let mut queued = Vec::with_capacity(MOST);
     loop {
         tokio::select! {
@@ -113,7 +139,8 @@ async fn write(waiting: &mut mpsc::UnboundedReceiver<Queued>, batches: &Batches,
         if queued.is_empty() {
             return;
         }
-        metrics::histogram!("authority_batch_decisions").record(count(queued.len()));
+        progress.begin();
+        metrics::histogram!("authority_recorder_batch_size").record(count(queued.len()));
         // If the caller is gone or its deadline is over, nothing is recorded, as if it had not
         // asked.
         let (relaxed, durable): (Vec<_>, Vec<_>) = queued
@@ -126,6 +153,7 @@ async fn write(waiting: &mut mpsc::UnboundedReceiver<Queued>, batches: &Batches,
         });
         // The failed entries have their outcomes.
         let _ = written.await;
+        progress.end();
     }
 }
 
