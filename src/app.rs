@@ -1,24 +1,17 @@
 //! Builds all services into one router, with their background work.
 
-mod acts;
 mod database;
 mod deadline;
-mod deciding;
 pub mod demo;
 mod descriptors;
-mod development;
 mod directory;
 mod document;
-mod gauges;
 mod grpc;
 mod host;
-mod measure;
 mod named;
-mod overload;
 mod readiness;
 mod serve;
 mod stream_deadline;
-mod streams;
 mod wiring;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
@@ -27,12 +20,10 @@ use authority_model::{
     DESCRIPTORS,
     service::{self, Service},
 };
-use axum::{Router, middleware};
+use axum::Router;
 use tonic::service::Routes;
-use tower::Layer as _;
 
 pub use database::{Database, Error as DatabaseError};
-pub use gauges::Gauges;
 pub use named::check;
 pub use serve::{Failure, serve, with_app};
 
@@ -65,7 +56,7 @@ use authority_core::{
 };
 use authority_crypto::KeyRing;
 use authority_events::{Nats, Sequencer};
-use authority_registry::{expire_approvals, keep_last_used, measure_waiting};
+use authority_registry::{expire_approvals, keep_last_used};
 use authority_runtime::recorder::Recorder;
 use authority_webhook::destination::RuleError;
 use deadline::DeadlineLayer;
@@ -73,10 +64,8 @@ use directory::GraphDirectory;
 use document::{GET_OPEN_API, OpenApi};
 use grpc::{GrpcOnlyLayer, UnknownMethodLayer};
 use host::RestHost;
-use measure::MeasureLayer;
 use readiness::Schema;
 use stream_deadline::StreamDeadlineLayer;
-use streams::StreamsLayer;
 use wiring::Wiring;
 
 /// The largest gRPC request message, in bytes.
@@ -166,8 +155,6 @@ pub struct App {
     pub identity: Identity,
     /// Reports readiness by gRPC health.
     pub health: tonic_health::server::HealthReporter,
-    /// What is read at each scrape of the metrics.
-    pub gauges: Gauges,
 }
 
 impl App {
@@ -187,15 +174,9 @@ impl App {
         let sequencer = Sequencer::new(store.for_events());
         let (recorder, recording) =
             Recorder::new(store.clone(), clock.clone(), fenced, sequencer.waker());
-        let overload = Overload::new(&graph, &store);
         let schema = Schema::new(store.clone());
         first_looks(&store, &schema, &recorder).await;
         let checks = readiness::checks(&schema, &graph, &recorder, &supervisor);
-        let gauges = Gauges {
-            store: store.clone(),
-            recorder: recorder.clone(),
-            workers: supervisor.statuses(),
-        };
         let (health, health_service) = tonic_health::server::health_reporter();
         let wiring = Wiring {
             urls: Arc::new(named::url_rules(&config)?),
@@ -214,11 +195,11 @@ impl App {
         let ((mut ours, feeding), retention) = (wiring.registry()?, wiring.retention());
         let programme = wiring.programme();
         ours.extend(programme.services());
-        let (decisions, watching) = wiring.decisions(&overload, recorder, heartbeat);
+        let (decisions, watching) = wiring.decisions(recorder, heartbeat);
         let (transparency, sealing) = wiring.transparency();
         let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
-        let directory = directory(checks, &supervisor, &keys, &graph, &url);
+        let directory = directory(checks, &supervisor, &keys, &url);
         ours.extend(decisions);
         ours.extend(events);
         ours.extend([
@@ -230,19 +211,14 @@ impl App {
         let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, &open_api).prepare();
-        let host = RestHost::new(&identity, open_api.rest, &clock, overload);
+        let host =
+            RestHost { identity: identity.clone(), open_api: open_api.rest, clock: clock.clone() };
         let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of).router();
         let widgets = Widgets::new(programme.clone(), client_of).router();
         let router = router(grpc, host, receipts.merge(widgets));
         let mut workers = vec![
             schema.worker(),
             readiness::grpc_health(health.clone(), directory),
-            store.partitions(),
-            idempotency::sweeper(store.clone(), clock.clone()),
-            expire_approvals(store.clone(), clock.clone()),
-            measure_waiting(store.clone()),
-            spending::forget(store.clone(), clock.clone()),
-            keep_last_used(identity.last_used(), store.clone()),
             feeding,
             programme.worker(),
             retention,
@@ -252,7 +228,7 @@ impl App {
         workers.extend(deliveries.workers());
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
-        Ok((Self { router, graph, keys, store, provider, identity, health, gauges }, workers))
+        Ok((Self { router, graph, keys, store, provider, identity, health }, workers))
     }
 }
 
@@ -286,18 +262,18 @@ fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
     let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
     let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
     let deadlines = DeadlineLayer::new(host.clone());
-    let rest = gateway_rest::router(ROUTES, authenticated.layer(grpc.clone()), host)
-        .layer(UnknownMethodLayer);
+    let rest =
+        gateway_rest::router(ROUTES, tower::Layer::layer(&authenticated, grpc.clone()), host)
+            .layer(UnknownMethodLayer);
     // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
     let web = grpc
         .into_axum_router()
         .reset_fallback()
         .layer(StreamDeadlineLayer)
-        .layer(overload)
         .layer(tonic_web::GrpcWebLayer::new())
         .layer(authenticated)
         .layer(only_grpc);
-    web.merge(pages).fallback_service(rest).layer(deadlines).layer(MeasureLayer::new())
+    web.merge(pages).fallback_service(rest).layer(deadlines)
 }
 
 fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes {
@@ -307,13 +283,10 @@ fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes 
     let add = |router: Router, service: Service| {
         service.paths().fold(router, |router, path| match path.as_str() {
             GET_OPEN_API => router.route_service(&path, open_api.clone()),
-            _ if acts::is_act(&path) => {
-                router.route_service(&path, middleware::from_fn(acts::log).layer(service.clone()))
-            }
             _ => router.route_service(&path, service.clone()),
         })
     };
-    services.fold(router, add).layer(StreamsLayer::default()).into()
+    services.fold(router, add).into()
 }
 
 fn identity(
@@ -357,14 +330,13 @@ fn directory(
     checks: Vec<Check>,
     supervisor: &Supervisor,
     keys: &Keys,
-    graph: &Arc<Graph>,
     public_url: &str,
 ) -> Directory {
-    let (keys, graph) = (keys.clone(), Arc::clone(graph));
+    let keys = keys.clone();
     let limits =
         [authority_registry::SNAPSHOT_RATE_LIMIT, authority_events::delivery::TEST_RATE_LIMIT];
     let limits = [&authority_programme::RATE_LIMITS[..], &limits[..]].concat();
-    Directory::new(checks, supervisor.statuses(), public_url, (limits, graph), move || keys.jwks())
+    Directory::new(checks, supervisor.statuses(), public_url, limits, move || keys.jwks())
 }
 
 fn with_reflection(routes: Routes) -> Result<Routes, Error> {

@@ -15,7 +15,6 @@ mod http1;
 mod http2;
 mod machine;
 mod meter;
-mod overload;
 mod owner;
 mod pace;
 mod preflight;
@@ -94,7 +93,6 @@ async fn everything(arguments: &Arguments) -> Result<String, Fault> {
             Part::Product => product::rows(arguments, &folder, &mut report).await,
             Part::Reality => reality::rows(arguments, &folder, &mut report).await,
             Part::Events => events::rows(arguments, &folder, &mut report).await,
-            Part::Overload => overload::rows(arguments, &folder, &mut report).await,
             Part::Cerbos => cerbos::rows(arguments, &folder, &mut report).await,
         };
         if let Err(fault) = measured {

@@ -11,8 +11,6 @@ use authority_core::{
     },
 };
 
-use super::development;
-
 /// Why the database is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -20,8 +18,6 @@ pub enum Error {
     Embedded(#[from] embedded::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error(transparent)]
-    Development(#[from] development::Error),
 }
 
 /// A migrated, open database.
@@ -29,8 +25,6 @@ pub struct Database {
     pub store: Store,
     /// The versions of the migrations that this start has run.
     pub migrated: Vec<String>,
-    /// Where it is and who logs in, without a password.
-    pub shown: String,
     /// The embedded server, if it is used; it stops when its last user leaves.
     pub embedded: Option<Embedded>,
 }
@@ -40,8 +34,6 @@ impl Database {
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let (owner, login, embedded) = if let Some(url) = &config.database.url {
             let address = Address::parse(url.reveal())?;
-            let start = Duration::from_secs(config.database.start_seconds);
-            let address = address.wait(start).await?;
             // Without the database's data; keys and the logs' last checkpoints are in it.
             if let Err(error) = data_folder(&config.data_dir, None) {
                 tracing::warn!(%error, "the data folder cannot be created");
@@ -59,10 +51,7 @@ impl Database {
         };
         let migrated = migrate(&owner, login.user().unwrap_or_default()).await?;
         let store = Store::open(&login, &limits(config))?;
-        if config.production() {
-            development::refuse(&store).await?;
-        }
-        Ok(Self { store, migrated, shown: login.shown(), embedded })
+        Ok(Self { store, migrated, embedded })
     }
 
     /// Leaves the database; an embedded one stops if nobody else uses it.

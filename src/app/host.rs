@@ -1,4 +1,4 @@
-//! The REST gateway's host: authenticates callers, refuses what would be refused for load, and formats errors.
+//! The REST gateway's host: authenticates callers, and formats errors.
 
 use std::time::SystemTime;
 
@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, request::Parts};
 use serde_json::{Value, json};
 use tonic::Status;
 
-use super::{GRPC_LIMIT, document::GET_OPEN_API, measure::Operation};
+use super::{GRPC_LIMIT, document::GET_OPEN_API};
 use crate::transport::{Peer, RequestId};
 use authority_api::{
     error::{ApiError, ErrorCode, without_secrets},
@@ -20,25 +20,10 @@ pub(super) struct RestHost {
     pub(super) identity: Identity,
     pub(super) open_api: Document,
     pub(super) clock: Clock,
-    pub(super) overload: Overload,
-}
-
-impl RestHost {
-    pub(super) fn new(
-        identity: &Identity,
-        open_api: Document,
-        clock: &Clock,
-        overload: Overload,
-    ) -> Self {
-        Self { identity: identity.clone(), open_api, clock: clock.clone(), overload }
-    }
 }
 
 impl Host for RestHost {
     async fn admit(&self, route: &'static Route, parts: &mut Parts) -> Result<(), Status> {
-        if let Some(operation) = parts.extensions.get::<Operation>() {
-            operation.set(route.rpc);
-        }
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.client);
         let via = Via::Rest { verb: route.method, path: route.path };
         let caller = self.identity.authenticate(route.rpc, via, &parts.headers, peer).await;
@@ -47,7 +32,7 @@ impl Host for RestHost {
         if let Some(address) = peer {
             parts.extensions.insert(ClientAddress(address));
         }
-        Ok(self.overload.look(route.rpc, &parts.extensions).await?)
+        Ok(())
     }
 
     fn status(&self, fault: &Fault) -> StatusCode {

@@ -19,7 +19,7 @@ use crate::{
     telemetry::{self, Metrics},
     transport::{self, Settings, Surfaces},
 };
-use authority_api::identity::dev_provider::{Holder, ISSUER};
+use authority_api::identity::dev_provider::Holder;
 use authority_core::{config::Config, shutdown, worker::Supervisor};
 use authority_ids::IdParts;
 
@@ -67,7 +67,6 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     supervisor.run(workers);
     // Before anything else, so that a port in use is reported at once.
     let bound = Bound::new(config)?;
-    log_start(config, &database);
     if app.provider.is_some() {
         let token = app.service_token()?;
         let key_file = config.data_dir.join("demo-api-key");
@@ -80,24 +79,6 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     drop(app);
     database.close().await;
     served
-}
-
-/// What an operator asks of a node first. No password is in it.
-fn log_start(config: &Config, database: &Database) {
-    let issuer = config.identity.issuer.as_deref();
-    let listen =
-        transport::plan(&config.listen).into_iter().map(|(address, _)| address.to_string());
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        environment = if config.production() { "production" } else { "development" },
-        listen = listen.collect::<Vec<_>>().join(", "),
-        ops = %config.listen.ops,
-        public_url = config.public_url(),
-        database = database.shown,
-        issuer = issuer.unwrap_or(if config.dev_provider() { ISSUER } else { "none" }),
-        migrations = database.migrated.len(),
-        "starting"
-    );
 }
 
 /// Runs one command on the service without listening, alone or beside a running service.
@@ -183,11 +164,7 @@ impl Bound {
                 settings,
             ));
         }
-        let gauges = app.gauges.clone();
-        let ops = transport::ops(move || {
-            gauges.read();
-            metrics.render()
-        });
+        let ops = transport::ops(move || metrics.render());
         let mut settings = Settings::new(config, Surfaces::ALL);
         settings.bounds.connections = connections.min(descriptors::OPS_CONNECTIONS);
         serving.spawn(transport::serve(

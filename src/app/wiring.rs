@@ -30,7 +30,7 @@ use authority_webhook::destination::UrlRules;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Error, named, overload::Overload};
+use super::{Error, named};
 
 /// How long a held request waits for approvals.
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
@@ -110,7 +110,6 @@ impl Wiring {
 
     pub(super) fn decisions(
         &self,
-        overload: &Overload,
         recorder: Recorder,
         heartbeat: Duration,
     ) -> ([Service; 4], [Worker; 3]) {
@@ -128,14 +127,12 @@ impl Wiring {
             graph: Arc::clone(&self.graph),
             pool: self.pool.clone(),
             exports: self.exports.clone(),
-            queue: overload.queue.clone(),
-            rates: overload.rates.clone(),
             recorder,
             shutdown: self.shutdown.clone(),
         })
     }
 
-    pub(super) fn transparency(&self) -> (Transparency, [Worker; 4]) {
+    pub(super) fn transparency(&self) -> (Transparency, [Worker; 3]) {
         let (store, nats) = (self.store.clone(), Arc::clone(&self.nats));
         Transparency::new(TransparencyParts {
             public_url: self.config.public_url(),

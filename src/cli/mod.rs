@@ -8,7 +8,6 @@ mod health;
 mod listen;
 mod outcome;
 mod remote;
-mod settings;
 mod text;
 mod verify;
 
@@ -82,8 +81,8 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
         command => command,
     };
     let config = Config::load(&sources)?;
-    if let Command::Config { print, all } = command {
-        return shown(actions, &config, print, all);
+    if let Command::Config { print } = command {
+        return shown(actions, &config, print);
     }
     if !matches!(command, Command::Healthcheck) {
         config.validate()?;
@@ -140,19 +139,13 @@ async fn act(
 }
 
 /// The effective configuration; printed even if it is not fit to run, which is then the failure.
-fn shown(
-    actions: &impl Actions,
-    config: &Config,
-    print: bool,
-    all: bool,
-) -> Result<CommandOutput, Failure> {
+fn shown(actions: &impl Actions, config: &Config, print: bool) -> Result<CommandOutput, Failure> {
     if !print {
         config.validate()?;
         actions.check(config)?;
         return Ok(CommandOutput::named("config", "sound"));
     }
-    let text =
-        if all { settings::all(config)? } else { toml::to_string(config).map_err(Failure::new)? };
+    let text = toml::to_string(config).map_err(Failure::new)?;
     let json = serde_json::to_string(config).map_err(Failure::new)?;
     Ok(CommandOutput { text, json: Some(json), ..CommandOutput::default() })
 }

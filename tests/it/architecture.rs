@@ -15,11 +15,10 @@ use std::{
 const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// Below everything else of core.
-const FLOOR: &[&str] = &["clock", "compute", "config", "log_limit", "shutdown", "store", "worker"];
-const MIDDLE: &[&str] = &["graph", "keys", "spending", "stored_decisions"];
+const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store", "worker"];
+const MIDDLE: &[&str] = &["erased_names", "graph", "keys", "spending", "stored_decisions"];
 /// Common to all services.
 const API: &[&str] = &[
-    "acts",
     "credentials",
     "deadline",
     "error",
@@ -48,15 +47,14 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("widgets", &[&["transport"], API, MIDDLE, FLOOR]),
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
     ("transport", &[&["config", "error"]]),
-    ("telemetry", &[&["clock", "config", "worker"]]),
+    ("telemetry", &[&["config", "worker"]]),
     ("routes", &[]),
     // Api. Identity uses the graph through a trait; what an API key is, graph defines.
-    ("identity", &[&["clock", "error", "graph", "keys", "log_limit", "store"]]),
+    ("identity", &[&["clock", "error", "graph", "keys", "store"]]),
     ("idempotency", &[&["worker", "clock", "error", "identity", "keys", "store"]]),
     ("credentials", &[&["clock", "error", "graph", "identity"]]),
     ("stream", &[&["error"]]),
     ("page_token", &[&["clock", "error", "keys"]]),
-    ("acts", &[]),
     ("rate_limit", &[]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),
@@ -71,7 +69,6 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("compute", &[]),
     ("config", &[]),
     ("clock", &[]),
-    ("log_limit", &[]),
     ("shutdown", &[]),
     ("worker", &[]),
     ("lib", &[]),

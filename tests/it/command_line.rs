@@ -11,7 +11,7 @@ mod webhooks;
 use std::process::{Command, Output};
 
 #[track_caller]
-pub(crate) fn run(args: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
+fn run(args: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
         .args(args)
         .env_remove("DATABASE_URL")

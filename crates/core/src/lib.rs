@@ -9,7 +9,6 @@ pub mod decision_event;
 pub mod erased_names;
 pub mod graph;
 pub mod keys;
-pub mod log_limit;
 pub mod shutdown;
 pub mod spending;
 pub mod store;

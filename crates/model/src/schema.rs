@@ -63,7 +63,6 @@ diesel::table! {
         rotated_by -> Nullable<Text>,
         people -> Array<Text>,
         people_emails -> Array<Text>,
-        decisions_per_second -> Nullable<Int4>,
     }
 }
 
@@ -276,14 +275,6 @@ diesel::table! {
         window_seconds -> Int4,
         window_start -> Int8,
         used -> Int8,
-    }
-}
-
-diesel::table! {
-    decision_rates (tenant_id, key_id) {
-        tenant_id -> Text,
-        key_id -> Text,
-        unused_at -> Timestamptz,
     }
 }
 
@@ -1191,7 +1182,6 @@ diesel::table! {
         event_retention_days -> Int4,
         legal_hold -> Nullable<Jsonb>,
         retention -> Nullable<Jsonb>,
-        decisions_per_second -> Nullable<Int4>,
     }
 }
 

@@ -1,10 +1,7 @@
 //! A call for a decision: its caller, request, idempotency key and deadline.
 
-use std::sync::Arc;
-
 use tonic::Request;
 
-use super::queue::Place;
 use authority_api::{
     deadline::Deadline,
     error::ApiError,
@@ -15,8 +12,6 @@ pub(super) struct Call<T> {
     pub(super) caller: Caller,
     pub(super) idempotency_key: Option<String>,
     pub(super) deadline: Deadline,
-    /// The place of the batch that it is a part of.
-    pub(super) place: Option<Arc<Place>>,
     pub(super) message: T,
 }
 
@@ -27,13 +22,12 @@ impl<T> Call<T> {
         let caller = caller(&request)?;
         let deadline = Deadline::of(request.extensions());
         let (metadata, _, message) = request.into_parts();
-        let idempotency_key = idempotency_key(&metadata)?;
-        Ok(Self { caller, idempotency_key, deadline, place: None, message })
+        Ok(Self { caller, idempotency_key: idempotency_key(&metadata)?, deadline, message })
     }
 
     /// The same call with another message.
     pub(super) fn with<U>(self, message: U) -> Call<U> {
-        let Self { caller, idempotency_key, deadline, place, message: _ } = self;
-        Call { caller, idempotency_key, deadline, place, message }
+        let Self { caller, idempotency_key, deadline, message: _ } = self;
+        Call { caller, idempotency_key, deadline, message }
     }
 }

@@ -12,11 +12,8 @@ use super::{
     explainer::{Denied, Explainer},
     facts::{FactSource, RecordingSettings},
     fault::fault,
-    queue::{DecisionQueue, Place},
-    rates::DecisionRates,
     recorder::{Entry, Outcome, Recorder},
     requester::requester,
-    stage::Stage,
 };
 use authority_api::{
     credentials::Credentials,
@@ -52,14 +49,12 @@ pub(super) struct Decider {
     pub(super) keys: Keys,
     pub(super) facts: FactSource,
     pub(super) credentials: Credentials,
-    pub(super) queue: DecisionQueue,
-    pub(super) rates: DecisionRates,
     pub(super) recorder: Recorder,
     pub(super) explainer: Explainer,
 }
 
 impl Decider {
-    /// Decides on present authority and returns once the record is committed. `place` was reserved for it.
+    /// Decides on present authority and returns once the record is committed.
     ///
     /// # Errors
     /// `unavailable` if authority is too old, changes too often, or the record cannot be committed:
@@ -75,7 +70,6 @@ impl Decider {
         caller: &Caller,
         request: &Request,
         key: Option<&DecisionKey>,
-        place: &Arc<Place>,
     ) -> Result<Reached, ApiError> {
         // Never the caller's key: records are shown to others, and keys may name invoices and
         // people.
@@ -85,8 +79,7 @@ impl Decider {
         for _ in 0..ROUNDS {
             let handle = self.facts.tenant_at(request, revision).await?;
             let at = self.clock.now();
-            let gather = || self.facts.gather(handle.as_ref(), request);
-            let (mut facts, mut recording) = Stage::Gather.time(gather)?;
+            let (mut facts, mut recording) = self.facts.gather(handle.as_ref(), request)?;
             recording.relaxed |= self.settings.relaxed;
             self.credentials.check(caller, SCOPE, Some(&request.subject), at)?;
             let counting =
@@ -94,10 +87,9 @@ impl Decider {
             if let Some(counting) = &counting {
                 facts = counting.in_facts(facts, request)?;
             }
-            let load = self.facts.load_counters_and_approval(request, &facts.gathered, at);
-            let mut seen = Stage::Load.wait(load).await?;
-            let decide = || self.facts.decide_on(request, &mut seen, counting.as_ref(), at);
-            let mut verdict = Stage::Decide.time(decide);
+            let mut seen =
+                self.facts.load_counters_and_approval(request, &facts.gathered, at).await?;
+            let mut verdict = self.facts.decide_on(request, &mut seen, counting.as_ref(), at);
             let mut seen = seen.facts;
             let ready;
             let mut request = request;
@@ -121,8 +113,7 @@ impl Decider {
                 nonce: &nonce,
             };
             let signing = tracing::debug_span!("sign");
-            let recorded =
-                signing.in_scope(|| Stage::Sign.time(|| evidence::record(&asked, &signer)))?;
+            let recorded = signing.in_scope(|| evidence::record(&asked, &signer))?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
             decided.requester =
                 requester(&self.facts.graph, caller, handle.as_ref(), request, &decided.verdict);
@@ -133,7 +124,7 @@ impl Decider {
                 decided.smallest_change = self.explainer.smallest_change(denied).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
-            match Stage::Record.wait(self.recorder.record(entry)).await {
+            match self.recorder.record(entry).await {
                 Outcome::Stored { approval_id } => {
                     if decided.verdict.valid_until.is_some_and(|end| end <= self.clock.now()) {
                         // It is recorded, but its credential has ended, so nobody may act on it.

@@ -60,7 +60,6 @@ fn view(table: &str) -> Option<View> {
                 "context_schema",
                 "event_retention_days",
                 "retention",
-                "decisions_per_second",
             ],
         ),
         "legal_entities" => (
@@ -276,7 +275,6 @@ fn admins(table: &str) -> Option<View> {
                 "scopes",
                 "principal_ids",
                 "ip_allowlist",
-                "decisions_per_second",
                 "expires_at",
                 "last_used_at",
                 "rotated_at",

@@ -9,7 +9,6 @@
 mod auto;
 mod elsewhere;
 mod follow;
-mod lag;
 mod leaves;
 mod log;
 mod packs;
@@ -78,7 +77,7 @@ struct Inner {
 
 impl Transparency {
     /// The service and its background work.
-    pub fn new(parts: Parts) -> (Self, [Worker; 4]) {
+    pub fn new(parts: Parts) -> (Self, [Worker; 3]) {
         let Parts { public_url, folder, elsewhere, clock, store, keys, graph, pool } = parts;
         let logs = Arc::new(Sealer {
             public_url: public_url.clone(),
@@ -102,8 +101,7 @@ impl Transparency {
             pool,
         }));
         let auto = auto::worker(service.clone());
-        let lag = lag::worker(service.0.store.clone());
-        (service, [sealing, following, auto, lag])
+        (service, [sealing, following, auto])
     }
 }
 

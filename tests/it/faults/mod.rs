@@ -10,7 +10,6 @@ mod late;
 mod log;
 mod nodes;
 mod numbering;
-mod overload;
 pub(crate) mod process;
 mod readiness;
 mod silence;

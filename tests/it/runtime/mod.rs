@@ -17,7 +17,6 @@ mod long_work;
 mod own_policies;
 mod proof;
 mod questions;
-mod rates;
 mod readers;
 mod reports;
 mod shown_pages;

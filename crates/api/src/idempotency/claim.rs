@@ -168,7 +168,9 @@ impl IdempotencyKey {
 /// database.
 fn waited(error: diesel::result::Error) -> Error {
     match store::Error::from(error) {
-        late if late.is_timeout() => Error::InProgress,
+        store::Error::Unavailable(why) if why.starts_with("canceling statement") => {
+            Error::InProgress
+        }
         other => other.into(),
     }
 }

@@ -9,8 +9,9 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::Mutex;
 
-use crate::{clock::Clock, log_limit::LogLimit};
+use crate::clock::Clock;
 
 /// The distance from which operators are warned.
 const WARNED: Duration = Duration::from_secs(1);
@@ -25,7 +26,7 @@ pub(super) struct ClockDistance {
     clock: Clock,
     /// In microseconds, positive where the node is ahead.
     micros: AtomicI64,
-    warnings: LogLimit,
+    warned: Mutex<Option<Instant>>,
 }
 
 /// A running query.
@@ -36,7 +37,7 @@ pub(super) struct Query {
 
 impl ClockDistance {
     pub(super) fn new(clock: Clock) -> Self {
-        Self { clock, micros: AtomicI64::new(UNKNOWN), warnings: LogLimit::new(WARN_EVERY) }
+        Self { clock, micros: AtomicI64::new(UNKNOWN), warned: Mutex::default() }
     }
 
     pub(super) fn start_query(&self) -> Query {
@@ -61,7 +62,9 @@ impl ClockDistance {
     }
 
     fn warn(&self, ahead_ms: i64) {
-        if self.warnings.pass("clock").is_some() {
+        let mut warned = self.warned.lock();
+        if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
+            *warned = Some(Instant::now());
             tracing::warn!(ahead_ms, "this node's clock and the database's differ");
         }
     }

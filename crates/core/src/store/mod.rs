@@ -1,7 +1,6 @@
 //! Postgres: connections, transactions with their actor, and the database roles.
 
 mod address;
-mod connect;
 pub mod embedded;
 mod error;
 mod ids;
@@ -9,14 +8,12 @@ mod listen;
 pub mod locks;
 mod migrate;
 mod partitions;
-mod passing;
 mod pool;
 mod prepared;
 mod query;
 mod silence;
 mod tls;
 mod transaction;
-mod usage;
 
 pub use address::Address;
 pub use error::Error;
@@ -28,4 +25,3 @@ pub use prepared::{Prepared, prepared};
 pub use query::{LoadQuery, RunQueryDsl};
 pub use silence::discard;
 pub use transaction::{Db, SERVICE, Scope, Transact};
-pub use usage::PoolUsage;

@@ -10,7 +10,6 @@ mod expire;
 mod judge;
 mod question;
 mod show;
-mod waiting;
 mod withdraw;
 mod would_be;
 
@@ -31,7 +30,6 @@ use tonic::Response;
 pub(super) use act::{ActContext, ApproverAct, Statement, Terms, make as act, sign};
 pub(super) use eligible::{Eligibility, requesters};
 pub use expire::expire;
-pub use waiting::measure_waiting;
 
 use super::{
     flow::{changeable, or_not_found},

@@ -4,7 +4,6 @@
 //! leaves the process only after the commit of its record.
 
 mod askers;
-mod backlog;
 mod batch;
 mod decisions_sql;
 mod entry;
@@ -15,33 +14,35 @@ mod sql;
 
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, Notify, mpsc, oneshot};
+use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot};
 
-pub use backlog::Backlog;
 pub use entry::{Entry, Hold, Keyed, Outcome};
 
-use super::queue::Place;
 use authority_core::{
     clock::Clock,
     store::{Error, Store},
     worker::{Context, Worker},
 };
-use backlog::Progress;
 use batch::Batches;
 use entry::{Done, Queued};
 use health::Health;
 
 /// The most decisions in one transaction (measured: 64 to 256 is best).
 const MOST: usize = 256;
+/// The most decisions in the queue; beyond it the service answers that it is overloaded.
+const QUEUE: usize = 8192;
+/// The most bytes of callers' data in the queue: on average 8 KiB for each decision.
+const QUEUED_BYTES: usize = QUEUE << 13;
 
 /// Sends entries to the writer. Cheap to clone.
 #[derive(Clone)]
 pub struct Recorder {
-    /// Bounded by the places that its entries hold.
-    queue: mpsc::UnboundedSender<Queued>,
+    queue: mpsc::Sender<Queued>,
+    /// A permit for each byte, held until the entry is done, whether or not its caller is still
+    /// there.
+    bytes: Arc<Semaphore>,
     store: Store,
     health: Health,
-    progress: Progress,
 }
 
 impl Recorder {
@@ -53,24 +54,20 @@ impl Recorder {
         fenced: bool,
         outbox: Arc<Notify>,
     ) -> (Self, [Worker; 2]) {
-        let (queue, waiting) = mpsc::unbounded_channel();
+        let (queue, waiting) = mpsc::channel(QUEUE);
         let health = Health::default();
         let probe = health.worker(store.clone());
         let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone(), outbox));
         // Outside the future: the queue outlives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
-        let progress = Progress::new();
-        let writing = progress.clone();
         let writer = Worker::endless("recorder_writer", move |context| {
             let (waiting, batches) = (Arc::clone(&waiting), Arc::clone(&batches));
-            let progress = writing.clone();
             async move {
-                write(&mut *waiting.lock().await, &batches, &progress, &context).await;
+                write(&mut *waiting.lock().await, &batches, &context).await;
                 Ok::<_, Error>(())
             }
         });
-        let bytes = Arc::new(Semaphore::new(QUEUED_BYTES));
-        let recorder = Self { queue, bytes, store, health, progress };
+        let recorder = Self { queue, bytes: Arc::new(Semaphore::new(QUEUED_BYTES)), store, health };
         (recorder, [writer.outlasting_calls().critical(), probe])
     }
 
@@ -85,31 +82,21 @@ impl Recorder {
         self.health.get()
     }
 
-    /// The queue now, from memory.
-    pub fn backlog(&self) -> Backlog {
-        self.progress.of(self.queue.max_capacity() - self.queue.capacity())
-    }
-
     /// Probes now whether a decision could be recorded.
     pub async fn look(&self) -> Result<(), Error> {
         self.health.look(&self.store).await
     }
 
-    /// Stores one entry; returns after its commit. The place is held until the entry is done with, whether or
-    /// not its caller is still there.
+    /// Stores one entry; returns after its commit.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn record(&self, entry: Entry) -> Outcome {
         let (done, answer) = oneshot::channel();
         let size = u32::try_from(entry.size()).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.bytes).try_acquire_many_owned(size);
-        let Ok(room) = room else {
-            self.progress.refused();
-            return Outcome::Failed;
-        };
+        let Ok(room) = room else { return Outcome::Failed };
         let done = Done { sender: done, _room: room };
         // A full queue is an error at once, since the caller has a deadline.
         if self.queue.try_send(Queued { entry, done }).is_err() {
-            self.progress.refused();
             return Outcome::Failed;
         }
         answer.await.unwrap_or(Outcome::Failed)
@@ -120,12 +107,7 @@ impl Recorder {
 ///
 /// If this panics, each entry of the batch is dropped with its sender, so its caller gets
 /// [`Outcome::Failed`] and does not hang. [`Outcome::Stored`] is only sent after a commit.
-async fn write(
-    waiting: &mut mpsc::Receiver<Queued>,
-    batches: &Batches,
-    progress: &Progress,
-    context: &Context,
-) {
+async fn write(waiting: &mut mpsc::Receiver<Queued>, batches: &Batches, context: &Context) {
     let mut queued = Vec::with_capacity(MOST);
     loop {
         tokio::select! {
@@ -139,8 +121,7 @@ async fn write(
         if queued.is_empty() {
             return;
         }
-        progress.begin();
-        metrics::histogram!("authority_recorder_batch_size").record(count(queued.len()));
+        metrics::histogram!("authority_batch_decisions").record(count(queued.len()));
         // If the caller is gone or its deadline is over, nothing is recorded, as if it had not
         // asked.
         let (relaxed, durable): (Vec<_>, Vec<_>) = queued
@@ -153,11 +134,28 @@ async fn write(
         });
         // The failed entries have their outcomes.
         let _ = written.await;
-        progress.end();
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a batch is far below 2^52")]
 fn count(size: usize) -> f64 {
     size as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An entry whose caller is gone still takes its room in the queue.
+    #[tokio::test]
+    async fn room_is_kept_until_the_entry_is_done_with() {
+        let bytes = Arc::new(Semaphore::new(10));
+        let (sender, answer) = oneshot::channel();
+        let room = Arc::clone(&bytes).try_acquire_many_owned(8).unwrap();
+        let done = Done { sender, _room: room };
+        drop(answer);
+        assert!(Arc::clone(&bytes).try_acquire_many_owned(3).is_err());
+        assert_eq!(done.send(Outcome::Failed), Err(Outcome::Failed));
+        assert!(bytes.try_acquire_many_owned(10).is_ok());
+    }
 }
