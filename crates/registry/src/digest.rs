@@ -42,7 +42,7 @@ mod tests {
             ),
             [
                 "b51095545182982d04e52ed72778ba70ded49a2514abaebd07ee285b9fcfcdd0",
-                "326414600123133f5251ff124eaeb7d041907a699ea9a9db06eb0948578111a2",
+                "da3869bf59fd94bc92099c80f0a15cac915a6bda6c42b54703f52ccd4402f0b2",
             ]
         );
         assert_eq!(
