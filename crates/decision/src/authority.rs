@@ -9,7 +9,7 @@ use super::{
     candidate::{Candidate, Source, candidates, is_denied_by},
     case::Case,
     chain,
-    facts::{ActsIn, Grant, Project, Quarantine, Resource},
+    facts::{ActsIn, Grant, Project, Quarantine, Resource, Uses},
     jurisdiction,
     levels::AccessLevel,
     limits,
@@ -116,10 +116,18 @@ pub(super) fn membership_until(case: &Case<'_>) -> Option<DateTime<Utc>> {
 }
 
 /// When the next denial of the action takes effect.
-pub(super) fn denied_from(case: &Case<'_>) -> Option<DateTime<Utc>> {
-    let denials = case.gathered.uses.iter().filter(|uses| !uses.row.allowed);
-    let ahead = denials.filter_map(|uses| uses.row.window.from).filter(|from| case.at < *from);
-    ahead.min()
+pub(super) fn denied_from(case: &Case<'_>, candidate: &Candidate<'_>) -> Option<DateTime<Utc>> {
+    let starts = denials(case, candidate).filter_map(|uses| uses.row.window.from);
+    starts.filter(|from| case.at < *from).min()
+}
+
+/// The rows with allowed = 0 of the subject and of everyone in the chain.
+fn denials<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> impl Iterator<Item = &'a Uses> {
+    let (case, candidate) = (*case, *candidate);
+    let of_chain = case.gathered.chain_denials.iter();
+    let of_chain = of_chain.filter(move |row| takes_part(&case, &candidate, &row.principal_id));
+    let all = case.gathered.uses.iter().chain(of_chain.map(|row| &row.denial));
+    all.filter(|uses| !uses.row.allowed)
 }
 
 fn judge(case: &Case<'_>, candidate: &Candidate<'_>, rows: &[Check]) -> Option<FailedCheck> {
@@ -151,7 +159,7 @@ fn nobody_is_stopped(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
 }
 
 /// Whether it is the subject, or anywhere in the chain: a delegate, a delegator, the root.
-fn takes_part(case: &Case<'_>, candidate: &Candidate<'_>, id: &str) -> bool {
+pub(super) fn takes_part(case: &Case<'_>, candidate: &Candidate<'_>, id: &str) -> bool {
     let mut links = candidate.links().iter();
     id == case.request.subject || links.any(|l| l.delegate_id == id || l.delegator_id == id)
 }
@@ -205,8 +213,8 @@ fn action_is_covered(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
     unless(some && covers && passed_on, Reason::PermissionMissing)
 }
 
-fn nothing_denies_it(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
-    let denied = case.gathered.uses.iter().any(|uses| is_denied_by(case, uses));
+fn nothing_denies_it(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
+    let denied = denials(case, candidate).any(|uses| is_denied_by(case, uses));
     unless(!denied, Reason::CapabilityDenied)
 }
 

@@ -171,9 +171,9 @@ fn uses_cover(case: &Case<'_>, uses: &Uses) -> Option<Specificity> {
     }
 }
 
-/// Whether a row with allowed = 0 denies this request.
+/// Whether this row with allowed = 0 denies the request.
 pub(super) fn is_denied_by(case: &Case<'_>, uses: &Uses) -> bool {
-    if uses.row.allowed || !uses.row.window.holds(case.at) {
+    if !uses.row.window.holds(case.at) {
         return false;
     }
     let request = case.request;

@@ -1,13 +1,23 @@
 //! Checks whether a chain of delegations is in force, and which part is not.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use chrono::{DateTime, Utc};
 
-use super::{facts::Delegation, levels::DelegationState, reason::Reason};
+use super::{
+    facts::{Chain, Delegation},
+    levels::DelegationState,
+    reason::Reason,
+};
 
 /// The longest chain of delegations.
 pub const LONGEST_CHAIN: usize = 16;
+
+/// The subject and everyone in these chains, in order.
+pub fn participants<'a>(subject: &'a String, chains: &'a [Chain]) -> BTreeSet<&'a String> {
+    let links = chains.iter().flat_map(|chain| &chain.0);
+    links.flat_map(|link| [&link.delegate_id, &link.delegator_id]).chain([subject]).collect()
+}
 
 /// The first thing that keeps a chain from being in force.
 #[derive(Clone, Copy, Debug)]

@@ -16,9 +16,9 @@ use super::joined_terms::JoinedTerms;
 use super::levels::words;
 use super::reality::Reality;
 pub use super::records::{
-    ActsIn, Approval, Chain, Constraints, Delegation, ExternalApp, Grant, Membership, Model,
-    Principal, Project, Purpose, Quarantine, Resource, Signature, StopSignal, Tenant, Tool, Used,
-    Uses, UsesRow, Workspace, default_validity,
+    ActsIn, Approval, Chain, ChainDenial, Constraints, Delegation, ExternalApp, Grant, Membership,
+    Model, Principal, Project, Purpose, Quarantine, Resource, Signature, StopSignal, Tenant, Tool,
+    Used, Uses, UsesRow, Workspace, default_validity,
 };
 use super::{
     policy::{CompiledPolicy, PolicyReference},
@@ -65,6 +65,9 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub principals: Vec<Arc<Principal>>,
     /// The subject's rows, at least those that cover the action or its tool.
     pub uses: Vec<Uses>,
+    /// The rows with allowed = 0 of everyone else in the chains, at least those that may deny the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain_denials: Vec<ChainDenial>,
     pub purpose: Option<Arc<Purpose>>,
     pub tool: Option<Arc<Tool>>,
     /// If no tool is named: the strictest terms of all live tools that perform the action.
@@ -98,6 +101,7 @@ impl<P> Default for Gathered<P> {
             delegations: Vec::new(),
             principals: Vec::new(),
             uses: Vec::new(),
+            chain_denials: Vec::new(),
             purpose: None,
             tool: None,
             joined_terms: None,
@@ -225,6 +229,7 @@ impl<P> Gathered<P> {
             delegations: self.delegations,
             principals: self.principals,
             uses: self.uses,
+            chain_denials: self.chain_denials,
             purpose: self.purpose,
             tool: self.tool,
             joined_terms: self.joined_terms,

@@ -41,7 +41,8 @@ pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
     for quarantine in &gathered.quarantines {
         add("quarantine", &quarantine.id);
     }
-    for uses in &gathered.uses {
+    let of_chains = gathered.chain_denials.iter().map(|row| &row.denial);
+    for uses in gathered.uses.iter().chain(of_chains) {
         add("uses", &uses.row.id);
         match &uses.used {
             Used::Tool(tool) => add("tool", &tool.id),

@@ -175,14 +175,16 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
 }
 
 /// The tenant's validity from now, or less if something that the decision depends on ends earlier: the
-/// authority, the membership of a workspace, the purpose, a policy that matched, an anchor that goes stale.
+/// authority, the membership of a workspace, the time until a denial, the purpose, a policy that matched, an anchor that goes stale.
 fn valid_until(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> DateTime<Utc> {
     let tenant = case.gathered.tenant.as_deref();
     let seconds = tenant.map_or(facts::default_validity(), |tenant| tenant.valid_for_seconds);
     let span = case.at.checked_add_signed(TimeDelta::seconds(seconds.into()));
     let purpose = case.purpose().and_then(|purpose| purpose.window.until);
     let membership = authority::membership_until(case);
-    let ends = [choice.candidate.until(), membership, purpose, rules.until, rules.coupled_until];
+    let denied = authority::denied_from(case, &choice.candidate);
+    let ends =
+        [choice.candidate.until(), membership, denied, purpose, rules.until, rules.coupled_until];
     ends.into_iter().flatten().fold(span.unwrap_or(case.at), Ord::min)
 }
 

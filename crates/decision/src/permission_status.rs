@@ -51,13 +51,13 @@ impl PermissionStatus {
     ) -> Self {
         let case = Case::new(request, facts, at);
         let (candidate, refusal) = authority::standing(&case, used);
-        let coupling = Coupling::evaluate(&case);
+        let coupling = Coupling::evaluate(&case, &candidate);
         let given = facts.approval.as_ref().map_or(&[][..], |spent| &spent.given);
         let stopped = refusal.map(|refusal| refusal.reason).or_else(|| coupling.stops(given));
         let ends = [
             candidate.until(),
             authority::membership_until(&case),
-            authority::denied_from(&case),
+            authority::denied_from(&case, &candidate),
             coupling.until,
         ];
         let until = ends.into_iter().flatten().min();

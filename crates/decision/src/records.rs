@@ -113,9 +113,17 @@ pub struct Uses {
     pub used: Used,
 }
 
+/// A row with allowed = 0 of somebody in a chain besides the subject: what someone is denied, they cannot
+/// let others do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChainDenial {
+    pub principal_id: String,
+    pub denial: Uses,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsesRow {
-    /// Names the row among the subject's.
+    /// Names the row among its principal's.
     pub id: String,
     pub allowed: bool,
     pub window: Window,

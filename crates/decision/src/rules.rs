@@ -46,7 +46,7 @@ pub(super) struct Rules<'a> {
 
 pub(super) fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<'a> {
     let policies = Policies::evaluate(case, candidate);
-    let reality = Coupling::evaluate(case);
+    let reality = Coupling::evaluate(case, candidate);
     let gate = Gate::evaluate(case, candidate);
     let mut needed = policies.needed;
     needed.take(reality.needed);

@@ -237,7 +237,7 @@ impl<'a> World<'a> {
             }
             6 => self.in_force(way),
             7 => self.covered(way),
-            8 => self.denied().then_some("capability_denied"),
+            8 => self.denied(way).then_some("capability_denied"),
             9 => self.bounded(way),
             10 => self.jurisdiction(way),
             11 => {

@@ -24,6 +24,7 @@ fn turned(facts: &Facts, by: usize) -> Facts {
     turn(&mut gathered.delegations, by);
     turn(&mut gathered.principals, by);
     turn(&mut gathered.uses, by);
+    turn(&mut gathered.chain_denials, by);
     turn(&mut gathered.acts_in, by);
     turn(&mut gathered.grants, by);
     turn(&mut gathered.policies, by);

@@ -163,7 +163,10 @@ fn give(gathered: &mut Gathered, world: &World, told: &Change) {
         }
         (Kind::Stop, _) => gathered.stop_signals.retain(|signal| signal.id != id),
         (Kind::Quarantine, _) => gathered.quarantines.retain(|one| one.id != id),
-        (Kind::Denial, _) => gathered.uses.retain(|uses| uses.row.id != id),
+        (Kind::Denial, _) => {
+            gathered.uses.retain(|uses| uses.row.id != id);
+            gathered.chain_denials.retain(|row| row.denial.row.id != id);
+        }
         other => panic!("{other:?} is not for people"),
     }
 }

@@ -314,6 +314,13 @@ fn authority(dice: &mut Dice<'_>, at: DateTime<Utc>, tools: &[Arc<Tool>], gather
     gathered.delegations = (0..chains).map(|number| chain(dice, at, number)).collect();
     let rows = dice.below(4);
     gathered.uses = (0..rows).map(|number| uses(dice, at, tools, number)).collect();
+    for (number, id) in AGENTS.iter().chain(&HUMANS[..1]).enumerate() {
+        if dice.rarely(8) {
+            let mut denial = uses(dice, at, tools, 10 + number);
+            Arc::make_mut(&mut denial.row).allowed = false;
+            gathered.chain_denials.push(ChainDenial { principal_id: (*id).to_owned(), denial });
+        }
+    }
     let ids = ["ws-1", "ws-2"];
     for (number, id) in ids.iter().enumerate() {
         if !dice.rarely(5) {

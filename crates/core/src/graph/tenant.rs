@@ -1,7 +1,7 @@
 //! One tenant's authority in memory. A look-up here cannot reach another tenant.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
 
@@ -18,7 +18,7 @@ use super::{
 use crate::erased_names::ErasedNames;
 use authority_decision::{
     CompiledPolicy, Draft, Gathered, PolicyError, PolicyIndex, PolicyKeys, PolicyReference, Target,
-    chain::LONGEST_CHAIN,
+    chain::{LONGEST_CHAIN, participants},
     pattern::covered,
     records::{self, Chain, Used, Uses},
 };
@@ -160,6 +160,7 @@ impl TenantGraph {
             principal_class: subject.map(|subject| subject.fact.class),
             resource_kind: resource.as_ref().map(|resource| resource.kind.as_str()),
         });
+        let reality = self.world.concerning(request, &delegations);
         Gathered {
             revision: self.revision,
             tenant: self.tenant.clone().filter(|_| !self.unreadable),
@@ -174,7 +175,8 @@ impl TenantGraph {
             stop_signals: self.stops_of(request, &delegations),
             quarantines: self.quarantines_for(request),
             principals: self.principals_of(&delegations),
-            uses: self.uses_for(request),
+            uses: self.uses_of(&request.subject, request).collect(),
+            chain_denials: self.denials_of(request, &delegations),
             purpose: self
                 .purposes
                 .on(request.purpose.as_deref().unwrap_or_default())
@@ -198,7 +200,7 @@ impl TenantGraph {
             delegations,
             resource,
             project,
-            reality: self.world.concerning(&request.action, &request.subject),
+            reality,
         }
     }
 
@@ -225,10 +227,19 @@ impl TenantGraph {
 
     /// The signals on the subject and on everyone in its chains, in order of principal and id.
     fn stops_of(&self, request: &Draft, chains: &[Chain]) -> Vec<Arc<records::StopSignal>> {
-        let links = chains.iter().flat_map(|chain| &chain.0);
-        let people = links.flat_map(|link| [&link.delegate_id, &link.delegator_id]);
-        let actors: BTreeSet<_> = people.chain([&request.subject]).collect();
-        actors.into_iter().flat_map(|actor| self.stop_signals.on(actor)).cloned().collect()
+        let actors = participants(&request.subject, chains).into_iter();
+        actors.flat_map(|actor| self.stop_signals.on(actor)).cloned().collect()
+    }
+
+    /// The rows of the others in the chains that may deny the request, in order of principal and id.
+    fn denials_of(&self, request: &Draft, chains: &[Chain]) -> Vec<records::ChainDenial> {
+        let others = participants(&request.subject, chains).into_iter();
+        let others = others.filter(|id| **id != request.subject);
+        let denials = others.flat_map(|id| {
+            let rows = self.uses_of(id, request).filter(|uses| !uses.row.allowed);
+            rows.map(|denial| records::ChainDenial { principal_id: id.clone(), denial })
+        });
+        denials.collect()
     }
 
     /// The quarantines that may apply to the request by their members, in order of id. The core decides
@@ -254,13 +265,10 @@ impl TenantGraph {
             .collect()
     }
 
-    /// The subject's rows that can cover or deny the action or its tool.
-    fn uses_for(&self, request: &Draft) -> Vec<Uses> {
-        let rows = self
-            .uses
-            .on(&request.subject)
-            .iter()
-            .map(|node| Uses { row: Arc::clone(&node.row), used: self.used(node) });
+    /// A principal's rows that can cover or deny the action or its tool.
+    fn uses_of<'t>(&'t self, id: &str, request: &'t Draft) -> impl Iterator<Item = Uses> + use<'t> {
+        let rows = self.uses.on(id).iter();
+        let rows = rows.map(|node| Uses { row: Arc::clone(&node.row), used: self.used(node) });
         rows.filter(|uses| match &uses.used {
             Used::Action(pattern) => pattern.covers(&request.action),
             Used::Tool(tool) => {
@@ -273,7 +281,6 @@ impl TenantGraph {
             // A denial of something unknown or unreadable denies.
             Used::Missing(_) => !uses.row.allowed,
         })
-        .collect()
     }
 
     pub(super) fn used(&self, node: &node::Uses) -> Used {

@@ -6,8 +6,11 @@ use std::{
 };
 
 use authority_decision::{
+    Draft,
+    chain::participants,
     pattern::covered,
     reality::{Anchor, Drift, Override, Reality, Snapshot},
+    records::Chain,
 };
 use chrono::{DateTime, Utc};
 
@@ -25,20 +28,24 @@ pub(super) struct World {
 }
 
 impl World {
-    /// What may concern a request for this action by this subject.
-    pub(super) fn concerning(&self, action: &str, subject: &str) -> Arc<Reality> {
+    /// What may concern a request whose subject acts under one of these chains.
+    pub(super) fn concerning(&self, request: &Draft, chains: &[Chain]) -> Arc<Reality> {
         if self.anchors.is_empty() && self.drifts.is_empty() {
             return Arc::clone(&self.nothing);
         }
-        let is_of = |actor: &Option<String>| actor.as_ref().is_none_or(|actor| actor == subject);
+        let (action, actors) = (&request.action, participants(&request.subject, chains));
         let drifts = self.drifts.values().filter(|drift| {
-            is_of(&drift.actor_id) && drift.action.as_ref().is_none_or(|own| own.covers(action))
+            drift.actor_id.as_ref().is_none_or(|actor| actors.contains(actor))
+                && drift.action.as_ref().is_none_or(|own| own.covers(action))
         });
         let drifts: Vec<_> = drifts.cloned().collect();
+        let is_of =
+            |actor: &Option<String>| actor.as_ref().is_none_or(|actor| *actor == request.subject);
         let overrides: Vec<_> = self
             .overrides
             .values()
-            .filter(|lifting| lifting.action == action && is_of(&lifting.actor_id))
+            .filter(|lifting| lifting.action == *action)
+            .filter(|lifting| is_of(&lifting.actor_id))
             .cloned()
             .collect();
         let is_seen = |id: &String| {

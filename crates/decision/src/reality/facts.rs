@@ -21,7 +21,7 @@ pub struct Reality {
     pub anchors: Vec<Arc<Anchor>>,
     /// Overrides that may concern the request.
     pub overrides: Vec<Arc<Override>>,
-    /// Drift events not resolved, at least those on the subject and the action.
+    /// Drift events not resolved, at least those on the action and on the subject or someone in its chains.
     pub drifts: Vec<Arc<Drift>>,
 }
 

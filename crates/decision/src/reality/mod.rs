@@ -19,6 +19,8 @@ pub use self::{
     words::{AnchorType, CouplingResult, DriftType, RealitySource, Severity},
 };
 use super::{
+    authority::takes_part,
+    candidate::Candidate,
     case::Case,
     evaluation::distinct,
     facts::Signature,
@@ -52,7 +54,7 @@ pub(super) struct Coupling<'a> {
 }
 
 impl<'a> Coupling<'a> {
-    pub(super) fn evaluate(case: &Case<'a>) -> Self {
+    pub(super) fn evaluate(case: &Case<'a>, candidate: &Candidate<'a>) -> Self {
         let mut coupling = Self::default();
         let reality = &case.gathered.reality;
         for anchor in reality.anchors.iter().filter(|anchor| is_consulted(case, anchor)) {
@@ -60,7 +62,7 @@ impl<'a> Coupling<'a> {
             coupling.ends_at(anchor.stale_after(case.at));
             coupling.take_anchor(case, anchor);
         }
-        for drift in reality.drifts.iter().filter(|drift| concerns(case, drift)) {
+        for drift in reality.drifts.iter().filter(|drift| concerns(case, candidate, drift)) {
             if let Some(Over { until }) = Over::of(case, drift) {
                 coupling.ends_at(until);
                 continue;
@@ -203,8 +205,9 @@ fn is_consulted(case: &Case<'_>, anchor: &Anchor) -> bool {
             || case.request.purpose.as_ref().is_none_or(|own| profiles.contains(own)))
 }
 
-fn concerns(case: &Case<'_>, drift: &Drift) -> bool {
-    drift.actor_id.as_ref().is_none_or(|actor| *actor == case.request.subject)
+/// Drift of somebody in the chain concerns the subject too: it acts on what they let it do.
+fn concerns(case: &Case<'_>, candidate: &Candidate<'_>, drift: &Drift) -> bool {
+    drift.actor_id.as_ref().is_none_or(|actor| takes_part(case, candidate, actor))
         && drift.action.as_ref().is_none_or(|action| action.covers(&case.request.action))
 }
 

@@ -66,7 +66,10 @@ pub(super) fn give(change: &Change, request: &Request, gathered: &mut Gathered) 
         }
         (Kind::Stop, _) => gathered.stop_signals.retain(|signal| signal.id != id),
         (Kind::Quarantine, _) => gathered.quarantines.retain(|one| one.id != id),
-        (Kind::Denial, _) => gathered.uses.retain(|uses| uses.row.allowed || uses.row.id != id),
+        (Kind::Denial, _) => {
+            gathered.uses.retain(|uses| uses.row.allowed || uses.row.id != id);
+            gathered.chain_denials.retain(|row| row.denial.row.id != id);
+        }
         // A change of the request changes no record.
         _ => {}
     }
@@ -205,8 +208,10 @@ pub(super) fn quarantine(_: &Search<'_>, state: &State) -> Vec<Change> {
 
 /// The `uses` rows with allowed = 0.
 pub(super) fn denial(_: &Search<'_>, state: &State) -> Vec<Change> {
-    let denying = state.gathered().uses.iter().filter(|uses| !uses.row.allowed);
-    let taken_back = denying.map(|denial| {
+    let gathered = state.gathered();
+    let own = gathered.uses.iter().filter(|uses| !uses.row.allowed);
+    let of_chains = gathered.chain_denials.iter().map(|row| &row.denial);
+    let taken_back = own.chain(of_chains).map(|denial| {
         let named = change(Kind::Denial, format!("remove the denial `{}`", denial.row.id));
         let (member, id) = (Some(USES.to_owned()), Some(denial.row.id.clone()));
         Change { member, id, ..named }

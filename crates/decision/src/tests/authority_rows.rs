@@ -13,10 +13,6 @@ fn edit<T: Clone>(shared: &mut Option<Arc<T>>, change: impl FnOnce(&mut T)) {
     change(Arc::make_mut(shared.as_mut().unwrap()));
 }
 
-fn window(from: Option<&str>, until: Option<&str>) -> Window {
-    Window { from: from.map(moment), until: until.map(moment) }
-}
-
 #[test]
 fn tenant_and_subject() {
     assert_eq!(code(|w| w.gathered.tenant = None), Reason::TenantInactive);

@@ -4,6 +4,7 @@ mod access_level;
 mod approvals;
 mod attenuation;
 mod authority_rows;
+mod denials;
 mod exceeded;
 mod joined_terms;
 mod nesting;
@@ -37,6 +38,10 @@ fn now() -> DateTime<Utc> {
 
 fn moment(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
+}
+
+fn window(from: Option<&str>, until: Option<&str>) -> Window {
+    Window { from: from.map(moment), until: until.map(moment) }
 }
 
 fn patterns(texts: &[&str]) -> Vec<Pattern> {

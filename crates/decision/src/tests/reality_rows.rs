@@ -222,7 +222,10 @@ fn open_drift_applies_to_its_actor_and_action() {
     };
     assert_eq!(code(&|_| {}), Reason::RealityDecoupled);
     assert_eq!(code(&|d| d.actor_id = Some(SUBJECT.to_owned())), Reason::RealityDecoupled);
-    assert_eq!(code(&|d| d.actor_id = Some(HUMAN.to_owned())), Reason::PermissionGranted);
+    let of = |id: &str| code(&|d| d.actor_id = Some(id.to_owned()));
+    // In the chain that the subject acts under.
+    assert_eq!([of(PARENT_AGENT), of(HUMAN)], [Reason::RealityDecoupled; 2]);
+    assert_eq!(of("svc:agent:t:stranger"), Reason::PermissionGranted);
     assert_eq!(code(&|d| d.action = "payment.*".parse().ok()), Reason::RealityDecoupled);
     assert_eq!(code(&|d| d.action = "report.*".parse().ok()), Reason::PermissionGranted);
     let obliged = Drift {

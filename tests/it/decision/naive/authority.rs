@@ -64,10 +64,15 @@ impl<'a> World<'a> {
         missing.then_some("permission_missing")
     }
 
-    pub(super) fn denied(&self) -> bool {
+    pub(super) fn denied(&self, way: &Way<'a>) -> bool {
         let action = &self.ask.action;
-        let rows =
-            self.graph.uses.iter().filter(|u| !u.row.allowed && in_window(u.row.window, self.at));
+        let mut rows: Vec<&Uses> = self.graph.uses.iter().filter(|u| !u.row.allowed).collect();
+        for other in &self.graph.chain_denials {
+            if self.actors(way).contains(&&other.principal_id) {
+                rows.push(&other.denial);
+            }
+        }
+        rows.retain(|uses| in_window(uses.row.window, self.at));
         rows.into_iter().any(|uses| match &uses.used {
             Used::Action(pattern) => matches(pattern, action),
             Used::Tool(tool) if self.ask.tool_id.is_some() => {

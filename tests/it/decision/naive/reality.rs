@@ -27,7 +27,7 @@ impl Reality {
 }
 
 impl World<'_> {
-    pub(super) fn reality(&self) -> Reality {
+    pub(super) fn reality(&self, way: &Way<'_>) -> Reality {
         let mut all = Reality::default();
         for anchor in &self.graph.reality.anchors {
             let profile = match &self.ask.purpose {
@@ -54,7 +54,12 @@ impl World<'_> {
             }
         }
         for drift in &self.graph.reality.drifts {
-            let actor = drift.actor_id.as_ref().is_none_or(|actor| *actor == self.ask.subject);
+            let takes_part = |actor: &String| {
+                let mut links = way.links.iter();
+                *actor == self.ask.subject
+                    || links.any(|link| *actor == link.delegate_id || *actor == link.delegator_id)
+            };
+            let actor = drift.actor_id.as_ref().is_none_or(takes_part);
             let action = drift.action.as_ref().is_none_or(|own| matches(own, &self.ask.action));
             let fresh = drift.until_fresh.iter().filter(|seen| {
                 self.graph.reality.anchors.iter().any(|anchor| {

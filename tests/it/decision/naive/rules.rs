@@ -31,7 +31,7 @@ impl<'a> World<'a> {
                 }
             }
         }
-        let world = self.reality();
+        let world = self.reality(way);
         let mut reviewed_after = None;
         for found in &world.found {
             match found.effect {

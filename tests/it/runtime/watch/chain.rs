@@ -96,3 +96,47 @@ async fn nothing_below_a_revoked_delegation_is_permitted() {
         assert_eq!(asked(&client, agent, delegation).await, ["delegation_revoked"; 2], "{agent}");
     }
 }
+
+async fn post(app: &TestApp, collection: &str, body: Value) -> Value {
+    let (status, made) = app.owner().post(&format!("/api/v1/{collection}"), body).await;
+    assert_eq!(status, 201, "{made:#}");
+    made
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_agent_is_denied_it_cannot_let_others_do() {
+    let (app, client, root) = demo().await;
+    agent(&app, "second-bot").await;
+    let lent = lend(&app, &root, AGENT, SECOND).await;
+    assert_eq!(asked(&client, SECOND, &lent).await, ["permission_granted"; 2]);
+    let ask = by(SECOND, Some(&lent));
+    let (_, decided) = client.post("/api/v1/runtime/evaluate", ask).await;
+    let (mut stream, _) = Lines::stops(&client, decided["decision_id"].as_str().unwrap()).await;
+
+    let denial = json!({"agent_id": AGENT, "used_id": "payment.execute", "used_kind": "action",
+                        "allowed": 0});
+    post(&app, "relationships/uses", denial).await;
+    assert_eq!(asked(&client, SECOND, &lent).await, ["capability_denied"; 2]);
+    let ended = stream.last().await;
+    assert_eq!(ended["stop_condition"], "authority.revoked", "{ended:#}");
+    let item = format!("uses/item?agent_id={AGENT}&used_id=payment.execute&used_kind=action");
+    let path = format!("/api/v1/relationships/{item}");
+    assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
+    assert_eq!(asked(&client, SECOND, &lent).await, ["permission_granted"; 2]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drift_of_an_agent_concerns_those_to_whom_it_lends() {
+    let (app, client, root) = demo().await;
+    agent(&app, "second-bot").await;
+    let lent = lend(&app, &root, AGENT, SECOND).await;
+    let check = json!({"tenant_id": TENANT, "action_id": "payment.execute", "actor_entity_id": AGENT,
+                       "coupling_result": "deny_required", "runtime_effect": "deny"});
+    let check = post(&app, "reality-coupling-checks", check).await;
+    let drift = json!({"tenant_id": TENANT, "check_id": check["coupling_check"]["id"],
+                       "action_id": "payment.execute", "actor_entity_id": AGENT,
+                       "drift_type": "stable_drift", "severity": "critical"});
+    assert_eq!(asked(&client, SECOND, &lent).await, ["permission_granted"; 2]);
+    post(&app, "stable-drift-events", drift).await;
+    assert_eq!(asked(&client, SECOND, &lent).await, ["reality_decoupled"; 2]);
+}
