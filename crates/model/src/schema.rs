@@ -890,6 +890,7 @@ diesel::table! {
         actor_id -> Nullable<Text>,
         until -> Timestamptz,
         lifts -> Jsonb,
+        makers -> Jsonb,
     }
 }
 

@@ -35,7 +35,9 @@ impl FactSource {
         gathered: &Gathered,
     ) -> Option<Counting> {
         let mut links = gathered.delegations.iter().flat_map(|chain| &chain.0);
-        if request.approval_id.is_none() && links.all(|link| link.standing.is_empty()) {
+        let stands = links.any(|link| !link.standing.is_empty());
+        let lifts = !gathered.reality.overrides.is_empty();
+        if request.approval_id.is_none() && !stands && !lifts {
             return None;
         }
         let claimed_by = claims.map(|caller| people_of(&self.graph, caller)).unwrap_or_default();
@@ -65,7 +67,7 @@ impl FactSource {
 }
 
 impl Counting {
-    /// The facts without those acts of delegations' standing approvals that do not count.
+    /// The facts without those acts of delegations' standing approvals, and those overrides, that do not count.
     pub(super) fn in_facts(
         &self,
         facts: Arc<PreparedFacts>,
@@ -73,10 +75,16 @@ impl Counting {
     ) -> Result<Arc<PreparedFacts>, ApiError> {
         let chains = &facts.gathered.delegations;
         let tenant = self.handle.read();
-        let less = tenant.standing_that_counts(&request.subject, &self.claimed_by, chains);
+        let (subject, by) = (&request.subject, &self.claimed_by);
+        let delegations = tenant.standing_that_counts(subject, by, chains);
+        let reality = tenant.lifting_that_counts(subject, by, chains, &facts.gathered.reality);
         drop(tenant);
-        let Some(delegations) = less else { return Ok(facts) };
-        let gathered = Gathered { delegations, ..Gathered::clone(&facts.gathered) };
+        if delegations.is_none() && reality.is_none() {
+            return Ok(facts);
+        }
+        let mut gathered = Gathered::clone(&facts.gathered);
+        gathered.delegations = delegations.unwrap_or(gathered.delegations);
+        gathered.reality = reality.unwrap_or(gathered.reality);
         Ok(Arc::new(PreparedFacts::new(gathered, request)?))
     }
 }

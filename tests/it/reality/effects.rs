@@ -222,3 +222,33 @@ async fn a_held_request_shows_what_of_reality_holds_it() {
         (&json!(anchor), &json!("Reference rates"))
     );
 }
+
+/// Whoever delegates to the agent, or asks for it, after they overrode, has lifted nothing for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_override_is_judged_at_each_decision() {
+    let world = World::start().await;
+    let key = runtime(&world).await;
+    world.new_anchor(json!({"grounds_actions": ["payment.*"]})).await;
+    let check = world.new_check(json!({"action_id": "payment.execute"})).await;
+    world.run(&check).await;
+    let maker = world.another_owner("third@example.org");
+    let (status, overridden) = world.decide(&maker, &check, "override").await;
+    assert_eq!(status, 200, "{overridden:#}");
+    let reason = async |key: &Client| decided(key).await["reason_code"].clone();
+    assert_eq!(reason(&key).await, "permission_granted");
+
+    let body = json!({"tenant_id": TENANT, "label": "later", "scopes": ["runtime:write"]});
+    let (_, made) = maker.post("/api/v1/api-keys", body).await;
+    let own = world.app.client(made["secret"].as_str().unwrap());
+    assert_eq!(reason(&own).await, "reality_revalidation_required");
+    assert_eq!(reason(&key).await, "permission_granted");
+
+    let principal = json!({"tenant_id": TENANT, "principal_class": "human",
+                           "display_name": "Third", "email": "third@example.org"});
+    let principal = world.made("principals", "principal", principal).await;
+    assert_eq!(reason(&key).await, "permission_granted");
+    let given = json!({"tenant_id": TENANT, "delegator_id": principal, "delegate_id": AGENT,
+                       "actions": ["payment.*"]});
+    world.made("delegations", "delegation", given).await;
+    assert_eq!(reason(&key).await, "reality_revalidation_required");
+}

@@ -9,12 +9,13 @@ use chrono::{DateTime, Utc};
 use super::{
     TenantHandle,
     approvers::ProposedAction,
-    node::Addresses,
+    node::{Addresses, Maker},
     persons::{Person, Persons, subject},
     tenant::TenantGraph,
 };
 use authority_decision::{
     Facts, Request, Verdict, decide,
+    reality::{Override, Reality},
     records::{Chain, Delegation, Signature},
 };
 
@@ -28,6 +29,18 @@ pub fn actor(act: &ApprovalAct) -> Person<'_> {
 fn addresses(acts: &[ApprovalAct]) -> Addresses {
     let known = acts.iter().map(actor);
     known.filter_map(|who| Some((who.identity.to_owned(), who.email?.to_owned()))).collect()
+}
+
+impl Maker {
+    pub fn of(act: &ApprovalAct, own_interest: bool) -> Self {
+        let who = actor(act);
+        let (identity, email) = (who.identity.to_owned(), who.email.map(str::to_owned));
+        Self { identity, email, own_interest }
+    }
+
+    fn person(&self) -> Person<'_> {
+        Person { identity: &self.identity, email: self.email.as_deref() }
+    }
 }
 
 /// The acts on an approval.
@@ -93,7 +106,7 @@ impl TenantGraph {
         given.retain(|act| {
             let who = signer(act, addresses);
             let again = before.iter().any(|other| self.are_one(who, signer(other, addresses)));
-            let counts = !again && self.counts(proposed, act, who);
+            let counts = !again && self.counts(proposed, act.own_interest, who);
             if counts {
                 before.push(act.clone());
             }
@@ -141,12 +154,50 @@ impl TenantGraph {
 
     /// An act in the signer's own interest counts if it declares that and the tenant permits it;
     /// for how many people it counts, the core decides.
-    fn counts(&self, proposed: ProposedAction<'_>, act: &Signature, who: Person<'_>) -> bool {
+    fn counts(&self, proposed: ProposedAction<'_>, own_interest: bool, who: Person<'_>) -> bool {
         let lets = self.profile.self_approval;
         match self.barrier(proposed, who) {
-            None => lets || !act.own_interest,
-            Some(barrier) => lets && act.own_interest && barrier.is_own_interest(),
+            None => lets || !own_interest,
+            Some(barrier) => lets && own_interest && barrier.is_own_interest(),
         }
+    }
+
+    /// The world with only those overrides that count when this subject acts under these chains, whoever asks.
+    pub(super) fn lifting_for_anyone(
+        &self,
+        subject: &str,
+        chains: &[Chain],
+        reality: Arc<Reality>,
+    ) -> Arc<Reality> {
+        let nobody = Persons::default();
+        self.lifting_that_counts(subject, &nobody, chains, &reality).unwrap_or(reality)
+    }
+
+    /// The world with only those overrides that count when this subject acts under these chains; `None` if
+    /// all do. One that any of its makers could not make now lifts nothing.
+    pub fn lifting_that_counts(
+        &self,
+        subject: &str,
+        requesters: &Persons,
+        chains: &[Chain],
+        reality: &Arc<Reality>,
+    ) -> Option<Arc<Reality>> {
+        if reality.overrides.is_empty() {
+            return None;
+        }
+        let chain: Vec<String> =
+            chains.iter().filter_map(|chain| Some(chain.0.first()?.id.clone())).collect();
+        let proposed = ProposedAction { subject, chain: &chain, requesters };
+        let counts = |lifting: &&Arc<Override>| {
+            let makers = self.override_makers.get(&lifting.check_id);
+            makers.is_some_and(|makers| {
+                let mut acts = makers.iter().map(|maker| (maker.own_interest, maker.person()));
+                !makers.is_empty() && acts.all(|(own, who)| self.counts(proposed, own, who))
+            })
+        };
+        let overrides: Vec<_> = reality.overrides.iter().filter(counts).cloned().collect();
+        let is_less = overrides.len() < reality.overrides.len();
+        is_less.then(|| Arc::new(Reality { overrides, ..Reality::clone(reality) }))
     }
 }
 

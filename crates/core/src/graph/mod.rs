@@ -53,7 +53,7 @@ pub use api_key::{ApiKey, Unusable, allow_list};
 pub use approvers::{Barrier, ProposedAction};
 pub use demanded_events::DemandedEvents;
 pub use grants::GrantView;
-pub use node::Profile;
+pub use node::{Maker, Profile};
 pub use persons::{Person, Persons};
 pub use present::{Fence, hold_fence, revision};
 pub use reality::{AnchorRow, HeadRow};

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use super::indexed::{HasParent, Row};
 use authority_decision::records;
 
@@ -65,6 +67,16 @@ pub(super) struct AppliesTo {
 
 /// The e-mail addresses of those who acted, by identity. They are only for comparing people, and are not sealed.
 pub(super) type Addresses = BTreeMap<String, String>;
+
+/// Who made an override.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Maker {
+    /// Issuer and subject: `<iss>|<sub>`.
+    pub identity: String,
+    pub email: Option<String>,
+    /// Whether it was in their own interest, as the tenant's `self_approval` permits.
+    pub own_interest: bool,
+}
 
 /// Implements [`Row`] by the member with the id.
 macro_rules! impl_row {

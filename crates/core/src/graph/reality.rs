@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::{
     authority::{Authority, Owned},
+    node::Maker,
     tenant::TenantGraph,
     world::Head,
 };
@@ -144,6 +145,7 @@ pub(super) struct OverrideRow {
     actor_id: Option<String>,
     until: DateTime<Utc>,
     lifts: Value,
+    makers: Value,
 }
 
 impl Owned for OverrideRow {
@@ -155,6 +157,8 @@ impl Owned for OverrideRow {
 impl Authority for OverrideRow {
     fn put(self, graph: &mut TenantGraph) {
         let Some(lifts) = read::<Vec<Lifted>>(self.lifts) else { return };
+        let makers: Vec<Maker> = read(self.makers).unwrap_or_default();
+        graph.override_makers.insert(self.id.clone(), makers);
         let (check_id, action, actor_id) = (self.id.clone(), self.action, self.actor_id);
         let lifting = Override { check_id, action, actor_id, until: self.until, lifts };
         graph.world.overrides.insert(self.id, lifting.into());
@@ -162,6 +166,7 @@ impl Authority for OverrideRow {
 
     fn remove(graph: &mut TenantGraph, id: &str) {
         graph.world.overrides.remove(id);
+        graph.override_makers.remove(id);
     }
 }
 

@@ -41,6 +41,8 @@ pub struct TenantGraph {
     pub(super) delegations: Indexed<records::Delegation>,
     /// Who signed delegations, by delegation. Most have no standing approval, and are not here.
     pub(super) signers: HashMap<String, Addresses>,
+    /// Who made overrides, by check.
+    pub(super) override_makers: HashMap<String, Vec<node::Maker>>,
     pub(super) uses: Indexed<node::Uses>,
     pub(super) acts_in: Indexed<node::ActsIn>,
     pub(super) grants: Indexed<records::Grant>,
@@ -161,6 +163,7 @@ impl TenantGraph {
             resource_kind: resource.as_ref().map(|resource| resource.kind.as_str()),
         });
         let reality = self.world.concerning(request, &delegations);
+        let reality = self.lifting_for_anyone(&request.subject, &delegations, reality);
         Gathered {
             revision: self.revision,
             tenant: self.tenant.clone().filter(|_| !self.unreadable),

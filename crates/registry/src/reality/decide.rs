@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use authority_api::error::ApiError;
 use authority_core::{
-    graph::{Fence, Graph, Persons},
+    graph::{Fence, Graph, Maker, Persons},
     keys::{Keys, Purpose},
     store::row_id,
 };
@@ -133,7 +133,9 @@ impl Overrider<'_> {
         if is_whole {
             // An earlier one, which is over, may still be there.
             overriding::end(db, self.check).await?;
-            overriding::begin(db, self.check, &lifts, until).await?;
+            let makers: Vec<Maker> =
+                acts.iter().map(|act| Maker::of(&as_approval(act), own_interest)).collect();
+            overriding::begin(db, self.check, &lifts, &makers, until).await?;
         }
         Ok(CheckOverride { state: state.to_owned(), until: Some(until), by: acts })
     }

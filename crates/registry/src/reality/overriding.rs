@@ -1,5 +1,6 @@
 //! Overrides: people's decisions that actions go on in spite of exactly what one run found.
 
+use authority_core::{graph::Maker, store};
 use authority_decision::{
     levels::RuntimeEffect,
     reality::{DriftType, Found, Lifted},
@@ -144,10 +145,12 @@ pub(super) async fn begin(
     db: &mut Db,
     check: &CouplingCheck,
     lifts: &[Lifted],
+    makers: &[Maker],
     until: Time,
 ) -> Result<(), Error> {
-    let lifts = serde_json::to_value(lifts)
-        .map_err(|error| Error::Store(authority_core::store::Error::Internal(error.to_string())))?;
+    let broken = |error: serde_json::Error| Error::Store(store::Error::Internal(error.to_string()));
+    let lifts = serde_json::to_value(lifts).map_err(broken)?;
+    let makers = serde_json::to_value(makers).map_err(broken)?;
     let actor = check.actor_entity_id.as_ref().or(check.subject_id.as_ref());
     diesel::insert_into(overrides::table)
         .values((
@@ -157,6 +160,7 @@ pub(super) async fn begin(
             overrides::actor_id.eq(actor),
             overrides::until.eq(until),
             overrides::lifts.eq(lifts),
+            overrides::makers.eq(makers),
         ))
         .execute(db)
         .await?;

@@ -1,0 +1,1 @@
+ALTER TABLE reality_overrides DROP COLUMN makers;
