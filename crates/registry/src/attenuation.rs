@@ -5,7 +5,7 @@ use authority_model::{
     validate::{Violation, Violations},
     wire::Time,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Error;
 use authority_decision::{
@@ -50,13 +50,59 @@ fn refuse(
 ) -> Result<(), Error> {
     let named = |(member, problem): (&'static str, String)| Violation {
         field: format!("delegation.{member}"),
-        problem,
+        problem: with_value(problem, member, part, whole),
     };
     let mut list: Vec<_> = excess.into_iter().map(named).collect();
     if whole.needs_standing_approval && !part.needs_standing_approval {
         list.push(named(("needs_standing_approval", "must be true, as in the parent".to_owned())));
     }
     if list.is_empty() { Ok(()) } else { Err(Error::Exceeds(list)) }
+}
+
+/// The problem, with the value that it is measured by, and what to do if the member was left out.
+fn with_value(problem: String, member: &str, part: &Delegation, whole: &Delegation) -> String {
+    let Some(value) = bound(whole, member) else { return problem };
+    match bound(part, member) {
+        Some(_) => format!("{problem}: {value}"),
+        None => format!("{problem}: {value}; it is not inherited, so give this or less"),
+    }
+}
+
+/// The longest value in a message, in characters.
+const LONGEST_VALUE: usize = 300;
+
+/// A delegation's bound as JSON; none if it has none of this name.
+fn bound(of: &Delegation, member: &str) -> Option<String> {
+    let list = |items: &[String]| (!items.is_empty()).then(|| json!(items));
+    let text = |text: Option<&String>| text.map(|text| json!(text));
+    let time = |time: Option<Time>| time.map(|time| json!(time.to_string()));
+    let value = match member {
+        "actions" => list(&of.actions),
+        "purposes" => list(&of.purposes),
+        "jurisdictions" => list(&of.jurisdictions),
+        "resource_ids" => list(&of.resource_ids),
+        "workspace_ids" => list(&of.workspace_ids),
+        "max_amount" => text(of.max_amount.as_ref()),
+        "currency" => text(of.currency.as_ref()),
+        "max_risk_tier" => text(of.max_risk_tier.as_ref()),
+        "max_uses" => of
+            .max_uses
+            .as_ref()
+            .map(|limit| json!({"count": limit.count, "window_seconds": limit.window_seconds})),
+        "max_total_amount" => of
+            .max_total_amount
+            .as_ref()
+            .map(|limit| json!({"amount": limit.amount, "window_seconds": limit.window_seconds})),
+        "hours" => hours_json(of),
+        "not_before" => time(of.not_before),
+        "expires_at" => time(of.expires_at),
+        _ => None,
+    }?;
+    let value = value.to_string();
+    match value.char_indices().nth(LONGEST_VALUE) {
+        None => Some(value),
+        Some((end, _)) => Some(format!("{}…", &value[..end])),
+    }
 }
 
 /// A stored delegation was validated when it was written; an error names a member that cannot be read.
@@ -69,7 +115,7 @@ fn read(stored: &Delegation) -> Result<records::Delegation, Error> {
             Err(problem) => found.add("delegation.actions", format!("`{text}` {problem}")),
         }
     }
-    let bounds = bounds(stored, &mut found);
+    let bounds = read_bounds(stored, &mut found);
     let moment = |time: Option<Time>| time.and_then(Time::moment);
     Error::unless_clean(found)?;
     Ok(records::Delegation {
@@ -88,7 +134,7 @@ fn read(stored: &Delegation) -> Result<records::Delegation, Error> {
     })
 }
 
-fn bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
+fn read_bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
     let mut amount = |field: &str, text: &str| {
         let amount = text.parse();
         amount
@@ -124,11 +170,14 @@ fn bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
 
 /// The hours as the decision reads them; `None` also if they cannot be read.
 pub(super) fn hours(of: &Delegation) -> Option<Hours> {
+    serde_json::from_value(hours_json(of)?).ok()
+}
+
+fn hours_json(of: &Delegation) -> Option<Value> {
     let hours = of.hours.as_ref()?;
-    serde_json::from_value(json!({
+    Some(json!({
         "utc_offset": hours.utc_offset, "days": hours.days, "from": hours.from, "to": hours.to,
     }))
-    .ok()
 }
 
 #[cfg(test)]
@@ -159,6 +208,37 @@ mod tests {
                 Vec::new()
             }
         }
+    }
+
+    /// What is wrong with a child of [`parent`] without this member.
+    fn problem_without(change: impl FnOnce(&mut Delegation)) -> Vec<String> {
+        let (mut child, mut parent) = (parent(), parent());
+        parent.can_delegate = true;
+        parent.purposes = vec!["settlement".into()];
+        child.purposes.clone_from(&parent.purposes);
+        change(&mut child);
+        match check_child(&Delegation { delegator_id: Some(String::new()), ..child }, &parent) {
+            Err(Error::Exceeds(list)) => list.into_iter().map(|fault| fault.problem).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_value_of_the_parent_is_the_remedy() {
+        assert_eq!(
+            problem_without(|child| child.purposes.clear()),
+            ["is unbounded where the parent's is a list: [\"settlement\"]; it is not inherited, \
+              so give this or less"]
+        );
+        assert_eq!(
+            problem_without(|child| child.max_uses = None),
+            ["is unbounded where the parent's is bounded: {\"count\":10,\"window_seconds\":60}; \
+              it is not inherited, so give this or less"]
+        );
+        assert_eq!(
+            problem_without(|child| child.max_amount = Some("501".into())),
+            ["is above the parent's: \"500\""]
+        );
     }
 
     #[test]

@@ -1,0 +1,49 @@
+//! The example in the documentation, on the demonstration tenant.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use super::PATH;
+use crate::support::TestApp;
+
+/// The first JSON object of a documentation page that begins so.
+#[track_caller]
+fn example(page: &str, begins: &str) -> Value {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let text = fs::read_to_string(&page).unwrap();
+    let at = text.find(begins).unwrap_or_else(|| panic!("{} has no `{begins}`", page.display()));
+    let mut found = serde_json::Deserializer::from_str(&text[at..]).into_iter();
+    found.next().unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_example_delegates_on_the_demonstrations_delegation() {
+    let app = TestApp::start().await;
+    let parent = app.demo().await.delegation_id;
+    let bot = json!({"tenant_id": "svc:tenant:acme", "label": "bot",
+        "scopes": ["delegations:write"], "principal_ids": ["svc:agent:acme:invoice-bot"]});
+    let (_, made) = app.owner().post("/api/v1/api-keys", bot).await;
+    let key = app.client(made["secret"].as_str().unwrap());
+    let mut body = example("docs/access.md", "{\"parent_id\"");
+    body["parent_id"] = json!(parent);
+    let (status, lent) = key.post(PATH, body.clone()).await;
+    assert_eq!(status, 201, "{lent:#}");
+    // A bound that is left out is refused, and the refusal has what to give.
+    let members = body.as_object_mut().unwrap();
+    members.remove("purposes");
+    members.remove("max_amount");
+    let (status, refused) = key.post(PATH, body).await;
+    let unbounded = |field: &str, what: &str, value: &str| {
+        json!({"field": field, "problem": format!("is unbounded where the parent's is {what}: \
+            {value}; it is not inherited, so give this or less")})
+    };
+    assert_eq!((status, &refused["error"]), (409, &json!("delegation_exceeds_parent")));
+    assert_eq!(
+        refused["details"],
+        json!([
+            unbounded("purposes", "a list", "[\"invoice-settlement\"]"),
+            unbounded("max_amount", "bounded", "\"50000\""),
+        ])
+    );
+}
