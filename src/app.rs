@@ -1,5 +1,6 @@
 //! Builds all services into one router, with their background work.
 
+mod addresses;
 mod database;
 mod deadline;
 pub mod demo;
@@ -25,7 +26,7 @@ use tonic::service::Routes;
 
 pub use database::{Database, Error as DatabaseError};
 pub use named::check;
-pub use serve::{Failure, serve, with_app};
+pub use serve::{Failure, require_installation, serve, with_app};
 
 pub use crate::directory::{OPENAPI, contract};
 
@@ -73,6 +74,9 @@ const GRPC_LIMIT: usize = 1 << 20;
 /// The interval of streams' heartbeats: proxies close connections that are silent for 30 to 60
 /// seconds.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// The key ring that a development server makes in its data folder.
+const RING_FILE: &str = "keys.ring";
 
 /// Errors of building the service.
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +127,7 @@ impl Parts {
         let ring = match named::ring(&config)? {
             Some(ring) => ring,
             // Only in development: production refuses to start without a ring.
-            None => key_ring::load_or_create(&config.data_dir.join("keys.ring"))?,
+            None => key_ring::load_or_create(&config.data_dir.join(RING_FILE))?,
         };
         let graph = graph::Settings {
             max_staleness: Duration::from_secs(config.decide.max_staleness_seconds),

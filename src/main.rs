@@ -31,6 +31,7 @@ impl cli::Actions for Service {
     }
 
     async fn token(&self, config: Config, request: TokenRequest) -> Result<String, Failure> {
+        app::require_installation(&config)?;
         with_app(config, async |app| {
             Ok(match request {
                 TokenRequest::Owner { email } => app.token(None, email)?,
@@ -46,6 +47,7 @@ impl cli::Actions for Service {
         let ApiKeyRequest { tenant, scopes, principal_ids, label } = request;
         let key = json!({"tenant_id": tenant_id(&tenant), "label": label, "scopes": scopes,
                          "principal_ids": principal_ids});
+        app::require_installation(&config)?;
         with_app(config, async |app| {
             let token = app.service_token()?;
             demo::api_key(&app.router, &token, key).await.map_err(|error| match error {
@@ -57,6 +59,7 @@ impl cli::Actions for Service {
     }
 
     async fn rewrap(&self, config: Config) -> Result<usize, Failure> {
+        app::require_installation(&config)?;
         with_app(config, async |app| app.keys.rewrap().await.map_err(Failure::new)).await
     }
 

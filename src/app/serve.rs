@@ -1,17 +1,15 @@
 //! Runs the service: the database, the services, the listeners, from start to the last drained
 //! connection.
 
-use std::{io, net::SocketAddr};
+use std::{io, path::PathBuf};
 
 use chrono::TimeDelta;
-use tokio::{
-    net::{TcpListener, TcpSocket},
-    task::JoinSet,
-};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    App, Database, DatabaseError, Error, Parts,
+    App, Database, DatabaseError, Error, Parts, RING_FILE,
+    addresses::{Addresses, ListenError, Listening},
     demo::{self, Demo},
     descriptors,
 };
@@ -39,13 +37,16 @@ pub enum Failure {
     Demo(#[from] demo::Error),
     #[error(transparent)]
     Metrics(#[from] telemetry::Error),
-    #[error(
-        "cannot listen on {0}: {1}; name another address with --listen or, for metrics, \
-         AGENT_AUTHORITY__LISTEN__OPS"
-    )]
-    Listen(SocketAddr, io::Error),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     #[error(transparent)]
     Io(#[from] io::Error),
+    #[error(
+        "no service was started with the data folder `{}` yet: run this in the folder where it was \
+         started, give its --data-dir, or start it with `agent-authority serve`",
+        .0.display()
+    )]
+    NoInstallation(PathBuf),
     #[error("tokens come from your identity provider: the built-in one is for development")]
     NoProvider,
     #[error("a listener ended: {0}")]
@@ -55,6 +56,8 @@ pub enum Failure {
 /// Runs until SIGTERM or SIGINT, then drains. `ready` receives the demonstration tenant, which only
 /// development has.
 pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Failure> {
+    // Before anything that would have to be stopped again.
+    let addresses = Addresses::take(config)?;
     let supervisor = Supervisor::new(shutdown::on_signal()?);
     let metrics = Metrics::install()?;
     supervisor.run([metrics.upkeep()]);
@@ -65,8 +68,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     let parts = Parts::new(config.clone(), database.store.clone())?;
     let (app, workers) = App::build(Parts { supervisor: supervisor.clone(), ..parts }).await?;
     supervisor.run(workers);
-    // Before anything else, so that a port in use is reported at once.
-    let bound = Bound::new(config)?;
+    let listening = addresses.listen()?;
     if app.provider.is_some() {
         let token = app.service_token()?;
         let key_file = config.data_dir.join("demo-api-key");
@@ -74,11 +76,25 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
         demo::webhook::seed(&app.router, &token, config).await;
         ready(&demo);
     }
-    let served = bound.serve(config, &app, metrics, supervisor.shutdown()).await;
+    let served = listening.serve(config, &app, metrics, supervisor.shutdown()).await;
     supervisor.stop().await;
     drop(app);
     database.close().await;
     served
+}
+
+/// Refuses a data folder in which no service was started: a command that is to act on an installation would
+/// create another one there.
+pub fn require_installation(config: &Config) -> Result<(), Failure> {
+    let ring = config.keys.ring.is_some() || config.keys.ring_file.is_some();
+    let folder = &config.data_dir;
+    // The first start of a development server makes the ring, wherever its database is.
+    let exists = match (ring, config.database.url.is_some()) {
+        (false, _) => folder.join(RING_FILE).is_file(),
+        (true, false) => folder.is_dir(),
+        (true, true) => true,
+    };
+    if exists { Ok(()) } else { Err(Failure::NoInstallation(folder.clone())) }
 }
 
 /// Runs one command on the service without listening, alone or beside a running service.
@@ -129,21 +145,7 @@ impl App {
     }
 }
 
-/// Every address that the service listens on, bound.
-struct Bound {
-    surfaces: Vec<(TcpListener, Surfaces)>,
-    ops: TcpListener,
-}
-
-impl Bound {
-    fn new(config: &Config) -> Result<Self, Failure> {
-        let mut surfaces = Vec::new();
-        for (address, served) in transport::plan(&config.listen) {
-            surfaces.push((bind(address)?, served));
-        }
-        Ok(Self { surfaces, ops: bind(config.listen.ops)? })
-    }
-
+impl Listening {
     async fn serve(
         self,
         config: &Config,
@@ -177,43 +179,5 @@ impl Bound {
             ended??;
         }
         Ok(())
-    }
-}
-
-fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    listen(address).map_err(|error| Failure::Listen(address, error))
-}
-
-/// The backlog of connections that wait to be accepted. Beyond it the kernel drops a client's first
-/// packet, and the client tries again a second later.
-const BACKLOG: u32 = 1024;
-
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // As in `TcpListener::bind`: a restart need not wait until old connections have timed out.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tokio::{net::TcpStream, time::timeout};
-
-    use super::*;
-
-    /// More than the 128 connections of `TcpListener::bind` can wait without a second packet.
-    #[tokio::test]
-    async fn many_may_wait_to_be_accepted() {
-        let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let address = listener.local_addr().unwrap();
-        let mut waiting = Vec::new();
-        for _ in 0..300 {
-            let connected = timeout(Duration::from_millis(900), TcpStream::connect(address)).await;
-            waiting.push(connected.expect("the kernel takes it").unwrap());
-        }
-        assert_eq!(waiting.len(), 300);
     }
 }

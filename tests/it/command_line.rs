@@ -5,6 +5,7 @@ mod listen;
 mod reads;
 mod receiver;
 mod snapshot_push;
+mod start;
 mod story;
 mod webhooks;
 
