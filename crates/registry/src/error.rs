@@ -42,6 +42,9 @@ pub enum Error {
     /// This person may not act on this approval.
     #[error("{0}")]
     NotEligible(String),
+    /// Something is to be reviewed that whoever approves was not shown.
+    #[error("{}", ErrorCode::RealityNotReviewed.sentence())]
+    NotReviewed(Vec<Violation>),
     /// A second person must request the same.
     #[error("{0}")]
     SecondApprover(String),
@@ -118,6 +121,9 @@ impl From<Error> for ApiError {
             Error::Changed => Self::plain(ErrorCode::PreconditionFailed),
             Error::Exceeds(violations) => {
                 Self { violations, ..Self::new(ErrorCode::DelegationExceedsParent, text) }
+            }
+            Error::NotReviewed(violations) => {
+                Self { violations, ..Self::new(ErrorCode::RealityNotReviewed, text) }
             }
             Error::NeverDeleted(code) => Self::plain(code).with("allow", "GET, PATCH"),
             Error::Refused(code) => Self::plain(code),

@@ -252,3 +252,35 @@ async fn who_may_override_is_judged_at_each_decision() {
     world.made("delegations", "delegation", given).await;
     assert_eq!(reason(&key).await, "reality_revalidation_required");
 }
+
+/// Nobody approves what they were not shown: what began after the opening must be named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_names_what_began_after_the_request_was_opened() {
+    let world = World::start().await;
+    let key = runtime(&world).await;
+    let held = key.post("/v1/decisions/evaluate", asking(25_000.0, "DE")).await.1;
+    let id = held["approval_id"].as_str().unwrap_or_else(|| panic!("{held:#}"));
+    let drift = json!({"tenant_id": TENANT, "action_id": "payment.execute", "severity": "high",
+                       "drift_type": "stable_drift",
+                       "check_id": world.new_check(json!({})).await});
+    let drift = world.made("stable-drift-events", "drift_event", drift).await;
+    let approver = world.app.person(TENANT, "approver", "another@example.org");
+    let path = format!("/api/v1/app/approvals/{id}/approve");
+    for unseen in [json!({}), json!({"reviewed": []}), json!({"reviewed": ["svc:other"]})] {
+        let refused = approver.post(&path, unseen).await;
+        assert_eq!(refusal(&refused), (409, "reality_not_reviewed".to_owned()), "{:#}", refused.1);
+        let problem = refused.1["details"][0].to_string();
+        assert!(problem.contains("reviewed") && problem.contains(&drift), "{:#}", refused.1);
+    }
+    let (_, read) = approver.get(&format!("/api/v1/app/approvals/{id}")).await;
+    assert_eq!(
+        (&read["approval"]["given"], &read["approval"]["state"]),
+        (&json!(0), &json!("pending"))
+    );
+    assert_eq!(read["approval"]["reality"][0]["id"], drift);
+    let (status, approved) = approver.post(&path, json!({"reviewed": [drift]})).await;
+    assert_eq!((status, &approved["approval"]["state"]), (200, &json!("approved")), "{approved:#}");
+    let body = super::with(asking(25_000.0, "DE"), json!({"approval_id": id}));
+    let permitted = key.post("/v1/decisions/evaluate", body).await.1;
+    assert_eq!(permitted["decision"], "allow_with_constraints", "{permitted:#}");
+}

@@ -101,6 +101,7 @@ codes! {
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not act on this approval";
     RequestDigestDiffers "request_digest_differs" Aborted 409 "the approval is for another request than the one that was shown; read it again";
+    RealityNotReviewed "reality_not_reviewed" Aborted 409 "more is to be reviewed than the request showed when it was opened; read it, and name what you reviewed in `reviewed`";
     RequestErased "request_erased" Aborted 409 "the request of this approval was erased and cannot be shown, so nobody can approve it";
     DecisionErased "decision_erased" Aborted 409 "the decision's context or facts were erased; its record, its pack and their signatures are still there, and verify";
     LegalHold "legal_hold" Aborted 409 "a legal hold keeps this data; it can be erased when the hold is lifted";

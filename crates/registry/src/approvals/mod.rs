@@ -9,6 +9,7 @@ mod eligible;
 mod expire;
 mod judge;
 mod question;
+mod reviewed;
 mod show;
 mod withdraw;
 mod would_be;
@@ -120,15 +121,15 @@ impl ApprovalService for Approvals {
 
     async fn approve_approval(&self, call: Request<ApproveApprovalRequest>) -> Reply<Approval> {
         let asked = call.get_ref();
-        let (said, shown) =
-            (ApproverAct::Approve(asked.comment.clone()), asked.request_digest.clone());
-        self.act(call, said, shown).await
+        let said = ApproverAct::Approve(asked.comment.clone());
+        let (digest, reviewed) = (asked.request_digest.clone(), asked.reviewed.clone());
+        self.act(call, said, Shown { digest, reviewed }).await
     }
 
     async fn decline_approval(&self, call: Request<DeclineApprovalRequest>) -> Reply<Approval> {
         let asked = call.get_ref();
-        let (said, shown) =
-            (ApproverAct::Decline(asked.reason.clone()), asked.request_digest.clone());
+        let said = ApproverAct::Decline(asked.reason.clone());
+        let shown = Shown { digest: asked.request_digest.clone(), reviewed: Vec::new() };
         self.act(call, said, shown).await
     }
 
@@ -138,14 +139,8 @@ impl ApprovalService for Approvals {
 }
 
 impl Approvals {
-    /// One person's act: the request is locked, so that acts are serial. `shown` is the digest of what the
-    /// person was shown, if given.
-    async fn act<Q>(
-        &self,
-        call: Request<Q>,
-        said: ApproverAct,
-        shown: Option<String>,
-    ) -> Reply<Approval>
+    /// One person's act: the request is locked, so that acts are serial.
+    async fn act<Q>(&self, call: Request<Q>, said: ApproverAct, shown: Shown) -> Reply<Approval>
     where
         Q: RpcRequest + ByIdRequest + Validate,
     {
@@ -163,12 +158,16 @@ impl Approvals {
             open(&row, now)?;
             let question = question::digest(db, &row.id).await?;
             let approves = matches!(said, ApproverAct::Approve(_));
-            question::check(db, &row.decision_id, &question, approves, shown.as_deref()).await?;
+            let digest = shown.digest.as_deref();
+            question::check(db, &row.decision_id, &question, approves, digest).await?;
             let eligibility = Eligibility::of(db, &graph, &row, now).await?;
             let terms = Terms { tenant_id: &row.tenant_id, about: &row.id, question };
             let context =
                 ActContext { keys: &signer, handle: handle.as_ref(), eligibility: &eligibility };
             let act = act(db, &by, context, terms, &row.acts, &said, now).await?;
+            if approves {
+                reviewed::check(db, &graph, &row, question, &shown.reviewed, now).await?;
+            }
             row.acts.push(act);
             let state = match said {
                 ApproverAct::Decline(_) => ApprovalState::Declined,
@@ -185,6 +184,14 @@ impl Approvals {
         show::one(&self.registry, &caller, acted.get_mut()).await?;
         Ok(acted)
     }
+}
+
+/// What a person says that they were shown.
+struct Shown {
+    /// The digest of the question.
+    digest: Option<String>,
+    /// What holds it for a review at present.
+    reviewed: Vec<String>,
 }
 
 /// Refuses a request that is no longer pending.
