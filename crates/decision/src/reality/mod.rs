@@ -8,6 +8,8 @@ mod facts;
 mod finding;
 mod words;
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 
 pub use self::{
@@ -57,12 +59,17 @@ impl<'a> Coupling<'a> {
     pub(super) fn evaluate(case: &Case<'a>, candidate: &Candidate<'a>) -> Self {
         let mut coupling = Self::default();
         let reality = &case.gathered.reality;
-        for anchor in reality.anchors.iter().filter(|anchor| is_consulted(case, anchor)) {
+        // What they oblige to and hold is told in order of ids, whatever the order of the facts.
+        let mut anchors: Vec<&Anchor> = reality.anchors.iter().map(Arc::as_ref).collect();
+        anchors.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        let mut drifts: Vec<&Drift> = reality.drifts.iter().map(Arc::as_ref).collect();
+        drifts.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        for anchor in anchors.into_iter().filter(|anchor| is_consulted(case, anchor)) {
             coupling.consulted = true;
             coupling.ends_at(anchor.stale_after(case.at));
             coupling.take_anchor(case, anchor);
         }
-        for drift in reality.drifts.iter().filter(|drift| concerns(case, candidate, drift)) {
+        for drift in drifts.into_iter().filter(|drift| concerns(case, candidate, drift)) {
             if let Some(Over { until }) = Over::of(case, drift) {
                 coupling.ends_at(until);
                 continue;
