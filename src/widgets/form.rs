@@ -12,6 +12,11 @@ const LARGEST: usize = 16 * 1024;
 /// Where its enquiries come from.
 const SOURCE: &str = "widget";
 
+/// Where an enquiry under a brand comes from.
+pub(super) fn source(brand_id: &str) -> String {
+    format!("{SOURCE}:{brand_id}")
+}
+
 /// The enquiry in a form's body; an empty field is absent.
 ///
 /// # Errors

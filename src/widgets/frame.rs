@@ -16,6 +16,15 @@ pub(super) struct Frame {
     pub(super) legal_footer: Option<String>,
     /// Whose pages may frame it.
     domain: Option<String>,
+    /// Of an enquiry that is sent from it.
+    pub(super) referrer: Option<Referrer>,
+}
+
+/// The brand under which an enquiry is sent, and its consultant.
+#[derive(Debug)]
+pub(super) struct Referrer {
+    pub(super) brand_id: String,
+    pub(super) consultant_id: String,
 }
 
 impl Frame {
@@ -31,6 +40,7 @@ impl Frame {
             logo_url: None,
             legal_footer: None,
             domain: None,
+            referrer: None,
         })
     }
 
@@ -53,6 +63,7 @@ impl Frame {
             logo_url,
             legal_footer: brand.legal_footer,
             domain: brand.domain,
+            referrer: Some(Referrer { brand_id: brand.id, consultant_id: brand.consultant_id }),
             ..plain
         })
     }

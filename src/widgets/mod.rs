@@ -158,12 +158,16 @@ async fn send(
         Ok(found) => found,
         Err(error) => return refused(None, &error),
     };
-    let given = match form::read(&parts.headers, body).await {
+    let mut given = match form::read(&parts.headers, body).await {
         Ok(given) => given,
         Err(error) => return refused(Some(frame), &error),
     };
     let client = (this.0.client)(&parts.extensions);
-    match this.0.programme.capture(client, None, given.clone()).await {
+    let assigned = frame.referrer.as_ref().map(|referrer| {
+        given.source = Some(form::source(&referrer.brand_id));
+        referrer.consultant_id.clone()
+    });
+    match this.0.programme.capture(client, None, given.clone(), assigned).await {
         Ok(_) => {
             let (policy, text) = (frame.policy(), "Thank you. We have received your enquiry.");
             page(StatusCode::OK, &policy, &Message { frame, text: text.to_owned() })

@@ -23,12 +23,14 @@ const WIDGETS: [(&str, &str, &str); 2] = [
     (
         "consultant-card",
         "Consultant card",
-        "A certified consultant: `?consultant=` is their id, `&brand=` a white-label configuration.",
+        "The public entry of a certified consultant. Add `?consultant=` and their id to the address; with `&brand=` and \
+         the id of an active white-label configuration its domain may frame the card.",
     ),
     (
         "enquiry-form",
         "Enquiry form",
-        "A form that sends an enquiry: `?brand=` is a white-label configuration.",
+        "A form that sends an enquiry. With `?brand=` and the id of an active white-label configuration added to the \
+         address, its domain may frame the form, and its consultant is assigned to what is sent.",
     ),
 ];
 

@@ -36,13 +36,15 @@ const INSERT: &str = "
         RETURNING digest
     )
     INSERT INTO leads (id, status, submitter_email, submitter_name, organisation, sector, country,
-                       message, consent_marketing, consent_at, consent_source, source, created_by)
+                       message, consent_marketing, consent_at, consent_source, source, created_by,
+                       assigned_consultant_id)
     SELECT $4, $5, $6, $7, $8, $9, $10, $11, $12, CASE WHEN $12 THEN $2 END,
-           CASE WHEN $12 THEN $13 END, $14, $15
+           CASE WHEN $12 THEN $13 END, $14, $15, $16
     FROM fresh";
 
 impl Programme {
-    /// Takes an enquiry of the client, once under an idempotency key of their address.
+    /// Takes an enquiry of the client, once under an idempotency key of their address. `assigned` is the consultant
+    /// in whose name it was asked for.
     ///
     /// # Errors
     /// The client's limit is reached, or the enquiry is invalid; it counts all the same.
@@ -51,6 +53,7 @@ impl Programme {
         client: Option<IpAddr>,
         key: Option<String>,
         request: CaptureLeadRequest,
+        assigned: Option<String>,
     ) -> Result<Done<CaptureLeadResponse>, ApiError> {
         let code = self.count(&LEADS, client).await?;
         checked(&request)?;
@@ -64,7 +67,7 @@ impl Programme {
         let _turn = self.turn().await?;
         let (by, scope) = (caller.actor.clone(), caller.scope());
         let done = idempotency::execute(&self.0.store, &scope, now, key, async move |db| {
-            insert(db, request, digest, now, by).await?;
+            insert(db, request, assigned, digest, now, by).await?;
             let status = LeadStatus::Captured.to_string();
             Ok::<_, ApiError>(CaptureLeadResponse { status })
         });
@@ -82,6 +85,7 @@ impl Programme {
 async fn insert(
     db: &mut Db,
     lead: CaptureLeadRequest,
+    assigned: Option<String>,
     digest: Vec<u8>,
     now: DateTime<Utc>,
     by: String,
@@ -102,6 +106,7 @@ async fn insert(
         .bind::<Text, _>(CONSENT_SOURCE)
         .bind::<Nullable<Text>, _>(lead.source)
         .bind::<Text, _>(by)
+        .bind::<Nullable<Text>, _>(assigned)
         .execute(db)
         .await?;
     Ok(())
@@ -117,6 +122,6 @@ impl PublicLeadService for Programme {
     async fn capture_lead(&self, call: Request<CaptureLeadRequest>) -> Reply<CaptureLeadResponse> {
         let key = idempotency_key(call.metadata())?;
         let client = client_address(&call);
-        Ok(self.capture(client, key, call.into_inner()).await?.reply())
+        Ok(self.capture(client, key, call.into_inner(), None).await?.reply())
     }
 }

@@ -71,6 +71,18 @@ async fn an_active_brand_is_framed_by_its_domain() {
     let policy = policy(&response);
     assert!(policy.ends_with("frame-ancestors https://help.acme.example"), "{policy}");
     assert!(policy.contains("img-src https://help.acme.example;"), "{policy}");
+    // What is sent from it keeps the brand and its consultant.
+    let sent = world.owner.http.post(format!("{}{path}", world.owner.base));
+    let sent = sent
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body("email=lee%40globex.example&message=hello");
+    assert_eq!(sent.send().await.unwrap().status(), 200);
+    let (_, all) = world.get("/consultant-leads").await;
+    assert_eq!(
+        (&all["leads"][0]["assigned_consultant_id"], &all["leads"][0]["source"]),
+        (&json!(ada), &json!(format!("widget:{brand}"))),
+        "{all:#}"
+    );
     let text = response.text().await.unwrap();
     assert!(text.contains("background: #112233; color: #ffffff"), "{text}");
     assert!(!text.contains("<b>") && text.contains("help.acme.example/l.png?a=1"), "{text}");
@@ -100,6 +112,7 @@ async fn the_form_sends_an_enquiry_with_the_limits_of_one() {
     let (_, all) = world.get("/consultant-leads").await;
     let lead = &all["leads"][0];
     assert_eq!((&lead["submitter_name"], &lead["source"]), (&json!("Lee M"), &json!("widget")));
+    assert!(lead["assigned_consultant_id"].is_null(), "{lead:#}");
     assert!(lead["organisation"].is_null() && lead["consent_at"].is_string(), "{lead:#}");
     assert_eq!(send(filled, "text/plain").await.status(), 415);
     assert_eq!(send("email=x&unknown=1", form).await.status(), 400);
