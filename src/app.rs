@@ -57,7 +57,7 @@ use authority_core::{
 };
 use authority_crypto::KeyRing;
 use authority_events::{Nats, Sequencer};
-use authority_registry::{expire_approvals, keep_last_used};
+use authority_registry::{expire_approvals, expire_certifications, keep_last_used};
 use authority_runtime::recorder::Recorder;
 use authority_webhook::destination::RuleError;
 use deadline::DeadlineLayer;
@@ -237,11 +237,12 @@ impl App {
 }
 
 /// What keeps tables small and records up to date.
-fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> [Worker; 5] {
+fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> [Worker; 6] {
     [
         store.partitions(),
         idempotency::sweeper(store.clone(), clock.clone()),
         expire_approvals(store.clone(), clock.clone()),
+        expire_certifications(store.clone(), clock.clone()),
         spending::forget(store.clone(), clock.clone()),
         keep_last_used(identity.last_used(), store.clone()),
     ]

@@ -64,7 +64,7 @@ pub use dns::Dns;
 pub use error::Error;
 pub use flow::{AfterCommit, Registry};
 pub use personal_data::{PersonalData, erase_by_age};
-pub use programme::Issuers;
+pub use programme::{Issuers, expire_certifications};
 pub use reality::{
     RATE_LIMIT as SNAPSHOT_RATE_LIMIT, RealitySnapshots, SnapshotFeed, signed_snapshot,
 };

@@ -1,9 +1,12 @@
 //! Certifications and their signatures.
 
+use std::time::Duration;
+
 use authority_core::{clock::Clock, keys::Keys};
 use authority_crypto::{Pair, Signer, verify_with_jwk};
 use axum::{Router, routing::get};
 use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{World, id, is, is_about, record};
@@ -109,6 +112,61 @@ async fn certify_moves_a_consultant_and_a_plain_certification_does_not() {
         let refused = world.post(PATH, json!({"consultant_id": ada, "level": "master"})).await;
         is(&refused, 409, "transition_not_allowed");
     }
+}
+
+/// Whoever is certified has a certification that holds, or is made so by hand.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_certification_takes_the_status_with_it() {
+    let (world, clock) = World::at_a_fixed_time().await;
+    let ada = world.consultant("ada").await;
+    let status =
+        async || record(&world.get(&format!("/consultants/{ada}")).await.1)["status"].take();
+    let certify = async |more: Value| {
+        let mut body = json!({"level": "professional"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (code, both) = world.post(&format!("/consultants/{ada}/certify"), body).await;
+        assert_eq!((code, &both["consultant"]["status"]), (201, &json!("certified")), "{both:#}");
+        format!("{PATH}/{}", both["certification"]["id"].as_str().unwrap())
+    };
+    let revoke = json!({"revoke": true});
+    let (first, second) = (certify(json!({})).await, certify(json!({})).await);
+    assert_eq!(world.patch(&first, revoke.clone()).await.0, 200);
+    assert_eq!(status().await, "certified", "another one holds");
+    assert_eq!(world.patch(&second, revoke.clone()).await.0, 200);
+    assert_eq!(status().await, "onboarding");
+    let third = certify(json!({})).await;
+    assert_eq!(world.delete(&third).await.0, 200);
+    assert_eq!(status().await, "onboarding");
+    // An end in the past, and one that is yet to come.
+    let fourth = certify(json!({})).await;
+    let end =
+        |minutes| json!({"not_after": (clock.now() + TimeDelta::minutes(minutes)).to_rfc3339()});
+    assert_eq!(world.patch(&fourth, end(2)).await.0, 200);
+    assert_eq!(status().await, "certified");
+    assert_eq!(world.patch(&fourth, end(-1)).await.0, 200);
+    assert_eq!(status().await, "onboarding");
+    // By the clock alone.
+    certify(end(1)).await;
+    clock.advance(TimeDelta::minutes(2));
+    // A node's first run is at its start.
+    let wishes = Wishes { clock: clock.clone(), ..Wishes::default() };
+    let _beside = world.app.beside(wishes.clone()).await;
+    for _ in 0..100 {
+        if status().await == "onboarding" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(status().await, "onboarding");
+    // Another status is not touched, and people may move it.
+    let path = format!("/consultants/{ada}");
+    assert_eq!(world.patch(&path, json!({"status": "certified"})).await.0, 200);
+    assert_eq!(status().await, "certified");
+    let fifth = certify(json!({})).await;
+    let suspend = format!("{path}/suspend");
+    assert_eq!(world.post(&suspend, json!({"reason": "r"})).await.0, 200);
+    assert_eq!(world.patch(&fifth, revoke).await.0, 200);
+    assert_eq!(status().await, "suspended");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,5 +9,6 @@ mod link;
 mod search;
 mod white_label;
 
+pub use certification::expire as expire_certifications;
 pub use issuers::Issuers;
 pub(super) use white_label::unless_branded;

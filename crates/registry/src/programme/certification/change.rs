@@ -15,6 +15,7 @@ use super::{
         prelude::*,
         version::{IfMatch, tagged},
     },
+    lapse,
     signed::{self, ISSUER},
 };
 
@@ -55,7 +56,7 @@ impl Registry {
                 row.revoked_at = Some(now.into());
                 row.revoke_reason = change.revoke_reason;
             }
-            Ok(diesel::update(certifications::table.find(&row.id))
+            let changed = diesel::update(certifications::table.find(&row.id))
                 .set((
                     certifications::not_after.eq(row.not_after),
                     certifications::signed.eq(row.signed),
@@ -68,7 +69,9 @@ impl Registry {
                 ))
                 .returning(Certification::as_returning())
                 .get_result(db)
-                .await?)
+                .await?;
+            lapse::check(db, &row.consultant_id, None, now).await?;
+            Ok(changed)
         });
         Ok(tagged(changed.await?.reply()))
     }

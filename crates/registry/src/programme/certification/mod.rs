@@ -1,7 +1,10 @@
 //! Certifications of consultants: signed by this service, or by an issuer that it trusts.
 
 mod change;
+mod lapse;
 mod signed;
+
+pub use lapse::expire;
 
 use authority_evidence::pack::decision_of;
 use authority_model::{
@@ -38,6 +41,10 @@ impl Row for Certification {
 
     fn is_deleted(&self) -> bool {
         self.deleted_at.is_some()
+    }
+
+    async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        Ok(lapse::check(tx.db, &self.consultant_id, Some(&self.id), tx.now).await?)
     }
 }
 
