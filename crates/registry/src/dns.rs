@@ -5,8 +5,11 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use hickory_resolver::{
     Resolver, TokioResolver,
     config::{ConnectionConfig, NameServerConfig, ResolverConfig},
-    net::{NetError, runtime::TokioRuntimeProvider},
-    proto::rr::{RData, RecordType},
+    net::{DnsError, NetError, runtime::TokioRuntimeProvider},
+    proto::{
+        op::ResponseCode,
+        rr::{RData, RecordType},
+    },
 };
 use tokio::time::timeout;
 
@@ -18,6 +21,10 @@ const MOST: usize = 100;
 /// A resolver. Cheap to clone.
 #[derive(Clone)]
 pub struct Dns(Option<Arc<TokioResolver>>);
+
+/// No DNS server has answered: whether there is a record is not known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unanswered;
 
 impl Dns {
     /// A resolver that asks these servers, or those of the system if there are none. Without a readable
@@ -32,28 +39,35 @@ impl Dns {
         }
     }
 
-    /// The TXT records of a name; none if it has none, or no server answers.
-    pub(super) async fn texts(&self, name: &str) -> Vec<Vec<u8>> {
+    /// The TXT records of a name; none if its servers say that there is none.
+    pub(super) async fn texts(&self, name: &str) -> Result<Vec<Vec<u8>>, Unanswered> {
         // The last dot: the search domains of this machine do not apply.
-        let Some(resolver) = &self.0 else { return Vec::new() };
+        let Some(resolver) = &self.0 else { return Err(Unanswered) };
         let found = timeout(PATIENCE, resolver.lookup(format!("{name}."), RecordType::TXT)).await;
         let answers = match found {
             Ok(Ok(found)) => found,
+            Ok(Err(error)) if is_none(&error) => return Ok(Vec::new()),
             Ok(Err(error)) => {
-                tracing::info!(name, %error, "no TXT record was found");
-                return Vec::new();
+                tracing::warn!(name, %error, "no DNS server answered");
+                return Err(Unanswered);
             }
             Err(_) => {
-                tracing::info!(name, "no TXT record was found in time");
-                return Vec::new();
+                tracing::warn!(name, "no DNS server answered in time");
+                return Err(Unanswered);
             }
         };
         let texts = answers.answers().iter().filter_map(|record| match &record.data {
             RData::TXT(text) => Some(text.txt_data.concat()),
             _ => None,
         });
-        texts.take(MOST).collect()
+        Ok(texts.take(MOST).collect())
     }
+}
+
+/// Whether a server says that there is no such name, or no such record of it.
+fn is_none(error: &NetError) -> bool {
+    let NetError::Dns(DnsError::NoRecordsFound(found)) = error else { return false };
+    matches!(found.response_code, ResponseCode::NoError | ResponseCode::NXDomain)
 }
 
 /// It keeps no answers, so that a record is found as soon as it is published.

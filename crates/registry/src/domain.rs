@@ -3,7 +3,9 @@
 use authority_api::error::ApiError;
 use authority_model::{proto::registry::*, schema::domains, service::DomainService, wire::Time};
 
-use super::{flow::or_not_found, prelude::*, programme::unless_branded, version::tagged};
+use super::{
+    dns::Unanswered, flow::or_not_found, prelude::*, programme::unless_branded, version::tagged,
+};
 
 impl Row for Domain {
     type List = ListDomainsRequest;
@@ -67,11 +69,13 @@ impl Registry {
         let domain = domain.await?;
         let token = domain.verification_token.clone().unwrap_or_default();
         let texts = self.dns.texts(&format!("_svc-challenge.{}", domain.fqdn)).await;
-        let is_proved = !token.is_empty() && texts.iter().any(|text| text == token.as_bytes());
+        let is_proved =
+            !token.is_empty() && texts.iter().flatten().any(|text| text == token.as_bytes());
+        let found = texts.map(|texts| texts.len());
         let now = self.clock.now();
         let verified = self.idempotent(&caller, key, async move |db| {
             if !is_proved {
-                return Err(unproved(&domain.fqdn, texts.len()));
+                return Err(unproved(&domain.fqdn, found));
             }
             let same = domains::table
                 .find(&id)
@@ -119,16 +123,27 @@ impl DomainService for Registry {
     }
 }
 
-/// With what was found in place of the token.
-fn unproved(fqdn: &str, texts: usize) -> Error {
+/// When to ask again if no DNS server answered, in seconds.
+const RETRY_AFTER: &str = "30";
+
+/// With how many records were found in place of the token.
+fn unproved(fqdn: &str, found: Result<usize, Unanswered>) -> Error {
     let name = format!("_svc-challenge.{fqdn}");
-    let text = match texts {
-        0 => format!(
+    let refused = |text| ApiError::new(ErrorCode::DomainNotVerified, text);
+    let text = match found {
+        Err(Unanswered) => {
+            let text = format!(
+                "no DNS server answered whether there is a TXT record at `{name}`, which may be \
+                 temporary: try again, or see the setting `dns.servers`"
+            );
+            return refused(text).with("retry_after", RETRY_AFTER).into();
+        }
+        Ok(0) => format!(
             "no TXT record was found at `{name}`: publish the domain's `verification_token` there"
         ),
-        _ => format!(
+        Ok(_) => format!(
             "no TXT record at `{name}` is the domain's `verification_token`: publish it there"
         ),
     };
-    ApiError::new(ErrorCode::DomainNotVerified, text).into()
+    refused(text).into()
 }

@@ -5,12 +5,19 @@ use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 use parking_lot::Mutex;
 use tokio::net::UdpSocket;
 
+const FAILURE: u8 = 2;
 const NO_SUCH_NAME: u8 = 3;
 const TXT: [u8; 2] = [0, 16];
 
 /// Answers with the TXT records that a test sets.
 #[derive(Clone, Default)]
-pub(crate) struct DnsServer(Arc<Mutex<BTreeMap<String, Vec<String>>>>);
+pub(crate) struct DnsServer(Arc<Mutex<Zone>>);
+
+#[derive(Default)]
+struct Zone {
+    texts: BTreeMap<String, Vec<String>>,
+    is_broken: bool,
+}
 
 impl DnsServer {
     pub(crate) async fn start() -> (Self, SocketAddr) {
@@ -30,7 +37,12 @@ impl DnsServer {
 
     pub(crate) fn set(&self, name: &str, texts: &[&str]) {
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-        self.0.lock().insert(name.to_owned(), texts);
+        self.0.lock().texts.insert(name.to_owned(), texts);
+    }
+
+    /// From now on every question fails.
+    pub(crate) fn break_down(&self) {
+        self.0.lock().is_broken = true;
     }
 
     fn answer(&self, message: &[u8]) -> Vec<u8> {
@@ -41,10 +53,15 @@ impl DnsServer {
             at += label.len() + 1;
         }
         let question = &message[12..at + 5];
-        let texts = self.0.lock().get(&name.join(".")).cloned().unwrap_or_default();
+        let zone = self.0.lock();
+        let texts = zone.texts.get(&name.join(".")).cloned().unwrap_or_default();
         let texts = if question[question.len() - 4..][..2] == TXT { texts } else { Vec::new() };
         let mut answer = message[..2].to_vec();
-        let code = if texts.is_empty() { NO_SUCH_NAME } else { 0 };
+        let code = match texts.is_empty() {
+            _ if zone.is_broken => FAILURE,
+            true => NO_SUCH_NAME,
+            false => 0,
+        };
         // A response, recursion desired and available; one question.
         answer.extend([0x81, 0x80 | code, 0, 1, 0, u8::try_from(texts.len()).unwrap(), 0, 0, 0, 0]);
         answer.extend(question);

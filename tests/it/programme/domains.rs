@@ -40,3 +40,31 @@ async fn a_domain_is_verified_by_the_txt_record_of_its_token() {
     dns.set("_svc-challenge.other.example", &[token(&made)]);
     is(&world.post(&verify, json!({})).await, 409, "domain_not_verified");
 }
+
+/// A record that is not there is told from servers that do not say.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_down_is_not_a_record_that_is_missing() {
+    let (world, dns) = world().await;
+    let tenant = world.tenant("acme").await;
+    let made = world.make("/domains", json!({"tenant_id": tenant, "fqdn": "acme.example"})).await;
+    let verify = format!("/domains/{}/verify", id(&made));
+    let told = async || {
+        let refused = world.post(&verify, json!({})).await;
+        is(&refused, 409, "domain_not_verified");
+        refused.1["message"].as_str().unwrap().to_owned()
+    };
+    assert!(told().await.starts_with("no TXT record was found at `_svc-challenge.acme.example`"));
+    dns.set("_svc-challenge.acme.example", &["svc-verify=other"]);
+    assert!(told().await.starts_with("no TXT record at `_svc-challenge.acme.example` is"));
+    dns.break_down();
+    let broken = told().await;
+    assert!(
+        broken.starts_with("no DNS server answered") && broken.contains("try again"),
+        "{broken}"
+    );
+    let wishes = Wishes { dns: vec!["127.0.0.1:9".parse().unwrap()], ..Wishes::default() };
+    let elsewhere = world.app.beside(wishes).await;
+    let (_, down) = elsewhere.owner().post(&format!("/api/v1{verify}"), json!({})).await;
+    let down = down["message"].as_str().unwrap();
+    assert!(down.starts_with("no DNS server answered"), "{down}");
+}
