@@ -147,6 +147,14 @@ impl From<Error> for ApiError {
             Error::Store(store::Error::Conflict(name)) if name == ACTIVE_BRAND => {
                 Self::plain(ErrorCode::BrandActiveExists)
             }
+            Error::Store(store::Error::Conflict(name)) if name == LINKED => {
+                let text =
+                    "the consultant and the tenant have a link already; revoke that one first";
+                let problem = "has a link already".to_owned();
+                let violations = ["consultant_id", "tenant_id"]
+                    .map(|field| Violation { field: field.to_owned(), problem: problem.clone() });
+                Self { violations: violations.into(), ..Self::new(ErrorCode::AlreadyExists, text) }
+            }
             Error::Store(store::Error::Conflict(constraint)) => {
                 let member = member(&constraint);
                 let violation = Violation {
@@ -169,6 +177,8 @@ impl From<Error> for Status {
 
 /// The index of snapshots by anchor, time and content.
 const SNAPSHOT_EXISTS: &str = "reality_snapshots_once";
+/// The index that lets a consultant and a tenant have one link.
+const LINKED: &str = "consultant_links_consultant_id_key";
 /// The index that lets a tenant have one active brand.
 const ACTIVE_BRAND: &str = "white_label_configs_active_key";
 

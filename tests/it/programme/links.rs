@@ -14,7 +14,10 @@ async fn a_link_is_invited_accepted_and_revoked() {
     let made = world.make(PATH, pair.clone()).await;
     assert_eq!((&made["status"], &made["scope"]), (&json!("invited"), &json!("view_only")));
     assert!(made["accepted_at"].is_null());
-    is(&world.post(PATH, pair.clone()).await, 409, "already_exists");
+    let twice = world.post(PATH, pair.clone()).await;
+    is(&twice, 409, "already_exists");
+    let named = |field: &str| json!({"field": field, "problem": "has a link already"});
+    assert_eq!(twice.1["details"], json!([named("consultant_id"), named("tenant_id")]));
     let path = format!("{PATH}/{}", id(&made));
     is_about(&world.patch(&path, json!({"accept": false})).await, "accept");
     is_about(&world.patch(&path, json!({"scope": "everything"})).await, "scope");
