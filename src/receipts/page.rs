@@ -69,8 +69,14 @@ struct Authority {
 }
 
 struct Conditions {
-    obligations: Vec<String>,
+    obligations: Vec<Obligation>,
     stop_conditions: Vec<String>,
+}
+
+struct Obligation {
+    code: String,
+    /// What those say that are about reality.
+    sentence: Option<&'static str>,
 }
 
 struct Approval {
@@ -134,7 +140,7 @@ impl Receipt {
         };
         let mut reasons = texts(&verdict["reasons"]).into_iter().map(reason);
         let conditions = Conditions {
-            obligations: texts(&verdict["obligations"]),
+            obligations: texts(&verdict["obligations"]).into_iter().map(obligation).collect(),
             stop_conditions: texts(&verdict["stop_conditions"]),
         };
         let bare = conditions.obligations.is_empty() && conditions.stop_conditions.is_empty();
@@ -193,6 +199,17 @@ fn reason(code: String) -> Reason {
     let mut letters = sentence.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string());
     Reason { sentence: format!("{}{}.", first.unwrap_or_default(), letters.as_str()), code }
+}
+
+fn obligation(code: String) -> Obligation {
+    let sentence = match code.as_str() {
+        "reality.overridden" => {
+            Some("A source of truth had drifted, and a person decided that actions go on.")
+        }
+        "reality.warn" => Some("A source of truth gave a warning that does not stop the action."),
+        _ => None,
+    };
+    Obligation { code, sentence }
 }
 
 fn texts(list: &Value) -> Vec<String> {
