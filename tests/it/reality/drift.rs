@@ -132,6 +132,8 @@ async fn recoupling_runs_the_check_again() {
     let recouple = json!({"resolution": "recoupled"});
     let still = verb(&world, &path, "resolve", recouple.clone()).await;
     assert_eq!(refusal(&still), (409, "still_decoupled".to_owned()));
+    let missing = format!("the anchor `{anchor}` is revalidation_required, source_of_truth_stale");
+    assert_eq!(still.1["details"], json!([{"field": "resolution", "problem": missing}]));
     let (_, read) = world.owner.get(&format!("/api/v1/reality-coupling-checks/{check}")).await;
     assert_eq!(read["coupling_check"]["history"].as_array().unwrap().len(), 1);
     world.new_snapshot(&anchor, 5, "sha256:a").await;

@@ -1,15 +1,18 @@
 //! What people do about drift: each act is kept on the event, and moves its status.
 
+use std::fmt::Write;
+
+use authority_api::error::ApiError;
 use authority_decision::{
     levels::RuntimeEffect,
     reality::{CouplingResult, Tolerated},
 };
 use authority_model::{
-    proto::reality::{CouplingCheck, DeleteDriftEventRequest, DriftAct, DriftEvent},
+    proto::reality::{CheckFinding, CouplingCheck, DeleteDriftEventRequest, DriftAct, DriftEvent},
     record::{ByIdRequest, RpcRequest},
     schema::{reality_coupling_checks as checks, stable_drift_events as drifts},
     state::DriftEventStatus,
-    validate::Validate,
+    validate::{Validate, Violation},
     wire::Time,
 };
 use serde_json::Value;
@@ -245,11 +248,29 @@ async fn recouple(db: &mut Db, check: &CouplingCheck, actor: &str) -> Result<(),
         let text = "the check of this drift was deleted, so it cannot be run again";
         return Err(Error::NotAllowed(text.to_owned()));
     }
-    let (_, result) = run::run(db, check, actor).await?;
-    if result >= CouplingResult::RevalidationRequired {
-        return Err(Error::Refused(ErrorCode::StillDecoupled));
+    let (ran, result) = run::run(db, check, actor).await?;
+    if result < CouplingResult::RevalidationRequired {
+        return Ok(());
     }
-    Ok(())
+    let mut still = ApiError::plain(ErrorCode::StillDecoupled);
+    still.violations = ran.findings.iter().filter_map(decoupled).collect();
+    Err(still.into())
+}
+
+/// Names the anchor of a finding that keeps the check from being coupled, and what of it is not as assumed.
+fn decoupled(finding: &CheckFinding) -> Option<Violation> {
+    let result = CouplingResult::from_word(&finding.coupling_result);
+    if result.is_some_and(|result| result < CouplingResult::RevalidationRequired) {
+        return None;
+    }
+    let mut problem = format!("the anchor `{}` is {}", finding.anchor_id, finding.coupling_result);
+    for drift_type in &finding.drift_types {
+        let _ = write!(problem, ", {drift_type}");
+    }
+    if !finding.mismatched_paths.is_empty() {
+        let _ = write!(problem, " at {}", finding.mismatched_paths.join(", "));
+    }
+    Some(Violation { field: "resolution".to_owned(), problem })
 }
 
 /// Keeps what its last run found of this kind of drift: a later run that finds the same only warns.
