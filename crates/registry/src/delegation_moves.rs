@@ -22,7 +22,7 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    approvals::{ActContext, ApproverAct, Eligibility, Statement, Terms, act, sign},
+    approvals::{APPROVERS, ActContext, ApproverAct, Eligibility, Statement, Terms, act, sign},
     delegating_key::DelegatingKey,
     digest::digest,
     flow::{changeable, or_not_found},
@@ -119,6 +119,7 @@ pub(super) async fn approve(
             requesters: Some(Persons::default()),
             needed: 1,
             roles: Vec::new(),
+            actors: APPROVERS,
         };
         let terms = Terms {
             tenant_id: was.tenant_id(),

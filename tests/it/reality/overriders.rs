@@ -18,6 +18,10 @@ async fn check(world: &World, action: &str, more: Value) -> String {
 #[track_caller]
 fn not_permitted(answer: &(u16, Value)) {
     assert_eq!(refusal(answer), (409, "override_not_permitted".to_owned()), "{:#}", answer.1);
+    // It names those who may: people of the tenant may not.
+    let message = answer.1["message"].as_str().unwrap();
+    assert!(message.contains("role owner of the installation"), "{message}");
+    assert!(!message.contains("legal"), "{message}");
 }
 
 /// Of the demonstration: it owns the agent, and delegates to it.

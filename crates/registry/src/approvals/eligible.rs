@@ -29,7 +29,13 @@ pub(in super::super) struct Eligibility {
     pub(in super::super) needed: i32,
     /// Roles that must be among them.
     pub(in super::super) roles: Vec<String>,
+    /// Who has this operation, for the refusal of somebody.
+    pub(in super::super) actors: &'static str,
 }
+
+/// Who has the operations on approvals.
+pub(in super::super) const APPROVERS: &str = "a person of the tenant in the role approver, legal or admin, or the \
+                                              installation's owner";
 
 impl Eligibility {
     /// For a held question: the delegations that it was held under, and those that it would use at
@@ -61,6 +67,7 @@ impl Eligibility {
             requesters: requesters(db, graph, approval).await?,
             needed: approval.needed,
             roles: approval.roles.clone(),
+            actors: APPROVERS,
         })
     }
 
@@ -116,9 +123,9 @@ impl Eligibility {
     /// The error for a rule, with the roles of those who could act instead, but no names.
     pub(super) fn refuse(&self, rule: &str) -> Error {
         let mut text = format!(
-            "{rule}; it takes somebody else: a person of the tenant in the role approver, legal or \
-             admin, or the installation's owner, who neither asked nor made or rotated the API key \
-             that did, who is not the agent, owns none in the chain and delegated nothing in it"
+            "{rule}; it takes somebody else: {}, who neither asked nor made or rotated the API key \
+             that did, who is not the agent, owns none in the chain and delegated nothing in it",
+            self.actors
         );
         for role in &self.roles {
             text.push_str("; one of those who approve must be in the role ");

@@ -29,7 +29,7 @@ use chrono::{DateTime, Utc};
 use tonic::Response;
 
 pub(super) use act::{ActContext, ApproverAct, Statement, Terms, make as act, sign};
-pub(super) use eligible::{Eligibility, requesters};
+pub(super) use eligible::{APPROVERS, Eligibility, requesters};
 pub use expire::expire;
 
 use super::{

@@ -39,6 +39,8 @@ use super::{
 
 /// The scope with which an API key asks for decisions.
 const ASKING: &str = "runtime:write";
+/// Who may override.
+const OWNERS: &str = "a person in the role owner of the installation";
 /// How long an override is in force.
 const IN_FORCE_FOR: TimeDelta = TimeDelta::hours(1);
 /// How long the first of two owners waits for the second.
@@ -190,7 +192,8 @@ impl Overrider<'_> {
             let chain = decided.iter().cloned().chain(held.into_iter().flatten()).collect();
             let requesters = requesters.clone();
             let roles = Vec::new();
-            let eligibility = Eligibility { subject, chain, requesters, needed, roles };
+            let actors = OWNERS;
+            let eligibility = Eligibility { subject, chain, requesters, needed, roles, actors };
             match eligibility.may_act(handle.as_ref(), self.by, &before) {
                 Ok(own) => own_interest |= own,
                 Err(Error::NotEligible(text)) => return Err(refused(&text)),
