@@ -58,6 +58,19 @@ async fn nested_objects_keep_what_is_unknown_and_check_what_is_known() {
     }
 }
 
+/// What is expected is shown, of a published set of keys too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_list_of_keys_is_told_what_one_is() {
+    let world = World::start().await;
+    for (jwks, field) in [(json!([[]]), "source.jwks[0]"), (json!({"keys": []}), "source.jwks")] {
+        let body = world.anchor(json!({"source": {"jwks": jwks}}));
+        let answer = world.owner.post("/api/v1/reality-anchors", body).await;
+        assert_eq!(fault(&answer), field);
+        let problem = answer.1["details"][0]["problem"].as_str().unwrap();
+        assert!(problem.contains("public key") && problem.contains("{\"kty\": "), "{problem}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_anchor_begins_as_a_draft_and_its_status_moves_freely() {
     let world = World::start().await;

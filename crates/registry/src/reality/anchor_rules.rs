@@ -9,6 +9,7 @@ use super::{super::prelude::*, jwks, objects::check, refers};
 const LONGEST_STALENESS: i64 = 31_536_000;
 const MOST_KEYS: usize = 4;
 const MOST_FEEDERS: usize = 64;
+const FEEDERS: &str = "must be a list of at most 64 ids of API keys";
 const NAME: usize = 300;
 const ADDRESS: usize = 2048;
 
@@ -37,13 +38,13 @@ pub(super) fn objects(anchor: &RealityAnchor, found: &mut Violations) {
         object.text("kind", NAME);
         object.text("uri", ADDRESS);
         object.text("system", NAME);
-        for (index, id) in object.list("feeder_key_ids", MOST_FEEDERS).iter().enumerate() {
+        for (index, id) in object.list("feeder_key_ids", MOST_FEEDERS, FEEDERS).iter().enumerate() {
             if !id.is_string() {
                 object.found.add(&format!("feeder_key_ids[{index}]"), "must be an API key's id");
             }
         }
         let mut prints = Vec::new();
-        for (index, jwk) in object.list("jwks", MOST_KEYS).iter().enumerate() {
+        for (index, jwk) in object.list("jwks", MOST_KEYS, jwks::EXAMPLE_LIST).iter().enumerate() {
             match jwks::checked(jwk) {
                 Err(problem) => object.found.add(&format!("jwks[{index}]"), problem),
                 Ok(print) if prints.contains(&print) => {

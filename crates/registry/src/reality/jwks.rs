@@ -12,6 +12,12 @@ use super::signed_snapshot;
 
 /// Members of private keys (RFC 7518, section 6).
 const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
+/// What each is.
+const EXAMPLE_KEY: &str = "must be a public key as a JWK, an object such as {\"kty\": \"OKP\", \"crv\": \"Ed25519\", \
+                           \"x\": \"…\"}";
+/// What the list of them is: not the `{\"keys\": […]}` of a published set.
+pub(super) const EXAMPLE_LIST: &str = "must be a list of at most 4 public keys as JWKs, such as [{\"kty\": \"OKP\", \
+                                       \"crv\": \"Ed25519\", \"x\": \"…\"}]: of a JWK Set, the list in its `keys`";
 /// Bytes of a modulus of 2048 bits.
 const SMALLEST_MODULUS: usize = 256;
 
@@ -22,7 +28,7 @@ pub(super) fn thumbprint(key: &Value) -> Option<String> {
 
 /// The thumbprint of a public key that can verify, or what is wrong with it.
 pub(super) fn checked(key: &Value) -> Result<String, String> {
-    let members = key.as_object().ok_or("must be a JWK")?;
+    let members = key.as_object().ok_or(EXAMPLE_KEY)?;
     if let Some(private) = PRIVATE.iter().find(|name| members.contains_key(**name)) {
         return Err(format!("holds `{private}`, which is private: give the public key alone"));
     }

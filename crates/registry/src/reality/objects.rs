@@ -49,14 +49,14 @@ impl<'a> Object<'a, '_> {
         number
     }
 
-    /// A list of at most so many items.
-    pub(super) fn list(&mut self, name: &str, most: usize) -> &'a [Value] {
+    /// A list of at most so many items; `problem` says so of what is none.
+    pub(super) fn list(&mut self, name: &str, most: usize, problem: &str) -> &'a [Value] {
         let Some(value) = self.members.get(name).filter(|value| !value.is_null()) else {
             return &[];
         };
         let list = value.as_array().filter(|list| list.len() <= most);
         if list.is_none() {
-            self.found.add(name, format!("must be a list of at most {most}"));
+            self.found.add(name, problem);
         }
         list.map_or(&[], Vec::as_slice)
     }
