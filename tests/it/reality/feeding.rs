@@ -94,6 +94,10 @@ async fn each_of_a_batch_is_refused_alone_and_the_rate_is_for_an_anchor_and_key(
     let results = answer["results"].as_array().unwrap();
     let codes: Vec<_> = results.iter().map(|one| one["error"].as_str().unwrap_or("")).collect();
     assert_eq!(codes[..3], ["feeder_not_permitted", "invalid_request", "invalid_request"]);
+    for (index, member) in [(1, "sampled_at"), (2, "sampled_at")] {
+        let message = results[index]["message"].as_str().unwrap();
+        assert!(message.contains(&format!("reality_snapshots[{index}].{member}")), "{message}");
+    }
     // The one from the future was counted too.
     let mine = &codes[3..15];
     assert_eq!(mine.iter().filter(|code| code.is_empty()).count(), 9, "{mine:?}");
@@ -103,6 +107,10 @@ async fn each_of_a_batch_is_refused_alone_and_the_rate_is_for_an_anchor_and_key(
     let refused = request.json(&body(&one, 20)).send().await.unwrap();
     assert_eq!(refused.status(), 429);
     assert_eq!(refused.headers()["retry-after"], "1");
+    let none = json!({"reality_snapshots": []});
+    let (status, refused) = key.post(&format!("{PATH}:batch"), none).await;
+    let once = json!([{"field": "reality_snapshots", "problem": "is required"}]);
+    assert_eq!((status, &refused["details"]), (400, &once));
     let many = json!({"reality_snapshots": vec![body(&one, 1); 101]});
     assert_eq!(key.post(&format!("{PATH}:batch"), many).await.0, 400);
 }

@@ -240,6 +240,8 @@ impl Member<'_> {
         if least.is_none() && most.is_none() {
             return None;
         }
+        // Of a required one, `required` reports that it is empty.
+        let least = least.filter(|least| !self.rules.is_required() || least.to_string() != "1");
         let least = least.unwrap_or_else(|| quote!(0));
         let most = most.unwrap_or_else(|| quote!(usize::MAX));
         Some(quote!(found.length(#name, self.#rust.len(), #least, #most)))

@@ -204,13 +204,24 @@ fn checked(caller: &Caller, row: RealitySnapshot) -> Result<Fed, Error> {
 }
 
 fn response(results: Vec<Result<RealitySnapshot, Error>>) -> FeedRealitySnapshotsResponse {
-    let one = |result| match result {
+    let one = |(index, result): (usize, Result<_, _>)| match result {
         Ok(row) => FedSnapshot { reality_snapshot: Some(row), ..FedSnapshot::default() },
         Err(error) => {
-            let error = ApiError::from(error);
+            let error = ApiError::from(in_batch(index, error));
             let code = Some(error.code.word().to_owned());
             FedSnapshot { reality_snapshot: None, error: code, message: Some(error.message) }
         }
     };
-    FeedRealitySnapshotsResponse { results: results.into_iter().map(one).collect() }
+    FeedRealitySnapshotsResponse { results: results.into_iter().enumerate().map(one).collect() }
+}
+
+/// With the members at fault as they are named in the batch.
+fn in_batch(index: usize, error: Error) -> Error {
+    let Error::Invalid(mut violations) = error else { return error };
+    for violation in &mut violations {
+        let field = violation.field.strip_prefix("reality_snapshot.");
+        let field = field.unwrap_or(&violation.field);
+        violation.field = format!("reality_snapshots[{index}].{field}");
+    }
+    Error::Invalid(violations)
 }
