@@ -86,14 +86,16 @@ impl Row for CouplingCheck {
         let principal = self.principal_entity_id.as_deref();
         refers::party(&mut known, tx.db, "principal_entity_id", principal).await?;
         let grant = self.purpose_grant_id.as_ref();
-        refers::delegation(&mut known, tx.db, "purpose_grant_id", grant).await?;
+        refers::DELEGATIONS.one(&mut known, tx.db, "purpose_grant_id", grant).await?;
         let drift = self.drift_event_id.as_ref();
-        refers::drift(&mut known, tx.db, "drift_event_id", drift).await?;
-        refers::anchors(&mut known, tx.db, "anchors_consulted", &self.anchors_consulted).await?;
-        refers::snapshots(&mut known, tx.db, "snapshot_refs", &self.snapshot_refs).await?;
+        refers::DRIFT_EVENTS.one(&mut known, tx.db, "drift_event_id", drift).await?;
+        refers::ANCHORS
+            .each(&mut known, tx.db, "anchors_consulted", &self.anchors_consulted)
+            .await?;
+        refers::SNAPSHOTS.each(&mut known, tx.db, "snapshot_refs", &self.snapshot_refs).await?;
         let assumed: Vec<String> =
             assumptions(self).into_iter().map(|assumed| assumed.anchor_id).collect();
-        refers::anchors(&mut known, tx.db, "assumptions", &assumed).await?;
+        refers::ANCHORS.each(&mut known, tx.db, "assumptions", &assumed).await?;
         known.all()
     }
 

@@ -90,7 +90,9 @@ impl Row for DriftEvent {
         known.principal(tx.db, "actor_entity_id", self.actor_entity_id.as_deref()).await?;
         let principal = self.principal_entity_id.as_deref();
         refers::party(&mut known, tx.db, "principal_entity_id", principal).await?;
-        refers::anchors(&mut known, tx.db, "anchors_implicated", &self.anchors_implicated).await?;
+        refers::ANCHORS
+            .each(&mut known, tx.db, "anchors_implicated", &self.anchors_implicated)
+            .await?;
         known.all()
     }
 }

@@ -1,9 +1,8 @@
 //! What the records of reality refer to: all of one tenant.
 
 use authority_ids::DecisionId;
-use authority_model::schema::{
-    decisions, delegations, legal_entities, reality_anchors, reality_snapshots, stable_drift_events,
-};
+use authority_model::schema::{decisions, legal_entities};
+use diesel::sql_types::{Array, Text};
 use serde_json::Value;
 
 use super::super::prelude::*;
@@ -59,79 +58,74 @@ pub(super) async fn party(
     if entity.is_some() { Ok(()) } else { known.principal(db, field, Some(id)).await }
 }
 
-/// Anchors that are not deleted.
-pub(super) async fn anchors(
-    known: &mut Known<'_>,
-    db: &mut Db,
-    field: &str,
-    ids: &[String],
-) -> Result<(), Error> {
-    if ids.is_empty() {
-        return Ok(());
+/// The records that a list may name, as a query of those that are there: $1 is the tenant, $2 the ids.
+#[derive(Clone, Copy)]
+pub(super) struct Referred(&'static str);
+
+/// Not deleted.
+pub(super) const ANCHORS: Referred = Referred(
+    "SELECT id FROM reality_anchors WHERE tenant_id = $1 AND id = ANY ($2) AND deleted_at IS NULL",
+);
+/// Deleted ones too: a report may be by one of them.
+pub(super) const SNAPSHOTS: Referred =
+    Referred("SELECT id FROM reality_snapshots WHERE tenant_id = $1 AND id = ANY ($2)");
+/// Whatever their state.
+pub(super) const DELEGATIONS: Referred =
+    Referred("SELECT id FROM delegations WHERE tenant_id = $1 AND id = ANY ($2)");
+/// Not deleted.
+pub(super) const DRIFT_EVENTS: Referred = Referred(
+    "SELECT id FROM stable_drift_events \
+     WHERE tenant_id = $1 AND id = ANY ($2) AND deleted_at IS NULL",
+);
+
+#[derive(QueryableByName)]
+struct Present {
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+impl Referred {
+    /// Reports each id of a list that names none.
+    pub(super) async fn each(
+        self,
+        known: &mut Known<'_>,
+        db: &mut Db,
+        field: &str,
+        ids: &[String],
+    ) -> Result<(), Error> {
+        let present = self.present(known, db, ids).await?;
+        known.compare_each(field, ids, &present);
+        Ok(())
     }
-    let present: Vec<String> = reality_anchors::table
-        .filter(reality_anchors::tenant_id.eq(known.tenant()))
-        .filter(reality_anchors::id.eq_any(ids))
-        .filter(reality_anchors::deleted_at.is_null())
-        .select(reality_anchors::id)
-        .load(db)
-        .await?;
-    known.compare_each(field, ids, &present);
-    Ok(())
-}
 
-/// Snapshots, deleted ones too: a report may be by one of them.
-pub(super) async fn snapshots(
-    known: &mut Known<'_>,
-    db: &mut Db,
-    field: &str,
-    ids: &[String],
-) -> Result<(), Error> {
-    if ids.is_empty() {
-        return Ok(());
+    /// Reports an id that names none.
+    pub(super) async fn one(
+        self,
+        known: &mut Known<'_>,
+        db: &mut Db,
+        field: &str,
+        id: Option<&String>,
+    ) -> Result<(), Error> {
+        let Some(id) = id else { return Ok(()) };
+        let present = self.present(known, db, std::slice::from_ref(id)).await?;
+        known.compare(field, &[id], &present);
+        Ok(())
     }
-    let present: Vec<String> = reality_snapshots::table
-        .filter(reality_snapshots::tenant_id.eq(known.tenant()))
-        .filter(reality_snapshots::id.eq_any(ids))
-        .select(reality_snapshots::id)
-        .load(db)
-        .await?;
-    known.compare_each(field, ids, &present);
-    Ok(())
-}
 
-/// A delegation, whatever its state.
-pub(super) async fn delegation(
-    known: &mut Known<'_>,
-    db: &mut Db,
-    field: &str,
-    id: Option<&String>,
-) -> Result<(), Error> {
-    let Some(id) = id else { return Ok(()) };
-    let present: Vec<String> = delegations::table
-        .filter(delegations::tenant_id.eq(known.tenant()).and(delegations::id.eq(id)))
-        .select(delegations::id)
-        .load(db)
-        .await?;
-    known.compare(field, &[id], &present);
-    Ok(())
-}
-
-/// A drift event that is not deleted.
-pub(super) async fn drift(
-    known: &mut Known<'_>,
-    db: &mut Db,
-    field: &str,
-    id: Option<&String>,
-) -> Result<(), Error> {
-    let Some(id) = id else { return Ok(()) };
-    let present: Vec<String> = stable_drift_events::table
-        .filter(stable_drift_events::tenant_id.eq(known.tenant()))
-        .filter(stable_drift_events::id.eq(id))
-        .filter(stable_drift_events::deleted_at.is_null())
-        .select(stable_drift_events::id)
-        .load(db)
-        .await?;
-    known.compare(field, &[id], &present);
-    Ok(())
+    async fn present(
+        self,
+        known: &Known<'_>,
+        db: &mut Db,
+        ids: &[String],
+    ) -> QueryResult<Vec<String>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let present: Vec<Present> = diesel::sql_query(self.0)
+            .bind::<Text, _>(known.tenant())
+            .bind::<Array<Text>, _>(ids)
+            .load(db)
+            .await?;
+        Ok(present.into_iter().map(|present| present.id).collect())
+    }
 }
