@@ -171,6 +171,32 @@ async fn an_earlier_approval_reviews_no_drift_that_was_escalated_or_dated_back()
     assert_eq!(cited(26_000.0, &second).await, "require_approval");
 }
 
+/// Drift by an assumption is shown with the anchor, and the path at which it is not as assumed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_held_request_shows_the_anchors_and_paths_of_drift() {
+    let world = World::start().await;
+    let key = runtime(&world).await;
+    let anchor = world.new_anchor(json!({"display_name": "Reference rates"})).await;
+    world.new_snapshot(&anchor, 5, "sha256:a").await;
+    let assumed = json!([{"anchor_id": anchor, "path": "/rates/USD", "equals": 1.1512}]);
+    let check =
+        world.new_check(json!({"action_id": "payment.execute", "assumptions": assumed})).await;
+    world.run(&check).await;
+    let held = decided(&key).await;
+    assert_eq!(held["reason_code"], "reality_review_required", "{held:#}");
+    let expected = json!([{"id": anchor, "name": "Reference rates",
+                           "mismatched_paths": ["/rates/USD"]}]);
+    let approver = world.app.person(TENANT, "approver", "another@example.org");
+    let (_, listed) = approver.get("/api/v1/app/approvals?state=pending").await;
+    let id = listed["approvals"][0]["id"].as_str().unwrap();
+    let (_, shown) = approver.get(&format!("/api/v1/app/approvals/{id}")).await;
+    for approval in [&listed["approvals"][0], &shown["approval"]] {
+        let reality = approval["reality"].as_array().unwrap();
+        assert_eq!(reality.len(), 1, "{approval:#}");
+        assert_eq!((&reality[0]["source"], &reality[0]["anchors"]), (&json!("drift"), &expected));
+    }
+}
+
 /// Who is asked to approve is shown what drifted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_request_shows_what_of_reality_holds_it() {

@@ -9,6 +9,7 @@ mod eligible;
 mod expire;
 mod judge;
 mod question;
+mod reality;
 mod reviewed;
 mod show;
 mod withdraw;
@@ -114,7 +115,7 @@ impl ApprovalService for Approvals {
         show::one(&self.registry, &caller, approval).await?;
         if let Some((would_be, reality)) = self.would_be(&caller, approval).await? {
             (approval.would_be, approval.reality) = (Some(would_be), reality);
-            show::name_anchors(&self.registry, &caller, approval).await?;
+            reality::fill(&self.registry, &caller, std::slice::from_mut(approval)).await?;
         }
         Ok(found)
     }

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use authority_model::{
     proto::approval::{Approval, ApprovalAct, EarlierApproval},
-    schema::{approvals, decisions, policies, reality_anchors},
+    schema::{approvals, decisions, policies},
     wire::Time,
 };
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 
-use super::{super::prelude::*, act::DECLINE, question};
+use super::{super::prelude::*, act::DECLINE, question, reality};
 use authority_core::store;
 use authority_evidence::digest_text;
 
@@ -36,15 +36,13 @@ pub(super) async fn fill_computed(
     let decisions = rows.iter().map(|row| row.decision_id.clone()).collect();
     let policies = rows.iter().flat_map(|row| &row.policies).map(|policy| policy.id.clone());
     let policies = policies.collect();
-    let anchors = rows.iter().flat_map(|row| &row.reality).map(|reality| reality.id.clone());
-    let anchors = anchors.collect();
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let (held, described) = (held(db, decisions).await?, described(db, policies).await?);
-        let (digests, named) = (digests(db, &ids).await?, named(db, anchors).await?);
-        Ok::<_, store::Error>((digests, held, described, named, earlier(db, &ids).await?))
+        let digests = digests(db, &ids).await?;
+        Ok::<_, store::Error>((digests, held, described, earlier(db, &ids).await?))
     });
-    let (digests, held, described, named, mut earlier) = read.await?;
-    for row in rows {
+    let (digests, held, described, mut earlier) = read.await?;
+    for row in &mut *rows {
         let Some(digest) = digests.get(&row.id) else { continue };
         let asked = held.get(&row.decision_id);
         row.request = asked.and_then(|(record, context)| question::read(record, context, digest));
@@ -54,11 +52,8 @@ pub(super) async fn fill_computed(
             (policy.name, policy.description) =
                 described.get(&policy.id).cloned().unwrap_or_default();
         }
-        for reality in &mut row.reality {
-            reality.name = named.get(&reality.id).cloned();
-        }
     }
-    Ok(())
+    reality::fill(registry, caller, rows).await
 }
 
 /// The same for one approval.
@@ -71,26 +66,6 @@ pub(super) async fn one(
     row: &mut Approval,
 ) -> Result<(), Error> {
     fill_computed(registry, caller, std::slice::from_mut(row)).await
-}
-
-/// Fills the names of what of reality holds an approval.
-///
-/// # Errors
-/// If the store cannot be read.
-pub(super) async fn name_anchors(
-    registry: &Registry,
-    caller: &Caller,
-    row: &mut Approval,
-) -> Result<(), Error> {
-    let ids: HashSet<String> = row.reality.iter().map(|reality| reality.id.clone()).collect();
-    let read = registry
-        .store
-        .read_tx(&caller.scope(), async move |db| Ok::<_, store::Error>(named(db, ids).await?));
-    let named = read.await?;
-    for reality in &mut row.reality {
-        reality.name = named.get(&reality.id).cloned();
-    }
-    Ok(())
 }
 
 /// Cuts a page down to the size of a response; returns the last row left, if some were removed.
@@ -161,19 +136,6 @@ async fn described(db: &mut Db, ids: HashSet<String>) -> QueryResult<Described> 
         .load(db)
         .await?;
     Ok(rows.into_iter().map(|(id, name, description)| (id, (name, description))).collect())
-}
-
-/// The names of those that are anchors.
-async fn named(db: &mut Db, ids: HashSet<String>) -> QueryResult<HashMap<String, String>> {
-    if ids.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let rows: Vec<(String, String)> = reality_anchors::table
-        .filter(reality_anchors::id.eq_any(ids))
-        .select((reality_anchors::id, reality_anchors::display_name))
-        .load(db)
-        .await?;
-    Ok(rows.into_iter().collect())
 }
 
 #[derive(QueryableByName)]

@@ -117,6 +117,7 @@ fn reality(held_by: HeldByReality) -> ApprovalReality {
         effect: held_by.effect.word().to_owned(),
         since: Some(held_by.since.into()),
         name: None,
+        anchors: Vec::new(),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Takes the status `certified` from consultants whose last certification has ended: revoked, deleted or expired. It
-//! moves to `onboarding`. Who was made certified without a certification stays so.
+//! Takes the status `certified` from consultants whose last certification has ended: revoked, deleted or
+//! expired. It moves to `onboarding`. Who was made certified without a certification stays so.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use super::super::super::prelude::*;
 
 const EVERY: Duration = Duration::from_secs(60);
 
-/// $1 is the status, $2 the time, $3 the consultant, $4 a certification that does not count. A certification that is yet to begin keeps the status, too.
+/// $1 is the status, $2 the time, $3 the consultant, $4 a certification that does not count. One that is yet to
+/// begin keeps the status, too.
 const ENDED: &str = "
     UPDATE consultants AS c SET status = $1, updated_at = clock_timestamp()
     WHERE c.id = $3 AND c.status = 'certified'
