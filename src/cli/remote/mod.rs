@@ -19,6 +19,7 @@ mod table;
 mod tenants;
 #[cfg(test)]
 mod tests;
+mod webhook_replays;
 mod webhooks;
 
 use clap::{

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     decisions, delegations, keys, list::List, policies, principals, surface::Surface, tenants,
-    webhooks,
+    webhook_replays, webhooks,
 };
 use crate::cli::args::Args;
 
@@ -26,6 +26,7 @@ const READS: [(&str, &str); 20] = [
     ("decisions show", "/v1/decisions/{decision_id}"),
     ("keys list", "/api/v1/keys"),
     ("webhooks list", "/api/v1/webhook-endpoints"),
+    ("webhooks replays", "/api/v1/webhook-endpoints/{id}/replays"),
     ("webhooks list", "/api/v1/app/webhook-endpoints"),
     ("webhooks list", "/v1/webhook-endpoints"),
     ("webhooks show", "/api/v1/webhook-endpoints/{id}"),
@@ -109,6 +110,7 @@ fn each_table_shows_members_of_its_records() {
         keys::LIST,
         webhooks::LIST,
         webhooks::DELIVERIES,
+        webhook_replays::REPLAYS,
     ];
     let on_surfaces = lists.into_iter().flat_map(|list| {
         Surface::ALL.map(|surface| (surface.path(list.path), list.member, list.columns))

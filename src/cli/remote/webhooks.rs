@@ -16,6 +16,7 @@ use super::{
     surface::{SURFACE, Surface},
     tenant,
     text::plain,
+    webhook_replays::{Replay, ReplaysArgs},
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
 
@@ -45,6 +46,10 @@ enum Command {
     Pause(Pause),
     /// Lets a paused or disabled endpoint receive again
     Enable(Enable),
+    /// Sends the events of a time to an endpoint again
+    Replay(Replay),
+    /// Lists an endpoint's replays, newest first
+    Replays(ReplaysArgs),
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -150,6 +155,8 @@ impl Webhooks {
             Command::Test(args) => test(args, connector).await,
             Command::Pause(args) => pause(args, connector).await,
             Command::Enable(args) => enable(args, connector).await,
+            Command::Replay(args) => args.run(connector).await,
+            Command::Replays(args) => args.run(connector).await,
         }
     }
 }

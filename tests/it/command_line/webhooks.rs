@@ -90,6 +90,16 @@ async fn what_failed_is_shown_redriven_and_arrives() {
     assert_eq!((code, told.as_str()), (0, ""));
     assert!(shown.starts_with("delivered: true\nstatus: 200\n"), "{shown}");
     listening.line("svc.test");
+
+    // All of the last hour once more, and where that is.
+    let typed = format!("webhooks replay {id} --since -1h --only all");
+    let (code, replay, told) = owner(&app, &typed).await;
+    assert_eq!((code, told.as_str()), (0, ""), "{replay}");
+    listening.line("svc.decision.requires_approval");
+    let table = wait_for(&app, &format!("webhooks replays {id}"), replay.trim()).await;
+    assert!(table.contains("all"), "{table}");
+    let refused = owner(&app, &format!("webhooks replay {id} --since yesterday")).await;
+    assert!(refused.0 == 1 && refused.2.contains("--since"), "{}", refused.2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,93 @@
+//! `webhooks replay`: the events of a time once more; `webhooks replays`: how far that is.
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    connect::{Connector, ServerArgs},
+    list::{ID, List, ListArgs, Page},
+    segment,
+    surface::SURFACE,
+};
+use crate::cli::{Actions, Failure, outcome::CommandOutput};
+
+#[derive(Debug, Args)]
+pub(super) struct Replay {
+    /// The endpoint's id
+    #[arg(value_parser = segment)]
+    endpoint: String,
+    /// From when on: a time of RFC 3339, or a span before now, such as -1h
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    since: String,
+    /// Until when, in the same forms [default: until now]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+    /// Only events of this type, or pattern of types; repeat it [default: all that the endpoint takes]
+    #[arg(long = "event-type", value_name = "TYPE")]
+    event_types: Vec<String>,
+    /// Which of them: those that are dead, those that never arrived and are not to be sent, or all
+    #[arg(long, value_parser = ["dead", "undelivered", "all"], default_value = "undelivered")]
+    only: String,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReplaysArgs {
+    /// The endpoint's id
+    #[arg(value_parser = segment)]
+    endpoint: String,
+    #[command(flatten)]
+    list: ListArgs<ReplayFilter>,
+}
+
+#[derive(Debug, Args, Serialize)]
+struct ReplayFilter {
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: Page,
+}
+
+pub(super) const REPLAYS: List = List {
+    path: &[SURFACE, "webhook-endpoints", ID, "replays"],
+    member: "replays",
+    columns: &[
+        "id",
+        "state",
+        "only",
+        "judged_sequence",
+        "last_sequence",
+        "deliveries",
+        "created_at",
+    ],
+};
+
+impl Replay {
+    /// Prints the replay's id.
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let server = connector.connect(self.server).await?;
+        let last = format!("{}:replay", self.endpoint);
+        let path = [server.path(&[SURFACE, "webhook-endpoints"]), vec![&last]].concat();
+        let body = json!({"since": self.since, "until": self.until,
+                          "event_types": self.event_types, "only": self.only});
+        let answer = server.json(&server.post(&path, &body).await?)?;
+        let id = answer["replay_id"].as_str().map(str::to_owned);
+        Ok(CommandOutput::named("replay_id", id.unwrap_or_default()))
+    }
+}
+
+impl ReplaysArgs {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let ListArgs { filter, server } = self.list;
+        let server = connector.connect(server).await?;
+        let found = REPLAYS.find(&server, &self.endpoint, &filter).await?;
+        Ok(found.shown(REPLAYS.member, REPLAYS.columns))
+    }
+}
