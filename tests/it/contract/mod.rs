@@ -2,6 +2,7 @@
 
 mod absence;
 mod document;
+mod documented;
 mod examples;
 mod filters;
 mod headers;

@@ -1,6 +1,5 @@
 //! API keys that delegate: agents delegate parts of what they hold.
 
-mod documented;
 mod refused;
 mod stopped;
 mod transaction;

@@ -1,10 +1,9 @@
-//! The example in the documentation, on the demonstration tenant.
+//! Examples of the documentation, sent to the demonstration tenant.
 
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use super::PATH;
 use crate::support::TestApp;
 
 /// The first JSON object of a documentation page that begins so.
@@ -18,6 +17,21 @@ fn example(page: &str, begins: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_example_authorizes_with_the_answer_that_is_shown() {
+    let app = TestApp::start().await;
+    let delegation = app.demo().await.delegation_id;
+    let key = app.client(&app.api_key("svc:tenant:acme", &["runtime:write"]).await);
+    let mut body = example("docs/access.md", "{\"actor\"");
+    body["acting_on_behalf_of"]["delegation_id"] = json!(delegation);
+    let (status, answer) = key.post("/v1/runtime/authorize", body).await;
+    assert_eq!(status, 200, "{answer:#}");
+    let shown = example("docs/access.md", "{\"decision\"");
+    for (member, value) in shown.as_object().unwrap() {
+        assert_eq!(answer[member], *value, "{member} in {answer:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_delegates_on_the_demonstrations_delegation() {
     let app = TestApp::start().await;
     let parent = app.demo().await.delegation_id;
@@ -27,13 +41,13 @@ async fn the_example_delegates_on_the_demonstrations_delegation() {
     let key = app.client(made["secret"].as_str().unwrap());
     let mut body = example("docs/access.md", "{\"parent_id\"");
     body["parent_id"] = json!(parent);
-    let (status, lent) = key.post(PATH, body.clone()).await;
+    let (status, lent) = key.post("/v1/delegations", body.clone()).await;
     assert_eq!(status, 201, "{lent:#}");
     // A bound that is left out is refused, and the refusal has what to give.
     let members = body.as_object_mut().unwrap();
     members.remove("purposes");
     members.remove("max_amount");
-    let (status, refused) = key.post(PATH, body).await;
+    let (status, refused) = key.post("/v1/delegations", body).await;
     let unbounded = |field: &str, what: &str, value: &str| {
         json!({"field": field, "problem": format!("is unbounded where the parent's is {what}: \
             {value}; it is not inherited, so give this or less")})
