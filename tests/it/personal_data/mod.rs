@@ -1,11 +1,13 @@
 //! People's data: exported, erased, kept by a legal hold, erased by age; and what was signed verifies after it.
 
 mod acts;
+mod crashed;
 mod dump;
 mod erased;
 mod evidence;
 mod exported;
 mod held;
+mod overrides;
 mod requests;
 mod retention;
 

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use authority_core::{clock::Clock, worker::Supervisor};
+use authority_crypto::sha256;
+use authority_evidence::digest_text;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::{ANN, TENANT, World};
+use super::{ANN, BOB, TENANT, World};
 
 /// Runs the worker once, so many days from now.
 async fn run(world: &World, days: i64, is_held: bool) {
@@ -60,6 +62,52 @@ async fn contexts_go_when_their_tenant_says_so() {
         let path = format!("/api/v1/tenants/{TENANT}");
         assert_eq!(world.owner.patch(&path, json!({"retention": bad})).await.0, 400, "{bad}");
     }
+}
+
+/// What a snapshot observed goes; its times, its digests and what follows from them stay.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn observations_go_when_their_tenant_says_so() {
+    let world = World::start().await;
+    let boss = world.human(BOB, "dev|bob").await;
+    let anchor = json!({"tenant_id": TENANT, "anchor_type": "system_of_record", "display_name": "ERP",
+                        "authority": {"owner_entity_id": boss}});
+    let anchor = world.make("/api/v1/reality-anchors", anchor, "reality_anchor").await;
+    let hash = digest_text(&sha256(br#"{"cash":5}"#));
+    let snapshot = json!({"tenant_id": TENANT, "anchor_id": anchor, "content_hash": hash,
+                          "sampled_at": Clock::default().now().to_rfc3339(),
+                          "content_summary": {"cash": 5}, "content_ref": "file:cash",
+                          "observations": [{"path": "/cash", "value": 5}]});
+    let id = world.make("/api/v1/reality-snapshots", snapshot, "reality_snapshot").await;
+    let path = format!("/api/v1/reality-snapshots/{id}");
+    let before = world.shown(&path, "reality_snapshot").await;
+    let observed = ["content_summary", "content_ref", "observations"];
+    let is_there = async || {
+        let now = world.shown(&path, "reality_snapshot").await;
+        observed.iter().all(|member| now[member] == before[member])
+    };
+    run(&world, 1000, false).await;
+    assert!(is_there().await, "none: kept");
+    set(&world, json!({"retention": {"snapshots_days": 30}})).await;
+    run(&world, 29, false).await;
+    assert!(is_there().await, "not old enough");
+    set(&world, json!({"legal_hold": {"reason": "case 7"}})).await;
+    run(&world, 31, false).await;
+    assert!(is_there().await, "the tenant's hold");
+    set(&world, json!({"legal_hold": null})).await;
+    run(&world, 31, true).await;
+    assert!(is_there().await, "the installation's hold");
+    run(&world, 31, false).await;
+    let after = world.shown(&path, "reality_snapshot").await;
+    assert_eq!(observed.map(|member| &after[member]), [&Value::Null, &Value::Null, &json!([])]);
+    for member in ["content_hash", "observations_hash", "sampled_at", "anchor_id"] {
+        assert_eq!(after[member], before[member], "{member}");
+    }
+    let (status, verified) = world.owner.post(&format!("{path}/verify"), json!({})).await;
+    assert_eq!(
+        (status, &verified["verification"]["content"]),
+        (200, &json!("erased")),
+        "{verified:#}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

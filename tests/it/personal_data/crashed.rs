@@ -1,0 +1,56 @@
+//! An erasure that ends before its last transaction has committed, as when its node is killed.
+
+use std::time::Duration;
+
+use diesel_async::SimpleAsyncConnection;
+use serde_json::{Value, json};
+
+use super::{ANN, World, dump::columns_with};
+
+/// Whoever waits to write the erasure.
+const WAITING: &str =
+    "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'erasures'::regclass";
+
+/// The pages stay erased, the rest stays as it was, nothing is listed; and the same erasure, asked again, completes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erasure_that_crashed_is_asked_again() {
+    let world = World::start().await;
+    let lead = world.lead(ANN).await;
+    let (_, approval) = world.held(&world.key, "ann@example.org, privately").await;
+    let approval = format!("/api/v1/approvals/{approval}");
+    assert!(!world.shown(&approval, "approval").await["request"].is_null());
+    let mut holder = world.app.database.owner().await;
+    holder.batch_execute("BEGIN; LOCK TABLE erasures IN SHARE MODE").await.unwrap();
+    let (crashed, ()) = tokio::join!(world.erase(json!({"email": ANN})), async {
+        let killed = format!(
+            "DO $$ BEGIN \
+                 FOR n IN 1..600 LOOP EXIT WHEN EXISTS ({WAITING}); PERFORM pg_sleep(0.05); END LOOP; \
+                 IF NOT EXISTS ({WAITING}) THEN RAISE 'it did not come to its end'; END IF; \
+             END $$; \
+             SELECT pg_terminate_backend(pid) FROM ({WAITING}) AS waiting"
+        );
+        world.app.database.run(&killed).await;
+    });
+    assert!(crashed.0 >= 500, "{} {:#}", crashed.0, crashed.1);
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    let until_listed = async || {
+        for _ in 0..100 {
+            let (status, listed) = world.owner.get("/api/v1/erasures").await;
+            if status == 200 {
+                return listed["erasures"].clone();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("the service does not recover");
+    };
+    assert_eq!(until_listed().await, json!([]));
+    let lead = format!("/api/v1/consultant-leads/{lead}");
+    assert_eq!(world.shown(&lead, "lead").await["submitter_email"], ANN);
+    let shown = world.shown(&approval, "approval").await;
+    assert_eq!(shown["request"], Value::Null, "its page is erased: {shown:#}");
+
+    let erasure = world.erase_ann().await;
+    assert_eq!(erasure["erased"]["leads"], 1, "{erasure:#}");
+    assert_eq!(columns_with(&world.app, ANN).await, Vec::<String>::new());
+    assert_eq!(until_listed().await, json!([erasure]));
+}
