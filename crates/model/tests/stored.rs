@@ -6,7 +6,9 @@ use std::{collections::BTreeMap, fmt::Debug};
 
 use authority_model::{
     proto::{
-        approval::{ApprovalAct, ApprovalAuthority, ApprovalPolicy, ApprovalReality, Asker},
+        approval::{
+            ApprovalAct, ApprovalAuthority, ApprovalPolicy, ApprovalReality, Asker, DriftedAnchor,
+        },
         delegation::{AmountLimit, Delegation, Hours, UseLimit},
         registry::{ActionDeclaration, ActionRiskClassification, Gate, LegalHold, Retention},
         states::{LibraryMachine, StateEvent, StateRule},
@@ -45,6 +47,7 @@ fn rows_are_read_and_written_as_ever() {
     rows.check::<ApprovalAuthority>("authority.approval.v1.ApprovalAuthority");
     rows.check::<ApprovalPolicy>("authority.approval.v1.ApprovalPolicy");
     rows.check::<ApprovalReality>("authority.approval.v1.ApprovalReality");
+    rows.check::<DriftedAnchor>("authority.approval.v1.DriftedAnchor");
     rows.check::<Asker>("authority.approval.v1.Asker");
     rows.check::<AmountLimit>("authority.delegation.v1.AmountLimit");
     rows.check::<Delegation>("authority.delegation.v1.Delegation");
