@@ -13,7 +13,7 @@ use super::{
 use crate::cli::args::Args;
 
 /// Each command that reads, and the paths of its operation.
-const READS: [(&str, &str); 20] = [
+const READS: [(&str, &str); 21] = [
     ("tenants list", "/api/v1/tenants"),
     ("tenants show", "/api/v1/tenants/{id}"),
     ("principals list", "/api/v1/principals"),
@@ -101,7 +101,7 @@ fn each_table_shows_members_of_its_records() {
         Some(reference) => contract.pointer(reference.trim_start_matches('#')).unwrap().clone(),
         None => schema.clone(),
     };
-    let lists: [List; 8] = [
+    let lists: [List; 9] = [
         tenants::LIST,
         principals::LIST,
         delegations::LIST,
