@@ -104,7 +104,7 @@ async fn observations_go_when_their_tenant_says_so() {
     }
     let (status, verified) = world.owner.post(&format!("{path}/verify"), json!({})).await;
     assert_eq!(
-        (status, &verified["verification"]["content"]),
+        (status, &verified["reality_snapshot"]["verification"]["content"]),
         (200, &json!("erased")),
         "{verified:#}"
     );
