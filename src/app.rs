@@ -3,6 +3,7 @@
 mod addresses;
 mod database;
 mod deadline;
+mod deciding;
 pub mod demo;
 mod descriptors;
 mod directory;
@@ -10,9 +11,11 @@ mod document;
 mod grpc;
 mod host;
 mod named;
+mod overload;
 mod readiness;
 mod serve;
 mod stream_deadline;
+mod streams;
 mod wiring;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
@@ -65,8 +68,10 @@ use directory::GraphDirectory;
 use document::{GET_OPEN_API, OpenApi};
 use grpc::{GrpcOnlyLayer, UnknownMethodLayer};
 use host::RestHost;
+use overload::{Overload, OverloadLayer};
 use readiness::Schema;
 use stream_deadline::StreamDeadlineLayer;
+use streams::StreamsLayer;
 use wiring::Wiring;
 
 /// The largest gRPC request message, in bytes.
@@ -178,6 +183,7 @@ impl App {
         let sequencer = Sequencer::new(store.for_events());
         let (recorder, recording) =
             Recorder::new(store.clone(), clock.clone(), fenced, sequencer.waker());
+        let overload = Overload::new(&graph, &store);
         let schema = Schema::new(store.clone());
         first_looks(&store, &schema, &recorder).await;
         let checks = readiness::checks(&schema, &graph, &recorder, &supervisor);
@@ -199,11 +205,11 @@ impl App {
         let ((mut ours, feeding), retention) = (wiring.registry()?, wiring.retention());
         let programme = wiring.programme();
         ours.extend(programme.services());
-        let (decisions, watching) = wiring.decisions(recorder, heartbeat);
+        let (decisions, watching) = wiring.decisions(&overload, recorder, heartbeat);
         let (transparency, sealing) = wiring.transparency();
         let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
-        let directory = directory(checks, &supervisor, &keys, &url);
+        let directory = directory(checks, &supervisor, &keys, &graph, &url);
         ours.extend(decisions);
         ours.extend(events);
         ours.extend([
@@ -215,8 +221,7 @@ impl App {
         let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, &open_api).prepare();
-        let host =
-            RestHost { identity: identity.clone(), open_api: open_api.rest, clock: clock.clone() };
+        let host = RestHost::new(&identity, open_api.rest, &clock, overload);
         let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of).router();
         let widgets = Widgets::new(programme.clone(), client_of).router();
         let router = router(grpc, host, receipts.merge(widgets));
@@ -267,6 +272,7 @@ fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
     let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
     let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
     let deadlines = DeadlineLayer::new(host.clone());
+    let overload = OverloadLayer(host.overload.clone());
     let rest =
         gateway_rest::router(ROUTES, tower::Layer::layer(&authenticated, grpc.clone()), host)
             .layer(UnknownMethodLayer);
@@ -275,6 +281,7 @@ fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
         .into_axum_router()
         .reset_fallback()
         .layer(StreamDeadlineLayer)
+        .layer(overload)
         .layer(tonic_web::GrpcWebLayer::new())
         .layer(authenticated)
         .layer(only_grpc);
@@ -291,7 +298,7 @@ fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes 
             _ => router.route_service(&path, service.clone()),
         })
     };
-    services.fold(router, add).into()
+    services.fold(router, add).layer(StreamsLayer::default()).into()
 }
 
 fn identity(
@@ -335,13 +342,14 @@ fn directory(
     checks: Vec<Check>,
     supervisor: &Supervisor,
     keys: &Keys,
+    graph: &Arc<Graph>,
     public_url: &str,
 ) -> Directory {
-    let keys = keys.clone();
+    let (keys, graph, workers) = (keys.clone(), Arc::clone(graph), supervisor.statuses());
     let limits =
         [authority_registry::SNAPSHOT_RATE_LIMIT, authority_events::delivery::TEST_RATE_LIMIT];
     let limits = [&authority_programme::RATE_LIMITS[..], &limits[..]].concat();
-    Directory::new(checks, supervisor.statuses(), public_url, limits, move || keys.jwks())
+    Directory::new(checks, workers, public_url, limits, graph, move || keys.jwks())
 }
 
 fn with_reflection(routes: Routes) -> Result<Routes, Error> {

@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,
     /// What to measure.
-    #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "reality", "cerbos"])]
+    #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "reality", "overload", "cerbos"])]
     pub(crate) parts: Vec<Part>,
     /// The Cerbos program; without one its rows are left out.
     #[arg(long)]
@@ -50,6 +50,7 @@ pub(crate) enum Part {
     Product,
     Events,
     Reality,
+    Overload,
     Cerbos,
 }
 
@@ -61,6 +62,7 @@ impl Part {
             Self::Product => "Agent Authority",
             Self::Events => "events",
             Self::Reality => "reality",
+            Self::Overload => "overload",
             Self::Cerbos => "Cerbos",
         }
     }

@@ -15,6 +15,7 @@ mod http1;
 mod http2;
 mod machine;
 mod meter;
+mod overload;
 mod owner;
 mod pace;
 mod preflight;
@@ -93,6 +94,7 @@ async fn everything(arguments: &Arguments) -> Result<String, Fault> {
             Part::Product => product::rows(arguments, &folder, &mut report).await,
             Part::Reality => reality::rows(arguments, &folder, &mut report).await,
             Part::Events => events::rows(arguments, &folder, &mut report).await,
+            Part::Overload => overload::rows(arguments, &folder, &mut report).await,
             Part::Cerbos => cerbos::rows(arguments, &folder, &mut report).await,
         };
         if let Err(fault) = measured {

@@ -22,19 +22,12 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, Service};
 
-use super::host::RestHost;
+use super::{deciding::ONE_QUESTION, host::RestHost};
 use crate::{routes::ROUTES, transport::is_grpc};
 use authority_api::{
     deadline::{CALL, DECISION, Deadline},
     error::{ApiError, DOMAIN, ErrorCode},
 };
-
-/// The methods that decide one question.
-const DECISIONS: [&str; 3] = [
-    "/authority.runtime.v1.RuntimeService/Evaluate",
-    "/authority.runtime.v1.RuntimeService/Authorize",
-    "/authority.runtime.v1.DecisionService/EvaluateDecision",
-];
 
 const TIMEOUT: &str = "grpc-timeout";
 
@@ -52,8 +45,8 @@ pub(super) struct DeadlineLayer {
 
 impl DeadlineLayer {
     pub(super) fn new(host: RestHost) -> Self {
-        let rest = ROUTES.iter().filter(|route| DECISIONS.contains(&route.rpc));
-        let decisions = DECISIONS.into_iter().chain(rest.map(|route| route.path)).collect();
+        let rest = ROUTES.iter().filter(|route| ONE_QUESTION.contains(&route.rpc));
+        let decisions = ONE_QUESTION.into_iter().chain(rest.map(|route| route.path)).collect();
         Self { host: Arc::new(host), decisions }
     }
 
@@ -239,15 +232,5 @@ mod tests {
             assert_eq!(read(text), None, "{text}");
         }
         assert!(timeout(&HeaderMap::new()).is_ok_and(|none| none.is_none()));
-    }
-
-    #[test]
-    fn each_method_that_decides_is_known_over_rest_as_well() {
-        for rpc in DECISIONS {
-            assert!(
-                ROUTES.iter().any(|route| route.rpc == rpc && route.variables.is_empty()),
-                "{rpc}"
-            );
-        }
     }
 }

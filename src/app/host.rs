@@ -1,4 +1,4 @@
-//! The REST gateway's host: authenticates callers, and formats errors.
+//! The REST gateway's host: authenticates callers, refuses what would be refused for load, and formats errors.
 
 use std::time::SystemTime;
 
@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, request::Parts};
 use serde_json::{Value, json};
 use tonic::Status;
 
-use super::{GRPC_LIMIT, document::GET_OPEN_API};
+use super::{GRPC_LIMIT, document::GET_OPEN_API, overload::Overload};
 use crate::transport::{Peer, RequestId};
 use authority_api::{
     error::{ApiError, ErrorCode, without_secrets},
@@ -20,6 +20,18 @@ pub(super) struct RestHost {
     pub(super) identity: Identity,
     pub(super) open_api: Document,
     pub(super) clock: Clock,
+    pub(super) overload: Overload,
+}
+
+impl RestHost {
+    pub(super) fn new(
+        identity: &Identity,
+        open_api: Document,
+        clock: &Clock,
+        overload: Overload,
+    ) -> Self {
+        Self { identity: identity.clone(), open_api, clock: clock.clone(), overload }
+    }
 }
 
 impl Host for RestHost {
@@ -32,7 +44,7 @@ impl Host for RestHost {
         if let Some(address) = peer {
             parts.extensions.insert(ClientAddress(address));
         }
-        Ok(())
+        Ok(self.overload.look(route.rpc, &parts.extensions).await?)
     }
 
     fn status(&self, fault: &Fault) -> StatusCode {

@@ -30,7 +30,7 @@ use authority_webhook::destination::UrlRules;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Error, named};
+use super::{Error, named, overload::Overload};
 
 /// How long a held request waits for approvals.
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
@@ -110,6 +110,7 @@ impl Wiring {
 
     pub(super) fn decisions(
         &self,
+        overload: &Overload,
         recorder: Recorder,
         heartbeat: Duration,
     ) -> ([Service; 4], [Worker; 3]) {
@@ -127,6 +128,8 @@ impl Wiring {
             graph: Arc::clone(&self.graph),
             pool: self.pool.clone(),
             exports: self.exports.clone(),
+            queue: overload.queue.clone(),
+            rates: overload.rates.clone(),
             recorder,
             shutdown: self.shutdown.clone(),
         })

@@ -17,7 +17,10 @@ use authority_api::{
     error::{ErrorCode, without_secrets},
     rate_limit::RateLimit,
 };
-use authority_core::worker::{Report, Statuses};
+use authority_core::{
+    graph::Graph,
+    worker::{Report, Statuses},
+};
 
 /// The version of the API, as in its paths.
 const API_VERSION: &str = "1.0.0";
@@ -43,6 +46,10 @@ const LINKS: [(&str, &str); 6] = [
     ("reason-codes", "/v1/reason-codes"),
     ("error-codes", "/v1/error-codes"),
 ];
+
+/// The names of the limits that tenants and API keys have in their records.
+const DECISIONS_PER_TENANT: &str = "decisions_per_tenant";
+const DECISIONS_PER_KEY: &str = "decisions_per_api_key";
 
 /// Metadata with the REST status of a response that is not a 200.
 const HTTP_STATUS: &str = "http-status";
@@ -72,6 +79,8 @@ pub struct Directory {
     workers: Statuses,
     contract: Arc<str>,
     rate_limits: Arc<[RateLimit]>,
+    /// Has the limits of tenants and API keys.
+    graph: Arc<Graph>,
     jwks: Arc<dyn Fn() -> Arc<str> + Send + Sync>,
 }
 
@@ -80,13 +89,13 @@ impl Directory {
         checks: Vec<Check>,
         workers: Statuses,
         public_url: &str,
-        mut rate_limits: Vec<RateLimit>,
+        rate_limits: Vec<RateLimit>,
+        graph: Arc<Graph>,
         jwks: impl Fn() -> Arc<str> + Send + Sync + 'static,
     ) -> Self {
         let contract = contract(public_url).into();
-        rate_limits.sort_unstable_by_key(|limit| limit.name);
-        let rate_limits = rate_limits.into();
-        Self { checks: checks.into(), workers, contract, rate_limits, jwks: Arc::new(jwks) }
+        let (checks, rate_limits) = (checks.into(), rate_limits.into());
+        Self { checks, workers, contract, rate_limits, graph, jwks: Arc::new(jwks) }
     }
 
     /// Whether nothing that is looked at is wrong.
@@ -183,12 +192,25 @@ impl DirectoryService for Directory {
         &self,
         _: Request<ListRateLimitsRequest>,
     ) -> Result<Response<ListRateLimitsResponse>, Status> {
-        let limits = self.rate_limits.iter().map(|limit| ListedLimit {
+        let of_all = self.rate_limits.iter().map(|limit| ListedLimit {
             name: limit.name.to_owned(),
             limit: limit.limit,
             window_seconds: limit.window_seconds,
+            ..ListedLimit::default()
         });
-        Ok(Response::new(ListRateLimitsResponse { rate_limits: limits.collect() }))
+        let own = self.graph.decision_limits().into_iter().map(|limit| ListedLimit {
+            name: if limit.key_id.is_some() { DECISIONS_PER_KEY } else { DECISIONS_PER_TENANT }
+                .to_owned(),
+            limit: limit.per_second,
+            window_seconds: 1,
+            tenant_id: Some(limit.tenant_id.into()),
+            api_key_id: limit.key_id.map(String::from),
+        });
+        let mut rate_limits: Vec<_> = of_all.chain(own).collect();
+        rate_limits.sort_by_cached_key(|limit| {
+            (limit.name.clone(), limit.tenant_id.clone(), limit.api_key_id.clone())
+        });
+        Ok(Response::new(ListRateLimitsResponse { rate_limits }))
     }
 
     async fn get_jwks(

@@ -63,6 +63,7 @@ diesel::table! {
         rotated_by -> Nullable<Text>,
         people -> Array<Text>,
         people_emails -> Array<Text>,
+        decisions_per_second -> Nullable<Int4>,
     }
 }
 
@@ -275,6 +276,14 @@ diesel::table! {
         window_seconds -> Int4,
         window_start -> Int8,
         used -> Int8,
+    }
+}
+
+diesel::table! {
+    decision_rates (tenant_id, key_id) {
+        tenant_id -> Text,
+        key_id -> Text,
+        unused_at -> Timestamptz,
     }
 }
 
@@ -1183,6 +1192,7 @@ diesel::table! {
         event_retention_days -> Int4,
         legal_hold -> Nullable<Jsonb>,
         retention -> Nullable<Jsonb>,
+        decisions_per_second -> Nullable<Int4>,
     }
 }
 

@@ -1,7 +1,10 @@
 //! A call for a decision: its caller, request, idempotency key and deadline.
 
+use std::sync::Arc;
+
 use tonic::Request;
 
+use super::queue::Place;
 use authority_api::{
     deadline::Deadline,
     error::ApiError,
@@ -12,6 +15,8 @@ pub(super) struct Call<T> {
     pub(super) caller: Caller,
     pub(super) idempotency_key: Option<String>,
     pub(super) deadline: Deadline,
+    /// The place of the batch that it is a part of.
+    pub(super) place: Option<Arc<Place>>,
     pub(super) message: T,
 }
 
@@ -22,12 +27,13 @@ impl<T> Call<T> {
         let caller = caller(&request)?;
         let deadline = Deadline::of(request.extensions());
         let (metadata, _, message) = request.into_parts();
-        Ok(Self { caller, idempotency_key: idempotency_key(&metadata)?, deadline, message })
+        let idempotency_key = idempotency_key(&metadata)?;
+        Ok(Self { caller, idempotency_key, deadline, place: None, message })
     }
 
     /// The same call with another message.
     pub(super) fn with<U>(self, message: U) -> Call<U> {
-        let Self { caller, idempotency_key, deadline, message: _ } = self;
-        Call { caller, idempotency_key, deadline, message }
+        let Self { caller, idempotency_key, deadline, place, message: _ } = self;
+        Call { caller, idempotency_key, deadline, place, message }
     }
 }

@@ -12,6 +12,8 @@ use super::{
     explainer::{Denied, Explainer},
     facts::{FactSource, RecordingSettings},
     fault::fault,
+    queue::{DecisionQueue, Place},
+    rates::DecisionRates,
     recorder::{Entry, Outcome, Recorder},
     requester::requester,
 };
@@ -49,12 +51,14 @@ pub(super) struct Decider {
     pub(super) keys: Keys,
     pub(super) facts: FactSource,
     pub(super) credentials: Credentials,
+    pub(super) queue: DecisionQueue,
+    pub(super) rates: DecisionRates,
     pub(super) recorder: Recorder,
     pub(super) explainer: Explainer,
 }
 
 impl Decider {
-    /// Decides on present authority and returns once the record is committed.
+    /// Decides on present authority and returns once the record is committed. `place` was reserved for it.
     ///
     /// # Errors
     /// `unavailable` if authority is too old, changes too often, or the record cannot be committed:
@@ -70,6 +74,7 @@ impl Decider {
         caller: &Caller,
         request: &Request,
         key: Option<&DecisionKey>,
+        place: &Arc<Place>,
     ) -> Result<Reached, ApiError> {
         // Never the caller's key: records are shown to others, and keys may name invoices and
         // people.
@@ -124,7 +129,7 @@ impl Decider {
                 decided.smallest_change = self.explainer.smallest_change(denied).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
-            match self.recorder.record(entry).await {
+            match self.recorder.record(entry, Arc::clone(place)).await {
                 Outcome::Stored { approval_id } => {
                     if decided.verdict.valid_until.is_some_and(|end| end <= self.clock.now()) {
                         // It is recorded, but its credential has ended, so nobody may act on it.

@@ -1,6 +1,6 @@
 //! Idempotency keys of decisions: the first response is repeated, byte for byte, for 24 hours.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use authority_ids::TenantId;
 use authority_model::{
@@ -19,10 +19,13 @@ use super::{
     fault::fault,
     normalize::{self, IntoDecisionRequest},
     permission_status::{permission_status, permitted},
+    queue::Size,
 };
 use authority_api::{
+    deadline::Deadline,
     error::{ApiError, ErrorCode},
     idempotency::{self, Done, FirstAnswer, IdempotencyKey},
+    identity::Caller,
 };
 use authority_core::{
     graph,
@@ -59,13 +62,22 @@ impl Decider {
         operation: &'static str,
         call: Call<A>,
     ) -> Result<Done<R>, ApiError> {
-        let Call { caller, idempotency_key, deadline, message } = call;
+        let Call { caller, idempotency_key, deadline, place, message } = call;
+        let size = Size { decisions: 1, bytes: message.encoded_len() };
         let request = normalize::normalize(&caller, message)?;
         if caller.is_owner() {
             self.of_a_tenant::<A>(&request).await?;
         }
+        let enter = async || match &place {
+            Some(place) => Ok(Arc::clone(place)),
+            None => self.queue.enter(request.tenant(), size, deadline).await.map(Arc::new),
+        };
         let Some(key) = idempotency_key else {
-            return match self.decide(operation, &caller, &request, None).await? {
+            if place.is_none() {
+                self.count(&caller, request.tenant(), 1, deadline).await?;
+            }
+            let place = enter().await?;
+            return match self.decide(operation, &caller, &request, None, &place).await? {
                 Reached::Decided(decided) => Ok(Done::now(R::from(&decided))),
                 Reached::KeyTaken => Err(ApiError::plain(ErrorCode::Internal)),
             };
@@ -78,11 +90,18 @@ impl Decider {
         if let Some(first) = self.first_answer(&request, &key.key).await? {
             return Ok(first);
         }
+        if place.is_none() {
+            self.count(&caller, request.tenant(), 1, deadline).await?;
+        }
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.decide(operation, &caller, &request, Some(&key)).await? {
-                Reached::Decided(decided) => return Ok(Done::now(R::from(&decided))),
-                Reached::KeyTaken => {}
+            {
+                // Given back before the wait for another request.
+                let place = enter().await?;
+                match self.decide(operation, &caller, &request, Some(&key), &place).await? {
+                    Reached::Decided(decided) => return Ok(Done::now(R::from(&decided))),
+                    Reached::KeyTaken => {}
+                }
             }
             if let Some(first) = self.first_answer(&request, &key.key).await? {
                 return Ok(first);
@@ -95,6 +114,24 @@ impl Decider {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Counts a call for the limits of its tenant and key.
+    ///
+    /// # Errors
+    /// `rate_limited`: it is above one.
+    pub(super) async fn count(
+        &self,
+        caller: &Caller,
+        tenant_id: &TenantId,
+        decisions: usize,
+        deadline: Deadline,
+    ) -> Result<(), ApiError> {
+        let counted = self.rates.take(caller, tenant_id, decisions).await;
+        if counted.as_ref().is_err_and(|refusal| refusal.code == ErrorCode::RateLimited) {
+            self.queue.pace(deadline).await;
+        }
+        counted
     }
 
     /// The tenant of the request. For the owner the subject determines it, and it must exist.

@@ -33,6 +33,8 @@ mod live;
 mod normalize;
 mod own_acts;
 mod permission_status;
+pub mod queue;
+pub mod rates;
 mod ready_approval;
 pub mod recorder;
 mod report;
@@ -62,6 +64,8 @@ use grants::GrantQueries;
 use history::EntityQueries;
 use impact::ImpactRun;
 use live::{ChangeFeed, Watches};
+use queue::DecisionQueue;
+use rates::DecisionRates;
 use recorder::Recorder;
 use report::Reports;
 use runtime_service::RuntimeHandlers;
@@ -109,6 +113,9 @@ pub struct Parts {
     pub pool: ComputePool,
     /// The running exports of any kind.
     pub exports: Exports,
+    /// Where calls for decisions wait for their places.
+    pub queue: DecisionQueue,
+    pub rates: DecisionRates,
     pub recorder: Recorder,
     /// Ends the streams, which would otherwise block the drain.
     pub shutdown: CancellationToken,
@@ -116,7 +123,8 @@ pub struct Parts {
 
 /// The services of decisions, and the background work that their streams need.
 pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
-    let Parts { settings, clock, store, keys, graph, pool, exports, recorder, shutdown } = parts;
+    let Parts { settings, clock, store, keys, graph, pool, exports, queue, rates, recorder, shutdown } =
+        parts;
     let facts = FactSource::new(Arc::clone(&graph), store.clone());
     let credentials = Credentials { graph: Arc::clone(&graph) };
     let explainer = Explainer { facts: facts.clone(), pool: pool.clone() };
@@ -144,6 +152,8 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
         keys: keys.clone(),
         facts: facts.clone(),
         credentials,
+        queue,
+        rates,
         recorder,
         explainer: explainer.clone(),
     });

@@ -9,6 +9,7 @@ use authority_model::{
     },
     validate::{Validate, Violation, Violations},
 };
+use prost::Message;
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -21,7 +22,7 @@ use authority_decision::{
 };
 
 /// An operation's request, which can be converted to the message of the one that is decided.
-pub(super) trait IntoDecisionRequest: Validate {
+pub(super) trait IntoDecisionRequest: Validate + Message {
     /// This operation's path of a member of `DecisionRequest`, if it differs.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 

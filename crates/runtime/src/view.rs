@@ -60,6 +60,7 @@ fn view(table: &str) -> Option<View> {
                 "context_schema",
                 "event_retention_days",
                 "retention",
+                "decisions_per_second",
             ],
         ),
         "legal_entities" => (
@@ -275,6 +276,7 @@ fn admins(table: &str) -> Option<View> {
                 "scopes",
                 "principal_ids",
                 "ip_allowlist",
+                "decisions_per_second",
                 "expires_at",
                 "last_used_at",
                 "rotated_at",

@@ -9,7 +9,7 @@ async fn every_limit_is_listed() {
     let app = TestApp::start().await;
     let (status, listed) = app.owner().get("/api/v1/rate-limits").await;
     assert_eq!(status, 200, "{listed:#}");
-    let limit = |name: &str, limit: u32, seconds: u32| json!({"name": name, "limit": limit, "window_seconds": seconds});
+    let limit = |name: &str, limit: u32, seconds: u32| json!({"name": name, "limit": limit, "window_seconds": seconds, "tenant_id": null, "api_key_id": null});
     let expected = json!([
         limit("directory_per_address", 60, 60),
         limit("leads", 300, 3600),

@@ -10,6 +10,7 @@ mod late;
 mod log;
 mod nodes;
 mod numbering;
+mod overload;
 pub(crate) mod process;
 mod readiness;
 mod silence;

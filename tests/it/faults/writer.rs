@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use authority_api::{
+    deadline::Deadline,
     idempotency::IdempotencyKey,
     identity::{Caller, CallerKind},
 };
@@ -11,7 +12,10 @@ use authority_crypto::sha256;
 use authority_decision::{Gathered, Reason, verdict::Claims};
 use authority_evidence::{Blob, PreparedFacts};
 use authority_ids::DecisionId;
-use authority_runtime::recorder::{Entry, Keyed, Outcome, Recorder};
+use authority_runtime::{
+    queue::{DecisionQueue, Place, Size},
+    recorder::{Entry, Keyed, Outcome, Recorder},
+};
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -71,16 +75,23 @@ pub(crate) fn entry(number: usize, is_bad: bool) -> Entry {
     }
 }
 
+/// A place in a queue of its own, for any number of entries.
+pub(crate) async fn place() -> Arc<Place> {
+    let (tenant, soon) = ("svc:tenant:acme".parse().unwrap(), Deadline::after(LATEST));
+    Arc::new(DecisionQueue::default().enter(&tenant, Size::default(), soon).await.unwrap())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_panic_fails_its_batch_and_nothing_else() {
     let database = Database::fresh().await;
     let (recorder, workers) =
         Recorder::new(database.store(), Clock::default(), false, Arc::default());
+    let place = place().await;
     // They queue before anybody writes: one batch.
     let batch: Vec<_> = (0..5)
         .map(|number| {
-            let recorder = recorder.clone();
-            tokio::spawn(async move { recorder.record(entry(number, number == 3)).await })
+            let (recorder, place) = (recorder.clone(), Arc::clone(&place));
+            tokio::spawn(async move { recorder.record(entry(number, number == 3), place).await })
         })
         .collect();
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -95,7 +106,8 @@ async fn a_panic_fails_its_batch_and_nothing_else() {
                 WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
     assert_eq!(number(&mut owner, open).await, 0, "its transaction holds its locks");
 
-    let next = timeout(LATEST, recorder.record(entry(9, false))).await.expect("nobody writes");
+    let next = timeout(LATEST, recorder.record(entry(9, false), place)).await;
+    let next = next.expect("nobody writes");
     assert_eq!(next, Outcome::Stored { approval_id: None });
     assert_eq!(number(&mut owner, "SELECT count(*) AS n FROM decisions").await, 1);
 }

@@ -34,6 +34,7 @@ pub(super) fn make(world: &World, change: impl FnOnce(&mut ApiKey)) -> String {
         scopes: Arc::new(["runtime:write".to_owned()]),
         principal_ids: Arc::new([]),
         allowed_from: Arc::new([]),
+        decisions_per_second: None,
         people: Arc::default(),
     };
     change(&mut facts);

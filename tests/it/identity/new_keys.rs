@@ -26,6 +26,7 @@ fn elsewhere(world: &World, seconds_ago: i64, number: u32) -> String {
         scopes: ["runtime:write".to_owned()].into(),
         principal_ids: [].into(),
         allowed_from: [].into(),
+        decisions_per_second: None,
         people: Arc::default(),
     };
     world.book.unseen.lock().insert(id, facts);

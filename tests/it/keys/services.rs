@@ -367,6 +367,7 @@ fn a_record_tells_the_facts() {
         scopes: record.scopes.clone().into(),
         principal_ids: record.principal_ids.clone().into(),
         allowed_from: graph::allow_list(record.ip_allowlist.iter().map(String::as_str)).unwrap(),
+        decisions_per_second: None,
         people: Arc::default(),
     };
     assert!(facts.allows(Some("10.1.1.1".parse().unwrap())) && !facts.allows(None));

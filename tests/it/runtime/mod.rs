@@ -17,6 +17,7 @@ mod long_work;
 mod own_policies;
 mod proof;
 mod questions;
+mod rates;
 mod readers;
 mod reports;
 mod shown_pages;

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use ipnet::IpNet;
 
-use super::{Graph, persons::Persons};
+use super::{Graph, decision_limits::per_second, persons::Persons};
 use crate::store::{Db, RunQueryDsl};
 
 /// The table of API keys.
@@ -30,6 +30,8 @@ pub struct ApiKey {
     pub principal_ids: Arc<[String]>,
     /// Anywhere if empty.
     pub allowed_from: Arc<[IpNet]>,
+    /// How many decisions a second may be asked for with it, if that is limited.
+    pub decisions_per_second: Option<u32>,
     /// The people behind it: those who created or rotated it.
     pub people: Arc<Persons>,
 }
@@ -110,6 +112,7 @@ pub(super) struct KeyRow {
     scopes: Vec<String>,
     principal_ids: Vec<String>,
     ip_allowlist: Vec<String>,
+    decisions_per_second: Option<i32>,
     people: Vec<String>,
     people_emails: Vec<String>,
 }
@@ -143,6 +146,7 @@ impl KeyRow {
             scopes: self.scopes.into(),
             principal_ids: self.principal_ids.into(),
             allowed_from: allowed.unwrap_or_default(),
+            decisions_per_second: self.decisions_per_second.map(per_second),
             people: Persons { identities: self.people, emails: self.people_emails }.into(),
         })
     }

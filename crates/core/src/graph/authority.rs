@@ -13,6 +13,7 @@ use authority_model::{
 };
 
 use super::{
+    decision_limits,
     delegation_row::delegation,
     fields::{ENDED, patterns, window},
     node::{self, Profile},
@@ -57,6 +58,7 @@ impl Authority for registry::Tenant {
                 .and_then(|seconds| u64::try_from(seconds).ok())
                 .map(Duration::from_secs),
             cites_ready: self.cite_ready_approval,
+            decisions_per_second: self.decisions_per_second.map(decision_limits::per_second),
         };
     }
 

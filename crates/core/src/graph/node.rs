@@ -21,6 +21,8 @@ pub struct Profile {
     pub self_approval: bool,
     /// Whether its requests use ready approvals without citing them.
     pub cites_ready: bool,
+    /// How many decisions a second it may have, if that is limited.
+    pub decisions_per_second: Option<u32>,
 }
 
 pub(super) struct Principal {

@@ -6,8 +6,9 @@ use authority_ids::{ApprovalId, DecisionId, TenantId};
 use authority_model::proto::approval::{ApprovalAuthority, Asker};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 
+use super::super::queue::Place;
 use authority_api::idempotency::IdempotencyKey;
 use authority_decision::{Reason, verdict::Claims};
 use authority_evidence::PreparedFacts;
@@ -49,11 +50,6 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Its own size in bytes: context, facts and record grow with the request.
-    pub(super) fn size(&self) -> usize {
-        self.context.len() + self.facts.len() + self.record.len()
-    }
-
     /// Whether only the decision and its facts are stored.
     pub(super) fn has_no_other_rows(&self) -> bool {
         self.hold.is_none() && self.key.is_none() && self.claims.is_empty()
@@ -120,10 +116,10 @@ pub(super) struct Queued {
     pub(super) done: Done,
 }
 
-/// The channel for an entry's outcome, and its room in the queue until then.
+/// The channel for an entry's outcome, and the place of its call until then.
 pub(super) struct Done {
     pub(super) sender: oneshot::Sender<Outcome>,
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) _place: Arc<Place>,
 }
 
 impl Done {

@@ -14,10 +14,11 @@ mod sql;
 
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 
 pub use entry::{Entry, Hold, Keyed, Outcome};
 
+use super::queue::Place;
 use authority_core::{
     clock::Clock,
     store::{Error, Store},
@@ -29,18 +30,12 @@ use health::Health;
 
 /// The most decisions in one transaction (measured: 64 to 256 is best).
 const MOST: usize = 256;
-/// The most decisions in the queue; beyond it the service answers that it is overloaded.
-const QUEUE: usize = 8192;
-/// The most bytes of callers' data in the queue: on average 8 KiB for each decision.
-const QUEUED_BYTES: usize = QUEUE << 13;
 
 /// Sends entries to the writer. Cheap to clone.
 #[derive(Clone)]
 pub struct Recorder {
-    queue: mpsc::Sender<Queued>,
-    /// A permit for each byte, held until the entry is done, whether or not its caller is still
-    /// there.
-    bytes: Arc<Semaphore>,
+    /// Bounded by the places that its entries hold.
+    queue: mpsc::UnboundedSender<Queued>,
     store: Store,
     health: Health,
 }
@@ -54,7 +49,7 @@ impl Recorder {
         fenced: bool,
         outbox: Arc<Notify>,
     ) -> (Self, [Worker; 2]) {
-        let (queue, waiting) = mpsc::channel(QUEUE);
+        let (queue, waiting) = mpsc::unbounded_channel();
         let health = Health::default();
         let probe = health.worker(store.clone());
         let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone(), outbox));
@@ -67,7 +62,7 @@ impl Recorder {
                 Ok::<_, Error>(())
             }
         });
-        let recorder = Self { queue, bytes: Arc::new(Semaphore::new(QUEUED_BYTES)), store, health };
+        let recorder = Self { queue, store, health };
         (recorder, [writer.outlasting_calls().critical(), probe])
     }
 
@@ -87,16 +82,13 @@ impl Recorder {
         self.health.look(&self.store).await
     }
 
-    /// Stores one entry; returns after its commit.
+    /// Stores one entry; returns after its commit. The place is held until the entry is done with, whether or
+    /// not its caller is still there.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn record(&self, entry: Entry) -> Outcome {
-        let (done, answer) = oneshot::channel();
-        let size = u32::try_from(entry.size()).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.bytes).try_acquire_many_owned(size);
-        let Ok(room) = room else { return Outcome::Failed };
-        let done = Done { sender: done, _room: room };
-        // A full queue is an error at once, since the caller has a deadline.
-        if self.queue.try_send(Queued { entry, done }).is_err() {
+    pub async fn record(&self, entry: Entry, place: Arc<Place>) -> Outcome {
+        let (sender, answer) = oneshot::channel();
+        let done = Done { sender, _place: place };
+        if self.queue.send(Queued { entry, done }).is_err() {
             return Outcome::Failed;
         }
         answer.await.unwrap_or(Outcome::Failed)
@@ -107,7 +99,7 @@ impl Recorder {
 ///
 /// If this panics, each entry of the batch is dropped with its sender, so its caller gets
 /// [`Outcome::Failed`] and does not hang. [`Outcome::Stored`] is only sent after a commit.
-async fn write(waiting: &mut mpsc::Receiver<Queued>, batches: &Batches, context: &Context) {
+async fn write(waiting: &mut mpsc::UnboundedReceiver<Queued>, batches: &Batches, context: &Context) {
     let mut queued = Vec::with_capacity(MOST);
     loop {
         tokio::select! {
@@ -140,22 +132,4 @@ async fn write(waiting: &mut mpsc::Receiver<Queued>, batches: &Batches, context:
 #[expect(clippy::cast_precision_loss, reason = "a batch is far below 2^52")]
 fn count(size: usize) -> f64 {
     size as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// An entry whose caller is gone still takes its room in the queue.
-    #[tokio::test]
-    async fn room_is_kept_until_the_entry_is_done_with() {
-        let bytes = Arc::new(Semaphore::new(10));
-        let (sender, answer) = oneshot::channel();
-        let room = Arc::clone(&bytes).try_acquire_many_owned(8).unwrap();
-        let done = Done { sender, _room: room };
-        drop(answer);
-        assert!(Arc::clone(&bytes).try_acquire_many_owned(3).is_err());
-        assert_eq!(done.send(Outcome::Failed), Err(Outcome::Failed));
-        assert!(bytes.try_acquire_many_owned(10).is_ok());
-    }
 }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::{AGENT, PATIENCE, TENANT, decided, demo, told};
 use crate::{
-    faults::writer::entry,
+    faults::writer::{entry, place},
     support::{Client, TestApp, database::Database, run_workers},
 };
 
@@ -173,12 +173,13 @@ async fn recorded(store: Store, batches: Vec<Vec<Entry>>) -> Vec<Vec<Outcome>> {
     let mut workers = Some(workers);
     let node = Supervisor::default();
     let mut outcomes = Vec::new();
+    let place = place().await;
     for batch in batches {
         let queued: Vec<_> = batch
             .into_iter()
             .map(|entry| {
-                let recorder = recorder.clone();
-                async move { recorder.record(entry).await }
+                let (recorder, place) = (recorder.clone(), Arc::clone(&place));
+                async move { recorder.record(entry, place).await }
             })
             .collect();
         let all = tokio::spawn(join_all(queued));

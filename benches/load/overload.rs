@@ -1,0 +1,120 @@
+//! More calls than the service can answer, from a client that never waits, and a polite tenant beside them.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::{
+    Fault,
+    arguments::Arguments,
+    call::{Call, Protocol, Shape},
+    drive::{Load, Outcome, drive},
+    meter::{Meter, to_float},
+    owner::Owner,
+    preflight::preflight,
+    product::{self, Started},
+    row::Report,
+    server::Folder,
+};
+
+/// The calls in flight: what reaches the service's capacity, then 3, 10 and 40 times as many.
+const FLOODS: [Shape; 4] =
+    [Shape::new(16, 16), Shape::new(16, 48), Shape::new(16, 160), Shape::new(64, 160)];
+/// The polite tenant's calls a second, by gRPC and as many by REST.
+const POLITE: f64 = 10.0;
+const WARM: Duration = Duration::from_secs(3);
+/// What remains of the goodput at capacity.
+const GOAL: f64 = 0.8;
+
+pub(crate) async fn rows(
+    arguments: &Arguments,
+    folder: &Folder,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let Started { server, address, key } = product::start("overload", "strict", folder).await?;
+    let meter = server.meter();
+    let owner = Owner::new(address, folder, "overload")?;
+    let polite = polite(&owner).await?;
+    let flood = Arc::new(product::evaluate(address, Some(&key)));
+    let timing = (WARM, arguments.measured());
+    let alone = Polite::start(&polite, timing, &meter).ended().await?;
+    report.notes.push(format!("overload: nobody else: {alone}"));
+    let mut capacity = 0.0;
+    for shape in FLOODS {
+        let in_flight = shape.connections * shape.streams;
+        eprintln!("overload: {in_flight} in flight");
+        let beside = Polite::start(&polite, timing, &meter);
+        let flooded = drive(&flood, shape, Load::Full, timing, &meter).await?;
+        let beside = beside.ended().await?;
+        let goodput = to_float(flooded.tally.answered) / flooded.spent.elapsed;
+        if capacity == 0.0 {
+            capacity = goodput;
+        }
+        let share = goodput / capacity;
+        let refused = to_float(flooded.tally.failed) / (WARM + arguments.measured()).as_secs_f64();
+        let short = if share < GOAL { ", short of the goal" } else { "" };
+        report.notes.push(format!(
+            "overload: {in_flight} in flight: {goodput:.0} decisions a second, {:.0} % of those at capacity{short}; \
+             {refused:.0} refused a second; p99 {}; {} MB; {beside}",
+            share * 100.0,
+            millis(&flooded, 0.99),
+            flooded.spent.resident / 1_000_000,
+        ));
+    }
+    Ok(())
+}
+
+/// The calls of a tenant of its own, over both protocols: denials, which are decided, signed and recorded like
+/// any other decision.
+async fn polite(owner: &Owner) -> Result<[Arc<Call>; 2], Fault> {
+    owner.post("/api/v1/tenants", &json!({"name": "Polite", "slug": "polite"})).await?;
+    let key = json!({"tenant_id": "svc:tenant:polite", "label": "bench", "scopes": ["runtime:write"]});
+    let key = owner.post("/api/v1/api-keys", &key).await?;
+    let key = format!("Bearer {}", key["secret"].as_str().unwrap_or_default());
+    let grpc = Call {
+        allowed: |answer| answer.first() == Some(&0x08),
+        ..product::evaluate(owner.address, Some(&key))
+    };
+    let rest = Call {
+        allowed: |answer| answer.starts_with(br#"{"decision":""#),
+        ..product::evaluate_rest(owner.address, &key)
+    };
+    preflight(&grpc).await?;
+    preflight(&rest).await?;
+    Ok([Arc::new(grpc), Arc::new(rest)])
+}
+
+/// The polite tenant at work, on threads of its own: it does not wait for the flood's generator.
+struct Polite([JoinHandle<Result<Outcome, Fault>>; 2]);
+
+impl Polite {
+    fn start(calls: &[Arc<Call>; 2], timing: (Duration, Duration), meter: &Meter) -> Self {
+        Self(calls.each_ref().map(|call| {
+            let (call, meter) = (Arc::clone(call), meter.clone());
+            let shape = match call.protocol {
+                Protocol::Grpc => Shape::new(1, 100),
+                Protocol::Rest => Shape::new(16, 1),
+            };
+            spawn_blocking(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                runtime.block_on(drive(&call, shape, Load::Rate(POLITE), timing, &meter))
+            })
+        }))
+    }
+
+    /// What it saw, in words.
+    async fn ended(self) -> Result<String, Fault> {
+        let [grpc, rest] = self.0;
+        let (grpc, rest) = (grpc.await??, rest.await??);
+        let seen = |name: &str, outcome: &Outcome| {
+            let (p50, p99) = (millis(outcome, 0.5), millis(outcome, 0.99));
+            format!("{name} p50 {p50}, p99 {p99}, {} refused", outcome.tally.failed)
+        };
+        Ok(format!("a polite tenant: {}; {}", seen("gRPC", &grpc), seen("REST", &rest)))
+    }
+}
+
+fn millis(outcome: &Outcome, quantile: f64) -> String {
+    format!("{:.1} ms", to_float(outcome.tally.latency.value_at_quantile(quantile)) / 1000.0)
+}

@@ -1,0 +1,39 @@
+//! How many decisions a second tenants and API keys may have, by their records.
+
+use authority_ids::{ApiKeyId, TenantId};
+
+use super::Graph;
+
+/// A limit that a record sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecisionLimit {
+    pub tenant_id: TenantId,
+    /// `None` for all decisions of the tenant.
+    pub key_id: Option<ApiKeyId>,
+    pub per_second: u32,
+}
+
+/// A limit that is out of range, which Postgres does not store, permits the least.
+pub(super) fn per_second(limit: i32) -> u32 {
+    u32::try_from(limit).unwrap_or(1).max(1)
+}
+
+impl Graph {
+    /// Those of live tenants and active API keys.
+    pub fn decision_limits(&self) -> Vec<DecisionLimit> {
+        let mut limits = Vec::new();
+        for (tenant_id, handle) in &*self.tenants.read() {
+            let graph = handle.read();
+            if let Some(per_second) = graph.profile.decisions_per_second.filter(|_| !graph.profile.deleted) {
+                limits.push(DecisionLimit { tenant_id: tenant_id.clone(), key_id: None, per_second });
+            }
+        }
+        for key in self.keys.read().values().filter(|key| key.active) {
+            if let Some(per_second) = key.decisions_per_second {
+                let (tenant_id, key_id) = (key.tenant_id.clone(), Some(key.id.clone()));
+                limits.push(DecisionLimit { tenant_id, key_id, per_second });
+            }
+        }
+        limits
+    }
+}

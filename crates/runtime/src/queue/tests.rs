@@ -1,0 +1,74 @@
+//! Places, with callers that wait for them.
+
+use futures_util::FutureExt;
+
+use super::*;
+
+const ONE: Size = Size { decisions: 1, bytes: 0 };
+
+fn tenant(slug: &str) -> TenantId {
+    TenantId::from_slug(slug).unwrap()
+}
+
+fn soon() -> Deadline {
+    Deadline::after(TO_ANSWER)
+}
+
+/// Takes every place, also those of tenants that have none.
+async fn full(queue: &DecisionQueue) -> Vec<Place> {
+    let mut places = Vec::new();
+    for slug in ["flood".to_owned()].into_iter().cycle().take(384) {
+        places.push(queue.enter(&tenant(&slug), ONE, soon()).await.unwrap());
+    }
+    for number in 0..128 {
+        places.push(queue.enter(&tenant(&format!("t{number}")), ONE, soon()).await.unwrap());
+    }
+    places
+}
+
+#[tokio::test]
+async fn a_place_is_taken_until_it_is_dropped() {
+    let queue = DecisionQueue::default();
+    let mut places = full(&queue).await;
+    let id = tenant("flood");
+    let mut next = std::pin::pin!(queue.enter(&id, ONE, soon()));
+    assert!(next.as_mut().now_or_never().is_none());
+    // Those above the usual number make no room.
+    places.truncate(384);
+    assert!(next.as_mut().now_or_never().is_none());
+    places.pop();
+    assert!(next.now_or_never().unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn the_place_of_a_caller_that_leaves_goes_to_the_next() {
+    let queue = DecisionQueue::default();
+    let mut places = full(&queue).await;
+    places.truncate(384);
+    let id = tenant("flood");
+    let mut left = Box::pin(queue.enter(&id, ONE, soon()));
+    let mut next = Box::pin(queue.enter(&id, ONE, soon()));
+    assert!(left.as_mut().now_or_never().is_none());
+    assert!(next.as_mut().now_or_never().is_none());
+    places.pop();
+    // It was granted, and not taken.
+    drop(left);
+    assert!(next.now_or_never().unwrap().is_ok());
+    drop(places);
+    let state = queue.0.lock();
+    assert_eq!(state.turns.queued(), 0);
+}
+
+#[tokio::test]
+async fn a_refusal_says_when_to_ask_again() {
+    let queue = DecisionQueue::default();
+    let _places = full(&queue).await;
+    let id = tenant("flood");
+    let most = queue.0.lock().throughput.longest_queue();
+    let mut waiting: Vec<_> = (0..most).map(|_| Box::pin(queue.enter(&id, ONE, soon()))).collect();
+    assert!(waiting.iter_mut().all(|place| place.as_mut().now_or_never().is_none()));
+    let Err(refused) = queue.enter(&id, ONE, soon()).await else { panic!("one too many") };
+    assert_eq!(refused.code, ErrorCode::RateLimited);
+    assert_eq!(refused.about, [("retry_after", "1".to_owned())]);
+    assert!(queue.is_full_for(&id) && !queue.is_full_for(&tenant("polite")));
+}

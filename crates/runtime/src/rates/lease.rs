@@ -1,0 +1,70 @@
+//! What a node has taken of a limit and not used yet.
+
+use std::time::{Duration, Instant};
+
+#[derive(Default)]
+pub(super) struct Lease {
+    /// Decisions.
+    left: u32,
+    /// Calls of so many decisions or more are refused until then.
+    refused: Option<(u32, Instant)>,
+}
+
+/// What a node can say by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    Taken,
+    /// Above the limit, for so long.
+    Refused(Duration),
+    /// Another portion has to be taken.
+    Empty,
+}
+
+impl Lease {
+    pub(super) fn take(&mut self, decisions: u32, now: Instant) -> Known {
+        if let Some(wait) = self.refused(decisions, now) {
+            return Known::Refused(wait);
+        }
+        match self.left.checked_sub(decisions) {
+            Some(left) => {
+                self.left = left;
+                Known::Taken
+            }
+            None => Known::Empty,
+        }
+    }
+
+    /// How long calls of so many decisions are refused.
+    pub(super) fn refused(&self, decisions: u32, now: Instant) -> Option<Duration> {
+        let (least, until) = self.refused?;
+        (decisions >= least && now < until && decisions > self.left).then(|| until - now)
+    }
+
+    pub(super) fn add(&mut self, decisions: u32) {
+        self.left = self.left.saturating_add(decisions);
+        self.refused = None;
+    }
+
+    pub(super) fn refuse(&mut self, decisions: u32, until: Instant) {
+        self.refused = Some((decisions, until));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_counts_for_its_time_and_for_calls_of_its_size() {
+        let (mut lease, now) = (Lease::default(), Instant::now());
+        assert_eq!(lease.take(1, now), Known::Empty);
+        lease.add(3);
+        assert_eq!(lease.take(2, now), Known::Taken);
+        assert_eq!(lease.take(2, now), Known::Empty);
+        lease.refuse(2, now + Duration::from_secs(1));
+        assert_eq!(lease.take(2, now), Known::Refused(Duration::from_secs(1)));
+        assert_eq!(lease.take(1, now), Known::Taken);
+        assert_eq!(lease.take(1, now), Known::Empty);
+        assert_eq!(lease.take(2, now + Duration::from_secs(1)), Known::Empty);
+    }
+}

@@ -1,0 +1,206 @@
+//! Limits on the decisions of a tenant and of an API key, on all nodes together.
+//!
+//! The tenant's and the key's record have `decisions_per_second`. A node takes portions of a limit from Postgres
+//! ([`portion`]), and knows what it has left ([`lease`]); so a decision waits for the database once in a portion, and
+//! a refusal only once until the limit is free again. Without a limit nothing is looked up but the record.
+
+mod lease;
+mod portion;
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use authority_api::{
+    error::{ApiError, ErrorCode},
+    identity::{Caller, CallerKind},
+};
+use authority_core::{
+    graph::{self, Graph},
+    store::{self, Db, RunQueryDsl, Scope, Store},
+};
+use authority_ids::{ApiKeyId, TenantId};
+use authority_model::schema::decision_rates;
+use chrono::{DateTime, Utc};
+use diesel::{dsl::sql, prelude::*, sql_types::Timestamptz};
+use parking_lot::{Mutex, RwLock};
+
+use lease::{Known, Lease};
+use portion::{Portion, portion};
+
+/// Whose decisions are limited: a tenant's, or those of one of its keys.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Limited {
+    tenant_id: TenantId,
+    key_id: Option<ApiKeyId>,
+}
+
+/// The limits, as this node uses them. Cheap to clone.
+#[derive(Clone)]
+pub struct DecisionRates {
+    graph: Arc<Graph>,
+    store: Store,
+    /// Of those that have or had a limit.
+    rates: Arc<RwLock<HashMap<Limited, Arc<Rate>>>>,
+}
+
+#[derive(Default)]
+struct Rate {
+    lease: Mutex<Lease>,
+    /// Held while a portion is taken: one call does that for all that wait.
+    taking: tokio::sync::Mutex<()>,
+}
+
+impl DecisionRates {
+    pub fn new(graph: Arc<Graph>, store: Store) -> Self {
+        Self { graph, store, rates: Arc::default() }
+    }
+
+    /// Counts a call of so many decisions.
+    ///
+    /// # Errors
+    /// `rate_limited`, with Retry-After: a limit is reached. `unavailable`: a limit cannot be read.
+    pub(super) async fn take(
+        &self,
+        caller: &Caller,
+        tenant_id: &TenantId,
+        decisions: usize,
+    ) -> Result<(), ApiError> {
+        let decisions = u32::try_from(decisions).unwrap_or(u32::MAX);
+        // What a key's own limit refuses does not count for its tenant.
+        for limited in [key(caller), Some(Limited { tenant_id: tenant_id.clone(), key_id: None })] {
+            let Some(limited) = limited else { continue };
+            if let Some(per_second) = self.limit(&limited)? {
+                self.take_one(&limited, per_second, decisions).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The refusal of a call for one decision, if this node knows that it is above a limit: then its body need not be
+    /// read.
+    pub fn refusal(&self, caller: &Caller) -> Option<ApiError> {
+        let rates = self.rates.read();
+        if rates.is_empty() {
+            return None;
+        }
+        let tenant_id = caller.tenant()?.clone();
+        let both = [key(caller), Some(Limited { tenant_id, key_id: None })];
+        both.into_iter().flatten().find_map(|limited| {
+            let wait = rates.get(&limited)?.lease.lock().refused(1, Instant::now())?;
+            let per_second = self.limit(&limited).ok()??;
+            Some(refused(&limited, per_second, wait))
+        })
+    }
+
+    /// The limit in the record; `None` without one.
+    fn limit(&self, limited: &Limited) -> Result<Option<u32>, graph::Error> {
+        if let Some(key_id) = &limited.key_id {
+            let key = self.graph.api_key(key_id.public_id());
+            return Ok(key.and_then(|key| key.decisions_per_second));
+        }
+        let handle = self.graph.tenant(&limited.tenant_id)?;
+        Ok(handle.and_then(|handle| handle.read().profile.decisions_per_second))
+    }
+
+    async fn take_one(
+        &self,
+        limited: &Limited,
+        per_second: u32,
+        decisions: u32,
+    ) -> Result<(), ApiError> {
+        let found = self.rates.read().get(limited).cloned();
+        let rate = found.unwrap_or_else(|| {
+            Arc::clone(self.rates.write().entry(limited.clone()).or_default())
+        });
+        let known = |known| match known {
+            Known::Taken => Some(Ok(())),
+            Known::Refused(wait) => Some(Err(refused(limited, per_second, wait))),
+            Known::Empty => None,
+        };
+        let take = || known(rate.lease.lock().take(decisions, Instant::now()));
+        if let Some(outcome) = take() {
+            return outcome;
+        }
+        let _taking = rate.taking.lock().await;
+        // Another call may have taken a portion meanwhile.
+        if let Some(outcome) = take() {
+            return outcome;
+        }
+        let portion = self.portion(limited, per_second, decisions).await?;
+        let mut lease = rate.lease.lock();
+        match portion {
+            Portion::Granted(granted) => lease.add(granted),
+            Portion::Refused(wait) => {
+                let wait = wait.to_std().unwrap_or_default();
+                lease.refuse(decisions, Instant::now() + wait);
+                return Err(refused(limited, per_second, wait));
+            }
+        }
+        match lease.take(decisions, Instant::now()) {
+            Known::Taken => Ok(()),
+            Known::Refused(_) | Known::Empty => Err(ApiError::plain(ErrorCode::Internal)),
+        }
+    }
+
+    async fn portion(
+        &self,
+        limited: &Limited,
+        per_second: u32,
+        decisions: u32,
+    ) -> Result<Portion, store::Error> {
+        let limited = limited.clone();
+        let take = async move |db: &mut Db| -> Result<Portion, store::Error> {
+            Ok(take_portion(db, &limited, per_second, decisions).await?)
+        };
+        self.store.write_tx(&Scope::service(), take).await
+    }
+}
+
+fn key(caller: &Caller) -> Option<Limited> {
+    match &caller.kind {
+        CallerKind::Key { tenant_id, key_id, .. } => {
+            Some(Limited { tenant_id: tenant_id.clone(), key_id: Some(key_id.clone()) })
+        }
+        _ => None,
+    }
+}
+
+fn refused(limited: &Limited, per_second: u32, wait: Duration) -> ApiError {
+    metrics::counter!("authority_decisions_refused_total", "reason" => "rate_limit").increment(1);
+    let whose = if limited.key_id.is_some() { "API key" } else { "tenant" };
+    let text = format!(
+        "this {whose} may have {per_second} decisions a second (`decisions_per_second` of its record), and has asked \
+         for more"
+    );
+    // Rounded up.
+    let seconds = wait.as_millis().div_ceil(1000).max(1);
+    ApiError::new(ErrorCode::RateLimited, text).with("retry_after", seconds.to_string())
+}
+
+/// Takes a portion by the database's clock, which is the same for all nodes.
+async fn take_portion(
+    db: &mut Db,
+    limited: &Limited,
+    per_second: u32,
+    decisions: u32,
+) -> QueryResult<Portion> {
+    use decision_rates::{key_id, table, tenant_id, unused_at};
+    let now = || sql::<Timestamptz>("clock_timestamp()");
+    // No key has the empty text as its id.
+    let own_key = limited.key_id.as_ref().map_or("", ApiKeyId::as_str);
+    let row = (tenant_id.eq(limited.tenant_id.as_str()), key_id.eq(own_key), unused_at.eq(now()));
+    diesel::insert_into(table).values(row).on_conflict_do_nothing().execute(db).await?;
+    let own = || {
+        table.filter(tenant_id.eq(limited.tenant_id.as_str())).filter(key_id.eq(own_key))
+    };
+    let unused: DateTime<Utc> = own().for_update().select(unused_at).get_result(db).await?;
+    let present: DateTime<Utc> = diesel::select(now()).get_result(db).await?;
+    let (portion, unused) = portion(unused, present, per_second, decisions);
+    if matches!(portion, Portion::Granted(_)) {
+        diesel::update(own()).set(unused_at.eq(unused)).execute(db).await?;
+    }
+    Ok(portion)
+}

@@ -1,0 +1,97 @@
+//! Limits on the decisions of a tenant and of an API key, shared by all nodes.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{asking, demo};
+use crate::support::{Client, TestApp, Wishes};
+
+const EVALUATE: &str = "/api/v1/runtime/evaluate";
+const TENANT: &str = "svc:tenant:acme";
+
+/// Sets the limit of the tenant or of a key.
+async fn limit(app: &TestApp, path: &str, per_second: Value) {
+    let body = json!({"decisions_per_second": per_second});
+    let (status, answer) = app.owner().patch(path, body).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
+/// Asks so often at once; the number of decisions.
+async fn decided(client: &Client, calls: usize) -> usize {
+    let asked = (0..calls).map(|_| client.post(EVALUATE, asking(1.0, "DE")));
+    let answers = join_all(asked).await;
+    for (status, answer) in &answers {
+        assert!(*status == 200 || answer["error"] == "rate_limited", "{status}: {answer:#}");
+    }
+    answers.iter().filter(|(status, _)| *status == 200).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_together_keep_to_a_tenants_limit() {
+    let (app, client, _) = demo().await;
+    let second = app.beside(Wishes::default()).await;
+    let there = second.client(&client.token);
+    limit(&app, "/api/v1/tenants/acme", json!(10)).await;
+    // The other node knows it, too.
+    second.app.graph.catch_up().await;
+    let begun = Instant::now();
+    let (here, there) = tokio::join!(decided(&client, 40), decided(&there, 40));
+    // Ten at once, and ten in each second since.
+    let most = 10 + 10 * usize::try_from(begun.elapsed().as_secs() + 1).unwrap();
+    assert!((10..=most).contains(&(here + there)), "{here} and {there}, {most} at most");
+    assert!(here + there < 80);
+    // Another tenant has no limit, and this one has none once it is lifted.
+    limit(&app, "/api/v1/tenants/acme", Value::Null).await;
+    assert_eq!(decided(&client, 30).await, 30);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_keys_limit_is_its_own_and_says_when_to_ask_again() {
+    let (app, client, _) = demo().await;
+    let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
+    let id = format!("svc:api_key:{}", other.token.split('_').nth(2).unwrap());
+    limit(&app, &format!("/api/v1/api-keys/{id}"), json!(1)).await;
+    let batch = json!({"requests": vec![asking(1.0, "DE"); 3]});
+    let (status, answer) = other.post("/v1/decisions:batchEvaluate", batch).await;
+    assert_eq!(status, 200, "{answer:#}");
+    // It had three seconds' worth.
+    let begun = Instant::now();
+    let request = other.http.post(format!("{}{EVALUATE}", other.base)).bearer_auth(&other.token);
+    let refused = request.json(&asking(1.0, "DE")).send().await.unwrap();
+    assert_eq!(refused.status(), 429);
+    let after: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((2..=3).contains(&after), "{after}");
+    assert_eq!(decided(&client, 5).await, 5, "another key is not limited");
+    tokio::time::sleep(Duration::from_secs(after).saturating_sub(begun.elapsed())).await;
+    assert_eq!(decided(&other, 1).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_are_checked_and_listed() {
+    let (app, client, _) = demo().await;
+    for bad in [0, -1, 100_001] {
+        let body = json!({"decisions_per_second": bad});
+        let (status, answer) = app.owner().patch("/api/v1/tenants/acme", body).await;
+        assert_eq!(status, 400, "{answer:#}");
+        assert!(answer["message"].as_str().unwrap().contains("decisions_per_second"), "{answer:#}");
+    }
+    limit(&app, "/api/v1/tenants/acme", json!(50)).await;
+    let id = format!("svc:api_key:{}", client.token.split('_').nth(2).unwrap());
+    limit(&app, &format!("/api/v1/api-keys/{id}"), json!(5)).await;
+    let (_, listed) = app.owner().get("/api/v1/rate-limits").await;
+    let own: Vec<_> = listed["rate_limits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|limit| !limit["tenant_id"].is_null())
+        .collect();
+    let expected = json!([
+        {"name": "decisions_per_api_key", "limit": 5, "window_seconds": 1,
+         "tenant_id": TENANT, "api_key_id": id},
+        {"name": "decisions_per_tenant", "limit": 50, "window_seconds": 1,
+         "tenant_id": TENANT, "api_key_id": null},
+    ]);
+    assert_eq!(json!(own), expected);
+}
