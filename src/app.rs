@@ -8,8 +8,10 @@ pub mod demo;
 mod descriptors;
 mod directory;
 mod document;
+mod gauges;
 mod grpc;
 mod host;
+mod measure;
 mod named;
 mod overload;
 mod readiness;
@@ -26,8 +28,10 @@ use authority_model::{
 };
 use axum::Router;
 use tonic::service::Routes;
+use tower::Layer as _;
 
 pub use database::{Database, Error as DatabaseError};
+pub use gauges::Gauges;
 pub use named::check;
 pub use serve::{Failure, require_installation, serve, with_app};
 
@@ -60,7 +64,7 @@ use authority_core::{
 };
 use authority_crypto::KeyRing;
 use authority_events::{Nats, Sequencer};
-use authority_registry::{expire_approvals, expire_certifications, keep_last_used};
+use authority_registry::{expire_approvals, expire_certifications, keep_last_used, measure_waiting};
 use authority_runtime::recorder::Recorder;
 use authority_webhook::destination::RuleError;
 use deadline::DeadlineLayer;
@@ -68,6 +72,7 @@ use directory::GraphDirectory;
 use document::{GET_OPEN_API, OpenApi};
 use grpc::{GrpcOnlyLayer, UnknownMethodLayer};
 use host::RestHost;
+use measure::MeasureLayer;
 use overload::{Overload, OverloadLayer};
 use readiness::Schema;
 use stream_deadline::StreamDeadlineLayer;
@@ -164,6 +169,8 @@ pub struct App {
     pub identity: Identity,
     /// Reports readiness by gRPC health.
     pub health: tonic_health::server::HealthReporter,
+    /// What is read at each scrape of the metrics.
+    pub gauges: Gauges,
 }
 
 impl App {
@@ -187,6 +194,7 @@ impl App {
         let schema = Schema::new(store.clone());
         first_looks(&store, &schema, &recorder).await;
         let checks = readiness::checks(&schema, &graph, &recorder, &supervisor);
+        let gauges = Gauges::new(&store, &overload.queue, &recorder, &supervisor);
         let (health, health_service) = tonic_health::server::health_reporter();
         let wiring = Wiring {
             urls: Arc::new(named::url_rules(&config)?),
@@ -237,17 +245,18 @@ impl App {
         workers.extend(deliveries.workers());
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
-        Ok((Self { router, graph, keys, store, provider, identity, health }, workers))
+        Ok((Self { router, graph, keys, store, provider, identity, health, gauges }, workers))
     }
 }
 
-/// What keeps tables small and records up to date.
-fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> [Worker; 6] {
+/// What keeps tables small, records up to date, and counts those that wait.
+fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> [Worker; 7] {
     [
         store.partitions(),
         idempotency::sweeper(store.clone(), clock.clone()),
         expire_approvals(store.clone(), clock.clone()),
         expire_certifications(store.clone(), clock.clone()),
+        measure_waiting(store.clone()),
         spending::forget(store.clone(), clock.clone()),
         keep_last_used(identity.last_used(), store.clone()),
     ]
@@ -273,9 +282,8 @@ fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
     let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
     let deadlines = DeadlineLayer::new(host.clone());
     let overload = OverloadLayer(host.overload.clone());
-    let rest =
-        gateway_rest::router(ROUTES, tower::Layer::layer(&authenticated, grpc.clone()), host)
-            .layer(UnknownMethodLayer);
+    let rest = gateway_rest::router(ROUTES, authenticated.layer(grpc.clone()), host)
+        .layer(UnknownMethodLayer);
     // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
     let web = grpc
         .into_axum_router()
@@ -285,7 +293,7 @@ fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
         .layer(tonic_web::GrpcWebLayer::new())
         .layer(authenticated)
         .layer(only_grpc);
-    web.merge(pages).fallback_service(rest).layer(deadlines)
+    web.merge(pages).fallback_service(rest).layer(deadlines).layer(MeasureLayer::new())
 }
 
 fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes {

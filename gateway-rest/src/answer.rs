@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tonic::Code;
 
 use crate::{
-    fault::{Fault, reason},
+    fault::{Fault, Refused, reason},
     host::{Document, Host},
     route::Route,
     shape::{Cardinality, Field, Kind, Shape},
@@ -203,6 +203,7 @@ pub fn refusal(host: &impl Host, fault: Fault, request_id: Option<&HeaderValue>)
     let id = request_id.and_then(|id| id.to_str().ok());
     let mut response = Response::new(Body::from(host.render(&fault, id)));
     *response.status_mut() = status;
+    response.extensions_mut().insert(Refused { reason: fault.reason.clone() });
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, JSON);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

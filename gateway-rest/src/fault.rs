@@ -47,6 +47,13 @@ pub struct Fault {
     pub headers: Option<Box<HeaderMap>>,
 }
 
+/// In the extensions of the response to a failed call, for the host's layers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// As in [`Fault`].
+    pub reason: Cow<'static, str>,
+}
+
 /// One thing wrong with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {

@@ -27,7 +27,7 @@ use tonic::client::GrpcService;
 
 pub use answer::refusal;
 pub use codec::Raw;
-pub use fault::{Fault, Problem, reason};
+pub use fault::{Fault, Problem, Refused, reason};
 pub use gateway::{Call, Gateway, content_coding, unread_coding};
 pub use host::{Document, Host, google_rpc_status};
 use problems::Problems;

@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, request::Parts};
 use serde_json::{Value, json};
 use tonic::Status;
 
-use super::{GRPC_LIMIT, document::GET_OPEN_API, overload::Overload};
+use super::{GRPC_LIMIT, document::GET_OPEN_API, measure::Operation, overload::Overload};
 use crate::transport::{Peer, RequestId};
 use authority_api::{
     error::{ApiError, ErrorCode, without_secrets},
@@ -36,6 +36,9 @@ impl RestHost {
 
 impl Host for RestHost {
     async fn admit(&self, route: &'static Route, parts: &mut Parts) -> Result<(), Status> {
+        if let Some(operation) = parts.extensions.get::<Operation>() {
+            operation.set(route.rpc);
+        }
         let peer = parts.extensions.get::<Peer>().map(|peer| peer.client);
         let via = Via::Rest { verb: route.method, path: route.path };
         let caller = self.identity.authenticate(route.rpc, via, &parts.headers, peer).await;

@@ -166,7 +166,11 @@ impl Listening {
                 settings,
             ));
         }
-        let ops = transport::ops(move || metrics.render());
+        let gauges = app.gauges.clone();
+        let ops = transport::ops(move || {
+            gauges.read();
+            metrics.render()
+        });
         let mut settings = Settings::new(config, Surfaces::ALL);
         settings.bounds.connections = connections.min(descriptors::OPS_CONNECTIONS);
         serving.spawn(transport::serve(

@@ -15,7 +15,7 @@ use std::{
 const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// Below everything else of core.
-const FLOOR: &[&str] = &["clock", "compute", "config", "shutdown", "store", "worker"];
+const FLOOR: &[&str] = &["clock", "compute", "config", "log_limit", "shutdown", "store", "worker"];
 const MIDDLE: &[&str] = &["erased_names", "graph", "keys", "spending", "stored_decisions"];
 /// Common to all services.
 const API: &[&str] = &[
@@ -47,10 +47,10 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("widgets", &[&["transport"], API, MIDDLE, FLOOR]),
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
     ("transport", &[&["config", "error"]]),
-    ("telemetry", &[&["config", "worker"]]),
+    ("telemetry", &[&["clock", "config", "worker"]]),
     ("routes", &[]),
     // Api. Identity uses the graph through a trait; what an API key is, graph defines.
-    ("identity", &[&["clock", "error", "graph", "keys", "store"]]),
+    ("identity", &[&["clock", "error", "graph", "keys", "log_limit", "store"]]),
     ("idempotency", &[&["worker", "clock", "error", "identity", "keys", "store"]]),
     ("credentials", &[&["clock", "error", "graph", "identity"]]),
     ("stream", &[&["error"]]),
@@ -69,6 +69,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("compute", &[]),
     ("config", &[]),
     ("clock", &[]),
+    ("log_limit", &[]),
     ("shutdown", &[]),
     ("worker", &[]),
     ("lib", &[]),

@@ -12,6 +12,7 @@ mod frontend;
 mod fuzz;
 mod identity;
 mod keys;
+mod operations;
 mod personal_data;
 mod programme;
 mod reality;

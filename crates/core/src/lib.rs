@@ -9,6 +9,7 @@ pub mod decision_event;
 pub mod erased_names;
 pub mod graph;
 pub mod keys;
+pub mod log_limit;
 pub mod shutdown;
 pub mod spending;
 pub mod store;

@@ -58,7 +58,7 @@ mod webhook_endpoint;
 mod workspace;
 
 pub use api_key::{ApiKeys, keep_last_used, note_uses};
-pub use approvals::{Approvals, expire as expire_approvals};
+pub use approvals::{Approvals, expire as expire_approvals, measure_waiting};
 pub use destinations::Destinations;
 pub use dns::Dns;
 pub use error::Error;

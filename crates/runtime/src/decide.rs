@@ -16,6 +16,7 @@ use super::{
     rates::DecisionRates,
     recorder::{Entry, Outcome, Recorder},
     requester::requester,
+    stage::Stage,
 };
 use authority_api::{
     credentials::Credentials,
@@ -84,7 +85,8 @@ impl Decider {
         for _ in 0..ROUNDS {
             let handle = self.facts.tenant_at(request, revision).await?;
             let at = self.clock.now();
-            let (mut facts, mut recording) = self.facts.gather(handle.as_ref(), request)?;
+            let gather = || self.facts.gather(handle.as_ref(), request);
+            let (mut facts, mut recording) = Stage::Gather.time(gather)?;
             recording.relaxed |= self.settings.relaxed;
             self.credentials.check(caller, SCOPE, Some(&request.subject), at)?;
             let counting =
@@ -92,9 +94,10 @@ impl Decider {
             if let Some(counting) = &counting {
                 facts = counting.in_facts(facts, request)?;
             }
-            let mut seen =
-                self.facts.load_counters_and_approval(request, &facts.gathered, at).await?;
-            let mut verdict = self.facts.decide_on(request, &mut seen, counting.as_ref(), at);
+            let load = self.facts.load_counters_and_approval(request, &facts.gathered, at);
+            let mut seen = Stage::Load.wait(load).await?;
+            let decide = || self.facts.decide_on(request, &mut seen, counting.as_ref(), at);
+            let mut verdict = Stage::Decide.time(decide);
             let mut seen = seen.facts;
             let ready;
             let mut request = request;
@@ -118,7 +121,8 @@ impl Decider {
                 nonce: &nonce,
             };
             let signing = tracing::debug_span!("sign");
-            let recorded = signing.in_scope(|| evidence::record(&asked, &signer))?;
+            let recorded =
+                signing.in_scope(|| Stage::Sign.time(|| evidence::record(&asked, &signer)))?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
             decided.requester =
                 requester(&self.facts.graph, caller, handle.as_ref(), request, &decided.verdict);
@@ -129,7 +133,7 @@ impl Decider {
                 decided.smallest_change = self.explainer.smallest_change(denied).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
-            match self.recorder.record(entry, Arc::clone(place)).await {
+            match Stage::Record.wait(self.recorder.record(entry, Arc::clone(place))).await {
                 Outcome::Stored { approval_id } => {
                     if decided.verdict.valid_until.is_some_and(|end| end <= self.clock.now()) {
                         // It is recorded, but its credential has ended, so nobody may act on it.

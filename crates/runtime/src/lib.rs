@@ -41,6 +41,7 @@ mod report;
 mod requester;
 mod runtime_service;
 mod simulate;
+mod stage;
 mod usage;
 mod view;
 

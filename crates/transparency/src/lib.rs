@@ -9,6 +9,7 @@
 mod auto;
 mod elsewhere;
 mod follow;
+mod lag;
 mod leaves;
 mod log;
 mod packs;
@@ -77,7 +78,7 @@ struct Inner {
 
 impl Transparency {
     /// The service and its background work.
-    pub fn new(parts: Parts) -> (Self, [Worker; 3]) {
+    pub fn new(parts: Parts) -> (Self, [Worker; 4]) {
         let Parts { public_url, folder, elsewhere, clock, store, keys, graph, pool } = parts;
         let logs = Arc::new(Sealer {
             public_url: public_url.clone(),
@@ -101,7 +102,8 @@ impl Transparency {
             pool,
         }));
         let auto = auto::worker(service.clone());
-        (service, [sealing, following, auto])
+        let lag = lag::worker(service.0.store.clone());
+        (service, [sealing, following, auto, lag])
     }
 }
 

@@ -57,6 +57,7 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
 pub(crate) struct Service {
     child: Child,
     pub(crate) client: Client,
+    ops: String,
     logged: Arc<Mutex<String>>,
 }
 
@@ -78,6 +79,12 @@ impl Service {
         let mut program = Command::new(PROGRAM);
         program.env("RUST_LOG", filter);
         Self::run(program, folder)
+    }
+
+    /// Its metrics.
+    pub(crate) async fn metrics(&self) -> String {
+        let url = format!("{}/metrics", self.ops);
+        self.client.http.get(url).send().await.unwrap().text().await.unwrap()
     }
 
     /// The lines of the log so far, as JSON; without the banner.
@@ -125,7 +132,8 @@ impl Service {
             Err(timeout) => panic!("no banner in 90 s: {timeout}"),
         };
         let base = format!("http://{main}");
-        Self { child, client: Client::new(&base, &token), logged }
+        let ops = format!("http://{ops}");
+        Self { child, client: Client::new(&base, &token), ops, logged }
     }
 
     /// Its resident memory, in bytes; without its database's.

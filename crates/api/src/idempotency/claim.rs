@@ -168,9 +168,7 @@ impl IdempotencyKey {
 /// database.
 fn waited(error: diesel::result::Error) -> Error {
     match store::Error::from(error) {
-        store::Error::Unavailable(why) if why.starts_with("canceling statement") => {
-            Error::InProgress
-        }
+        late if late.is_timeout() => Error::InProgress,
         other => other.into(),
     }
 }

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use super::{
     Caller, CallerKind, Claims, Directory, Error, Issuer, LastUsed, PERSON_INACTIVE, Role, Rules,
     TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
-    jwt::Verifier, new_keys::NewKeys, permit,
+    jwt::Verifier, new_keys::NewKeys, permit, refusals::Refusals,
 };
 use authority_core::{clock::Clock, keys::Keys};
 use authority_crypto::sha256;
@@ -35,6 +35,7 @@ struct Inner {
     clock: Clock,
     used: Arc<LastUsed>,
     new_keys: NewKeys,
+    refusals: Refusals,
 }
 
 impl Identity {
@@ -43,7 +44,8 @@ impl Identity {
         let verifier = Verifier::new(issuers, clock.clone());
         let used = Arc::default();
         let new_keys = NewKeys::default();
-        Self(Arc::new(Inner { verifier, rules, directory, keys, clock, used, new_keys }))
+        let refusals = Refusals::new();
+        Self(Arc::new(Inner { verifier, rules, directory, keys, clock, used, new_keys, refusals }))
     }
 
     /// The times when API keys were last used, drained periodically.
@@ -55,6 +57,20 @@ impl Identity {
     /// transport. Waits only if an issuer's keys must be fetched, or for an API key that may have
     /// just been created.
     pub async fn authenticate(
+        &self,
+        rpc_path: &str,
+        via: Via<'_>,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<Caller, Error> {
+        let admitted = self.admit(rpc_path, via, headers, peer).await;
+        if let Err(error) = &admitted {
+            self.0.refusals.note(error, rpc_path, peer);
+        }
+        admitted
+    }
+
+    async fn admit(
         &self,
         rpc_path: &str,
         via: Via<'_>,

@@ -42,6 +42,35 @@ pub enum Error {
 }
 
 impl Error {
+    /// What `authority_credentials_refused_total` counts.
+    pub(super) const REASONS: [&'static str; 9] = [
+        "missing",
+        "unreadable",
+        "token",
+        "malformed_key",
+        "key",
+        "forbidden",
+        "takes_no_key",
+        "scope",
+        "unavailable",
+    ];
+
+    /// The reason as an operator's word; `None` if the credential is not at fault.
+    pub(super) fn reason(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NoCredential => "missing",
+            Self::Unreadable => "unreadable",
+            Self::Token(_) => "token",
+            Self::MalformedKey => "malformed_key",
+            Self::Key(_) => "key",
+            Self::Forbidden(_) => "forbidden",
+            Self::TakesNoKey(_) => "takes_no_key",
+            Self::Scope(_) => "scope",
+            Self::Unavailable => "unavailable",
+            Self::Repeated(_) => return None,
+        })
+    }
+
     fn code(&self) -> ErrorCode {
         match self {
             Self::NoCredential

@@ -18,6 +18,7 @@ mod jwks_client;
 mod jwt;
 mod layer;
 mod new_keys;
+mod refusals;
 mod role;
 mod rules;
 mod usage;

@@ -9,9 +9,8 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use parking_lot::Mutex;
 
-use crate::clock::Clock;
+use crate::{clock::Clock, log_limit::LogLimit};
 
 /// The distance from which operators are warned.
 const WARNED: Duration = Duration::from_secs(1);
@@ -26,7 +25,7 @@ pub(super) struct ClockDistance {
     clock: Clock,
     /// In microseconds, positive where the node is ahead.
     micros: AtomicI64,
-    warned: Mutex<Option<Instant>>,
+    warnings: LogLimit,
 }
 
 /// A running query.
@@ -37,7 +36,7 @@ pub(super) struct Query {
 
 impl ClockDistance {
     pub(super) fn new(clock: Clock) -> Self {
-        Self { clock, micros: AtomicI64::new(UNKNOWN), warned: Mutex::default() }
+        Self { clock, micros: AtomicI64::new(UNKNOWN), warnings: LogLimit::new(WARN_EVERY) }
     }
 
     pub(super) fn start_query(&self) -> Query {
@@ -62,9 +61,7 @@ impl ClockDistance {
     }
 
     fn warn(&self, ahead_ms: i64) {
-        let mut warned = self.warned.lock();
-        if warned.is_none_or(|at| at.elapsed() >= WARN_EVERY) {
-            *warned = Some(Instant::now());
+        if self.warnings.pass("clock").is_some() {
             tracing::warn!(ahead_ms, "this node's clock and the database's differ");
         }
     }

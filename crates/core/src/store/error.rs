@@ -6,6 +6,8 @@ use diesel::{
 };
 use diesel_async::pooled_connection::deadpool::PoolError;
 
+use super::passing;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nothing was stored, or it is unknown whether it was: callers may retry.
@@ -40,14 +42,60 @@ pub enum Error {
 /// What `require_api_key` raises.
 const KEY_ENDED: &str = "the API key has ended";
 
-impl From<Sql> for Error {
-    fn from(error: Sql) -> Self {
+impl Error {
+    /// What `authority_database_errors_total` counts it as.
+    const CLASSES: [&'static str; 9] = [
+        "unavailable",
+        "conflict",
+        "reference",
+        "in_use",
+        "refused",
+        "key_ended",
+        "missing",
+        "address",
+        "internal",
+    ];
+
+    fn class(&self) -> &'static str {
+        match self {
+            Self::Unavailable(_) => "unavailable",
+            Self::Conflict(_) => "conflict",
+            Self::Reference(_) => "reference",
+            Self::InUse(_) => "in_use",
+            Self::Refused(_) => "refused",
+            Self::KeyEnded => "key_ended",
+            Self::Missing => "missing",
+            Self::Address(_) => "address",
+            Self::Internal(_) => "internal",
+        }
+    }
+
+    fn counted(self) -> Self {
+        counter(self.class()).increment(1);
+        self
+    }
+
+    /// Every class exists as a metric from the start, so that its first increase is one.
+    pub(super) fn count_from_zero() {
+        for class in Self::CLASSES {
+            counter(class).increment(0);
+        }
+    }
+
+    /// Whether a statement was ended by a timeout: its own, or that of a lock.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Unavailable(message) if passing::is_timeout(message))
+    }
+
+    fn of(error: Sql) -> Self {
         use DatabaseErrorKind as Kind;
         match error {
             Sql::NotFound => Self::Missing,
             Sql::DatabaseError(kind, about) => match kind {
                 Kind::UniqueViolation | Kind::ExclusionViolation => Self::Conflict(name(&*about)),
-                Kind::ForeignKeyViolation if is_still_named(&*about) => Self::InUse(name(&*about)),
+                Kind::ForeignKeyViolation if passing::is_still_named(about.message()) => {
+                    Self::InUse(name(&*about))
+                }
                 Kind::ForeignKeyViolation => Self::Reference(name(&*about)),
                 Kind::CheckViolation => Self::Refused(name(&*about)),
                 Kind::RestrictViolation => Self::Refused(about.message().to_owned()),
@@ -56,11 +104,14 @@ impl From<Sql> for Error {
                 | Kind::ClosedConnection
                 | Kind::UnableToSendCommand => Self::Unavailable(about.message().to_owned()),
                 _ if about.message() == KEY_ENDED => Self::KeyEnded,
-                _ if is_passing(about.message()) => Self::Unavailable(about.message().to_owned()),
-                _ => Self::Internal(described(&*about)),
+                _ if passing::is_passing(about.message()) => {
+                    Self::Unavailable(about.message().to_owned())
+                }
+                // Without DETAIL, which has values of rows.
+                _ => Self::Internal(about.message().to_owned()),
             },
             // If a commit failed and could not be rolled back either, the commit's error is the cause.
-            Sql::RollbackErrorOnCommit { commit_error, .. } => Self::from(*commit_error),
+            Sql::RollbackErrorOnCommit { commit_error, .. } => Self::of(*commit_error),
             Sql::BrokenTransactionManager => {
                 Self::Unavailable("the transaction was lost with its connection".to_owned())
             }
@@ -69,45 +120,28 @@ impl From<Sql> for Error {
     }
 }
 
+fn counter(class: &'static str) -> metrics::Counter {
+    metrics::counter!("authority_database_errors_total", "class" => class)
+}
+
+impl From<Sql> for Error {
+    fn from(error: Sql) -> Self {
+        Self::of(error).counted()
+    }
+}
+
 impl From<PoolError> for Error {
     fn from(error: PoolError) -> Self {
-        Self::Unavailable(error.to_string())
+        Self::Unavailable(error.to_string()).counted()
     }
 }
 
 impl From<ConnectionError> for Error {
     fn from(error: ConnectionError) -> Self {
-        Self::Unavailable(error.to_string())
+        Self::Unavailable(error.to_string()).counted()
     }
 }
 
 fn name(about: &(dyn DatabaseErrorInformation + Send + Sync)) -> String {
     about.constraint_name().unwrap_or_else(|| about.message()).to_owned()
-}
-
-fn described(about: &(dyn DatabaseErrorInformation + Send + Sync)) -> String {
-    let details = about.details().map(|text| format!(" ({text})")).unwrap_or_default();
-    format!("{}{details}", about.message())
-}
-
-/// Both ends of a foreign key have the same code; the texts differ.
-fn is_still_named(about: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    about.message().starts_with("update or delete on table")
-}
-
-/// diesel-async distinguishes few SQLSTATEs; these are the texts of those that may be retried (deadlock,
-/// timeout, shutdown, start-up, recovery, too many connections, disk full).
-fn is_passing(message: &str) -> bool {
-    [
-        "deadlock detected",
-        "canceling statement due to",
-        "terminating connection",
-        "the database system is",
-        "could not serialize access",
-        "sorry, too many clients",
-        "remaining connection slots",
-        "could not extend file",
-    ]
-    .iter()
-    .any(|start| message.starts_with(start))
 }

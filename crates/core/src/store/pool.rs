@@ -83,6 +83,7 @@ pub struct Store {
 impl Store {
     /// Connects at first use, so this also succeeds while Postgres is unavailable.
     pub fn open(address: &Address, limits: &Limits) -> Result<Self, Error> {
+        Error::count_from_zero();
         let breaker = Arc::new(CircuitBreaker::default());
         let pool = |kind, size| pool(address, &breaker, limits, kind, size);
         Ok(Self {

@@ -12,6 +12,7 @@ mod question;
 mod reality;
 mod reviewed;
 mod show;
+mod waiting;
 mod withdraw;
 mod would_be;
 
@@ -32,6 +33,7 @@ use tonic::Response;
 pub(super) use act::{ActContext, ApproverAct, Statement, Terms, make as act, sign};
 pub(super) use eligible::{APPROVERS, Eligibility, requesters};
 pub use expire::expire;
+pub use waiting::measure_waiting;
 
 use super::{
     flow::{changeable, or_not_found},

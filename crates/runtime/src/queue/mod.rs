@@ -17,7 +17,9 @@ use authority_api::{
     deadline::Deadline,
     error::{ApiError, ErrorCode},
 };
+use authority_core::log_limit::LogLimit;
 use authority_ids::TenantId;
+use metrics::Counter;
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
@@ -34,28 +36,38 @@ const LOGGED: Duration = Duration::from_secs(1);
 
 /// The queue of one node. Cheap to clone.
 #[derive(Clone)]
-pub struct DecisionQueue(Arc<Mutex<State>>);
+pub struct DecisionQueue {
+    state: Arc<Mutex<State>>,
+    logged: Arc<LogLimit>,
+}
 
 /// Held for some ten nanoseconds, three times for each decision, which takes a hundred microseconds.
 struct State {
     turns: Turns<Place>,
     throughput: Throughput,
     refusals: Refusals,
-    /// Refusals that were not logged yet.
-    refused: u64,
-    logged: Option<Instant>,
+}
+
+/// How many decisions a node has in hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// They wait for their places.
+    pub waiting: usize,
+    /// They have places: they are made or recorded.
+    pub working: usize,
 }
 
 impl Default for DecisionQueue {
     fn default() -> Self {
+        // It exists as a metric from the start, so that its first increase is one.
+        refused().increment(0);
         let now = Instant::now();
-        Self(Arc::new(Mutex::new(State {
+        let state = State {
             turns: Turns::default(),
             throughput: Throughput::new(now),
             refusals: Refusals::new(now),
-            refused: 0,
-            logged: None,
-        })))
+        };
+        Self { state: Arc::new(Mutex::new(state)), logged: Arc::new(LogLimit::new(LOGGED)) }
     }
 }
 
@@ -71,7 +83,7 @@ impl DecisionQueue {
         deadline: Deadline,
     ) -> Result<Place, ApiError> {
         let entered = {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             let most = state.throughput.longest_queue();
             state.turns.enter(tenant_id, size, most)
         };
@@ -89,24 +101,31 @@ impl DecisionQueue {
 
     /// Whether a call of the tenant would be refused now: then its body need not be read.
     pub fn is_full_for(&self, tenant_id: &TenantId) -> bool {
-        let state = self.0.lock();
+        let state = self.state.lock();
         state.turns.is_full_for(tenant_id, state.throughput.longest_queue())
     }
 
     /// Waits until a refusal may be sent: at once, if there are few.
     pub async fn pace(&self, deadline: Deadline) {
-        let wait = {
-            let mut state = self.0.lock();
-            let now = Instant::now();
-            state.log(now);
+        let (wait, waiting) = {
+            let mut state = self.state.lock();
             let per_second = state.throughput.per_second();
-            state.refusals.wait(per_second, now)
+            (state.refusals.wait(per_second, Instant::now()), state.turns.queued())
         };
+        if let Some(count) = self.logged.pass("refused") {
+            tracing::warn!(count, waiting, "refused calls for decisions: the queue is full, or a limit is reached");
+        }
         let _waiting = WaitingRefusal(self);
         let wait = wait.min(deadline.left().saturating_sub(TO_ANSWER));
         if !wait.is_zero() {
             sleep(wait).await;
         }
+    }
+
+    /// What the node has in hand now.
+    pub fn load(&self) -> Load {
+        let state = self.state.lock();
+        Load { waiting: state.turns.queued(), working: state.turns.working() }
     }
 
     fn place(&self, tenant_id: TenantId, size: Size) -> Place {
@@ -116,7 +135,7 @@ impl DecisionQueue {
     fn leave(&self, place: &Place) {
         let mut granted = Vec::new();
         {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             let State { turns, throughput, .. } = &mut *state;
             turns.leave(&place.tenant_id, place.size);
             while let Some(next) = turns.next() {
@@ -133,22 +152,14 @@ impl DecisionQueue {
 
 /// The refusal of a call that finds the queue full.
 pub fn full() -> ApiError {
-    metrics::counter!("authority_decisions_refused_total", "reason" => "queue_full").increment(1);
+    refused().increment(1);
     let text = "more decisions are asked for than can be made, and the tenant has its share of those that wait; \
                 ask again after Retry-After";
     ApiError::new(ErrorCode::RateLimited, text).with("retry_after", "1")
 }
 
-impl State {
-    /// Counts a refusal, and logs how many there were, once a second.
-    fn log(&mut self, now: Instant) {
-        self.refused += 1;
-        if self.logged.is_none_or(|last| now.saturating_duration_since(last) >= LOGGED) {
-            let (refused, waiting) = (self.refused, self.turns.queued());
-            tracing::warn!(refused, waiting, "refused calls for decisions: the queue is full, or a limit is reached");
-            (self.refused, self.logged) = (0, Some(now));
-        }
-    }
+fn refused() -> Counter {
+    metrics::counter!("authority_decisions_refused_total", "reason" => "queue_full")
 }
 
 /// A refusal that waits to be sent.
@@ -156,7 +167,7 @@ struct WaitingRefusal<'a>(&'a DecisionQueue);
 
 impl Drop for WaitingRefusal<'_> {
     fn drop(&mut self) {
-        self.0.0.lock().refusals.sent();
+        self.0.state.lock().refusals.sent();
     }
 }
 

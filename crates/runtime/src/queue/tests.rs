@@ -55,7 +55,7 @@ async fn the_place_of_a_caller_that_leaves_goes_to_the_next() {
     drop(left);
     assert!(next.now_or_never().unwrap().is_ok());
     drop(places);
-    let state = queue.0.lock();
+    let state = queue.state.lock();
     assert_eq!(state.turns.queued(), 0);
 }
 
@@ -64,7 +64,7 @@ async fn a_refusal_says_when_to_ask_again() {
     let queue = DecisionQueue::default();
     let _places = full(&queue).await;
     let id = tenant("flood");
-    let most = queue.0.lock().throughput.longest_queue();
+    let most = queue.state.lock().throughput.longest_queue();
     let mut waiting: Vec<_> = (0..most).map(|_| Box::pin(queue.enter(&id, ONE, soon()))).collect();
     assert!(waiting.iter_mut().all(|place| place.as_mut().now_or_never().is_none()));
     let Err(refused) = queue.enter(&id, ONE, soon()).await else { panic!("one too many") };

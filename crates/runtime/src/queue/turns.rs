@@ -177,6 +177,11 @@ impl<P> Turns<P> {
         self.queued
     }
 
+    /// The decisions that have places.
+    pub(super) fn working(&self) -> usize {
+        self.working
+    }
+
     /// Whether there is room without refusing another call. Into an empty queue a call fits whatever it has.
     fn fits(&self, tenant_id: &TenantId, size: Size, most: usize) -> bool {
         let in_time =

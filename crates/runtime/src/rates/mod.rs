@@ -25,6 +25,7 @@ use authority_ids::{ApiKeyId, TenantId};
 use authority_model::schema::decision_rates;
 use chrono::{DateTime, Utc};
 use diesel::{dsl::sql, prelude::*, sql_types::Timestamptz};
+use metrics::Counter;
 use parking_lot::{Mutex, RwLock};
 
 use lease::{Known, Lease};
@@ -55,6 +56,8 @@ struct Rate {
 
 impl DecisionRates {
     pub fn new(graph: Arc<Graph>, store: Store) -> Self {
+        // It exists as a metric from the start, so that its first increase is one.
+        above().increment(0);
         Self { graph, store, rates: Arc::default() }
     }
 
@@ -168,8 +171,12 @@ fn key(caller: &Caller) -> Option<Limited> {
     }
 }
 
+fn above() -> Counter {
+    metrics::counter!("authority_decisions_refused_total", "reason" => "rate_limit")
+}
+
 fn refused(limited: &Limited, per_second: u32, wait: Duration) -> ApiError {
-    metrics::counter!("authority_decisions_refused_total", "reason" => "rate_limit").increment(1);
+    above().increment(1);
     let whose = if limited.key_id.is_some() { "API key" } else { "tenant" };
     let text = format!(
         "this {whose} may have {per_second} decisions a second (`decisions_per_second` of its record), and has asked \

@@ -8,11 +8,12 @@ mod batch;
 mod decisions_sql;
 mod entry;
 mod health;
+mod progress;
 mod spend;
 mod spend_sql;
 mod sql;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 
@@ -27,6 +28,7 @@ use authority_core::{
 use batch::Batches;
 use entry::{Done, Queued};
 use health::Health;
+use progress::Progress;
 
 /// The most decisions in one transaction (measured: 64 to 256 is best).
 const MOST: usize = 256;
@@ -38,6 +40,7 @@ pub struct Recorder {
     queue: mpsc::UnboundedSender<Queued>,
     store: Store,
     health: Health,
+    progress: Progress,
 }
 
 impl Recorder {
@@ -55,14 +58,17 @@ impl Recorder {
         let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone(), outbox));
         // Outside the future: the queue outlives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
+        let progress = Progress::default();
+        let writing = progress.clone();
         let writer = Worker::endless("recorder_writer", move |context| {
             let (waiting, batches) = (Arc::clone(&waiting), Arc::clone(&batches));
+            let progress = writing.clone();
             async move {
-                write(&mut *waiting.lock().await, &batches, &context).await;
+                write(&mut *waiting.lock().await, &batches, &progress, &context).await;
                 Ok::<_, Error>(())
             }
         });
-        let recorder = Self { queue, store, health };
+        let recorder = Self { queue, store, health, progress };
         (recorder, [writer.outlasting_calls().critical(), probe])
     }
 
@@ -75,6 +81,11 @@ impl Recorder {
             return Err("the writer has ended".to_owned());
         }
         self.health.get()
+    }
+
+    /// How long the present batch has been written; zero if none is. From memory.
+    pub fn batch_age(&self) -> Duration {
+        self.progress.age()
     }
 
     /// Probes now whether a decision could be recorded.
@@ -99,7 +110,12 @@ impl Recorder {
 ///
 /// If this panics, each entry of the batch is dropped with its sender, so its caller gets
 /// [`Outcome::Failed`] and does not hang. [`Outcome::Stored`] is only sent after a commit.
-async fn write(waiting: &mut mpsc::UnboundedReceiver<Queued>, batches: &Batches, context: &Context) {
+async fn write(
+    waiting: &mut mpsc::UnboundedReceiver<Queued>,
+    batches: &Batches,
+    progress: &Progress,
+    context: &Context,
+) {
     let mut queued = Vec::with_capacity(MOST);
     loop {
         tokio::select! {
@@ -113,7 +129,8 @@ async fn write(waiting: &mut mpsc::UnboundedReceiver<Queued>, batches: &Batches,
         if queued.is_empty() {
             return;
         }
-        metrics::histogram!("authority_batch_decisions").record(count(queued.len()));
+        let _writing = progress.begin();
+        metrics::histogram!("authority_recorder_batch_size").record(count(queued.len()));
         // If the caller is gone or its deadline is over, nothing is recorded, as if it had not
         // asked.
         let (relaxed, durable): (Vec<_>, Vec<_>) = queued

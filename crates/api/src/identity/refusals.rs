@@ -1,0 +1,43 @@
+//! Refused credentials, for operators: counted by reason, and logged without anything of the credential.
+
+use std::{net::IpAddr, time::Duration};
+
+use authority_core::log_limit::LogLimit;
+
+use super::Error;
+
+/// The interval of the log's lines of one reason: an attack or a broken client must not fill the disk.
+const LOG_EVERY: Duration = Duration::from_secs(1);
+
+pub(super) struct Refusals(LogLimit);
+
+impl Refusals {
+    /// Every reason exists as a metric from the start, so that its first increase is one.
+    pub(super) fn new() -> Self {
+        for reason in Error::REASONS {
+            counter(reason).increment(0);
+        }
+        Self(LogLimit::new(LOG_EVERY))
+    }
+
+    /// Counts the refusal of a call to `rpc_path`, and logs it unless another of the same reason was logged
+    /// a moment ago.
+    pub(super) fn note(&self, error: &Error, rpc_path: &str, client: Option<IpAddr>) {
+        let Some(reason) = error.reason() else { return };
+        counter(reason).increment(1);
+        if let Some(count) = self.0.pass(reason) {
+            let client = client.map(tracing::field::display);
+            tracing::info!(
+                reason,
+                count,
+                operation = rpc_path,
+                client,
+                "refused a credential: {error}"
+            );
+        }
+    }
+}
+
+fn counter(reason: &'static str) -> metrics::Counter {
+    metrics::counter!("authority_credentials_refused_total", "reason" => reason)
+}

@@ -1,0 +1,49 @@
+//! How many approval requests wait for people, as metrics; no tenant is named.
+
+use std::time::Duration;
+
+use authority_core::{
+    store::{self, RunQueryDsl, Scope, Store},
+    worker::Worker,
+};
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Double},
+};
+
+const EVERY: Duration = Duration::from_secs(15);
+
+/// Counted up to 100,000, by the index of those that expire.
+const WAITING: &str = "SELECT count(*) AS count, \
+         coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8 AS oldest \
+     FROM (SELECT created_at FROM approvals WHERE state = 'pending' LIMIT 100000) AS pending";
+
+#[derive(QueryableByName)]
+struct Waiting {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+    #[diesel(sql_type = Double)]
+    oldest: f64,
+}
+
+/// The worker.
+pub fn measure_waiting(store: Store) -> Worker {
+    Worker::periodic("approvals_waiting", EVERY, move || {
+        let store = store.clone();
+        async move {
+            let read = store.read_tx(&Scope::service(), async |db| {
+                let waiting: Waiting = diesel::sql_query(WAITING).get_result(db).await?;
+                Ok::<_, store::Error>(waiting)
+            });
+            let waiting = read.await?;
+            metrics::gauge!("authority_approvals_pending").set(number(waiting.count));
+            metrics::gauge!("authority_approvals_oldest_seconds").set(waiting.oldest);
+            Ok::<_, store::Error>(())
+        }
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counted up to 100,000")]
+fn number(count: i64) -> f64 {
+    count as f64
+}

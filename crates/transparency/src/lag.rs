@@ -1,0 +1,57 @@
+//! How far sealing is behind for tenants with `auto_seal`, as metrics; no tenant is named.
+
+use std::time::Duration;
+
+use authority_core::{
+    store::{self, RunQueryDsl, Scope, Store},
+    worker::Worker,
+};
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Double},
+};
+
+const EVERY: Duration = Duration::from_secs(15);
+
+/// A tenant's decisions after the one of its last leaf, up to 10,000. An older one that is not sealed is not
+/// counted: the sealer looks for those again.
+const LAG: &str = "SELECT count(*) AS count, \
+         coalesce(extract(epoch FROM clock_timestamp() - min(open.evaluated_at)), 0)::float8 AS oldest \
+     FROM tenants t \
+     LEFT JOIN LATERAL (SELECT p.decision_id AS id FROM evidence_packs p WHERE p.tenant_id = t.id \
+         ORDER BY p.epoch DESC, p.log_index DESC LIMIT 1) AS last ON true \
+     CROSS JOIN LATERAL (SELECT d.evaluated_at FROM decisions d \
+         WHERE d.tenant_id = t.id AND d.id > coalesce(last.id, '') \
+         AND NOT EXISTS (SELECT FROM evidence_packs p WHERE p.decision_id = d.id) \
+         ORDER BY d.id LIMIT 10000) AS open \
+     WHERE t.auto_seal AND t.deleted_at IS NULL";
+
+#[derive(QueryableByName)]
+struct Lag {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+    #[diesel(sql_type = Double)]
+    oldest: f64,
+}
+
+/// The worker.
+pub(super) fn worker(store: Store) -> Worker {
+    Worker::periodic("seal_lag", EVERY, move || {
+        let store = store.clone();
+        async move {
+            let read = store.read_tx(&Scope::service(), async |db| {
+                let lag: Lag = diesel::sql_query(LAG).get_result(db).await?;
+                Ok::<_, store::Error>(lag)
+            });
+            let lag = read.await?;
+            metrics::gauge!("authority_seal_lag_decisions").set(number(lag.count));
+            metrics::gauge!("authority_seal_lag_seconds").set(lag.oldest);
+            Ok::<_, store::Error>(())
+        }
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of rows is far below 2^52")]
+fn number(count: i64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,211 @@
+//! The layer that measures every call: `authority_request_seconds{operation, transport, status}` and
+//! `authority_refusals_total{reason}`.
+//!
+//! It is outside of the layer that answers late calls, so that these count too. No label names a tenant.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use axum::{body::Body, response::Response};
+use gateway_rest::Refused;
+use http::{Request, StatusCode};
+use pin_project_lite::pin_project;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+use tower::{Layer, Service};
+
+use crate::{routes::ROUTES, transport::is_grpc};
+use authority_api::error::ErrorCode;
+
+/// The operation of a call to no known method: a page, or an unknown path.
+const OTHER: &str = "other";
+
+/// In the extensions of a REST call: its method, which is known once it is routed.
+#[derive(Clone, Default)]
+pub(super) struct Operation(Arc<OnceLock<&'static str>>);
+
+impl Operation {
+    pub(super) fn set(&self, rpc: &'static str) {
+        // A call has one operation.
+        let _ = self.0.set(rpc);
+    }
+}
+
+/// The layer around all routes.
+#[derive(Clone)]
+pub(super) struct MeasureLayer {
+    /// `RuntimeService/Evaluate` by the path of each method.
+    names: Arc<HashMap<&'static str, &'static str>>,
+}
+
+impl MeasureLayer {
+    /// Every reason exists as a metric from the start, so that its first increase is one.
+    pub(super) fn new() -> Self {
+        for code in ErrorCode::ALL {
+            refusals(*code).increment(0);
+        }
+        let name = |rpc: &'static str| (rpc, short(rpc));
+        Self { names: Arc::new(ROUTES.iter().map(|route| name(route.rpc)).collect()) }
+    }
+}
+
+/// The service's name without its package, and the method.
+fn short(rpc: &'static str) -> &'static str {
+    let package = rpc.rsplit_once('/').and_then(|(service, _)| service.rfind('.'));
+    package.and_then(|dot| rpc.get(dot + 1..)).unwrap_or(rpc)
+}
+
+impl<S> Layer<S> for MeasureLayer {
+    type Service = MeasureService<S>;
+
+    fn layer(&self, inner: S) -> MeasureService<S> {
+        MeasureService { inner, layer: self.clone() }
+    }
+}
+
+/// The service of [`MeasureLayer`].
+#[derive(Clone)]
+pub(super) struct MeasureService<S> {
+    inner: S,
+    layer: MeasureLayer,
+}
+
+impl<S> Service<Request<Body>> for MeasureService<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let since = Instant::now();
+        let operation = Operation::default();
+        let is_grpc = is_grpc(request.headers());
+        if is_grpc {
+            if let Some((rpc, _)) = self.layer.names.get_key_value(request.uri().path()) {
+                operation.set(rpc);
+            }
+        } else {
+            request.extensions_mut().insert(operation.clone());
+        }
+        let call = Measured { since, operation, is_grpc, names: Arc::clone(&self.layer.names) };
+        ResponseFuture { answer: self.inner.call(request), call }
+    }
+}
+
+pin_project! {
+    /// The future of a measured response.
+    pub(super) struct ResponseFuture<F> {
+        #[pin]
+        answer: F,
+        call: Measured,
+    }
+}
+
+impl<F> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Response, Infallible>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let answer = ready!(this.answer.poll(context));
+        if let Ok(response) = &answer {
+            this.call.note(response);
+        }
+        Poll::Ready(answer)
+    }
+}
+
+/// A call under way.
+struct Measured {
+    since: Instant,
+    operation: Operation,
+    is_grpc: bool,
+    names: Arc<HashMap<&'static str, &'static str>>,
+}
+
+impl Measured {
+    fn note(&self, response: &Response) {
+        let rpc = self.operation.0.get();
+        let operation = rpc.and_then(|rpc| self.names.get(rpc)).copied().unwrap_or(OTHER);
+        let refusal = refusal(response);
+        let status = refusal.map_or_else(|| response.status(), ErrorCode::http);
+        if let Some(code) = refusal {
+            refusals(code).increment(1);
+        }
+        metrics::histogram!(
+            "authority_request_seconds",
+            "operation" => operation,
+            "transport" => if self.is_grpc { "grpc" } else { "rest" },
+            "status" => status.as_str().to_owned()
+        )
+        .record(self.since.elapsed().as_secs_f64());
+    }
+}
+
+fn refusals(code: ErrorCode) -> metrics::Counter {
+    metrics::counter!("authority_refusals_total", "reason" => code.word())
+}
+
+/// The error that a response is, in either transport; `None` for a success.
+fn refusal(response: &Response) -> Option<ErrorCode> {
+    let by_word = |word: &str| ErrorCode::ALL.iter().copied().find(|code| code.word() == word);
+    if let Some(refused) = response.extensions().get::<Refused>() {
+        return by_word(&refused.reason).or_else(|| of_http(response.status()));
+    }
+    match Status::from_header_map(response.headers()) {
+        Some(status) if status.code() == Code::Ok => None,
+        Some(status) => {
+            let info = status.get_details_error_info();
+            let known = info.and_then(|info| by_word(&info.reason));
+            Some(known.unwrap_or_else(|| ErrorCode::of(status.code())))
+        }
+        None => of_http(response.status()),
+    }
+}
+
+/// Of a page, or of a library's error.
+fn of_http(status: StatusCode) -> Option<ErrorCode> {
+    let fails = status.is_client_error() || status.is_server_error();
+    let known = ErrorCode::ALL.iter().copied().find(|code| code.http() == status);
+    fails.then(|| known.unwrap_or(ErrorCode::Internal))
+}
+
+#[cfg(test)]
+mod tests {
+    use authority_api::error::ApiError;
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_the_same_in_both_transports() {
+        let status = Status::from(ApiError::plain(ErrorCode::RateLimited));
+        assert_eq!(refusal(&status.into_http()), Some(ErrorCode::RateLimited));
+        let mut rest = Response::new(Body::empty());
+        *rest.status_mut() = ErrorCode::RecordIsFinal.http();
+        rest.extensions_mut().insert(Refused { reason: "record_is_final".into() });
+        assert_eq!(refusal(&rest), Some(ErrorCode::RecordIsFinal));
+        assert_eq!(refusal(&Response::new(Body::empty())), None);
+    }
+
+    #[test]
+    fn an_operation_is_named_without_its_package() {
+        assert_eq!(
+            short("/authority.runtime.v1.RuntimeService/Evaluate"),
+            "RuntimeService/Evaluate"
+        );
+    }
+}

@@ -1,0 +1,3 @@
+//! What an operator sees and does: metrics, the dashboard and the alerts, logs, starting, the handbook.
+
+mod metrics;
