@@ -6,6 +6,7 @@ mod deadline;
 mod deciding;
 pub mod demo;
 mod descriptors;
+mod development;
 mod directory;
 mod document;
 mod gauges;

@@ -11,6 +11,8 @@ use authority_core::{
     },
 };
 
+use super::development;
+
 /// Why the database is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -18,6 +20,8 @@ pub enum Error {
     Embedded(#[from] embedded::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Development(#[from] development::Error),
 }
 
 /// A migrated, open database.
@@ -25,6 +29,8 @@ pub struct Database {
     pub store: Store,
     /// The versions of the migrations that this start has run.
     pub migrated: Vec<String>,
+    /// Where it is and who logs in, without a password.
+    pub shown: String,
     /// The embedded server, if it is used; it stops when its last user leaves.
     pub embedded: Option<Embedded>,
 }
@@ -34,6 +40,8 @@ impl Database {
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let (owner, login, embedded) = if let Some(url) = &config.database.url {
             let address = Address::parse(url.reveal())?;
+            let start = Duration::from_secs(config.database.start_seconds);
+            let address = address.wait(start).await?;
             // Without the database's data; keys and the logs' last checkpoints are in it.
             if let Err(error) = data_folder(&config.data_dir, None) {
                 tracing::warn!(%error, "the data folder cannot be created");
@@ -51,7 +59,10 @@ impl Database {
         };
         let migrated = migrate(&owner, login.user().unwrap_or_default()).await?;
         let store = Store::open(&login, &limits(config))?;
-        Ok(Self { store, migrated, embedded })
+        if config.production() {
+            development::refuse(&store).await?;
+        }
+        Ok(Self { store, migrated, shown: login.shown(), embedded })
     }
 
     /// Leaves the database; an embedded one stops if nobody else uses it.

@@ -12,7 +12,7 @@ mod webhooks;
 use std::process::{Command, Output};
 
 #[track_caller]
-fn run(args: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
+pub(crate) fn run(args: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
         .args(args)
         .env_remove("DATABASE_URL")

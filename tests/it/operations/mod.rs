@@ -1,3 +1,4 @@
 //! What an operator sees and does: metrics, the dashboard and the alerts, logs, starting, the handbook.
 
 mod metrics;
+mod start;

@@ -19,6 +19,7 @@ pub use secret::Secret;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// `development` or `production`, which refuses the defaults of development; also `--production`.
     pub environment: Environment,
     /// The folder of the service's own Postgres and the development keys.
     pub data_dir: PathBuf,
@@ -54,10 +55,15 @@ pub enum Environment {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Listen {
+    /// Every surface without an address of its own; also `--listen`.
     pub main: SocketAddr,
+    /// The owner's surface.
     pub admin: Option<SocketAddr>,
+    /// The surface of tenants' people and of agents' runtimes.
     pub app: Option<SocketAddr>,
+    /// The surface of gateways, evidence and the public description.
     pub gateway: Option<SocketAddr>,
+    /// Receipts and the programme's public pages.
     pub site: Option<SocketAddr>,
     /// Metrics; never to be reachable from outside.
     pub ops: SocketAddr,
@@ -68,7 +74,7 @@ pub struct Listen {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Database {
-    /// If absent, the service runs a Postgres of its own under `data_dir`.
+    /// `postgres://…` or `host=… user=…`; also `DATABASE_URL`. If absent, the service runs a Postgres of its own under `data_dir`.
     pub url: Option<Secret>,
     /// Connections of the pool that serves one tenant's reads and writes.
     pub tenant_connections: usize,
@@ -82,13 +88,17 @@ pub struct Database {
     pub wait_seconds: u64,
     /// Postgres ends a statement that runs longer.
     pub statement_seconds: u64,
+    /// How long a start waits for a database that is absent or starting.
+    pub start_seconds: u64,
 }
 
 /// The trusted issuer of JWTs.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Identity {
+    /// The `iss` of tokens: the identity provider's URL. Production needs it.
     pub issuer: Option<String>,
+    /// The `aud` of tokens. Production needs it.
     pub audience: Option<String>,
     /// Default: the issuer's `/.well-known/jwks.json`.
     pub jwks_url: Option<String>,
@@ -101,7 +111,9 @@ pub struct Identity {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
+    /// A file that is its owner's alone, `id:base64` on each line. In development one is made in `data_dir`.
     pub ring_file: Option<PathBuf>,
+    /// The same text, with commas between the keys.
     pub ring: Option<Secret>,
 }
 
@@ -112,6 +124,7 @@ pub struct Decide {
     pub max_staleness_seconds: u64,
     /// How long an allow is valid, in seconds, unless its tenant sets it.
     pub valid_for_seconds: u64,
+    /// `strict` flushes each commit to disk; `relaxed` may lose the last decisions when the database crashes.
     pub durability: Durability,
 }
 
@@ -141,6 +154,7 @@ pub struct Limits {
     pub connections: usize,
     /// Concurrent requests on one HTTP/2 connection.
     pub streams: u32,
+    /// The head of an HTTP request; at least 8192.
     pub header_bytes: u32,
     /// The largest body; REST and gRPC have smaller limits of their own.
     pub body_bytes: u64,
@@ -149,6 +163,7 @@ pub struct Limits {
     pub unsent_bytes: u64,
     /// From accept to the detection of the protocol.
     pub first_byte_seconds: u64,
+    /// From the first byte of a request to the end of its head.
     pub header_seconds: u64,
     /// From a request's head to the end of its body.
     pub body_seconds: u64,
@@ -322,6 +337,7 @@ impl Default for Database {
             event_connections: 6,
             wait_seconds: 5,
             statement_seconds: 10,
+            start_seconds: 60,
         }
     }
 }

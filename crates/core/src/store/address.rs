@@ -10,10 +10,8 @@ use std::{
     time::Duration,
 };
 
-use diesel::{ConnectionError, ConnectionResult};
-use diesel_async::AsyncPgConnection;
 use tokio_postgres::{
-    Config, NoTls,
+    Config,
     config::{Host, SslMode},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -23,8 +21,8 @@ use super::{Error, tls};
 /// A database to connect to.
 #[derive(Clone)]
 pub struct Address {
-    config: Config,
-    tls: Option<MakeRustlsConnect>,
+    pub(super) config: Config,
+    pub(super) tls: Option<MakeRustlsConnect>,
 }
 
 impl Address {
@@ -65,23 +63,6 @@ impl Address {
     /// The role that logs in.
     pub fn user(&self) -> Option<&str> {
         self.config.get_user()
-    }
-
-    /// One connection, outside any pool: for migrations and for LISTEN.
-    pub async fn connect(&self) -> ConnectionResult<AsyncPgConnection> {
-        let failed =
-            |fault: tokio_postgres::Error| ConnectionError::BadConnection(with_source(&fault));
-        match &self.tls {
-            None => {
-                let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
-                AsyncPgConnection::try_from_client_and_connection(client, connection).await
-            }
-            Some(tls) => {
-                let (client, connection) =
-                    self.config.connect(tls.clone()).await.map_err(failed)?;
-                AsyncPgConnection::try_from_client_and_connection(client, connection).await
-            }
-        }
     }
 }
 
@@ -272,7 +253,7 @@ fn is_this_machine(config: &Config) -> bool {
 }
 
 /// tokio-postgres's message says what failed; the reason is in the error's source.
-fn with_source(fault: &tokio_postgres::Error) -> String {
+pub(super) fn with_source(fault: &tokio_postgres::Error) -> String {
     match std::error::Error::source(fault) {
         Some(source) => format!("{fault}: {source}"),
         None => fault.to_string(),

@@ -27,6 +27,7 @@ define_sql_function! { fn pg_try_advisory_lock(key: BigInt) -> Bool; }
 define_sql_function! { fn pg_advisory_unlock(key: BigInt) -> Bool; }
 define_sql_function! { fn set_config(name: Text, value: Text, is_local: Bool) -> Text; }
 define_sql_function! { fn current_database() -> Text; }
+define_sql_function! { fn has_schema_privilege(schema: Text, privilege: Text) -> Bool; }
 define_sql_function! {
     fn has_database_privilege(role: Text, database: Text, privilege: Text) -> Bool;
 }
@@ -47,6 +48,14 @@ const READABLE: &str = "CALL grant_to('{system}', 'SELECT ON __diesel_schema_mig
 /// Several processes may run it at the same time.
 pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error> {
     let mut db = owner.connect().await?;
+    let user = owner.user().unwrap_or_default();
+    if !diesel::select(has_schema_privilege("public", "CREATE")).get_result(&mut db).await? {
+        return Err(Error::Address(format!(
+            "the login `{user}` may not create tables in the schema `public` of {}; as a superuser run \
+             there: ALTER SCHEMA public OWNER TO \"{user}\"",
+            owner.shown()
+        )));
+    }
     lock(&mut db).await?;
     let login = set_config("authority.login", login, false);
     diesel::select(login).execute(&mut db).await?;

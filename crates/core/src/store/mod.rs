@@ -1,6 +1,7 @@
 //! Postgres: connections, transactions with their actor, and the database roles.
 
 mod address;
+mod connect;
 pub mod embedded;
 mod error;
 mod ids;

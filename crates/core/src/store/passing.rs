@@ -1,4 +1,7 @@
 //! What only Postgres' message text tells: diesel-async keeps the SQLSTATE of few errors and hides the others.
+//!
+//! The texts are English on every connection: `connect.rs` makes sure of that at the start, or refuses the
+//! database. Errors of connecting are told apart by their SQLSTATE.
 
 /// Both ends of a foreign key have the same code; the texts differ.
 pub(super) fn is_still_named(message: &str) -> bool {

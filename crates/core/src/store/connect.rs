@@ -1,0 +1,232 @@
+//! Connecting: errors that name the server and the remedy, and waiting for a server that starts.
+//!
+//! Errors are told apart by their SQLSTATE: at this point the server speaks the language of its own
+//! configuration.
+
+use std::{fmt::Write as _, time::Duration};
+
+use diesel::{ConnectionError, ConnectionResult};
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use tokio::time::{Instant, sleep};
+use tokio_postgres::{
+    Config, NoTls,
+    config::Host,
+    error::{DbError, SqlState},
+};
+
+use super::{Address, Error, address::with_source};
+
+/// The pause between two attempts at a server that starts.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The interval of the log's lines while it waits.
+const LOG_EVERY: Duration = Duration::from_secs(5);
+
+impl Address {
+    /// One connection, outside any pool: for migrations and for LISTEN. Readiness shows its error to
+    /// everybody, so that it does not name the server.
+    pub async fn connect(&self) -> ConnectionResult<AsyncPgConnection> {
+        let failed = |fault| ConnectionError::BadConnection(reason(&fault));
+        match &self.tls {
+            None => {
+                let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
+                AsyncPgConnection::try_from_client_and_connection(client, connection).await
+            }
+            Some(tls) => {
+                let (client, connection) =
+                    self.config.connect(tls.clone()).await.map_err(failed)?;
+                AsyncPgConnection::try_from_client_and_connection(client, connection).await
+            }
+        }
+    }
+
+    /// Waits until the server takes connections, while it is absent, starts or is full; then returns this
+    /// address, with which it speaks English.
+    ///
+    /// # Errors
+    /// [`Error::Address`]: it refuses the login or the database, or still takes none after `limit`.
+    pub async fn wait(&self, limit: Duration) -> Result<Self, Error> {
+        let since = Instant::now();
+        let mut logged: Option<Instant> = None;
+        loop {
+            let fault = match self.probe().await {
+                Ok(()) => return self.in_english().await,
+                Err(fault) => fault,
+            };
+            let reason = self.explained(&fault);
+            if !is_passing(&fault) {
+                return Err(Error::Address(reason));
+            }
+            if since.elapsed() >= limit {
+                let waited = limit.as_secs();
+                return Err(Error::Address(format!("{reason} (waited {waited} s for it)")));
+            }
+            if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
+                logged = Some(Instant::now());
+                let left = limit.saturating_sub(since.elapsed()).as_secs();
+                tracing::warn!(%reason, seconds_left = left, "waiting for the database");
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Connects and leaves.
+    async fn probe(&self) -> Result<(), tokio_postgres::Error> {
+        match &self.tls {
+            None => self.config.connect(NoTls).await.map(drop),
+            Some(tls) => self.config.connect(tls.clone()).await.map(drop),
+        }
+    }
+
+    /// The same address with messages in English. Where the server's are not, they are set so on each
+    /// connection: a few errors are known by their text alone (`passing.rs`).
+    async fn in_english(&self) -> Result<Self, Error> {
+        let mut db = self.connect().await?;
+        if is_english(&language(&mut db).await?) {
+            return Ok(self.clone());
+        }
+        if db.batch_execute("SET lc_messages = 'C'").await.is_err() {
+            let (database, login) = (self.database(), self.user().unwrap_or_default());
+            return Err(Error::Address(format!(
+                "the database's messages are not in English, and the login `{login}` may not change \
+                 that; as a superuser run: ALTER DATABASE \"{database}\" SET lc_messages = 'C'"
+            )));
+        }
+        let mut config = self.config.clone();
+        let options = [config.get_options().unwrap_or_default(), "-c lc_messages=C"].join(" ");
+        config.options(options.trim());
+        Ok(Self { config, tls: self.tls.clone() })
+    }
+
+    fn database(&self) -> &str {
+        self.config.get_dbname().or(self.config.get_user()).unwrap_or_default()
+    }
+
+    /// Where it is and whose it is, without the password: `db.example.org:5432/authority as authority`.
+    pub fn shown(&self) -> String {
+        let user = self.user().unwrap_or_default();
+        format!("{}/{} as {user}", servers(&self.config), self.database())
+    }
+
+    /// The server, why there is no connection, and the remedy.
+    fn explained(&self, fault: &tokio_postgres::Error) -> String {
+        let (user, database) = (self.user().unwrap_or_default(), self.database());
+        let (servers, reason) = (servers(&self.config), reason(fault));
+        let mut text = format!("no connection to PostgreSQL at {servers}: {reason}");
+        let remedy = match fault.code() {
+            Some(&SqlState::INVALID_PASSWORD) => {
+                format!("check the password of `{user}` in the database's URL")
+            }
+            Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+                format!("create the login `{user}`, or let it in by pg_hba.conf")
+            }
+            Some(&SqlState::INVALID_CATALOG_NAME) => {
+                format!("create it: CREATE DATABASE \"{database}\" OWNER \"{user}\"")
+            }
+            Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                format!("allow it: GRANT CONNECT ON DATABASE \"{database}\" TO \"{user}\"")
+            }
+            Some(&SqlState::TOO_MANY_CONNECTIONS) => {
+                "raise max_connections, or lower the settings `database.*_connections`".to_owned()
+            }
+            Some(&SqlState::CANNOT_CONNECT_NOW) => "it is starting or stopping".to_owned(),
+            Some(_) => return text,
+            None => "check that it runs there, and host, port and TLS mode in the database's URL \
+                     (DATABASE_URL or `database.url`)"
+                .to_owned(),
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "; {remedy}");
+        text
+    }
+}
+
+/// Without DETAIL, which may have data.
+fn reason(fault: &tokio_postgres::Error) -> String {
+    let refused = std::error::Error::source(fault).and_then(|e| e.downcast_ref::<DbError>());
+    refused.map_or_else(|| with_source(fault), |told| told.message().to_owned())
+}
+
+async fn language(db: &mut AsyncPgConnection) -> Result<String, Error> {
+    let setting = current_setting("lc_messages");
+    let found = diesel_async::RunQueryDsl::get_result(diesel::select(setting), db).await;
+    Ok(found?)
+}
+
+diesel::define_sql_function! {
+    /// A setting of this session.
+    fn current_setting(name: diesel::sql_types::Text) -> diesel::sql_types::Text;
+}
+
+/// Whether messages of this locale are in English.
+fn is_english(locale: &str) -> bool {
+    let name = locale.split(['.', '_', '@']).next().unwrap_or_default();
+    ["C", "POSIX", "en", "English", "American"].contains(&name)
+}
+
+/// Whether it may connect later.
+fn is_passing(fault: &tokio_postgres::Error) -> bool {
+    match fault.code() {
+        Some(code) => [
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::TOO_MANY_CONNECTIONS,
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+        ]
+        .contains(code),
+        // The server, its name or a standby's promotion may still appear; a refused certificate will not change.
+        None => {
+            let source = std::error::Error::source(fault);
+            source.is_none_or(|source| {
+                source
+                    .downcast_ref::<std::io::Error>()
+                    .is_some_and(|error| error.kind() != std::io::ErrorKind::InvalidData)
+            })
+        }
+    }
+}
+
+/// `host:port` of each server, or the folder of its socket.
+fn servers(config: &Config) -> String {
+    let ports = config.get_ports();
+    let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+    let named = config.get_hosts().iter().map(|host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(folder) => folder.display().to_string(),
+    });
+    let mut names: Vec<String> = named.collect();
+    if names.is_empty() {
+        names = config.get_hostaddrs().iter().map(ToString::to_string).collect();
+    }
+    let shown = names.iter().enumerate().map(|(at, name)| format!("{name}:{}", port(at)));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locales_of_english_are_known() {
+        for (locale, is) in [
+            ("C", true),
+            ("C.UTF-8", true),
+            ("POSIX", true),
+            ("en_GB.UTF-8", true),
+            ("English_United States.1252", true),
+            ("de_DE.UTF-8", false),
+            ("", false),
+        ] {
+            assert_eq!(is_english(locale), is, "{locale}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_absent_is_waited_for_and_named() {
+        let address = Address::parse("postgres://u:hush@127.0.0.1:9/x?sslmode=disable").unwrap();
+        assert_eq!(address.shown(), "127.0.0.1:9/x as u");
+        let told = address.wait(Duration::from_millis(600)).await.err().unwrap().to_string();
+        assert!(told.starts_with("no connection to PostgreSQL at 127.0.0.1:9: "), "{told}");
+        assert!(told.contains("DATABASE_URL") && told.contains("waited 0 s"), "{told}");
+        assert!(!told.contains("hush"), "{told}");
+    }
+}

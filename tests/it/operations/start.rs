@@ -1,0 +1,94 @@
+//! Starting on a database that is not as it should be.
+
+use std::{sync::Arc, time::Duration};
+
+use authority_core::store::Address;
+use tokio::{
+    net::{TcpListener, UnixStream},
+    time::{Instant, sleep},
+};
+
+use crate::{
+    command_line::run,
+    support::{TestApp, Wishes, database::Database},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn production_refuses_a_database_that_development_has_used() {
+    let used = Arc::new(Database::fresh().await);
+    let app = TestApp::on(Arc::clone(&used), Wishes::default()).await;
+    app.demo().await;
+    let ring = app.ring().to_owned();
+    // Migrating as another login takes the database from this one.
+    app.supervisor.stop().await;
+    drop(app);
+    let production = |database: &Database| {
+        let (url, ring) = (database.owner_url(), ring.clone());
+        move || {
+            let settings = [
+                ("DATABASE_URL", url.as_str()),
+                ("AGENT_AUTHORITY__KEYS__RING", ring.as_str()),
+                ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org"),
+                ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority"),
+                ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org"),
+            ];
+            run(&["migrate", "--production"], &settings)
+        }
+    };
+    let refused = tokio::task::spawn_blocking(production(&used)).await.unwrap();
+    let (code, _, told) = refused;
+    assert_eq!(code, 1, "{told}");
+    for part in [
+        "production refuses this database, since development has used it",
+        "of the development identity provider",
+        "the tenant `svc:tenant:acme` of the demonstration",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let clean = Database::fresh().await;
+    let (code, _, told) = tokio::task::spawn_blocking(production(&clean)).await.unwrap();
+    assert_eq!(code, 0, "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_starts_late_is_waited_for() {
+    let database = Database::fresh().await;
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let (user, name) = database.names();
+    let url = format!("postgres://{user}@127.0.0.1:{port}/{name}?sslmode=disable");
+    let address = Address::parse(&url).unwrap();
+    let socket = database.socket();
+    tokio::spawn(async move {
+        sleep(Duration::from_millis(1200)).await;
+        let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+        while let Ok((mut client, _)) = listener.accept().await {
+            let mut server = UnixStream::connect(&socket).await.unwrap();
+            tokio::spawn(async move {
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    let since = Instant::now();
+    address.wait(Duration::from_secs(30)).await.unwrap();
+    assert!(since.elapsed() >= Duration::from_millis(1200), "it did not wait");
+}
+
+/// What waiting does not cure is told at once, with the remedy, and without Postgres' DETAIL.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_is_told_at_once_with_the_remedy() {
+    let database = Database::fresh().await;
+    let (user, name) = database.names();
+    for (from, to, told) in [
+        (name, "not_there", "create it: CREATE DATABASE \"not_there\" OWNER"),
+        (user, "nobody", "create the login `nobody`, or let it in by pg_hba.conf"),
+    ] {
+        let address = Address::parse(&database.url().replace(from, to)).unwrap();
+        let since = Instant::now();
+        let error = address.wait(Duration::from_secs(30)).await.err().unwrap().to_string();
+        assert!(error.starts_with("no connection to PostgreSQL at /"), "{error}");
+        assert!(error.contains(told), "{error}");
+        assert!(since.elapsed() < Duration::from_secs(10), "it waited");
+    }
+}
