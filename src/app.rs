@@ -1,5 +1,6 @@
 //! Builds all services into one router, with their background work.
 
+mod acts;
 mod addresses;
 mod database;
 mod deadline;
@@ -27,7 +28,7 @@ use authority_model::{
     DESCRIPTORS,
     service::{self, Service},
 };
-use axum::Router;
+use axum::{Router, middleware};
 use tonic::service::Routes;
 use tower::Layer as _;
 
@@ -304,6 +305,9 @@ fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes 
     let add = |router: Router, service: Service| {
         service.paths().fold(router, |router, path| match path.as_str() {
             GET_OPEN_API => router.route_service(&path, open_api.clone()),
+            _ if acts::is_act(&path) => {
+                router.route_service(&path, middleware::from_fn(acts::log).layer(service.clone()))
+            }
             _ => router.route_service(&path, service.clone()),
         })
     };

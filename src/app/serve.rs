@@ -17,7 +17,7 @@ use crate::{
     telemetry::{self, Metrics},
     transport::{self, Settings, Surfaces},
 };
-use authority_api::identity::dev_provider::Holder;
+use authority_api::identity::dev_provider::{Holder, ISSUER};
 use authority_core::{config::Config, shutdown, worker::Supervisor};
 use authority_ids::IdParts;
 
@@ -69,6 +69,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     let (app, workers) = App::build(Parts { supervisor: supervisor.clone(), ..parts }).await?;
     supervisor.run(workers);
     let listening = addresses.listen()?;
+    log_start(config, &database);
     if app.provider.is_some() {
         let token = app.service_token()?;
         let key_file = config.data_dir.join("demo-api-key");
@@ -95,6 +96,24 @@ pub fn require_installation(config: &Config) -> Result<(), Failure> {
         (true, true) => true,
     };
     if exists { Ok(()) } else { Err(Failure::NoInstallation(folder.clone())) }
+}
+
+/// What an operator asks of a node first. No password is in it.
+fn log_start(config: &Config, database: &Database) {
+    let issuer = config.identity.issuer.as_deref();
+    let listen =
+        transport::plan(&config.listen).into_iter().map(|(address, _)| address.to_string());
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        environment = if config.production() { "production" } else { "development" },
+        listen = listen.collect::<Vec<_>>().join(", "),
+        ops = %config.listen.ops,
+        public_url = config.public_url(),
+        database = database.shown,
+        issuer = issuer.unwrap_or(if config.dev_provider() { ISSUER } else { "none" }),
+        migrations = database.migrated.len(),
+        "starting"
+    );
 }
 
 /// Runs one command on the service without listening, alone or beside a running service.

@@ -19,6 +19,7 @@ const FLOOR: &[&str] = &["clock", "compute", "config", "log_limit", "shutdown", 
 const MIDDLE: &[&str] = &["erased_names", "graph", "keys", "spending", "stored_decisions"];
 /// Common to all services.
 const API: &[&str] = &[
+    "acts",
     "credentials",
     "deadline",
     "error",
@@ -55,6 +56,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("credentials", &[&["clock", "error", "graph", "identity"]]),
     ("stream", &[&["error"]]),
     ("page_token", &[&["clock", "error", "keys"]]),
+    ("acts", &[]),
     ("rate_limit", &[]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),

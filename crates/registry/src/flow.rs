@@ -25,6 +25,7 @@ use super::{
     version::{IfMatch, tagged},
 };
 use authority_api::{
+    acts::with_record,
     error::ApiError,
     idempotency::{self, Done, IdempotencyKey},
     identity::{Caller, Exports, admitted, caller},
@@ -215,7 +216,7 @@ impl Registry {
         });
         let (id, left) = gone.await?;
         self.wait_for_graph::<A::Record>().await;
-        Ok(Response::new(A::of(id, left)))
+        Ok(with_record(Response::new(A::of(id.clone(), left)), &id))
     }
 
     /// Deletes a record whose row stays, in whatever state it is.
@@ -241,7 +242,7 @@ impl Registry {
         });
         let (id, left) = gone.await?;
         self.wait_for_graph::<A::Record>().await;
-        Ok(Response::new(A::of(id, Some(left))))
+        Ok(with_record(Response::new(A::of(id.clone(), Some(left))), &id))
     }
 
     /// Does what a verb's request asks of one record.

@@ -4,6 +4,7 @@ use authority_model::record::Record;
 use tonic::{Response, metadata::MetadataMap};
 
 use super::Error;
+use authority_api::acts::with_record;
 
 /// The time of the last write, to the microsecond, so that it changes with every write.
 fn tag(record: &impl Record) -> Option<String> {
@@ -11,8 +12,10 @@ fn tag(record: &impl Record) -> Option<String> {
     Some(format!("\"{:x}\"", at.micros()))
 }
 
-/// The response with its record's tag.
-pub(super) fn tagged<R: Record>(mut response: Response<R>) -> Response<R> {
+/// The response with its record's tag, and the record's id for the log.
+pub(super) fn tagged<R: Record>(response: Response<R>) -> Response<R> {
+    let id = response.get_ref().id().to_owned();
+    let mut response = with_record(response, &id);
     if let Some(tag) = tag(response.get_ref()).and_then(|tag| tag.parse().ok()) {
         response.metadata_mut().insert("etag", tag);
     }

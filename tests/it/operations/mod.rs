@@ -1,4 +1,5 @@
 //! What an operator sees and does: metrics, the dashboard and the alerts, logs, starting, the handbook.
 
+mod logs;
 mod metrics;
 mod start;

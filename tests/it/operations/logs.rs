@@ -1,0 +1,70 @@
+//! What the log says at its usual level.
+
+use serde_json::{Value, json};
+
+use crate::{
+    command_line::run,
+    faults::process::{Folder, Service, allowed},
+    support::Client,
+};
+
+const SECRET: &str = "marker-77ab10";
+
+/// The lines with this message.
+fn lines(log: &str, message: &str) -> Vec<Value> {
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["message"].as_str().unwrap().starts_with(message)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_has_the_start_refused_credentials_and_admin_acts() {
+    let folder = Folder::new("info");
+    let mut service = Service::start(&folder);
+    let base = service.client.base.clone();
+    let forger = Client::new(&base, &format!("svc_{SECRET}"));
+    for _ in 0..5 {
+        assert_eq!(forger.post("/api/v1/runtime/evaluate", allowed()).await.0, 401);
+    }
+    let data = folder.path().display().to_string();
+    let (code, token, told) = run(&["token", "owner", "--data-dir", &data], &[]);
+    assert_eq!(code, 0, "{told}");
+    let owner = Client::new(&base, token.trim());
+    let (status, changed) = owner.patch("/api/v1/tenants/acme", json!({"notes": SECRET})).await;
+    assert_eq!(status, 200, "{changed}");
+    assert_eq!(owner.get("/api/v1/tenants/acme").await.0, 200);
+    assert_eq!(owner.patch("/api/v1/tenants/acme", json!({"wrong": 1})).await.0, 400);
+    service.stop();
+
+    let log = service.logged();
+    assert!(!log.contains(SECRET), "{log}");
+    let started = lines(&log, "starting");
+    let [start] = &started[..] else { panic!("{log}") };
+    for (member, part) in [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("environment", "development"),
+        ("public_url", base.as_str()),
+        ("listen", base.trim_start_matches("http://")),
+        ("ops", "127.0.0.1:"),
+        ("database", "/authority as "),
+        ("issuer", "http"),
+    ] {
+        assert!(
+            start[member].as_str().is_some_and(|text| text.contains(part)),
+            "{member}: {start}"
+        );
+    }
+
+    // Of five within a moment one or two have a line, which counts those before it.
+    let refused = lines(&log, "refused a credential");
+    assert!((1..=3).contains(&refused.len()), "{refused:#?}");
+    assert_eq!(refused[0]["reason"], "malformed_key");
+    assert_eq!(refused[0]["client"], "127.0.0.1");
+    assert_eq!(refused[0]["operation"], "/authority.runtime.v1.RuntimeService/Evaluate");
+
+    // What the service did itself at its start, what was refused and what only read have none.
+    let acts = lines(&log, "admin act");
+    let [act] = &acts[..] else { panic!("{acts:#?}") };
+    assert_eq!(act["operation"], "/authority.registry.v1.TenantService/UpdateTenant");
+    assert_eq!(act["record"], "svc:tenant:acme");
+    assert!(act["actor"].as_str().is_some_and(|actor| actor.contains("operator")), "{act}");
+}
