@@ -70,6 +70,9 @@ pub(super) enum Command {
         /// Print the effective settings, secrets masked
         #[arg(long)]
         print: bool,
+        /// Print those without a value, too
+        #[arg(long, requires = "print")]
+        all: bool,
     },
     /// Print a completion script for a shell
     Completions { shell: Shell },

@@ -8,6 +8,7 @@ mod health;
 mod listen;
 mod outcome;
 mod remote;
+mod settings;
 mod text;
 mod verify;
 
@@ -81,8 +82,8 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
         command => command,
     };
     let config = Config::load(&sources)?;
-    if let Command::Config { print } = command {
-        return shown(actions, &config, print);
+    if let Command::Config { print, all } = command {
+        return shown(actions, &config, print, all);
     }
     if !matches!(command, Command::Healthcheck) {
         config.validate()?;
@@ -139,13 +140,19 @@ async fn act(
 }
 
 /// The effective configuration; printed even if it is not fit to run, which is then the failure.
-fn shown(actions: &impl Actions, config: &Config, print: bool) -> Result<CommandOutput, Failure> {
+fn shown(
+    actions: &impl Actions,
+    config: &Config,
+    print: bool,
+    all: bool,
+) -> Result<CommandOutput, Failure> {
     if !print {
         config.validate()?;
         actions.check(config)?;
         return Ok(CommandOutput::named("config", "sound"));
     }
-    let text = toml::to_string(config).map_err(Failure::new)?;
+    let text =
+        if all { settings::all(config)? } else { toml::to_string(config).map_err(Failure::new)? };
     let json = serde_json::to_string(config).map_err(Failure::new)?;
     Ok(CommandOutput { text, json: Some(json), ..CommandOutput::default() })
 }

@@ -1,0 +1,127 @@
+//! The table of settings in `docs/production.md`, made from the types of the settings, and
+//! `config --print --all`.
+
+use std::{collections::BTreeMap, env, fs, path::Path};
+
+use authority_core::config::{Config, Secret};
+use serde_json::Value;
+
+use crate::command_line::run;
+
+const PAGE: &str = "docs/production.md";
+const BEGIN: &str = "<!-- settings -->\n";
+const END: &str = "<!-- end of settings -->";
+
+/// A field of a settings struct.
+struct Field {
+    name: String,
+    kind: String,
+    about: String,
+}
+
+/// The fields of each struct in the file that defines the settings.
+fn structs() -> BTreeMap<String, Vec<Field>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/src/config/mod.rs");
+    let text = fs::read_to_string(path).unwrap();
+    let mut found = BTreeMap::new();
+    let mut within: Option<(String, Vec<Field>)> = None;
+    let mut about: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("pub struct ").and_then(|l| l.strip_suffix(" {")) {
+            within = Some((name.to_owned(), Vec::new()));
+        } else if line == "}" {
+            found.extend(within.take());
+        } else if let Some(text) = line.strip_prefix("    /// ") {
+            about.push(text);
+            continue;
+        } else if let (Some((_, fields)), Some(rest)) = (&mut within, line.strip_prefix("    pub "))
+        {
+            let (name, kind) = rest.trim_end_matches(',').split_once(": ").unwrap();
+            let about = about.join(" ");
+            fields.push(Field { name: name.to_owned(), kind: kind.to_owned(), about });
+        } else if line.trim_start().starts_with("#[") {
+            continue;
+        }
+        about.clear();
+    }
+    found
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::String(text) => format!("`{text}`"),
+        other => format!("`{other}`"),
+    }
+}
+
+/// The table, in the order of the settings.
+fn table() -> String {
+    let structs = structs();
+    let defaults = serde_json::to_value(Config::default()).unwrap();
+    let mut table = "| Setting | Default | Meaning |\n|---|---|---|\n".to_owned();
+    let mut row = |name: &str, default: &Value, about: &str| {
+        assert!(!about.is_empty(), "`{name}` has no comment that says what it is");
+        table.push_str(&format!("| `{name}` | {} | {about} |\n", shown(default)));
+    };
+    for field in &structs["Config"] {
+        let default = &defaults[&field.name];
+        match structs.get(&field.kind) {
+            None => row(&field.name, default, &field.about),
+            Some(fields) => {
+                for inner in fields {
+                    let name = format!("{}.{}", field.name, inner.name);
+                    row(&name, &default[&inner.name], &inner.about);
+                }
+            }
+        }
+    }
+    table
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a switch of the test run, not a setting")]
+fn the_table_of_settings_is_that_of_their_types() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).unwrap();
+    let (listed, after) = rest.split_once(END).unwrap();
+    let table = table();
+    if env::var_os("AUTHORITY_UPDATE").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+        return;
+    }
+    assert!(listed == table, "AUTHORITY_UPDATE=1 cargo test --test it settings\n{table}");
+}
+
+#[test]
+fn all_settings_are_printed_as_a_file_that_can_be_read() {
+    let (code, printed, told) =
+        run(&["config", "--print", "--all"], &[("DATABASE_URL", "postgres://u:hush@db/x")]);
+    assert_eq!(code, 0, "{told}");
+    assert!(!printed.contains("hush"), "{printed}");
+    let mut section = String::new();
+    let mut names = Vec::new();
+    for line in printed.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            section = format!("{}.", name.trim_end_matches(']'));
+        } else if let Some(name) = line.trim_start_matches("# ").split(' ').next()
+            && !name.is_empty()
+        {
+            names.push(format!("{section}{name}"));
+        }
+    }
+    let table = table();
+    let listed: Vec<_> = table.lines().filter_map(|line| line.split('`').nth(1)).collect();
+    assert_eq!(names, listed);
+    // What was printed is a file; a masked secret is no value of its own.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("authority.toml");
+    fs::write(&file, printed).unwrap();
+    let (code, again, told) =
+        run(&["config", "--print", "--all", "--config", file.to_str().unwrap()], &[]);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(again, fs::read_to_string(&file).unwrap());
+    assert_eq!(format!("{:?}", Secret::new("hush")), "***");
+}
