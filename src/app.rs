@@ -2,6 +2,7 @@
 
 mod acts;
 mod addresses;
+mod connections;
 mod database;
 mod deadline;
 mod deciding;
@@ -30,7 +31,7 @@ use authority_model::{
 };
 use axum::{Router, middleware};
 use tonic::service::Routes;
-use tower::Layer as _;
+use tower::{Layer as _, util::MapRequestLayer};
 
 pub use database::{Database, Error as DatabaseError};
 pub use gauges::Gauges;
@@ -311,7 +312,8 @@ fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes 
             _ => router.route_service(&path, service.clone()),
         })
     };
-    services.fold(router, add).layer(StreamsLayer::default()).into()
+    let noting = MapRequestLayer::new(connections::note_tenant);
+    services.fold(router, add).layer(StreamsLayer::default()).layer(noting).into()
 }
 
 fn identity(

@@ -3,12 +3,15 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use tokio::{sync::Notify, time::Instant};
+
+/// How long a connection beyond its tenant's share may be idle.
+const CURBED_IDLE: Duration = Duration::from_secs(1);
 
 /// Counters of one connection. Its tasks never run in parallel, so relaxed ordering is enough.
 pub(super) struct Activity {
@@ -25,6 +28,9 @@ pub(super) struct Activity {
     room: u64,
     /// Notified when `unsent` falls below the limit.
     freed: Notify,
+    /// It is beyond its tenant's share.
+    is_curbed: AtomicBool,
+    curbed: Notify,
 }
 
 pub(super) enum Verdict {
@@ -46,6 +52,8 @@ impl Activity {
             unsent: AtomicU64::new(0),
             room,
             freed: Notify::new(),
+            is_curbed: AtomicBool::new(false),
+            curbed: Notify::new(),
         })
     }
 
@@ -82,10 +90,23 @@ impl Activity {
         }
     }
 
+    /// From now on it is kept only while it is used.
+    pub(super) fn curb(&self) {
+        self.is_curbed.store(true, Relaxed);
+        self.curbed.notify_one();
+    }
+
+    /// Completes once, when the connection is curbed: with the time after which to check it.
+    pub(super) async fn curbed(&self) -> Duration {
+        self.curbed.notified().await;
+        CURBED_IDLE
+    }
+
     /// `stalled` is the bound on a connection whose peer reads nothing, if there is one.
     pub(super) fn verdict(&self, idle: Duration, stalled: Option<Duration>) -> Verdict {
         let still =
             self.since.elapsed().saturating_sub(Duration::from_millis(self.moved.load(Relaxed)));
+        let idle = if self.is_curbed.load(Relaxed) { idle.min(CURBED_IDLE) } else { idle };
         let (bound, verdict) = if !self.running() {
             (idle, Verdict::Idle)
         } else if let Some(stalled) = stalled.filter(|_| self.unread.load(Relaxed) > 0) {

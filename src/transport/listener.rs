@@ -17,6 +17,7 @@ use tokio::{
 use super::{
     activity::{Activity, Verdict},
     full::Full,
+    holder::{Held, Holder},
     protocol::{Protocol, detect},
     service::ConnectionService,
     settings::{Bounds, Settings},
@@ -95,12 +96,21 @@ struct Server {
     settings: Arc<Settings>,
     http1: Builder<Streams>,
     http2: Builder<Streams>,
+    held: Arc<Held>,
 }
 
 impl Server {
     fn new(router: Router, settings: Settings) -> Self {
         let (http1, http2) = (http1(&settings.bounds), http2(&settings.bounds));
-        Self { router, settings: Arc::new(settings), http1, http2 }
+        let held = Held::new(settings.bounds.tenant_connections);
+        Self { router, settings: Arc::new(settings), http1, http2, held }
+    }
+
+    /// `None` for a trusted proxy.
+    fn holder(&self, address: SocketAddr, activity: &Arc<Activity>) -> Option<Holder> {
+        let direct = address.ip().to_canonical();
+        let is_proxy = self.settings.trusted_proxies.iter().any(|network| network.contains(&direct));
+        (!is_proxy).then(|| Holder::new(Arc::clone(&self.held), Arc::clone(activity)))
     }
 
     async fn connection(
@@ -132,6 +142,7 @@ impl Server {
             Arc::clone(&self.settings),
             address,
             Arc::clone(&activity),
+            self.holder(address, &activity),
         );
         let builder = match protocol {
             Protocol::Http1 => &self.http1,
@@ -154,6 +165,7 @@ impl Server {
                     }
                     connection.as_mut().graceful_shutdown();
                 }
+                after = activity.curbed() => look.as_mut().reset(Instant::now() + after),
                 () = look.as_mut() => match activity.verdict(bounds.idle, stalled) {
                     Verdict::Fine(left) => look.as_mut().reset(Instant::now() + left),
                     Verdict::Idle if !ending => {

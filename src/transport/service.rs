@@ -24,6 +24,7 @@ use super::{
     answer::Answer,
     body::BoundedBody,
     client::Peer,
+    holder::Holder,
     settings::Settings,
 };
 
@@ -33,6 +34,7 @@ pub(super) struct ConnectionService {
     settings: Arc<Settings>,
     address: SocketAddr,
     activity: Arc<Activity>,
+    holder: Option<Holder>,
 }
 
 impl ConnectionService {
@@ -41,8 +43,9 @@ impl ConnectionService {
         settings: Arc<Settings>,
         address: SocketAddr,
         activity: Arc<Activity>,
+        holder: Option<Holder>,
     ) -> Self {
-        Self { router, settings, address, activity }
+        Self { router, settings, address, activity, holder }
     }
 }
 
@@ -60,6 +63,9 @@ impl Service<Request<Incoming>> for ConnectionService {
             &head.headers,
             &self.settings.trusted_proxies,
         ));
+        if let Some(holder) = &self.holder {
+            head.extensions.insert(holder.clone());
+        }
         let body = BoundedBody::new(body, bounds.body_bytes, bounds.body);
         let request = Request::from_parts(head, Body::new(body));
         let mut router = self.router.clone();

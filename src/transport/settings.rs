@@ -8,6 +8,9 @@ use ipnet::IpNet;
 use super::surfaces::Surfaces;
 use authority_core::config::Config;
 
+/// A tenant's share of the connections is this part.
+const SHARES: usize = 4;
+
 /// What an address serves, and its limits.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -26,6 +29,8 @@ pub struct Settings {
 #[derive(Clone, Debug)]
 pub struct Bounds {
     pub connections: usize,
+    /// Connections of one tenant; further ones are closed when they are idle.
+    pub tenant_connections: usize,
     pub streams: u32,
     pub header_bytes: u32,
     pub body_bytes: u64,
@@ -66,6 +71,7 @@ impl Bounds {
         let limits = &config.limits;
         Self {
             connections: limits.connections,
+            tenant_connections: limits.connections.div_ceil(SHARES),
             streams: limits.streams,
             header_bytes: limits.header_bytes,
             body_bytes: limits.body_bytes,

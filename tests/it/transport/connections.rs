@@ -2,15 +2,18 @@
 
 use std::time::{Duration, Instant};
 
+use agent_authority::transport::Settings;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
     time::{sleep, timeout},
 };
 
 use super::{
     http2::{GOAWAY, HEADERS, Peer, RST_STREAM},
-    server::{about, open_for, rest, serve, settings},
+    server::{about, open_for, rest, serve, serve_routes, settings},
 };
+use crate::support::{TestApp, asking};
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -51,6 +54,62 @@ async fn a_head_that_drips_is_closed_but_an_idle_connection_is_kept_longer() {
         sleep(SHORT / 6).await;
     }
     assert!(about(start.elapsed(), SHORT), "dripping: {:?}", start.elapsed());
+    served.stop().await;
+}
+
+/// One request on a connection that stays open.
+async fn succeeds(stream: &mut TcpStream, request: &str) {
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 8192];
+    let length = stream.read(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..length]);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// The second connection of a tenant whose share is one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_beyond_its_tenants_share_is_kept_only_while_it_is_used() {
+    let mut settings = settings();
+    settings.bounds.idle = Duration::from_secs(10);
+    settings.bounds.tenant_connections = 1;
+    let served = serve(settings).await;
+    let ask = async |stream: &mut TcpStream, path: &str| {
+        succeeds(stream, &format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n")).await;
+    };
+    let (mut first, mut second) = (served.connect().await, served.connect().await);
+    let mut other = served.connect().await;
+    ask(&mut first, "/holder/own").await;
+    ask(&mut second, "/holder/own").await;
+    ask(&mut other, "/holder/other").await;
+    sleep(SHORT).await;
+    ask(&mut second, "/holder/own").await;
+    let idle = open_for(&mut second).await;
+    assert!(idle < Duration::from_secs(5), "it was kept for {idle:?}");
+    ask(&mut first, "/holder/own").await;
+    ask(&mut other, "/holder/other").await;
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_belongs_to_the_tenant_whose_credential_it_carried() {
+    let app = TestApp::start().await;
+    let key = app.demo().await.api_key;
+    let mut settings = Settings::default();
+    settings.bounds.idle = Duration::from_secs(10);
+    settings.bounds.tenant_connections = 1;
+    let served = serve_routes(app.app.router.clone(), settings).await;
+    let body = asking(1.0, "DE").to_string();
+    let request = format!(
+        "POST /api/v1/runtime/evaluate HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let (mut first, mut second) = (served.connect().await, served.connect().await);
+    succeeds(&mut first, &request).await;
+    succeeds(&mut second, &request).await;
+    let idle = open_for(&mut second).await;
+    assert!(idle < Duration::from_secs(5), "it was kept for {idle:?}");
+    succeeds(&mut first, &request).await;
     served.stop().await;
 }
 

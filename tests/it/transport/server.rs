@@ -6,10 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_authority::transport::{self, Peer, RequestId, Settings};
+use agent_authority::transport::{self, Holder, Peer, RequestId, Settings};
+use authority_ids::TenantId;
 use axum::{
     Extension, Router,
     body::{Body, Bytes},
+    extract::Path,
     http::header::CACHE_CONTROL,
     routing::{get, post},
 };
@@ -42,10 +44,14 @@ pub(super) fn settings() -> Settings {
 }
 
 pub(super) async fn serve(settings: Settings) -> Served {
+    serve_routes(routes(), settings).await
+}
+
+pub(super) async fn serve_routes(routes: Router, settings: Settings) -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let shutdown = CancellationToken::new();
-    let router = transport::with_response_layer(routes(), &settings);
+    let router = transport::with_response_layer(routes, &settings);
     let done = tokio::spawn(transport::serve(
         listener,
         router,
@@ -53,6 +59,12 @@ pub(super) async fn serve(settings: Settings) -> Served {
         settings,
     ));
     Served { address, shutdown, done }
+}
+
+/// The connection is used by this tenant.
+async fn held(Path(slug): Path<String>, Extension(holder): Extension<Holder>) -> &'static str {
+    holder.note(&TenantId::from_slug(&slug).unwrap());
+    "ok"
 }
 
 fn routes() -> Router {
@@ -66,6 +78,7 @@ fn routes() -> Router {
     };
     Router::new()
         .route("/", get(async || "ok"))
+        .route("/holder/{slug}", get(held))
         .route("/echo", post(async |body: Bytes| body))
         .route("/slow", get(async || sleep(Duration::from_millis(500)).await))
         .route("/stuck", get(async || sleep(EVER).await))
