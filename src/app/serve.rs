@@ -1,10 +1,10 @@
 //! Runs the service: the database, the services, the listeners, from start to the last drained
 //! connection.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, time::Duration};
 
 use chrono::TimeDelta;
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -53,8 +53,8 @@ pub enum Failure {
     Listener(#[from] tokio::task::JoinError),
 }
 
-/// Runs until SIGTERM or SIGINT, then drains. `ready` receives the demonstration tenant, which only
-/// development has.
+/// Runs until SIGTERM or SIGINT; then it is not ready, accepts for a span, and drains. `ready` receives the
+/// demonstration tenant, which only development has.
 pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Failure> {
     // Before anything that would have to be stopped again.
     let addresses = Addresses::take(config)?;
@@ -178,12 +178,8 @@ impl Listening {
             let mut settings = Settings::new(config, surfaces);
             settings.bounds.connections = connections;
             let router = transport::with_response_layer(app.router.clone(), &settings);
-            serving.spawn(transport::serve(
-                listener,
-                router,
-                shutdown.clone().cancelled_owned(),
-                settings,
-            ));
+            let closing = closing(shutdown, config.lame_duck());
+            serving.spawn(transport::serve(listener, router, closing, settings));
         }
         let gauges = app.gauges.clone();
         let ops = transport::ops(move || {
@@ -192,15 +188,24 @@ impl Listening {
         });
         let mut settings = Settings::new(config, Surfaces::ALL);
         settings.bounds.connections = connections.min(descriptors::OPS_CONNECTIONS);
-        serving.spawn(transport::serve(
-            self.ops,
-            ops,
-            shutdown.clone().cancelled_owned(),
-            settings,
-        ));
+        let closing = closing(shutdown, config.lame_duck());
+        serving.spawn(transport::serve(self.ops, ops, closing, settings));
         while let Some(ended) = serving.join_next().await {
             ended??;
         }
         Ok(())
+    }
+}
+
+/// Completes when no more connections are to be accepted: balancers have then seen that the service is not
+/// ready.
+fn closing(
+    shutdown: &CancellationToken,
+    lame_duck: Duration,
+) -> impl Future<Output = ()> + Send + use<> {
+    let shutdown = shutdown.clone();
+    async move {
+        shutdown.cancelled().await;
+        sleep(lame_duck).await;
     }
 }

@@ -81,6 +81,13 @@ impl Service {
         Self::run(program, folder)
     }
 
+    /// The same that still accepts connections for so many seconds when it stops.
+    pub(crate) fn with_lame_duck(seconds: u64, folder: &Folder) -> Self {
+        let mut program = Command::new(PROGRAM);
+        program.env("AGENT_AUTHORITY__LIMITS__LAME_DUCK_SECONDS", seconds.to_string());
+        Self::run(program, folder)
+    }
+
     /// Its metrics.
     pub(crate) async fn metrics(&self) -> String {
         let url = format!("{}/metrics", self.ops);
@@ -162,7 +169,19 @@ impl Service {
     /// As an operator stops it.
     #[track_caller]
     pub(crate) fn stop(&mut self) {
+        self.terminate();
+        self.ended();
+    }
+
+    /// Sends the signal alone.
+    #[track_caller]
+    pub(crate) fn terminate(&self) {
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
+    }
+
+    /// Waits until it has ended by itself.
+    #[track_caller]
+    pub(crate) fn ended(&mut self) {
         assert!(self.child.wait().unwrap().success());
     }
 }

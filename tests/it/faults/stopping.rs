@@ -8,7 +8,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use super::process::{Folder, Service, allowed};
-use crate::support::TestApp;
+use crate::support::{Client, TestApp};
 
 /// A call that is under way when the service begins to stop: past the listener.
 async fn evaluate(node: &TestApp, api_key: &str) -> StatusCode {
@@ -48,4 +48,27 @@ async fn sigterm_ends_the_process_within_the_drain() {
     let begun = Instant::now();
     service.stop();
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_stops_is_not_ready_and_serves_until_balancers_know() {
+    const SPAN: Duration = Duration::from_secs(3);
+    let folder = Folder::new("lame_duck");
+    let mut service = Service::with_lame_duck(SPAN.as_secs(), &folder);
+    let (base, key) = (service.client.base.clone(), service.client.token.clone());
+    service.terminate();
+    let begun = Instant::now();
+    while service.client.get("/health/ready").await.0 != 503 {
+        assert!(begun.elapsed() < SPAN / 2, "it is ready");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // Each on a connection of its own.
+    while begun.elapsed() < SPAN - Duration::from_millis(500) {
+        let (status, answer) = Client::new(&base, &key).post("/api/v1/runtime/evaluate", allowed()).await;
+        assert_eq!(status, 200, "{answer}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    service.ended();
+    let taken = begun.elapsed();
+    assert!((SPAN..SPAN + Duration::from_secs(10)).contains(&taken), "{taken:?}");
 }

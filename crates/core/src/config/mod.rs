@@ -6,7 +6,7 @@ mod production;
 mod secret;
 mod text;
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 pub use folder::{data_folder, private_folder};
 pub use load::{Error, Sources};
 pub use secret::Secret;
+
+/// In production, in seconds: a balancer asks for readiness every one or two.
+const LAME_DUCK: u64 = 5;
 
 /// All settings; fields that are structs are tables of the TOML file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -175,7 +178,10 @@ pub struct Limits {
     pub ping_seconds: u64,
     /// The time in which they must answer.
     pub pong_seconds: u64,
-    /// From the stop signal to the end of the last connection.
+    /// From the stop signal, how long connections are still accepted while readiness says 503. Default: 5 in
+    /// production, 0 in development.
+    pub lame_duck_seconds: Option<u64>,
+    /// From then to the end of the last connection.
     pub drain_seconds: u64,
 }
 
@@ -262,6 +268,12 @@ pub enum LogFormat {
 impl Config {
     pub fn production(&self) -> bool {
         self.environment == Environment::Production
+    }
+
+    /// How long a service that stops still accepts connections.
+    pub fn lame_duck(&self) -> Duration {
+        let usual = if self.production() { LAME_DUCK } else { 0 };
+        Duration::from_secs(self.limits.lame_duck_seconds.unwrap_or(usual))
     }
 
     /// Whether the built-in identity provider runs.
@@ -363,6 +375,7 @@ impl Default for Limits {
             stalled_seconds: 30,
             ping_seconds: 20,
             pong_seconds: 10,
+            lame_duck_seconds: None,
             drain_seconds: 10,
         }
     }
