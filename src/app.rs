@@ -67,7 +67,9 @@ use authority_core::{
 };
 use authority_crypto::KeyRing;
 use authority_events::{Nats, Sequencer};
-use authority_registry::{expire_approvals, expire_certifications, keep_last_used, measure_waiting};
+use authority_registry::{
+    expire_approvals, expire_certifications, keep_last_used, measure_waiting,
+};
 use authority_runtime::recorder::Recorder;
 use authority_webhook::destination::RuleError;
 use deadline::DeadlineLayer;

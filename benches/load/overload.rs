@@ -69,7 +69,8 @@ pub(crate) async fn rows(
 /// any other decision.
 async fn polite(owner: &Owner) -> Result<[Arc<Call>; 2], Fault> {
     owner.post("/api/v1/tenants", &json!({"name": "Polite", "slug": "polite"})).await?;
-    let key = json!({"tenant_id": "svc:tenant:polite", "label": "bench", "scopes": ["runtime:write"]});
+    let key =
+        json!({"tenant_id": "svc:tenant:polite", "label": "bench", "scopes": ["runtime:write"]});
     let key = owner.post("/api/v1/api-keys", &key).await?;
     let key = format!("Bearer {}", key["secret"].as_str().unwrap_or_default());
     let grpc = Call {

@@ -1,6 +1,9 @@
 //! Gauges that are read from memory at each scrape: pools, decisions in hand, the age of workers.
 
-use authority_core::{store::Store, worker::{Statuses, Supervisor}};
+use authority_core::{
+    store::Store,
+    worker::{Statuses, Supervisor},
+};
 use authority_runtime::{queue::DecisionQueue, recorder::Recorder};
 
 /// What is read.

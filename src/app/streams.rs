@@ -92,7 +92,8 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let caller = request.extensions().get::<Caller>();
-        let tenant_id = caller.and_then(Caller::tenant).filter(|_| STREAMS.contains(request.uri().path()));
+        let tenant_id =
+            caller.and_then(Caller::tenant).filter(|_| STREAMS.contains(request.uri().path()));
         let open = tenant_id.map(|tenant_id| self.streams.open(tenant_id)).transpose();
         match open {
             Ok(open) => Either::Left(ResponseFuture { answer: self.inner.call(request), open }),

@@ -2,6 +2,10 @@
 
 use std::{
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -20,18 +24,30 @@ use tokio::time::{Instant, Sleep, sleep_until};
 #[error("the request's body did not arrive in time")]
 pub struct BodyTooSlow;
 
+/// Whether a body was read to its end, which is known here to whoever sends the response.
+#[derive(Clone, Default)]
+pub(super) struct End(Arc<AtomicBool>);
+
+impl End {
+    pub(super) fn is_reached(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
 /// Fails with `http_body_util::LengthLimitError` over its size, with [`BodyTooSlow`] over its time.
 pub(super) struct BoundedBody {
     body: Limited<Incoming>,
     ends: Instant,
     /// Created at the first wait for the peer: most bodies are complete at once.
     timer: Option<Pin<Box<Sleep>>>,
+    /// `None` if nobody asks.
+    end: Option<End>,
 }
 
 impl BoundedBody {
-    pub(super) fn new(body: Incoming, bytes: u64, within: Duration) -> Self {
+    pub(super) fn new(body: Incoming, bytes: u64, within: Duration, end: Option<End>) -> Self {
         let body = Limited::new(body, usize::try_from(bytes).unwrap_or(usize::MAX));
-        Self { body, ends: Instant::now() + within, timer: None }
+        Self { body, ends: Instant::now() + within, timer: None, end }
     }
 }
 
@@ -44,6 +60,10 @@ impl HttpBody for BoundedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            let is_end = frame.is_none() || self.body.is_end_stream();
+            if let Some(end) = self.end.as_ref().filter(|_| is_end) {
+                end.0.store(true, Relaxed);
+            }
             return Poll::Ready(frame);
         }
         let ends = self.ends;

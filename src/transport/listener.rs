@@ -109,7 +109,8 @@ impl Server {
     /// `None` for a trusted proxy.
     fn holder(&self, address: SocketAddr, activity: &Arc<Activity>) -> Option<Holder> {
         let direct = address.ip().to_canonical();
-        let is_proxy = self.settings.trusted_proxies.iter().any(|network| network.contains(&direct));
+        let is_proxy =
+            self.settings.trusted_proxies.iter().any(|network| network.contains(&direct));
         (!is_proxy).then(|| Holder::new(Arc::clone(&self.held), Arc::clone(activity)))
     }
 

@@ -11,22 +11,32 @@ use std::{
 use axum::{
     Router,
     body::Body,
-    http::{Request, Response},
+    http::{
+        HeaderValue, Request, Response, Version,
+        header::{CONNECTION, EXPECT},
+        request::Parts,
+    },
     routing::future::RouteFuture,
 };
 use futures_util::future::{BoxFuture, Either};
-use hyper::{body::Incoming, service::Service};
+use hyper::{
+    body::{Body as _, Incoming},
+    service::Service,
+};
 use pin_project_lite::pin_project;
 use tower::Service as _;
 
 use super::{
     activity::{Activity, Running},
     answer::Answer,
-    body::BoundedBody,
+    body::{BoundedBody, End},
     client::Peer,
     holder::Holder,
     settings::Settings,
 };
+
+/// The bytes of a body that comes with its head.
+const SMALL: u64 = 4 << 10;
 
 /// The router for one connection.
 pub(super) struct ConnectionService {
@@ -66,7 +76,8 @@ impl Service<Request<Incoming>> for ConnectionService {
         if let Some(holder) = &self.holder {
             head.extensions.insert(holder.clone());
         }
-        let body = BoundedBody::new(body, bounds.body_bytes, bounds.body);
+        let end = ends_late(&head, &body).then(End::default);
+        let body = BoundedBody::new(body, bounds.body_bytes, bounds.body, end.clone());
         let request = Request::from_parts(head, Body::new(body));
         let mut router = self.router.clone();
         let answer = if self.activity.has_room() {
@@ -78,8 +89,18 @@ impl Service<Request<Incoming>> for ConnectionService {
                 router.call(request).await
             }) as BoxFuture<'static, _>)
         };
-        ResponseFuture { answer, running: Some(running) }
+        ResponseFuture { answer, running: Some(running), end }
     }
+}
+
+/// Whether a response that does not wait for the body would leave some of it on an HTTP/1 connection. Hyper reads
+/// past a small one that came with its head.
+fn ends_late(head: &Parts, body: &Incoming) -> bool {
+    let is_small = || {
+        let is_here = !head.headers.contains_key(EXPECT);
+        is_here && body.size_hint().exact().is_some_and(|bytes| bytes <= SMALL)
+    };
+    head.version <= Version::HTTP_11 && !body.is_end_stream() && !is_small()
 }
 
 /// The response to a request that waits until its connection may start another.
@@ -91,6 +112,8 @@ pin_project! {
         #[pin]
         answer: Either<RouteFuture<Infallible>, Late>,
         running: Option<Running>,
+        // Of a body that might stay unread.
+        end: Option<End>,
     }
 }
 
@@ -99,10 +122,14 @@ impl Future for ResponseFuture {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let answer = match ready!(this.answer.poll(context)) {
+        let mut answer = match ready!(this.answer.poll(context)) {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
+        if this.end.take().is_some_and(|end| !end.is_reached()) {
+            // The rest of the body would be taken for the next request.
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         match this.running.take() {
             Some(running) => {
                 Poll::Ready(Ok(answer.map(|body| Answer::new(body, running, context))))

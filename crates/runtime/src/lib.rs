@@ -124,8 +124,19 @@ pub struct Parts {
 
 /// The services of decisions, and the background work that their streams need.
 pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
-    let Parts { settings, clock, store, keys, graph, pool, exports, queue, rates, recorder, shutdown } =
-        parts;
+    let Parts {
+        settings,
+        clock,
+        store,
+        keys,
+        graph,
+        pool,
+        exports,
+        queue,
+        rates,
+        recorder,
+        shutdown,
+    } = parts;
     let facts = FactSource::new(Arc::clone(&graph), store.clone());
     let credentials = Credentials { graph: Arc::clone(&graph) };
     let explainer = Explainer { facts: facts.clone(), pool: pool.clone() };

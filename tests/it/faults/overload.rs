@@ -67,7 +67,8 @@ async fn polite(client: Client) -> Instant {
     });
     request.metadata_mut().insert("authorization", bearer);
     let body = json!({"subject": subject, "action": "payment.execute", "purpose": "any"});
-    let (grpc, (status, answer)) = tokio::join!(grpc.evaluate(request), client.post(EVALUATE, body));
+    let (grpc, (status, answer)) =
+        tokio::join!(grpc.evaluate(request), client.post(EVALUATE, body));
     grpc.expect("refused for what another tenant asks");
     assert_eq!(status, 200, "refused for what another tenant asks: {answer:#}");
     Instant::now()
@@ -100,14 +101,17 @@ async fn a_flood_is_refused_before_its_bodies_are_read_and_delays_nobody_else() 
     let (status, answer) = broken.rest("POST", EVALUATE, Some(b"{".to_vec())).await;
     assert_eq!((status, &answer["error"]), (429, &json!("rate_limited")), "{answer:#}");
     let refused = broken.grpc(RPC, vec![0xff]).await.unwrap_err();
-    assert_eq!((refused.code(), reason(&refused)), (Code::ResourceExhausted, "rate_limited".to_owned()));
+    assert_eq!(
+        (refused.code(), reason(&refused)),
+        (Code::ResourceExhausted, "rate_limited".to_owned())
+    );
     let first = tokio::spawn(polite(other.clone()));
     tokio::time::sleep(Duration::from_millis(100)).await;
     holding.batch_execute(RELEASE).await.unwrap();
 
-    let mut last = first.await.unwrap();
+    let first = first.await.unwrap();
     for _ in 0..3 {
-        last = polite(other.clone()).await;
+        polite(other.clone()).await;
     }
     let mut answered = Vec::new();
     for asked in flooding {
@@ -126,7 +130,7 @@ async fn a_flood_is_refused_before_its_bodies_are_read_and_delays_nobody_else() 
         }
     }
     assert_eq!(answered.len(), FIT);
-    let later = answered.iter().filter(|at| **at > last).count();
+    let later = answered.iter().filter(|at| **at > first).count();
     assert!(later > FIT / 2, "the polite tenant waited for {} of {FIT} batches", FIT - later);
     // What was refused is not on record, not even in part.
     let after = number(&mut owner, recorded).await;

@@ -64,7 +64,8 @@ async fn a_service_that_stops_is_not_ready_and_serves_until_balancers_know() {
     }
     // Each on a connection of its own.
     while begun.elapsed() < SPAN - Duration::from_millis(500) {
-        let (status, answer) = Client::new(&base, &key).post("/api/v1/runtime/evaluate", allowed()).await;
+        let (status, answer) =
+            Client::new(&base, &key).post("/api/v1/runtime/evaluate", allowed()).await;
         assert_eq!(status, 200, "{answer}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

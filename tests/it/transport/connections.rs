@@ -113,6 +113,47 @@ async fn a_connection_belongs_to_the_tenant_whose_credential_it_carried() {
     served.stop().await;
 }
 
+/// Nobody reads the bodies: there is only a GET.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_before_a_large_or_late_body_closes_the_connection() {
+    let mut settings = settings();
+    settings.bounds.body_bytes = 10_000;
+    let served = serve(settings).await;
+    for late in [
+        "content-length: 5000",
+        "transfer-encoding: chunked",
+        "expect: 100-continue\r\ncontent-length: 5",
+    ] {
+        let answer = served.send(&format!("POST / HTTP/1.1\r\nhost: x\r\n{late}\r\n\r\n")).await;
+        assert!(answer.starts_with("HTTP/1.1 405"), "{late}: {answer}");
+        assert!(answer.contains("\r\nconnection: close\r\n"), "{late}: {answer}");
+    }
+    let mut stream = served.connect().await;
+    let small = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello";
+    for _ in 0..2 {
+        stream.write_all(small.as_bytes()).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let length = stream.read(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..length]);
+        assert!(answer.starts_with("HTTP/1.1 405") && !answer.contains("connection:"), "{answer}");
+    }
+    // One that is read to its end leaves it open.
+    let echoed = "x".repeat(5000);
+    let echo = format!("POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 5000\r\n\r\n{echoed}");
+    for _ in 0..2 {
+        stream.write_all(echo.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        while !answer.ends_with(&echoed) {
+            let mut part = vec![0; 4096];
+            let length = stream.read(&mut part).await.unwrap();
+            assert!(length > 0, "{answer}");
+            answer.push_str(std::str::from_utf8(&part[..length]).unwrap());
+        }
+        assert!(answer.starts_with("HTTP/1.1 200") && !answer.contains("connection:"), "{answer}");
+    }
+    served.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_never_comes_ends_the_request() {
     let mut settings = settings();

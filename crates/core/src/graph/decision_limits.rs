@@ -24,8 +24,14 @@ impl Graph {
         let mut limits = Vec::new();
         for (tenant_id, handle) in &*self.tenants.read() {
             let graph = handle.read();
-            if let Some(per_second) = graph.profile.decisions_per_second.filter(|_| !graph.profile.deleted) {
-                limits.push(DecisionLimit { tenant_id: tenant_id.clone(), key_id: None, per_second });
+            if let Some(per_second) =
+                graph.profile.decisions_per_second.filter(|_| !graph.profile.deleted)
+            {
+                limits.push(DecisionLimit {
+                    tenant_id: tenant_id.clone(),
+                    key_id: None,
+                    per_second,
+                });
             }
         }
         for key in self.keys.read().values().filter(|key| key.active) {

@@ -163,26 +163,23 @@ fn is_english(locale: &str) -> bool {
     ["C", "POSIX", "en", "English", "American"].contains(&name)
 }
 
+/// The refusals of a server that starts, stops or is full.
+const PASSING: [SqlState; 4] = [
+    SqlState::CANNOT_CONNECT_NOW,
+    SqlState::TOO_MANY_CONNECTIONS,
+    SqlState::ADMIN_SHUTDOWN,
+    SqlState::CRASH_SHUTDOWN,
+];
+
 /// Whether it may connect later.
 fn is_passing(fault: &tokio_postgres::Error) -> bool {
-    match fault.code() {
-        Some(code) => [
-            SqlState::CANNOT_CONNECT_NOW,
-            SqlState::TOO_MANY_CONNECTIONS,
-            SqlState::ADMIN_SHUTDOWN,
-            SqlState::CRASH_SHUTDOWN,
-        ]
-        .contains(code),
-        // The server, its name or a standby's promotion may still appear; a refused certificate will not change.
-        None => {
-            let source = std::error::Error::source(fault);
-            source.is_none_or(|source| {
-                source
-                    .downcast_ref::<std::io::Error>()
-                    .is_some_and(|error| error.kind() != std::io::ErrorKind::InvalidData)
-            })
-        }
+    if let Some(code) = fault.code() {
+        return PASSING.contains(code);
     }
+    // The server, its name or a standby's promotion may still appear; a refused certificate will not change.
+    let Some(source) = std::error::Error::source(fault) else { return true };
+    let failed = source.downcast_ref::<std::io::Error>();
+    failed.is_some_and(|error| error.kind() != std::io::ErrorKind::InvalidData)
 }
 
 /// `host:port` of each server, or the folder of its socket.

@@ -113,7 +113,11 @@ impl DecisionQueue {
             (state.refusals.wait(per_second, Instant::now()), state.turns.queued())
         };
         if let Some(count) = self.logged.pass("refused") {
-            tracing::warn!(count, waiting, "refused calls for decisions: the queue is full, or a limit is reached");
+            tracing::warn!(
+                count,
+                waiting,
+                "refused calls for decisions: the queue is full, or a limit is reached"
+            );
         }
         let _waiting = WaitingRefusal(self);
         let wait = wait.min(deadline.left().saturating_sub(TO_ANSWER));

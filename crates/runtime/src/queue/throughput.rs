@@ -34,7 +34,8 @@ impl Throughput {
             return;
         }
         if self.is_busy {
-            self.per_second = f64::midpoint(self.per_second, to_float(self.done) / span.as_secs_f64());
+            self.per_second =
+                f64::midpoint(self.per_second, to_float(self.done) / span.as_secs_f64());
         }
         *self = Self { since: now, done: 0, is_busy: waiting, per_second: self.per_second };
     }

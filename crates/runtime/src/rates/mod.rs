@@ -115,9 +115,8 @@ impl DecisionRates {
         decisions: u32,
     ) -> Result<(), ApiError> {
         let found = self.rates.read().get(limited).cloned();
-        let rate = found.unwrap_or_else(|| {
-            Arc::clone(self.rates.write().entry(limited.clone()).or_default())
-        });
+        let rate = found
+            .unwrap_or_else(|| Arc::clone(self.rates.write().entry(limited.clone()).or_default()));
         let known = |known| match known {
             Known::Taken => Some(Ok(())),
             Known::Refused(wait) => Some(Err(refused(limited, per_second, wait))),
@@ -200,9 +199,7 @@ async fn take_portion(
     let own_key = limited.key_id.as_ref().map_or("", ApiKeyId::as_str);
     let row = (tenant_id.eq(limited.tenant_id.as_str()), key_id.eq(own_key), unused_at.eq(now()));
     diesel::insert_into(table).values(row).on_conflict_do_nothing().execute(db).await?;
-    let own = || {
-        table.filter(tenant_id.eq(limited.tenant_id.as_str())).filter(key_id.eq(own_key))
-    };
+    let own = || table.filter(tenant_id.eq(limited.tenant_id.as_str())).filter(key_id.eq(own_key));
     let unused: DateTime<Utc> = own().for_update().select(unused_at).get_result(db).await?;
     let present: DateTime<Utc> = diesel::select(now()).get_result(db).await?;
     let (portion, unused) = portion(unused, present, per_second, decisions);

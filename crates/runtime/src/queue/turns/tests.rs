@@ -12,7 +12,12 @@ fn tenant(slug: &str) -> TenantId {
 
 /// Enters so many calls; returns those that wait.
 #[track_caller]
-fn enter(turns: &mut Turns<()>, slug: &str, size: Size, count: usize) -> Vec<oneshot::Receiver<()>> {
+fn enter(
+    turns: &mut Turns<()>,
+    slug: &str,
+    size: Size,
+    count: usize,
+) -> Vec<oneshot::Receiver<()>> {
     let tenant_id = tenant(slug);
     let mut waiting = Vec::new();
     for number in 0..count {
