@@ -77,7 +77,8 @@ impl Counting {
         let tenant = self.handle.read();
         let (subject, by) = (&request.subject, &self.claimed_by);
         let delegations = tenant.standing_that_counts(subject, by, chains);
-        let reality = tenant.lifting_that_counts(subject, by, chains, &facts.gathered.reality);
+        let reality =
+            tenant.lifting_that_counts(subject, &request.action, by, &facts.gathered.reality);
         drop(tenant);
         if delegations.is_none() && reality.is_none() {
             return Ok(facts);

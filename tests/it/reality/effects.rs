@@ -275,8 +275,15 @@ async fn who_may_override_is_judged_at_each_decision() {
     assert_eq!(reason(&key).await, "permission_granted");
     let given = json!({"tenant_id": TENANT, "delegator_id": principal, "delegate_id": AGENT,
                        "actions": ["payment.*"]});
+    let (_, held) = world.owner.get(&format!("/api/v1/delegations?delegate_id={AGENT}")).await;
+    let used = held["delegations"][0]["id"].clone();
     world.made("delegations", "delegation", given).await;
     assert_eq!(reason(&key).await, "reality_revalidation_required");
+    // Naming the delegation of another lifts no more.
+    let mut naming = asking(10.0, "DE");
+    naming["delegation_id"] = used;
+    let (_, answer) = key.post("/v1/decisions/evaluate", naming).await;
+    assert_eq!(answer["reason_code"], "reality_revalidation_required", "{answer:#}");
 }
 
 /// Nobody approves what they were not shown: what began after the opening must be named.

@@ -162,32 +162,32 @@ impl TenantGraph {
         }
     }
 
-    /// The world with only those overrides that count when this subject acts under these chains, whoever asks.
+    /// The world with only those overrides that count when this subject acts, whoever asks.
     pub(super) fn lifting_for_anyone(
         &self,
         subject: &str,
-        chains: &[Chain],
+        action: &str,
         reality: Arc<Reality>,
     ) -> Arc<Reality> {
         let nobody = Persons::default();
-        self.lifting_that_counts(subject, &nobody, chains, &reality).unwrap_or(reality)
+        self.lifting_that_counts(subject, action, &nobody, &reality).unwrap_or(reality)
     }
 
-    /// The world with only those overrides that count when this subject acts under these chains; `None` if
-    /// all do. One that any of its makers could not make now lifts nothing.
+    /// The world with only those overrides that count when this subject performs this action; `None` if all
+    /// do. One that any of its makers could not make now lifts nothing: as then, each delegation of the
+    /// action counts, whichever of them is used.
     pub fn lifting_that_counts(
         &self,
         subject: &str,
+        action: &str,
         requesters: &Persons,
-        chains: &[Chain],
         reality: &Arc<Reality>,
     ) -> Option<Arc<Reality>> {
         if reality.overrides.is_empty() {
             return None;
         }
-        let chain: Vec<String> =
-            chains.iter().filter_map(|chain| Some(chain.0.first()?.id.clone())).collect();
-        let proposed = ProposedAction { subject, chain: &chain, requesters };
+        let held = self.delegations_for(subject, action);
+        let proposed = ProposedAction { subject, chain: &held, requesters };
         let counts = |lifting: &&Arc<Override>| {
             let makers = self.override_makers.get(&lifting.check_id);
             makers.is_some_and(|makers| {

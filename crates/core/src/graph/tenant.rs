@@ -163,7 +163,7 @@ impl TenantGraph {
             resource_kind: resource.as_ref().map(|resource| resource.kind.as_str()),
         });
         let reality = self.world.concerning(request, &delegations);
-        let reality = self.lifting_for_anyone(&request.subject, &delegations, reality);
+        let reality = self.lifting_for_anyone(&request.subject, &request.action, reality);
         Gathered {
             revision: self.revision,
             tenant: self.tenant.clone().filter(|_| !self.unreadable),
