@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 #[derive(Default)]
 pub(super) struct Lease {
+    /// The limit that it was taken of, in decisions a second.
+    per_second: u32,
     /// Decisions.
     left: u32,
     /// Calls of so many decisions or more are refused until then.
@@ -21,6 +23,13 @@ pub(super) enum Known {
 }
 
 impl Lease {
+    /// Drops what was taken of another limit: a lower one counts at once.
+    pub(super) fn keep_only_of(&mut self, per_second: u32) {
+        if self.per_second != per_second {
+            *self = Self { per_second, ..Self::default() };
+        }
+    }
+
     pub(super) fn take(&mut self, decisions: u32, now: Instant) -> Known {
         if let Some(wait) = self.refused(decisions, now) {
             return Known::Refused(wait);
@@ -53,6 +62,20 @@ impl Lease {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_taken_of_another_limit_does_not_count() {
+        let (mut lease, now) = (Lease::default(), Instant::now());
+        lease.keep_only_of(10_000);
+        lease.add(1_000);
+        lease.keep_only_of(10_000);
+        assert_eq!(lease.take(1, now), Known::Taken);
+        lease.keep_only_of(1);
+        assert_eq!(lease.take(1, now), Known::Empty);
+        lease.refuse(1, now + Duration::from_secs(1));
+        lease.keep_only_of(10_000);
+        assert_eq!(lease.refused(1, now), None);
+    }
 
     #[test]
     fn a_refusal_counts_for_its_time_and_for_calls_of_its_size() {

@@ -92,8 +92,11 @@ impl DecisionRates {
         let tenant_id = caller.tenant()?.clone();
         let both = [key(caller), Some(Limited { tenant_id, key_id: None })];
         both.into_iter().flatten().find_map(|limited| {
-            let wait = rates.get(&limited)?.lease.lock().refused(1, Instant::now())?;
+            let rate = rates.get(&limited)?;
             let per_second = self.limit(&limited).ok()??;
+            let mut lease = rate.lease.lock();
+            lease.keep_only_of(per_second);
+            let wait = lease.refused(1, Instant::now())?;
             Some(refused(&limited, per_second, wait))
         })
     }
@@ -122,7 +125,11 @@ impl DecisionRates {
             Known::Refused(wait) => Some(Err(refused(limited, per_second, wait))),
             Known::Empty => None,
         };
-        let take = || known(rate.lease.lock().take(decisions, Instant::now()));
+        let take = || {
+            let mut lease = rate.lease.lock();
+            lease.keep_only_of(per_second);
+            known(lease.take(decisions, Instant::now()))
+        };
         if let Some(outcome) = take() {
             return outcome;
         }
@@ -133,6 +140,7 @@ impl DecisionRates {
         }
         let portion = self.portion(limited, per_second, decisions).await?;
         let mut lease = rate.lease.lock();
+        lease.keep_only_of(per_second);
         match portion {
             Portion::Granted(granted) => lease.add(granted),
             Portion::Refused(wait) => {
