@@ -2,6 +2,7 @@
 
 use authority_api::error::{ApiError, ErrorCode};
 use authority_model::proto::programme::CaptureLeadRequest;
+use authority_programme::BRAND_SOURCE;
 use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, header},
@@ -14,7 +15,7 @@ const SOURCE: &str = "widget";
 
 /// Where an enquiry under a brand comes from.
 pub(super) fn source(brand_id: &str) -> String {
-    format!("{SOURCE}:{brand_id}")
+    format!("{BRAND_SOURCE}{brand_id}")
 }
 
 /// The enquiry in a form's body; an empty field is absent.

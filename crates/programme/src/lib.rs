@@ -24,6 +24,7 @@ use address::AddressCodes;
 pub use brand::Brand;
 use counter::LeadCounter;
 pub use limits::RATE_LIMITS;
+pub use public_lead::BRAND_SOURCE;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::timeout,

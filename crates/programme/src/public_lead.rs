@@ -25,6 +25,8 @@ use tonic::{Request, Response};
 
 use super::{Programme, limits::LEADS, sweep::KEPT};
 
+/// Begins the source of an enquiry from the form of a brand, whose id follows.
+pub const BRAND_SOURCE: &str = "widget:";
 /// Where consent was given.
 const CONSENT_SOURCE: &str = "public";
 
@@ -57,13 +59,14 @@ impl Programme {
     ) -> Result<Done<CaptureLeadResponse>, ApiError> {
         let code = self.count(&LEADS, client).await?;
         checked(&request)?;
+        unless_a_widgets(&request, assigned.as_deref())?;
         let caller = Caller::anonymous();
         let key = key.map(|key| {
             let bytes = request.encode_to_vec();
             IdempotencyKey::new(&caller, CaptureLeadRequest::METHOD, key, &bytes)
                 .of_address(&hex::encode(code))
         });
-        let (now, digest) = (self.0.clock.now(), self.digest(&request));
+        let (now, digest) = (self.0.clock.now(), self.digest(&request, assigned.as_deref()));
         let _turn = self.turn().await?;
         let (by, scope) = (caller.actor.clone(), caller.scope());
         let done = idempotency::execute(&self.0.store, &scope, now, key, async move |db| {
@@ -74,12 +77,23 @@ impl Programme {
         done.await
     }
 
-    /// Tells one enquiry from another.
-    fn digest(&self, request: &CaptureLeadRequest) -> Vec<u8> {
-        let email = request.email.to_lowercase();
+    /// Tells one enquiry from another: one that names no consultant does not stand for one that does.
+    fn digest(&self, request: &CaptureLeadRequest, assigned: Option<&str>) -> Vec<u8> {
+        let (email, to) = (request.email.to_lowercase(), assigned.unwrap_or_default());
         let message = request.message.as_deref().unwrap_or_default();
-        self.0.keys.mac("lead", format!("{email}\n{message}").as_bytes()).to_vec()
+        self.0.keys.mac("lead", format!("{to}\n{email}\n{message}").as_bytes()).to_vec()
     }
+}
+
+/// Only an enquiry from a brand's form comes from there.
+fn unless_a_widgets(request: &CaptureLeadRequest, assigned: Option<&str>) -> Result<(), ApiError> {
+    let source = request.source.as_deref().unwrap_or_default();
+    if assigned.is_none() && source.starts_with(BRAND_SOURCE) {
+        let problem =
+            format!("must not begin with `{BRAND_SOURCE}`, which is for the widgets of brands");
+        return Err(ApiError::field("source", problem));
+    }
+    Ok(())
 }
 
 async fn insert(

@@ -231,16 +231,20 @@ async fn the_counter_has_no_personal_data_and_is_renewed_each_ten_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_enquiry_is_small() {
+async fn an_enquiry_is_small_and_names_no_brand() {
     let (world, _clock) = World::at_a_fixed_time().await;
     let body = format!("{}{}", enquiry("lee@globex.example", "x"), " ".repeat(16 * 1024));
     let http = world.owner.http.clone();
     let request = http.post(format!("{}{PATH}", world.owner.base));
     let answer = request.header("content-type", "application/json").body(body);
     assert_eq!(answer.send().await.unwrap().status().as_u16(), 413);
-    for (member, length) in [("name", 201), ("message", 4001), ("source", 201)] {
+    let long = [("name", 201), ("message", 4001), ("source", 201)];
+    let long = long.map(|(member, length)| (member, "x".repeat(length)));
+    // What comes from the form of a brand is sent by the form.
+    let forged = ("source", "widget:svc:brand:01999999999999999999999999999999".to_owned());
+    for (member, value) in long.into_iter().chain([forged]) {
         let mut body = enquiry("lee@globex.example", "x");
-        body[member] = json!("x".repeat(length));
+        body[member] = json!(value);
         let (status, refused) = ask(&world, "192.0.2.1", body).await;
         assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(member)));
     }
