@@ -7,7 +7,10 @@ use gateway_rest::Route;
 use tonic::Status;
 
 use crate::{routes::ROUTES, transport::Peer};
-use authority_api::{acts::WrittenRecord, identity::Caller};
+use authority_api::{
+    acts::WrittenRecord,
+    identity::{Caller, CallerKind},
+};
 
 /// Services whose writes are records of their own.
 const RECORDED: [&str; 3] = [
@@ -25,19 +28,19 @@ pub(super) fn is_act(rpc: &str) -> bool {
 
 /// Logs the call if it succeeds. The line has no value of the request: a record's id is enough.
 pub(super) async fn log(request: Request, next: Next) -> Response {
-    // The service's own calls come from nowhere.
-    if request.extensions().get::<Peer>().is_none() {
-        return next.run(request).await;
-    }
-    let operation = request.uri().path().to_owned();
     let caller = request.extensions().get::<Caller>().cloned();
+    let caller = caller.filter(|caller| !matches!(caller.kind, CallerKind::Anonymous));
+    // The service's own calls come from nowhere.
+    let (Some(caller), Some(_)) = (caller, request.extensions().get::<Peer>()) else {
+        return next.run(request).await;
+    };
+    let operation = request.uri().path().to_owned();
     let response = next.run(request).await;
     let failed = Status::from_header_map(response.headers());
     if failed.is_none_or(|status| status.code() == tonic::Code::Ok) {
         let record = response.extensions().get::<WrittenRecord>().map(|record| record.0.as_str());
-        let actor = caller.as_ref().map_or("", |caller| caller.actor.as_str());
-        let tenant = caller.as_ref().and_then(Caller::tenant).map(ToString::to_string);
-        tracing::info!(operation, actor, tenant, record, "admin act");
+        let tenant = caller.tenant().map(ToString::to_string);
+        tracing::info!(operation, actor = caller.actor, tenant, record, "admin act");
     }
     response
 }

@@ -16,7 +16,7 @@ use authority_model::{
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::sql_types::{Array, Text, Timestamptz};
 
-use super::{delegating_key, flow::or_not_found, prelude::*};
+use super::{delegating_key, flow::or_not_found, prelude::*, version::about};
 use authority_api::{
     idempotency::Done,
     identity::{
@@ -295,7 +295,8 @@ impl ApiKeyService for ApiKeys {
     ) -> Reply<CreateApiKeyResponse> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
-        Ok(self.make(&caller, key, request.api_key.unwrap_or_default()).await?.reply())
+        let made = self.make(&caller, key, request.api_key.unwrap_or_default()).await?;
+        Ok(about(made, |made| made.api_key.as_ref()))
     }
 
     async fn get_api_key(&self, call: Request<GetApiKeyRequest>) -> Reply<ApiKey> {
@@ -319,6 +320,7 @@ impl ApiKeyService for ApiKeys {
     ) -> Reply<RotateApiKeyResponse> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
-        Ok(self.rotate(&caller, key, request).await?.reply())
+        let rotated = self.rotate(&caller, key, request).await?;
+        Ok(about(rotated, |rotated| rotated.api_key.as_ref()))
     }
 }

@@ -11,6 +11,7 @@ use super::{
     super::{
         flow::{admit, or_not_found},
         prelude::*,
+        version::about,
     },
     certification::prepare,
     search::containing,
@@ -194,7 +195,7 @@ impl Registry {
                 consultant: Some(consultant),
             })
         });
-        Ok(made.await?.reply())
+        Ok(about(made.await?, |made| made.consultant.as_ref()))
     }
 }
 
