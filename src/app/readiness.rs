@@ -48,10 +48,12 @@ impl Schema {
 
     pub(super) fn worker(&self) -> Worker {
         let schema = self.clone();
-        Worker::periodic("schema", EVERY, move || {
+        let worker = Worker::periodic("schema", EVERY, move || {
             let schema = schema.clone();
             async move { schema.look().await }
-        })
+        });
+        // While the service stops, the database is not what is wrong.
+        worker.outlasting_calls()
     }
 
     fn get(&self) -> Result<bool, String> {

@@ -52,21 +52,28 @@ async fn sigterm_ends_the_process_within_the_drain() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_that_stops_is_not_ready_and_serves_until_balancers_know() {
-    const SPAN: Duration = Duration::from_secs(3);
+    // Longer than what was found of the database counts.
+    const SPAN: Duration = Duration::from_secs(7);
+    const SERVED: Duration = Duration::from_millis(6_500);
     let folder = Folder::new("lame_duck");
     let mut service = Service::with_lame_duck(SPAN.as_secs(), &folder);
     let (base, key) = (service.client.base.clone(), service.client.token.clone());
     service.terminate();
     let begun = Instant::now();
     while service.client.get("/health/ready").await.0 != 503 {
-        assert!(begun.elapsed() < SPAN / 2, "it is ready");
+        assert!(begun.elapsed() < Duration::from_secs(1), "it is ready");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // Each on a connection of its own.
-    while begun.elapsed() < SPAN - Duration::from_millis(500) {
+    while begun.elapsed() < SERVED {
         let (status, answer) =
             Client::new(&base, &key).post("/api/v1/runtime/evaluate", allowed()).await;
         assert_eq!(status, 200, "{answer}");
+        let (status, ready) = service.client.get("/health/ready").await;
+        assert_eq!(status, 503);
+        let checks = ready["checks"].as_array().unwrap().iter();
+        let wrong: Vec<_> = checks.filter(|check| check["status"] != "ok").collect();
+        assert!(wrong.len() == 1 && wrong[0]["name"] == "service", "{wrong:?}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     service.ended();
