@@ -246,8 +246,7 @@ impl App {
             retention,
         ];
         workers.extend(housekeeping(&store, &clock, &identity));
-        workers.extend(numbering);
-        workers.extend(deliveries.workers());
+        workers.extend(numbering.into_iter().chain(deliveries.workers()));
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
         Ok((Self { router, graph, keys, store, provider, identity, health, gauges }, workers))

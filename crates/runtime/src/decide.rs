@@ -28,7 +28,7 @@ use authority_core::{
     decision_event::DecisionEvent,
     keys::{Keys, Purpose},
 };
-use authority_crypto::random;
+use authority_crypto::{Signer, random};
 use authority_decision::{Decision, Gathered, Request, Verdict, moment, verdict::AuthorityKind};
 use authority_evidence::{self as evidence, Asked, PreparedFacts, Recorded};
 use authority_ids::DecisionId;
@@ -77,9 +77,7 @@ impl Decider {
         key: Option<&DecisionKey>,
         place: &Arc<Place>,
     ) -> Result<Reached, ApiError> {
-        // Never the caller's key: records are shown to others, and keys may name invoices and
-        // people.
-        let nonce = hex::encode(random::<16>().map_err(ApiError::from)?);
+        let nonce = nonce()?;
         let signer = self.keys.signer(Purpose::Evidence);
         let mut revision = request.at_least_revision.unwrap_or_default();
         for _ in 0..ROUNDS {
@@ -120,9 +118,7 @@ impl Decider {
                 evaluated_at: at,
                 nonce: &nonce,
             };
-            let signing = tracing::debug_span!("sign");
-            let recorded =
-                signing.in_scope(|| Stage::Sign.time(|| evidence::record(&asked, &signer)))?;
+            let recorded = signed(&asked, &signer)?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
             decided.requester =
                 requester(&self.facts.graph, caller, handle.as_ref(), request, &decided.verdict);
@@ -215,6 +211,18 @@ impl Decider {
             key,
         })
     }
+}
+
+/// What makes a record's digest unlike any other's. Never the caller's key: records are shown to others, and keys
+/// may name invoices and people.
+fn nonce() -> Result<String, ApiError> {
+    Ok(hex::encode(random::<16>().map_err(ApiError::from)?))
+}
+
+/// The record, with its digest and signature.
+fn signed(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, evidence::Error> {
+    let signing = tracing::debug_span!("sign");
+    signing.in_scope(|| Stage::Sign.time(|| evidence::record(asked, signer)))
 }
 
 /// What the decision's event says, as JSON.

@@ -141,15 +141,15 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
     let credentials = Credentials { graph: Arc::clone(&graph) };
     let explainer = Explainer { facts: facts.clone(), pool: pool.clone() };
     let candidates = CandidatePolicies { store: store.clone(), pool: pool.clone() };
-    let (change_feed, listening) = ChangeFeed::new(&store);
-    let watches = Watches {
+    let (change_feed, [listener, feed]) = ChangeFeed::new(&store);
+    let watches = Arc::new(Watches {
         clock: clock.clone(),
         facts: facts.clone(),
         credentials: credentials.clone(),
         change_feed,
         heartbeat: settings.heartbeat,
         shutdown,
-    };
+    });
     let queries = DecisionQueries {
         store: store.clone(),
         clock: clock.clone(),
@@ -169,9 +169,8 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
         recorder,
         explainer: explainer.clone(),
     });
-    let runtime = RuntimeHandlers { decider: Arc::clone(&decider), watches: Arc::new(watches) };
     let decisions = DecisionHandlers {
-        decider,
+        decider: Arc::clone(&decider),
         queries,
         reports: Reports { store: store.clone(), clock: clock.clone(), keys: keys.clone() },
         simulator: Simulator {
@@ -189,11 +188,10 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
         purposes: PurposeAdmission { clock, facts },
     };
     let services = [
-        service::runtime_service(Arc::new(runtime)),
+        service::runtime_service(Arc::new(RuntimeHandlers { decider, watches })),
         service::decision_service(Arc::new(decisions)),
         service::authority_service(Arc::new(authority)),
         service::usage_service(Arc::new(UsageHandlers { store: store.clone(), keys })),
     ];
-    let [listener, feed] = listening;
     (services, [listener, feed, UsageRollUp::new(store).worker()])
 }

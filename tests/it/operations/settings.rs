@@ -1,7 +1,7 @@
 //! The table of settings in `docs/production.md`, made from the types of the settings, and
 //! `config --print --all`.
 
-use std::{collections::BTreeMap, env, fs, path::Path};
+use std::{collections::BTreeMap, env, fmt::Write, fs, path::Path};
 
 use authority_core::config::{Config, Secret};
 use serde_json::Value;
@@ -63,7 +63,7 @@ fn table() -> String {
     let mut table = "| Setting | Default | Meaning |\n|---|---|---|\n".to_owned();
     let mut row = |name: &str, default: &Value, about: &str| {
         assert!(!about.is_empty(), "`{name}` has no comment that says what it is");
-        table.push_str(&format!("| `{name}` | {} | {about} |\n", shown(default)));
+        writeln!(table, "| `{name}` | {} | {about} |", shown(default)).unwrap();
     };
     for field in &structs["Config"] {
         let default = &defaults[&field.name];
