@@ -13,6 +13,8 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use super::process::allowed;
 use crate::support::{Client, TestApp, Wishes, database::Database, redacted};
 
+/// Has a row for each worker.
+const RUNNING: &str = include_str!("../../../docs/running.md");
 const SERVING: i32 = 1;
 const NOT_SERVING: i32 = 2;
 
@@ -66,6 +68,10 @@ async fn a_read_only_database_is_not_ready() {
     let (status, ready) = client.get("/health/ready").await;
     assert_eq!((status, &ready["status"]), (200, &"ready".into()), "not ready from the start");
     insta::assert_snapshot!("ready", redacted(ready.clone()));
+    for worker in ready["workers"].as_array().unwrap() {
+        let name = format!("`{}`", worker["name"].as_str().unwrap());
+        assert!(RUNNING.contains(&name), "docs/running.md lacks the worker {name}");
+    }
     let (_, name) = node.database.names();
     let set = |to: &str| format!("ALTER DATABASE {name} SET default_transaction_read_only = {to}");
     node.database.run(&set("on")).await;
