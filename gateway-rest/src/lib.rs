@@ -35,6 +35,7 @@ use read::Reader;
 pub use route::{Body, Events, Route, Segment, Variable};
 pub use shape::{Cardinality, Field, Kind, Shape};
 pub use shorten::{json_len, shortened};
+pub use time::{SPAN, before};
 
 /// JSON text -> protobuf. Reports every problem of the text at once.
 pub fn to_proto(shape: &'static Shape, json: &[u8]) -> Result<Bytes, Fault> {

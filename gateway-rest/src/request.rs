@@ -21,10 +21,6 @@ use crate::{
 /// Levels of nested messages in the name of a query parameter.
 const DEPTH: usize = 8;
 
-/// What is wrong with a text that begins like a span of time.
-const SPAN: &str = "must be a time of RFC 3339, or a span before now in seconds, minutes, hours or days, such as \
-                    `-90s`, `-15m`, `-1h` or `-7d`";
-
 /// Of server-sent events (WHATWG HTML, 9.2.4).
 const LAST_EVENT_ID: &str = "last-event-id";
 
@@ -154,7 +150,7 @@ fn from_query(
         let put = match span.zip(now()) {
             Some((span, now)) => match time::before(span, now) {
                 Some(moment) => put(route.input, way, &moment, out),
-                None => Err(SPAN.into()),
+                None => Err(time::SPAN.into()),
             },
             None => put(route.input, way, &text, out),
         };

@@ -40,8 +40,12 @@ pub(crate) fn parse(text: &str) -> Option<Instant> {
     SECONDS.contains(&seconds).then_some(Instant { seconds, nanos })
 }
 
+/// What is wrong with a text that is neither a time nor a span before now.
+pub const SPAN: &str = "must be a time of RFC 3339, or a span before now in seconds, minutes, hours or days, such as \
+                        `-90s`, `-15m`, `-1h` or `-7d`";
+
 /// The time of RFC 3339 that is a span before now: `-90s`, `-15m`, `-1h`, `-7d`.
-pub(crate) fn before(span: &str, now: SystemTime) -> Option<String> {
+pub fn before(span: &str, now: SystemTime) -> Option<String> {
     let (count, unit) = span.strip_prefix('-')?.split_at_checked(span.len().checked_sub(2)?)?;
     let seconds = match unit {
         "s" => 1,

@@ -1,5 +1,7 @@
 //! `webhooks replay`: the events of a time once more; `webhooks replays`: how far that is.
 
+use authority_core::clock::Clock;
+use chrono::DateTime;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -18,10 +20,10 @@ pub(super) struct Replay {
     #[arg(value_parser = segment)]
     endpoint: String,
     /// From when on: a time of RFC 3339, or a span before now, such as -1h
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     since: String,
     /// Until when, in the same forms [default: until now]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     until: Option<String>,
     /// Only events of this type, or pattern of types; repeat it [default: all that the endpoint takes]
     #[arg(long = "event-type", value_name = "TYPE")]
@@ -62,6 +64,15 @@ pub(super) const REPLAYS: List = List {
         "created_at",
     ],
 };
+
+/// A time of RFC 3339, of a span before now as well.
+fn moment(text: &str) -> Result<String, &'static str> {
+    if let Some(moment) = gateway_rest::before(text, Clock::default().now().into()) {
+        return Ok(moment);
+    }
+    let is_time = DateTime::parse_from_rfc3339(text).is_ok();
+    if is_time { Ok(text.to_owned()) } else { Err(gateway_rest::SPAN) }
+}
 
 impl Replay {
     /// Prints the replay's id.

@@ -99,7 +99,7 @@ async fn what_failed_is_shown_redriven_and_arrives() {
     let table = wait_for(&app, &format!("webhooks replays {id}"), replay.trim()).await;
     assert!(table.contains("all"), "{table}");
     let refused = owner(&app, &format!("webhooks replay {id} --since yesterday")).await;
-    assert!(refused.0 == 1 && refused.2.contains("--since"), "{}", refused.2);
+    assert!(refused.0 == 2 && refused.2.contains("--since"), "{}", refused.2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
