@@ -30,6 +30,7 @@ use authority_model::{
     service::{self, Service},
 };
 use axum::{Router, middleware};
+use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tower::{Layer as _, util::MapRequestLayer};
 
@@ -233,7 +234,7 @@ impl App {
         let grpc = Routes::new(health_service);
         let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
-        let grpc = routed(grpc, ours, &open_api).prepare();
+        let grpc = routed(grpc, ours, supervisor.shutdown(), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
         let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of).router();
         let widgets = Widgets::new(programme.clone(), client_of).router();
@@ -300,7 +301,12 @@ fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
     web.merge(pages).fallback_service(rest).layer(deadlines).layer(MeasureLayer::new())
 }
 
-fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes {
+fn routed(
+    routes: Routes,
+    services: Vec<Service>,
+    stopping: &CancellationToken,
+    open_api: &OpenApi,
+) -> Routes {
     let services = services.into_iter().map(|service| service.limited_to(GRPC_LIMIT));
     let router = routes.into_axum_router();
     // One route for each method, so that an unknown method has no route.
@@ -314,7 +320,7 @@ fn routed(routes: Routes, services: Vec<Service>, open_api: &OpenApi) -> Routes 
         })
     };
     let noting = MapRequestLayer::new(connections::note_tenant);
-    services.fold(router, add).layer(StreamsLayer::default()).layer(noting).into()
+    services.fold(router, add).layer(StreamsLayer::new(stopping.clone())).layer(noting).into()
 }
 
 fn identity(

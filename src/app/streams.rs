@@ -1,5 +1,5 @@
 //! Bounds the open streams of each tenant on a node, whatever their method: a stream has no deadline, and takes memory
-//! for as long as its caller likes.
+//! for as long as its caller likes. A node that stops opens none: it would end at once.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,6 +16,7 @@ use http::Request;
 use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use pin_project_lite::pin_project;
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tower::{Layer, Service};
 
@@ -29,12 +30,29 @@ use authority_api::{
 const MOST: usize = 2000;
 
 /// The open streams by tenant, and the layer that counts them, inside authentication. Cheap to clone.
-#[derive(Clone, Default)]
-pub(super) struct StreamsLayer(Arc<Mutex<HashMap<TenantId, usize>>>);
+#[derive(Clone)]
+pub(super) struct StreamsLayer {
+    counts: Arc<Mutex<HashMap<TenantId, usize>>>,
+    stopping: CancellationToken,
+}
 
 impl StreamsLayer {
+    pub(super) fn new(stopping: CancellationToken) -> Self {
+        Self { counts: Arc::default(), stopping }
+    }
+
+    /// The place of a stream; `None` if it is of no tenant.
+    fn admit(&self, tenant_id: Option<&TenantId>) -> Result<Option<Open>, ApiError> {
+        if self.stopping.is_cancelled() {
+            let text =
+                "the service is stopping; open the stream again, which another node will serve";
+            return Err(ApiError::new(ErrorCode::Unavailable, text).with("retry_after", "1"));
+        }
+        tenant_id.map(|tenant_id| self.open(tenant_id)).transpose()
+    }
+
     fn open(&self, tenant_id: &TenantId) -> Result<Open, ApiError> {
-        let mut counts = self.0.lock();
+        let mut counts = self.counts.lock();
         let count = counts.entry(tenant_id.clone()).or_default();
         if *count >= MOST {
             let text = format!("the tenant has {MOST} streams open on this node; close one");
@@ -53,7 +71,7 @@ struct Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let mut counts = self.streams.0.lock();
+        let mut counts = self.streams.counts.lock();
         if let Some(count) = counts.get_mut(&self.tenant_id) {
             *count -= 1;
             if *count == 0 {
@@ -91,11 +109,11 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        if !STREAMS.contains(request.uri().path()) {
+            return Either::Left(ResponseFuture { answer: self.inner.call(request), open: None });
+        }
         let caller = request.extensions().get::<Caller>();
-        let tenant_id =
-            caller.and_then(Caller::tenant).filter(|_| STREAMS.contains(request.uri().path()));
-        let open = tenant_id.map(|tenant_id| self.streams.open(tenant_id)).transpose();
-        match open {
+        match self.streams.admit(caller.and_then(Caller::tenant)) {
             Ok(open) => Either::Left(ResponseFuture { answer: self.inner.call(request), open }),
             Err(refusal) => Either::Right(at_once(Ok(Status::from(refusal).into_http()))),
         }
@@ -143,16 +161,28 @@ fn held(body: Body, open: Open) -> Body {
 mod tests {
     use super::*;
 
+    fn layer() -> StreamsLayer {
+        StreamsLayer::new(CancellationToken::new())
+    }
+
     #[test]
     fn a_tenant_has_its_number_of_streams_and_no_more() {
-        let (streams, own) = (StreamsLayer::default(), TenantId::from_slug("own").unwrap());
+        let (streams, own) = (layer(), TenantId::from_slug("own").unwrap());
         let mut open: Vec<_> = (0..MOST).map(|_| streams.open(&own).unwrap()).collect();
         assert!(streams.open(&own).is_err_and(|refused| refused.code == ErrorCode::RateLimited));
         assert!(streams.open(&TenantId::from_slug("other").unwrap()).is_ok());
         open.pop();
         open.push(streams.open(&own).unwrap());
         drop(open);
-        assert!(streams.0.lock().is_empty());
+        assert!(streams.counts.lock().is_empty());
+    }
+
+    #[test]
+    fn a_node_that_stops_opens_none() {
+        let streams = layer();
+        assert!(streams.admit(None).is_ok_and(|open| open.is_none()));
+        streams.stopping.cancel();
+        assert!(streams.admit(None).is_err_and(|refused| refused.code == ErrorCode::Unavailable));
     }
 
     #[test]
