@@ -206,6 +206,7 @@ pub(super) fn flag(member: &str) -> String {
         Some("content_hash") => "--from",
         Some("observations") => "--observe",
         Some("tags") => "--tag",
+        Some("event_types") => "--event-type",
         Some("signature") => "--sign",
         _ => return format!("--{}", member.replace(['_', '.'], "-")),
     };

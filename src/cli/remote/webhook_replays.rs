@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{
     connect::{Connector, ServerArgs},
     list::{ID, List, ListArgs, Page},
+    record::Record,
     segment,
     surface::SURFACE,
 };
@@ -40,6 +41,9 @@ pub(super) struct ReplaysArgs {
     /// The endpoint's id
     #[arg(value_parser = segment)]
     endpoint: String,
+    /// Only this one, with the counts of its deliveries
+    #[arg(value_parser = segment)]
+    replay: Option<String>,
     #[command(flatten)]
     list: ListArgs<ReplayFilter>,
 }
@@ -64,6 +68,8 @@ pub(super) const REPLAYS: List = List {
         "created_at",
     ],
 };
+
+const REPLAY: Record = Record { path: &[SURFACE, "webhook-endpoints"], envelope: Some("replay") };
 
 /// A time of RFC 3339, of a span before now as well.
 fn moment(text: &str) -> Result<String, &'static str> {
@@ -98,6 +104,11 @@ impl ReplaysArgs {
     ) -> Result<CommandOutput, Failure> {
         let ListArgs { filter, server } = self.list;
         let server = connector.connect(server).await?;
+        if let Some(replay) = &self.replay {
+            let path = [self.endpoint.as_str(), "replays", replay];
+            let path = [server.path(REPLAY.path), path.into()].concat();
+            return REPLAY.shown(&server, server.get(&path, &()).await?);
+        }
         let found = REPLAYS.find(&server, &self.endpoint, &filter).await?;
         Ok(found.shown(REPLAYS.member, REPLAYS.columns))
     }
