@@ -20,7 +20,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::{Layer, Service};
 
-use crate::{routes::ROUTES, transport::is_grpc};
+use crate::{routes::ROUTES, telemetry::traces, transport::is_grpc};
 use authority_api::error::ErrorCode;
 
 /// The operation of a call to no known method: a page, or an unknown path.
@@ -143,6 +143,7 @@ impl Measured {
         let operation = rpc.and_then(|rpc| self.names.get(rpc)).copied().unwrap_or(OTHER);
         let refusal = refusal(response);
         let status = refusal.map_or_else(|| response.status(), ErrorCode::http);
+        traces::ended(operation, status);
         if let Some(code) = refusal {
             refusals(code).increment(1);
         }

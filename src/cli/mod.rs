@@ -92,8 +92,14 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
         Command::Serve => "info",
         _ => "warn",
     };
-    telemetry::log(&config.logs, filter).map_err(Failure::usage)?;
-    runtime()?.block_on(act(actions, command, config))
+    let traces = matches!(command, Command::Serve).then_some(&config.traces);
+    let runtime = runtime()?;
+    let entered = runtime.enter();
+    telemetry::log(&config.logs, traces, filter).map_err(Failure::usage)?;
+    drop(entered);
+    let done = runtime.block_on(act(actions, command, config));
+    telemetry::traces::flush();
+    done
 }
 
 fn runtime() -> Result<Runtime, Failure> {

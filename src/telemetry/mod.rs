@@ -1,4 +1,4 @@
-//! Logs and metrics: set up once, used everywhere through `tracing` and `metrics`.
+//! Logs, traces and metrics: set up once, used everywhere through `tracing` and `metrics`.
 //!
 //! Logs go to standard error, so that standard output has only a command's output. A secret is never
 //! logged: it is a `config::Secret`, which prints as `***`.
@@ -6,15 +6,20 @@
 mod families;
 mod metrics;
 mod process;
+pub mod traces;
 
 use std::io::{self, IsTerminal};
 
 use tracing::Metadata;
 use tracing_subscriber::{
-    EnvFilter, filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+    EnvFilter, Layer,
+    filter::{FilterExt, filter_fn},
+    fmt,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
 };
 
-use authority_core::config::{LogFormat, Logs};
+use authority_core::config::{LogFormat, Logs, Traces};
 
 pub use metrics::Metrics;
 
@@ -24,11 +29,14 @@ pub enum Error {
     Filter(String),
     #[error("cannot set up metrics: {0}")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
+    #[error("`traces.endpoint` is not the URL of a gRPC server: {0}")]
+    Traces(#[from] opentelemetry_otlp::ExporterBuildError),
 }
 
-/// Starts logging. `RUST_LOG` overrides the setting, which overrides `otherwise`. A second call changes
-/// nothing, since tests start many services in one process.
-pub fn log(logs: &Logs, otherwise: &str) -> Result<(), Error> {
+/// Starts logging, and sending traces if there are settings for that, which needs a Tokio runtime. `RUST_LOG`
+/// overrides the setting, which overrides `otherwise`. A second call changes nothing, since tests start many
+/// services in one process.
+pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), Error> {
     let filter = if let Ok(filter) = EnvFilter::try_from_default_env() {
         filter
     } else {
@@ -37,15 +45,15 @@ pub fn log(logs: &Logs, otherwise: &str) -> Result<(), Error> {
     };
     let terminal = io::stderr().is_terminal();
     let format = logs.format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
-    let registry = tracing_subscriber::registry().with(filter).with(filter_fn(names_no_values));
     let lines = fmt::layer().with_writer(io::stderr).with_ansi(terminal);
-    // Fails only if logging was started before.
-    let _ = match format {
-        LogFormat::Text => registry.with(lines.with_target(false)).try_init(),
-        LogFormat::Json => {
-            registry.with(lines.json().flatten_event(true).with_current_span(true)).try_init()
-        }
+    let lines = match format {
+        LogFormat::Text => lines.with_target(false).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_current_span(true).boxed(),
     };
+    let spans = traces.map(traces::layer).transpose()?.flatten();
+    let lines = lines.with_filter(filter.and(filter_fn(names_no_values)));
+    // Fails only if logging was started before.
+    let _ = tracing_subscriber::registry().with(spans).with(lines).try_init();
     Ok(())
 }
 

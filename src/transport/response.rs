@@ -27,6 +27,7 @@ use super::{
     settings::Settings,
     surfaces::Surfaces,
 };
+use crate::telemetry::traces;
 use authority_api::error::{ApiError, ErrorCode};
 
 #[derive(Clone, Copy)]
@@ -110,7 +111,15 @@ impl<S: Service<Request<Body>>> ResponseService<S> {
     fn route(&mut self, request: Request<Body>, id: &RequestId) -> Stage<S::Future> {
         // Without the query: it may hold what a page token or a filter names.
         let (method, path) = (request.method().as_str(), request.uri().path());
-        let span = tracing::info_span!("request", id = id.as_str(), method, path, status = Empty);
+        let span = tracing::info_span!(
+            "request",
+            id = id.as_str(),
+            method,
+            path,
+            status = Empty,
+            otel.kind = Empty
+        );
+        traces::follow(&span, request.headers());
         let inner = &mut self.inner;
         match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| inner.call(request)))) {
             Ok(answer) => {

@@ -47,7 +47,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("receipts", &[&["transport"], API, MIDDLE, FLOOR]),
     ("widgets", &[&["transport"], API, MIDDLE, FLOOR]),
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
-    ("transport", &[&["config", "error"]]),
+    ("transport", &[&["config", "error", "telemetry"]]),
     ("telemetry", &[&["clock", "config", "worker"]]),
     ("routes", &[]),
     // Api. Identity uses the graph through a trait; what an API key is, graph defines.

@@ -55,7 +55,7 @@ impl<A: Actions> Connector<'_, A> {
         let config = Config::load(self.sources)?;
         config.validate()?;
         // The database is only needed for the token: its log would distract.
-        telemetry::log(&config.logs, "error").map_err(Failure::usage)?;
+        telemetry::log(&config.logs, None, "error").map_err(Failure::usage)?;
         let main = health::reachable(config.listen.main);
         let base = Base::Local { main, plan: transport::plan(&config.listen) };
         // Checked before a token is made, which would start the database.

@@ -7,7 +7,7 @@ use http::{Request, StatusCode, header};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::process::{Folder, Service, allowed};
+use super::process::{Folder, LAME_DUCK, Service, allowed};
 use crate::support::{Client, TestApp};
 
 /// A call that is under way when the service begins to stop: past the listener.

@@ -37,6 +37,7 @@ pub struct Config {
     pub cors: Cors,
     pub limits: Limits,
     pub logs: Logs,
+    pub traces: Traces,
     pub webhooks: Webhooks,
     pub nats: NatsConfig,
     pub push: PushConfig,
@@ -194,6 +195,16 @@ pub struct Logs {
     pub filter: Option<String>,
 }
 
+/// Traces by OTLP; off without an endpoint.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Traces {
+    /// The collector's gRPC endpoint, for example `http://127.0.0.1:4317`.
+    pub endpoint: Option<String>,
+    /// The part that is traced, from 0 to 1, of the requests without a `traceparent`, which says so itself.
+    pub ratio: f64,
+}
+
 /// Where webhook deliveries may go, besides public addresses at ports 443 and 8443. In development also http, and
 /// any port of the loopback.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -309,6 +320,7 @@ impl Default for Config {
             cors: Cors::default(),
             limits: Limits::default(),
             logs: Logs::default(),
+            traces: Traces::default(),
             webhooks: Webhooks::default(),
             nats: NatsConfig::default(),
             push: PushConfig::default(),
@@ -316,6 +328,12 @@ impl Default for Config {
             programme: ProgrammeConfig::default(),
             personal_data: PersonalDataConfig::default(),
         }
+    }
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        Self { endpoint: None, ratio: 1.0 }
     }
 }
 

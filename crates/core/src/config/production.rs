@@ -47,12 +47,16 @@ impl Config {
         if limits.header_bytes < 8192 {
             faults.push("`limits.header_bytes` must be at least 8192".to_owned());
         }
+        if !(0.0..=1.0).contains(&self.traces.ratio) {
+            faults.push(format!("`traces.ratio` is {}; it must be from 0 to 1", self.traces.ratio));
+        }
         if self.keys.ring.is_some() && self.keys.ring_file.is_some() {
             faults.push("set `keys.ring` or `keys.ring_file`, not both".to_owned());
         }
         let urls = [
             ("listen.public_url", &self.listen.public_url),
             ("identity.issuer", &self.identity.issuer),
+            ("traces.endpoint", &self.traces.endpoint),
         ];
         for (name, url) in urls {
             // An empty one counts as none.

@@ -1,0 +1,101 @@
+//! Traces by OTLP over gRPC, where `traces.endpoint` is set: a span for each request, and within it those of a
+//! decision's stages.
+//!
+//! A span has a name, times, ids and the path, as the log's lines have: no value of a request.
+
+use std::{sync::OnceLock, time::Duration};
+
+use http::HeaderMap;
+use opentelemetry::{
+    Context,
+    propagation::TextMapPropagator,
+    trace::{Status, TraceContextExt, TracerProvider as _},
+};
+use opentelemetry_http::HeaderExtractor;
+use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
+use opentelemetry_sdk::{
+    Resource,
+    propagation::TraceContextPropagator,
+    trace::{Sampler, SdkTracerProvider},
+};
+use tracing::{Metadata, Span, Subscriber};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
+
+use authority_core::config::Traces;
+
+/// The name of the service in traces.
+const SERVICE: &str = "agent-authority";
+/// How long the end of the process waits for the collector.
+const LAST_SPANS: Duration = Duration::from_secs(2);
+
+/// Set once, since a process has one subscriber.
+static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
+
+/// The layer that sends spans, if there is an endpoint. Needs a Tokio runtime.
+///
+/// # Errors
+/// The endpoint is no URL of a gRPC server.
+pub(super) fn layer<S>(
+    config: &Traces,
+) -> Result<Option<impl Layer<S> + use<S>>, ExporterBuildError>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let endpoint = config.endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
+    let Some(endpoint) = endpoint else { return Ok(None) };
+    let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).build()?;
+    let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(config.ratio)));
+    let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+    let resource = Resource::builder().with_service_name(SERVICE).with_attribute(version);
+    let provider = SdkTracerProvider::builder()
+        .with_batch_exporter(exporter)
+        .with_sampler(sampler)
+        .with_resource(resource.build())
+        .build();
+    let tracer = PROVIDER.get_or_init(|| provider).tracer(SERVICE);
+    let layer = tracing_opentelemetry::layer()
+        .with_tracer(tracer)
+        .with_location(false)
+        .with_threads(false)
+        .with_tracked_inactivity(false);
+    Ok(Some(layer.with_filter(filter_fn(is_ours))))
+}
+
+/// Spans of this service at each level; libraries' and the log's lines are left out.
+fn is_ours(about: &Metadata<'_>) -> bool {
+    let target = about.target();
+    about.is_span() && (target.starts_with("authority_") || target.starts_with("agent_authority"))
+}
+
+/// Makes a request's span part of its caller's trace, which `traceparent` names (W3C Trace Context).
+pub fn follow(span: &Span, headers: &HeaderMap) {
+    if PROVIDER.get().is_none() {
+        return;
+    }
+    span.record("otel.kind", "server");
+    let caller = TraceContextPropagator::new()
+        .extract_with_context(&Context::new(), &HeaderExtractor(headers));
+    // It was made a moment ago, so it has not started; a span that is not sampled has no parent to set.
+    let _ = span.set_parent(caller);
+}
+
+/// Names the present request's span by its operation, and says how it ended: `status` is that of HTTP.
+pub fn ended(operation: &'static str, status: http::StatusCode) {
+    if PROVIDER.get().is_none() {
+        return;
+    }
+    let request = Span::current();
+    request.context().span().update_name(operation);
+    request.set_attribute("http.response.status_code", i64::from(status.as_u16()));
+    if status.is_server_error() {
+        request.set_status(Status::error(""));
+    }
+}
+
+/// Sends what is left, at the end of the process.
+pub fn flush() {
+    if let Some(Err(error)) = PROVIDER.get().map(|all| all.shutdown_with_timeout(LAST_SPANS)) {
+        tracing::warn!(%error, "the last traces were not sent");
+    }
+}
