@@ -1,6 +1,7 @@
 //! The service is killed under load, repeatedly: every response is on record.
 
 use std::{
+    collections::HashSet,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -8,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use super::process::{Folder, Service, allowed};
+use super::{
+    figures::{figure, times},
+    process::{Folder, Service, allowed, rows},
+};
 
 const KILLS: usize = 20;
 const CALLERS: usize = 8;
@@ -18,8 +22,10 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
     let folder = Folder::new("killed");
     let mut service = Service::start(&folder);
     let mut answered = Vec::new();
-    for round in 0..KILLS {
-        let decided = load(&service, Duration::from_millis(150 + 20 * round as u64)).await;
+    let kills = KILLS * times();
+    for round in 0..kills {
+        let lasting = Duration::from_millis(150 + 20 * (round % KILLS) as u64);
+        let decided = load(&service, lasting).await;
         service.kill();
         let decided = decided.finish().await;
         assert!(!decided.is_empty(), "round {round} answered nothing");
@@ -31,7 +37,16 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
         }
         answered.extend(decided);
     }
-    assert!(answered.len() > KILLS * CALLERS);
+    assert!(answered.len() > kills * CALLERS);
+    let stored =
+        rows(&folder.embedded().await, "SELECT 0::bigint AS number, id FROM decisions").await;
+    let stored: HashSet<String> = stored.into_iter().map(|(_, id)| id).collect();
+    let lost = answered.iter().filter(|id| !stored.contains(*id)).count();
+    figure(
+        &format!("{} answered decisions, {kills} times kill -9", answered.len()),
+        &format!("{lost} answers without a record"),
+    );
+    assert_eq!(lost, 0);
     service.stop();
 }
 

@@ -12,7 +12,10 @@ use std::{
 use authority_core::graph;
 use serde_json::json;
 
-use super::process::allowed;
+use super::{
+    figures::{figure, times},
+    process::allowed,
+};
 use crate::support::{Client, TestApp, Wishes};
 
 const REQUESTS: usize = 20_000;
@@ -28,8 +31,12 @@ struct Counts {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_node_never_permits_what_is_revoked() {
-    let counts = ask_a_late_node(true, REQUESTS).await;
+    let counts = ask_a_late_node(true, REQUESTS * times()).await;
     let [allows, stale, others] = counts.read();
+    figure(
+        &format!("{} requests to a node that is notified 250 ms late", allows + stale + others),
+        &format!("{stale} allows on revoked authority"),
+    );
     assert_eq!(stale, 0, "{counts:?}");
     assert!(allows > 0 && others > 0, "{counts:?}");
 }

@@ -1,62 +1,34 @@
 //! The service is killed between decisions and the numbers of their events: each decision has its event, once.
 
-use std::{collections::BTreeSet, process::Command, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
-use authority_core::store::{Address, RunQueryDsl, embedded::Embedded};
-use diesel::{
-    QueryableByName,
-    sql_types::{BigInt, Text},
-};
 use serde_json::json;
 
 use super::{
+    figures::{figure, times},
     killed::load,
-    process::{Folder, PROGRAM, Service},
+    process::{Folder, Service, rows},
 };
-use crate::support::Client;
 
 const TENANT: &str = "svc:tenant:acme";
 const KILLS: usize = 6;
-
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = BigInt)]
-    number: i64,
-    #[diesel(sql_type = Text)]
-    id: String,
-}
-
-async fn rows(database: &Embedded, sql: &str) -> Vec<(i64, String)> {
-    let mut db = Address::parse(&database.owner_url()).unwrap().connect().await.unwrap();
-    let rows: Vec<Row> = diesel::sql_query(sql).load(&mut db).await.unwrap();
-    rows.into_iter().map(|row| (row.number, row.id)).collect()
-}
-
-fn owner(folder: &Folder, service: &Service) -> Client {
-    let mut command = Command::new(PROGRAM);
-    let token = command.args(["token", "owner", "--data-dir"]).arg(folder.path()).output().unwrap();
-    let token = String::from_utf8(token.stdout).unwrap();
-    Client::new(&service.client.base, token.trim())
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_decision_has_its_event_once_when_the_service_is_killed() {
     let folder = Folder::new("numbering");
     let mut service = Service::start(&folder);
-    let options = authority_core::store::embedded::Options {
-        data_dir: folder.path().to_owned(),
-        ..Default::default()
-    };
-    let database = Embedded::start(options).await.unwrap();
+    let database = folder.embedded().await;
     // Nobody is there.
     let endpoint = json!({"tenant_id": TENANT, "url": "http://127.0.0.1:9/",
                           "event_types": ["svc.decision.*"]});
-    let (status, made) = owner(&folder, &service).post("/api/v1/webhook-endpoints", endpoint).await;
+    let (status, made) = service.owner(&folder).post("/api/v1/webhook-endpoints", endpoint).await;
     assert_eq!(status, 201, "{made:#}");
     let waiting = "SELECT number, tenant_id AS id FROM event_outbox";
     let mut killed_between = 0;
-    for round in 0..KILLS {
-        let decided = load(&service, Duration::from_millis(100 + 30 * round as u64)).await;
+    let kills = KILLS * times();
+    for round in 0..kills {
+        let lasting = Duration::from_millis(100 + 30 * (round % KILLS) as u64);
+        let decided = load(&service, lasting).await;
         for _ in 0..200 {
             if !rows(&database, waiting).await.is_empty() {
                 break;
@@ -85,5 +57,9 @@ async fn each_decision_has_its_event_once_when_the_service_is_killed() {
     let numbers = rows(&database, "SELECT sequence AS number, id FROM events ORDER BY 1").await;
     let numbers: Vec<i64> = numbers.into_iter().map(|(number, _)| number).collect();
     assert_eq!(numbers, (1..).take(numbers.len()).collect::<Vec<_>>());
+    figure(
+        &format!("{} decisions with their events, {kills} times kill -9", decided.len()),
+        "0 events lost, doubled or out of sequence",
+    );
     service.stop();
 }

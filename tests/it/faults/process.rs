@@ -3,13 +3,21 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, mpsc},
     time::Duration,
 };
 
+use authority_core::store::{
+    Address, RunQueryDsl,
+    embedded::{Embedded, Options},
+};
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Text},
+};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -33,6 +41,12 @@ impl Folder {
         &self.0
     }
 
+    /// The database of a service that may be dead.
+    pub(crate) async fn embedded(&self) -> Embedded {
+        let options = Options { data_dir: self.0.clone(), ..Options::default() };
+        Embedded::start(options).await.unwrap()
+    }
+
     /// The postmaster's process.
     pub(crate) fn database(&self) -> Option<Pid> {
         let file = self.0.join("postgres/data/postmaster.pid");
@@ -50,6 +64,12 @@ impl Drop for Folder {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
+
+/// The key ring that all nodes on a database have.
+const RING: &str = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+/// The setting of how long connections are accepted after the stop signal, in seconds.
+pub(crate) const LAME_DUCK: &str = "AGENT_AUTHORITY__LIMITS__LAME_DUCK_SECONDS";
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
 
@@ -76,16 +96,22 @@ impl Service {
 
     /// The same with this filter of the log.
     pub(crate) fn logging(filter: &str, folder: &Folder) -> Self {
+        Self::with("RUST_LOG", filter, folder)
+    }
+
+    /// The same with this setting, given by its environment variable.
+    pub(crate) fn with(setting: &str, value: &str, folder: &Folder) -> Self {
         let mut program = Command::new(PROGRAM);
-        program.env("RUST_LOG", filter);
+        program.env(setting, value);
         Self::run(program, folder)
     }
 
-    /// The same that still accepts connections for so many seconds when it stops.
-    pub(crate) fn with_lame_duck(seconds: u64, folder: &Folder) -> Self {
-        let mut program = Command::new(PROGRAM);
-        program.env("AGENT_AUTHORITY__LIMITS__LAME_DUCK_SECONDS", seconds.to_string());
-        Self::run(program, folder)
+    /// A client with the token of the installation's owner.
+    pub(crate) fn owner(&self, folder: &Folder) -> Client {
+        let mut command = Command::new(PROGRAM);
+        let token = command.args(["token", "owner", "--data-dir"]).arg(folder.path());
+        let token = String::from_utf8(token.output().unwrap().stdout).unwrap();
+        Client::new(&self.client.base, token.trim())
     }
 
     /// Its metrics.
@@ -100,9 +126,23 @@ impl Service {
     }
 
     #[track_caller]
-    fn run(mut program: Command, folder: &Folder) -> Self {
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let (main, ops) = (free(), free());
+    fn run(program: Command, folder: &Folder) -> Self {
+        Self::at(free(), program, folder)
+    }
+
+    /// One of the nodes on a database, at this address, which still accepts connections for two seconds when
+    /// it stops.
+    #[track_caller]
+    pub(crate) fn node(main: SocketAddr, database_url: &str, folder: &Folder) -> Self {
+        let mut program = Command::new(PROGRAM);
+        let shared = [("DATABASE_URL", database_url), ("AGENT_AUTHORITY__KEYS__RING", RING)];
+        program.envs(shared).env(LAME_DUCK, "2");
+        Self::at(main, program, folder)
+    }
+
+    #[track_caller]
+    fn at(main: SocketAddr, mut program: Command, folder: &Folder) -> Self {
+        let ops = free();
         let mut child = program
             .args(["serve", "--listen", &main.to_string(), "--data-dir"])
             .arg(folder.path())
@@ -193,10 +233,30 @@ impl Drop for Service {
     }
 }
 
+/// An address that nobody listens on.
+pub(crate) fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
 fn key_in(line: &str) -> Option<String> {
     let rest = line.split("Bearer ").nth(1)?;
     let key: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
     key.starts_with("svc_").then_some(key)
+}
+
+/// A number and an id of each row that a query finds.
+pub(crate) async fn rows(database: &Embedded, sql: &str) -> Vec<(i64, String)> {
+    let mut db = Address::parse(&database.owner_url()).unwrap().connect().await.unwrap();
+    let rows: Vec<Row> = diesel::sql_query(sql).load(&mut db).await.unwrap();
+    rows.into_iter().map(|row| (row.number, row.id)).collect()
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = BigInt)]
+    number: i64,
+    #[diesel(sql_type = Text)]
+    id: String,
 }
 
 /// A request that the demonstration tenant permits.

@@ -56,7 +56,7 @@ async fn a_service_that_stops_is_not_ready_and_serves_until_balancers_know() {
     const SPAN: Duration = Duration::from_secs(7);
     const SERVED: Duration = Duration::from_millis(6_500);
     let folder = Folder::new("lame_duck");
-    let mut service = Service::with_lame_duck(SPAN.as_secs(), &folder);
+    let mut service = Service::with(LAME_DUCK, &SPAN.as_secs().to_string(), &folder);
     let (base, key) = (service.client.base.clone(), service.client.token.clone());
     service.terminate();
     let begun = Instant::now();

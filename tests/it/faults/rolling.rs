@@ -1,0 +1,138 @@
+//! Two nodes behind a balancer, with the configuration of the handbook, are restarted one after the other under load.
+
+use std::{
+    fs,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use authority_model::proto::runtime::runtime_service_client::RuntimeServiceClient;
+use tokio::task::JoinHandle;
+use tonic::{Request, metadata::MetadataValue};
+
+use super::{
+    figures::{figure, times},
+    process::{Folder, Service, allowed, free},
+};
+use crate::support::{Client, database::Database, evaluate};
+
+const HANDBOOK: &str = include_str!("../../../docs/production.md");
+const ROUNDS: usize = 2;
+/// From the start of a node to the balancer's next check.
+const NOTICED: Duration = Duration::from_secs(1);
+
+struct HaProxy(Child);
+
+impl HaProxy {
+    fn start(folder: &Folder, ports: [(&str, u16); 3]) -> Self {
+        let block = HANDBOOK.split("```haproxy\n").nth(1).unwrap().split("```").next().unwrap();
+        let config = ports.iter().fold(block.to_owned(), |text, (documented, port)| {
+            text.replace(documented, &format!("127.0.0.1:{port}"))
+        });
+        let path = folder.path().join("haproxy.cfg");
+        fs::write(&path, config).unwrap();
+        let mut program = Command::new("haproxy");
+        let program = program.arg("-db").arg("-f").arg(path).stderr(Stdio::null());
+        Self(program.spawn().expect("haproxy: run script/features"))
+    }
+}
+
+impl Drop for HaProxy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Calls until told to stop, and how many were made.
+struct Load {
+    stop: Arc<AtomicBool>,
+    calls: Arc<AtomicUsize>,
+    callers: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    /// REST on kept and on new connections, and gRPC.
+    fn start(base: &str, key: &str) -> Self {
+        let (stop, calls) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let ended = |stop: &Arc<AtomicBool>, calls: &Arc<AtomicUsize>| {
+            let (stop, calls) = (Arc::clone(stop), Arc::clone(calls));
+            move || {
+                calls.fetch_add(1, Ordering::Relaxed);
+                AtomicBool::load(&stop, Ordering::Relaxed)
+            }
+        };
+        let mut callers = Vec::new();
+        for is_new in [false, true] {
+            let (base, key) = (base.to_owned(), key.to_owned());
+            let ended = ended(&stop, &calls);
+            callers.push(tokio::spawn(async move {
+                let mut client = Client::new(&base, &key);
+                while !ended() {
+                    if is_new {
+                        client = Client::new(&base, &key);
+                    }
+                    let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+                    assert_eq!(status, 200, "{answer}");
+                }
+            }));
+        }
+        let (base, bearer) = (base.to_owned(), format!("Bearer {key}"));
+        let ended = ended(&stop, &calls);
+        callers.push(tokio::spawn(async move {
+            let bearer: MetadataValue<_> = bearer.parse().unwrap();
+            let mut grpc = RuntimeServiceClient::connect(base).await.unwrap();
+            while !ended() {
+                let mut request = Request::new(evaluate(&allowed()["context"]));
+                request.metadata_mut().insert("authorization", bearer.clone());
+                grpc.evaluate(request).await.unwrap();
+            }
+        }));
+        Self { stop, calls, callers }
+    }
+
+    /// How many calls were made; each succeeded.
+    async fn finish(self) -> usize {
+        AtomicBool::store(&self.stop, true, Ordering::Relaxed);
+        for caller in self.callers {
+            caller.await.expect("a call failed");
+        }
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restarting_nodes_one_after_the_other_fails_no_call() {
+    let database = Database::fresh().await;
+    let folders = ["rolling-1", "rolling-2"].map(Folder::new);
+    let addresses = [free(), free()];
+    let front = free();
+    let start = |n: usize| Service::node(addresses[n], &database.owner_url(), &folders[n]);
+    let mut nodes = [start(0), start(1)];
+    let ports = [
+        ("127.0.0.1:8000", front.port()),
+        ("127.0.0.1:8080", addresses[0].port()),
+        ("127.0.0.1:8081", addresses[1].port()),
+    ];
+    let _balancer = HaProxy::start(&folders[0], ports);
+    tokio::time::sleep(NOTICED).await;
+    let load = Load::start(&format!("http://{front}"), &nodes[0].client.token);
+    let rounds = ROUNDS * times();
+    for _ in 0..rounds {
+        for (n, node) in nodes.iter_mut().enumerate() {
+            node.stop();
+            *node = start(n);
+            tokio::time::sleep(NOTICED).await;
+        }
+    }
+    let calls = load.finish().await;
+    assert!(calls > 20 * rounds, "{calls} calls");
+    figure(
+        &format!("{calls} calls behind HAProxy, {} restarts of two nodes in turn", 2 * rounds),
+        "0 failed",
+    );
+}
