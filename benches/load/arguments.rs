@@ -11,9 +11,12 @@ pub(crate) struct Arguments {
     /// Measured seconds for each row, at full and again at half load.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,
-    /// What to measure.
+    /// What to measure: these, or `lists`, which takes a quarter of an hour and 12 GB.
     #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "reality", "overload", "cerbos"])]
     pub(crate) parts: Vec<Part>,
+    /// How many decisions `--only lists` makes.
+    #[arg(long, default_value_t = 8_000_000)]
+    pub(crate) decisions: u64,
     /// The Cerbos program; without one its rows are left out.
     #[arg(long)]
     pub(crate) cerbos: Option<PathBuf>,
@@ -51,6 +54,7 @@ pub(crate) enum Part {
     Events,
     Reality,
     Overload,
+    Lists,
     Cerbos,
 }
 
@@ -63,6 +67,7 @@ impl Part {
             Self::Events => "events",
             Self::Reality => "reality",
             Self::Overload => "overload",
+            Self::Lists => "lists",
             Self::Cerbos => "Cerbos",
         }
     }

@@ -13,6 +13,7 @@ mod engine;
 mod events;
 mod http1;
 mod http2;
+mod lists;
 mod machine;
 mod meter;
 mod overload;
@@ -95,6 +96,7 @@ async fn everything(arguments: &Arguments) -> Result<String, Fault> {
             Part::Reality => reality::rows(arguments, &folder, &mut report).await,
             Part::Events => events::rows(arguments, &folder, &mut report).await,
             Part::Overload => overload::rows(arguments, &folder, &mut report).await,
+            Part::Lists => lists::rows(arguments, &folder, &mut report).await,
             Part::Cerbos => cerbos::rows(arguments, &folder, &mut report).await,
         };
         if let Err(fault) = measured {

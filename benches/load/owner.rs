@@ -25,6 +25,10 @@ impl Owner {
         Ok(Self { address, credential: product::owner(folder, name)? })
     }
 
+    pub(crate) fn credential(&self) -> &str {
+        &self.credential
+    }
+
     /// The body of a success.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
         let call = Call {

@@ -115,6 +115,11 @@ pub(crate) fn owner(folder: &Folder, name: &str) -> Result<String, Fault> {
     bearer(&folder.path().join(name), &["token", "owner"])
 }
 
+/// The credential of a tenant's member.
+pub(crate) fn member(folder: &Folder, name: &str, slug: &str, role: &str) -> Result<String, Fault> {
+    bearer(&folder.path().join(name), &["token", "tenant", "--tenant", slug, "--role", role])
+}
+
 /// The credential that a command prints.
 fn bearer(data: &Path, command: &[&str]) -> Result<String, Fault> {
     let made = program(data).args(command).output()?;

@@ -1,5 +1,7 @@
 //! Exports of decisions and of entities' histories.
 
+use std::time::Instant;
+
 use authority_model::{
     proto::runtime::{
         EntityVersion, ExportDecisionsRequest, ExportDecisionsResponse, ExportEntityHistoryRequest,
@@ -17,7 +19,8 @@ use serde_json::Value;
 
 use super::{
     answer,
-    find::{DecisionQueries, Found, SHORT, bounded, first_id, matching},
+    decision_filter::{DecisionFilter, first_id, limit},
+    find::{DecisionQueries, Found},
     history::{EntityQueries, list_of},
     usage::SETTLED,
 };
@@ -40,8 +43,8 @@ impl DecisionQueries {
         asked: ExportDecisionsRequest,
     ) -> Result<Messages<ExportDecisionsResponse>, ApiError> {
         let (with_context, after) = (asked.context, asked.after.clone());
-        let by = ListDecisionsRequest::from(asked);
-        bounded(&caller, &by)?;
+        let within = caller.scope().tenant;
+        let filter = DecisionFilter::new(ListDecisionsRequest::from(asked), within)?;
         if let Some(after) = &after
             && DecisionId::parse(after).is_err()
         {
@@ -51,7 +54,7 @@ impl DecisionQueries {
         let pages = Decisions {
             queries: self.clone(),
             caller: caller.clone(),
-            by,
+            filter,
             with_context,
             after: after.unwrap_or_default(),
             end: first_id(now.into()),
@@ -96,7 +99,7 @@ struct Row {
 struct Decisions {
     queries: DecisionQueries,
     caller: Caller,
-    by: ListDecisionsRequest,
+    filter: DecisionFilter,
     with_context: bool,
     /// The last decision that was sent, or the one to begin after.
     after: String,
@@ -131,19 +134,20 @@ impl Pages for Decisions {
         if self.over {
             return Ok(Vec::new());
         }
-        let (scope, by) = (self.caller.scope(), self.by.clone());
-        let (within, after, end) = (scope.tenant.clone(), self.after.clone(), self.end.clone());
+        let most = i64::try_from(PAGE).unwrap_or(i64::MAX);
+        let queries = self.filter.oldest(&self.after, &self.end, most);
+        let (scope, begun) = (self.caller.scope(), Instant::now());
         let read = self.queries.store.read_tx(&scope, async move |db| {
-            diesel::sql_query(SHORT).execute(db).await?;
-            let page = matching(&by, within.as_ref())
-                .filter(decisions::id.gt(after))
-                .filter(decisions::id.lt(end))
-                .order(decisions::id.asc())
-                .limit(i64::try_from(PAGE).unwrap_or(i64::MAX))
-                .select(Row::as_select());
-            Ok::<Vec<Row>, store::Error>(page.load(db).await?)
+            limit(db).await?;
+            let mut rows: Vec<Row> = Vec::new();
+            for query in queries {
+                rows.extend(query.select(Row::as_select()).load::<Row>(db).await?);
+            }
+            Ok::<_, store::Error>(rows)
         });
-        let rows = read.await?;
+        let mut rows = read.await.map_err(|error| self.filter.fault(error, begun))?;
+        rows.sort_unstable_by(|one, other| one.found.id.cmp(&other.found.id));
+        rows.truncate(PAGE);
         self.over = rows.len() < PAGE;
         if let Some(last) = rows.last() {
             self.after.clone_from(&last.found.id);

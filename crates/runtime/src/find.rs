@@ -1,6 +1,7 @@
 //! The list of decisions, filtered by subject, action, outcome and others, newest first.
 
-use authority_ids::{DecisionId, TenantId};
+use std::time::Instant;
+
 use authority_model::{
     proto::runtime::{DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
     schema::decisions,
@@ -8,7 +9,10 @@ use authority_model::{
 };
 use diesel::{pg::Pg, prelude::*};
 
-use super::{ReceiptUrls, answer};
+use super::{
+    ReceiptUrls, answer,
+    decision_filter::{DecisionFilter, limit},
+};
 use authority_api::{
     error::ApiError,
     identity::{Caller, Exports},
@@ -23,9 +27,6 @@ use authority_core::{
 use authority_decision::Decision;
 
 const PAGE: i32 = 100;
-/// The timeout of the query: a list must not delay other work.
-pub(super) const SHORT: &str = "SET LOCAL statement_timeout = '3s'";
-
 /// The list's name in page tokens.
 const LIST: &str = "decisions";
 
@@ -64,24 +65,24 @@ impl DecisionQueries {
         caller: &Caller,
         by: ListDecisionsRequest,
     ) -> Result<ListDecisionsResponse, ApiError> {
-        bounded(caller, &by)?;
-        let keys = &self.keys;
-        let before = page_token::read(keys, LIST, &by.page_token)?;
-        let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         let scope = caller.scope();
-        let within = scope.tenant.clone();
+        let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
+        let keys = &self.keys;
+        let before = page_token::read(keys, LIST, &by.page_token);
+        let filter = DecisionFilter::new(by, scope.tenant.clone())?;
+        let before = before?.map(|id| String::from_utf8(id).unwrap_or_default());
+        let most = i64::try_from(size).unwrap_or(i64::MAX - 1) + 1;
+        let (queries, begun) = (filter.newest(before.as_deref(), most), Instant::now());
         let found = self.store.read_tx(&scope, async move |db| {
-            diesel::sql_query(SHORT).execute(db).await?;
-            let mut query = matching(&by, within.as_ref());
-            if let Some(before) = before {
-                query =
-                    query.filter(decisions::id.lt(String::from_utf8(before).unwrap_or_default()));
+            limit(db).await?;
+            let mut found: Vec<Found> = Vec::new();
+            for query in queries {
+                found.extend(query.select(Found::as_select()).load::<Found>(db).await?);
             }
-            let page = i64::try_from(size).unwrap_or(i64::MAX - 1) + 1;
-            let query = query.order(decisions::id.desc()).limit(page).select(Found::as_select());
-            Ok::<Vec<Found>, store::Error>(query.load(db).await?)
+            Ok::<_, store::Error>(found)
         });
-        let mut found = found.await?;
+        let mut found = found.await.map_err(|error| filter.fault(error, begun))?;
+        found.sort_unstable_by(|one, other| other.id.cmp(&one.id));
         let more = found.len() > size;
         found.truncate(size);
         let last = found.last().map(|last| last.id.as_bytes());
@@ -116,57 +117,4 @@ pub(super) fn readable<'q>(id: &'q str, caller: &'q Caller) -> decisions::BoxedQ
         query = query.filter(decisions::subject.eq_any(own));
     }
     query
-}
-
-/// Checks that a filter is limited to a tenant or a span of time.
-pub(super) fn bounded(caller: &Caller, by: &ListDecisionsRequest) -> Result<(), ApiError> {
-    let narrows = [&by.subject, &by.action, &by.decision, &by.reason_code];
-    let narrowed = narrows.iter().any(|filter| filter.is_some());
-    let within = caller.tenant().is_some() || by.tenant_id.is_some() || by.since.is_some();
-    if narrowed && !within {
-        // Otherwise the query might read every decision.
-        return Err(ApiError::field("tenant_id", "is required with this filter, or `since`"));
-    }
-    Ok(())
-}
-
-pub(super) fn matching<'q>(
-    by: &ListDecisionsRequest,
-    within: Option<&TenantId>,
-) -> decisions::BoxedQuery<'q, Pg> {
-    let mut query = decisions::table.into_boxed();
-    for tenant in [by.tenant_id.as_deref(), within.map(TenantId::as_str)].into_iter().flatten() {
-        query = query.filter(decisions::tenant_id.eq(tenant.to_owned()));
-    }
-    if let Some(subject) = by.subject.clone() {
-        query = query.filter(decisions::subject.eq(subject));
-    }
-    if let Some(action) = by.action.clone() {
-        query = query.filter(decisions::action.eq(action));
-    }
-    if let Some(decision) = by.decision.as_deref().and_then(Decision::from_word) {
-        query = query.filter(decisions::decision.eq_any(found_by(decision)));
-    }
-    if let Some(reason) = by.reason_code.clone() {
-        query = query.filter(decisions::reason_code.eq(reason));
-    }
-    if let Some(since) = by.since {
-        query = query.filter(decisions::id.ge(first_id(since)));
-    }
-    if let Some(until) = by.until {
-        query = query.filter(decisions::id.lt(first_id(until)));
-    }
-    query
-}
-
-/// The stored words of a decision: a permission with constraints is also an `allow`,
-/// as the evaluate endpoint returns it.
-pub(super) fn found_by(asked: Decision) -> Vec<&'static str> {
-    let words = Decision::ALL.iter().filter(|word| asked == **word || asked == word.folded());
-    words.map(|word| word.word()).collect()
-}
-
-/// The smallest id of a time.
-pub(super) fn first_id(at: Time) -> String {
-    DecisionId::first(u64::try_from(at.micros()).unwrap_or_default() / 1000)
 }

@@ -17,7 +17,7 @@ use diesel::prelude::*;
 use super::{
     answer,
     candidates::CandidatePolicies,
-    find::{SHORT, first_id},
+    decision_filter::{first_id, limit},
 };
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{
@@ -127,7 +127,7 @@ impl ImpactRun {
         let tenant = tenant_id.clone();
         let scope = caller.scope();
         let found = self.store.read_tx(&scope, async move |db| {
-            diesel::sql_query(SHORT).execute(db).await?;
+            limit(db).await?;
             let mut query =
                 decisions::table.filter(decisions::tenant_id.eq(tenant.as_str())).into_boxed();
             if let Some(since) = since {

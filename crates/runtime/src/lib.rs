@@ -16,6 +16,7 @@ mod changes;
 mod decide;
 mod decided;
 mod decision_details;
+pub mod decision_filter;
 mod decision_key;
 mod decision_service;
 mod entity;

@@ -13,6 +13,7 @@ mod hostile_texts;
 mod idempotency;
 mod impact;
 mod inspected;
+mod lists;
 mod long_work;
 mod own_policies;
 mod proof;

@@ -21,7 +21,7 @@ use diesel::{
     sql_types::{Array, BigInt, Bool, Text, Timestamptz},
 };
 
-use crate::find::{first_id, found_by};
+use crate::decision_filter::{first_id, found_by};
 
 const EVERY: Duration = Duration::from_secs(10);
 /// A decision is stored at most this long after its time: the recorder's limit of 7 s, and how far clocks may

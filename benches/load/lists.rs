@@ -1,0 +1,156 @@
+//! How long lists of many decisions take, and what their indexes cost decisions.
+
+use std::time::Instant;
+
+use authority_core::store::{
+    Address,
+    embedded::{Embedded, Options},
+};
+use diesel_async::SimpleAsyncConnection;
+use hdrhistogram::Histogram;
+use serde_json::json;
+
+use crate::{
+    Fault,
+    arguments::Arguments,
+    call::{Call, Protocol},
+    http1::Connection,
+    meter::{Meter, to_float},
+    owner::Owner,
+    product::{self, Started},
+    row::Report,
+    server::Folder,
+};
+
+/// The decisions; run by their owner.
+const FILL: &str = include_str!("lists.sql");
+const DROP: &str = include_str!("../../migrations/00000000000048_decision_lists/down.sql");
+const CREATE: &str = include_str!("../../migrations/00000000000048_decision_lists/up.sql");
+/// The tenant that has half of them, and its slug.
+const TENANT: &str = "svc:tenant:load-00";
+const SLUG: &str = "load-00";
+/// Calls of each list; the first may read the disk.
+const CALLS: usize = 3;
+
+/// For each filter: frequent values, a rare one, and one that no decision has.
+const FILTERS: [(&str, &[&str]); 4] = [
+    (
+        "subject",
+        &[
+            "svc:agent:load-00:bot-000",
+            "svc:agent:load-00:bot-101",
+            "svc:agent:load-00:rare",
+            "svc:agent:load-00:none",
+        ],
+    ),
+    ("action", &["act.01", "act.20", "rare.act", "none.act"]),
+    ("decision", &["allow", "allow_with_constraints", "require_approval", "deny"]),
+    (
+        "reason_code",
+        &["permission_granted", "constraint_exceeded", "policy_denied", "x_rare", "x_none"],
+    ),
+];
+
+pub(crate) async fn rows(
+    arguments: &Arguments,
+    folder: &Folder,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let Started { server, address, key } = product::start("lists", "strict", folder).await?;
+    let owner = Owner::new(address, folder, "lists")?;
+    owner.post("/api/v1/tenants", &json!({"name": SLUG, "slug": SLUG})).await?;
+    // Joins the server's own database.
+    let data_dir = folder.path().join("lists");
+    let database = Embedded::start(Options { data_dir, ..Options::default() }).await?;
+    fill(&database, arguments.decisions).await?;
+    let auditor = product::member(folder, "lists", SLUG, "auditor")?;
+    let filters = combinations();
+    for (name, path, credential) in [
+        ("the owner", format!("/api/v1/decisions?tenant_id={TENANT}"), owner.credential()),
+        ("an auditor", "/api/v1/app/decisions?limit=100".to_owned(), auditor.as_str()),
+    ] {
+        let took = lists(address, &path, credential, &filters).await?;
+        let millis = |quantile| to_float(took.value_at_quantile(quantile)) / 1000.0;
+        report.notes.push(format!(
+            "{} lists of {} decisions by {name}, the second call and the third: {:.1} ms (p50), {:.1} ms (p99), \
+             {:.1} ms (worst)",
+            filters.len(),
+            arguments.decisions,
+            millis(0.5),
+            millis(0.99),
+            millis(1.0),
+        ));
+    }
+    // Alternately, since the machine's speed changes.
+    let meter: Meter = server.meter();
+    for _ in 0..2 {
+        let call = product::evaluate(address, Some(&key));
+        report.measure("Evaluate, gRPC, lists have indexes", call, &meter, arguments).await;
+        run(&database, DROP).await?;
+        let call = product::evaluate(address, Some(&key));
+        report.measure("Evaluate, gRPC, lists have none", call, &meter, arguments).await;
+        run(&database, CREATE).await?;
+    }
+    database.stop().await?;
+    Ok(())
+}
+
+async fn fill(database: &Embedded, decisions: u64) -> Result<(), Fault> {
+    eprintln!("{decisions} decisions are made: half a minute for each million, and 1.3 GB");
+    let (rows, vacuum) = FILL.split_once("VACUUM").ok_or("lists.sql has no VACUUM")?;
+    run(database, &rows.replace(":rows", &decisions.to_string())).await?;
+    run(database, &format!("VACUUM {vacuum}")).await
+}
+
+async fn run(database: &Embedded, sql: &str) -> Result<(), Fault> {
+    let mut db = Address::parse(&database.owner_url())?.connect().await?;
+    Ok(db.batch_execute(sql).await?)
+}
+
+/// Each set of filters with each of their values, as the end of a query.
+fn combinations() -> Vec<String> {
+    let mut all = vec![String::new()];
+    for (name, values) in FILTERS {
+        let with = all
+            .iter()
+            .flat_map(|some| values.iter().map(move |value| format!("{some}&{name}={value}")));
+        let with: Vec<String> = with.collect();
+        all.extend(with);
+    }
+    all
+}
+
+/// Microseconds of each list.
+async fn lists(
+    address: std::net::SocketAddr,
+    path: &str,
+    credential: &str,
+    filters: &[String],
+) -> Result<Histogram<u64>, Fault> {
+    let mut took = Histogram::new(3)?;
+    for filter in filters {
+        let path = format!("{path}{filter}");
+        let call = Call {
+            address,
+            protocol: Protocol::Rest,
+            path: path.clone().into(),
+            credential: Some(credential.to_owned()),
+            body: Vec::new(),
+            allowed: |_| true,
+            decisions: 0,
+        };
+        let mut connection = Connection::open(&call).await?;
+        for number in 0..CALLS {
+            let begun = Instant::now();
+            let (status, answer) = connection.ask().await?;
+            let micros = u64::try_from(begun.elapsed().as_micros())?;
+            if status != 200 {
+                return Err(format!("{path}: {status}: {}", String::from_utf8_lossy(answer)).into());
+            }
+            if number > 0 {
+                took.record(micros)?;
+            }
+        }
+    }
+    Ok(took)
+}

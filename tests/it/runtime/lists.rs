@@ -1,0 +1,260 @@
+//! Lists of decisions: an index finds each page, and a list that does not end says what to change.
+
+use std::iter::once;
+
+use authority_core::store::{Db, Error, Scope};
+use authority_ids::{DecisionId, TenantId};
+use authority_model::proto::runtime::{
+    ListDecisionsRequest, decision_service_client::DecisionServiceClient,
+};
+use authority_runtime::decision_filter::DecisionFilter;
+use diesel::{
+    QueryResult,
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    sql_types::Text,
+};
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
+use serde_json::{Value, json};
+use tonic::Code;
+
+use super::demo;
+use crate::support::database::Database;
+
+/// The decisions that the bench measures, fewer of them.
+const FILL: &str = include_str!("../../../benches/load/lists.sql");
+const ROWS: u32 = 60_000;
+const BIG: &str = "svc:tenant:load-00";
+const PAGE: i64 = 101;
+
+/// The most rows that a page may pass over, and the most blocks of 8 KiB that it may read.
+const PASSED_OVER: u64 = 1_000;
+const BLOCKS: u64 = 1_500;
+
+/// For each filter: a frequent value, a rare one, and one that no decision has.
+const VALUES: [[&str; 3]; 4] = [
+    ["svc:agent:load-00:bot-000", "svc:agent:load-00:rare", "svc:agent:load-00:none"],
+    ["act.01", "rare.act", "none.act"],
+    ["allow", "require_approval", "deny"],
+    ["permission_granted", "policy_denied", "x_none"],
+];
+
+struct Explain<Q>(Q);
+
+impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Explain<Q> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("EXPLAIN (ANALYZE, BUFFERS, TIMING off, FORMAT JSON) ");
+        self.0.walk_ast(out)
+    }
+}
+
+impl<Q> QueryId for Explain<Q> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Q> Query for Explain<Q> {
+    type SqlType = Text;
+}
+
+/// Each of nothing, and each value, of every filter.
+fn combinations() -> Vec<ListDecisionsRequest> {
+    let choices = VALUES.map(|values| once(None).chain(values.map(Some)).collect::<Vec<_>>());
+    let [subjects, actions, decisions, reasons] = choices;
+    let mut all = Vec::new();
+    for subject in &subjects {
+        for action in &actions {
+            for decision in &decisions {
+                for reason in &reasons {
+                    let [subject, action, decision, reason_code] =
+                        [subject, action, decision, reason].map(|one| one.map(str::to_owned));
+                    let one = ListDecisionsRequest {
+                        subject,
+                        action,
+                        decision,
+                        reason_code,
+                        ..Default::default()
+                    };
+                    all.push(one);
+                }
+            }
+        }
+    }
+    all
+}
+
+async fn filled() -> Database {
+    let database = Database::fresh().await;
+    let (fill, vacuum) = FILL.split_once("VACUUM").unwrap();
+    database.run(&fill.replace(":rows", &ROWS.to_string())).await;
+    database.run(&format!("VACUUM {vacuum}")).await;
+    database
+}
+
+/// The sum of a number over a plan's nodes.
+fn sum(plan: &Value, name: &str) -> u64 {
+    let below = plan["Plans"].as_array().into_iter().flatten().map(|plan| sum(plan, name));
+    let loops = plan["Actual Loops"].as_u64().unwrap_or(1);
+    plan[name].as_u64().unwrap_or_default() * loops + below.sum::<u64>()
+}
+
+/// Whether a table is read from its beginning; partitions without rows may be.
+fn scans(plan: &Value) -> bool {
+    let rows = ["Actual Rows", "Rows Removed by Filter"].map(|name| plan[name].as_f64());
+    let has_rows = rows.into_iter().flatten().any(|rows| rows > 0.0);
+    let below = plan["Plans"].as_array().into_iter().flatten();
+    (plan["Node Type"] == "Seq Scan" && has_rows) || below.into_iter().any(scans)
+}
+
+#[track_caller]
+fn assert_frugal(plan: &Value, about: &str) {
+    assert!(!scans(plan), "{about}: {plan:#}");
+    let passed_over = sum(plan, "Rows Removed by Filter");
+    let blocks = ["Shared Hit Blocks", "Shared Read Blocks"]
+        .iter()
+        .map(|name| plan[name].as_u64().unwrap_or_default())
+        .sum::<u64>();
+    assert!(passed_over <= PASSED_OVER, "{about}: {passed_over} rows passed over: {plan:#}");
+    assert!(blocks <= BLOCKS, "{about}: {blocks} blocks: {plan:#}");
+}
+
+async fn check(db: &mut Db, filter: &DecisionFilter, before: Option<&str>) {
+    for query in filter.newest(before, PAGE) {
+        let about = format!("{filter:?} before {before:?}");
+        let plan: String = Explain(query).get_result(db).await.unwrap();
+        let plan: Value = serde_json::from_str(&plan).unwrap();
+        assert_frugal(&plan[0]["Plan"], &about);
+    }
+}
+
+/// Whatever is asked for, an index has it: few rows are read that the page does not show.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_filter_of_a_tenants_decisions_is_found_by_an_index() {
+    let database = filled().await;
+    let tenant = TenantId::parse(BIG).unwrap();
+    let middle = "SELECT id FROM decisions ORDER BY id OFFSET 30000 LIMIT 1";
+    let mut owner = database.owner().await;
+    let middle: Vec<Id> = diesel::sql_query(middle).load(&mut owner).await.unwrap();
+    let middle = middle[0].id.clone();
+    let (of_tenant, of_all) = (Scope::service(), Scope::service());
+    let of_tenant = Scope { tenant: Some(tenant.clone()), ..of_tenant };
+    for (scope, within, named) in
+        [(of_tenant, Some(tenant), None), (of_all, None, Some(BIG.to_owned()))]
+    {
+        let middle = middle.clone();
+        let run = database.store().read_tx(&scope, async move |db: &mut Db| {
+            for by in combinations() {
+                let by = ListDecisionsRequest { tenant_id: named.clone(), ..by };
+                let filter = DecisionFilter::new(by, within.clone()).unwrap();
+                check(db, &filter, None).await;
+                check(db, &filter, Some(&middle)).await;
+            }
+            Ok::<_, Error>(())
+        });
+        run.await.unwrap();
+    }
+}
+
+#[derive(diesel::QueryableByName)]
+struct Id {
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+/// What is found is what a scan of the table finds, in the same order, page by page.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_together_have_each_decision_once() {
+    let (app, _, _) = demo().await;
+    let at = DecisionId::first(
+        u64::try_from(authority_core::clock::Clock::default().now().timestamp_millis()).unwrap(),
+    );
+    let fill = format!(
+        "INSERT INTO decisions (id, tenant_id, subject, action, decision, reason_code, evaluated_at, \
+             record, kid, signature, context, context_salt, facts, facts_salt) \
+         SELECT '{at}' || lpad(to_hex(n), 52, '0'), 'svc:tenant:acme', 's' || n % 2, 'a' || n % 3, \
+             (ARRAY['allow', 'allow_with_constraints', 'deny', 'require_approval'])[1 + n % 4], \
+             (ARRAY['permission_granted', 'permission_granted', 'policy_denied', 'x_own'])[1 + n % 4], \
+             now(), '{{}}', 'k', '', '{{}}', '', '{{}}', '' FROM generate_series(1, 120) AS n"
+    );
+    app.database.run(&fill).await;
+    let auditor = app.person("svc:tenant:acme", "auditor", "eve@example.org");
+    for (query, wanted) in [
+        ("", "true"),
+        ("subject=s1", "n % 2 = 1"),
+        ("action=a2&decision=allow", "n % 3 = 2 AND n % 4 < 2"),
+        ("decision=allow_with_constraints", "n % 4 = 1"),
+        ("reason_code=permission_granted", "n % 4 < 2"),
+        ("reason_code=permission_granted&decision=deny", "false"),
+        ("reason_code=x_own&subject=s1&action=a0", "n % 4 = 3 AND n % 3 = 0"),
+        ("reason_code=policy_denied&decision=require_approval", "false"),
+    ] {
+        let wanted = format!(
+            "SELECT '{at}' || lpad(to_hex(n), 52, '0') AS id FROM generate_series(1, 120) AS n \
+             WHERE {wanted} ORDER BY 1 DESC"
+        );
+        let mut owner = app.database.owner().await;
+        let wanted: Vec<Id> = diesel::sql_query(wanted).load(&mut owner).await.unwrap();
+        let wanted: Vec<String> = wanted.into_iter().map(|row| row.id).collect();
+        let mut found: Vec<String> = Vec::new();
+        let mut token = String::new();
+        loop {
+            let path = format!("/api/v1/app/decisions?limit=7&{query}&page_token={token}");
+            let (status, page) = auditor.get(&path).await;
+            assert_eq!(status, 200, "{page:#}");
+            let shown = page["decisions"].as_array().unwrap().iter();
+            found.extend(shown.map(|one| one["decision_id"].as_str().unwrap().to_owned()));
+            match page["next_page_token"].as_str() {
+                Some(next) => next.clone_into(&mut token),
+                None => break,
+            }
+        }
+        assert_eq!(found, wanted, "{query}");
+    }
+}
+
+/// Asking again would end the same way: the answer is not the one for an absent database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_does_not_end_names_the_remedy() {
+    let (app, client, _) = demo().await;
+    let auditor = app.person("svc:tenant:acme", "auditor", "eve@example.org");
+    let mut holder = app.database.owner().await;
+    holder.batch_execute("BEGIN; LOCK TABLE decisions IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let owner = app.owner();
+    let (own, every, export, all) = tokio::join!(
+        auditor.get("/api/v1/app/decisions?decision=deny"),
+        owner.get("/api/v1/decisions?decision=deny&since=-1d"),
+        auditor.get("/api/v1/app/decisions:export?decision=deny"),
+        auditor.get("/api/v1/app/decisions"),
+    );
+    for (about, (status, answer), field, remedy) in [
+        ("own", &own, "since", "narrow the time by `since` and `until`"),
+        (
+            "every",
+            &every,
+            "tenant_id",
+            "add `tenant_id`, or narrow the time by `since` and `until`",
+        ),
+        ("export", &export, "since", "narrow the time by `since` and `until`"),
+    ] {
+        assert_eq!(
+            (*status, &answer["error"]),
+            (400, &json!("invalid_request")),
+            "{about} {answer:#}"
+        );
+        let problem = format!("the list did not end within 3 s: {remedy}");
+        assert_eq!(answer["details"], json!([{"field": field, "problem": problem}]), "{about}");
+        assert_eq!(answer["message"], json!(problem), "{about}");
+    }
+    // Nothing could be narrowed: it is the database that is slow.
+    assert_eq!(all.0, 503, "{:#}", all.1);
+    let mut grpc = DecisionServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let by = ListDecisionsRequest { action: Some("a".to_owned()), ..Default::default() };
+    let mut call = tonic::Request::new(by);
+    let bearer = format!("Bearer {}", auditor.token).parse().unwrap();
+    call.metadata_mut().insert("authorization", bearer);
+    let refused = grpc.list_decisions(call).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(auditor.get("/api/v1/app/decisions?decision=deny").await.0, 200);
+    drop(client);
+}
