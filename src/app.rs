@@ -199,7 +199,7 @@ impl App {
         let overload = Overload::new(&graph, &store);
         let schema = Schema::new(store.clone());
         first_looks(&store, &schema, &recorder).await;
-        let checks = readiness::checks(&schema, &graph, &recorder, &supervisor);
+        let mut checks = readiness::checks(&schema, &graph, &recorder, &supervisor);
         let gauges = Gauges::new(&store, &overload.queue, &recorder, &supervisor);
         let (health, health_service) = tonic_health::server::health_reporter();
         let wiring = Wiring {
@@ -221,6 +221,7 @@ impl App {
         ours.extend(programme.services());
         let (decisions, watching) = wiring.decisions(&overload, recorder, heartbeat);
         let (transparency, sealing) = wiring.transparency();
+        checks.push(Check { name: "data_folder", ask: Box::new(transparency.room()) });
         let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
         let directory = directory(checks, &supervisor, &keys, &graph, &url);
@@ -239,13 +240,8 @@ impl App {
         let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of).router();
         let widgets = Widgets::new(programme.clone(), client_of).router();
         let router = router(grpc, host, receipts.merge(widgets));
-        let mut workers = vec![
-            schema.worker(),
-            readiness::grpc_health(health.clone(), directory),
-            feeding,
-            programme.worker(),
-            retention,
-        ];
+        let mut workers = vec![schema.worker(), readiness::grpc_health(health.clone(), directory)];
+        workers.extend([feeding, programme.worker(), retention]);
         workers.extend(housekeeping(&store, &clock, &identity));
         workers.extend(numbering.into_iter().chain(deliveries.workers()));
         workers.extend(keys.workers().into_iter().chain(graph.workers()));

@@ -135,7 +135,7 @@ impl Wiring {
         })
     }
 
-    pub(super) fn transparency(&self) -> (Transparency, [Worker; 4]) {
+    pub(super) fn transparency(&self) -> (Transparency, [Worker; 5]) {
         let (store, nats) = (self.store.clone(), Arc::clone(&self.nats));
         Transparency::new(TransparencyParts {
             public_url: self.config.public_url(),

@@ -3,8 +3,8 @@
 //! The formats are those of `authority-evidence`; this crate adds the database and the keys.
 //! `seal.rs` appends `leaves.rs` to a tenant's log (`log.rs`) and stores `packs.rs`; `seal_once.rs`
 //! does so under an idempotency key, and `auto.rs` for all decisions of a tenant. `witness.rs`
-//! remembers checkpoints on this node, apart from the database; `follow.rs` adds those of other
-//! nodes, and `elsewhere.rs` reads those that left the service.
+//! remembers checkpoints on this node, apart from the database (`room.rs`: whether it can);
+//! `follow.rs` adds those of other nodes, and `elsewhere.rs` reads those that left the service.
 
 mod auto;
 mod elsewhere;
@@ -15,6 +15,7 @@ mod log;
 mod packs;
 mod replay;
 mod replay_request;
+mod room;
 mod seal;
 mod seal_once;
 mod sealer;
@@ -40,6 +41,7 @@ use authority_core::{
 use authority_evidence as evidence;
 use elsewhere::Elsewhere;
 pub use elsewhere::ReadElsewhere;
+use room::Room;
 use sealer::Sealer;
 use witness::Witness;
 
@@ -78,7 +80,7 @@ struct Inner {
 
 impl Transparency {
     /// The service and its background work.
-    pub fn new(parts: Parts) -> (Self, [Worker; 4]) {
+    pub fn new(parts: Parts) -> (Self, [Worker; 5]) {
         let Parts { public_url, folder, elsewhere, clock, store, keys, graph, pool } = parts;
         let logs = Arc::new(Sealer {
             public_url: public_url.clone(),
@@ -86,10 +88,13 @@ impl Transparency {
             store: store.clone(),
             keys: keys.clone(),
             witness: Witness::new(folder),
+            room: Room::default(),
             elsewhere: Elsewhere::new(elsewhere, keys.clone()),
         });
         let (sealer, sealing) = Sealer::queue(Arc::clone(&logs));
         let following = follow::worker(Arc::clone(&logs));
+        let witness = Arc::clone(&logs);
+        let looking = logs.room.clone().worker(move || witness.witness.try_writing());
         let service = Self(Arc::new(Inner {
             public_url,
             clock,
@@ -103,7 +108,13 @@ impl Transparency {
         }));
         let auto = auto::worker(service.clone());
         let lag = lag::worker(service.0.store.clone());
-        (service, [sealing, following, auto, lag])
+        (service, [sealing, following, looking, auto, lag])
+    }
+
+    /// A function that tells whether this node can write what sealing needs, from memory.
+    pub fn room(&self) -> impl Fn() -> Result<(), String> + Send + Sync + use<> {
+        let room = self.0.logs.room.clone();
+        move || room.get()
     }
 }
 
@@ -128,6 +139,8 @@ pub enum Error {
     Unreadable(String),
     #[error("the log of {0} cannot be continued: {1}")]
     Log(String, String),
+    #[error("nothing was sealed: the data folder cannot be written: {0}")]
+    NoRoom(String),
     #[error("the checkpoints of {0} that left the service cannot be read: {1}")]
     WitnessUnavailable(String, String),
     #[error(transparent)]
@@ -171,6 +184,11 @@ impl From<Error> for ApiError {
             Error::Compute(error) => error.into(),
             Error::Graph(error) => error.into(),
             Error::Store(error) => error.into(),
+            Error::NoRoom(_) => Self::new(
+                ErrorCode::Unavailable,
+                "nothing was sealed, since the service cannot write its data folder; seal again once \
+                 `/health/ready` has no fault of `data_folder`",
+            ),
             // It is logged by whoever seals.
             Error::WitnessUnavailable(..) => Self::plain(ErrorCode::Unavailable),
             Error::Unreadable(_) | Error::Log(..) => {

@@ -15,7 +15,7 @@ use diesel::{
 };
 use serde_json::json;
 
-use super::{Error, sealer::Sealer};
+use super::{Error, sealer::Sealer, witness::Prepared};
 use authority_core::{
     keys::Purpose,
     store::{Db, RunQueryDsl, locks},
@@ -285,8 +285,10 @@ impl<'a> Log<'a> {
             ))
             .execute(db)
             .await?;
-        let follows = self.follows.take();
-        Ok(Signed { slug: self.tenant_id.slug().to_owned(), checkpoint, note, follows })
+        let (slug, follows) = (self.tenant_id.slug().to_owned(), self.follows.take());
+        let prepared = self.sealer.witness.prepare(&slug, &note);
+        let prepared = prepared.map_err(|error| self.sealer.room.lacks(&error))?;
+        Ok(Signed { slug, checkpoint, note, prepared, follows })
     }
 
     /// The inclusion proof of an added leaf in the present tree.
@@ -304,6 +306,7 @@ pub(super) struct Signed {
     pub(super) slug: String,
     pub(super) checkpoint: Checkpoint,
     pub(super) note: String,
+    pub(super) prepared: Prepared,
     /// The last known checkpoint of the previous epoch, if this one starts with it.
     pub(super) follows: Option<Checkpoint>,
 }

@@ -44,11 +44,17 @@ pub(super) enum Refused {
     Away,
     /// The log cannot be continued.
     Broken,
+    /// The data folder cannot be written.
+    NoRoom,
 }
 
 impl From<&Error> for Refused {
     fn from(error: &Error) -> Self {
-        if matches!(error, Error::Log(..)) { Self::Broken } else { Self::Away }
+        match error {
+            Error::Log(..) => Self::Broken,
+            Error::NoRoom(_) => Self::NoRoom,
+            _ => Self::Away,
+        }
     }
 }
 
@@ -67,6 +73,7 @@ impl Transparency {
             Ok(pack) => Ok(pack),
             Err(Refused::Unknown) => Err(Error::NotFound("decision", decision_id)),
             Err(Refused::Away) => Err(away()),
+            Err(Refused::NoRoom) => Err(Error::NoRoom("see the service's log".to_owned())),
             Err(Refused::Broken) => Err(broken(&decision_id, &"see the service's log")),
         }
     }
@@ -170,17 +177,20 @@ impl Sealer {
             .store
             .write_tx(&scope, async move |db| sealer.transact(db, &tenant_id, &seen, leaves).await);
         let (packs, signed) = done.await?;
-        self.remember(signed)?;
+        self.remember(signed);
         Ok(packs)
     }
 
     /// Remembers the signed checkpoint, if any: after the commit, and before any caller gets an
-    /// answer.
-    pub(super) fn remember(&self, signed: Option<Signed>) -> Result<(), Error> {
-        let Some(signed) = signed else { return Ok(()) };
+    /// answer. That is what was committed, also if this fails; `follow.rs` then tries again.
+    pub(super) fn remember(&self, signed: Option<Signed>) {
+        let Some(signed) = signed else { return };
         signed.log_new_epoch();
-        let kept = self.witness.keep(&signed.slug, &signed.checkpoint, &signed.note);
-        kept.map_err(|why| broken(&signed.slug, &why))
+        let kept = self.witness.remember(&signed.slug, &signed.checkpoint, &signed.prepared);
+        if let Err(error) = kept {
+            let lacks = self.room.lacks(&error);
+            tracing::error!(error = %lacks, log = signed.slug, "a checkpoint is not remembered yet");
+        }
     }
 
     /// `seen` has checkpoints that the log must continue.

@@ -1,6 +1,6 @@
 //! What sealing needs on a node.
 
-use super::{elsewhere::Elsewhere, witness::Witness};
+use super::{elsewhere::Elsewhere, room::Room, witness::Witness};
 use authority_core::{clock::Clock, keys::Keys, store::Store};
 
 /// This node's sealer.
@@ -10,5 +10,6 @@ pub(super) struct Sealer {
     pub(super) store: Store,
     pub(super) keys: Keys,
     pub(super) witness: Witness,
+    pub(super) room: Room,
     pub(super) elsewhere: Elsewhere,
 }

@@ -15,6 +15,7 @@ mod overload;
 pub(crate) mod process;
 mod readiness;
 mod rolling;
+mod room;
 mod silence;
 mod stopping;
 pub(crate) mod writer;

@@ -1,0 +1,154 @@
+//! The data folder is full: nothing is sealed, nothing half-written stays, readiness says so, and it goes on by itself.
+
+use std::{
+    fs::{self, File, Permissions},
+    io::Write,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use nix::unistd::geteuid;
+use serde_json::{Value, json};
+
+use super::{process::allowed, readiness::fault};
+use crate::support::{Client, TestApp};
+
+const TENANT: &str = "svc:tenant:acme";
+
+/// A folder that can be full: as root a small file system, otherwise one that its owner closes.
+struct Folder {
+    path: PathBuf,
+    is_mounted: bool,
+}
+
+impl Folder {
+    /// `None` if this machine lets root mount nothing.
+    fn new(path: PathBuf) -> Option<Self> {
+        fs::create_dir_all(&path).unwrap();
+        if !geteuid().is_root() {
+            return Some(Self { path, is_mounted: false });
+        }
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"]).arg(&path);
+        let is_mounted = mount.status().is_ok_and(|status| status.success());
+        is_mounted.then_some(Self { path, is_mounted })
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.path.join("filler")
+    }
+
+    fn fill(&self) {
+        if self.is_mounted {
+            let mut filler = File::create(self.filler()).unwrap();
+            while filler.write_all(&[b'x'; 512]).is_ok() {}
+        } else {
+            fs::set_permissions(&self.path, Permissions::from_mode(0o500)).unwrap();
+        }
+    }
+
+    fn empty(&self) {
+        if self.is_mounted {
+            fs::remove_file(self.filler()).unwrap();
+        } else {
+            fs::set_permissions(&self.path, Permissions::from_mode(0o700)).unwrap();
+        }
+    }
+
+    /// Without the filler.
+    fn files(&self) -> Vec<String> {
+        let files = fs::read_dir(&self.path).unwrap().map(|file| file.unwrap().file_name());
+        let mut files: Vec<String> = files.map(|file| file.into_string().unwrap()).collect();
+        // The service tries whether there is room.
+        files.retain(|file| file != "filler" && !file.starts_with(".room."));
+        files.sort();
+        files
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.is_mounted {
+            let _ = Command::new("umount").arg("-l").arg(&self.path).status();
+        } else {
+            let _ = fs::set_permissions(&self.path, Permissions::from_mode(0o700));
+        }
+    }
+}
+
+async fn until_ready_is(client: &Client, wanted: u16) -> Value {
+    let begun = Instant::now();
+    loop {
+        let (status, answer) = client.get("/health/ready").await;
+        if status == wanted {
+            return answer;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "still {status}: {answer}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[derive(diesel::QueryableByName)]
+struct Count {
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    packs: i64,
+}
+
+async fn packs(app: &TestApp) -> i64 {
+    use diesel_async::RunQueryDsl;
+    let count = "SELECT count(*) AS packs FROM evidence_packs";
+    let mut owner = app.database.owner().await;
+    let counted: Vec<Count> = diesel::sql_query(count).load(&mut owner).await.unwrap();
+    counted[0].packs
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_data_folder_stops_sealing_and_is_told() {
+    let app = TestApp::start().await;
+    app.demo().await;
+    let Some(folder) = Folder::new(app.database.folder().join("logs")) else {
+        println!("skipped: nothing can be mounted here");
+        return;
+    };
+    let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
+    let client = app.client(&app.api_key(TENANT, &scopes).await);
+    let decided = async || {
+        let (_, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+        json!({"decision_id": answer["decision_id"]})
+    };
+    let (first, second, third) = (decided().await, decided().await, decided().await);
+    let seal = async |decision: &Value| client.post("/v1/evidence/seal", decision.clone()).await;
+    assert_eq!(seal(&first).await.0, 200);
+    assert_eq!(folder.files(), ["acme"]);
+
+    folder.fill();
+    let seal_once = async |decision: &Value| {
+        let key = [("idempotency-key", "full")];
+        client.call("POST", "/v1/evidence/seal", Some(decision.clone()), &key).await
+    };
+    for (status, refused) in [seal(&second).await, seal_once(&third).await] {
+        assert_eq!((status, &refused["error"]), (503, &json!("unavailable")), "{refused:#}");
+        let told = refused["message"].as_str().unwrap();
+        assert!(told.starts_with("nothing was sealed") && told.contains("/health/ready"), "{told}");
+    }
+    assert_eq!(packs(&app).await, 1, "sealed, and not said so");
+    assert_eq!(folder.files(), ["acme"], "left behind");
+    let answer = until_ready_is(&client, 503).await;
+    let problem = fault(&answer, "data_folder").unwrap();
+    assert!(problem.contains("make room on its disk"), "{problem}");
+    // What needs no folder goes on.
+    assert!(decided().await["decision_id"].is_string());
+
+    folder.empty();
+    let answer = until_ready_is(&client, 200).await;
+    assert_eq!(fault(&answer, "data_folder"), None);
+    assert_eq!(seal(&second).await.0, 200);
+    let (status, sealed) = seal_once(&third).await;
+    assert_eq!(status, 200, "{sealed:#}");
+    assert_eq!((packs(&app).await, folder.files()), (3, vec!["acme".to_owned()]));
+    let known = fs::read_to_string(Path::new(&folder.path).join("acme")).unwrap();
+    let (_, head) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
+    assert_eq!(known, head, "the last checkpoint is not remembered");
+}
