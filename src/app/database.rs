@@ -51,9 +51,7 @@ impl Database {
             let options =
                 embedded::Options { data_dir: config.data_dir.clone(), ..Default::default() };
             let server = Embedded::start(options).await?;
-            if server.is_elsewhere() {
-                tracing::warn!(home = %server.home().display(), "the database is not in the data folder");
-            }
+            show_place(&server);
             let owner = Address::parse(&server.owner_url())?;
             (owner, Address::parse(&server.url())?, Some(server))
         };
@@ -73,6 +71,23 @@ impl Database {
         {
             tracing::warn!(%error, "the database was not stopped properly");
         }
+    }
+}
+
+/// Says where the database is, if that is not the data folder, and what nothing leads to any more.
+fn show_place(server: &Embedded) {
+    if server.is_elsewhere() {
+        tracing::warn!(
+            home = %server.home().display(),
+            "the database's user may not enter the data folder: the database is elsewhere, and `postgres` in \
+             the folder is a link to it"
+        );
+    }
+    for left in server.left_behind() {
+        tracing::warn!(
+            folder = %left.display(),
+            "a database of a data folder that was removed from here; if nobody needs it, remove it too"
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink},
     path::{Path, PathBuf},
     process::{self, Command, Stdio},
     time::{Duration, Instant},
@@ -212,23 +212,49 @@ async fn the_server_of_a_killed_process_is_rejoined() {
 
 /// Only for root, whose folders the database's user may not enter.
 #[tokio::test]
-async fn an_unreachable_folder_is_left_for_another_and_the_place_stays() {
+async fn an_unreachable_folder_has_a_link_to_its_database() {
     if !geteuid().is_root() {
+        println!("skipped: only root's folders are closed to the database's user");
         return;
     }
     let folder = folder();
-    let private = folder.path().join("private");
-    fs::create_dir(&private).unwrap();
-    let set = |mode| fs::set_permissions(&private, fs::Permissions::from_mode(mode)).unwrap();
+    let closed = folder.path().join("closed");
+    let private = closed.join("private");
+    fs::create_dir(&closed).unwrap();
+    let set = |mode| fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
     set(0o700);
     let server = Embedded::start(options(&private)).await.unwrap();
+    run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
     let home = server.home().to_owned();
     let _gone = RemoveOnDrop(home.clone());
     assert!(server.is_elsewhere() && !home.starts_with(folder.path()), "{home:?}");
+    assert_eq!(fs::read_link(private.join("postgres")).unwrap(), home);
     server.stop().await.unwrap();
     set(0o755);
     let server = Embedded::start(options(&private)).await.unwrap();
     assert_eq!(server.home(), home, "the database moved when the folder could be entered");
+    server.stop().await.unwrap();
+    set(0o700);
+    // It goes with the folder, wherever that is moved.
+    let moved = closed.join("moved");
+    fs::rename(&private, &moved).unwrap();
+    let server = Embedded::start(options(&moved)).await.unwrap();
+    assert_eq!((server.home(), rows(&server).await), (home.as_path(), 1));
+    server.stop().await.unwrap();
+    fs::rename(&moved, &private).unwrap();
+
+    // Removing the folder is to start afresh.
+    fs::remove_dir_all(&private).unwrap();
+    let server = Embedded::start(options(&private)).await.unwrap();
+    let other = server.home().to_owned();
+    let _other_gone = RemoveOnDrop(other.clone());
+    run(&server, "CREATE TABLE seen ()").await;
+    assert!(server.is_elsewhere() && other != home, "{other:?}");
+    assert_eq!(
+        server.left_behind(),
+        std::slice::from_ref(&home),
+        "nobody is told of the one before"
+    );
     server.stop().await.unwrap();
 
     let open = folder.path().join("open");
@@ -238,6 +264,56 @@ async fn an_unreachable_folder_is_left_for_another_and_the_place_stays() {
     assert!(matches!(fault, Error::Unreachable { .. }), "{fault}");
     let remedy = format!("`{0}` has mode 0700; run `chmod g+x {0}`", open.display());
     assert!(fault.to_string().contains(&remedy), "{fault}");
+}
+
+/// Only for root, too: a database of an earlier version has no link, and gets one.
+#[tokio::test]
+async fn a_database_without_a_link_is_found_by_its_folder() {
+    if !geteuid().is_root() {
+        println!("skipped: only root's folders are closed to the database's user");
+        return;
+    }
+    let folder = folder();
+    let private = folder.path().join("private");
+    fs::create_dir(&private).unwrap();
+    fs::set_permissions(&private, fs::Permissions::from_mode(0o700)).unwrap();
+    let server = Embedded::start(options(&private)).await.unwrap();
+    run(&server, "CREATE TABLE seen (); INSERT INTO seen DEFAULT VALUES").await;
+    let home = server.home().to_owned();
+    server.stop().await.unwrap();
+    let name = home.file_name().unwrap().to_str().unwrap();
+    let earlier = home.with_file_name(name.split('-').next().unwrap());
+    let _gone = RemoveOnDrop(earlier.clone());
+    fs::rename(&home, &earlier).unwrap();
+    fs::remove_file(private.join("postgres")).unwrap();
+    fs::write(private.join("keys.ring"), "").unwrap();
+    let server = Embedded::start(options(&private)).await.unwrap();
+    assert_eq!((server.home(), rows(&server).await), (earlier.as_path(), 1));
+    server.stop().await.unwrap();
+    assert_eq!(fs::read_link(private.join("postgres")).unwrap(), earlier);
+}
+
+/// Only for root, too, which gives the folder to another user: it follows no link but its own.
+#[tokio::test]
+async fn a_link_that_root_did_not_make_is_refused() {
+    if !geteuid().is_root() {
+        println!("skipped: others than root follow no link at all");
+        return;
+    }
+    let folder = folder();
+    let (data, kept) = (folder.path().join("data"), folder.path().join("kept"));
+    for path in [&data, &kept] {
+        fs::create_dir(path).unwrap();
+    }
+    symlink(&kept, data.join("postgres")).unwrap();
+    let refused = Embedded::start(options(&data)).await.unwrap_err();
+    assert!(matches!(refused, Error::ForeignLink { .. }), "{refused}");
+    fs::remove_file(data.join("postgres")).unwrap();
+    symlink("/var/lib/agent-authority/kept", data.join("postgres")).unwrap();
+    lchown(data.join("postgres"), Some(65_534), None).unwrap();
+    let refused = Embedded::start(options(&data)).await.unwrap_err();
+    assert!(matches!(refused, Error::ForeignLink { .. }), "{refused}");
+    assert_eq!(fs::metadata(&kept).unwrap().uid(), 0);
 }
 
 /// Only for root, too: a run with an external database keeps the folder usable for the embedded one.

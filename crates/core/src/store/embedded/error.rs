@@ -31,6 +31,16 @@ pub enum Error {
          {mode:04o}; run `chmod {remedy} {}`", path.display(), barrier.display(), barrier.display()
     )]
     Unreachable { path: PathBuf, uid: u32, barrier: PathBuf, mode: u32, remedy: &'static str },
+    #[error(
+        "`{}` is a link to `{}`, which the service did not make; remove the link, or choose another \
+         --data-dir", link.display(), home.display()
+    )]
+    ForeignLink { link: PathBuf, home: PathBuf },
+    #[error(
+        "the database of this data folder is in `{}`, where root's service keeps it; start the service \
+         as root, or choose another --data-dir (`{}` leads to it)", home.display(), link.display()
+    )]
+    NotRoot { link: PathBuf, home: PathBuf },
     #[error("cannot {doing} `{}`: {fault}", path.display())]
     Io { doing: &'static str, path: PathBuf, fault: io::Error },
     #[error("the database could not be initialised: {0}")]

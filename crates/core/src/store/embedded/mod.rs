@@ -6,6 +6,7 @@
 //! `users.lock` is shared by all users. The last user to leave stops the server. A process that is
 //! killed leaves the server running; the next one joins it.
 
+mod elsewhere;
 mod error;
 mod launch;
 mod place;
@@ -116,6 +117,11 @@ impl Embedded {
     /// Whether that is outside the data folder, since the server's user has no access to it.
     pub fn is_elsewhere(&self) -> bool {
         self.0.place.is_elsewhere
+    }
+
+    /// Databases outside the data folder that belonged to earlier folders at its place. Nothing uses them.
+    pub fn left_behind(&self) -> Vec<PathBuf> {
+        self.0.place.left_behind()
     }
 
     /// Whether the server was already running.

@@ -13,13 +13,14 @@ use std::{
 
 use nix::unistd::{User, geteuid};
 
-use super::Error;
+use super::{
+    Error,
+    elsewhere::{self, fingerprint},
+};
 use crate::config::data_folder;
 
 /// The longest folder whose socket path fits `sun_path` everywhere (104 bytes on macOS).
 const LONGEST_SOCKET_FOLDER: usize = 103 - "/.s.PGSQL.5432.lock".len();
-/// Used by root, whose own folders the database's user often cannot enter.
-const ELSEWHERE: &str = "/var/lib/agent-authority";
 
 /// Another user to run the server as, since Postgres refuses to run as root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +35,16 @@ pub(super) struct Place {
     /// Where the socket is: `home`, or a shorter path.
     pub(super) sockets: PathBuf,
     pub(super) user: Option<Other>,
-    /// Whether `home` is not the requested folder.
+    /// Whether `home` is not the requested folder, which then is a link to it.
     pub(super) is_elsewhere: bool,
+    wanted: PathBuf,
 }
 
 impl Place {
     /// Creates the folders: `data_dir/postgres`, private to the user who runs the server.
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, Error> {
         let before = fs::metadata(data_dir).ok();
+        let is_used = fs::read_dir(data_dir).is_ok_and(|mut files| files.next().is_some());
         if before.is_none() {
             data_folder(data_dir, None).map_err(Error::io("make", data_dir))?;
         }
@@ -53,7 +56,7 @@ impl Place {
         if before.is_none_or(|found| found.mode() & 0o077 != 0) {
             data_folder(data_dir, group).map_err(Error::io("make", data_dir))?;
         }
-        let (home, is_elsewhere) = home(&wanted, user)?;
+        let (home, is_elsewhere) = home(&wanted, user, is_used)?;
         let sockets = if home.as_os_str().len() > LONGEST_SOCKET_FOLDER {
             PathBuf::from(format!("/tmp/agent-authority-{:016x}", fingerprint(&home)))
         } else {
@@ -62,11 +65,15 @@ impl Place {
         for folder in [&home, &sockets] {
             make_private(folder, user).map_err(Error::io("make a private folder of", folder))?;
         }
-        Ok(Self { home, sockets, user, is_elsewhere })
+        Ok(Self { home, sockets, user, is_elsewhere, wanted })
     }
 
     pub(super) fn data(&self) -> PathBuf {
         self.home.join("data")
+    }
+
+    pub(super) fn left_behind(&self) -> Vec<PathBuf> {
+        elsewhere::left_behind(&self.wanted, &self.home)
     }
 
     pub(super) fn log(&self) -> PathBuf {
@@ -123,14 +130,22 @@ fn other_user(wanted: &Path) -> Result<Option<Other>, Error> {
     Ok(Some(Other { uid: user.uid.as_raw(), gid: user.gid.as_raw() }))
 }
 
-/// The requested folder if the server's user has access to it, otherwise one below [`ELSEWHERE`].
+/// The requested folder if the server's user has access to it, otherwise one to which it is a link.
 /// Once there, it stays there: a database does not move because a folder's mode changed.
-fn home(wanted: &Path, user: Option<Other>) -> Result<(PathBuf, bool), Error> {
-    let Some(user) = user else { return Ok((wanted.to_owned(), false)) };
-    let parent = wanted.parent().unwrap_or(wanted);
-    let elsewhere = Path::new(ELSEWHERE).join(format!("{:016x}", fingerprint(wanted)));
+fn home(wanted: &Path, user: Option<Other>, is_used: bool) -> Result<(PathBuf, bool), Error> {
+    let linked = elsewhere::linked(wanted)?;
+    let Some(user) = user else {
+        return match linked {
+            None => Ok((wanted.to_owned(), false)),
+            Some(home) => Err(Error::NotRoot { link: wanted.to_owned(), home }),
+        };
+    };
+    if let Some(home) = linked {
+        return Ok((home, true));
+    }
+    let barrier = barrier(wanted.parent().unwrap_or(wanted), user);
     if version_in(wanted).is_some() {
-        return match barrier(parent, user) {
+        return match barrier {
             None => Ok((wanted.to_owned(), false)),
             Some(Barrier { folder, mode, remedy }) => Err(Error::Unreachable {
                 path: wanted.to_owned(),
@@ -141,11 +156,11 @@ fn home(wanted: &Path, user: Option<Other>) -> Result<(PathBuf, bool), Error> {
             }),
         };
     }
-    if barrier(parent, user).is_none() && version_in(&elsewhere).is_none() {
+    let unlinked = is_used.then(|| elsewhere::unlinked(wanted)).flatten();
+    if barrier.is_none() && unlinked.is_none() {
         return Ok((wanted.to_owned(), false));
     }
-    fs::create_dir_all(ELSEWHERE).map_err(Error::io("make", Path::new(ELSEWHERE)))?;
-    Ok((elsewhere, true))
+    Ok((elsewhere::make(wanted, unlinked)?, true))
 }
 
 /// A folder that a user may not enter, and the mode for `chmod`.
@@ -188,13 +203,4 @@ fn make_private(folder: &Path, user: Option<Other>) -> io::Result<()> {
         chown(folder, Some(user.uid), Some(user.gid))?;
     }
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
-}
-
-/// FNV-1a of a path, for a name: the same in every build.
-fn fingerprint(path: &Path) -> u64 {
-    use std::os::unix::ffi::OsStrExt;
-    let bytes = path.as_os_str().as_bytes().iter();
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
