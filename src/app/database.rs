@@ -41,7 +41,7 @@ impl Database {
         let (owner, login, embedded) = if let Some(url) = &config.database.url {
             let address = Address::parse(url.reveal())?;
             let start = Duration::from_secs(config.database.start_seconds);
-            let address = address.wait(start).await?;
+            address.wait(start).await?;
             // Without the database's data; keys and the logs' last checkpoints are in it.
             if let Err(error) = data_folder(&config.data_dir, None) {
                 tracing::warn!(%error, "the data folder cannot be created");

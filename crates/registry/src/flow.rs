@@ -35,7 +35,7 @@ use authority_core::{
     compute::ComputePool,
     graph::Graph,
     keys::Keys,
-    store::{Store, Transact},
+    store::{self, Store, Transact},
 };
 
 pub(super) type Reply<T> = Result<Response<T>, Status>;
@@ -208,11 +208,14 @@ impl Registry {
             let mut tx = WriteTx { db, caller: &caller, now, destinations: &destinations };
             row.before_delete(&mut tx).await?;
             let left = match A::Record::ON_DELETE {
-                OnDelete::Erase => A::Record::erase(db, &row).await.map(|_| None),
-                OnDelete::End(state) => A::Record::end(db, &row, state).await.map(Some),
+                OnDelete::Erase => {
+                    A::Record::erase(db, &row).await.map_err(store::Error::of_deletion)?;
+                    None
+                }
+                OnDelete::End(state) => Some(A::Record::end(db, &row, state).await?),
                 OnDelete::Refuse(code) => return Err(Error::NeverDeleted(code)),
             };
-            Ok((id, left?))
+            Ok((id, left))
         });
         let (id, left) = gone.await?;
         self.wait_for_graph::<A::Record>().await;

@@ -13,7 +13,7 @@ use super::{
     version::tagged,
 };
 use authority_api::identity::Caller;
-use authority_core::store::Db;
+use authority_core::store::{self, Db};
 use authority_ids::TenantId;
 
 /// A relationship, and how its key finds a row.
@@ -58,7 +58,7 @@ impl Registry {
         let gone = self.store.write_tx(&whose, async move |db| {
             let id = known::<A::Record>(db, &caller, &key, &name).await?;
             let row = or_not_found(A::Record::lock(db, caller.tenant(), &id).await, &name)?;
-            A::Record::erase(db, &row).await?;
+            A::Record::erase(db, &row).await.map_err(store::Error::of_deletion)?;
             Ok::<_, Error>(row.id().to_owned())
         });
         let id = gone.await?;

@@ -283,7 +283,6 @@ async fn errors_are_distinguished() {
     for (sql, expected) in [
         ("INSERT INTO parents VALUES ('1')", "Conflict(\"parents_pkey\")"),
         ("INSERT INTO children VALUES ('2', '9')", "Reference(\"children_parent_fkey\")"),
-        ("DELETE FROM parents", "InUse(\"children_parent_fkey\")"),
         ("INSERT INTO parents VALUES ('')", "Refused(\"parents_id_check\")"),
         ("SET LOCAL statement_timeout = 20; SELECT pg_sleep(9)", "Unavailable("),
         ("SELECT 1 / 0", "Internal("),
@@ -291,6 +290,11 @@ async fn errors_are_distinguished() {
         let fault = format!("{:?}", fault(sql).await);
         assert!(fault.starts_with(expected), "{sql}: {fault}");
     }
+    // Both ends of a foreign key have one SQLSTATE.
+    let mut db = store.system().await.unwrap();
+    let in_use = db.batch_execute("DELETE FROM parents").await.unwrap_err();
+    let in_use = format!("{:?}", Error::of_deletion(in_use));
+    assert_eq!(in_use, "InUse(\"children_parent_fkey\")");
     let refusal = ApiError::from(fault("INSERT INTO parents VALUES ('1')").await);
     assert_eq!(refusal.code, ErrorCode::AlreadyExists);
     assert_eq!(refusal.about, [("constraint", "parents_pkey".to_owned())]);

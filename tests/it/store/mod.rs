@@ -5,6 +5,7 @@ mod embedded;
 mod empty_texts;
 mod governance;
 mod idempotency;
+mod language;
 mod migrate;
 mod pool;
 mod roles;

@@ -167,8 +167,8 @@ impl IdempotencyKey {
 /// A timeout while waiting for the first call becomes that error, instead of an unavailable
 /// database.
 fn waited(error: diesel::result::Error) -> Error {
-    match store::Error::from(error) {
-        late if late.is_timeout() => Error::InProgress,
-        other => other.into(),
+    if store::Error::is_timeout(&error) {
+        return Error::InProgress;
     }
+    store::Error::from(error).into()
 }

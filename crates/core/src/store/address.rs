@@ -40,6 +40,12 @@ impl Address {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(Error::Address(format!("the database URL names no host{}", about(""))));
         }
+        // A name for TLS, as for other hosts.
+        if config.get_hosts().is_empty() {
+            for address in config.get_hostaddrs().to_vec() {
+                config.host(address.to_string());
+            }
+        }
         let mode = match tls.mode.as_deref() {
             Some(word) => Mode::of(word)?,
             None if is_socket(&config) => Mode::Disable,
@@ -236,7 +242,8 @@ fn first_value(text: &str) -> (&str, String) {
     (text, meant)
 }
 
-fn is_socket(config: &Config) -> bool {
+/// Whether all servers are Unix sockets, which have no TLS.
+pub(super) fn is_socket(config: &Config) -> bool {
     config.get_hostaddrs().is_empty()
         && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))
 }

@@ -1,15 +1,12 @@
 //! Connecting: errors that name the server and the remedy, and waiting for a server that starts.
-//!
-//! Errors are told apart by their SQLSTATE: at this point the server speaks the language of its own
-//! configuration.
 
 use std::{fmt::Write as _, time::Duration};
 
 use diesel::{ConnectionError, ConnectionResult};
-use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::AsyncPgConnection;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{
-    Config, NoTls,
+    Config,
     config::Host,
     error::{DbError, SqlState},
 };
@@ -26,31 +23,19 @@ impl Address {
     /// everybody, so that it does not name the server.
     pub async fn connect(&self) -> ConnectionResult<AsyncPgConnection> {
         let failed = |fault| ConnectionError::BadConnection(reason(&fault));
-        match &self.tls {
-            None => {
-                let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
-                AsyncPgConnection::try_from_client_and_connection(client, connection).await
-            }
-            Some(tls) => {
-                let (client, connection) =
-                    self.config.connect(tls.clone()).await.map_err(failed)?;
-                AsyncPgConnection::try_from_client_and_connection(client, connection).await
-            }
-        }
+        self.dial().await.map_err(failed)?.diesel().await
     }
 
-    /// Waits until the server takes connections, while it is absent, starts or is full; then returns this
-    /// address, with which it speaks English.
+    /// Waits until the server takes connections, while it is absent, starts or is full.
     ///
     /// # Errors
     /// [`Error::Address`]: it refuses the login or the database, or still takes none after `limit`.
-    pub async fn wait(&self, limit: Duration) -> Result<Self, Error> {
+    pub async fn wait(&self, limit: Duration) -> Result<(), Error> {
         let since = Instant::now();
         let mut logged: Option<Instant> = None;
         loop {
-            let fault = match self.probe().await {
-                Ok(()) => return self.in_english().await,
-                Err(fault) => fault,
+            let Err(fault) = self.dial().await else {
+                return Ok(());
             };
             let reason = self.explained(&fault);
             if !is_passing(&fault) {
@@ -67,34 +52,6 @@ impl Address {
             }
             sleep(PAUSE).await;
         }
-    }
-
-    /// Connects and leaves.
-    async fn probe(&self) -> Result<(), tokio_postgres::Error> {
-        match &self.tls {
-            None => self.config.connect(NoTls).await.map(drop),
-            Some(tls) => self.config.connect(tls.clone()).await.map(drop),
-        }
-    }
-
-    /// The same address with messages in English. Where the server's are not, they are set so on each
-    /// connection: a few errors are known by their text alone (`passing.rs`).
-    async fn in_english(&self) -> Result<Self, Error> {
-        let mut db = self.connect().await?;
-        if is_english(&language(&mut db).await?) {
-            return Ok(self.clone());
-        }
-        if db.batch_execute("SET lc_messages = 'C'").await.is_err() {
-            let (database, login) = (self.database(), self.user().unwrap_or_default());
-            return Err(Error::Address(format!(
-                "the database's messages are not in English, and the login `{login}` may not change \
-                 that; as a superuser run: ALTER DATABASE \"{database}\" SET lc_messages = 'C'"
-            )));
-        }
-        let mut config = self.config.clone();
-        let options = [config.get_options().unwrap_or_default(), "-c lc_messages=C"].join(" ");
-        config.options(options.trim());
-        Ok(Self { config, tls: self.tls.clone() })
     }
 
     fn database(&self) -> &str {
@@ -146,23 +103,6 @@ fn reason(fault: &tokio_postgres::Error) -> String {
     refused.map_or_else(|| with_source(fault), |told| told.message().to_owned())
 }
 
-async fn language(db: &mut AsyncPgConnection) -> Result<String, Error> {
-    let setting = current_setting("lc_messages");
-    let found = diesel_async::RunQueryDsl::get_result(diesel::select(setting), db).await;
-    Ok(found?)
-}
-
-diesel::define_sql_function! {
-    /// A setting of this session.
-    fn current_setting(name: diesel::sql_types::Text) -> diesel::sql_types::Text;
-}
-
-/// Whether messages of this locale are in English.
-fn is_english(locale: &str) -> bool {
-    let name = locale.split(['.', '_', '@']).next().unwrap_or_default();
-    ["C", "POSIX", "en", "English", "American"].contains(&name)
-}
-
 /// The refusals of a server that starts, stops or is full.
 const PASSING: [SqlState; 4] = [
     SqlState::CANNOT_CONNECT_NOW,
@@ -201,21 +141,6 @@ fn servers(config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn locales_of_english_are_known() {
-        for (locale, is) in [
-            ("C", true),
-            ("C.UTF-8", true),
-            ("POSIX", true),
-            ("en_GB.UTF-8", true),
-            ("English_United States.1252", true),
-            ("de_DE.UTF-8", false),
-            ("", false),
-        ] {
-            assert_eq!(is_english(locale), is, "{locale}");
-        }
-    }
 
     #[tokio::test]
     async fn a_server_that_is_absent_is_waited_for_and_named() {

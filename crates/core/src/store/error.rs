@@ -2,11 +2,12 @@
 
 use diesel::{
     ConnectionError,
-    result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Sql},
+    result::{DatabaseErrorInformation, DatabaseErrorKind as Kind, Error as Sql},
 };
 use diesel_async::pooled_connection::deadpool::PoolError;
+use tokio_postgres::error::SqlState;
 
-use super::passing;
+use super::sqlstate::{is_passing, is_timeout, sqlstate};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -38,9 +39,6 @@ pub enum Error {
     #[error("the database call failed: {0}")]
     Internal(String),
 }
-
-/// What `require_api_key` raises.
-const KEY_ENDED: &str = "the API key has ended";
 
 impl Error {
     /// What `authority_database_errors_total` counts it as.
@@ -82,40 +80,55 @@ impl Error {
         }
     }
 
-    /// Whether a statement was ended by a timeout: its own, or that of a lock.
-    pub fn is_timeout(&self) -> bool {
-        matches!(self, Self::Unavailable(message) if passing::is_timeout(message))
+    /// The error of a statement that deletes rows. Both ends of a foreign key have one SQLSTATE: only the
+    /// statement tells which of them is violated.
+    pub fn of_deletion(error: Sql) -> Self {
+        match Self::of(error) {
+            Self::Reference(name) => Self::InUse(name),
+            other => other,
+        }
+        .counted()
+    }
+
+    /// Whether Postgres ended a statement by a timeout: its own, or that of a lock.
+    pub fn is_timeout(error: &Sql) -> bool {
+        matches!(error, Sql::DatabaseError(_, about)
+            if sqlstate(&**about).is_some_and(|state| is_timeout(&state)))
     }
 
     fn of(error: Sql) -> Self {
-        use DatabaseErrorKind as Kind;
         match error {
             Sql::NotFound => Self::Missing,
-            Sql::DatabaseError(kind, about) => match kind {
-                Kind::UniqueViolation | Kind::ExclusionViolation => Self::Conflict(name(&*about)),
-                Kind::ForeignKeyViolation if passing::is_still_named(about.message()) => {
-                    Self::InUse(name(&*about))
-                }
-                Kind::ForeignKeyViolation => Self::Reference(name(&*about)),
-                Kind::CheckViolation => Self::Refused(name(&*about)),
-                Kind::RestrictViolation => Self::Refused(about.message().to_owned()),
-                Kind::SerializationFailure
-                | Kind::ReadOnlyTransaction
-                | Kind::ClosedConnection
-                | Kind::UnableToSendCommand => Self::Unavailable(about.message().to_owned()),
-                _ if about.message() == KEY_ENDED => Self::KeyEnded,
-                _ if passing::is_passing(about.message()) => {
-                    Self::Unavailable(about.message().to_owned())
-                }
-                // Without DETAIL, which has values of rows.
-                _ => Self::Internal(about.message().to_owned()),
-            },
+            Sql::DatabaseError(kind, about) => Self::told(kind, &*about),
             // If a commit failed and could not be rolled back either, the commit's error is the cause.
             Sql::RollbackErrorOnCommit { commit_error, .. } => Self::of(*commit_error),
             Sql::BrokenTransactionManager => {
                 Self::Unavailable("the transaction was lost with its connection".to_owned())
             }
             other => Self::Internal(other.to_string()),
+        }
+    }
+
+    /// What Postgres reported. Without DETAIL, which has values of rows.
+    fn told(kind: Kind, about: &(dyn DatabaseErrorInformation + Send + Sync)) -> Self {
+        let text = about.message().to_owned();
+        let name = || about.constraint_name().unwrap_or(about.message()).to_owned();
+        match (kind, sqlstate(about)) {
+            (Kind::UniqueViolation | Kind::ExclusionViolation, _) => Self::Conflict(name()),
+            (Kind::ForeignKeyViolation, _) => Self::Reference(name()),
+            (Kind::CheckViolation, _) => Self::Refused(name()),
+            (Kind::RestrictViolation, _) => Self::Refused(text),
+            (
+                Kind::SerializationFailure
+                | Kind::ReadOnlyTransaction
+                | Kind::ClosedConnection
+                | Kind::UnableToSendCommand,
+                _,
+            ) => Self::Unavailable(text),
+            // What `require_api_key` raises; Postgres itself reports it of logins alone.
+            (_, Some(SqlState::INVALID_AUTHORIZATION_SPECIFICATION)) => Self::KeyEnded,
+            (_, Some(state)) if is_passing(&state) => Self::Unavailable(text),
+            _ => Self::Internal(text),
         }
     }
 }
@@ -140,8 +153,4 @@ impl From<ConnectionError> for Error {
     fn from(error: ConnectionError) -> Self {
         Self::Unavailable(error.to_string()).counted()
     }
-}
-
-fn name(about: &(dyn DatabaseErrorInformation + Send + Sync)) -> String {
-    about.constraint_name().unwrap_or_else(|| about.message()).to_owned()
 }

@@ -1,12 +1,13 @@
 //! LISTEN on a dedicated connection, which reconnects when Postgres is back.
 
-use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use futures_util::StreamExt;
 use tokio::{sync::mpsc, time::timeout};
+use tokio_postgres::{AsyncMessage, Client};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::{
     Error, Store,
+    address::with_source,
     silence::{PATIENCE, QUIET},
 };
 use crate::worker::{Context, Worker};
@@ -47,7 +48,8 @@ async fn listen(
 ) -> Result<(), Error> {
     let listening = async {
         let late = |_| Err(Error::Unavailable("no connection in time".to_owned()));
-        let mut db = timeout(PATIENCE, connect(&store, channel)).await.unwrap_or_else(late)?;
+        let mut listener =
+            timeout(PATIENCE, connect(&store, channel)).await.unwrap_or_else(late)?;
         let mut next = Some(Notification::Listening);
         loop {
             context.succeeded();
@@ -56,7 +58,7 @@ async fn listen(
             {
                 return Err(Error::Internal("no receiver for notifications".to_owned()));
             }
-            next = notified(&mut db).await?;
+            next = listener.notified().await?;
         }
     };
     tokio::select! {
@@ -66,25 +68,50 @@ async fn listen(
     }
 }
 
-async fn connect(store: &Store, channel: &str) -> Result<AsyncPgConnection, Error> {
-    let mut db = store.address.connect().await?;
-    let opening =
-        format!("SET application_name = 'agent-authority listener'; LISTEN \"{channel}\"");
-    db.batch_execute(&opening).await?;
-    Ok(db)
+/// A connection that listens, with what it hears.
+struct Listener {
+    client: Client,
+    heard: mpsc::UnboundedReceiver<Result<AsyncMessage, tokio_postgres::Error>>,
 }
 
-/// The next notification; `None` if there was none and the connection answers.
-async fn notified(db: &mut AsyncPgConnection) -> Result<Option<Notification>, Error> {
-    let lost = || Error::Unavailable("the listening connection was lost".to_owned());
-    let next = {
-        let mut notifications = std::pin::pin!(db.notifications_stream());
-        timeout(QUIET, notifications.next()).await
-    };
-    if let Ok(next) = next {
-        let heard = next.ok_or_else(lost)?.map_err(|_| lost())?;
-        return Ok(Some(Notification::Received(heard.payload)));
+async fn connect(store: &Store, channel: &str) -> Result<Listener, Error> {
+    let (client, mut messages) =
+        store.address.dial().await.map_err(|error| lost(&error))?.messages();
+    let (sender, heard) = mpsc::unbounded_channel();
+    // It ends with its client.
+    tokio::spawn(async move {
+        while let Some(message) = messages.next().await {
+            // The receiver ends together with the client.
+            let _ = sender.send(message);
+        }
+    });
+    let opening =
+        format!("SET application_name = 'agent-authority listener'; LISTEN \"{channel}\"");
+    client.batch_execute(&opening).await.map_err(|error| lost(&error))?;
+    Ok(Listener { client, heard })
+}
+
+fn lost(error: &tokio_postgres::Error) -> Error {
+    Error::Unavailable(with_source(error))
+}
+
+impl Listener {
+    /// The next notification; `None` if there was none and the connection answers.
+    async fn notified(&mut self) -> Result<Option<Notification>, Error> {
+        let closed = || Error::Unavailable("the listening connection was lost".to_owned());
+        loop {
+            match timeout(QUIET, self.heard.recv()).await {
+                Ok(Some(Ok(AsyncMessage::Notification(heard)))) => {
+                    return Ok(Some(Notification::Received(heard.payload().to_owned())));
+                }
+                Ok(Some(Ok(_))) => {}
+                Ok(Some(Err(error))) => return Err(lost(&error)),
+                Ok(None) => return Err(closed()),
+                Err(_) => break,
+            }
+        }
+        let answer = timeout(PATIENCE, self.client.batch_execute("SELECT 1")).await;
+        answer.map_err(|_| closed())?.map_err(|error| lost(&error))?;
+        Ok(None)
     }
-    timeout(PATIENCE, db.batch_execute("SELECT 1")).await.map_err(|_| lost())??;
-    Ok(None)
 }

@@ -2,6 +2,7 @@
 
 mod address;
 mod connect;
+mod dial;
 pub mod embedded;
 mod error;
 mod ids;
@@ -9,11 +10,11 @@ mod listen;
 pub mod locks;
 mod migrate;
 mod partitions;
-mod passing;
 mod pool;
 mod prepared;
 mod query;
 mod silence;
+mod sqlstate;
 mod tls;
 mod transaction;
 mod usage;

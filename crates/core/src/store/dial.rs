@@ -1,0 +1,185 @@
+//! Connections whose errors have their SQLSTATE (`sqlstate.rs`), with TLS and without.
+//!
+//! tokio-postgres lets its user wrap the stream of a connection in two places: what its TLS connector returns,
+//! and a stream that it is given. The first serves for TCP, also without TLS, the second for Unix sockets.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    path::PathBuf,
+};
+
+use diesel::ConnectionResult;
+use diesel_async::AsyncPgConnection;
+use futures_util::{
+    FutureExt, StreamExt, TryFutureExt,
+    future::BoxFuture,
+    stream::{BoxStream, poll_fn},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::UnixStream,
+};
+use tokio_postgres::{
+    AsyncMessage, Client, Config, Connection, Error, NoTls, Socket,
+    config::{Host, SslMode, SslNegotiation},
+    tls::{MakeTlsConnect, NoTlsStream, TlsConnect},
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{Address, address::is_socket, sqlstate::Coded};
+
+type Tls = Coded<<MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+/// A client, and the connection that has to be driven for it.
+pub(super) enum Dialled {
+    Tls(Client, Box<Connection<Socket, Tls>>),
+    Plain(Client, Connection<Socket, Coded<Socket>>),
+    Local(Client, Connection<Coded<UnixStream>, NoTlsStream>),
+}
+
+impl Address {
+    pub(super) async fn dial(&self) -> Result<Dialled, Error> {
+        match &self.tls {
+            _ if is_socket(&self.config) => local(&self.config).await,
+            None => plain(&self.config).await,
+            Some(tls) if self.config.get_ssl_mode() == SslMode::Prefer => {
+                let mut config = self.config.clone();
+                match secured(config.ssl_mode(SslMode::Require), tls).await {
+                    // Not the server's answer to the login: it may have no TLS.
+                    Err(error) if error.code().is_none() => plain(&self.config).await,
+                    dialled => dialled,
+                }
+            }
+            Some(tls) => secured(&self.config, tls).await,
+        }
+    }
+}
+
+async fn secured(config: &Config, tls: &MakeRustlsConnect) -> Result<Dialled, Error> {
+    let (client, connection) = config.connect(Secured(tls.clone())).await?;
+    Ok(Dialled::Tls(client, Box::new(connection)))
+}
+
+async fn plain(config: &Config) -> Result<Dialled, Error> {
+    let mut config = config.clone();
+    // Without a question to the server the stream is the connector's at once.
+    config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
+    let (client, connection) = config.connect(Plain).await?;
+    Ok(Dialled::Plain(client, connection))
+}
+
+async fn local(config: &Config) -> Result<Dialled, Error> {
+    let mut config = config.clone();
+    config.ssl_mode(SslMode::Disable);
+    loop {
+        for path in sockets(&config) {
+            if let Ok(stream) = UnixStream::connect(path).await {
+                let dialled = config.connect_raw(Coded::plain(stream), NoTls).await;
+                return dialled.map(|(client, connection)| Dialled::Local(client, connection));
+            }
+        }
+        // Only tokio-postgres can make its error; if there is none any more, the next attempt succeeds.
+        drop(config.connect(NoTls).await?);
+    }
+}
+
+fn sockets(config: &Config) -> impl Iterator<Item = PathBuf> + '_ {
+    let ports = config.get_ports();
+    let port = move |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+    config.get_hosts().iter().enumerate().filter_map(move |(at, host)| match host {
+        Host::Unix(folder) => Some(folder.join(format!(".s.PGSQL.{}", port(at)))),
+        Host::Tcp(_) => None,
+    })
+}
+
+impl Dialled {
+    /// For diesel, which drives the connection.
+    pub(super) async fn diesel(self) -> ConnectionResult<AsyncPgConnection> {
+        match self {
+            Self::Tls(client, connection) => {
+                AsyncPgConnection::try_from_client_and_connection(client, *connection).await
+            }
+            Self::Plain(client, connection) => {
+                AsyncPgConnection::try_from_client_and_connection(client, connection).await
+            }
+            Self::Local(client, connection) => {
+                // It ends with its client.
+                tokio::spawn(connection.map(drop));
+                AsyncPgConnection::try_from(client).await
+            }
+        }
+    }
+
+    /// The client, and what the server sends without being asked; polling that drives the connection.
+    pub(super) fn messages(self) -> (Client, BoxStream<'static, Result<AsyncMessage, Error>>) {
+        match self {
+            Self::Tls(client, connection) => (client, asynchronous(*connection)),
+            Self::Plain(client, connection) => (client, asynchronous(connection)),
+            Self::Local(client, connection) => (client, asynchronous(connection)),
+        }
+    }
+}
+
+fn asynchronous<S, T>(
+    mut connection: Connection<S, T>,
+) -> BoxStream<'static, Result<AsyncMessage, Error>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    poll_fn(move |cx| connection.poll_message(cx)).boxed()
+}
+
+/// TLS by rustls.
+struct Secured<C>(C);
+
+impl<C: MakeTlsConnect<Socket>> MakeTlsConnect<Socket> for Secured<C>
+where
+    C::TlsConnect: TlsConnect<Socket, Future: Send + 'static>,
+    C::Stream: 'static,
+{
+    type Stream = Coded<C::Stream>;
+    type TlsConnect = Secured<C::TlsConnect>;
+    type Error = C::Error;
+
+    fn make_tls_connect(&mut self, domain: &str) -> Result<Self::TlsConnect, Self::Error> {
+        self.0.make_tls_connect(domain).map(Secured)
+    }
+}
+
+impl<C: TlsConnect<Socket, Future: Send + 'static, Stream: 'static>> TlsConnect<Socket>
+    for Secured<C>
+{
+    type Stream = Coded<C::Stream>;
+    type Error = C::Error;
+    type Future = BoxFuture<'static, Result<Self::Stream, Self::Error>>;
+
+    fn connect(self, stream: Socket) -> Self::Future {
+        self.0.connect(stream).map_ok(Coded::tls).boxed()
+    }
+}
+
+/// No TLS.
+#[derive(Clone, Copy)]
+struct Plain;
+
+impl MakeTlsConnect<Socket> for Plain {
+    type Stream = Coded<Socket>;
+    type TlsConnect = Self;
+    type Error = Infallible;
+
+    fn make_tls_connect(&mut self, _: &str) -> Result<Self, Infallible> {
+        Ok(*self)
+    }
+}
+
+impl TlsConnect<Socket> for Plain {
+    type Stream = Coded<Socket>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Stream, Infallible>>;
+
+    fn connect(self, stream: Socket) -> Self::Future {
+        ready(Ok(Coded::plain(stream)))
+    }
+}
