@@ -12,47 +12,59 @@ use std::{
 
 use authority_core::store::{
     Address,
-    embedded::{Embedded, Options},
+    embedded::{Embedded, LOGIN, Options},
 };
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
+};
 
 use super::number;
 
 const LISTENING: &str = "127.0.0.77";
 
-/// Files `<name>.pem` of an authority, and `<name>.crt`, `<name>.key` that it gave to db.test.
+/// Files `<name>.pem` of an authority, and `.crt` and `.key` of what it gave: `<name>` to db.test, and
+/// `<name>-client` to the login `authority`.
 fn authority(folder: &Path, name: &str) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
     fs::write(folder.join(format!("{name}.pem")), params.self_signed(&key).unwrap().pem()).unwrap();
     let authority = Issuer::new(params, key);
-    let key = KeyPair::generate().unwrap();
-    let given = CertificateParams::new(vec!["db.test".to_owned()]).unwrap();
-    let given = given.signed_by(&key, &authority).unwrap();
-    fs::write(folder.join(format!("{name}.crt")), given.pem()).unwrap();
-    fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+    let server = CertificateParams::new(vec!["db.test".to_owned()]).unwrap();
+    let mut client = CertificateParams::new(Vec::new()).unwrap();
+    client.distinguished_name = DistinguishedName::new();
+    client.distinguished_name.push(DnType::CommonName, LOGIN);
+    for (name, given) in [(name.to_owned(), server), (format!("{name}-client"), client)] {
+        let key = KeyPair::generate().unwrap();
+        let given = given.signed_by(&key, &authority).unwrap();
+        fs::write(folder.join(format!("{name}.crt")), given.pem()).unwrap();
+        let file = folder.join(format!("{name}.key"));
+        fs::write(&file, key.serialize_pem()).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
 }
 
-async fn server(folder: &Path) -> Embedded {
+/// A server at an address that admits connections over TCP by this method.
+async fn server(folder: &Path, listening: &str, method: &str) -> Embedded {
     let options = Options { data_dir: folder.join("server"), ..Options::default() };
     let plain = Embedded::start(options.clone()).await.unwrap();
     let home = plain.home().to_owned();
     plain.stop().await.unwrap();
     authority(&home, "ours");
-    fs::write(home.join("hba"), "local all all trust\nhostssl all all 127.0.0.0/8 trust\n")
-        .unwrap();
+    let admitted = format!("local all all trust\nhostssl all all 127.0.0.0/8 {method}\n");
+    fs::write(home.join("hba"), admitted).unwrap();
     let user = fs::metadata(&home).unwrap();
-    for file in ["ours.crt", "ours.key", "hba"] {
+    for file in ["ours.crt", "ours.key", "ours.pem", "hba"] {
         chown(home.join(file), Some(user.uid()), Some(user.gid())).unwrap();
         fs::set_permissions(home.join(file), fs::Permissions::from_mode(0o600)).unwrap();
     }
     let path = |file| home.join(file).display().to_string();
     let settings = [
-        ("listen_addresses", LISTENING.to_owned()),
+        ("listen_addresses", listening.to_owned()),
         ("ssl", "on".to_owned()),
         ("ssl_cert_file", path("ours.crt")),
         ("ssl_key_file", path("ours.key")),
+        ("ssl_ca_file", path("ours.pem")),
         ("hba_file", path("hba")),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value)).to_vec();
@@ -62,7 +74,7 @@ async fn server(folder: &Path) -> Embedded {
 #[tokio::test]
 async fn each_sslmode_accepts_what_it_says() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let server = server(folder.path()).await;
+    let server = server(folder.path(), LISTENING, "trust").await;
     authority(folder.path(), "foreign");
     let ours = server.home().join("ours.pem").display().to_string();
     let foreign = folder.path().join("foreign.pem").display().to_string();
@@ -93,5 +105,42 @@ async fn each_sslmode_accepts_what_it_says() {
             Err(fault) => assert!(!is_accepted, "{host} {wish}: {fault}"),
         }
     }
+    server.stop().await.unwrap();
+}
+
+/// As libpq's `sslcert` and `sslkey`.
+#[tokio::test]
+async fn a_client_certificate_is_who_logs_in() {
+    const HERE: &str = "127.0.0.78";
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let server = server(folder.path(), HERE, "cert clientcert=verify-full").await;
+    authority(folder.path(), "foreign");
+    let home = server.home().display().to_string();
+    let elsewhere = folder.path().display().to_string();
+    let files = |folder: &str, name: &str| {
+        format!("sslcert='{folder}/{name}-client.crt' sslkey='{folder}/{name}-client.key'")
+    };
+    let connect = async |user: &str, files: &str| {
+        let url = format!(
+            "host=db.test hostaddr={HERE} user={user} dbname=authority sslmode=verify-full \
+             sslrootcert='{home}/ours.pem' {files}"
+        );
+        Address::parse(&url).unwrap().connect().await
+    };
+    let mut db = connect(LOGIN, &files(&home, "ours")).await.unwrap();
+    let sql = "SELECT count(*) AS n FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND client_dn = '/CN=authority'";
+    assert_eq!(number(&mut db, sql).await, 1);
+    assert!(
+        connect("postgres", &files(&home, "ours")).await.is_err(),
+        "it is another's certificate"
+    );
+    assert!(connect(LOGIN, "").await.is_err(), "there is none");
+    assert!(connect(LOGIN, &files(&elsewhere, "foreign")).await.is_err(), "its signer is unknown");
+
+    let key = folder.path().join("foreign-client.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let url = format!("host=db.test user=authority {}", files(&elsewhere, "foreign"));
+    let told = Address::parse(&url).err().unwrap().to_string();
+    assert!(told.contains("foreign-client.key") && told.contains("chmod 600"), "{told}");
     server.stop().await.unwrap();
 }

@@ -1,7 +1,7 @@
 //! The database's address and TLS mode, from a libpq URL or `key=value` text.
 //!
-//! tokio-postgres does not support `verify-ca`, `verify-full` and `sslrootcert`; they are parsed
-//! here and applied in `tls.rs`. Its default, `prefer`, may fall back to plain text. Here a host
+//! tokio-postgres does not support `verify-ca`, `verify-full`, `sslrootcert`, `sslcert` and `sslkey`; they are
+//! parsed here and applied in `tls.rs`. Its default, `prefer`, may fall back to plain text. Here a host
 //! other than this machine needs a verified certificate unless the URL sets another mode.
 
 use std::{
@@ -26,7 +26,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Parses `postgres://…` or `host=… user=…`; reads the file of an `sslrootcert` (PEM).
+    /// Parses `postgres://…` or `host=… user=…`; reads the files of `sslrootcert`, `sslcert` and `sslkey` (PEM).
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (plain, tls) = if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             split_url(text)?
@@ -52,7 +52,7 @@ impl Address {
             None if is_this_machine(&config) => Mode::Prefer,
             None => Mode::VerifyFull,
         };
-        let tls = mode.connector(tls.roots.as_deref())?;
+        let tls = mode.connector(&tls)?;
         config.ssl_mode(match mode {
             Mode::Disable => SslMode::Disable,
             Mode::Prefer => SslMode::Prefer,
@@ -98,7 +98,8 @@ impl Mode {
         })
     }
 
-    fn connector(self, roots: Option<&Path>) -> Result<Option<MakeRustlsConnect>, Error> {
+    fn connector(self, given: &TlsParameters) -> Result<Option<MakeRustlsConnect>, Error> {
+        let roots = given.roots.as_deref();
         let trust = match self {
             Self::Disable => return Ok(None),
             // As in libpq: a given root certificate is to be checked.
@@ -107,7 +108,7 @@ impl Mode {
             Self::VerifyCa => tls::Trust::Chain,
             Self::VerifyFull => tls::Trust::ChainAndName,
         };
-        tls::connector(trust, roots).map(Some)
+        tls::connector(trust, roots, given.client()?).map(Some)
     }
 }
 
@@ -116,6 +117,8 @@ impl Mode {
 struct TlsParameters {
     mode: Option<String>,
     roots: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
 }
 
 impl TlsParameters {
@@ -126,9 +129,20 @@ impl TlsParameters {
             // libpq's word for the system's roots, which are the default here.
             "sslrootcert" if value == "system" => self.roots = None,
             "sslrootcert" => self.roots = Some(value.into()),
+            "sslcert" => self.certificate = Some(value.into()),
+            "sslkey" => self.key = Some(value.into()),
             _ => return false,
         }
         true
+    }
+
+    /// The files of the client's certificate and its key.
+    fn client(&self) -> Result<Option<(&Path, &Path)>, Error> {
+        match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
+            (None, None) => Ok(None),
+            _ => Err(Error::Address("set both sslcert and sslkey, or neither".to_owned())),
+        }
     }
 }
 
@@ -149,7 +163,7 @@ fn split_url(text: &str) -> Result<(String, TlsParameters), Error> {
 }
 
 /// The connection options that this module or tokio-postgres knows.
-const OPTIONS: [&str; 22] = [
+const OPTIONS: [&str; 24] = [
     "user",
     "password",
     "dbname",
@@ -157,6 +171,8 @@ const OPTIONS: [&str; 22] = [
     "application_name",
     "sslmode",
     "sslrootcert",
+    "sslcert",
+    "sslkey",
     "sslnegotiation",
     "host",
     "hostaddr",
@@ -302,6 +318,11 @@ mod tests {
         for (text, word) in [
             ("postgres://u@db/x?sslmode=full", "`full`"),
             ("postgres://u@db/x?sslmode=verify-ca&sslrootcert=/no/such.pem", "`/no/such.pem`"),
+            ("postgres://u@db/x?sslcert=/no/such.crt", "both sslcert and sslkey"),
+            (
+                "postgres://u@db/x?sslcert=/no/such.crt&sslkey=/no/such.key",
+                "sslcert `/no/such.crt`",
+            ),
             ("nonsense", "key=value"),
             ("postgres://u@db/x?sslmode=%zz", "`sslmode`"),
             ("host=db port=x", "`port`"),

@@ -1,6 +1,6 @@
 //! TLS to Postgres by rustls: what a connection trusts under each `sslmode`.
 
-use std::{path::Path, sync::Arc};
+use std::{fmt::Display, fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
@@ -10,7 +10,7 @@ use rustls::{
     },
     crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
 };
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::Error;
@@ -25,8 +25,13 @@ pub(super) enum Trust {
     ChainAndName,
 }
 
-/// `roots`: a PEM file of certificates; without it those of the public web.
-pub(super) fn connector(trust: Trust, roots: Option<&Path>) -> Result<MakeRustlsConnect, Error> {
+/// `roots`: a PEM file of certificates; without it those of the public web. `client`: PEM files of the certificate
+/// with which this side proves who it is, and of its key.
+pub(super) fn connector(
+    trust: Trust,
+    roots: Option<&Path>,
+    client: Option<(&Path, &Path)>,
+) -> Result<MakeRustlsConnect, Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -38,22 +43,52 @@ pub(super) fn connector(trust: Trust, roots: Option<&Path>) -> Result<MakeRustls
         let chain = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
         Some(chain.build().map_err(unusable)?)
     };
-    let client = match chain {
+    let builder = match chain {
         Some(chain) if trust == Trust::ChainAndName => builder.with_webpki_verifier(chain),
         chain => builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Nameless { chain, provider })),
     };
-    Ok(MakeRustlsConnect::new(client.with_no_client_auth()))
+    let config = match client {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => builder
+            .with_client_auth_cert(read_chain(certificate)?, read_key(key)?)
+            .map_err(|fault| unread("sslcert", certificate, &fault))?,
+    };
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn unread(option: &str, path: &Path, fault: &dyn Display) -> Error {
+    Error::Address(format!("{option} `{}` cannot be used: {fault}", path.display()))
+}
+
+fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let chain =
+        CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let chain = chain.map_err(|fault| unread("sslcert", path, &fault))?;
+    if chain.is_empty() {
+        Err(unread("sslcert", path, &"it holds no certificate"))
+    } else {
+        Ok(chain)
+    }
+}
+
+/// As libpq: a key that others may read is refused.
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
+    let mode = fs::metadata(path).map_err(|fault| unread("sslkey", path, &fault))?.mode();
+    if mode & 0o037 != 0 {
+        let fault =
+            "others than its owner and group may read it, or its group may write it; run chmod 600";
+        return Err(unread("sslkey", path, &fault));
+    }
+    PrivateKeyDer::from_pem_file(path).map_err(|fault| unread("sslkey", path, &fault))
 }
 
 fn read_roots(path: Option<&Path>) -> Result<RootCertStore, Error> {
     let Some(path) = path else {
         return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());
     };
-    let unread = |fault: &dyn std::fmt::Display| {
-        Error::Address(format!("sslrootcert `{}` cannot be read: {fault}", path.display()))
-    };
+    let unread = |fault: &dyn Display| unread("sslrootcert", path, fault);
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|fault| unread(&fault))? {
         let certificate = certificate.map_err(|fault| unread(&fault))?;
@@ -65,7 +100,7 @@ fn read_roots(path: Option<&Path>) -> Result<RootCertStore, Error> {
     Ok(roots)
 }
 
-fn unusable(fault: impl std::fmt::Display) -> Error {
+fn unusable(fault: impl Display) -> Error {
     Error::Address(format!("TLS to the database cannot be set up: {fault}"))
 }
 
