@@ -64,7 +64,7 @@ impl cli::Actions for Service {
     }
 
     async fn migrate(&self, config: Config) -> Result<Vec<String>, Failure> {
-        let mut database = Database::open(&config).await.map_err(Failure::new)?;
+        let mut database = Database::migrate(&config).await.map_err(Failure::new)?;
         let migrated = std::mem::take(&mut database.migrated);
         database.close().await;
         Ok(migrated)

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use authority_core::{
-    config::{Config, data_folder},
+    config::{Config, Secret, data_folder},
     store::{
-        Address, Error as StoreError, Limits, Store,
+        Address, Error as StoreError, Limits, Migrated, Serving, Store,
         embedded::{self, Embedded},
-        migrate,
+        may_migrate, migrate,
     },
 };
 
@@ -22,6 +22,10 @@ pub enum Error {
     Store(#[from] StoreError),
     #[error(transparent)]
     Development(#[from] development::Error),
+    #[error(
+        "`database.owner_url` is for `migrate` alone: name the login that serves in DATABASE_URL or `database.url`"
+    )]
+    NoLogin,
 }
 
 /// A migrated, open database.
@@ -35,28 +39,60 @@ pub struct Database {
     pub embedded: Option<Embedded>,
 }
 
+/// Who may log in.
+struct Logins {
+    /// Who migrates; the same as `serving` unless there are two.
+    owner: Address,
+    /// None where only the owner is named.
+    serving: Option<Address>,
+    embedded: Option<Embedded>,
+}
+
 impl Database {
-    /// Starts or finds the database, and migrates it to this binary's schema.
+    /// Starts or finds the database, and checks that it can be served. In production only [`Self::migrate`]
+    /// migrates it; in development every command does.
     pub async fn open(config: &Config) -> Result<Self, Error> {
-        let (owner, login, embedded) = if let Some(url) = &config.database.url {
-            let address = Address::parse(url.reveal())?;
-            let start = Duration::from_secs(config.database.start_seconds);
-            address.wait(start).await?;
-            // Without the database's data; keys and the logs' last checkpoints are in it.
-            if let Err(error) = data_folder(&config.data_dir, None) {
-                tracing::warn!(%error, "the data folder cannot be created");
-            }
-            (address.clone(), address, None)
+        let logins = Logins::of(config).await?;
+        let Some(serving) = logins.serving.clone() else { return Err(Error::NoLogin) };
+        if logins.embedded.is_none() {
+            wait(&serving, config).await?;
+        }
+        let migrated = if config.production() {
+            Vec::new()
         } else {
-            let options =
-                embedded::Options { data_dir: config.data_dir.clone(), ..Default::default() };
-            let server = Embedded::start(options).await?;
-            show_place(&server);
-            let owner = Address::parse(&server.owner_url())?;
-            (owner, Address::parse(&server.url())?, Some(server))
+            // Who may not, finds out below whether they need to.
+            let owner = logins.owner(config).await?;
+            if may_migrate(owner).await? {
+                run(owner, &serving).await?.versions
+            } else {
+                Vec::new()
+            }
         };
-        let migrated = migrate(&owner, login.user().unwrap_or_default()).await?;
-        let store = Store::open(&login, &limits(config))?;
+        let found = Serving::inspect(&serving).await?;
+        warn_if_newer(found.newer.as_deref());
+        if config.production() {
+            warn_of_excess(config, &serving, &found.excess);
+        }
+        Self::on(&serving, config, migrated, logins.embedded).await
+    }
+
+    /// Migrates the database to this binary's schema, as its owner, and lets the login that serves in.
+    pub async fn migrate(config: &Config) -> Result<Self, Error> {
+        let logins = Logins::of(config).await?;
+        let owner = logins.owner(config).await?;
+        let serving = logins.serving.as_ref().unwrap_or(owner);
+        let migrated = run(owner, serving).await?;
+        warn_if_newer(migrated.newer.as_deref());
+        Self::on(owner, config, migrated.versions, logins.embedded.clone()).await
+    }
+
+    async fn on(
+        login: &Address,
+        config: &Config,
+        migrated: Vec<String>,
+        embedded: Option<Embedded>,
+    ) -> Result<Self, Error> {
+        let store = Store::open(login, &limits(config))?;
         if config.production() {
             development::refuse(&store).await?;
         }
@@ -74,6 +110,55 @@ impl Database {
     }
 }
 
+impl Logins {
+    async fn of(config: &Config) -> Result<Self, Error> {
+        let parse = |url: &Secret| Address::parse(url.reveal());
+        let serving = config.database.url.as_ref().map(parse).transpose()?;
+        let owner = config.database.owner_url.as_ref().map(parse).transpose()?;
+        if let Some(owner) = owner.or_else(|| serving.clone()) {
+            // Without the database's data; keys and the logs' last checkpoints are in it.
+            if let Err(error) = data_folder(&config.data_dir, None) {
+                tracing::warn!(%error, "the data folder cannot be created");
+            }
+            return Ok(Self { owner, serving, embedded: None });
+        }
+        let options = embedded::Options { data_dir: config.data_dir.clone(), ..Default::default() };
+        let server = Embedded::start(options).await?;
+        show_place(&server);
+        let owner = Address::parse(&server.owner_url())?;
+        let serving = Some(Address::parse(&server.url())?);
+        Ok(Self { owner, serving, embedded: Some(server) })
+    }
+
+    /// The owner's address, once the server takes connections.
+    async fn owner(&self, config: &Config) -> Result<&Address, Error> {
+        if self.embedded.is_none() {
+            wait(&self.owner, config).await?;
+        }
+        Ok(&self.owner)
+    }
+}
+
+async fn wait(address: &Address, config: &Config) -> Result<(), Error> {
+    let limit = Duration::from_secs(config.database.start_seconds);
+    Ok(address.wait(limit).await?)
+}
+
+async fn run(owner: &Address, serving: &Address) -> Result<Migrated, Error> {
+    Ok(migrate(owner, serving.user().unwrap_or_default()).await?)
+}
+
+fn warn_if_newer(migrations: Option<&str>) {
+    if let Some(migrations) = migrations {
+        tracing::warn!(
+            migrations,
+            "the database's schema is newer than this binary, which does not know these migrations; it serves \
+             beside the newer release during a rollout or rollback: run that one as soon as possible, since \
+             a database cannot be migrated down"
+        );
+    }
+}
+
 /// Says where the database is, if that is not the data folder, and what nothing leads to any more.
 fn show_place(server: &Embedded) {
     if server.is_elsewhere() {
@@ -87,6 +172,23 @@ fn show_place(server: &Embedded) {
         tracing::warn!(
             folder = %left.display(),
             "a database of a data folder that was removed from here; if nobody needs it, remove it too"
+        );
+    }
+}
+
+/// One line: an installation with one login for everything works.
+fn warn_of_excess(config: &Config, login: &Address, excess: &[String]) {
+    let login = login.user().unwrap_or_default();
+    if !excess.is_empty() {
+        tracing::warn!(
+            login,
+            may = excess.join("; it "),
+            "the login may do more than serving needs: give `serve` one that owns nothing (docs/production.md)"
+        );
+    }
+    if config.database.owner_url.is_some() {
+        tracing::warn!(
+            "`database.owner_url` is set where only `migrate` needs it: whoever takes over this node owns the tables"
         );
     }
 }

@@ -77,6 +77,9 @@ pub fn check(config: &Config) -> Result<(), String> {
     let url = config.database.url.as_ref();
     let address = url.and_then(|url| Address::parse(url.reveal()).err());
     let address = address.map(|fault| format!("`database.url` (or DATABASE_URL): {fault}"));
+    let owner = config.database.owner_url.as_ref();
+    let owner = owner.and_then(|url| Address::parse(url.reveal()).err());
+    let owner = owner.map(|fault| format!("`database.owner_url` (or DATABASE_OWNER_URL): {fault}"));
     let networks = url_rules(config).err();
     let networks = networks.map(|fault| format!("`webhooks.allow_cidrs`: {fault}"));
     let roots = webhook_roots(config).err().map(|fault| fault.to_string());
@@ -85,7 +88,7 @@ pub fn check(config: &Config) -> Result<(), String> {
     let push_key = push_key.map(|fault| fault.to_string());
     let issuers = issuers(config, &Clock::default()).err();
     let issuers = issuers.map(|fault| format!("`programme.issuers`: {fault}"));
-    let faults = [ring, address, networks, roots, nats, push_key, issuers];
+    let faults = [ring, address, owner, networks, roots, nats, push_key, issuers];
     let faults: Vec<_> = faults.into_iter().flatten().collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

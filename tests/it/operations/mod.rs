@@ -1,6 +1,7 @@
-//! What an operator sees and does: metrics, the dashboard and the alerts, logs, starting, the handbook.
+//! What an operator sees and does: metrics, the dashboard and the alerts, logs, logins, starting, the handbook.
 
 mod handbook;
+mod logins;
 mod logs;
 mod metrics;
 mod settings;

@@ -12,7 +12,7 @@ async fn four_migrators_at_once_run_each_once() {
     let migrators: Vec<_> = (0..4)
         .map(|_| {
             let owner: Address = owner.clone();
-            tokio::spawn(async move { migrate(&owner, LOGIN).await.unwrap().len() })
+            tokio::spawn(async move { migrate(&owner, LOGIN).await.unwrap().versions.len() })
         })
         .collect();
     let mut ran = Vec::new();

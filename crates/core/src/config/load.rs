@@ -18,7 +18,11 @@ use super::Config;
 /// Prefix of the variables that are settings: `AGENT_AUTHORITY__SECTION__KEY`.
 const PREFIX: &str = "AGENT_AUTHORITY__";
 
-const SECRETS: [&str; 2] = ["database.url", "keys.ring"];
+const SECRETS: [&str; 3] = ["database.url", "database.owner_url", "keys.ring"];
+
+/// Variables with another name that platforms or operators know.
+const ALIASES: [(&str, &str); 2] =
+    [("DATABASE_URL", "database.url"), ("DATABASE_OWNER_URL", "database.owner_url")];
 
 /// What [`Config::load`] reads, lowest first.
 #[derive(Debug, Default)]
@@ -60,8 +64,10 @@ impl Config {
             figment = figment.merge(Toml::file_exact(file));
         }
         for (name, value) in &sources.environment {
-            if name == "DATABASE_URL" && !value.is_empty() {
-                figment = figment.merge(("database.url", value));
+            if let Some((_, key)) = ALIASES.iter().find(|(alias, _)| alias == name)
+                && !value.is_empty()
+            {
+                figment = figment.merge((*key, value));
             }
         }
         for (name, value) in &sources.environment {
@@ -226,11 +232,13 @@ mod tests {
     fn lists_may_be_text_and_database_url_is_honoured() {
         let config = Config::load(&sources(&[
             ("DATABASE_URL", "postgres://a"),
+            ("DATABASE_OWNER_URL", "postgres://o"),
             ("AGENT_AUTHORITY__CORS__ORIGINS", "https://A.example, http://localhost:3000/"),
             ("AGENT_AUTHORITY__TRUSTED_PROXIES", "10.0.0.0/8,::1"),
         ]))
         .unwrap();
         assert_eq!(config.database.url.unwrap().reveal(), "postgres://a");
+        assert_eq!(config.database.owner_url.unwrap().reveal(), "postgres://o");
         assert_eq!(config.cors.origins, ["https://a.example", "http://localhost:3000"]);
         assert_eq!(config.trusted_proxies.len(), 2);
         let config = Config::load(&sources(&[

@@ -80,6 +80,8 @@ pub struct Listen {
 pub struct Database {
     /// `postgres://…` or `host=… user=…`; also `DATABASE_URL`. If absent, the service runs a Postgres of its own under `data_dir`.
     pub url: Option<Secret>,
+    /// The same for the login that owns the tables, as which `migrate` works; also `DATABASE_OWNER_URL`. Default: `database.url`. No node needs it.
+    pub owner_url: Option<Secret>,
     /// Connections of the pool that serves one tenant's reads and writes.
     pub tenant_connections: usize,
     /// Connections of the pool of the graph's tail, the workers and the owner's lists.
@@ -361,6 +363,7 @@ impl Default for Database {
     fn default() -> Self {
         Self {
             url: None,
+            owner_url: None,
             tenant_connections: 16,
             system_connections: 6,
             recorder_connections: 2,

@@ -132,7 +132,10 @@ impl Config {
             "production needs a key ring: `keys.ring_file` or `keys.ring`",
         );
         require(
-            self.database.url.as_ref().is_some_and(|url| !url.reveal().is_empty()),
+            [&self.database.url, &self.database.owner_url]
+                .into_iter()
+                .flatten()
+                .any(|url| !url.reveal().is_empty()),
             "production needs a database: set `DATABASE_URL` or `database.url`",
         );
         require(

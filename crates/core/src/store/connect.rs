@@ -60,8 +60,12 @@ impl Address {
 
     /// Where it is and whose it is, without the password: `db.example.org:5432/authority as authority`.
     pub fn shown(&self) -> String {
-        let user = self.user().unwrap_or_default();
-        format!("{}/{} as {user}", servers(&self.config), self.database())
+        format!("{} as {}", self.place(), self.user().unwrap_or_default())
+    }
+
+    /// Where it is: `db.example.org:5432/authority`.
+    pub(super) fn place(&self) -> String {
+        format!("{}/{}", servers(&self.config), self.database())
     }
 
     /// The server, why there is no connection, and the remedy.

@@ -1,21 +1,20 @@
-//! Runs this binary's migrations, and checks whether they were run.
+//! Runs this binary's migrations.
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 
 use diesel::{
-    QueryDsl, define_sql_function,
-    migration::{Migration, MigrationSource},
-    pg::Pg,
+    define_sql_function,
     sql_types::{BigInt, Bool, Text},
 };
 use diesel_async::{
     AsyncPgConnection, SimpleAsyncConnection, async_connection_wrapper::AsyncConnectionWrapper,
 };
-use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use diesel_migrations::MigrationHarness;
 
-use super::{Address, Db, Error, RunQueryDsl, Scope, Store, locks::MIGRATIONS as LOCK};
-
-pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations");
+use super::{
+    Address, Error, RunQueryDsl, locks::MIGRATIONS as LOCK, roles, versions,
+    versions::{Difference, MIGRATIONS},
+};
 
 const PAUSE: Duration = Duration::from_millis(100);
 /// How often rights are granted if other work is in the way.
@@ -32,34 +31,38 @@ define_sql_function! {
     fn has_database_privilege(role: Text, database: Text, privilege: Text) -> Bool;
 }
 
-diesel::table! {
-    __diesel_schema_migrations (version) {
-        version -> Text,
-        run_on -> Timestamp,
-    }
-}
-
 /// By default only the owner may read a new table; readiness reads this one as the service.
 const READABLE: &str = "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations')";
 
-/// Creates this database's roles, grants them to `login` (the role that [`Store::open`] connects
-/// as), and runs the pending migrations; returns their versions. `owner` needs the right to create
+/// What a migration did.
+#[derive(Debug)]
+pub struct Migrated {
+    /// The versions of the migrations that it ran.
+    pub versions: Vec<String>,
+    /// Where the schema is newer than this binary: the migrations that it does not know, `48 to 49`.
+    pub newer: Option<String>,
+}
+
+/// Creates this database's roles, grants them to `owner`'s login and to `login` (the role that
+/// [`super::Store::open`] connects as), and runs the pending migrations. `owner` needs the right to create
 /// missing roles, and should own the database: then it can revoke everyone else's right to connect.
 /// Several processes may run it at the same time.
-pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error> {
+///
+/// # Errors
+/// [`Error::Address`] says what an operator must do. What ran before stays.
+pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     let mut db = owner.connect().await?;
-    let user = owner.user().unwrap_or_default();
-    if !diesel::select(has_schema_privilege("public", "CREATE")).get_result(&mut db).await? {
+    if !may_create(&mut db).await? {
+        let user = owner.user().unwrap_or_default();
         return Err(Error::Address(format!(
-            "the login `{user}` may not create tables in the schema `public` of {}; as a superuser run \
-             there: ALTER SCHEMA public OWNER TO \"{user}\"",
+            "the login `{user}` may not create tables in the schema `public` of {}: migrate with the URL of the \
+             database's owner (DATABASE_OWNER_URL or `database.owner_url`), or as a superuser run there: \
+             ALTER SCHEMA public OWNER TO \"{user}\"",
             owner.shown()
         )));
     }
     lock(&mut db).await?;
-    let login = set_config("authority.login", login, false);
-    diesel::select(login).execute(&mut db).await?;
-    persistently(&mut db, include_str!("roles.sql")).await.map_err(|fault| match fault {
+    make_roles(&mut db, login).await.map_err(|fault| match fault {
         // If the database refuses its owner something, an operator must act.
         Error::Internal(told) => Error::Address(told),
         other => other,
@@ -73,11 +76,30 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Vec<String>, Error>
         (done.map_err(|fault| Error::Internal(format!("a migration failed: {fault}"))), harness)
     });
     let (done, harness) = run.await.map_err(|fault| Error::Internal(fault.to_string()))?;
-    let done: Vec<String> = done?;
+    let versions: Vec<String> = done?;
     let mut db = harness.into_inner();
     persistently(&mut db, READABLE).await?;
+    let newer = versions::numbers(&Difference::read(&mut db).await?.unknown);
     diesel::select(pg_advisory_unlock(LOCK)).execute(&mut db).await?;
-    Ok(done)
+    Ok(Migrated { versions, newer: Some(newer).filter(|newer| !newer.is_empty()) })
+}
+
+/// Whether the login may create tables, as only migrations need to.
+pub async fn may_migrate(owner: &Address) -> Result<bool, Error> {
+    may_create(&mut owner.connect().await?).await
+}
+
+async fn may_create(db: &mut AsyncPgConnection) -> Result<bool, Error> {
+    Ok(diesel::select(has_schema_privilege("public", "CREATE")).get_result(db).await?)
+}
+
+async fn make_roles(db: &mut AsyncPgConnection, login: &str) -> Result<(), Error> {
+    let database: String = diesel::select(current_database()).get_result(db).await?;
+    let suffix = roles::suffix(&database);
+    for (name, value) in [("authority.login", login), ("authority.role_suffix", &suffix)] {
+        diesel::select(set_config(name, value, false)).execute(db).await?;
+    }
+    persistently(db, include_str!("roles.sql")).await
 }
 
 /// Rights are granted beside services that use the tables: of two that wait for one another, Postgres ends one.
@@ -113,27 +135,4 @@ async fn lock(db: &mut AsyncPgConnection) -> Result<(), Error> {
         tokio::time::sleep(PAUSE).await;
     }
     Err(Error::Unavailable("another process has been migrating for ten minutes".to_owned()))
-}
-
-impl Store {
-    /// Whether every migration that this binary knows has run. Later ones do not matter: during a
-    /// rollout the old version continues to serve.
-    pub async fn is_current(&self) -> Result<bool, Error> {
-        let read = async move |db: &mut Db| {
-            let versions = __diesel_schema_migrations::table
-                .select(__diesel_schema_migrations::version)
-                .load::<String>(db);
-            Ok::<_, Error>(versions.await?)
-        };
-        let run = self.read_tx(&Scope::service(), read).await?;
-        let run: HashSet<_> = run.into_iter().collect();
-        Ok(known()?.iter().all(|version| run.contains(version)))
-    }
-}
-
-fn known() -> Result<Vec<String>, Error> {
-    let known: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS
-        .migrations()
-        .map_err(|fault| Error::Internal(format!("the migrations are unreadable: {fault}")))?;
-    Ok(known.iter().map(|each| each.name().version().to_string()).collect())
 }

@@ -1,33 +1,36 @@
 -- The three roles that the service uses in this database. Roles belong to the whole cluster, so their names
 -- contain the database's: another database's start can never grant them to its own login. This script is
--- not a migration, since it runs on every start: the database may have been copied, renamed, or restored
--- from a dump.
+-- not a migration, since it runs before them each time: the database may have been copied, renamed, or
+-- restored from a dump.
+--
+-- Settings: authority.login, who serves; authority.role_suffix, the end of the roles' names (roles.rs).
 
 -- ## Names
 
--- `authority_<kind>_<database>`, in at most 63 bytes. A longer database name is hashed, to a length that
--- no unhashed name has.
 DO $$
-DECLARE
-    database text := current_database();
-    own text := CASE WHEN octet_length(database) < 44 THEN database
-                ELSE left(encode(sha256(convert_to(database, 'UTF8')), 'hex'), 44) END;
 BEGIN
     EXECUTE format(
         'CREATE OR REPLACE FUNCTION public.authority_role(kind text) RETURNS text
          LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS %L',
-        format('SELECT %L || kind || %L', 'authority_', '_' || own));
+        format('SELECT %L || kind || %L', 'authority_', '_' || current_setting('authority.role_suffix')));
 END $$;
 
 -- ## The roles and their members
 
+-- The login that serves, and the owner: migrations that change rows take a role, too.
 DO $$
 DECLARE
     name text;
+    member text;
     tried text;
     login text := current_setting('authority.login');
     is_16 boolean := current_setting('server_version_num')::integer >= 160000;
 BEGIN
+    IF to_regrole(quote_ident(login)) IS NULL THEN
+        RAISE insufficient_privilege USING MESSAGE = format(
+            'the login "%s", which is to serve, does not exist; as a superuser run: '
+            'CREATE ROLE %I LOGIN NOINHERIT PASSWORD ''…''', login, login);
+    END IF;
     FOREACH name IN ARRAY ARRAY[authority_role('tenant'), authority_role('system'),
                                 authority_role('recorder')] LOOP
         BEGIN
@@ -35,28 +38,32 @@ BEGIN
             IF to_regrole(quote_ident(name)) IS NULL THEN
                 EXECUTE tried;
             END IF;
-            -- Only by SET ROLE, so that without it a session sees nothing. Before PostgreSQL 16 only the
-            -- login's own NOINHERIT ensures that.
-            tried := format('GRANT %I TO %I', name, login);
-            IF is_16 AND NOT pg_has_role(login, name, 'SET') THEN
-                tried := tried || ' WITH INHERIT FALSE, SET TRUE';
-                EXECUTE tried;
-            ELSIF NOT is_16 AND NOT pg_has_role(login, name, 'MEMBER') THEN
-                EXECUTE tried;
-            END IF;
+            FOREACH member IN ARRAY ARRAY[current_user, login] LOOP
+                -- Only by SET ROLE, so that without it a session sees nothing. Before PostgreSQL 16 only
+                -- the login's own NOINHERIT ensures that.
+                tried := format('GRANT %I TO %I', name, member);
+                IF is_16 AND NOT pg_has_role(member, name, 'SET') THEN
+                    tried := tried || ' WITH INHERIT FALSE, SET TRUE';
+                    EXECUTE tried;
+                ELSIF NOT is_16 AND NOT pg_has_role(member, name, 'MEMBER') THEN
+                    EXECUTE tried;
+                END IF;
+            END LOOP;
         EXCEPTION WHEN insufficient_privilege THEN
             RAISE insufficient_privilege USING MESSAGE = format(
                 'the database role "%s" may not make the roles that the service takes in the database '
-                '"%s": `%s` was refused (%s); as a superuser run `ALTER ROLE %I CREATEROLE`, start once '
+                '"%s": `%s` was refused (%s); as a superuser run `ALTER ROLE %I CREATEROLE`, migrate once '
                 'and take it away again (NOCREATEROLE), or run what was refused, and the same for the '
                 'other two of authority_tenant, authority_system and authority_recorder',
                 current_user, current_database(), tried, SQLERRM, current_user);
         END;
     END LOOP;
-    -- It returns the roles' names, and every session calls it before SET ROLE.
-    IF NOT has_schema_privilege(login, 'public', 'USAGE') THEN
-        EXECUTE format('GRANT USAGE ON SCHEMA public TO %I', login);
-    END IF;
+    -- It has the function that returns the roles' names, which every session calls before SET ROLE.
+    FOREACH member IN ARRAY ARRAY[current_user, login] LOOP
+        IF NOT has_schema_privilege(member, 'public', 'USAGE') THEN
+            EXECUTE format('GRANT USAGE ON SCHEMA public TO %I', member);
+        END IF;
+    END LOOP;
 END $$;
 
 -- ## Copied, restored and renamed databases
@@ -140,12 +147,14 @@ END $$;
 -- In a new database every role of the cluster may connect.
 DO $$
 DECLARE
-    login text := current_setting('authority.login');
+    member text;
 BEGIN
     IF has_database_privilege('public', current_database(), 'CONNECT') THEN
         EXECUTE format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', current_database());
     END IF;
-    IF NOT has_database_privilege(login, current_database(), 'CONNECT') THEN
-        EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), login);
-    END IF;
+    FOREACH member IN ARRAY ARRAY[current_user, current_setting('authority.login')] LOOP
+        IF NOT has_database_privilege(member, current_database(), 'CONNECT') THEN
+            EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), member);
+        END IF;
+    END LOOP;
 END $$;
