@@ -4,6 +4,7 @@ mod handbook;
 mod logins;
 mod logs;
 mod metrics;
+mod pooler;
 mod settings;
 mod start;
 mod traces;

@@ -26,16 +26,23 @@ impl Address {
         self.dial().await.map_err(failed)?.diesel().await
     }
 
-    /// Waits until the server takes connections, while it is absent, starts or is full.
+    /// Waits until the server takes connections, while it is absent, starts or is full. Each must have a session
+    /// of its own.
     ///
     /// # Errors
-    /// [`Error::Address`]: it refuses the login or the database, or still takes none after `limit`.
+    /// [`Error::Address`]: it refuses the login or the database, or still takes none after `limit`; or a pooler
+    /// shares sessions.
     pub async fn wait(&self, limit: Duration) -> Result<(), Error> {
         let since = Instant::now();
         let mut logged: Option<Instant> = None;
         loop {
             let Err(fault) = self.dial().await else {
-                return Ok(());
+                match self.refuse_shared_sessions().await {
+                    // It stopped, or is full, since.
+                    Err(Error::Unavailable(_)) if since.elapsed() < limit => sleep(PAUSE).await,
+                    done => return done,
+                }
+                continue;
             };
             let reason = self.explained(&fault);
             if !is_passing(&fault) {

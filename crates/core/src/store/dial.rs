@@ -111,6 +111,13 @@ impl Dialled {
         }
     }
 
+    /// The client alone; a task drives the connection, and ends with its client.
+    pub(super) fn client(self) -> Client {
+        let (client, messages) = self.messages();
+        tokio::spawn(messages.for_each(|_| ready(())));
+        client
+    }
+
     /// The client, and what the server sends without being asked; polling that drives the connection.
     pub(super) fn messages(self) -> (Client, BoxStream<'static, Result<AsyncMessage, Error>>) {
         match self {

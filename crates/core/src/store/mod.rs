@@ -11,6 +11,7 @@ pub mod locks;
 mod migrate;
 mod partitions;
 mod pool;
+mod pooler;
 mod prepared;
 mod query;
 mod roles;

@@ -1,0 +1,53 @@
+//! Whether a pooler stands before Postgres that gives one session to several connections in turn, as
+//! pgbouncer does with `pool_mode = transaction`.
+//!
+//! The pools' connections keep a role, settings and prepared statements in their sessions, migrations a lock,
+//! and one connection listens. Behind such a pooler all of that would be lost, or given to others.
+
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use super::{Address, Error, address::with_source};
+
+/// How often both connections are asked. A pooler that is busy may give both the same sessions again by chance.
+const ROUNDS: usize = 8;
+
+impl Address {
+    /// Makes sure that each of two connections has a session of its own, without changing anything in it.
+    ///
+    /// # Errors
+    /// [`Error::Address`] if they have not.
+    pub(super) async fn refuse_shared_sessions(&self) -> Result<(), Error> {
+        let (one, other) = (self.client().await?, self.client().await?);
+        let first = process(&one).await?;
+        for _ in 0..ROUNDS {
+            if process(&other).await? == first || process(&one).await? != first {
+                return Err(Error::Address(format!(
+                    "a pooler before {} gives one session to several connections in turn (pgbouncer's \
+                     `pool_mode = transaction`), but the service keeps roles, settings and locks in its \
+                     sessions: use `pool_mode = session`, or connect to PostgreSQL directly",
+                    self.place()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    async fn client(&self) -> Result<Client, Error> {
+        let dialled = self.dial().await.map_err(|error| unavailable(&error))?;
+        Ok(dialled.client())
+    }
+}
+
+/// The server process that answers. Asked without a prepared statement, which a pooler may not keep.
+async fn process(client: &Client) -> Result<Option<String>, Error> {
+    let told = client.simple_query("SELECT pg_backend_pid()").await;
+    let told = told.map_err(|error| unavailable(&error))?;
+    Ok(told.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    }))
+}
+
+fn unavailable(error: &tokio_postgres::Error) -> Error {
+    Error::Unavailable(with_source(error))
+}
