@@ -1,4 +1,10 @@
-//! Migrations: by many at once, and whether they were run.
+//! Migrations: by many at once, beside long readers, and whether they were run.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use authority_core::store::{Address, Limits, Store, embedded::LOGIN, migrate};
 use diesel_async::SimpleAsyncConnection;
@@ -67,4 +73,37 @@ async fn an_owner_without_superuser_rights_suffices() {
     let cleared = Database::empty().await;
     cleared.run(&format!("DROP OWNED BY {name}; DROP ROLE {name}")).await;
     ran.unwrap();
+}
+
+/// While a migration waits for a table, every later statement on it waits as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migration_that_waits_for_a_reader_gives_up_and_names_it() {
+    let database = Database::empty().await;
+    let owner = database.owner_address();
+    migrate(&owner, LOGIN).await.unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let down = root.join("00000000000046_decision_rates/down.sql");
+    database.run(&fs::read_to_string(down).unwrap()).await;
+    let version = "DELETE FROM __diesel_schema_migrations WHERE version = '00000000000046'";
+    database.run(version).await;
+
+    let mut reader = database.owner().await;
+    reader.batch_execute("BEGIN; LOCK TABLE tenants IN ACCESS SHARE MODE").await.unwrap();
+    let pid = super::number(&mut reader, "SELECT pg_backend_pid()::bigint AS n").await;
+    let since = Instant::now();
+    let told = migrate(&owner, LOGIN).await.unwrap_err().to_string();
+    assert!(since.elapsed() < Duration::from_secs(20), "it waited for {:?}", since.elapsed());
+    for part in [
+        "waited 5 s for a lock: AccessExclusiveLock on the table `tenants`",
+        &format!("held by process {pid} of the login `postgres`"),
+        "run `agent-authority migrate` again",
+        "00000000000046_decision_rates",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!database.store().is_current().await.unwrap());
+    reader.batch_execute("COMMIT").await.unwrap();
+    let done = migrate(&owner, LOGIN).await.unwrap();
+    assert_eq!(done.versions, ["00000000000046"]);
+    assert_eq!(done.newer, None);
 }

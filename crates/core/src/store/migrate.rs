@@ -6,14 +6,11 @@ use diesel::{
     define_sql_function,
     sql_types::{BigInt, Bool, Text},
 };
-use diesel_async::{
-    AsyncPgConnection, SimpleAsyncConnection, async_connection_wrapper::AsyncConnectionWrapper,
-};
-use diesel_migrations::MigrationHarness;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 
 use super::{
-    Address, Error, RunQueryDsl, locks::MIGRATIONS as LOCK, roles, versions,
-    versions::{Difference, MIGRATIONS},
+    Address, Error, RunQueryDsl, lock_wait, locks::MIGRATIONS as LOCK, roles, versions,
+    versions::Difference,
 };
 
 const PAUSE: Duration = Duration::from_millis(100);
@@ -62,22 +59,14 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
         )));
     }
     lock(&mut db).await?;
+    db.batch_execute(&lock_wait::limit()).await?;
     make_roles(&mut db, login).await.map_err(|fault| match fault {
         // If the database refuses its owner something, an operator must act.
         Error::Internal(told) => Error::Address(told),
         other => other,
     })?;
     warn_if_open(&mut db).await?;
-    // Diesel's harness is synchronous; on this thread it needs no multi-threaded runtime.
-    let run = tokio::task::spawn_blocking(move || {
-        let mut harness = AsyncConnectionWrapper::<AsyncPgConnection>::from(db);
-        let done = harness.run_pending_migrations(MIGRATIONS);
-        let done = done.map(|versions| versions.iter().map(ToString::to_string).collect());
-        (done.map_err(|fault| Error::Internal(format!("a migration failed: {fault}"))), harness)
-    });
-    let (done, harness) = run.await.map_err(|fault| Error::Internal(fault.to_string()))?;
-    let versions: Vec<String> = done?;
-    let mut db = harness.into_inner();
+    let (mut db, versions) = lock_wait::run(owner, db).await?;
     persistently(&mut db, READABLE).await?;
     let newer = versions::numbers(&Difference::read(&mut db).await?.unknown);
     diesel::select(pg_advisory_unlock(LOCK)).execute(&mut db).await?;

@@ -7,6 +7,7 @@ pub mod embedded;
 mod error;
 mod ids;
 mod listen;
+mod lock_wait;
 pub mod locks;
 mod migrate;
 mod partitions;
