@@ -10,6 +10,7 @@ mod migrate;
 mod pool;
 mod roles;
 mod tls;
+mod zero_downtime;
 
 use authority_core::store::Scope;
 use authority_ids::TenantId;
