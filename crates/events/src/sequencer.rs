@@ -109,7 +109,7 @@ impl Sequencer {
     /// Numbers a batch.
     async fn round(&self) -> Result<Batch, store::Error> {
         match self.number(None).await {
-            Err(error) if !matches!(error, store::Error::Unavailable(_)) => {
+            Err(error) if !error.is_passing() => {
                 tracing::warn!(%error, "numbering each shard on its own");
                 let (mut all, mut failed) = (Batch::default(), Ok(()));
                 for shard in 0..SHARDS {

@@ -135,7 +135,8 @@ impl DecisionFilter {
     /// The error of reading a page that began then. A list that does not end will not end the next time either: that
     /// is a 400 which says what to change.
     pub(super) fn fault(&self, error: store::Error, begun: Instant) -> ApiError {
-        if !(error.is_timeout() && begun.elapsed() >= LIMIT && self.narrows()) {
+        let timed_out = matches!(error, store::Error::Timeout(_));
+        if !(timed_out && begun.elapsed() >= LIMIT && self.narrows()) {
             return error.into();
         }
         tracing::warn!(%error, "a list of decisions did not end");

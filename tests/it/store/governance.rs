@@ -284,7 +284,7 @@ async fn errors_are_distinguished() {
         ("INSERT INTO parents VALUES ('1')", "Conflict(\"parents_pkey\")"),
         ("INSERT INTO children VALUES ('2', '9')", "Reference(\"children_parent_fkey\")"),
         ("INSERT INTO parents VALUES ('')", "Refused(\"parents_id_check\")"),
-        ("SET LOCAL statement_timeout = 20; SELECT pg_sleep(9)", "Unavailable("),
+        ("SET LOCAL statement_timeout = 20; SELECT pg_sleep(9)", "Timeout("),
         ("SELECT 1 / 0", "Internal("),
     ] {
         let fault = format!("{:?}", fault(sql).await);

@@ -53,7 +53,7 @@ async fn errors_of_a_german_server_are_told_apart() {
         ("INSERT INTO parents VALUES ('1')", "Conflict(\"parents_pkey\")"),
         ("INSERT INTO parents VALUES ('')", "Refused(\"parents_id_check\")"),
         ("INSERT INTO children VALUES ('2', '9')", "Reference(\"children_parent_fkey\")"),
-        ("SET LOCAL statement_timeout = 20; SELECT pg_sleep(9)", "Unavailable(\"storniere Anfrage"),
+        ("SET LOCAL statement_timeout = 20; SELECT pg_sleep(9)", "Timeout(\"storniere Anfrage"),
         ("SET TRANSACTION READ ONLY; DELETE FROM children", "Unavailable("),
     ] {
         let fault = fault(sql).await;
@@ -66,7 +66,7 @@ async fn errors_of_a_german_server_are_told_apart() {
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(9)'";
         db.batch_execute(end).await.unwrap();
     });
-    assert!(ended.starts_with("Unavailable(\"breche Verbindung ab"), "{ended}");
+    assert!(ended.starts_with("Unavailable(") && ended.contains("Verbindung"), "{ended}");
 
     // Each holds what the other waits for; Postgres ends one.
     let update = |first: &'static str, second: &'static str| {
@@ -88,8 +88,6 @@ async fn errors_of_a_german_server_are_told_apart() {
     let mut db = store.system().await.unwrap();
     let in_use = db.batch_execute("DELETE FROM parents").await.unwrap_err();
     assert_eq!(format!("{:?}", Error::of_deletion(in_use)), "InUse(\"children_parent_fkey\")");
-    let timeout = db.batch_execute("SET statement_timeout = 20; SELECT pg_sleep(9)").await;
-    assert!(Error::is_timeout(&timeout.unwrap_err()));
     drop(db);
 
     let (tenant, key) = (TenantId::from_slug("acme").unwrap(), ApiKeyId::new(new_id()));

@@ -44,7 +44,7 @@ async fn waits_are_bounded() {
             })
             .await
     });
-    assert!(matches!(slept, Err(Error::Unavailable(_))), "{slept:?}");
+    assert!(matches!(slept, Err(Error::Timeout(_))), "{slept:?}");
     assert!(matches!(waited, Err(Error::Unavailable(_))), "{waited:?}");
 
     let scope = of("a");

@@ -70,7 +70,7 @@ impl From<keys::Error> for ApiError {
 impl From<store::Error> for ApiError {
     fn from(error: store::Error) -> Self {
         let (code, about) = match &error {
-            store::Error::Unavailable(reason) => {
+            store::Error::Unavailable(reason) | store::Error::Timeout(reason) => {
                 tracing::warn!(%reason, "database unavailable");
                 return Self::plain(ErrorCode::Unavailable);
             }

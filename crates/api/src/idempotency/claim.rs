@@ -167,8 +167,8 @@ impl IdempotencyKey {
 /// A timeout while waiting for the first call becomes that error, instead of an unavailable
 /// database.
 fn waited(error: diesel::result::Error) -> Error {
-    if store::Error::is_timeout(&error) {
-        return Error::InProgress;
+    match store::Error::from(error) {
+        store::Error::Timeout(_) => Error::InProgress,
+        error => error.into(),
     }
-    store::Error::from(error).into()
 }

@@ -14,6 +14,9 @@ pub enum Error {
     /// Nothing was stored, or it is unknown whether it was: callers may retry.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
+    /// Postgres ended a statement by a timeout, its own or that of a lock: nothing was stored, and callers may retry.
+    #[error("the database ended a statement: {0}")]
+    Timeout(String),
     /// Another row has this already: the unique constraint's name.
     #[error("conflict on `{0}`")]
     Conflict(String),
@@ -42,8 +45,9 @@ pub enum Error {
 
 impl Error {
     /// What `authority_database_errors_total` counts it as.
-    const CLASSES: [&'static str; 9] = [
+    const CLASSES: [&'static str; 10] = [
         "unavailable",
+        "timeout",
         "conflict",
         "reference",
         "in_use",
@@ -57,6 +61,7 @@ impl Error {
     fn class(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",
+            Self::Timeout(_) => "timeout",
             Self::Conflict(_) => "conflict",
             Self::Reference(_) => "reference",
             Self::InUse(_) => "in_use",
@@ -90,10 +95,9 @@ impl Error {
         .counted()
     }
 
-    /// Whether Postgres ended a statement by a timeout: its own, or that of a lock.
-    pub fn is_timeout(error: &Sql) -> bool {
-        matches!(error, Sql::DatabaseError(_, about)
-            if sqlstate(&**about).is_some_and(|state| is_timeout(&state)))
+    /// Whether the same call may succeed later.
+    pub const fn is_passing(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Timeout(_))
     }
 
     fn of(error: Sql) -> Self {
@@ -127,6 +131,7 @@ impl Error {
             ) => Self::Unavailable(text),
             // What `require_api_key` raises; Postgres itself reports it of logins alone.
             (_, Some(SqlState::INVALID_AUTHORIZATION_SPECIFICATION)) => Self::KeyEnded,
+            (_, Some(state)) if is_timeout(&state) => Self::Timeout(text),
             (_, Some(state)) if is_passing(&state) => Self::Unavailable(text),
             _ => Self::Internal(text),
         }

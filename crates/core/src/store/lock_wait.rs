@@ -13,7 +13,7 @@ use diesel_migrations::MigrationHarness;
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
-use super::{Address, Db, Error, RunQueryDsl, versions::MIGRATIONS};
+use super::{Address, Db, Error, RunQueryDsl, sqlstate::has_timed_out, versions::MIGRATIONS};
 
 /// How long a migration waits for a lock.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ struct Lateness(Arc<Mutex<bool>>);
 impl Instrumentation for Lateness {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
         if let InstrumentationEvent::FinishQuery { error: Some(error), .. } = event {
-            *self.0.lock() |= Error::is_timeout(error);
+            *self.0.lock() |= has_timed_out(error);
         }
     }
 }

@@ -95,7 +95,7 @@ async fn make_roles(db: &mut AsyncPgConnection, login: &str) -> Result<(), Error
 async fn persistently(db: &mut AsyncPgConnection, statements: &str) -> Result<(), Error> {
     for _ in 1..TRIES {
         match db.batch_execute(statements).await.map_err(Error::from) {
-            Err(Error::Unavailable(_)) => tokio::time::sleep(PAUSE).await,
+            Err(error) if error.is_passing() => tokio::time::sleep(PAUSE).await,
             ended => return ended,
         }
     }

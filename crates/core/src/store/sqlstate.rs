@@ -11,7 +11,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use diesel::result::DatabaseErrorInformation;
+use diesel::result::{DatabaseErrorInformation, Error as Sql};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::{
     error::SqlState,
@@ -21,6 +21,12 @@ use tokio_postgres::{
 /// The SQLSTATE of an error that Postgres reported.
 pub(super) fn sqlstate(about: &dyn DatabaseErrorInformation) -> Option<SqlState> {
     about.hint().map(SqlState::from_code)
+}
+
+/// Whether Postgres ended the statement by a timeout.
+pub(super) fn has_timed_out(error: &Sql) -> bool {
+    matches!(error, Sql::DatabaseError(_, about)
+        if sqlstate(&**about).is_some_and(|state| is_timeout(&state)))
 }
 
 /// Whether the same may succeed later: no connection, no resources, stopped by an operator or a limit, in

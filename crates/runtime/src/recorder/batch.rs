@@ -101,10 +101,10 @@ impl Batches {
                         let _ = done.send(outcome); // the caller may be gone; the record stays
                     }
                 }
-                Err(error) if entries.len() == 1 || matches!(error, Error::Unavailable(_)) => {
+                Err(error) if entries.len() == 1 || error.is_passing() => {
                     tracing::error!(%error, decisions = entries.len(), "could not record");
                     // One bad row does not affect the others.
-                    if matches!(error, Error::Unavailable(_)) {
+                    if error.is_passing() {
                         self.health.note(Err(error.to_string()));
                     }
                     for done in waiting {
@@ -138,7 +138,7 @@ impl Batches {
                 resume_unwind(panic)
             }
         };
-        if matches!(stored, Err(Error::Unavailable(_))) {
+        if stored.as_ref().is_err_and(Error::is_passing) {
             discard(db);
         }
         stored
