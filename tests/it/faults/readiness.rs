@@ -19,7 +19,7 @@ const SERVING: i32 = 1;
 const NOT_SERVING: i32 = 2;
 
 /// Waits until `/health/ready` has this status.
-async fn until(client: &Client, wanted: u16) -> Value {
+pub(super) async fn until(client: &Client, wanted: u16) -> Value {
     let begun = Instant::now();
     loop {
         let (status, answer) = client.get("/health/ready").await;

@@ -6,14 +6,16 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
-    time::{Duration, Instant},
 };
 
 use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
-use super::{process::allowed, readiness::fault};
-use crate::support::{Client, TestApp};
+use super::{
+    process::allowed,
+    readiness::{fault, until},
+};
+use crate::support::TestApp;
 
 const TENANT: &str = "svc:tenant:acme";
 
@@ -78,18 +80,6 @@ impl Drop for Folder {
     }
 }
 
-async fn until_ready_is(client: &Client, wanted: u16) -> Value {
-    let begun = Instant::now();
-    loop {
-        let (status, answer) = client.get("/health/ready").await;
-        if status == wanted {
-            return answer;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(30), "still {status}: {answer}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 #[derive(diesel::QueryableByName)]
 struct Count {
     #[diesel(sql_type = diesel::sql_types::BigInt)]
@@ -135,14 +125,14 @@ async fn a_full_data_folder_stops_sealing_and_is_told() {
     }
     assert_eq!(packs(&app).await, 1, "sealed, and not said so");
     assert_eq!(folder.files(), ["acme"], "left behind");
-    let answer = until_ready_is(&client, 503).await;
+    let answer = until(&client, 503).await;
     let problem = fault(&answer, "data_folder").unwrap();
     assert!(problem.contains("make room on its disk"), "{problem}");
     // What needs no folder goes on.
     assert!(decided().await["decision_id"].is_string());
 
     folder.empty();
-    let answer = until_ready_is(&client, 200).await;
+    let answer = until(&client, 200).await;
     assert_eq!(fault(&answer, "data_folder"), None);
     assert_eq!(seal(&second).await.0, 200);
     let (status, sealed) = seal_once(&third).await;
