@@ -1,5 +1,6 @@
-//! The settings, each with its default; `load.rs` reads the values.
+//! The settings; `defaults.rs` has their defaults, `load.rs` reads the values.
 
+mod defaults;
 mod folder;
 mod load;
 mod production;
@@ -305,99 +306,5 @@ impl Config {
     /// Whether clients use https, so that HSTS may be sent.
     pub fn https(&self) -> bool {
         self.listen.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
-    }
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            environment: Environment::default(),
-            data_dir: PathBuf::from(".agent-authority"),
-            trusted_proxies: Vec::new(),
-            listen: Listen::default(),
-            database: Database::default(),
-            identity: Identity::default(),
-            keys: Keys::default(),
-            decide: Decide::default(),
-            cors: Cors::default(),
-            limits: Limits::default(),
-            logs: Logs::default(),
-            traces: Traces::default(),
-            webhooks: Webhooks::default(),
-            nats: NatsConfig::default(),
-            push: PushConfig::default(),
-            dns: DnsConfig::default(),
-            programme: ProgrammeConfig::default(),
-            personal_data: PersonalDataConfig::default(),
-        }
-    }
-}
-
-impl Default for Traces {
-    fn default() -> Self {
-        Self { endpoint: None, ratio: 1.0 }
-    }
-}
-
-impl Default for PersonalDataConfig {
-    fn default() -> Self {
-        Self { lead_retention_days: 730, legal_hold: None }
-    }
-}
-
-impl Default for Listen {
-    fn default() -> Self {
-        Self {
-            main: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            admin: None,
-            app: None,
-            gateway: None,
-            site: None,
-            ops: SocketAddr::from(([127, 0, 0, 1], 9090)),
-            public_url: None,
-        }
-    }
-}
-
-impl Default for Database {
-    fn default() -> Self {
-        Self {
-            url: None,
-            owner_url: None,
-            tenant_connections: 16,
-            system_connections: 6,
-            recorder_connections: 2,
-            event_connections: 6,
-            wait_seconds: 5,
-            statement_seconds: 10,
-            start_seconds: 60,
-        }
-    }
-}
-
-impl Default for Decide {
-    fn default() -> Self {
-        Self { max_staleness_seconds: 5, valid_for_seconds: 60, durability: Durability::Strict }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 10_000,
-            streams: 200,
-            header_bytes: 16 * 1024,
-            body_bytes: 2 * 1024 * 1024,
-            unsent_bytes: 16 * 1024 * 1024,
-            first_byte_seconds: 5,
-            header_seconds: 10,
-            body_seconds: 30,
-            idle_seconds: 75,
-            stalled_seconds: 30,
-            ping_seconds: 20,
-            pong_seconds: 10,
-            lame_duck_seconds: None,
-            drain_seconds: 10,
-        }
     }
 }
