@@ -11,7 +11,7 @@ use authority_core::{
     },
 };
 
-use super::development;
+use super::environment;
 
 /// Why the database is unavailable.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Development(#[from] development::Error),
+    Environment(#[from] environment::Error),
     #[error(
         "`database.owner_url` is for `migrate` alone: name the login that serves in DATABASE_URL or `database.url`"
     )]
@@ -57,6 +57,9 @@ impl Database {
         if logins.embedded.is_none() {
             wait(&serving, config).await?;
         }
+        if !config.production() {
+            environment::refuse_productions(&serving).await?;
+        }
         let migrated = if config.production() {
             Vec::new()
         } else {
@@ -80,6 +83,9 @@ impl Database {
     pub async fn migrate(config: &Config) -> Result<Self, Error> {
         let logins = Logins::of(config).await?;
         let owner = logins.owner(config).await?;
+        if !config.production() {
+            environment::refuse_productions(owner).await?;
+        }
         let serving = logins.serving.as_ref().unwrap_or(owner);
         let migrated = run(owner, serving).await?;
         warn_if_newer(migrated.newer.as_deref());
@@ -94,7 +100,7 @@ impl Database {
     ) -> Result<Self, Error> {
         let store = Store::open(login, &limits(config))?;
         if config.production() {
-            development::refuse(&store).await?;
+            environment::take_for_production(&store).await?;
         }
         Ok(Self { store, migrated, shown: login.shown(), embedded })
     }

@@ -1,12 +1,16 @@
-//! What development leaves in a database: production refuses such a database.
+//! A database serves one environment.
 //!
-//! Development has signed tokens with a key of its own, and the demonstration's people and API keys are
-//! known to whoever ran it. Neither belongs in production.
+//! Development signs tokens with a key of its own, and the demonstration's people and API keys are known to
+//! whoever ran it. Neither belongs in production: it refuses a database that has them, and development refuses
+//! one that production has used, before it would add them or migrate it.
 
-use authority_core::store::{self, Db, RunQueryDsl, Scope, Store};
-use diesel::{QueryableByName, sql_types::Text};
+use authority_core::store::{self, Address, Db, RunQueryDsl, Scope, Store};
+use diesel::{
+    QueryableByName,
+    sql_types::{Bool, Text},
+};
 
-/// Why production refuses the database.
+/// Why the database is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -15,7 +19,13 @@ pub enum Error {
         "production refuses this database, since development has used it: it holds {0}; give \
          production an empty database of its own"
     )]
-    Used(String),
+    Development(String),
+    #[error(
+        "development refuses this database, since production has used it: set `environment = \"production\"` or \
+         pass --production; of a copy that is to serve development, its owner first runs: \
+         DELETE FROM production_use"
+    )]
+    Production,
 }
 
 /// Keys are made once and kept, so that the key of development's tokens is there after any use. The
@@ -34,15 +44,48 @@ struct Trace {
     what: String,
 }
 
-/// Refuses a database with traces of development, naming all of them.
+/// One row for good; a node that is not the first only looks.
+const USE: &str =
+    "INSERT INTO production_use SELECT WHERE NOT is_production() ON CONFLICT DO NOTHING";
+
+/// Takes the database for production, unless it has traces of development, and names all of them.
 ///
 /// # Errors
-/// [`Error::Used`], or the database is unavailable.
-pub(super) async fn refuse(store: &Store) -> Result<(), Error> {
-    let read = store.read_tx(&Scope::service(), async |db: &mut Db| {
+/// [`Error::Development`], or the database is unavailable.
+pub(super) async fn take_for_production(store: &Store) -> Result<(), Error> {
+    let taken = store.write_tx(&Scope::service(), async |db: &mut Db| {
         let traces: Vec<Trace> = diesel::sql_query(TRACES).load(db).await?;
+        if traces.is_empty() {
+            diesel::sql_query(USE).execute(db).await?;
+        }
         Ok::<_, store::Error>(traces)
     });
-    let traces: Vec<String> = read.await?.into_iter().map(|trace| trace.what).collect();
-    if traces.is_empty() { Ok(()) } else { Err(Error::Used(traces.join(", "))) }
+    let traces: Vec<String> = taken.await?.into_iter().map(|trace| trace.what).collect();
+    if traces.is_empty() { Ok(()) } else { Err(Error::Development(traces.join(", "))) }
+}
+
+/// Whether the function is there, which schemas before migration 51 lack.
+const IS_KNOWN: &str = "SELECT to_regprocedure('public.is_production()') IS NOT NULL AS yes";
+const IS_PRODUCTION: &str = "SELECT public.is_production() AS yes";
+
+#[derive(QueryableByName)]
+struct Answer {
+    #[diesel(sql_type = Bool)]
+    yes: bool,
+}
+
+/// Refuses a database that production has used, of whatever version its schema is.
+///
+/// # Errors
+/// [`Error::Production`], or the database is unavailable.
+pub(super) async fn refuse_productions(login: &Address) -> Result<(), Error> {
+    let mut db = login.connect().await.map_err(store::Error::from)?;
+    for question in [IS_KNOWN, IS_PRODUCTION] {
+        let answer: Answer =
+            diesel::sql_query(question).get_result(&mut db).await.map_err(store::Error::from)?;
+        if !answer.yes {
+            return Ok(());
+        }
+    }
+    Err(Error::Production)
 }

@@ -726,6 +726,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    production_use (is_used) {
+        is_used -> Bool,
+        since -> Timestamptz,
+    }
+}
+
+diesel::table! {
     projects (id) {
         id -> Text,
         tenant_id -> Text,

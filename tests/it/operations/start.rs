@@ -46,8 +46,45 @@ async fn production_refuses_a_database_that_development_has_used() {
         assert!(told.contains(part), "{part}: {told}");
     }
     let clean = Database::fresh().await;
-    let (code, _, told) = tokio::task::spawn_blocking(production(&clean)).await.unwrap();
-    assert_eq!(code, 0, "{told}");
+    for _ in 0..2 {
+        let (code, _, told) = tokio::task::spawn_blocking(production(&clean)).await.unwrap();
+        assert_eq!(code, 0, "{told}");
+    }
+}
+
+/// Whoever forgets the settings of production on one of its machines runs development.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn development_refuses_a_database_that_production_has_used() {
+    let database = Database::fresh().await;
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let ring = ["main:", &"A".repeat(43), "="].concat();
+    let settings = [
+        ("DATABASE_URL", database.owner_url()),
+        ("AGENT_AUTHORITY__DATA_DIR", folder.path().to_str().unwrap().to_owned()),
+        ("AGENT_AUTHORITY__KEYS__RING", ring),
+        ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org".to_owned()),
+        ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority".to_owned()),
+        ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org".to_owned()),
+    ];
+    tokio::task::spawn_blocking(move || {
+        let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let (code, _, told) = run(&["migrate", "--production"], &settings);
+        assert_eq!(code, 0, "{told}");
+        let (address, folder) = (&settings[0], &settings[1]);
+        for (command, settings) in [
+            (&["migrate"][..], &settings[..]),
+            (&["serve", "--listen", "127.0.0.1:0"], &settings),
+            (&["serve", "--listen", "127.0.0.1:0"], &[*address, *folder]),
+        ] {
+            let (code, _, told) = run(command, settings);
+            assert_eq!(code, 1, "{command:?}: {told}");
+            assert!(told.contains("development refuses this database, since production"), "{told}");
+        }
+        let (code, _, told) = run(&["migrate", "--production"], &settings);
+        assert_eq!(code, 0, "production refuses its own database: {told}");
+    })
+    .await
+    .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -39,7 +39,9 @@ impl Address {
             let Err(fault) = self.dial().await else {
                 match self.refuse_shared_sessions().await {
                     // It stopped, or is full, since.
-                    Err(error) if error.is_passing() && since.elapsed() < limit => sleep(PAUSE).await,
+                    Err(error) if error.is_passing() && since.elapsed() < limit => {
+                        sleep(PAUSE).await;
+                    }
                     done => return done,
                 }
                 continue;

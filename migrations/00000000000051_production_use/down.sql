@@ -1,0 +1,2 @@
+DROP FUNCTION is_production;
+DROP TABLE production_use;
