@@ -104,7 +104,7 @@ BEGIN
                     FROM pg_class
                     UNION ALL
                     SELECT format(' (%I)', attname), attacl, 'TABLE ' || attrelid::regclass
-                    FROM pg_attribute
+                    FROM pg_attribute WHERE NOT attisdropped
                     UNION ALL
                     SELECT '', proacl, 'ROUTINE ' || pg_proc.oid::regprocedure FROM pg_proc
                     UNION ALL
