@@ -30,20 +30,18 @@ pub(super) async fn file(
             Ok(text) => document(JSON, text),
             Err(error) => refused(error),
         },
-        "pack.json" | "proof" => match read::sealed(&this.0.store, decision.id).await {
+        "pack.json" | "proof" => match read::sealed(&this.0.store, &decision).await {
             Err(error) => refused(error),
             Ok(None) => {
                 let text = "the decision is not sealed: there is no pack and no proof yet";
                 refused(ApiError::new(ErrorCode::NotFound, text))
             }
-            Ok(Some(sealed)) if file == "proof" => document(TEXT, sealed.proof),
-            Ok(Some(sealed)) => {
-                let read::Sealed { origin, log_index, body, proof } = sealed;
-                match pack::stored(&body, origin, log_index, proof) {
-                    Ok(text) => document(JSON, text),
-                    Err(error) => refused(error),
-                }
-            }
+            Ok(Some(Err(altered))) => refused(altered),
+            Ok(Some(Ok(pack))) if file == "proof" => document(TEXT, pack.proof),
+            Ok(Some(Ok(pack))) => match pack.text() {
+                Ok(text) => document(JSON, text),
+                Err(error) => refused(error),
+            },
         },
         _ => missing(),
     }

@@ -2,12 +2,18 @@
 
 use authority_model::{
     proto::approval::ApprovalAct,
-    schema::{approvals, decision_reports, decisions, evidence_packs, tenants},
+    schema::{approvals, decision_reports, decisions, tenants},
 };
 use chrono::{DateTime, Utc};
-use diesel::prelude::*;
+use diesel::{
+    prelude::*,
+    sql_types::{BigInt, Text, Timestamptz},
+};
 
-use authority_core::store::{Error, RunQueryDsl, Scope, Store};
+use authority_core::{
+    store::{Error, RunQueryDsl, Scope, Store, row_id},
+    stored_packs::{self, Altered, StoredPack},
+};
 
 /// A decision with its related rows.
 pub(super) struct Read {
@@ -48,13 +54,20 @@ pub(super) struct Report {
     pub(super) at: DateTime<Utc>,
 }
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = evidence_packs, check_for_backend(diesel::pg::Pg))]
+#[derive(QueryableByName)]
 pub(super) struct Pack {
+    #[diesel(sql_type = Text)]
     pub(super) origin: String,
+    #[diesel(sql_type = BigInt)]
     pub(super) log_index: i64,
+    #[diesel(sql_type = Timestamptz)]
     pub(super) sealed_at: DateTime<Utc>,
 }
+
+/// Where the pack is, and when it was made. The log's origin is its head's.
+const PACK: &str = "SELECT h.origin, p.log_index, p.sealed_at FROM evidence_packs p \
+     JOIN log_heads h ON h.tenant_id = p.tenant_id AND h.epoch = p.epoch \
+     WHERE p.decision_id = $1 AND p.tenant_id = $2";
 
 /// `None` if there is no such decision.
 pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, Error> {
@@ -72,10 +85,10 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
         let approval = about.select(Approval::as_select()).first(db).await.optional()?;
         let report = decision_reports::table.find(&id).select(Report::as_select());
         let report = report.first(db).await.optional()?;
-        let pack = evidence_packs::table
-            .filter(evidence_packs::decision_id.eq(&id))
-            .select(Pack::as_select())
-            .first(db)
+        let pack = diesel::sql_query(PACK)
+            .bind::<Text, _>(&id)
+            .bind::<Text, _>(&decision.tenant_id)
+            .get_result(db)
             .await
             .optional()?;
         // If it cannot be determined it is not public.
@@ -85,25 +98,15 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
     read.await
 }
 
-/// The sealed pack and its proof, byte for byte; `None` if it is not sealed.
-pub(super) async fn sealed(store: &Store, id: String) -> Result<Option<Sealed>, Error> {
+/// The decision's pack; `None` if it is not sealed.
+pub(super) async fn sealed(
+    store: &Store,
+    decision: &Decision,
+) -> Result<Option<Result<StoredPack, Altered>>, Error> {
     let scope = Scope { actor: "receipt".to_owned(), ..Scope::service() };
-    let row = store.read_tx(&scope, async move |db| {
-        let row = evidence_packs::table
-            .filter(evidence_packs::decision_id.eq(&id))
-            .select(Sealed::as_select())
-            .first(db)
-            .await;
-        Ok::<_, Error>(row.optional()?)
+    let (id, tenant_id) = (decision.id.clone(), row_id(&decision.tenant_id)?);
+    let read = store.read_tx(&scope, async move |db| {
+        Ok::<_, Error>(stored_packs::one(db, Some(&tenant_id), &id).await?)
     });
-    row.await
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = evidence_packs, check_for_backend(diesel::pg::Pg))]
-pub(super) struct Sealed {
-    pub(super) origin: String,
-    pub(super) log_index: i64,
-    pub(super) body: Vec<u8>,
-    pub(super) proof: String,
+    read.await
 }

@@ -1,4 +1,4 @@
-//! What every service builds on: the store, keys, the authority graph, stored decisions, counters,
+//! What every service builds on: the store, keys, the authority graph, stored decisions and packs, counters,
 //! settings, background work. The services are separate crates, so that a change of a handler
 //! recompiles only its crate.
 
@@ -10,8 +10,10 @@ pub mod erased_names;
 pub mod graph;
 pub mod keys;
 pub mod log_limit;
+pub mod log_nodes;
 pub mod shutdown;
 pub mod spending;
 pub mod store;
 pub mod stored_decisions;
+pub mod stored_packs;
 pub mod worker;

@@ -436,15 +436,16 @@ diesel::table! {
 
 diesel::table! {
     evidence_packs (decision_id) {
+        log_index -> Int8,
+        tree_size -> Nullable<Int8>,
+        sealed_at -> Timestamptz,
+        epoch -> Int4,
+        automatic -> Bool,
         decision_id -> Text,
         tenant_id -> Text,
-        epoch -> Int4,
-        origin -> Text,
-        log_index -> Int8,
-        body -> Bytea,
-        proof -> Text,
-        sealed_at -> Timestamptz,
-        automatic -> Bool,
+        origin -> Nullable<Text>,
+        body -> Nullable<Bytea>,
+        proof -> Nullable<Text>,
     }
 }
 
@@ -588,6 +589,16 @@ diesel::table! {
 }
 
 diesel::table! {
+    log_checkpoints (tenant_id, epoch, size) {
+        tenant_id -> Text,
+        epoch -> Int4,
+        size -> Int8,
+        note -> Text,
+        issuer -> Text,
+    }
+}
+
+diesel::table! {
     log_heads (tenant_id, epoch) {
         tenant_id -> Text,
         epoch -> Int4,
@@ -597,6 +608,7 @@ diesel::table! {
         checkpoint -> Text,
         follows -> Nullable<Text>,
         signed_at -> Timestamptz,
+        last_decision_id -> Nullable<Text>,
     }
 }
 

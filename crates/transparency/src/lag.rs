@@ -18,11 +18,12 @@ const EVERY: Duration = Duration::from_secs(15);
 const LAG: &str = "SELECT count(*) AS count, \
          coalesce(extract(epoch FROM clock_timestamp() - min(open.evaluated_at)), 0)::float8 AS oldest \
      FROM tenants t \
-     LEFT JOIN LATERAL (SELECT p.decision_id AS id FROM evidence_packs p WHERE p.tenant_id = t.id \
-         ORDER BY p.epoch DESC, p.log_index DESC LIMIT 1) AS last ON true \
+     LEFT JOIN LATERAL (SELECT h.last_decision_id AS id FROM log_heads h WHERE h.tenant_id = t.id \
+         ORDER BY h.epoch DESC LIMIT 1) AS last ON true \
      CROSS JOIN LATERAL (SELECT d.evaluated_at FROM decisions d \
          WHERE d.tenant_id = t.id AND d.id > coalesce(last.id, '') \
-         AND NOT EXISTS (SELECT FROM evidence_packs p WHERE p.decision_id = d.id) \
+         AND NOT EXISTS (SELECT FROM evidence_packs p \
+             WHERE p.decision_id = d.id AND p.decision_id > coalesce(last.id, '')) \
          ORDER BY d.id LIMIT 10000) AS open \
      WHERE t.auto_seal AND t.deleted_at IS NULL";
 

@@ -10,12 +10,11 @@ use diesel::{
     sql_types::{BigInt, Text},
 };
 
-use super::{
-    Error,
-    packs::{Row, sealed},
-    sealer::Sealer,
+use super::{Error, sealer::Sealer};
+use authority_core::{
+    store::{RunQueryDsl, Scope, row_id},
+    stored_packs::{self, Altered, StoredPack},
 };
-use authority_core::store::{RunQueryDsl, Scope, row_id};
 use authority_evidence::pack::{self, Sealing};
 
 /// A decision's leaf.
@@ -40,7 +39,7 @@ pub(super) struct Found {
 }
 
 pub(super) enum State {
-    Sealed(Row),
+    Sealed(Result<StoredPack, Altered>),
     Open(Leaf),
 }
 
@@ -80,7 +79,7 @@ impl Sealer {
         let read = self.store.read_tx(&scope, async move |db| {
             // Sealing again is common, so no leaf is built for a sealed decision.
             let ids = || wanted.iter().map(|(id, _)| id.as_str());
-            let mut known = sealed(db, ids()).await?;
+            let mut known = stored_packs::page(db, None, ids()).await?;
             let found: Vec<Decision> = decisions::table
                 .filter(decisions::id.eq_any(ids()))
                 .select(Decision::as_select())
@@ -95,7 +94,7 @@ impl Sealer {
                     continue;
                 }
                 let state = match known.remove(&decision.id) {
-                    Some(row) => State::Sealed(row),
+                    Some(pack) => State::Sealed(pack),
                     None => State::Open(decision.leaf(&this.public_url, sealed_at)?),
                 };
                 list.push(Found { decision_id: decision.id, tenant_id, state });
@@ -118,7 +117,8 @@ impl Sealer {
             let open: Vec<Decision> = diesel::sql_query(
                 "SELECT d.id, d.tenant_id, d.record, d.kid, d.signature FROM decisions d \
                  WHERE d.tenant_id = $1 AND d.id > $2 \
-                 AND NOT EXISTS (SELECT FROM evidence_packs p WHERE p.decision_id = d.id) \
+                 AND NOT EXISTS (SELECT FROM evidence_packs p \
+                     WHERE p.decision_id = d.id AND p.decision_id > $2) \
                  ORDER BY d.id LIMIT $3",
             )
             .bind::<Text, _>(tenant_id.as_str())

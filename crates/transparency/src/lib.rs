@@ -1,7 +1,7 @@
 //! Seals decisions into their tenants' transparency logs, and replays what was sealed.
 //!
 //! The formats are those of `authority-evidence`; this crate adds the database and the keys.
-//! `seal.rs` appends `leaves.rs` to a tenant's log (`log.rs`) and stores `packs.rs`; `seal_once.rs`
+//! `seal.rs` appends `leaves.rs` to a tenant's log (`log.rs`) and stores `packs.rs`, which core reads; `seal_once.rs`
 //! does so under an idempotency key, and `auto.rs` for all decisions of a tenant. `witness.rs`
 //! remembers checkpoints on this node, apart from the database (`room.rs`: whether it can);
 //! `follow.rs` adds those of other nodes, and `elsewhere.rs` reads those that left the service.
@@ -36,6 +36,7 @@ use authority_core::{
     graph::{self, Graph},
     keys::{self, Keys},
     store::{self, Store},
+    stored_packs::Altered,
     worker::Worker,
 };
 use authority_evidence as evidence;
@@ -144,6 +145,8 @@ pub enum Error {
     #[error("the checkpoints of {0} that left the service cannot be read: {1}")]
     WitnessUnavailable(String, String),
     #[error(transparent)]
+    Altered(#[from] Altered),
+    #[error(transparent)]
     Evidence(#[from] evidence::Error),
     #[error(transparent)]
     Idempotency(#[from] idempotency::Error),
@@ -178,6 +181,7 @@ impl From<Error> for ApiError {
             Error::NoEvidenceYet(_) => Self::new(ErrorCode::NotFound, error.to_string()),
             Error::Erased => Self::plain(ErrorCode::DecisionErased),
             Error::Field(field, problem) => Self::field(field, problem),
+            Error::Altered(error) => error.into(),
             Error::Evidence(error) => error.into(),
             Error::Idempotency(error) => error.into(),
             Error::Keys(error) => error.into(),

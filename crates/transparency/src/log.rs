@@ -6,7 +6,7 @@ use std::{
 };
 
 use authority_ids::TenantId;
-use authority_model::schema::log_heads;
+use authority_model::schema::{log_checkpoints, log_heads};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult,
@@ -18,6 +18,7 @@ use serde_json::json;
 use super::{Error, sealer::Sealer, witness::Prepared};
 use authority_core::{
     keys::Purpose,
+    log_nodes,
     store::{Db, RunQueryDsl, locks},
 };
 use authority_evidence::log::{
@@ -45,53 +46,6 @@ pub(super) async fn head(db: &mut Db, tenant_id: &TenantId) -> QueryResult<Optio
     let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id.as_str()));
     let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
     newest.first(db).await.optional()
-}
-
-/// The stored hashes of these subtrees.
-pub(super) async fn nodes(
-    db: &mut Db,
-    tenant_id: &TenantId,
-    epoch: i32,
-    wanted: &[NodeId],
-) -> QueryResult<HashMap<NodeId, Hash>> {
-    if wanted.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let level: Vec<i16> = wanted.iter().map(|node| node.level.into()).collect();
-    let index: Vec<i64> = wanted.iter().map(|node| number(node.index)).collect();
-    let rows: Vec<Node> = diesel::sql_query(
-        "SELECT w.level, w.index, \
-           substring(n.hashes FROM (32 * (w.index - n.first))::int + 1 FOR 32) AS hash \
-         FROM UNNEST($3, $4) AS w (level, index) CROSS JOIN LATERAL ( \
-           SELECT first, hashes FROM log_nodes \
-           WHERE tenant_id = $1 AND epoch = $2 AND level = w.level AND first <= w.index \
-           ORDER BY first DESC LIMIT 1) n \
-         WHERE length(n.hashes) > 32 * (w.index - n.first)",
-    )
-    .bind::<Text, _>(tenant_id.as_str())
-    .bind::<Integer, _>(epoch)
-    .bind::<Array<SmallInt>, _>(level)
-    .bind::<Array<BigInt>, _>(index)
-    .load(db)
-    .await?;
-    Ok(rows.into_iter().filter_map(Node::read).collect())
-}
-
-#[derive(QueryableByName)]
-struct Node {
-    #[diesel(sql_type = SmallInt)]
-    level: i16,
-    #[diesel(sql_type = BigInt)]
-    index: i64,
-    #[diesel(sql_type = Bytea)]
-    hash: Vec<u8>,
-}
-
-impl Node {
-    fn read(self) -> Option<(NodeId, Hash)> {
-        let id = NodeId { level: self.level.try_into().ok()?, index: self.index.try_into().ok()? };
-        Some((id, self.hash.try_into().ok()?))
-    }
 }
 
 /// A log, locked by this transaction.
@@ -137,7 +91,7 @@ pub(super) async fn continues(
         return Ok(last.size == size && last.root.as_slice() == head.root);
     }
     let edge = tree::right_edge(last.size);
-    let known = nodes(db, tenant_id, head.epoch, &edge).await?;
+    let known = log_nodes::of_log(db, tenant_id, head.epoch, &edge).await?;
     let hashes = edge.iter().filter_map(|id| known.get(id).copied()).collect();
     Ok(Frontier::new(last.size, hashes).is_ok_and(|then| then.root() == last.root))
 }
@@ -171,7 +125,7 @@ impl<'a> Log<'a> {
         };
         let size = u64::try_from(head.size).unwrap_or_default();
         let edge = tree::right_edge(size);
-        let nodes = nodes(db, tenant_id, head.epoch, &edge).await?;
+        let nodes = log_nodes::of_log(db, tenant_id, head.epoch, &edge).await?;
         let hashes: Vec<Hash> = edge.iter().filter_map(|id| nodes.get(id).copied()).collect();
         let frontier = Frontier::new(size, hashes).map_err(|why| broken(tenant_id, &why))?;
         let log = Self {
@@ -267,8 +221,18 @@ impl<'a> Log<'a> {
         Ok(index)
     }
 
-    /// Stores the added leaves and signs the new head.
-    pub(super) async fn sign(&mut self, db: &mut Db, now: DateTime<Utc>) -> Result<Signed, Error> {
+    /// The number of its leaves.
+    pub(super) fn size(&self) -> i64 {
+        number(self.frontier.size())
+    }
+
+    /// Stores the added leaves, the last of them of the decision `last`, and signs the new head.
+    pub(super) async fn sign(
+        &mut self,
+        db: &mut Db,
+        now: DateTime<Utc>,
+        last: Option<&str>,
+    ) -> Result<Signed, Error> {
         insert(db, self.tenant_id, self.epoch, &self.new).await?;
         let (size, root) = (self.frontier.size(), self.frontier.root());
         let checkpoint = Checkpoint { origin: self.origin.clone(), size, root };
@@ -278,10 +242,21 @@ impl<'a> Log<'a> {
         let note = signed(&body, &self.origin, key.id(), &signer.sign(body.as_bytes()));
         diesel::update(log_heads::table.find((self.tenant_id.as_str(), self.epoch)))
             .set((
-                log_heads::size.eq(number(size)),
+                log_heads::size.eq(self.size()),
                 log_heads::root.eq(&root[..]),
                 log_heads::checkpoint.eq(&note),
                 log_heads::signed_at.eq(now),
+                log_heads::last_decision_id.eq(last),
+            ))
+            .execute(db)
+            .await?;
+        diesel::insert_into(log_checkpoints::table)
+            .values((
+                log_checkpoints::tenant_id.eq(self.tenant_id.as_str()),
+                log_checkpoints::epoch.eq(self.epoch),
+                log_checkpoints::size.eq(self.size()),
+                log_checkpoints::note.eq(&note),
+                log_checkpoints::issuer.eq(&self.sealer.public_url),
             ))
             .execute(db)
             .await?;

@@ -12,7 +12,7 @@ use diesel::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    Error, Transparency, packs,
+    Error, Transparency,
     replay_request::{decision, mode},
     service::stored,
 };
@@ -26,6 +26,7 @@ use authority_core::{
     spending::CounterQuery,
     store::{Db, RunQueryDsl, new_id},
     stored_decisions::Stored,
+    stored_packs::{self, Altered, StoredPack},
 };
 use authority_crypto::sha256;
 use authority_decision::{
@@ -83,11 +84,10 @@ impl Transparency {
             {
                 return Ok(ControlFlow::Break(first.read()?));
             }
-            let pack = packs::one(db, within.as_ref(), id.as_str())
+            let pack = stored_packs::one(db, within.as_ref(), id.as_str())
                 .await?
-                .ok_or_else(|| Error::NotSealed(id.to_string()))?
-                .pack()?;
-            let ground = match (mode, this.altered(&pack, &stored)?) {
+                .ok_or_else(|| Error::NotSealed(id.to_string()))?;
+            let ground = match (mode, this.altered(pack, &stored)?) {
                 (_, Some(why)) => Ground::Altered(why),
                 (_, None) if stored.sealed.is_erased() => Ground::Erased,
                 (Mode::HistoricalStateSnapshot, None) => Ground::Sealed,
@@ -123,13 +123,21 @@ impl Transparency {
 
     /// The part of a sealed decision that was altered, if any: its pack, with signature and place
     /// in the log; the record; context and facts, whose digests are in the record.
-    fn altered(&self, pack: &str, stored: &Stored) -> Result<Option<String>, Error> {
+    fn altered(
+        &self,
+        pack: Result<StoredPack, Altered>,
+        stored: &Stored,
+    ) -> Result<Option<String>, Error> {
+        let pack = match pack {
+            Ok(pack) => pack.text()?,
+            Err(altered) => return Ok(Some(altered.part.to_owned())),
+        };
         let keys = key_set(self.0.keys.jwks().as_bytes());
         let trust = Trust { keys: keys.ok(), log_key: None };
         if let Err(why) = verify(pack.as_bytes(), &trust) {
             return Ok(Some(format!("pack: {why}")));
         }
-        let pack: Value = serde_json::from_str(pack)?;
+        let pack: Value = serde_json::from_str(&pack)?;
         if serde_json_canonicalizer::to_vec(&pack["record"])? != stored.sealed.record {
             return Ok(Some("record".to_owned()));
         }

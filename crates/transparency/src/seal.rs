@@ -15,11 +15,12 @@ use super::{
     Error, Transparency,
     leaves::{Found, Leaf, Leaves, State},
     log::{Log, Signed, broken},
-    packs::{self, Row},
+    packs,
     sealer::Sealer,
 };
 use authority_core::{
     store::{self, Db, Scope},
+    stored_packs::{self, Altered, StoredPack},
     worker::{Context, Worker},
 };
 
@@ -44,6 +45,8 @@ pub(super) enum Refused {
     Away,
     /// The log cannot be continued.
     Broken,
+    /// It was sealed, and what is stored of it was altered.
+    Altered,
     /// The data folder cannot be written.
     NoRoom,
 }
@@ -53,6 +56,7 @@ impl From<&Error> for Refused {
         match error {
             Error::Log(..) => Self::Broken,
             Error::NoRoom(_) => Self::NoRoom,
+            Error::Altered(_) | Error::Evidence(_) => Self::Altered,
             _ => Self::Away,
         }
     }
@@ -74,6 +78,7 @@ impl Transparency {
             Err(Refused::Unknown) => Err(Error::NotFound("decision", decision_id)),
             Err(Refused::Away) => Err(away()),
             Err(Refused::NoRoom) => Err(Error::NoRoom("see the service's log".to_owned())),
+            Err(Refused::Altered) => Err(Error::Unreadable(format!("the pack of {decision_id}"))),
             Err(Refused::Broken) => Err(broken(&decision_id, &"see the service's log")),
         }
     }
@@ -132,8 +137,8 @@ impl Sealer {
         let mut open: BTreeMap<TenantId, Vec<Leaf>> = BTreeMap::new();
         for Found { decision_id, tenant_id, state } in found.unwrap_or_default() {
             match state {
-                State::Sealed(row) => {
-                    results.insert(decision_id, SealResult { tenant_id, pack: text(row) });
+                State::Sealed(pack) => {
+                    results.insert(decision_id, SealResult { tenant_id, pack: text(pack) });
                 }
                 State::Open(leaf) => open.entry(tenant_id).or_default().push(leaf),
             }
@@ -148,7 +153,7 @@ impl Sealer {
             }
             for id in ids {
                 let pack = match &mut sealed {
-                    Ok(rows) => rows.remove(&id).map_or(Err(Refused::Away), text),
+                    Ok(packs) => packs.remove(&id).map_or(Err(Refused::Away), text),
                     Err(error) => Err(Refused::from(&*error)),
                 };
                 results.insert(id, SealResult { tenant_id: tenant_id.clone(), pack });
@@ -169,7 +174,7 @@ impl Sealer {
         self: &Arc<Self>,
         tenant_id: &TenantId,
         leaves: Leaves,
-    ) -> Result<HashMap<String, Row>, Error> {
+    ) -> Result<Packs, Error> {
         let scope = Scope::service();
         let seen = self.elsewhere.last(tenant_id).await?;
         let (sealer, tenant_id) = (Arc::clone(self), tenant_id.clone());
@@ -200,36 +205,40 @@ impl Sealer {
         tenant_id: &TenantId,
         seen: &[Checkpoint],
         leaves: Leaves,
-    ) -> Result<(HashMap<String, Row>, Option<Signed>), Error> {
+    ) -> Result<(Packs, Option<Signed>), Error> {
         let Leaves { mut list, sealed_at, automatic } = leaves;
         let mut log = Log::lock(db, self, tenant_id, seen, sealed_at).await?;
         // Another node may have sealed some of them since they were read.
-        let mut packs =
-            packs::sealed(db, list.iter().map(|leaf| leaf.decision_id.as_str())).await?;
-        list.retain(|leaf| !packs.contains_key(&leaf.decision_id));
-        let mut rows = Vec::with_capacity(list.len());
+        let ids = list.iter().map(|leaf| leaf.decision_id.as_str());
+        let mut sealed = stored_packs::page(db, Some(tenant_id), ids).await?;
+        list.retain(|leaf| !sealed.contains_key(&leaf.decision_id));
+        let mut new = Vec::with_capacity(list.len());
         for leaf in list {
             let index = log.add(&leaf.bytes)?;
-            rows.push(Row {
+            new.push(StoredPack {
                 decision_id: leaf.decision_id,
                 origin: log.origin.clone(),
-                log_index: i64::try_from(index).unwrap_or(i64::MAX),
-                body: leaf.bytes,
+                index: i64::try_from(index).unwrap_or(i64::MAX),
+                leaf: leaf.bytes,
                 proof: String::new(),
             });
         }
         if !log.has_grown() {
-            return Ok((packs, None));
+            return Ok((sealed, None));
         }
-        let signed = log.sign(db, sealed_at).await?;
-        for row in &mut rows {
-            row.proof = log.proof(row.log_index, &signed.note)?;
+        let last = new.last().map(|pack| pack.decision_id.as_str());
+        let signed = log.sign(db, sealed_at, last).await?;
+        for pack in &mut new {
+            pack.proof = log.proof(pack.index, &signed.note)?;
         }
-        packs::insert(db, &log, &rows, sealed_at, automatic).await?;
-        packs.extend(rows.into_iter().map(|row| (row.decision_id.clone(), row)));
-        Ok((packs, Some(signed)))
+        packs::insert(db, &log, &new, sealed_at, automatic).await?;
+        sealed.extend(new.into_iter().map(|pack| (pack.decision_id.clone(), Ok(pack))));
+        Ok((sealed, Some(signed)))
     }
 }
+
+/// Packs by decision.
+type Packs = HashMap<String, Result<StoredPack, Altered>>;
 
 /// The result for a decision, for callers who may see it.
 struct SealResult {
@@ -237,6 +246,7 @@ struct SealResult {
     pack: Result<String, Refused>,
 }
 
-fn text(row: Row) -> Result<String, Refused> {
-    row.pack().map_err(|error| Refused::from(&error))
+fn text(pack: Result<StoredPack, Altered>) -> Result<String, Refused> {
+    let text = pack.map_err(Error::from).and_then(|pack| Ok(pack.text()?));
+    text.map_err(|error| Refused::from(&error))
 }

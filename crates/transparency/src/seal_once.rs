@@ -39,16 +39,16 @@ impl Transparency {
             if let Some(first) = key.claim(db, now).await? {
                 return Ok::<_, Error>((first, None));
             }
-            let (row, signed) = match state {
-                State::Sealed(row) => (Some(row), None),
+            let (pack, signed) = match state {
+                State::Sealed(pack) => (Some(pack), None),
                 State::Open(leaf) => {
                     let leaves = Leaves { list: vec![leaf], sealed_at: now, automatic: false };
                     let (mut packs, signed) = logs.transact(db, &tenant_id, &seen, leaves).await?;
                     (packs.remove(&decision_id), signed)
                 }
             };
-            let row = row.ok_or_else(|| Error::Unreadable("no pack was made".to_owned()))?;
-            let answer = EvidenceDocument { document: row.pack()? };
+            let pack = pack.ok_or_else(|| Error::Unreadable("no pack was made".to_owned()))?;
+            let answer = EvidenceDocument { document: pack?.text()? };
             key.keep(db, &answer).await?;
             Ok((Done::now(answer), signed))
         });

@@ -14,7 +14,6 @@ use tonic::{Request, Response, Status};
 use super::{
     Error, Transparency,
     log::{self, Head},
-    packs,
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -23,8 +22,10 @@ use authority_api::{
 };
 use authority_core::{
     keys::{Keys, Purpose},
+    log_nodes,
     store::{Db, RunQueryDsl, Scope},
     stored_decisions::{self, Stored},
+    stored_packs,
 };
 use authority_evidence::{
     bundle::bundle,
@@ -159,11 +160,12 @@ impl Transparency {
         let scope = caller.scope();
         let within = scope.tenant.clone();
         let read = self.0.store.read_tx(&scope, async move |db| {
-            let Some(row) = packs::one(db, within.as_ref(), &decision_id).await? else {
+            let Some(pack) = stored_packs::one(db, within.as_ref(), &decision_id).await? else {
                 let is_there = is_there(db, within.as_ref(), &decision_id).await?;
                 return if is_there { Err(Error::NoEvidenceYet(decision_id)) } else { Ok(None) };
             };
-            let (origin, pack) = (row.origin.clone(), row.pack()?);
+            let pack = pack?;
+            let (origin, pack) = (pack.origin.clone(), pack.text()?);
             let stored = if asked.bundle {
                 Some(stored(db, within.as_ref(), &decision_id).await?)
             } else {
@@ -209,7 +211,7 @@ impl Transparency {
         }
         let wanted = tree::inclusion_nodes(index, size);
         let nodes = self.0.store.read_tx(scope, async move |db| {
-            Ok::<_, Error>(log::nodes(db, &tenant_id, head.epoch, &wanted).await?)
+            Ok::<_, Error>(log_nodes::of_log(db, &tenant_id, head.epoch, &wanted).await?)
         });
         let nodes = nodes.await?;
         let path = tree::inclusion_path(index, size, |id| nodes.get(&id).copied());
@@ -233,7 +235,7 @@ impl Transparency {
         }
         let wanted = tree::consistency_nodes(from.into(), to.into());
         let nodes = self.0.store.read_tx(scope, async move |db| {
-            Ok::<_, Error>(log::nodes(db, &tenant_id, head.epoch, &wanted).await?)
+            Ok::<_, Error>(log_nodes::of_log(db, &tenant_id, head.epoch, &wanted).await?)
         });
         let nodes = nodes.await?;
         let lookup = |id| nodes.get(&id).copied();

@@ -66,7 +66,8 @@ pub(crate) async fn restore(app: &TestApp, to: &SignedCheckpoint) {
     let earlier = format!(
         "SET session_replication_role = replica; \
          DELETE FROM evidence_packs WHERE log_index >= {size}; \
-         DELETE FROM log_nodes WHERE level > 0 OR first >= {size}; \
+         DELETE FROM log_nodes WHERE first >= {size}::bigint >> level; \
+         DELETE FROM log_checkpoints WHERE size > {size}; \
          UPDATE log_heads SET size = {size}, root = '\\x{root}'"
     );
     app.database.owner().await.batch_execute(&earlier).await.unwrap();

@@ -5,6 +5,8 @@ mod foreign_verifiers;
 pub(crate) mod golden;
 mod idempotency;
 pub(crate) mod log;
+mod packs;
+mod packs_from_before;
 mod reality;
 mod receipts;
 mod replay;

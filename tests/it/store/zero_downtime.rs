@@ -19,6 +19,7 @@ const BIG: &[&str] = &[
     "evidence_packs",
     "fact_blobs",
     "idempotency_keys",
+    "log_checkpoints",
     "log_nodes",
     "notifications",
     "reality_snapshots",

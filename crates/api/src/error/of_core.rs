@@ -1,6 +1,6 @@
 //! Maps the errors of core to client errors.
 
-use authority_core::{compute, graph, keys, store};
+use authority_core::{compute, graph, keys, store, stored_packs::Altered};
 use authority_evidence as evidence;
 
 use super::{ApiError, ErrorCode};
@@ -20,6 +20,13 @@ impl From<compute::Error> for ApiError {
 impl From<evidence::Error> for ApiError {
     fn from(error: evidence::Error) -> Self {
         tracing::error!(%error, "a record cannot be made");
+        Self::plain(ErrorCode::Internal)
+    }
+}
+
+/// It was logged where it was found.
+impl From<Altered> for ApiError {
+    fn from(_: Altered) -> Self {
         Self::plain(ErrorCode::Internal)
     }
 }

@@ -1,0 +1,124 @@
+//! A pack that is written again, and checked against its log.
+
+use std::collections::HashMap;
+
+use authority_crypto::sha256;
+use authority_evidence::{
+    log::{
+        note::{Checkpoint, SignedCheckpoint},
+        proof::InclusionProof,
+        tree::{Hash, NodeId, inclusion_nodes, inclusion_path, leaf_hash},
+        verify::verify_inclusion,
+    },
+    pack::{self, Sealing},
+};
+
+use super::{
+    StoredPack,
+    row::{Row, Whole},
+};
+use crate::log_nodes::Place;
+
+/// A pack before its log's nodes are known.
+pub(super) enum Draft<'a> {
+    /// It was stored as it is.
+    Whole(StoredPack),
+    Again(Again<'a>),
+}
+
+/// What is written again.
+pub(super) struct Again<'a> {
+    row: &'a Row,
+    /// The number of its log among those whose nodes are read.
+    log: usize,
+    leaf: Vec<u8>,
+    index: u64,
+    note: &'a str,
+    checkpoint: Checkpoint,
+}
+
+impl<'a> Draft<'a> {
+    /// # Errors
+    /// The part that was altered.
+    pub(super) fn of(row: &'a Row, log: usize) -> Result<Self, &'static str> {
+        if let Some(Whole { origin, body, proof }) = &row.whole {
+            return Ok(Self::Whole(StoredPack {
+                decision_id: row.decision_id.clone(),
+                origin: origin.clone(),
+                index: row.log_index,
+                leaf: body.clone(),
+                proof: proof.clone(),
+            }));
+        }
+        let decision = row.decision.as_ref().ok_or("record")?;
+        let stored = row.checkpoint.as_ref().ok_or("log")?;
+        let checkpoint = SignedCheckpoint::parse(&stored.note).map_err(|_| "log")?.checkpoint;
+        if row.tree_size.map(u64::try_from) != Some(Ok(checkpoint.size)) {
+            return Err("log");
+        }
+        let leaf = pack::leaf(&Sealing {
+            decision_id: &row.decision_id,
+            record: &decision.record,
+            kid: &decision.kid,
+            signature: &decision.signature,
+            sealed_at: row.sealed_at,
+            issuer: &stored.issuer,
+        });
+        Ok(Self::Again(Again {
+            row,
+            log,
+            leaf: leaf.map_err(|_| "record")?,
+            index: row.log_index.try_into().map_err(|_| "log")?,
+            note: &stored.note,
+            checkpoint,
+        }))
+    }
+
+    /// The nodes that it needs: its own, and those of its path to the root.
+    pub(super) fn places(&self) -> Vec<Place> {
+        let Self::Again(Again { log, index, checkpoint, .. }) = self else { return Vec::new() };
+        let path = inclusion_nodes(*index, checkpoint.size).into_iter();
+        path.chain([NodeId { level: 0, index: *index }]).map(|node| (*log, node)).collect()
+    }
+
+    /// The pack, as it was sealed.
+    ///
+    /// # Errors
+    /// The part that was altered.
+    pub(super) fn pack(self, nodes: &HashMap<Place, Hash>) -> Result<StoredPack, &'static str> {
+        match self {
+            Self::Whole(pack) => Ok(pack),
+            Self::Again(again) => again.pack(nodes),
+        }
+    }
+}
+
+impl Again<'_> {
+    fn pack(self, nodes: &HashMap<Place, Hash>) -> Result<StoredPack, &'static str> {
+        let Self { row, log, leaf, index, note, checkpoint: Checkpoint { origin, size, root } } =
+            self;
+        let lookup = |node| nodes.get(&(log, node)).copied();
+        let hash = leaf_hash(&leaf);
+        let path = inclusion_path(index, size, lookup).ok_or("log")?;
+        let is_the_leaf = lookup(NodeId { level: 0, index }) == Some(hash);
+        let is_signed = verify_inclusion(&hash, index, size, &path, &root);
+        match (is_the_leaf, is_signed) {
+            (true, true) => {}
+            (false, false) if is_recorded(row) => return Err("pack"),
+            (false, false) => return Err("record"),
+            // The leaf is right by the other.
+            (true, false) | (false, true) => return Err("log"),
+        }
+        let proof = InclusionProof { index, path, checkpoint_note: note.to_owned() }.write();
+        let decision_id = row.decision_id.clone();
+        Ok(StoredPack { decision_id, origin, index: row.log_index, leaf, proof })
+    }
+}
+
+/// Whether the decision's id, which ends in the record's digest, fits the record.
+fn is_recorded(row: &Row) -> bool {
+    let digest = row.decision.as_ref().map(|decision| hex::encode(sha256(&decision.record)));
+    let hash = row.decision_id.rsplit(':').next().unwrap_or_default();
+    let end = hash.get(12..).unwrap_or_default();
+    !end.is_empty() && digest.is_some_and(|digest| digest.starts_with(end))
+}

@@ -1,0 +1,95 @@
+//! The rows that a pack is written from.
+
+use authority_ids::TenantId;
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryResult,
+    prelude::*,
+    sql_types::{Array, BigInt, Bytea, Integer, Nullable, Text, Timestamptz},
+};
+
+use crate::store::{Db, RunQueryDsl, prepared};
+
+/// A pack's row with those of its decision and of the checkpoint that it was sealed with. Each id is looked up in its
+/// own partition. `ARRAY(…)` hides how many ids there are, so that a connection keeps one plan: planning with all
+/// partitions takes several times as long as reading a pack.
+const PACKS: &str = "SELECT p.decision_id, p.tenant_id, p.epoch, p.log_index, p.tree_size, p.sealed_at, \
+       p.origin, p.body, p.proof, d.record, d.kid, d.signature, c.note, c.issuer \
+     FROM UNNEST(ARRAY(SELECT UNNEST($1))) AS wanted (id) \
+     JOIN evidence_packs p ON p.decision_id = wanted.id \
+     LEFT JOIN decisions d \
+       ON d.id = wanted.id AND d.tenant_id = p.tenant_id AND p.tree_size IS NOT NULL \
+     LEFT JOIN log_checkpoints c \
+       ON c.tenant_id = p.tenant_id AND c.epoch = p.epoch AND c.size = p.tree_size \
+     WHERE $2 IS NULL OR p.tenant_id = $2";
+
+#[derive(QueryableByName)]
+pub(super) struct Row {
+    #[diesel(sql_type = Text)]
+    pub(super) decision_id: String,
+    #[diesel(sql_type = Text)]
+    pub(super) tenant_id: String,
+    #[diesel(sql_type = Integer)]
+    pub(super) epoch: i32,
+    #[diesel(sql_type = BigInt)]
+    pub(super) log_index: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    pub(super) tree_size: Option<i64>,
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) sealed_at: DateTime<Utc>,
+    #[diesel(embed)]
+    pub(super) whole: Option<Whole>,
+    #[diesel(embed)]
+    pub(super) decision: Option<Decision>,
+    #[diesel(embed)]
+    pub(super) checkpoint: Option<Checkpoint>,
+}
+
+/// What a row from before migration 49 has.
+#[derive(QueryableByName)]
+pub(super) struct Whole {
+    #[diesel(sql_type = Text)]
+    pub(super) origin: String,
+    #[diesel(sql_type = Bytea)]
+    pub(super) body: Vec<u8>,
+    #[diesel(sql_type = Text)]
+    pub(super) proof: String,
+}
+
+#[derive(QueryableByName)]
+pub(super) struct Decision {
+    #[diesel(sql_type = Bytea)]
+    pub(super) record: Vec<u8>,
+    #[diesel(sql_type = Text)]
+    pub(super) kid: String,
+    #[diesel(sql_type = Bytea)]
+    pub(super) signature: Vec<u8>,
+}
+
+#[derive(QueryableByName)]
+pub(super) struct Checkpoint {
+    /// A signed note.
+    #[diesel(sql_type = Text)]
+    pub(super) note: String,
+    #[diesel(sql_type = Text)]
+    pub(super) issuer: String,
+}
+
+impl Row {
+    pub(super) async fn load(
+        db: &mut Db,
+        within: Option<&TenantId>,
+        ids: Vec<&str>,
+    ) -> QueryResult<Vec<Self>> {
+        prepared(PACKS)
+            .bind::<Array<Text>, _>(ids)
+            .bind::<Nullable<Text>, _>(within.map(TenantId::as_str))
+            .load(db)
+            .await
+    }
+
+    /// Its log: the tenant, and the epoch.
+    pub(super) fn log(&self) -> (&str, i32) {
+        (&self.tenant_id, self.epoch)
+    }
+}

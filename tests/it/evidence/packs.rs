@@ -1,0 +1,196 @@
+//! A pack is stored as its place in the log, and written again from the decision: the same bytes ever after, or none.
+
+use authority_core::{store::Scope, stored_packs};
+use authority_ids::TenantId;
+use diesel_async::SimpleAsyncConnection;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{
+    TENANT, asking, bundle, check, decided,
+    log::{checkpoint, restore},
+    published, sealed, sealing,
+};
+use crate::support::{Client, TestApp, Wishes};
+
+/// Decisions with their packs.
+pub(super) type Packs = Vec<(String, String)>;
+
+/// Seals so many decisions at once: one or several trees.
+pub(super) async fn seal_some(client: &Client, count: u32) -> Packs {
+    let ids = join_all((0..count).map(|n| decided(client, asking(f64::from(n), "DE")))).await;
+    let packs = join_all(ids.iter().map(|id| sealed(client, id))).await;
+    ids.into_iter().zip(packs).collect()
+}
+
+/// Sealing again, reading by either id and the files of the receipt give the same bytes as the first time.
+pub(super) async fn are_as_they_were(packs: &Packs, client: &Client) {
+    for (id, pack) in packs {
+        assert_eq!(sealed(client, id).await, *pack, "sealed again");
+        for id in [id.clone(), id.replace("decision", "evidence")] {
+            assert_eq!(client.text("GET", &format!("/v1/evidence/{id}"), None).await.1, *pack);
+        }
+        let (_, receipt) = client.text("GET", &format!("/receipts/{id}/pack.json"), None).await;
+        assert_eq!(receipt, *pack, "the receipt's");
+        let first: Value = serde_json::from_str(pack).unwrap();
+        let (_, proof) = client.text("GET", &format!("/receipts/{id}/proof"), None).await;
+        assert_eq!(proof, first["log"]["proof"], "the receipt's");
+        let bundle: Value = serde_json::from_str(&bundle(client, id).await).unwrap();
+        assert_eq!(bundle["pack"], first, "the bundle's");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pack_is_the_same_bytes_ever_after() {
+    let (app, client) = sealing().await;
+    // Trees of one leaf to eleven, whose right edges differ.
+    let mut packs = Packs::new();
+    for count in [1, 1, 1, 5, 3] {
+        packs.extend(seal_some(&client, count).await);
+    }
+    let keys = published(&client).await;
+    for (_, pack) in &packs {
+        check(pack, Some(&keys)).unwrap();
+    }
+    are_as_they_were(&packs, &client).await;
+    packs.extend(seal_some(&client, 7).await);
+    are_as_they_were(&packs, &client).await;
+
+    // Other keys sign.
+    let owner = app.owner();
+    for purpose in ["evidence", "log"] {
+        let (_, keys) = owner.get(&format!("/api/v1/key-rotation?scope={purpose}")).await;
+        let plan = json!({"kid": keys["keys"][0]["kid"]});
+        let (status, planned) = owner.post("/api/v1/key-rotation", plan).await;
+        assert_eq!(status, 201, "{planned:#}");
+        let path = format!("/api/v1/key-rotation/{}", planned["rotation"]["id"].as_str().unwrap());
+        assert_eq!(owner.post(&format!("{path}/complete"), json!({})).await.0, 200);
+    }
+    packs.extend(seal_some(&client, 2).await);
+    are_as_they_were(&packs, &client).await;
+
+    // Another epoch begins.
+    let known = checkpoint(&client).await;
+    let (lost, _) = seal_some(&client, 1).await.remove(0);
+    restore(&app, &known).await;
+    let again = sealed(&client, &lost).await;
+    let origin = serde_json::from_str::<Value>(&again).unwrap()["log"]["origin"].clone();
+    assert!(origin.as_str().unwrap().ends_with("/log/acme/2"), "{origin}");
+    packs.push((lost, again));
+    are_as_they_were(&packs, &client).await;
+
+    // Another process, which has another public URL.
+    let beside = app.beside(Wishes::default()).await;
+    assert_ne!(beside.base_url(), app.base_url());
+    let there = beside.client(&client.token);
+    packs.extend(seal_some(&there, 2).await);
+    are_as_they_were(&packs, &there).await;
+    are_as_they_were(&packs, &client).await;
+}
+
+/// In place of the owner, to whom no rule applies.
+async fn alter(app: &TestApp, sql: &str) {
+    let sql = format!("SET session_replication_role = replica; {sql}");
+    app.database.owner().await.batch_execute(&sql).await.unwrap();
+}
+
+/// Statements that flip one bit, so that each takes itself back, and the part that is then named.
+fn alterations(id: &str) -> [(String, &'static str); 7] {
+    let flip = |column: &str, bit: u32| {
+        format!("{column} = set_bit({column}, {bit}, 1 - get_bit({column}, {bit}))")
+    };
+    let decision = |set: String| format!("UPDATE decisions SET {set} WHERE id = '{id}'");
+    [
+        // Of the first member's name: still JSON.
+        (decision(flip("record", 16)), "record"),
+        (decision(flip("signature", 0)), "pack"),
+        (decision("kid = reverse(kid)".to_owned()), "pack"),
+        ("UPDATE log_checkpoints SET issuer = reverse(issuer) WHERE size = 2".to_owned(), "pack"),
+        ("UPDATE log_checkpoints SET note = reverse(note) WHERE size = 2".to_owned(), "log"),
+        // Its own leaf, and its sibling.
+        (format!("UPDATE log_nodes SET {} WHERE first = 1", flip("hashes", 0)), "log"),
+        (
+            format!("UPDATE log_nodes SET {} WHERE first = 0 AND level = 0", flip("hashes", 0)),
+            "log",
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_altered_row_gives_no_pack_rather_than_a_wrong_one() {
+    let (app, client) = sealing().await;
+    let first = seal_some(&client, 1).await.remove(0);
+    let second = seal_some(&client, 1).await.remove(0);
+    let (id, pack) = second.clone();
+    for (alteration, part) in alterations(&id) {
+        alter(&app, &alteration).await;
+        for path in [
+            format!("/v1/evidence/{id}"),
+            format!("/v1/evidence/{id}?bundle=true"),
+            format!("/receipts/{id}/pack.json"),
+            format!("/receipts/{id}/proof"),
+        ] {
+            let (status, answer) = client.text("GET", &path, None).await;
+            assert_eq!(status, 500, "{alteration}: {path}: {answer}");
+            assert!(!answer.contains("c2sp.org"), "{answer}");
+        }
+        // Whoever seals beside it gets their packs.
+        let new = decided(&client, asking(1.0, "DE")).await;
+        let both = [id.as_str(), new.as_str()].map(|id| json!({"decision_id": id}));
+        let both = both.map(|body| client.post("/v1/evidence/seal", body));
+        let statuses: Vec<u16> = join_all(both).await.iter().map(|(status, _)| *status).collect();
+        let is_log = part == "log";
+        assert_eq!(statuses[0], 500, "{alteration}");
+        assert!(is_log || statuses[1] == 200, "{alteration}: {statuses:?}");
+        let (status, proof) = client.post("/v1/replay/proof", json!({"decision_id": id})).await;
+        assert_eq!((status, &proof["result"]), (200, &json!("mismatch")), "{proof:#}");
+        assert_eq!(proof["diff"][0]["member"], part, "{alteration}");
+        alter(&app, &alteration).await;
+        are_as_they_were(&vec![(id.clone(), pack.clone())], &client).await;
+    }
+    alter(&app, "UPDATE evidence_packs SET sealed_at = sealed_at + interval '1 us'").await;
+    let (_, proof) = client.post("/v1/replay/proof", json!({"decision_id": id})).await;
+    assert_eq!(proof["diff"][0]["member"], "pack");
+    alter(&app, "UPDATE evidence_packs SET sealed_at = sealed_at - interval '1 us'").await;
+    are_as_they_were(&vec![first, second], &client).await;
+}
+
+/// What reads many decisions reads their packs together, each tenant its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_of_packs_is_read_together() {
+    let (app, client) = sealing().await;
+    let other = json!({"name": "Other", "slug": "other"});
+    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let scopes = ["runtime:write", "evidence:write"];
+    let stranger = app.client(&app.api_key("svc:tenant:other", &scopes).await);
+    let mut packs = Packs::new();
+    for (client, count) in [(&client, 3), (&stranger, 4), (&client, 5)] {
+        packs.extend(seal_some(client, count).await);
+    }
+    packs.sort();
+    let open = decided(&client, asking(1.0, "DE")).await;
+    let page = async |scope: Scope, within: Option<TenantId>| {
+        let ids: Vec<String> =
+            packs.iter().map(|(id, _)| id.clone()).chain([open.clone()]).collect();
+        let read = app.database.store().read_tx(&scope, async move |db| {
+            let ids = ids.iter().map(String::as_str);
+            Ok::<_, authority_core::store::Error>(
+                stored_packs::page(db, within.as_ref(), ids).await?,
+            )
+        });
+        let found = read.await.unwrap().into_iter();
+        let mut found: Packs =
+            found.map(|(id, pack)| (id, pack.unwrap().text().unwrap())).collect();
+        found.sort();
+        found
+    };
+    assert_eq!(page(Scope::service(), None).await, packs);
+    let own: Packs =
+        packs.iter().filter(|(_, pack)| pack.contains("/log/acme\"")).cloned().collect();
+    assert_eq!(own.len(), 8);
+    let acme = TenantId::parse(TENANT).unwrap();
+    assert_eq!(page(Scope::service(), Some(acme.clone())).await, own);
+    // Row-level security alone.
+    let scope = Scope { tenant: Some(acme), ..Scope::service() };
+    assert_eq!(page(scope, None).await, own);
+}
