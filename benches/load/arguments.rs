@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,
     /// What to measure: these, or `lists`, which takes a quarter of an hour and 12 GB.
-    #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "reality", "overload", "cerbos"])]
+    #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "sealing", "reality", "overload", "cerbos"])]
     pub(crate) parts: Vec<Part>,
     /// How many decisions `--only lists` makes.
     #[arg(long, default_value_t = 8_000_000)]
@@ -52,6 +52,7 @@ pub(crate) enum Part {
     Ceiling,
     Product,
     Events,
+    Sealing,
     Reality,
     Overload,
     Lists,
@@ -65,6 +66,7 @@ impl Part {
             Self::Ceiling => "ceiling",
             Self::Product => "Agent Authority",
             Self::Events => "events",
+            Self::Sealing => "sealing",
             Self::Reality => "reality",
             Self::Overload => "overload",
             Self::Lists => "lists",

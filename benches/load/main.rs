@@ -24,6 +24,7 @@ mod product;
 mod reality;
 mod receiver;
 mod row;
+mod sealing;
 mod server;
 mod table;
 mod wire;
@@ -93,6 +94,7 @@ async fn everything(arguments: &Arguments) -> Result<String, Fault> {
             Part::Engine => engine::note(&mut report),
             Part::Ceiling => ceiling::rows(arguments, &folder, &mut report).await,
             Part::Product => product::rows(arguments, &folder, &mut report).await,
+            Part::Sealing => sealing::rows(arguments, &folder, &mut report).await,
             Part::Reality => reality::rows(arguments, &folder, &mut report).await,
             Part::Events => events::rows(arguments, &folder, &mut report).await,
             Part::Overload => overload::rows(arguments, &folder, &mut report).await,
