@@ -7,6 +7,7 @@ use std::{
     convert::Infallible,
     future::{Ready, ready},
     path::PathBuf,
+    task::{self, Poll},
 };
 
 use diesel::ConnectionResult;
@@ -135,7 +136,17 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    poll_fn(move |cx| connection.poll_message(cx)).boxed()
+    let mut has_ended = false;
+    let messages = poll_fn(move |cx| {
+        // A connection that was lost would report it for ever.
+        if has_ended {
+            return Poll::Ready(None);
+        }
+        let message = task::ready!(connection.poll_message(cx));
+        has_ended = !matches!(message, Some(Ok(_)));
+        Poll::Ready(message)
+    });
+    messages.boxed()
 }
 
 /// TLS by rustls.
