@@ -73,7 +73,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Coded<S> {
         if buf.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        while !messages.give(buf) {
+        while !messages.give(buf) && !messages.has_ended {
             let before = buf.filled().len();
             ready!(Pin::new(&mut *inner).poll_read(cx, buf))?;
             let Some(read) = buf.filled().get(before..).filter(|read| !read.is_empty()) else {
@@ -123,6 +123,9 @@ struct Messages {
     held: Vec<u8>,
     /// What goes on before anything else is read.
     done: VecDeque<u8>,
+    /// Whether nothing more is read: the server is a standby, or became one, and is of no use any more. A pool keeps
+    /// no connection that has ended.
+    has_ended: bool,
 }
 
 impl Messages {
@@ -139,6 +142,7 @@ impl Messages {
             // What passes no further and has its length is an error.
             let Some(size) = size(&held).filter(|size| *size <= held.len()) else { break };
             let rest = held.split_off(size);
+            self.has_ended |= code(&held) == Some(READ_ONLY);
             self.done.extend(coded(held));
             held = rest;
         }
@@ -177,15 +181,19 @@ fn size(bytes: &[u8]) -> Option<usize> {
     Some(1 + usize::try_from(length).ok()?.max(4))
 }
 
-/// The error with its SQLSTATE as its last field: fields are a letter and a text that ends with a zero, and
-/// a zero ends them. An error without one stays as it is.
+/// The SQLSTATE of writing on a standby.
+const READ_ONLY: &[u8] = b"25006";
+
+/// The error's SQLSTATE. Its fields are a letter and a text that ends with a zero.
+fn code(error: &[u8]) -> Option<&[u8]> {
+    let mut fields = error.get(5..)?.split(|byte| *byte == 0);
+    fields.find_map(|field| field.strip_prefix(b"C"))
+}
+
+/// The error with its SQLSTATE as its last field; a zero ends the fields. An error without one stays as it is.
 fn coded(error: Vec<u8>) -> Vec<u8> {
-    let mut fields = error.get(5..).unwrap_or_default().split(|byte| *byte == 0);
-    let code = fields.find_map(|field| field.strip_prefix(b"C"));
-    let Some((code, fields)) = code.zip(error.get(5..).and_then(|body| body.strip_suffix(b"\0")))
-    else {
-        return error;
-    };
+    let fields = error.get(5..).and_then(|body| body.strip_suffix(b"\0"));
+    let Some((code, fields)) = code(&error).zip(fields) else { return error };
     let body = [fields, b"H", code, b"\0\0"].concat();
     let Ok(length) = u32::try_from(body.len() + 4) else { return error };
     [&b"E"[..], &length.to_be_bytes(), &body].concat()
@@ -223,6 +231,19 @@ mod tests {
             let mut heard = Vec::new();
             Coded::plain(&mut script).read_to_end(&mut heard).await.unwrap();
             assert_eq!(heard, expected, "in pieces of {pieces}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_ends_with_the_error_of_a_standby() {
+        let before = message(b'D', b"row");
+        let error = message(b'E', b"SERROR\0C25006\0Mread-only\0\0");
+        let told = message(b'E', b"SERROR\0C25006\0Mread-only\0H25006\0\0");
+        let said = [&before[..], &error, &message(b'Z', b"I")].concat();
+        for pieces in [1, 7, 1000] {
+            let mut heard = Vec::new();
+            Coded::plain(&mut in_pieces(&said, pieces)).read_to_end(&mut heard).await.unwrap();
+            assert!(heard.starts_with(&[&before[..], &told].concat()), "in pieces of {pieces}");
         }
     }
 
