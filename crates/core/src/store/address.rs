@@ -7,7 +7,6 @@
 use std::{
     borrow::Cow,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use tokio_postgres::{
@@ -16,12 +15,13 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{Error, tls};
+use super::{Error, servers::Servers, tls};
 
 /// A database to connect to.
 #[derive(Clone)]
 pub struct Address {
     pub(super) config: Config,
+    pub(super) servers: Servers,
     pub(super) tls: Option<MakeRustlsConnect>,
 }
 
@@ -46,6 +46,14 @@ impl Address {
                 config.host(address.to_string());
             }
         }
+        let (servers, addresses) = (config.get_hosts().len(), config.get_hostaddrs().len());
+        if ![0, servers].contains(&addresses)
+            || ![0, 1, servers].contains(&config.get_ports().len())
+        {
+            return Err(Error::Address(
+                "the database URL must have as many `hostaddr` as `host`, and one `port` or as many".to_owned(),
+            ));
+        }
         let mode = match tls.mode.as_deref() {
             Some(word) => Mode::of(word)?,
             None if is_socket(&config) => Mode::Disable,
@@ -58,12 +66,7 @@ impl Address {
             Mode::Prefer => SslMode::Prefer,
             _ => SslMode::Require,
         });
-        // An unreachable host leaves time for the next one in the list. A peer that disappeared is
-        // noticed within half a minute; one that is connected and does not answer, by `silence.rs`.
-        config.connect_timeout(Duration::from_secs(2)).tcp_user_timeout(Duration::from_secs(20));
-        config.keepalives_idle(Duration::from_secs(15)).keepalives_retries(3);
-        config.keepalives_interval(Duration::from_secs(5));
-        Ok(Self { config, tls })
+        Ok(Self { servers: Servers::of(&config), config, tls })
     }
 
     /// The role that logs in.
@@ -327,6 +330,7 @@ mod tests {
             ("postgres://u@db/x?sslmode=%zz", "`sslmode`"),
             ("host=db port=x", "`port`"),
             ("host=db wrong=1", "the options are user,"),
+            ("host=a,b,c port=1,2", "one `port` or as many"),
         ] {
             let fault = Address::parse(text).err().map(|fault| fault.to_string());
             assert!(fault.as_ref().is_some_and(|fault| fault.contains(word)), "{text}: {fault:?}");

@@ -11,7 +11,7 @@ use tokio_postgres::{
     error::{DbError, SqlState},
 };
 
-use super::{Address, Error, address::with_source};
+use super::{Address, Error, dial::Fault, servers::port};
 
 /// The pause between two attempts at a server that starts.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -78,11 +78,11 @@ impl Address {
     }
 
     /// The server, why there is no connection, and the remedy.
-    fn explained(&self, fault: &tokio_postgres::Error) -> String {
+    fn explained(&self, fault: &Fault) -> String {
         let (user, database) = (self.user().unwrap_or_default(), self.database());
         let (servers, reason) = (servers(&self.config), reason(fault));
         let mut text = format!("no connection to PostgreSQL at {servers}: {reason}");
-        let remedy = match fault.code() {
+        let remedy = match fault.answer().map(DbError::code) {
             Some(&SqlState::INVALID_PASSWORD) => {
                 format!("check the password of `{user}` in the database's URL")
             }
@@ -111,9 +111,8 @@ impl Address {
 }
 
 /// Without DETAIL, which may have data.
-fn reason(fault: &tokio_postgres::Error) -> String {
-    let refused = std::error::Error::source(fault).and_then(|e| e.downcast_ref::<DbError>());
-    refused.map_or_else(|| with_source(fault), |told| told.message().to_owned())
+fn reason(fault: &Fault) -> String {
+    fault.answer().map_or_else(|| fault.to_string(), |told| told.message().to_owned())
 }
 
 /// The refusals of a server that starts, stops or is full.
@@ -125,20 +124,19 @@ const PASSING: [SqlState; 4] = [
 ];
 
 /// Whether it may connect later.
-fn is_passing(fault: &tokio_postgres::Error) -> bool {
-    if let Some(code) = fault.code() {
-        return PASSING.contains(code);
+fn is_passing(fault: &Fault) -> bool {
+    if let Some(told) = fault.answer() {
+        return PASSING.contains(told.code());
     }
+    let Fault::Failed(error) = fault else { return true };
     // The server, its name or a standby's promotion may still appear; a refused certificate will not change.
-    let Some(source) = std::error::Error::source(fault) else { return true };
+    let Some(source) = std::error::Error::source(error) else { return true };
     let failed = source.downcast_ref::<std::io::Error>();
     failed.is_some_and(|error| error.kind() != std::io::ErrorKind::InvalidData)
 }
 
 /// `host:port` of each server, or the folder of its socket.
 fn servers(config: &Config) -> String {
-    let ports = config.get_ports();
-    let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
     let named = config.get_hosts().iter().map(|host| match host {
         Host::Tcp(name) => name.clone(),
         Host::Unix(folder) => folder.display().to_string(),
@@ -147,7 +145,10 @@ fn servers(config: &Config) -> String {
     if names.is_empty() {
         names = config.get_hostaddrs().iter().map(ToString::to_string).collect();
     }
-    let shown = names.iter().enumerate().map(|(at, name)| format!("{name}:{}", port(at)));
+    let shown = names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| format!("{name}:{}", port(config, at).unwrap_or(5432)));
     shown.collect::<Vec<_>>().join(", ")
 }
 

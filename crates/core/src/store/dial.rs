@@ -24,11 +24,17 @@ use tokio::{
 use tokio_postgres::{
     AsyncMessage, Client, Config, Connection, Error, NoTls, Socket,
     config::{Host, SslMode, SslNegotiation},
+    error::DbError,
     tls::{MakeTlsConnect, NoTlsStream, TlsConnect},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{Address, address::is_socket, sqlstate::Coded};
+use super::{
+    Address,
+    address::{is_socket, with_source},
+    servers::port,
+    sqlstate::Coded,
+};
 
 type Tls = Coded<<MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
@@ -40,20 +46,48 @@ pub(super) enum Dialled {
 }
 
 impl Address {
-    pub(super) async fn dial(&self) -> Result<Dialled, Error> {
-        match &self.tls {
-            _ if is_socket(&self.config) => local(&self.config).await,
-            None => plain(&self.config).await,
-            Some(tls) if self.config.get_ssl_mode() == SslMode::Prefer => {
-                let mut config = self.config.clone();
-                match secured(config.ssl_mode(SslMode::Require), tls).await {
-                    // Not the server's answer to the login: it may have no TLS.
-                    Err(error) if error.code().is_none() => plain(&self.config).await,
-                    dialled => dialled,
-                }
-            }
-            Some(tls) => secured(&self.config, tls).await,
+    /// A new connection to a server that can be written to.
+    pub(super) async fn dial(&self) -> Result<Dialled, Fault> {
+        self.servers.first(|server| one(server, self.tls.as_ref()).err_into()).await
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("{}", with_source(.0))]
+    Failed(#[from] Error),
+    #[error("it did not answer in time")]
+    Silent,
+}
+
+impl Fault {
+    /// What the server answered to the login.
+    pub(super) fn answer(&self) -> Option<&DbError> {
+        match self {
+            Self::Failed(error) => error.as_db_error(),
+            Self::Silent => None,
         }
+    }
+
+    pub(super) fn is_silence(&self) -> bool {
+        matches!(self, Self::Silent)
+    }
+}
+
+async fn one(server: &Config, tls: Option<&MakeRustlsConnect>) -> Result<Dialled, Error> {
+    match tls {
+        _ if is_socket(server) => local(server).await,
+        None => plain(server).await,
+        Some(tls) if server.get_ssl_mode() == SslMode::Prefer => {
+            let mut config = server.clone();
+            match secured(config.ssl_mode(SslMode::Require), tls).await {
+                // Not the server's answer to the login: it may have no TLS.
+                Err(error) if error.code().is_none() => plain(server).await,
+                dialled => dialled,
+            }
+        }
+        Some(tls) => secured(server, tls).await,
     }
 }
 
@@ -86,10 +120,10 @@ async fn local(config: &Config) -> Result<Dialled, Error> {
 }
 
 fn sockets(config: &Config) -> impl Iterator<Item = PathBuf> + '_ {
-    let ports = config.get_ports();
-    let port = move |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
     config.get_hosts().iter().enumerate().filter_map(move |(at, host)| match host {
-        Host::Unix(folder) => Some(folder.join(format!(".s.PGSQL.{}", port(at)))),
+        Host::Unix(folder) => {
+            Some(folder.join(format!(".s.PGSQL.{}", port(config, at).unwrap_or(5432))))
+        }
         Host::Tcp(_) => None,
     })
 }

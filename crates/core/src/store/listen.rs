@@ -75,8 +75,9 @@ struct Listener {
 }
 
 async fn connect(store: &Store, channel: &str) -> Result<Listener, Error> {
+    let dialled = store.address.dial().await;
     let (client, mut messages) =
-        store.address.dial().await.map_err(|error| lost(&error))?.messages();
+        dialled.map_err(|fault| Error::Unavailable(fault.to_string()))?.messages();
     let (sender, heard) = mpsc::unbounded_channel();
     // It ends with its client.
     tokio::spawn(async move {

@@ -16,6 +16,7 @@ mod pooler;
 mod prepared;
 mod query;
 mod roles;
+mod servers;
 mod serving;
 mod silence;
 mod sqlstate;

@@ -33,8 +33,8 @@ impl Address {
     }
 
     async fn client(&self) -> Result<Client, Error> {
-        let dialled = self.dial().await.map_err(|error| unavailable(&error))?;
-        Ok(dialled.client())
+        let dialled = self.dial().await;
+        Ok(dialled.map_err(|fault| Error::Unavailable(fault.to_string()))?.client())
     }
 }
 
