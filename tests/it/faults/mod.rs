@@ -1,9 +1,11 @@
 //! What happens when things go wrong: the service is killed, the database goes away, nodes differ.
 
 mod clocks;
+mod cluster;
 mod database;
 mod deadlines;
 mod deliveries;
+mod failover;
 mod figures;
 mod keys;
 mod killed;

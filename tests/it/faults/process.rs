@@ -108,9 +108,19 @@ impl Service {
 
     /// A client with the token of the installation's owner.
     pub(crate) fn owner(&self, folder: &Folder) -> Client {
-        let mut command = Command::new(PROGRAM);
-        let token = command.args(["token", "owner", "--data-dir"]).arg(folder.path());
-        let token = String::from_utf8(token.output().unwrap().stdout).unwrap();
+        self.owner_by(Command::new(PROGRAM), folder)
+    }
+
+    /// The same of one of the nodes on a database.
+    pub(crate) fn owner_at(&self, database_url: &str, folder: &Folder) -> Client {
+        let mut program = Command::new(PROGRAM);
+        program.envs(shared(database_url));
+        self.owner_by(program, folder)
+    }
+
+    fn owner_by(&self, mut program: Command, folder: &Folder) -> Client {
+        program.args(["token", "owner", "--data-dir"]).arg(folder.path());
+        let token = String::from_utf8(program.output().unwrap().stdout).unwrap();
         Client::new(&self.client.base, token.trim())
     }
 
@@ -135,8 +145,7 @@ impl Service {
     #[track_caller]
     pub(crate) fn node(main: SocketAddr, database_url: &str, folder: &Folder) -> Self {
         let mut program = Command::new(PROGRAM);
-        let shared = [("DATABASE_URL", database_url), ("AGENT_AUTHORITY__KEYS__RING", RING)];
-        program.envs(shared).env(LAME_DUCK, "2");
+        program.envs(shared(database_url)).env(LAME_DUCK, "2");
         Self::at(main, program, folder)
     }
 
@@ -231,6 +240,11 @@ impl Drop for Service {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What all nodes on a database have.
+pub(crate) fn shared(database_url: &str) -> [(&'static str, &str); 2] {
+    [("DATABASE_URL", database_url), ("AGENT_AUTHORITY__KEYS__RING", RING)]
 }
 
 /// An address that nobody listens on.

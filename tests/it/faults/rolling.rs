@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{
         Arc,
@@ -25,7 +26,7 @@ const ROUNDS: usize = 2;
 /// From the start of a node to the balancer's next check.
 const NOTICED: Duration = Duration::from_secs(1);
 
-struct HaProxy(Child);
+pub(super) struct HaProxy(Child);
 
 impl HaProxy {
     fn start(folder: &Folder, ports: [(&str, u16); 3]) -> Self {
@@ -33,7 +34,12 @@ impl HaProxy {
         let config = ports.iter().fold(block.to_owned(), |text, (documented, port)| {
             text.replace(documented, &format!("127.0.0.1:{port}"))
         });
-        let path = folder.path().join("haproxy.cfg");
+        Self::run(&config, folder.path())
+    }
+
+    /// With this configuration.
+    pub(super) fn run(config: &str, folder: &Path) -> Self {
+        let path = folder.join("haproxy.cfg");
         fs::write(&path, config).unwrap();
         let mut program = Command::new("haproxy");
         let program = program.arg("-db").arg("-f").arg(path).stderr(Stdio::null());

@@ -1,0 +1,301 @@
+//! A database cluster under Patroni with etcd, by the commands of docs/high-availability.md: three members on this machine,
+//! each in a network namespace of its own, as if it were a machine.
+
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Child, Command},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::Value;
+
+use super::process::Folder;
+
+const HANDBOOK: &str = include_str!("../../../docs/high-availability.md");
+const MEMBERS: [usize; 3] = [1, 2, 3];
+/// The network of the page's addresses.
+const BRIDGE: &str = "authority-ha";
+/// Where the nodes are in it.
+const HERE: &str = "198.51.100.1/24";
+/// A card that nobody has: what is sent to it is lost.
+const NOBODY: &str = "02:00:00:00:00:01";
+/// How long the members have to agree.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The page's block with this text.
+#[track_caller]
+pub(super) fn block(part: &str) -> &'static str {
+    let mut blocks = HANDBOOK.split("```").skip(1).step_by(2);
+    let block = blocks.find(|block| block.contains(part)).unwrap();
+    block.split_once('\n').unwrap().1
+}
+
+/// What the commands print.
+#[track_caller]
+pub(super) fn sh(script: &str) -> String {
+    let output = Command::new("bash").args(["-euc", script]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let problems = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}\n{told}{problems}");
+    told
+}
+
+/// What happens to the primary.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    /// PostgreSQL and Patroni get SIGKILL.
+    Killed,
+    /// Every process of the machine gets SIGSTOP, etcd too.
+    Hung,
+    /// The machine loses its network.
+    CutOff,
+    /// The machine loses the two others, and the nodes still reach it.
+    Parted,
+    /// An operator moves it.
+    SwitchedOver,
+}
+
+/// The running cluster; dropping it removes its networks.
+pub(super) struct Cluster {
+    folder: Folder,
+    programs: Vec<Child>,
+    http: reqwest::Client,
+}
+
+/// Why this machine cannot have one, if so.
+fn hindrance() -> Option<&'static str> {
+    let can = |script| Command::new("sh").args(["-c", script]).output().unwrap().status.success();
+    let needs = [
+        (
+            "command -v patroni && command -v etcd && command -v haproxy && command -v setpriv && command -v ip",
+            "Patroni, etcd or HAProxy is not here; `script/faults failover` installs them",
+        ),
+        ("[ $(id -u) = 0 ] && unshare -n true", "networks need root"),
+        (
+            "! ip link show authority-ha",
+            "another such cluster runs here (`ip link show authority-ha`)",
+        ),
+        (
+            "! ip -o address | grep -qF ' 198.51.100.'",
+            "198.51.100.0/24 is a network of this machine",
+        ),
+    ];
+    needs.into_iter().find(|(script, _)| !can(script)).map(|(_, reason)| reason)
+}
+
+impl Cluster {
+    /// With the page's logins and an empty database.
+    ///
+    /// # Errors
+    /// Why this machine cannot have one.
+    pub(super) async fn start() -> Result<Self, &'static str> {
+        if let Some(reason) = hindrance() {
+            return Err(reason);
+        }
+        let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(1));
+        let folder = Folder::new("failover");
+        let mut cluster = Self { folder, programs: Vec::new(), http: http.build().unwrap() };
+        sh(&format!(
+            "ip link add {BRIDGE} type bridge; ip address add {HERE} dev {BRIDGE}; ip link set {BRIDGE} up"
+        ));
+        sh(&format!("cd {}\n{}", cluster.folder().display(), block("database authority")));
+        for member in MEMBERS {
+            cluster.prepare(member);
+            cluster.run_etcd(member);
+        }
+        for member in MEMBERS {
+            cluster.run_patroni(member);
+        }
+        cluster.whole().await;
+        let primary = cluster.primary().await.unwrap();
+        cluster.as_postgres(primary, block("CREATE ROLE agent_authority_owner"));
+        Ok(cluster)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn home(&self, member: usize) -> PathBuf {
+        self.folder.path().join(format!("db{member}"))
+    }
+
+    /// The machine: its network, its certificate and its files.
+    fn prepare(&self, member: usize) {
+        let home = self.home(member);
+        let home = home.display();
+        sh(&format!(
+            "ip netns add authority{member}
+             ip link add authority{member} type veth peer name eth0 netns authority{member}
+             ip link set authority{member} master {BRIDGE} up
+             ip -n authority{member} address add 198.51.100.1{member}/24 dev eth0
+             ip -n authority{member} link set eth0 up
+             ip -n authority{member} link set lo up
+             mkdir -p {home}/etc/default {home}/etc/patroni {home}/etcd
+             cp {home}.crt {home}/etc/patroni/server.crt
+             cp {home}.key {home}/etc/patroni/server.key"
+        ));
+        let own = format!("name=db{member} address=198.51.100.1{member}");
+        let programs = sh("ls -d /usr/lib/postgresql/*/bin | sort -V | tail -n 1");
+        for part in ["ETCD_NAME", "scope: authority"] {
+            let commands = block(part)
+                .replace("name=db1 address=198.51.100.11", &own)
+                .replace("/usr/lib/postgresql/15/bin", programs.trim())
+                .replace("/var/run/postgresql", &home.to_string())
+                .replace("/var/lib/", &format!("{home}/"))
+                .replace("/etc/", &format!("{home}/etc/"));
+            sh(&commands);
+        }
+        sh(&format!("chown -R postgres: {home}"));
+    }
+
+    /// A program of the machine as the user of its database.
+    fn run(&mut self, member: usize, program: &str, settings: &str, arguments: &[&Path]) {
+        let home = self.home(member);
+        let log = File::options().append(true).create(true).open(home.join("log")).unwrap();
+        let user = ["--reuid=postgres", "--regid=postgres", "--init-groups"];
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &format!("authority{member}"), "setpriv"]).args(user);
+        command.arg(program).args(arguments).current_dir(&home).env("HOME", &home);
+        command.envs(settings.lines().filter_map(|line| line.split_once('=')));
+        command.stdout(log.try_clone().unwrap()).stderr(log);
+        self.programs.push(command.spawn().unwrap());
+    }
+
+    fn run_etcd(&mut self, member: usize) {
+        let settings = fs::read_to_string(self.home(member).join("etc/default/etcd")).unwrap();
+        self.run(member, "etcd", &settings, &[]);
+    }
+
+    fn run_patroni(&mut self, member: usize) {
+        let settings = self.home(member).join("etc/patroni/config.yml");
+        self.run(member, "/usr/bin/patroni", "", &[&settings]);
+    }
+
+    /// Commands on the machine as the database's superuser.
+    #[track_caller]
+    fn as_postgres(&self, member: usize, commands: &str) -> String {
+        let home = self.home(member);
+        let script = home.join("script");
+        fs::write(&script, commands).unwrap();
+        let (home, script) = (home.display(), script.display());
+        sh(&format!(
+            "PGHOST={home} setpriv --reuid=postgres --regid=postgres --init-groups bash -eu {script}"
+        ))
+    }
+
+    /// The ids of the decisions that a member has; none while it takes no connections.
+    pub(super) fn decisions(&self, member: usize) -> HashSet<String> {
+        let ids = "psql -qAt -d agent_authority -c 'SELECT id FROM decisions' || true";
+        self.as_postgres(member, ids).lines().map(str::to_owned).collect()
+    }
+
+    /// What a member's Patroni answers, if it does.
+    async fn asked(&self, member: usize, path: &str) -> Option<Value> {
+        let url = format!("http://198.51.100.1{member}:8008{path}");
+        let answer = self.http.get(url).send().await.ok()?.error_for_status().ok()?;
+        answer.json().await.ok()
+    }
+
+    pub(super) async fn primary(&self) -> Option<usize> {
+        for member in MEMBERS {
+            if self.asked(member, "/primary").await.is_some() {
+                return Some(member);
+            }
+        }
+        None
+    }
+
+    /// Waits until there are a primary, a synchronous standby and another one on one timeline.
+    pub(super) async fn whole(&self) {
+        let since = Instant::now();
+        loop {
+            let told = match self.primary().await {
+                Some(primary) => self.asked(primary, "/cluster").await.unwrap_or_default(),
+                None => Value::Null,
+            };
+            let members = told["members"].as_array().cloned().unwrap_or_default();
+            let here = |role: &str| members.iter().filter(|member| member["role"] == role).count();
+            let is_running = |member: &Value| {
+                ["running", "streaming"].contains(&member["state"].as_str().unwrap_or_default())
+                    && member["timeline"] == members[0]["timeline"]
+            };
+            if members.len() == MEMBERS.len()
+                && members.iter().all(is_running)
+                && here("leader") == 1
+                && here("sync_standby") == 1
+            {
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "not whole after {PATIENCE:?}: {told}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Sends a signal to the machine's processes; to etcd only if `all`.
+    fn signal(&self, member: usize, signal: Signal, all: bool) {
+        for pid in sh(&format!("ip netns pids authority{member}")).lines() {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            if all || name.trim() != "etcd" {
+                // It may have ended by itself.
+                let _ = kill(Pid::from_raw(pid.parse().unwrap()), signal);
+            }
+        }
+    }
+
+    /// Loses or finds what two members send to one another.
+    fn part(member: usize, change: &str) {
+        for other in MEMBERS.into_iter().filter(|other| *other != member) {
+            sh(&format!(
+                "ip -n authority{member} neighbor {change} 198.51.100.1{other} dev eth0
+                 ip -n authority{other} neighbor {change} 198.51.100.1{member} dev eth0"
+            ));
+        }
+    }
+
+    pub(super) fn hurt(&self, fault: Fault, member: usize) {
+        match fault {
+            Fault::Killed => self.signal(member, Signal::SIGKILL, false),
+            Fault::Hung => self.signal(member, Signal::SIGSTOP, true),
+            Fault::CutOff => drop(sh(&format!("ip link set authority{member} down"))),
+            Fault::Parted => Self::part(member, &format!("replace lladdr {NOBODY} nud permanent")),
+            Fault::SwitchedOver => {
+                let settings = self.home(member).join("etc/patroni/config.yml");
+                let command = block("switchover").replace("db1", &format!("db{member}"));
+                let own = settings.display().to_string();
+                drop(sh(&command.replace("/etc/patroni/config.yml", &own)));
+            }
+        }
+    }
+
+    pub(super) fn mend(&mut self, fault: Fault, member: usize) {
+        match fault {
+            Fault::Killed => self.run_patroni(member),
+            Fault::Hung => self.signal(member, Signal::SIGCONT, true),
+            Fault::CutOff => drop(sh(&format!("ip link set authority{member} up"))),
+            Fault::Parted => Self::part(member, "del"),
+            Fault::SwitchedOver => {}
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for member in MEMBERS {
+            self.signal(member, Signal::SIGKILL, true);
+        }
+        for program in &mut self.programs {
+            let _ = program.wait();
+        }
+        for member in MEMBERS {
+            sh(&format!("ip netns del authority{member}"));
+        }
+        sh(&format!("ip link del {BRIDGE}"));
+    }
+}
