@@ -239,7 +239,7 @@ impl Cluster {
     }
 
     /// Sends a signal to the machine's processes; to etcd only if `all`.
-    fn signal(&self, member: usize, signal: Signal, all: bool) {
+    fn signal(member: usize, signal: Signal, all: bool) {
         for pid in sh(&format!("ip netns pids authority{member}")).lines() {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             if all || name.trim() != "etcd" {
@@ -261,8 +261,8 @@ impl Cluster {
 
     pub(super) fn hurt(&self, fault: Fault, member: usize) {
         match fault {
-            Fault::Killed => self.signal(member, Signal::SIGKILL, false),
-            Fault::Hung => self.signal(member, Signal::SIGSTOP, true),
+            Fault::Killed => Self::signal(member, Signal::SIGKILL, false),
+            Fault::Hung => Self::signal(member, Signal::SIGSTOP, true),
             Fault::CutOff => drop(sh(&format!("ip link set authority{member} down"))),
             Fault::Parted => Self::part(member, &format!("replace lladdr {NOBODY} nud permanent")),
             Fault::SwitchedOver => {
@@ -277,7 +277,7 @@ impl Cluster {
     pub(super) fn mend(&mut self, fault: Fault, member: usize) {
         match fault {
             Fault::Killed => self.run_patroni(member),
-            Fault::Hung => self.signal(member, Signal::SIGCONT, true),
+            Fault::Hung => Self::signal(member, Signal::SIGCONT, true),
             Fault::CutOff => drop(sh(&format!("ip link set authority{member} up"))),
             Fault::Parted => Self::part(member, "del"),
             Fault::SwitchedOver => {}
@@ -288,7 +288,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         for member in MEMBERS {
-            self.signal(member, Signal::SIGKILL, true);
+            Self::signal(member, Signal::SIGKILL, true);
         }
         for program in &mut self.programs {
             let _ = program.wait();

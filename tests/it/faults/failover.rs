@@ -177,7 +177,7 @@ async fn keyed(
     }
 }
 
-/// Two nodes by the page's commands: the first reaches the primary by HAProxy, the second by the list of servers.
+/// Two nodes by the page's commands: the first reaches the primary by `HAProxy`, the second by the list of servers.
 struct Nodes {
     services: [Service; 2],
     clients: [Client; 2],

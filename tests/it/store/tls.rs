@@ -8,17 +8,24 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, chown},
     path::Path,
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 use authority_core::store::{
-    Address,
+    Address, Limits, Notification, Store,
     embedded::{Embedded, LOGIN, Options},
 };
+use diesel_async::SimpleAsyncConnection;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
 };
+use tokio::runtime::Builder;
+use tokio_stream::StreamExt;
 
 use super::number;
+use crate::support::run_workers;
 
 const LISTENING: &str = "127.0.0.77";
 
@@ -143,4 +150,34 @@ async fn a_client_certificate_is_who_logs_in() {
     let told = Address::parse(&url).err().unwrap().to_string();
     assert!(told.contains("foreign-client.key") && told.contains("chmod 600"), "{told}");
     server.stop().await.unwrap();
+}
+
+/// A connection that was lost says so each time that it is asked, over TLS without a pause: a listener that asked on
+/// and on would occupy its thread, which is the only one here, and keep each answer.
+#[test]
+fn a_listener_that_lost_its_connection_lets_others_run() {
+    const HERE: &str = "127.0.0.79";
+    let (ended, is_over) = mpsc::channel();
+    thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+            let server = server(folder.path(), HERE, "trust").await;
+            let url = format!(
+                "host=db.test hostaddr={HERE} user=authority dbname=authority sslmode=require"
+            );
+            let store = Store::open(&Address::parse(&url).unwrap(), &Limits::default()).unwrap();
+            let (listener, mut heard) = store.listen("listener", "authority_changes");
+            run_workers([listener]);
+            assert_eq!(heard.next().await, Some(Notification::Listening));
+            let owner = Address::parse(&server.owner_url()).unwrap();
+            let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                       WHERE application_name = 'agent-authority listener'";
+            owner.connect().await.unwrap().batch_execute(end).await.unwrap();
+            assert_eq!(heard.next().await, Some(Notification::Listening));
+            server.stop().await.unwrap();
+        });
+        ended.send(()).unwrap();
+    });
+    is_over.recv_timeout(Duration::from_secs(60)).expect("it does not listen again");
 }

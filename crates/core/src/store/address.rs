@@ -15,7 +15,7 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{Error, servers::Servers, tls};
+use super::{Error, fault::with_source, servers::Servers, tls};
 
 /// A database to connect to.
 #[derive(Clone)]
@@ -276,14 +276,6 @@ fn is_this_machine(config: &Config) -> bool {
                     || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
             }
         })
-}
-
-/// tokio-postgres's message says what failed; the reason is in the error's source.
-pub(super) fn with_source(fault: &tokio_postgres::Error) -> String {
-    match std::error::Error::source(fault) {
-        Some(source) => format!("{fault}: {source}"),
-        None => fault.to_string(),
-    }
 }
 
 #[cfg(test)]

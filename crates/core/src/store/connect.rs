@@ -11,7 +11,7 @@ use tokio_postgres::{
     error::{DbError, SqlState},
 };
 
-use super::{Address, Error, dial::Fault, servers::port};
+use super::{Address, Error, fault::Fault, servers::port};
 
 /// The pause between two attempts at a server that starts.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -63,7 +63,7 @@ impl Address {
         }
     }
 
-    fn database(&self) -> &str {
+    pub fn database(&self) -> &str {
         self.config.get_dbname().or(self.config.get_user()).unwrap_or_default()
     }
 
@@ -100,8 +100,13 @@ impl Address {
             }
             Some(&SqlState::CANNOT_CONNECT_NOW) => "it is starting or stopping".to_owned(),
             Some(_) => return text,
+            None if is_about_tls(fault) => {
+                "the URL's `sslrootcert` names the authority that its certificate leads to, unless that is one of \
+                 the public web, and `host` is a name in it; see `sslmode` in docs/production.md"
+                    .to_owned()
+            }
             None => "check that it runs there, and host, port and TLS mode in the database's URL \
-                     (DATABASE_URL or `database.url`)"
+                     (DATABASE_URL or `database.url`; DATABASE_OWNER_URL for `migrate`)"
                 .to_owned(),
         };
         // Writing to a String cannot fail.
@@ -131,8 +136,15 @@ fn is_passing(fault: &Fault) -> bool {
     let Fault::Failed(error) = fault else { return true };
     // The server, its name or a standby's promotion may still appear; a refused certificate will not change.
     let Some(source) = std::error::Error::source(error) else { return true };
-    let failed = source.downcast_ref::<std::io::Error>();
-    failed.is_some_and(|error| error.kind() != std::io::ErrorKind::InvalidData)
+    source.is::<std::io::Error>() && !is_about_tls(fault)
+}
+
+/// Whether the certificate was refused, or no TLS was spoken.
+fn is_about_tls(fault: &Fault) -> bool {
+    let Fault::Failed(error) = fault else { return false };
+    let source = std::error::Error::source(error);
+    let failed = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+    failed.is_some_and(|error| error.kind() == std::io::ErrorKind::InvalidData)
 }
 
 /// `host:port` of each server, or the folder of its socket.

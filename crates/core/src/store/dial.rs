@@ -24,17 +24,11 @@ use tokio::{
 use tokio_postgres::{
     AsyncMessage, Client, Config, Connection, Error, NoTls, Socket,
     config::{Host, SslMode, SslNegotiation},
-    error::DbError,
     tls::{MakeTlsConnect, NoTlsStream, TlsConnect},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{
-    Address,
-    address::{is_socket, with_source},
-    servers::port,
-    sqlstate::Coded,
-};
+use super::{Address, address::is_socket, fault::Fault, servers::port, sqlstate::Coded};
 
 type Tls = Coded<<MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
@@ -49,29 +43,6 @@ impl Address {
     /// A new connection to a server that can be written to.
     pub(super) async fn dial(&self) -> Result<Dialled, Fault> {
         self.servers.first(|server| one(server, self.tls.as_ref()).err_into()).await
-    }
-}
-
-/// Why there is no connection.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
-    #[error("{}", with_source(.0))]
-    Failed(#[from] Error),
-    #[error("it did not answer in time")]
-    Silent,
-}
-
-impl Fault {
-    /// What the server answered to the login.
-    pub(super) fn answer(&self) -> Option<&DbError> {
-        match self {
-            Self::Failed(error) => error.as_db_error(),
-            Self::Silent => None,
-        }
-    }
-
-    pub(super) fn is_silence(&self) -> bool {
-        matches!(self, Self::Silent)
     }
 }
 

@@ -7,7 +7,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::{
     Error, Store,
-    address::with_source,
+    fault::with_source,
     silence::{PATIENCE, QUIET},
 };
 use crate::worker::{Context, Worker};
@@ -56,7 +56,10 @@ async fn listen(
             if let Some(next) = next
                 && heard.send(next).await.is_err()
             {
-                return Err(Error::Internal("no receiver for notifications".to_owned()));
+                // Those who heard have stopped, as the service does.
+                drop(listener);
+                context.stopped().await;
+                return Ok(());
             }
             next = listener.notified().await?;
         }

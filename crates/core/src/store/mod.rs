@@ -5,6 +5,7 @@ mod connect;
 mod dial;
 pub mod embedded;
 mod error;
+mod fault;
 mod ids;
 mod listen;
 mod lock_wait;

@@ -6,7 +6,7 @@
 
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::{Address, Error, address::with_source};
+use super::{Address, Error, fault::with_source};
 
 /// How often both connections are asked. A pooler that is busy may give both the same sessions again by chance.
 const ROUNDS: usize = 8;

@@ -19,7 +19,7 @@ use tokio_postgres::{
     config::{Host, TargetSessionAttrs},
 };
 
-use super::dial::Fault;
+use super::fault::Fault;
 
 /// What the servers have to let a connection in: from their addresses to the end of the login.
 const LIMIT: Duration = Duration::from_secs(3);

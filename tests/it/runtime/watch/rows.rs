@@ -100,7 +100,7 @@ impl Bot {
 }
 
 async fn bot() -> Bot {
-    let bot = Bot::new().await;
+    let bot = Box::pin(Bot::new()).await;
     let purpose = json!({"tenant_id": TENANT, "slug": "reporting", "name": "Reporting",
                          "allowed_actions": ["report.*"]});
     let (status, made) = bot.app.owner().post("/api/v1/purposes", purpose).await;
