@@ -140,6 +140,32 @@ async fn a_moved_or_altered_private_key_is_refused() {
     ));
 }
 
+/// Whoever can write to the table and has no ring could otherwise sign evidence that verifies.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_the_service_did_not_make_is_not_published() {
+    let place = Place::new().await;
+    let keys = place.keys().await;
+    let before = keys.jwks();
+    for (n, (managed, private)) in
+        [("true", "NULL"), ("false", "NULL"), ("true", "private_key"), ("false", "'x'")]
+            .into_iter()
+            .enumerate()
+    {
+        let add = format!(
+            "SELECT set_config('role', authority_role('system'), false);
+             INSERT INTO signing_keys
+               (kid, alg, purpose, status, managed, created_at, created_by, public_jwk, private_key)
+             SELECT kid || '-{n}', alg, purpose, 'retired', {managed}, created_at, created_by,
+               jsonb_set(public_jwk, '{{x}}', '\"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\"'), {private}
+             FROM signing_keys WHERE purpose = 'evidence' AND status = 'active'"
+        );
+        place.run(&add).await.unwrap();
+    }
+    keys.refresh().await.unwrap();
+    assert_eq!(keys.jwks(), before);
+    assert_eq!(keys.ed25519_of(Purpose::Evidence).len(), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn revoking_a_managed_key_lets_its_successor_sign() {
     let place = Place::new().await;

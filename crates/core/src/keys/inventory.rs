@@ -2,7 +2,7 @@
 //!
 //! Neither belongs to a tenant, so these queries run in the owner's scope.
 
-use authority_crypto::{self as crypto, Algorithm, KeyRing, Pair, jwk, random};
+use authority_crypto::{self as crypto, Algorithm, KeyRing, KeySigner, Pair, jwk, random};
 use authority_model::schema::{service_secrets, signing_keys};
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
 use diesel::{
@@ -209,7 +209,7 @@ fn associated(row: &SigningKey) -> Vec<u8> {
     format!("-|{}|{}|{}", row.kid, row.alg, row.purpose).into_bytes()
 }
 
-/// All keys in order of creation; private keys only of those that sign.
+/// All keys that this service made, in order of creation; private keys only of those that sign.
 pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error> {
     let rows: Vec<(SigningKey, Option<Vec<u8>>)> = signing_keys::table
         .order((signing_keys::created_at, signing_keys::kid))
@@ -217,17 +217,28 @@ pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error
         .load(db)
         .await
         .map_err(sql)?;
-    rows.into_iter().map(|(row, sealed)| held(ring, row, sealed.as_deref())).collect()
+    let held = rows.into_iter().map(|(row, sealed)| held(ring, row, sealed.as_deref()));
+    held.filter_map(Result::transpose).collect()
 }
 
-fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Held, Error> {
+/// The key of a row. `None` if it is not one that this service made: whoever can write to the table and lacks the
+/// ring could otherwise publish a key of their own, by which forged evidence would be valid.
+///
+/// # Errors
+/// A key that signs is not as it was made.
+fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Option<Held>, Error> {
     let created_at = row.created_at;
     let status =
         Status::named(&row.status).ok_or(crypto::Error::BadKey("its status is unknown"))?;
     let signs = row.managed && [Status::Active, Status::Rotating].contains(&status);
-    let private = match sealed {
-        Some(sealed) if signs => Some(ring.open(&associated(&row), sealed)?),
-        _ => None,
+    let private = match (private_half(ring, &row, sealed), signs) {
+        (Ok(private), true) => Some(private),
+        (Ok(_), false) => None,
+        (Err(error), true) => return Err(error.into()),
+        (Err(error), false) => {
+            tracing::error!(kid = row.kid, %error, "a signing key was altered or added: it is not published");
+            return Ok(None);
+        }
     };
     let algorithm =
         Algorithm::named(&row.alg).ok_or(crypto::Error::BadKey("its `alg` is unknown"))?;
@@ -240,7 +251,22 @@ fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Held, 
         revoked_at: row.revoked_at,
         jwk: row.public_jwk,
     };
-    Ok(Held { public, private, created_at })
+    Ok(Some(Held { public, private, created_at }))
+}
+
+/// The private key, which belongs to the public one.
+fn private_half(
+    ring: &KeyRing,
+    row: &SigningKey,
+    sealed: Option<&[u8]>,
+) -> Result<Vec<u8>, crypto::Error> {
+    let sealed = sealed.ok_or(crypto::Error::BadKey("it has no private key"))?;
+    let private = ring.open(&associated(row), sealed)?;
+    if *KeySigner::read(&private)?.public_jwk() == row.public_jwk {
+        Ok(private)
+    } else {
+        Err(crypto::Error::BadKey("its private key does not match its public key"))
+    }
 }
 
 /// In order of status ([`Status::ALL`]), then newest first.

@@ -8,6 +8,7 @@ mod error;
 mod held;
 mod inventory;
 pub mod key_ring;
+mod log_key;
 mod private_file;
 mod public_key;
 mod purpose;
