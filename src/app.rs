@@ -237,9 +237,10 @@ impl App {
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, supervisor.shutdown(), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
-        let receipts = Receipts::new(store.clone(), &url, identity.clone(), client_of).router();
+        let receipts =
+            Receipts::new(store.clone(), keys.clone(), &url, identity.clone(), client_of);
         let widgets = Widgets::new(programme.clone(), client_of).router();
-        let router = router(grpc, host, receipts.merge(widgets));
+        let router = router(grpc, host, receipts.router().merge(widgets));
         let mut workers = vec![schema.worker(), readiness::grpc_health(health.clone(), directory)];
         workers.extend([feeding, programme.worker(), retention]);
         workers.extend(housekeeping(&store, &clock, &identity));

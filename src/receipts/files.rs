@@ -30,7 +30,7 @@ pub(super) async fn file(
             Ok(text) => document(JSON, text),
             Err(error) => refused(error),
         },
-        "pack.json" | "proof" => match read::sealed(&this.0.store, &decision).await {
+        "pack.json" | "proof" => match read::sealed(&this.0.store, &this.0.keys, &decision).await {
             Err(error) => refused(error),
             Ok(None) => {
                 let text = "the decision is not sealed: there is no pack and no proof yet";

@@ -26,7 +26,7 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{CallerKind, Error as IdentityError, Identity},
 };
-use authority_core::store::Store;
+use authority_core::{keys::Keys, store::Store};
 use authority_ids::{DecisionId, TenantId};
 use page::{NotFound, Receipt};
 use read::Read;
@@ -49,6 +49,7 @@ pub struct Receipts(Arc<Inner>);
 
 struct Inner {
     store: Store,
+    keys: Keys,
     /// The service's public URL, without a trailing `/`.
     issuer: String,
     turns: Semaphore,
@@ -60,10 +61,10 @@ struct Inner {
 type Peer = fn(&Extensions) -> Option<IpAddr>;
 
 impl Receipts {
-    pub fn new(store: Store, public_url: &str, identity: Identity, peer: Peer) -> Self {
+    pub fn new(store: Store, keys: Keys, public_url: &str, identity: Identity, peer: Peer) -> Self {
         let issuer = public_url.trim_end_matches('/').to_owned();
         let turns = Semaphore::new(MOST_READS);
-        Self(Arc::new(Inner { store, issuer, turns, identity, peer }))
+        Self(Arc::new(Inner { store, keys, issuer, turns, identity, peer }))
     }
 
     /// The page and its assets.

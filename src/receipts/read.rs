@@ -11,6 +11,7 @@ use diesel::{
 };
 
 use authority_core::{
+    keys::Keys,
     store::{Error, RunQueryDsl, Scope, Store, row_id},
     stored_packs::{self, Altered, StoredPack},
 };
@@ -101,12 +102,14 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
 /// The decision's pack; `None` if it is not sealed.
 pub(super) async fn sealed(
     store: &Store,
+    keys: &Keys,
     decision: &Decision,
 ) -> Result<Option<Result<StoredPack, Altered>>, Error> {
     let scope = Scope { actor: "receipt".to_owned(), ..Scope::service() };
     let (id, tenant_id) = (decision.id.clone(), row_id(&decision.tenant_id)?);
+    let keys = keys.clone();
     let read = store.read_tx(&scope, async move |db| {
-        Ok::<_, Error>(stored_packs::one(db, Some(&tenant_id), &id).await?)
+        Ok::<_, Error>(stored_packs::one(db, &keys, Some(&tenant_id), &id).await?)
     });
     read.await
 }

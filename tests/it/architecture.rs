@@ -16,8 +16,16 @@ const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// Below everything else of core.
 const FLOOR: &[&str] = &["clock", "compute", "config", "log_limit", "shutdown", "store", "worker"];
-const MIDDLE: &[&str] =
-    &["erased_names", "graph", "keys", "log_nodes", "spending", "stored_decisions", "stored_packs"];
+const MIDDLE: &[&str] = &[
+    "erased_names",
+    "graph",
+    "keys",
+    "log_nodes",
+    "log_origin",
+    "spending",
+    "stored_decisions",
+    "stored_packs",
+];
 /// Common to all services.
 const API: &[&str] = &[
     "acts",
@@ -67,7 +75,8 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("graph", &[&["erased_names"], FLOOR]),
     ("keys", &[&["erased_names"], FLOOR]),
     ("stored_decisions", &[FLOOR]),
-    ("stored_packs", &[&["log_nodes"], FLOOR]),
+    ("stored_packs", &[&["keys", "log_nodes", "log_origin"], FLOOR]),
+    ("log_origin", &[]),
     ("log_nodes", &[FLOOR]),
     ("decision_event", &[]),
     ("store", &[&["clock", "config", "worker"]]),

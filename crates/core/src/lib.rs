@@ -11,6 +11,7 @@ pub mod graph;
 pub mod keys;
 pub mod log_limit;
 pub mod log_nodes;
+pub mod log_origin;
 pub mod shutdown;
 pub mod spending;
 pub mod store;

@@ -52,7 +52,7 @@ pub async fn of_logs(
            WHERE tenant_id = $1[w.log + 1] AND epoch = $2[w.log + 1] \
              AND level = w.level AND first <= w.index \
            ORDER BY first DESC LIMIT 1) n \
-         WHERE length(n.hashes) > 32 * (w.index - n.first)",
+         WHERE length(n.hashes) / 32 > w.index - n.first",
     )
     .bind::<Array<Text>, _>(tenants)
     .bind::<Array<Integer>, _>(epochs)

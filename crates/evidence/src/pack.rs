@@ -106,6 +106,12 @@ pub fn leaf(sealing: &Sealing<'_>) -> Result<Vec<u8>, Error> {
     Ok(serde_json::to_vec(&pack)?)
 }
 
+/// The decision that a leaf has sealed; `None` if it is not the output of [`leaf`].
+pub fn sealed_decision(leaf: &[u8]) -> Option<String> {
+    let pack: Pack<'_> = serde_json::from_slice(leaf).ok()?;
+    Some(pack.decision_id.to_owned())
+}
+
 /// The whole pack from a stored row: its leaf, and that leaf's place in a log.
 ///
 /// # Errors

@@ -6,9 +6,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use authority_core::keys::{Keys, Purpose};
-use authority_crypto::verify_ed25519;
-use authority_evidence::log::note::{Checkpoint, LogKey, SignedCheckpoint};
+use authority_core::keys::Keys;
+use authority_evidence::log::note::{Checkpoint, SignedCheckpoint};
 use authority_ids::TenantId;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -56,11 +55,7 @@ impl Elsewhere {
             return None;
         };
         let origin = &note.checkpoint.origin;
-        let is_signed = self.keys.ed25519_of(Purpose::Log).into_iter().any(|public_key| {
-            let key = LogKey { origin: origin.clone(), public_key };
-            key.id() == note.key_id
-                && verify_ed25519(&public_key, note.body.as_bytes(), &note.signature)
-        });
+        let is_signed = self.keys.log_key(&note).is_some();
         if !is_signed {
             tracing::warn!(
                 tenant = %tenant_id,

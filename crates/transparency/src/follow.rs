@@ -63,6 +63,9 @@ async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error>
             }
             let note = SignedCheckpoint::parse(&head.checkpoint);
             let note = note.map_err(|why| broken(&tenant_id, &why))?;
+            if this.keys.log_key(&note).is_none() {
+                return Err(broken(&tenant_id, &"this service did not sign its head"));
+            }
             let kept = this.witness.keep(name, &note.checkpoint, &head.checkpoint);
             kept.map_err(|why| broken(&tenant_id, &why))?;
         }

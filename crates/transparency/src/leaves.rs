@@ -79,7 +79,7 @@ impl Sealer {
         let read = self.store.read_tx(&scope, async move |db| {
             // Sealing again is common, so no leaf is built for a sealed decision.
             let ids = || wanted.iter().map(|(id, _)| id.as_str());
-            let mut known = stored_packs::page(db, None, ids()).await?;
+            let mut known = stored_packs::page(db, &this.keys, None, ids()).await?;
             let found: Vec<Decision> = decisions::table
                 .filter(decisions::id.eq_any(ids()))
                 .select(Decision::as_select())

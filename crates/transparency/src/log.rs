@@ -19,10 +19,11 @@ use super::{Error, sealer::Sealer, witness::Prepared};
 use authority_core::{
     keys::Purpose,
     log_nodes,
+    log_origin::{epoch_of, origin},
     store::{Db, RunQueryDsl, locks},
 };
 use authority_evidence::log::{
-    note::{Checkpoint, LogKey, check_origin, signed},
+    note::{Checkpoint, LogKey, SignedCheckpoint, check_origin, signed},
     proof::InclusionProof,
     tree::{self, Frontier, Hash, NodeId},
 };
@@ -141,6 +142,9 @@ impl<'a> Log<'a> {
         if log.frontier.root().as_slice() != head.root {
             return Err(broken(tenant_id, &"its tree does not make its root"));
         }
+        if !log.is_signed(&head.checkpoint) {
+            return Err(broken(tenant_id, &"this service did not sign its tree"));
+        }
         let mut left = Vec::new();
         for checkpoint in known {
             if !continues(db, tenant_id, &head, checkpoint).await? {
@@ -200,6 +204,18 @@ impl<'a> Log<'a> {
             log.add(&serde_json_canonicalizer::to_vec(&leaf)?)?;
         }
         Ok(log)
+    }
+
+    /// Whether the head's note is this service's, of this tree: whoever can write to the tables adds no leaf to it.
+    fn is_signed(&self, note: &str) -> bool {
+        let (size, root) = (self.frontier.size(), self.frontier.root());
+        if size == 0 {
+            let name = origin(&self.sealer.public_url, self.tenant_id, self.epoch);
+            return note.is_empty() && self.origin == name;
+        }
+        let Ok(signed) = SignedCheckpoint::parse(note) else { return false };
+        signed.checkpoint == Checkpoint { origin: self.origin.clone(), size, root }
+            && self.sealer.keys.log_key(&signed).is_some()
     }
 
     /// Whether there is anything to sign.
@@ -323,24 +339,6 @@ async fn insert(
     .execute(db)
     .await
     .map(drop)
-}
-
-/// A schema-less URL, as C2SP recommends: one for each epoch.
-fn origin(public_url: &str, tenant_id: &TenantId, epoch: i32) -> String {
-    let host = public_url.split_once("://").map_or(public_url, |(_, host)| host);
-    let first = format!("{}/log/{}", host.trim_end_matches('/'), tenant_id.slug());
-    if epoch == 1 { first } else { format!("{first}/{epoch}") }
-}
-
-/// The epoch of the tenant's log that has this origin, under any public URL; `None` if it is not an
-/// origin of the tenant.
-fn epoch_of(found: &str, tenant_id: &TenantId) -> Option<i32> {
-    let name = format!("/log/{}", tenant_id.slug());
-    let (_, rest) = found.rsplit_once(&name)?;
-    match rest {
-        "" => Some(1),
-        rest => rest.strip_prefix('/')?.parse().ok(),
-    }
 }
 
 fn number(number: u64) -> i64 {

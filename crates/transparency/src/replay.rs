@@ -84,7 +84,7 @@ impl Transparency {
             {
                 return Ok(ControlFlow::Break(first.read()?));
             }
-            let pack = stored_packs::one(db, within.as_ref(), id.as_str())
+            let pack = stored_packs::one(db, &this.0.keys, within.as_ref(), id.as_str())
                 .await?
                 .ok_or_else(|| Error::NotSealed(id.to_string()))?;
             let ground = match (mode, this.altered(pack, &stored)?) {

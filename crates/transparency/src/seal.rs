@@ -210,7 +210,7 @@ impl Sealer {
         let mut log = Log::lock(db, self, tenant_id, seen, sealed_at).await?;
         // Another node may have sealed some of them since they were read.
         let ids = list.iter().map(|leaf| leaf.decision_id.as_str());
-        let mut sealed = stored_packs::page(db, Some(tenant_id), ids).await?;
+        let mut sealed = stored_packs::page(db, &self.keys, Some(tenant_id), ids).await?;
         list.retain(|leaf| !sealed.contains_key(&leaf.decision_id));
         let mut new = Vec::with_capacity(list.len());
         for leaf in list {

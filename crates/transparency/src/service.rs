@@ -21,7 +21,7 @@ use authority_api::{
     identity::{Caller, CallerKind, Role, admitted},
 };
 use authority_core::{
-    keys::{Keys, Purpose},
+    keys::Keys,
     log_nodes,
     store::{Db, RunQueryDsl, Scope},
     stored_decisions::{self, Stored},
@@ -29,11 +29,7 @@ use authority_core::{
 };
 use authority_evidence::{
     bundle::bundle,
-    log::{
-        note::{LogKey, SignedCheckpoint},
-        proof::InclusionProof,
-        tree,
-    },
+    log::{note::SignedCheckpoint, proof::InclusionProof, tree},
     pack::decision_of,
 };
 
@@ -113,7 +109,7 @@ impl EvidenceService for Transparency {
     async fn get_log_key(&self, call: Request<GetLogKeyRequest>) -> Reply<LogText> {
         let (caller, asked) = admitted(call)?;
         let head = self.head(&caller.scope(), asked.tenant_slug).await.map_err(ApiError::from)?.1;
-        let text = signer(&self.0.keys, &head.checkpoint, &head.origin).map_err(ApiError::from)?;
+        let text = signer(&self.0.keys, &head.checkpoint).map_err(ApiError::from)?;
         Ok(Response::new(LogText { text }))
     }
 
@@ -158,29 +154,30 @@ impl Transparency {
             return Err(missing());
         }
         let scope = caller.scope();
-        let within = scope.tenant.clone();
+        let (within, keys) = (scope.tenant.clone(), self.0.keys.clone());
         let read = self.0.store.read_tx(&scope, async move |db| {
-            let Some(pack) = stored_packs::one(db, within.as_ref(), &decision_id).await? else {
+            let Some(pack) = stored_packs::one(db, &keys, within.as_ref(), &decision_id).await?
+            else {
                 let is_there = is_there(db, within.as_ref(), &decision_id).await?;
                 return if is_there { Err(Error::NoEvidenceYet(decision_id)) } else { Ok(None) };
             };
             let pack = pack?;
-            let (origin, pack) = (pack.origin.clone(), pack.text()?);
+            let pack = pack.text()?;
             let stored = if asked.bundle {
                 Some(stored(db, within.as_ref(), &decision_id).await?)
             } else {
                 None
             };
-            Ok::<_, Error>(Some((pack, origin, stored)))
+            Ok::<_, Error>(Some((pack, stored)))
         });
-        let (pack, origin, stored) = read.await?.ok_or_else(missing)?;
+        let (pack, stored) = read.await?.ok_or_else(missing)?;
         let Some(stored) = stored else { return Ok(pack) };
         if !stored.sealed.is_whole() {
             return Err(Error::Erased);
         }
         let key = self.0.keys.public(&stored.kid).map(|key| key.published());
         let key = key.ok_or_else(|| Error::Unreadable(format!("no key {}", stored.kid)))?;
-        let log_key = log_key(&self.0.keys, &pack, &origin)?;
+        let log_key = log_key(&self.0.keys, &pack)?;
         Ok(bundle(&pack, &stored.sealed, &key, &log_key)?)
     }
 
@@ -257,20 +254,18 @@ pub(super) async fn stored(
 }
 
 /// The verifier key of the checkpoint in a pack: the key that it names, among all log keys.
-fn log_key(keys: &Keys, pack: &str, origin: &str) -> Result<String, Error> {
+fn log_key(keys: &Keys, pack: &str) -> Result<String, Error> {
     let broken = |why: String| Error::Unreadable(format!("the pack's proof: {why}"));
     let pack: serde_json::Value = serde_json::from_str(pack)?;
     let proof = pack["log"]["proof"].as_str().unwrap_or_default();
     let proof = InclusionProof::parse(proof).map_err(|why| broken(why.to_string()))?;
-    signer(keys, &proof.checkpoint_note, origin)
+    signer(keys, &proof.checkpoint_note)
 }
 
 /// The verifier key of a checkpoint.
-fn signer(keys: &Keys, note: &str, origin: &str) -> Result<String, Error> {
+fn signer(keys: &Keys, note: &str) -> Result<String, Error> {
     let broken = |why: String| Error::Unreadable(format!("the checkpoint: {why}"));
     let note = SignedCheckpoint::parse(note).map_err(|why| broken(why.to_string()))?;
-    let candidates = keys.ed25519_of(Purpose::Log).into_iter();
-    let mut keys = candidates.map(|public_key| LogKey { origin: origin.to_owned(), public_key });
-    let key = keys.find(|key| key.id() == note.key_id);
+    let key = keys.log_key(&note);
     key.map(|key| key.vkey()).ok_or_else(|| broken("no key of ours signed it".to_owned()))
 }

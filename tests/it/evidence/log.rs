@@ -68,7 +68,8 @@ pub(crate) async fn restore(app: &TestApp, to: &SignedCheckpoint) {
          DELETE FROM evidence_packs WHERE log_index >= {size}; \
          DELETE FROM log_nodes WHERE first >= {size}::bigint >> level; \
          DELETE FROM log_checkpoints WHERE size > {size}; \
-         UPDATE log_heads SET size = {size}, root = '\\x{root}'"
+         UPDATE log_heads h SET size = {size}, root = '\\x{root}', checkpoint = (SELECT note FROM log_checkpoints c \
+           WHERE (c.tenant_id, c.epoch, c.size) = (h.tenant_id, h.epoch, {size}))"
     );
     app.database.owner().await.batch_execute(&earlier).await.unwrap();
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod acts_and_reports;
 mod foreign_verifiers;
+mod forged;
 pub(crate) mod golden;
 mod idempotency;
 pub(crate) mod log;

@@ -95,12 +95,21 @@ async fn alter(app: &TestApp, sql: &str) {
 }
 
 /// Statements that flip one bit, so that each takes itself back, and the part that is then named.
-fn alterations(id: &str) -> [(String, &'static str); 7] {
+fn alterations(id: &str) -> [(String, &'static str); 9] {
     let flip = |column: &str, bit: u32| {
         format!("{column} = set_bit({column}, {bit}, 1 - get_bit({column}, {bit}))")
     };
     let decision = |set: String| format!("UPDATE decisions SET {set} WHERE id = '{id}'");
+    // Of the signature: still base64.
+    let signature =
+        "note = left(note, -25) || reverse(left(right(note, 25), 20)) || right(note, 5)";
+    let place = |column: &str| {
+        let most = i64::MAX;
+        format!("UPDATE evidence_packs SET {column} = {most} - {column} WHERE decision_id = '{id}'")
+    };
     [
+        (format!("UPDATE log_checkpoints SET {signature} WHERE size = 2"), "log"),
+        (place("log_index"), "log"),
         // Of the first member's name: still JSON.
         (decision(flip("record", 16)), "record"),
         (decision(flip("signature", 0)), "pack"),
@@ -170,12 +179,13 @@ async fn a_page_of_packs_is_read_together() {
     packs.sort();
     let open = decided(&client, asking(1.0, "DE")).await;
     let page = async |scope: Scope, within: Option<TenantId>| {
+        let keys = app.keys().clone();
         let ids: Vec<String> =
             packs.iter().map(|(id, _)| id.clone()).chain([open.clone()]).collect();
         let read = app.database.store().read_tx(&scope, async move |db| {
             let ids = ids.iter().map(String::as_str);
             Ok::<_, authority_core::store::Error>(
-                stored_packs::page(db, within.as_ref(), ids).await?,
+                stored_packs::page(db, &keys, within.as_ref(), ids).await?,
             )
         });
         let found = read.await.unwrap().into_iter();

@@ -11,6 +11,7 @@ use authority_core::{
     clock::Clock,
     config::Config,
     graph,
+    keys::Keys,
     store::{Address, Limits, Store},
     worker::Supervisor,
 };
@@ -166,6 +167,10 @@ impl TestApp {
 
     pub(crate) fn owner_token(&self) -> &str {
         &self.owner
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.app.keys
     }
 
     /// The key ring that seals private keys, for another process on the same database.

@@ -5,23 +5,25 @@ use std::collections::HashMap;
 use authority_crypto::sha256;
 use authority_evidence::{
     log::{
-        note::{Checkpoint, SignedCheckpoint},
+        note::Checkpoint,
         proof::InclusionProof,
         tree::{Hash, NodeId, inclusion_nodes, inclusion_path, leaf_hash},
         verify::verify_inclusion,
     },
     pack::{self, Sealing},
 };
+use authority_ids::TenantId;
 
 use super::{
     StoredPack,
     row::{Row, Whole},
+    signed::Signed,
 };
-use crate::log_nodes::Place;
+use crate::{log_nodes::Place, log_origin::epoch_of};
 
 /// A pack before its log's nodes are known.
 pub(super) enum Draft<'a> {
-    /// It was stored as it is.
+    /// It was stored as it is, and is in its log.
     Whole(StoredPack),
     Again(Again<'a>),
 }
@@ -40,19 +42,17 @@ pub(super) struct Again<'a> {
 impl<'a> Draft<'a> {
     /// # Errors
     /// The part that was altered.
-    pub(super) fn of(row: &'a Row, log: usize) -> Result<Self, &'static str> {
-        if let Some(Whole { origin, body, proof }) = &row.whole {
-            return Ok(Self::Whole(StoredPack {
-                decision_id: row.decision_id.clone(),
-                origin: origin.clone(),
-                index: row.log_index,
-                leaf: body.clone(),
-                proof: proof.clone(),
-            }));
+    pub(super) fn of(
+        row: &'a Row,
+        log: usize,
+        signed: &mut Signed<'_>,
+    ) -> Result<Self, &'static str> {
+        if let Some(stored) = &row.whole {
+            return whole(row, stored, signed).map(Self::Whole);
         }
         let decision = row.decision.as_ref().ok_or("record")?;
         let stored = row.checkpoint.as_ref().ok_or("log")?;
-        let checkpoint = SignedCheckpoint::parse(&stored.note).map_err(|_| "log")?.checkpoint;
+        let checkpoint = of_its_log(row, &stored.note, signed)?;
         if row.tree_size.map(u64::try_from) != Some(Ok(checkpoint.size)) {
             return Err("log");
         }
@@ -113,6 +113,38 @@ impl Again<'_> {
         let decision_id = row.decision_id.clone();
         Ok(StoredPack { decision_id, origin, index: row.log_index, leaf, proof })
     }
+}
+
+/// The checkpoint of a note that this service signed for the row's log.
+fn of_its_log(row: &Row, note: &str, signed: &mut Signed<'_>) -> Result<Checkpoint, &'static str> {
+    let checkpoint = signed.checkpoint(note).ok_or("log")?;
+    let tenant_id = TenantId::parse(&row.tenant_id).map_err(|_| "log")?;
+    match epoch_of(&checkpoint.origin, &tenant_id) {
+        Some(epoch) if epoch == row.epoch => Ok(checkpoint),
+        _ => Err("log"),
+    }
+}
+
+/// A pack that was stored as it is, of this decision and in its log.
+fn whole(row: &Row, stored: &Whole, signed: &mut Signed<'_>) -> Result<StoredPack, &'static str> {
+    let proof = InclusionProof::parse(&stored.proof).map_err(|_| "log")?;
+    let checkpoint = of_its_log(row, &proof.checkpoint_note, signed)?;
+    let (hash, size, root) = (leaf_hash(&stored.body), checkpoint.size, &checkpoint.root);
+    if u64::try_from(row.log_index) != Ok(proof.index) || stored.origin != checkpoint.origin {
+        return Err("log");
+    }
+    if pack::sealed_decision(&stored.body).as_deref() != Some(&*row.decision_id)
+        || !verify_inclusion(&hash, proof.index, size, &proof.path, root)
+    {
+        return Err("pack");
+    }
+    Ok(StoredPack {
+        decision_id: row.decision_id.clone(),
+        origin: stored.origin.clone(),
+        index: row.log_index,
+        leaf: stored.body.clone(),
+        proof: stored.proof.clone(),
+    })
 }
 
 /// Whether the decision's id, which ends in the record's digest, fits the record.

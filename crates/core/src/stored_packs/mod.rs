@@ -2,10 +2,12 @@
 //!
 //! A pack's row (`row.rs`) says where in its log it is. The leaf is written again from the decision, and the proof from
 //! the tree and the checkpoint as of sealing (`draft.rs`); both are checked against the log, so that rows that were
-//! altered give no pack. Rows from before migration 49 have the leaf and the proof themselves.
+//! altered give no pack. Rows from before migration 49 have the leaf and the proof themselves, which are checked as
+//! well. A checkpoint counts if a key of this service signed it (`signed.rs`).
 
 mod draft;
 mod row;
+mod signed;
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,11 +16,13 @@ use authority_ids::TenantId;
 use diesel::QueryResult;
 
 use crate::{
+    keys::Keys,
     log_nodes::{self, Place},
     store::Db,
 };
 use draft::Draft;
 use row::Row;
+use signed::Signed;
 
 /// A pack in its parts.
 #[derive(Clone, Debug)]
@@ -57,6 +61,7 @@ pub struct Altered {
 /// altered is logged.
 pub async fn page(
     db: &mut Db,
+    keys: &Keys,
     within: Option<&TenantId>,
     ids: impl IntoIterator<Item = &str>,
 ) -> QueryResult<HashMap<String, Result<StoredPack, Altered>>> {
@@ -64,9 +69,10 @@ pub async fn page(
     let logs: HashSet<_> = rows.iter().map(Row::log).collect();
     let logs: Vec<_> = logs.into_iter().collect();
     let numbers: HashMap<_, usize> = logs.iter().enumerate().map(|(at, log)| (*log, at)).collect();
+    let mut signed = Signed::by(keys);
     let drafts: Vec<_> = rows
         .iter()
-        .filter_map(|row| Some((row, Draft::of(row, *numbers.get(&row.log())?))))
+        .filter_map(|row| Some((row, Draft::of(row, *numbers.get(&row.log())?, &mut signed))))
         .collect();
     let made = drafts.iter().filter_map(|(_, draft)| draft.as_ref().ok());
     let wanted: HashSet<Place> = made.flat_map(Draft::places).collect();
@@ -86,8 +92,9 @@ pub async fn page(
 /// The pack of a decision, if it is sealed, and of this tenant if one is given.
 pub async fn one(
     db: &mut Db,
+    keys: &Keys,
     within: Option<&TenantId>,
     decision_id: &str,
 ) -> QueryResult<Option<Result<StoredPack, Altered>>> {
-    Ok(page(db, within, [decision_id]).await?.remove(decision_id))
+    Ok(page(db, keys, within, [decision_id]).await?.remove(decision_id))
 }
