@@ -26,6 +26,10 @@ pub enum Error {
         "`database.owner_url` is for `migrate` alone: name the login that serves in DATABASE_URL or `database.url`"
     )]
     NoLogin,
+    #[error(
+        "`database.owner_url` names the database `{0}` and `database.url` the database `{1}`: both are for one"
+    )]
+    TwoDatabases(String, String),
 }
 
 /// A migrated, open database.
@@ -65,6 +69,7 @@ impl Database {
         } else {
             // Who may not, finds out below whether they need to.
             let owner = logins.owner(config).await?;
+            environment::refuse_productions(owner).await?;
             if may_migrate(owner).await? {
                 run(owner, &serving).await?.versions
             } else {
@@ -121,6 +126,12 @@ impl Logins {
         let parse = |url: &Secret| Address::parse(url.reveal());
         let serving = config.database.url.as_ref().map(parse).transpose()?;
         let owner = config.database.owner_url.as_ref().map(parse).transpose()?;
+        if let (Some(owner), Some(serving)) = (&owner, &serving)
+            && owner.database() != serving.database()
+        {
+            let [owner, serving] = [owner, serving].map(|login| login.database().to_owned());
+            return Err(Error::TwoDatabases(owner, serving));
+        }
         if let Some(owner) = owner.or_else(|| serving.clone()) {
             // Without the database's data; keys and the logs' last checkpoints are in it.
             if let Err(error) = data_folder(&config.data_dir, None) {

@@ -48,12 +48,17 @@ struct Trace {
 const USE: &str =
     "INSERT INTO production_use SELECT WHERE NOT is_production() ON CONFLICT DO NOTHING";
 
-/// Takes the database for production, unless it has traces of development, and names all of them.
+/// Takes the database for production, unless it has traces of development, and names all of them. Development could
+/// add none to one that was taken before.
 ///
 /// # Errors
 /// [`Error::Development`], or the database is unavailable.
 pub(super) async fn take_for_production(store: &Store) -> Result<(), Error> {
     let taken = store.write_tx(&Scope::service(), async |db: &mut Db| {
+        let taken: Answer = diesel::sql_query(IS_PRODUCTION).get_result(db).await?;
+        if taken.yes {
+            return Ok(Vec::new());
+        }
         let traces: Vec<Trace> = diesel::sql_query(TRACES).load(db).await?;
         if traces.is_empty() {
             diesel::sql_query(USE).execute(db).await?;

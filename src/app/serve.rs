@@ -61,7 +61,12 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     let supervisor = Supervisor::new(shutdown::on_signal()?);
     let metrics = Metrics::install()?;
     supervisor.run([metrics.upkeep()]);
-    let database = Database::open(config).await?;
+    let told = supervisor.shutdown();
+    let database = tokio::select! {
+        database = Database::open(config) => database?,
+        // The service's own server would be left behind half started; another one may be absent for a while.
+        () = told.cancelled(), if config.database.url.is_some() => return Ok(()),
+    };
     if let Some(server) = &database.embedded {
         supervisor.run([server.watch()]);
     }

@@ -80,6 +80,14 @@ async fn development_refuses_a_database_that_production_has_used() {
             assert_eq!(code, 1, "{command:?}: {told}");
             assert!(told.contains("development refuses this database, since production"), "{told}");
         }
+        let another = ("DATABASE_URL", "postgres://someone@127.0.0.1/another");
+        let (code, _, told) =
+            run(&["serve"], &[("DATABASE_OWNER_URL", address.1), another, *folder]);
+        assert_eq!(code, 1, "{told}");
+        assert!(
+            told.contains("and `database.url` the database `another`: both are for one"),
+            "{told}"
+        );
         let (code, _, told) = run(&["migrate", "--production"], &settings);
         assert_eq!(code, 0, "production refuses its own database: {told}");
     })
