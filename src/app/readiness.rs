@@ -113,12 +113,13 @@ fn critical(workers: &Statuses) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
 }
 
-/// The worker that reports readiness by gRPC health, also during the drain: a service that stops is
+/// The worker that reports readiness by gRPC health and as a metric, also during the drain: a service that stops is
 /// not ready.
 pub(super) fn grpc_health(health: HealthReporter, directory: Directory) -> Worker {
     let last = Arc::new(Mutex::new(None));
     let worker = Worker::periodic("grpc_health", FOLLOW, move || {
         let is_ready = directory.is_ready();
+        metrics::gauge!("authority_ready").set(if is_ready { 1.0 } else { 0.0 });
         let is_news = last.lock().replace(is_ready) != Some(is_ready);
         let health = health.clone();
         async move {

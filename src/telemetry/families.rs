@@ -32,6 +32,7 @@ const FAMILIES: &[(&str, Kind, &str)] = &[
     ("authority_decision_stage_seconds", Histogram, "Time of a decision's stages: gather, load, decide, sign, record."),
     ("authority_recorder_batch_size", Histogram, "Decisions in one transaction of the recorder."),
     ("authority_recorder_batch_age_seconds", Gauge, "How long the recorder has been writing its present batch; 0 if it writes none."),
+    ("authority_ready", Gauge, "Whether the node is ready: 1 or 0. GET /health/ready names what is not."),
     ("authority_recorder_ready", Gauge, "Whether decisions can be recorded: 1 or 0."),
     ("authority_database_connections_in_use", Gauge, "Connections of the pool that are handed out."),
     ("authority_database_connections_idle", Gauge, "Open connections of the pool that are not handed out."),

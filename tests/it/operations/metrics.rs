@@ -112,6 +112,7 @@ fn the_files_have_the_shape_that_their_programs_read() {
     for panel in panels.iter().filter(|panel| panel["type"] != "row") {
         assert!(!panel["targets"].as_array().unwrap().is_empty(), "{panel}");
     }
+    let runbook = read("docs/runbook.md");
     let alerts: serde_json::Value =
         serde_yaml_ng::from_str(&read("deploy/prometheus/alerts.yaml")).unwrap();
     for rule in alerts["groups"][0]["rules"].as_array().unwrap() {
@@ -119,6 +120,8 @@ fn the_files_have_the_shape_that_their_programs_read() {
             assert!(rule[member].is_string(), "{rule}");
         }
         assert!(rule["labels"]["severity"].is_string(), "{rule}");
+        let named = format!("| `{}` |", rule["alert"].as_str().unwrap());
+        assert!(runbook.contains(&named), "docs/runbook.md lacks {named}");
         for text in ["summary", "description"] {
             assert!(rule["annotations"][text].is_string(), "{rule}");
         }

@@ -193,7 +193,7 @@ fn verified(token: &str, issuer: &Issuer, key: &DecodingKey) -> Result<Claims, E
             ErrorKind::InvalidAudience => "it is meant for another audience",
             ErrorKind::InvalidIssuer => "its issuer is not one that this service trusts",
             ErrorKind::MissingRequiredClaim(_) => "it lacks one of `exp`, `iss`, `aud` and `sub`",
-            _ => "its claims cannot be read",
+            _ => "it lacks `exp` or `sub`, or a claim is not of its type",
         })
     })?;
     Ok(verified.claims)
