@@ -17,6 +17,7 @@ mod host;
 mod measure;
 mod named;
 mod overload;
+mod pretty;
 mod readiness;
 mod serve;
 mod stream_deadline;
@@ -37,13 +38,14 @@ use tower::{Layer as _, util::MapRequestLayer};
 pub use database::{Database, Error as DatabaseError};
 pub use gauges::Gauges;
 pub use named::check;
-pub use serve::{Failure, require_installation, serve, with_app};
+pub use serve::{Failure, require_installation, reset, serve, with_app};
 
 pub use crate::directory::{OPENAPI, contract};
 
 use crate::{
     directory::{Check, Directory},
     receipts::Receipts,
+    reference::Reference,
     routes::ROUTES,
     transport::Peer,
     widgets::Widgets,
@@ -240,7 +242,8 @@ impl App {
         let receipts =
             Receipts::new(store.clone(), keys.clone(), &url, identity.clone(), client_of);
         let widgets = Widgets::new(programme.clone(), client_of).router();
-        let router = router(grpc, host, receipts.router().merge(widgets));
+        let reference = Reference::new(contract(&url)).router();
+        let router = router(grpc, host, receipts.router().merge(widgets).merge(reference));
         let mut workers = vec![schema.worker(), readiness::grpc_health(health.clone(), directory)];
         workers.extend([feeding, programme.worker(), retention]);
         workers.extend(housekeeping(&store, &clock, &identity));
@@ -285,7 +288,8 @@ fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
     let deadlines = DeadlineLayer::new(host.clone());
     let overload = OverloadLayer(host.overload.clone());
     let rest = gateway_rest::router(ROUTES, authenticated.layer(grpc.clone()), host)
-        .layer(UnknownMethodLayer);
+        .layer(UnknownMethodLayer)
+        .layer(pretty::PrettyLayer);
     // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
     let web = grpc
         .into_axum_router()

@@ -6,6 +6,7 @@
 pub mod app;
 pub mod directory;
 pub mod receipts;
+pub mod reference;
 pub mod routes;
 pub mod telemetry;
 pub mod transport;

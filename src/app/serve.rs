@@ -1,7 +1,7 @@
 //! Runs the service: the database, the services, the listeners, from start to the last drained
 //! connection.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{fs, io, path::PathBuf, time::Duration};
 
 use chrono::TimeDelta;
 use tokio::{task::JoinSet, time::sleep};
@@ -18,7 +18,7 @@ use crate::{
     transport::{self, Settings, Surfaces},
 };
 use authority_api::identity::dev_provider::{Holder, ISSUER};
-use authority_core::{config::Config, shutdown, worker::Supervisor};
+use authority_core::{config::Config, shutdown, store::embedded, worker::Supervisor};
 use authority_ids::IdParts;
 
 /// How long a token of the development identity provider lasts.
@@ -47,6 +47,13 @@ pub enum Failure {
         .0.display()
     )]
     NoInstallation(PathBuf),
+    #[error(
+        "reset removes what a development server made in its data folder; the database that DATABASE_URL or \
+         `database.url` names, and anything of production, is yours to remove"
+    )]
+    NotOurs,
+    #[error(transparent)]
+    Embedded(#[from] embedded::Error),
     #[error("tokens come from your identity provider: the built-in one is for development")]
     NoProvider,
     #[error("a listener ended: {0}")]
@@ -101,6 +108,33 @@ pub fn require_installation(config: &Config) -> Result<(), Failure> {
         (true, true) => true,
     };
     if exists { Ok(()) } else { Err(Failure::NoInstallation(folder.clone())) }
+}
+
+/// What a development server makes in its data folder, besides its database.
+const MADE: [&str; 5] = [RING_FILE, "push.pem", "demo-api-key", demo::webhook::FILE, "logs"];
+
+/// Removes what a development server made in its data folder: the database, the keys and the logs. Returns what
+/// was removed; other files stay.
+pub async fn reset(config: &Config) -> Result<Vec<PathBuf>, Failure> {
+    if config.production() || config.database.url.is_some() {
+        return Err(Failure::NotOurs);
+    }
+    let folder = &config.data_dir;
+    let mut removed = Vec::new();
+    if embedded::remove(folder).await? {
+        removed.push(folder.join("postgres"));
+    }
+    for path in MADE.map(|name| folder.join(name)) {
+        let done = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        match done {
+            Ok(()) => removed.push(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // Only if nothing else is in it.
+    let _ = fs::remove_dir(folder);
+    Ok(removed)
 }
 
 /// What an operator asks of a node first. No password is in it.

@@ -47,13 +47,14 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     (
         "app",
         &[
-            &["directory", "receipts", "routes", "telemetry", "transport", "widgets"],
+            &["directory", "receipts", "reference", "routes", "telemetry", "transport", "widgets"],
             API,
             MIDDLE,
             FLOOR,
         ],
     ),
     ("receipts", &[&["transport"], API, MIDDLE, FLOOR]),
+    ("reference", &[&["directory"]]),
     ("widgets", &[&["transport"], API, MIDDLE, FLOOR]),
     ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
     ("transport", &[&["config", "error", "telemetry"]]),

@@ -13,7 +13,7 @@ use super::{Client, Error, SLUG, keep, text};
 /// Where `listen` receives, unless it is told otherwise.
 pub const ADDRESS: &str = "127.0.0.1:4000";
 const DESCRIPTION: &str = "Development only: `agent-authority listen` on this machine";
-const FILE: &str = "demo-webhook.json";
+pub(crate) const FILE: &str = "demo-webhook.json";
 
 /// The endpoint, and what a receiver verifies its deliveries with. Kept in the data folder for its owner
 /// alone; without `Debug`, so that nothing shows the secret.

@@ -39,7 +39,7 @@ async fn a_reader_of_the_page_ends_with_nodes_a_backup_and_metrics() {
             .to_owned();
     for block in &blocks {
         let mut block = block.replace("db.example.org", &socket);
-        for (of_page, here) in ["8080", "8081", "9090", "9091"].iter().zip(&ports) {
+        for (of_page, here) in ["8080", "8081", "9464", "9465"].iter().zip(&ports) {
             block = block.replace(of_page, here);
         }
         script.push_str(&block);

@@ -52,7 +52,7 @@ impl Default for Listen {
             app: None,
             gateway: None,
             site: None,
-            ops: SocketAddr::from(([127, 0, 0, 1], 9090)),
+            ops: SocketAddr::from(([127, 0, 0, 1], 9464)),
             public_url: None,
         }
     }

@@ -111,6 +111,7 @@ const OWNERS: &[(Rule, Surfaces)] = &[
     (Under("/v1/directory"), Surfaces::GATEWAY.and(Surfaces::SITE)),
     (Under("/v1"), Surfaces::GATEWAY),
     (Under("/openapi"), Surfaces::GATEWAY),
+    (Under("/docs"), Surfaces::GATEWAY),
     (Path("/openapi.json"), Surfaces::GATEWAY),
     (Under("/receipts"), Surfaces::GATEWAY),
     (Under("/widgets"), Surfaces::GATEWAY.and(Surfaces::SITE)),

@@ -41,6 +41,8 @@ pub enum Error {
          as root, or choose another --data-dir (`{}` leads to it)", home.display(), link.display()
     )]
     NotRoot { link: PathBuf, home: PathBuf },
+    #[error("a service runs on `{}`: stop it first", data_dir.display())]
+    InUse { data_dir: PathBuf },
     #[error("cannot {doing} `{}`: {fault}", path.display())]
     Io { doing: &'static str, path: PathBuf, fault: io::Error },
     #[error("the database could not be initialised: {0}")]

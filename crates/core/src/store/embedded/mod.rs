@@ -12,6 +12,7 @@ mod launch;
 mod place;
 mod process;
 mod programs;
+mod remove;
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -26,8 +27,8 @@ use std::{
 use nix::{fcntl::OFlag, unistd::Pid};
 use parking_lot::Mutex;
 
-pub use self::error::Error;
 use self::place::Place;
+pub use self::{error::Error, remove::remove};
 use crate::worker::Worker;
 
 /// The bootstrap superuser: owns the database and runs its migrations.

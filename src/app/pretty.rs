@@ -1,0 +1,164 @@
+//! `?pretty` on REST: the answer with line breaks and indentation, for people.
+
+use std::{
+    convert::Infallible,
+    task::{Context, Poll},
+};
+
+use axum::{
+    body::{Body, to_bytes},
+    response::Response,
+};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, Either},
+};
+use http::{HeaderValue, Request, Uri, header, uri::PathAndQuery};
+use http_body::Body as _;
+use tower::{Layer, Service};
+
+/// The query parameter, which no operation has.
+const PRETTY: [&str; 2] = ["pretty", "pretty=true"];
+/// Bytes; a larger answer is for programs, and stays as it is.
+const LARGEST: u64 = 1024 * 1024;
+/// Deeper levels are not indented further: an answer grows by a factor that callers cannot choose.
+const DEEPEST: usize = 16;
+
+#[derive(Clone, Copy)]
+pub(super) struct PrettyLayer;
+
+impl<S> Layer<S> for PrettyLayer {
+    type Service = Pretty<S>;
+
+    fn layer(&self, inner: S) -> Pretty<S> {
+        Pretty(inner)
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Pretty<S>(S);
+
+impl<S> Service<Request<Body>> for Pretty<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<S::Future, BoxFuture<'static, Result<Response, Infallible>>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let Some(plain) = without_parameter(request.uri()) else {
+            return Either::Left(self.0.call(request));
+        };
+        *request.uri_mut() = plain;
+        let answer = self.0.call(request);
+        Either::Right(async { Ok(indented_answer(answer.await?).await) }.boxed())
+    }
+}
+
+/// The address without the parameter, if it has it.
+fn without_parameter(uri: &Uri) -> Option<Uri> {
+    let query = uri.query()?;
+    if !query.split('&').any(|pair| PRETTY.contains(&pair)) {
+        return None;
+    }
+    let rest: Vec<_> = query.split('&').filter(|pair| !PRETTY.contains(pair)).collect();
+    let path = uri.path();
+    let text = if rest.is_empty() { path.to_owned() } else { format!("{path}?{}", rest.join("&")) };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(text).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+async fn indented_answer(answer: Response) -> Response {
+    let is_json = answer.headers().get(header::CONTENT_TYPE)
+        == Some(&HeaderValue::from_static("application/json"));
+    // A stream has no length that is known.
+    let fits = answer.body().size_hint().exact().filter(|length| *length <= LARGEST);
+    let Some(length) = fits.filter(|_| is_json) else { return answer };
+    let (mut parts, body) = answer.into_parts();
+    let read = to_bytes(body, usize::try_from(length).unwrap_or(usize::MAX)).await;
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(indented(&read.unwrap_or_default())))
+}
+
+/// JSON with a line for each member and item. Every other byte stays: numbers keep their digits.
+fn indented(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(json.len() * 2);
+    let (mut depth, mut in_text, mut escaped) = (0, false, false);
+    let new_line = |out: &mut Vec<u8>, depth: usize| {
+        out.push(b'\n');
+        out.resize(out.len() + 2 * depth.min(DEEPEST), b' ');
+    };
+    for (at, byte) in json.iter().copied().enumerate() {
+        if in_text {
+            in_text = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            out.push(byte);
+            continue;
+        }
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            b'{' | b'[' => {
+                out.push(byte);
+                depth += 1;
+                let next = json.iter().skip(at + 1).find(|next| !next.is_ascii_whitespace());
+                if !matches!(next, Some(b'}' | b']')) {
+                    new_line(&mut out, depth);
+                }
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if !matches!(out.last(), Some(b'{' | b'[')) {
+                    new_line(&mut out, depth);
+                }
+                out.push(byte);
+            }
+            b',' => {
+                out.push(byte);
+                new_line(&mut out, depth);
+            }
+            b':' => out.extend_from_slice(b": "),
+            byte => {
+                in_text = byte == b'"';
+                out.push(byte);
+            }
+        }
+    }
+    out.push(b'\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_stays_and_gets_a_line() {
+        let json = br#"{"a":[1.50,"x: {\"y\", \\"],"b":{},"c":[],"d":{"e":null}}"#;
+        let expected = "{\n  \"a\": [\n    1.50,\n    \"x: {\\\"y\\\", \\\\\"\n  ],\n  \"b\": {},\n  \"c\": [],\n  \
+                        \"d\": {\n    \"e\": null\n  }\n}\n";
+        let shown = indented(json);
+        assert_eq!(String::from_utf8(shown.clone()).unwrap(), expected);
+        assert_eq!(indented(&shown), shown);
+        let deep = format!("{}{}{}", "[".repeat(100), "1,".repeat(1000) + "1", "]".repeat(100));
+        assert!(indented(deep.as_bytes()).len() < 20 * deep.len());
+    }
+
+    #[test]
+    fn only_the_parameter_leaves_the_query() {
+        let without =
+            |uri: &str| without_parameter(&uri.parse().unwrap()).map(|uri| uri.to_string());
+        assert_eq!(without("/v1/x?pretty").unwrap(), "/v1/x");
+        assert_eq!(without("/v1/x?a=b&pretty=true&c=%20").unwrap(), "/v1/x?a=b&c=%20");
+        assert_eq!(without("http://a.example/v1/x?pretty").unwrap(), "http://a.example/v1/x");
+        for other in ["/v1/x", "/v1/x?prettyx", "/v1/x?pretty=no", "/v1/x?a=pretty"] {
+            assert_eq!(without(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The API for people, at `/docs`: the service's own OpenAPI document as pages, which need no script and
+//! nothing from elsewhere.
+//!
+//! `/docs` lists every operation, `/docs/{operation}` shows one, `/docs/schemas/{name}` what bodies have in
+//! common. The pages are made when somebody opens the first.
+
+mod page;
+mod prose;
+mod schema;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    response::{Html, IntoResponse, Response},
+    routing::get,
+};
+use serde_json::Value;
+
+use page::{Index, Operation, Shape};
+
+const STYLE: &str = include_str!("style.css");
+
+const HEADERS: [(HeaderName, HeaderValue); 3] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+             frame-ancestors 'none'",
+        ),
+    ),
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300")),
+];
+
+/// The pages of the API.
+#[derive(Clone)]
+pub struct Reference(Arc<Inner>);
+
+struct Inner {
+    /// The OpenAPI document.
+    contract: String,
+    pages: OnceLock<HashMap<String, String>>,
+}
+
+impl Reference {
+    /// The pages of this OpenAPI document.
+    pub fn new(contract: String) -> Self {
+        Self(Arc::new(Inner { contract, pages: OnceLock::new() }))
+    }
+
+    pub fn router(self) -> Router {
+        Router::new()
+            .route("/docs", get(async |State(this): State<Self>| this.page("")))
+            .route("/docs/style.css", get(style))
+            .route(
+                "/docs/{operation}",
+                get(async |State(this): State<Self>, Path(id): Path<String>| this.page(&id)),
+            )
+            .route(
+                "/docs/schemas/{name}",
+                get(async |State(this): State<Self>, Path(name): Path<String>| {
+                    this.page(&format!("schemas/{name}"))
+                }),
+            )
+            .with_state(self)
+    }
+
+    fn page(&self, path: &str) -> Response {
+        let pages = self.0.pages.get_or_init(|| pages(&self.0.contract));
+        match pages.get(path) {
+            Some(page) => (HEADERS, Html(page.clone())).into_response(),
+            None => {
+                (StatusCode::NOT_FOUND, HEADERS, "no such page; /docs lists all").into_response()
+            }
+        }
+    }
+}
+
+async fn style() -> Response {
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("text/css; charset=utf-8"))];
+    (HEADERS, kind, STYLE).into_response()
+}
+
+/// Every page by its path below `/docs/`. One that cannot be rendered is not there.
+fn pages(contract: &str) -> HashMap<String, String> {
+    let contract: Value = serde_json::from_str(contract).unwrap_or_default();
+    let operations = page::operations(&contract);
+    let mut pages = HashMap::new();
+    let mut add = |path: String, page: askama::Result<String>| match page {
+        Ok(page) => {
+            pages.insert(path, page);
+        }
+        Err(error) => tracing::error!(%error, path, "a page of the API cannot be written"),
+    };
+    add(String::new(), Index::of(&contract, &operations).render());
+    for (name, schema) in contract["components"]["schemas"].as_object().into_iter().flatten() {
+        add(format!("schemas/{name}"), Shape::of(name, schema).render());
+    }
+    for found in operations {
+        add(found.id.to_owned(), Operation::of(&contract, &found).render());
+    }
+    pages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::OPENAPI;
+
+    #[test]
+    fn every_operation_and_every_link_has_a_page() {
+        let pages = pages(OPENAPI);
+        let contract: Value = serde_json::from_str(OPENAPI).unwrap();
+        for operation in page::operations(&contract) {
+            let page = &pages[operation.id];
+            assert!(page.contains(operation.path), "{}", operation.id);
+        }
+        for (path, page) in &pages {
+            assert!(page.len() < 300_000, "{path}: {} bytes", page.len());
+            for link in page.split("href=\"/docs/").skip(1) {
+                let link = link.split('"').next().unwrap();
+                assert!(link == "style.css" || pages.contains_key(link), "{path} links to {link}");
+            }
+            assert!(!page.contains("<script") && !page.contains("style=\""), "{path}");
+        }
+    }
+}
