@@ -70,6 +70,11 @@ impl cli::Actions for Service {
         Ok(migrated)
     }
 
+    async fn reset(&self, config: Config) -> Result<Vec<String>, Failure> {
+        let removed = app::reset(&config).await?;
+        Ok(removed.iter().map(|path| path.display().to_string()).collect())
+    }
+
     async fn seed_demo(&self, config: Config) -> Result<String, Failure> {
         let shown = config.clone();
         with_app(config, async |app| {

@@ -7,9 +7,11 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::{
+    confirm::Confirm,
     listen::Listen,
-    remote::{self, Remote},
+    remote::{self, LoginArgs, LogoutArgs, Remote, ServerArgs},
     verify::{Replay, Verify},
+    view::View,
 };
 
 /// Decides whether an AI agent's action is permitted, says why, and proves it.
@@ -33,6 +35,9 @@ pub(super) struct Args {
     /// Print JSON, for scripts
     #[arg(long, global = true)]
     pub(super) json: bool,
+    /// Show times in UTC [default: in the zone of this machine]
+    #[arg(long, global = true)]
+    utc: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -47,9 +52,17 @@ pub(super) enum Command {
     ApiKey(ApiKey),
     /// Run the pending database migrations
     Migrate,
+    /// Remove a development server's database, keys and logs, to start afresh
+    Reset(Confirm),
     /// Seed the database with records
     #[command(subcommand)]
     Seed(Seed),
+    /// Log in to a service, or to the development server as one of the demonstration's people
+    Login(LoginArgs),
+    /// Forget a login
+    Logout(LogoutArgs),
+    /// Say as whom commands call which service
+    Whoami(ServerArgs),
     #[command(flatten)]
     Remote(Remote),
     /// Receive webhook deliveries on this machine, verify them and print them
@@ -142,6 +155,11 @@ pub(crate) fn tenant_id(named: &str) -> String {
 }
 
 impl Args {
+    /// How to show what is found.
+    pub(super) fn view(&self) -> View {
+        View { json: self.json, utc: self.utc }
+    }
+
     /// The sources of settings: flags override the environment, which overrides the file.
     pub(super) fn sources(&self) -> Sources {
         let mut flags = Vec::new();

@@ -1,41 +1,57 @@
-//! The banner of a development server: three requests to paste, and what else to try.
+//! The banner of a development server: what to paste, and what else to try.
 
 use agent_authority::app::demo::Demo;
 use authority_core::config::Config;
 
-/// An allowed, a held and a denied request, with a live API key.
+/// A key and `ask`, ready to paste; an allowed, a held and a denied request with them.
 pub(crate) fn text(config: &Config, demo: &Demo) -> String {
     let url = config.public_url();
+    let key = &demo.api_key;
     // The path it was started by: it need not be on the PATH.
     let mut program = std::env::args().next().unwrap_or_else(|| "agent-authority".to_owned());
-    if config.data_dir != Config::default().data_dir {
+    let usual = Config::default();
+    if config.data_dir != usual.data_dir {
         program = format!("{program} --data-dir {}", config.data_dir.display());
     }
-    let ask = |context: &str| {
+    // `listen` has this flag for where it receives.
+    let client = if config.listen.main == usual.listen.main {
+        program.clone()
+    } else {
+        format!("{program} --listen {}", config.listen.main)
+    };
+    let ask = |amount: u32, jurisdiction: &str| {
         format!(
-            "curl -s {url}/api/v1/runtime/evaluate -H 'content-type: application/json' \\\n    \
-             -H 'authorization: Bearer {}' \\\n    \
-             -d '{{\"subject\": \"svc:agent:acme:invoice-bot\", \"action\": \"payment.execute\", \
-             \"purpose\": \"invoice-settlement\", \"context\": {context}}}'",
-            demo.api_key
+            r#"ask '{{"amount": {amount}, "currency": "EUR", "jurisdiction": "{jurisdiction}"}}'"#
         )
     };
+    let (allowed, held, denied) = (ask(1200, "DE"), ask(25000, "DE"), ask(1200, "US"));
     format!(
-        "\nAgent Authority for development: its identity provider, keys and database are its own.\n\
-         Not for production (--production refuses them). REST, gRPC and gRPC-Web: {url}\n\n\
-         Allowed:\n  {}\n\nHeld for approval:\n  {}\n\nDenied:\n  {}\n\n\
-         Approve the held one by its `approval_id`, then ask again with \"approval_id\" beside \
-         \"context\": it is allowed, once:\n  \
-         curl -s -X POST {url}/api/v1/app/approvals/$APPROVAL_ID/approve \\\n    \
-         -H \"authorization: Bearer $({program} token tenant --tenant acme --role approver)\" \\\n    \
-         -H 'content-type: application/json' -d '{{}}'\n\n\
-         A decision's receipt, for anybody to read and check: {url}/receipts/$DECISION_ID\n\
-         The same under a delegation, with obligations: {url}/v1/runtime/authorize, {}\n\
-         Its webhook events, verified, as they come (a held request makes one): {program} listen\n\
-         The contract: {url}/openapi   An owner's token: {program} token owner\n",
-        ask("{\"amount\": 1200, \"currency\": \"EUR\", \"jurisdiction\": \"DE\"}"),
-        ask("{\"amount\": 25000, \"currency\": \"EUR\", \"jurisdiction\": \"DE\"}"),
-        ask("{\"amount\": 1200, \"currency\": \"EUR\", \"jurisdiction\": \"US\"}"),
-        demo.delegation_id,
+        r#"
+Agent Authority for development: its identity provider, keys and database are its own.
+Not for production (--production refuses them). REST, gRPC and gRPC-Web: {url}
+
+Paste this into another terminal, in this folder:
+
+  export KEY={key}
+  ask() {{ curl -s '{url}/api/v1/runtime/evaluate?pretty' \
+    -H 'content-type: application/json' -H "authorization: Bearer $KEY" \
+    -d '{{"subject": "svc:agent:acme:invoice-bot", "action": "payment.execute",
+         "purpose": "invoice-settlement", "context": '"$1"'}}'; }}
+
+Allowed:   {allowed}
+Held:      {held}
+Denied:    {denied}
+
+Who approves?        {client} approvals
+Approve it:          {client} approvals approve ID
+then ask again with "approval_id" beside "context": it is allowed, once.
+Stop the agent:      {client} stop svc:agent:acme:invoice-bot --reason broken
+Its webhook events:  {program} listen
+As somebody else:    {client} login --role approver
+
+The API:  {url}/docs   A decision's receipt:  {url}/receipts/DECISION_ID
+Under a delegation, with obligations: {url}/v1/runtime/authorize, {delegation}
+"#,
+        delegation = demo.delegation_id,
     )
 }

@@ -4,13 +4,18 @@
 
 mod args;
 pub(crate) mod banner;
+mod confirm;
 mod health;
+mod http;
 mod listen;
+mod login;
 mod outcome;
+mod paint;
 mod remote;
 mod settings;
 mod text;
 mod verify;
+mod view;
 
 use std::process::ExitCode;
 
@@ -21,6 +26,7 @@ use tokio::runtime::Runtime;
 
 use args::{ApiKey, Args, Command, Keys, Seed};
 pub(crate) use args::{ApiKeyRequest, TokenRequest, tenant_id};
+use confirm::Confirm;
 pub(crate) use outcome::Failure;
 use outcome::{CommandOutput, print};
 use remote::Connector;
@@ -39,6 +45,8 @@ pub(crate) trait Actions {
     async fn rewrap(&self, config: Config) -> Result<usize, Failure>;
     /// The names of the migrations that were run.
     async fn migrate(&self, config: Config) -> Result<Vec<String>, Failure>;
+    /// Removes a development server's database, keys and logs; returns what was removed.
+    async fn reset(&self, config: Config) -> Result<Vec<String>, Failure>;
     /// The demo tenant; for people, how to try it.
     async fn seed_demo(&self, config: Config) -> Result<String, Failure>;
     /// The `OpenAPI` 3.1 document.
@@ -72,11 +80,16 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
         _ => {}
     }
     let sources = args.sources();
-    let connector = Connector { actions, sources: &sources };
+    let connector = Connector { actions, sources: &sources, view: args.view() };
     let command = match args.command.unwrap_or(Command::Serve) {
         Command::Remote(command) => return runtime()?.block_on(command.run(&connector)),
         Command::Keys(Keys::Remote(command)) => {
             return runtime()?.block_on(command.run(&connector));
+        }
+        Command::Login(login) => return runtime()?.block_on(login.run(&connector)),
+        Command::Logout(logout) => return logout.run(&connector),
+        Command::Whoami(server) => {
+            return Ok(runtime()?.block_on(connector.connect(server))?.whoami());
         }
         Command::Listen(listen) => return runtime()?.block_on(listen.run(&sources, args.json)),
         command => command,
@@ -126,6 +139,7 @@ async fn act(
             CommandOutput::named("api_key", actions.api_key(config, request).await?)
         }
         Command::Migrate => CommandOutput::list("migrations", &actions.migrate(config).await?),
+        Command::Reset(confirm) => reset(actions, config, confirm).await?,
         Command::Seed(Seed::Demo) => CommandOutput::named("demo", actions.seed_demo(config).await?),
         Command::Keys(Keys::Rewrap) => {
             let count = actions.rewrap(config).await?;
@@ -137,12 +151,35 @@ async fn act(
         Command::Openapi
         | Command::Remote(_)
         | Command::Listen(_)
+        | Command::Login(_)
+        | Command::Logout(_)
+        | Command::Whoami(_)
         | Command::Keys(Keys::Remote(_))
         | Command::Verify(_)
         | Command::Replay(_)
         | Command::Completions { .. }
         | Command::Config { .. } => CommandOutput::nothing(),
     })
+}
+
+/// Starts afresh, after asking.
+async fn reset(
+    actions: &impl Actions,
+    config: Config,
+    confirm: Confirm,
+) -> Result<CommandOutput, Failure> {
+    let folder = config.data_dir.display().to_string();
+    let shown = format!(
+        "This removes the development server's database, keys and logs in `{folder}`, for good: tenants, \
+         decisions, evidence, API keys."
+    );
+    confirm.type_name(&shown, "remove them", &folder)?;
+    let removed = actions.reset(config).await?;
+    let mut output = CommandOutput::list("removed", &removed);
+    if removed.is_empty() {
+        output.aside = format!("nothing of a development server is in `{folder}`");
+    }
+    Ok(output)
 }
 
 /// The effective configuration; printed even if it is not fit to run, which is then the failure.

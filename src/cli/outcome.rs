@@ -1,7 +1,7 @@
 //! The output of a command, for people or for a script.
 
 use std::{
-    fmt::Display,
+    fmt::{self, Display, Formatter},
     io::{self, Write},
     process::ExitCode,
 };
@@ -16,17 +16,35 @@ use super::remote::ApiError;
 pub(crate) struct Failure {
     message: String,
     code: u8,
+    /// Whether the service did not answer.
+    unreached: bool,
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
 }
 
 impl Failure {
     /// Something went wrong: exit code 1.
     pub(crate) fn new(error: impl Display) -> Self {
-        Self { message: error.to_string(), code: 1 }
+        Self { message: error.to_string(), code: 1, unreached: false }
     }
 
     /// Wrong usage or settings: exit code 2.
     pub(crate) fn usage(error: impl Display) -> Self {
-        Self { message: error.to_string(), code: 2 }
+        Self { message: error.to_string(), code: 2, unreached: false }
+    }
+
+    /// The service did not answer: exit code 1.
+    pub(super) fn unreached(error: impl Display) -> Self {
+        Self { message: error.to_string(), code: 1, unreached: true }
+    }
+
+    /// Whether the service did not answer.
+    pub(super) fn is_unreached(&self) -> bool {
+        self.unreached
     }
 
     /// The service refused a request, with this body: exit code 1.

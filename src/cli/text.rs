@@ -1,30 +1,81 @@
 //! Untrusted text on a terminal: escaped.
 
+use std::fmt::Write;
+
+use serde::Serialize;
+use serde_json::Value;
+
 /// Shown for a missing value.
 pub(in crate::cli) const NOTHING: &str = "-";
 
-/// `text` without characters that a terminal interprets: control characters, and those that change the
-/// text direction, become escapes.
+/// `text` without characters that a terminal interprets or a person cannot see: control characters, and those
+/// that change the text's direction or have no width, become escapes.
 pub(in crate::cli) fn plain(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut plain, letter| {
         match letter {
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                plain.extend(letter.escape_unicode());
-            }
             control if control.is_control() => plain.extend(control.escape_default()),
+            hidden if is_hidden(hidden) => plain.extend(hidden.escape_unicode()),
             letter => plain.push(letter),
         }
         plain
     })
 }
 
+/// A value as indented JSON of the same meaning: what is hidden in a text has JSON's own escapes, so that
+/// nothing is left out and a program reads what a person sees.
+pub(in crate::cli) fn json(value: &impl Serialize) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    // serde_json escapes control characters up to U+001F itself; line feeds are the indentation's.
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, letter| {
+        if letter != '\n' && (letter.is_control() || is_hidden(letter)) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(letter);
+        }
+        shown
+    })
+}
+
+/// The text of a member, empty if it has none.
+pub(in crate::cli) fn of<'a>(record: &'a Value, member: &str) -> &'a str {
+    record[member].as_str().unwrap_or_default()
+}
+
+/// Directions, joiners, blanks that look like none, tags, variation selectors.
+fn is_hidden(letter: char) -> bool {
+    matches!(letter,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_terminal_is_not_told_what_to_do() {
         assert_eq!(plain("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e"), r"a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e");
         assert_eq!(plain("Zoë \"支付\""), "Zoë \"支付\"");
+        assert_eq!(plain("a\u{200b}\u{e0041}"), r"a\u{200b}\u{e0041}");
+    }
+
+    #[test]
+    fn json_with_escapes_is_the_same_json() {
+        let value = json!({"iban": "DE\u{202e}98\u{200b}", "\u{e0041}": ["\u{1b}", "\u{9b}", "é"], "n": 1.50});
+        let shown = json(&value);
+        assert!(shown.contains(r#""iban": "DE\u202e98\u200b""#), "{shown}");
+        assert!(shown.contains(r#""\udb40\udc41": ["#), "{shown}");
+        assert!(
+            !shown.contains(|c: char| c != '\n' && (c.is_control() || is_hidden(c))),
+            "{shown}"
+        );
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
     }
 }

@@ -1,25 +1,52 @@
 //! The binary as a script uses it: what it prints, where, and with which exit code.
 
 mod api_keys;
+mod approvals;
+mod decisions;
+mod help;
 mod listen;
+mod login;
+mod policies;
 mod reads;
 mod receiver;
 mod snapshot_push;
 mod start;
+mod stop;
 mod story;
 mod webhooks;
 
-use std::process::{Command, Output};
+use std::{
+    io::Write,
+    process::{Command, Output, Stdio},
+};
 
 #[track_caller]
 pub(crate) fn run(args: &[&str], environment: &[(&str, &str)]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
+    run_with_input(args, environment, "")
+}
+
+/// The same, with this on its standard input.
+#[track_caller]
+pub(crate) fn run_with_input(
+    args: &[&str],
+    environment: &[(&str, &str)],
+    input: &str,
+) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_agent-authority"))
         .args(args)
         .env_remove("DATABASE_URL")
         .env_remove("AGENT_AUTHORITY_TOKEN")
+        // Where nobody has logged in.
+        .env("XDG_CONFIG_HOME", "/nonexistent")
         .envs(environment.iter().copied())
-        .output()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
+    // One that does not read it may have ended.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
 }

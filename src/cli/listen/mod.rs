@@ -37,8 +37,9 @@ use tokio::net::TcpListener;
 
 use super::{
     Failure, health,
+    http::{deepest, is_loopback},
     outcome::CommandOutput,
-    remote::{deepest, is_loopback, tenant},
+    remote::tenant,
 };
 use jwks::Jwks;
 use printer::{Line, Printer};

@@ -9,20 +9,25 @@ use clap::builder::{StringValueParser, TypedValueParser as _};
 use reqwest::Url;
 use tokio::{net::TcpStream, time::timeout};
 
-use super::server::{Base, Server, is_loopback};
-use crate::cli::{Actions, Failure, TokenRequest, health};
+use super::server::{Base, Server};
+use crate::cli::{
+    Actions, Failure, TokenRequest, health,
+    http::address,
+    login::{self, Login, Logins},
+    view::View,
+};
 
 const TO_CONNECT: Duration = Duration::from_secs(5);
 const TOKEN: &str = "AGENT_AUTHORITY_TOKEN";
 
 // Not `///`: that would become the help of the commands themselves.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub(in crate::cli) struct ServerArgs {
-    /// The service to call; needs a token [default: the local development server]
+    /// The service to call [default: the one logged in to, otherwise the local development server]
     #[arg(long, value_name = "URL", value_parser = address)]
     url: Option<Url>,
-    /// A JWT or an API key [env, with --url: `AGENT_AUTHORITY_TOKEN`] [default, without --url: an owner's]
+    /// A JWT or an API key [env, with --url: `AGENT_AUTHORITY_TOKEN`] [default: that of `login`; of the local server an owner's]
     #[arg(long, value_parser = StringValueParser::new().map(Secret::new))]
     token: Option<Secret>,
 }
@@ -32,50 +37,103 @@ pub(in crate::cli) struct Connector<'a, A> {
     pub(in crate::cli) actions: &'a A,
     /// Only read for the local server: the settings here do not concern another.
     pub(in crate::cli) sources: &'a Sources,
+    pub(in crate::cli) view: View,
 }
 
 impl<A: Actions> Connector<'_, A> {
-    pub(super) async fn connect(&self, to: ServerArgs) -> Result<Server, Failure> {
+    pub(in crate::cli) async fn connect(&self, to: ServerArgs) -> Result<Server, Failure> {
         // An empty token counts as none.
-        let token = to.token.filter(is_given);
-        match to.url {
+        let mut token = to.token.filter(is_given);
+        let url = match to.url {
             Some(url) => {
-                // One from the environment is meant for a named service, not for the local one.
-                let token = token.or_else(from_environment);
-                let missing =
-                    || Failure::usage("--url needs a token: --token, or AGENT_AUTHORITY_TOKEN");
-                Server::new(Base::Named(url), &token.ok_or_else(missing)?, "")
+                // One from the environment is meant for a named service, not for another.
+                token = token.or_else(from_environment);
+                Some(url)
             }
-            None => self.local(token).await,
-        }
+            // Whoever says where the local one is means the local one.
+            None if self.sources.file.is_some() || !self.sources.flags.is_empty() => None,
+            None => Logins::read(self.sources)?.current,
+        };
+        let Some(url) = url else { return self.local(token).await };
+        let advice = "\nlog in again: agent-authority login --url, with this address";
+        let (token, advice) = match token {
+            Some(token) => (token, ""),
+            None => (self.logged_in(&url).await?, advice),
+        };
+        Server::new(Base::Named(url), &token, advice, self.view)
     }
 
-    /// The server that the settings describe; with an owner's token unless one was given.
+    async fn logged_in(&self, url: &Url) -> Result<Secret, Failure> {
+        let token = login::token(self.sources, url).await?;
+        token.ok_or_else(|| {
+            Failure::usage(format!(
+                "{url} needs a token: log in with `agent-authority login --url {url}`, or give one with --token or \
+                 {TOKEN}"
+            ))
+        })
+    }
+
+    /// The server that the settings describe; as whoever logged in to it, otherwise as its owner, unless a token
+    /// was given.
     async fn local(&self, token: Option<Secret>) -> Result<Server, Failure> {
-        let config = Config::load(self.sources)?;
-        config.validate()?;
-        // The database is only needed for the token: its log would distract.
-        telemetry::log(&config.logs, None, "error").map_err(Failure::usage)?;
+        let config = self.config()?;
         let main = health::reachable(config.listen.main);
         let base = Base::Local { main, plan: transport::plan(&config.listen) };
         // Checked before a token is made, which would start the database.
         listens(main).await?;
         if let Some(token) = token {
-            return Server::new(base, &token, "");
+            return Server::new(base, &token, "", self.view);
         }
+        let person = match Logins::read(self.sources)?.of(&url_of(main)?) {
+            Some(Login::Development(person)) => Some(person.request()),
+            _ => None,
+        };
         if from_environment().is_some() {
-            eprintln!("{TOKEN} is for --url; the local server is called with an owner's token");
+            let whose = if person.is_some() { "a login's" } else { "an owner's" };
+            eprintln!("{TOKEN} is for --url; the local server is called with {whose} token");
         }
+        let request = person.unwrap_or(TokenRequest::Owner { email: None });
         let advice = "\nthis configuration's tokens are not the server's: run this in the folder that \
                       it was started in, or give its --data-dir";
-        Server::new(base, &self.owner(config, main).await?, advice)
+        Server::new(base, &self.issued(config, main, request).await?, advice, self.view)
     }
 
-    /// A token as `token owner` makes it.
-    async fn owner(&self, config: Config, address: SocketAddr) -> Result<Secret, Failure> {
+    /// The address of the local server, and a token of its development provider.
+    pub(in crate::cli) async fn development(
+        &self,
+        request: TokenRequest,
+    ) -> Result<(Url, String), Failure> {
+        let config = self.config()?;
+        let main = health::reachable(config.listen.main);
+        listens(main).await?;
+        let token = self.issued(config, main, request).await?;
+        Ok((url_of(main)?, token.reveal().to_owned()))
+    }
+
+    /// The address of the local server.
+    pub(in crate::cli) fn local_url(&self) -> Result<Url, Failure> {
+        url_of(health::reachable(self.config()?.listen.main))
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        let config = Config::load(self.sources)?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// A token as `token` makes it.
+    async fn issued(
+        &self,
+        config: Config,
+        address: SocketAddr,
+        request: TokenRequest,
+    ) -> Result<Secret, Failure> {
+        // The database is only needed for the token: its log would distract.
+        telemetry::log(&config.logs, None, "error").map_err(Failure::usage)?;
         if !config.dev_provider() {
             return Err(Failure::usage(
-                "tokens come from your identity provider: give one with --token",
+                "tokens come from your identity provider: log in with `agent-authority login --url`, or give one \
+                 with --token",
             ));
         }
         if config.database.url.is_none() && !config.data_dir.is_dir() {
@@ -86,9 +144,12 @@ impl<A: Actions> Connector<'_, A> {
                 config.data_dir.display()
             )));
         }
-        let owner = TokenRequest::Owner { email: None };
-        Ok(Secret::new(self.actions.token(config, owner).await?))
+        Ok(Secret::new(self.actions.token(config, request).await?))
     }
+}
+
+fn url_of(address: SocketAddr) -> Result<Url, Failure> {
+    Url::parse(&format!("http://{address}/")).map_err(Failure::new)
 }
 
 #[expect(
@@ -113,47 +174,4 @@ async fn listens(address: SocketAddr) -> Result<(), Failure> {
         "no service at {address}: {problem}\nstart it with `agent-authority serve`, say where it \
          is with --listen, or name another with --url"
     )))
-}
-
-/// Parses `--url`: a token must not cross a network in the clear.
-fn address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    let safe = url.scheme() == "https" || url.scheme() == "http" && is_loopback(&url);
-    if !safe {
-        return Err("a token goes over https only, or http on this machine".to_owned());
-    }
-    let bare = url.username().is_empty() && url.password().is_none();
-    if !bare || url.query().is_some() || url.fragment().is_some() {
-        return Err("only scheme, host, port and path".to_owned());
-    }
-    Ok(url)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_goes_to_https_or_to_this_machine() {
-        for good in [
-            "https://a.example",
-            "https://a.example/under/",
-            "http://127.0.0.1:8080",
-            "http://[::1]:1",
-            "http://localhost",
-        ] {
-            assert!(address(good).is_ok(), "{good}");
-        }
-        for bad in [
-            "http://a.example",
-            "ftp://a.example",
-            "a.example:80",
-            "https://u:p@a.example",
-            "https://a.example?x=1",
-            "http://127.0.0.1.example",
-            "",
-        ] {
-            assert!(address(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -1,15 +1,20 @@
-//! `delegations list`, `delegations show`.
+//! `delegations list`, `delegations show`, `delegations revoke`.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use serde_json::json;
 
 use super::{
-    connect::Connector,
+    connect::{Connector, ServerArgs},
     list::{CountedPage, List, ListArgs},
     record::{Record, ShowArgs},
+    segment,
+    stop::{Blast, last_part},
+    surface::SURFACE,
     tenant,
+    text::{self, plain},
 };
-use crate::cli::{Actions, Failure, outcome::CommandOutput};
+use crate::cli::{Actions, Failure, confirm::Confirm, outcome::CommandOutput, paint};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum Delegations {
@@ -17,6 +22,22 @@ pub(in crate::cli) enum Delegations {
     List(ListArgs<Filter>),
     /// Reads a delegation
     Show(ShowArgs),
+    /// Ends a delegation and all below it, at once and permanently
+    Revoke(Revoke),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Revoke {
+    /// The delegation's id
+    #[arg(value_parser = segment)]
+    id: String,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    confirm: Confirm,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -44,13 +65,15 @@ pub(in crate::cli) struct Filter {
     page: CountedPage,
 }
 
+const DELEGATIONS: [&str; 2] = [SURFACE, "delegations"];
+
 pub(super) const LIST: List = List {
-    path: &["api", "v1", "delegations"],
+    path: &DELEGATIONS,
     member: "delegations",
     columns: &["id", "state", "delegator_id", "delegate_id", "actions", "purposes", "created_at"],
 };
 
-const RECORD: Record = Record { path: &["api", "v1", "delegations"], envelope: Some("delegation") };
+const RECORD: Record = Record { path: &DELEGATIONS, envelope: Some("delegation") };
 
 impl Delegations {
     pub(super) async fn run(
@@ -60,6 +83,33 @@ impl Delegations {
         match self {
             Self::List(args) => LIST.show(args, connector).await,
             Self::Show(args) => RECORD.show(args, connector).await,
+            Self::Revoke(args) => args.run(connector).await,
         }
+    }
+}
+
+impl Revoke {
+    async fn run(self, connector: &Connector<'_, impl Actions>) -> Result<CommandOutput, Failure> {
+        let server = connector.connect(self.server).await?;
+        let path = [server.path(&DELEGATIONS), vec![&self.id]].concat();
+        if !self.confirm.yes {
+            let found = server.json(&server.get(&path, &()).await?)?;
+            let holder = text::of(&found["delegation"], "delegate_id");
+            let blast = Blast::of_delegation(&server, &self.id).await?;
+            let shown = format!(
+                "To revoke {}, which {} holds on {}, cannot be undone.\n{}",
+                plain(&self.id),
+                plain(holder),
+                server.address(),
+                blast.text(server.view()),
+            );
+            self.confirm.type_name(&shown, "revoke it", &plain(last_part(holder)))?;
+        }
+        let body = server
+            .post(&[&path[..], &["revoke"]].concat(), &json!({"reason": self.reason}))
+            .await?;
+        let state = text::of(&server.json(&body)?["delegation"], "state").to_owned();
+        let text = format!("{}  {}", plain(&self.id), paint::state(&plain(&state)));
+        Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
     }
 }

@@ -46,6 +46,6 @@ async fn show(
     let key = keys.iter().find(|key| key["kid"] == kid);
     let key =
         key.ok_or_else(|| Failure::new(format!("not_found: no `{}` in keys", plain(&kid))))?;
-    let text = record::text(key);
+    let text = record::text(key, server.view());
     Ok(CommandOutput { text, json: Some(key.to_string()), aside: String::new() })
 }

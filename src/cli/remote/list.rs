@@ -13,7 +13,7 @@ use super::{
     table,
     text::plain,
 };
-use crate::cli::{Actions, Failure, outcome::CommandOutput};
+use crate::cli::{Actions, Failure, outcome::CommandOutput, view::View};
 
 /// The segment of a path that a record's id replaces.
 pub(super) const ID: &str = "{id}";
@@ -37,6 +37,7 @@ pub(super) struct Found {
     /// Its other members.
     rest: Value,
     pub(super) records: Vec<Value>,
+    view: View,
 }
 
 /// The arguments of a list: which records, and where.
@@ -91,16 +92,20 @@ impl List {
     ) -> Result<Found, Failure> {
         let mut path = server.path(self.path);
         path.iter_mut().filter(|segment| **segment == ID).for_each(|segment| *segment = id);
-        let body = server.get(&path, filter).await?;
-        let mut rest = server.json(&body)?;
-        match rest.get_mut(self.member).map(Value::take) {
-            Some(Value::Array(records)) => Ok(Found { body, rest, records }),
-            _ => Err(server.unexpected(format!("no `{}` in the response", self.member))),
-        }
+        Found::of(server, server.get(&path, filter).await?, self.member)
     }
 }
 
 impl Found {
+    /// The records in a member of this response.
+    pub(super) fn of(server: &Server, body: String, member: &str) -> Result<Self, Failure> {
+        let mut rest = server.json(&body)?;
+        match rest.get_mut(member).map(Value::take) {
+            Some(Value::Array(records)) => Ok(Self { body, rest, records, view: server.view() }),
+            _ => Err(server.unexpected(format!("no `{member}` in the response"))),
+        }
+    }
+
     /// The token of the next page.
     pub(super) fn next(&self) -> Option<&str> {
         self.rest[NEXT_PAGE_TOKEN].as_str()
@@ -121,7 +126,7 @@ impl Found {
         }
         let width = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
         CommandOutput {
-            text: table::text(columns, &self.records, width),
+            text: table::text(columns, &self.records, width, self.view),
             json: Some(self.body),
             aside: aside.join("\n"),
         }

@@ -4,21 +4,30 @@
 //! share is beside them: `connect.rs` finds the service, `server.rs` calls it, at the paths that the credential
 //! opens (`surface.rs`), `list.rs` and `record.rs` show what it returns.
 
+mod approvals;
 mod connect;
 mod decisions;
 mod delegations;
+mod files;
 mod keys;
 mod list;
+mod login;
+mod names;
 mod policies;
 mod principals;
 mod record;
+mod seal;
 mod server;
+mod simulate;
 mod snapshot;
+mod stop;
+mod stream;
 mod surface;
 mod table;
 mod tenants;
 #[cfg(test)]
 mod tests;
+mod times;
 mod webhook_replays;
 mod webhooks;
 
@@ -28,27 +37,46 @@ use clap::{
 };
 
 use super::{Actions, Failure, args::tenant_id, outcome::CommandOutput, text};
-pub(super) use connect::Connector;
+pub(super) use connect::{Connector, ServerArgs};
 pub(super) use keys::Keys;
-pub(super) use server::{ApiError, deepest, is_loopback};
+pub(super) use login::{LoginArgs, LogoutArgs};
+pub(super) use server::ApiError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Remote {
+    /// Look up what waits for approval, and answer
+    Approvals(approvals::Approvals),
     /// Look up tenants
     #[command(subcommand)]
     Tenants(tenants::Tenants),
     /// Look up principals: agents, people, organisations
     #[command(subcommand)]
     Principals(principals::Principals),
-    /// Look up delegations
+    /// Look up delegations, revoke them
     #[command(subcommand)]
     Delegations(delegations::Delegations),
-    /// Look up policies
+    /// Look up policies, check them, see their impact, activate them
     #[command(subcommand)]
     Policies(policies::Policies),
-    /// Look up decisions
+    /// Look up decisions, export them, watch them
     #[command(subcommand)]
     Decisions(decisions::Decisions),
+    /// Put a decision's record into its tenant's log, and fetch its bundle
+    Seal(seal::Seal),
+    /// Decide with other facts or other policies, and record nothing
+    Simulate(simulate::Simulate),
+    /// Stop an agent, and all who act under it, at once
+    Stop(stop::Stop),
+    /// Suspend a part of a tenant's authority
+    Quarantine(stop::Quarantine),
+    /// End a stop signal or a quarantine
+    Release(stop::Release),
+    /// Look up stop signals
+    #[command(subcommand)]
+    StopSignals(stop::StopSignals),
+    /// Look up quarantines
+    #[command(subcommand)]
+    Quarantines(stop::Quarantines),
     /// Bring observations of anchors
     #[command(subcommand)]
     Snapshot(snapshot::Snapshot),
@@ -63,11 +91,19 @@ impl Remote {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         match self {
+            Self::Approvals(command) => command.run(connector).await,
             Self::Tenants(command) => command.run(connector).await,
             Self::Principals(command) => command.run(connector).await,
             Self::Delegations(command) => command.run(connector).await,
             Self::Policies(command) => command.run(connector).await,
             Self::Decisions(command) => command.run(connector).await,
+            Self::Seal(command) => command.run(connector).await,
+            Self::Simulate(command) => command.run(connector).await,
+            Self::Stop(command) => command.run(connector).await,
+            Self::Quarantine(command) => command.run(connector).await,
+            Self::Release(command) => command.run(connector).await,
+            Self::StopSignals(command) => command.run(connector).await,
+            Self::Quarantines(command) => command.run(connector).await,
             Self::Snapshot(command) => command.run(connector).await,
             Self::Webhooks(command) => command.run(connector).await,
         }

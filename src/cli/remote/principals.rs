@@ -7,6 +7,7 @@ use super::{
     connect::Connector,
     list::{CountedPage, List, ListArgs},
     record::{Record, ShowArgs, WithDeleted},
+    surface::SURFACE,
     tenant,
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
@@ -38,13 +39,15 @@ pub(in crate::cli) struct Filter {
     page: CountedPage,
 }
 
+const PRINCIPALS: [&str; 2] = [SURFACE, "principals"];
+
 pub(super) const LIST: List = List {
-    path: &["api", "v1", "principals"],
+    path: &PRINCIPALS,
     member: "principals",
     columns: &["id", "state", "display_name", "name", "principal_class", "tenant_id", "created_at"],
 };
 
-const RECORD: Record = Record { path: &["api", "v1", "principals"], envelope: Some("principal") };
+const RECORD: Record = Record { path: &PRINCIPALS, envelope: Some("principal") };
 
 impl Principals {
     pub(super) async fn run(

@@ -10,7 +10,7 @@ use super::{
     server::Server,
     text::{NOTHING, plain},
 };
-use crate::cli::{Actions, Failure, outcome::CommandOutput};
+use crate::cli::{Actions, Failure, outcome::CommandOutput, view::View};
 
 const STEP: &str = "  ";
 
@@ -62,38 +62,39 @@ impl Record {
             None => Some(&response),
         };
         let record = record.filter(|record| record.is_object());
-        let text = text(record.ok_or_else(|| server.unexpected("no record in the response"))?);
+        let record = record.ok_or_else(|| server.unexpected("no record in the response"))?;
+        let text = text(record, server.view());
         Ok(CommandOutput { text, json: Some(body), aside: String::new() })
     }
 }
 
 /// `member: value` lines, in the service's order. Null and empty values are `-`.
-pub(super) fn text(record: &Value) -> String {
+pub(super) fn text(record: &Value, view: View) -> String {
     let mut out = String::new();
-    members(&mut out, record, "");
+    members(&mut out, record, "", view);
     out
 }
 
-fn members(out: &mut String, record: &Value, indent: &str) {
+fn members(out: &mut String, record: &Value, indent: &str, view: View) {
     for (name, value) in record.as_object().into_iter().flatten() {
         out.push_str(indent);
         out.push_str(&plain(name));
         out.push(':');
-        below(out, value, &format!("{indent}{STEP}"));
+        below(out, value, &format!("{indent}{STEP}"), view);
     }
 }
 
 /// A value after its name: on the same line if it fits.
-fn below(out: &mut String, value: &Value, indent: &str) {
+fn below(out: &mut String, value: &Value, indent: &str, view: View) {
     match value {
         Value::Object(inner) if !inner.is_empty() => {
             out.push('\n');
-            members(out, value, indent);
+            members(out, value, indent, view);
         }
         Value::Array(items) if !items.is_empty() => {
             out.push('\n');
             for item in items {
-                self::item(out, item, indent);
+                self::item(out, item, indent, view);
             }
         }
         Value::String(text) if text.trim_end().contains('\n') => {
@@ -105,18 +106,18 @@ fn below(out: &mut String, value: &Value, indent: &str) {
         }
         scalar => {
             out.push(' ');
-            out.push_str(&one(scalar));
+            out.push_str(&one(scalar, view));
             out.push('\n');
         }
     }
 }
 
-fn item(out: &mut String, item: &Value, indent: &str) {
+fn item(out: &mut String, item: &Value, indent: &str, view: View) {
     let mut inner = String::new();
     let deeper = format!("{indent}{STEP}");
     match item {
-        Value::Object(object) if !object.is_empty() => members(&mut inner, item, &deeper),
-        _ => below(&mut inner, item, &deeper),
+        Value::Object(object) if !object.is_empty() => members(&mut inner, item, &deeper, view),
+        _ => below(&mut inner, item, &deeper, view),
     }
     out.push_str(indent);
     out.push('-');
@@ -130,10 +131,12 @@ fn item(out: &mut String, item: &Value, indent: &str) {
     }
 }
 
-fn one(value: &Value) -> String {
+fn one(value: &Value, view: View) -> String {
     match value {
         Value::String(text) if text.is_empty() => NOTHING.to_owned(),
-        Value::String(text) => plain(text.trim_end_matches('\n')),
+        Value::String(text) => {
+            view.exact_time(text).unwrap_or_else(|| plain(text.trim_end_matches('\n')))
+        }
         // Empty; others are on lines of their own.
         Value::Null | Value::Array(_) | Value::Object(_) => NOTHING.to_owned(),
         other => other.to_string(),
@@ -180,7 +183,7 @@ cedar: |
     principal
   );
 ";
-        assert_eq!(text(&record), expected);
+        assert_eq!(text(&record, View::default()), expected);
     }
 
     #[test]
@@ -188,6 +191,6 @@ cedar: |
         let record = json!({"a": [[1, 2], {}], "b": "x\u{1b}c", "c\u{7}": "one\r\ntwo\u{8}"});
         let expected =
             "a:\n  -\n    - 1\n    - 2\n  - -\nb: x\\u{1b}c\nc\\u{7}: |\n  one\n  two\\u{8}\n";
-        assert_eq!(text(&record), expected);
+        assert_eq!(text(&record, View::default()), expected);
     }
 }

@@ -8,19 +8,31 @@ use std::{
 
 use agent_authority::transport::Surfaces;
 use authority_core::config::Secret;
-use reqwest::{Client, RequestBuilder, StatusCode, Url, header::HeaderValue, redirect::Policy};
+use reqwest::{
+    Client, RequestBuilder, Response, StatusCode, Url, header::HeaderValue, redirect::Policy,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{surface::Surface, text::plain};
-use crate::cli::{Failure, health};
+use crate::cli::{
+    Failure, health,
+    http::{deepest, is_loopback},
+    login,
+    outcome::CommandOutput,
+    view::View,
+};
 
 pub(super) const TO_CONNECT: Duration = Duration::from_secs(5);
 /// For the whole response.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A stream has a limit for its silence instead.
+const ENDLESS: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+const BEARER: &str = "Bearer ";
 
 /// A service to call.
-pub(super) struct Server {
+pub(in crate::cli) struct Server {
     base: Base,
     /// The surface that the token opens.
     surface: Surface,
@@ -28,6 +40,7 @@ pub(super) struct Server {
     http: Client,
     /// Advice for a token that it does not accept.
     advice: &'static str,
+    view: View,
 }
 
 /// Where a service is.
@@ -78,9 +91,14 @@ impl Display for Base {
 }
 
 impl Server {
-    pub(super) fn new(base: Base, token: &Secret, advice: &'static str) -> Result<Self, Failure> {
+    pub(super) fn new(
+        base: Base,
+        token: &Secret,
+        advice: &'static str,
+        view: View,
+    ) -> Result<Self, Failure> {
         let surface = Surface::of(token.reveal().trim());
-        let bearer = format!("Bearer {}", token.reveal().trim());
+        let bearer = format!("{BEARER}{}", token.reveal().trim());
         let mut token = HeaderValue::try_from(bearer).map_err(|_| {
             Failure::usage("--token: has characters that an HTTP header may not contain")
         })?;
@@ -92,7 +110,24 @@ impl Server {
             .redirect(Policy::none());
         let http = if base.is_loopback() { http.no_proxy() } else { http };
         let http = http.build().map_err(Failure::new)?;
-        Ok(Self { base, surface, token, http, advice })
+        Ok(Self { base, surface, token, http, advice, view })
+    }
+
+    /// How to show what it returns.
+    pub(super) fn view(&self) -> View {
+        self.view
+    }
+
+    /// As whom it is called.
+    pub(in crate::cli) fn whoami(&self) -> CommandOutput {
+        let bearer = self.token.to_str().unwrap_or_default();
+        let token = bearer.strip_prefix(BEARER).unwrap_or_default();
+        login::said(token, &self.base.to_string(), self.view)
+    }
+
+    /// Its address, for people.
+    pub(super) fn address(&self) -> String {
+        self.base.to_string()
     }
 
     /// Whether the credential opens this surface.
@@ -116,12 +151,7 @@ impl Server {
         path: &[&str],
         query: &impl Serialize,
     ) -> Result<String, Failure> {
-        let mut url = self.base.url(path)?;
-        let parameters = parameters(query)?;
-        if !parameters.is_empty() {
-            url.query_pairs_mut().extend_pairs(parameters);
-        }
-        self.send(self.http.get(url)).await
+        self.send(self.http.get(self.url(path, query)?)).await
     }
 
     /// Calls an operation that takes this body; the body of its success, unchanged.
@@ -133,12 +163,39 @@ impl Server {
         self.send(self.http.post(self.base.url(path)?).json(body)).await
     }
 
+    /// An open response, whose body has no end that is known.
+    pub(super) async fn stream(
+        &self,
+        path: &[&str],
+        query: &impl Serialize,
+    ) -> Result<Response, Failure> {
+        self.open(self.http.get(self.url(path, query)?).timeout(ENDLESS)).await
+    }
+
+    fn url(&self, path: &[&str], query: &impl Serialize) -> Result<Url, Failure> {
+        let mut url = self.base.url(path)?;
+        let parameters = parameters(query)?;
+        if !parameters.is_empty() {
+            url.query_pairs_mut().extend_pairs(parameters);
+        }
+        Ok(url)
+    }
+
     async fn send(&self, request: RequestBuilder) -> Result<String, Failure> {
+        let answer = self.open(request).await?;
+        answer.text().await.map_err(|error| self.unreached(error))
+    }
+
+    /// The response of a success; its body is not read yet.
+    async fn open(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let request = request.header("authorization", self.token.clone());
         let answer = request.send().await.map_err(|error| self.unreached(error))?;
         let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
         let body = answer.text().await.map_err(|error| self.unreached(error))?;
-        if status.is_success() { Ok(body) } else { Err(self.refused(status, &body)) }
+        Err(self.refused(status, &body))
     }
 
     pub(super) fn json(&self, body: &str) -> Result<Value, Failure> {
@@ -157,7 +214,7 @@ impl Server {
     }
 
     fn unreached(&self, error: reqwest::Error) -> Failure {
-        Failure::new(format!(
+        Failure::unreached(format!(
             "no answer from {}: {}\nis the address right, and does the service run?",
             self.base,
             deepest(error)
@@ -171,27 +228,25 @@ impl Server {
     }
 }
 
-/// The query parameters of a filter: its members, without those that are absent or false.
+/// The query parameters of a filter: its members, without those that are absent or false; one of several texts is
+/// repeated.
 fn parameters(filter: &impl Serialize) -> Result<Vec<(String, String)>, Failure> {
     let Value::Object(members) = serde_json::to_value(filter).map_err(Failure::new)? else {
         return Ok(Vec::new());
     };
-    let given = members.into_iter().filter_map(|(name, value)| match value {
-        Value::Null | Value::Bool(false) => None,
-        Value::String(text) => Some((name, text)),
-        other => Some((name, other.to_string())),
-    });
-    Ok(given.collect())
-}
-
-/// The cause of an error, below all that only say that there was one; without the address.
-pub(in crate::cli) fn deepest(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
+    let mut given = Vec::new();
+    for (name, value) in members {
+        match value {
+            Value::Null | Value::Bool(false) => {}
+            Value::String(text) => given.push((name, text)),
+            Value::Array(items) => {
+                let texts = items.iter().filter_map(Value::as_str);
+                given.extend(texts.map(|text| (name.clone(), text.to_owned())));
+            }
+            other => given.push((name, other.to_string())),
+        }
     }
-    plain(&cause.to_string())
+    Ok(given)
 }
 
 /// The flag of a member of a request.
@@ -202,6 +257,11 @@ pub(super) fn flag(member: &str) -> String {
         Some("scopes") => "--scope",
         Some("principal_ids") => "--principal",
         Some("anchor_id") => "--anchor",
+        Some("actor_id" | "subject_id") => "the principal",
+        Some("delegation_id") => "--delegation",
+        Some("candidate_policies") => "--policy",
+        Some("without_policies") => "--without",
+        Some("request_digest") => "--digest",
         Some("valid_until") => "--valid-for",
         Some("content_hash") => "--from",
         Some("observations") => "--observe",
@@ -228,14 +288,7 @@ fn remedy(code: &str) -> &'static str {
     }
 }
 
-pub(in crate::cli) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    let address = host.parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
 /// The body of every error.
-/// An error of the service.
 #[derive(Deserialize)]
 pub(in crate::cli) struct ApiError {
     error: String,
@@ -285,11 +338,13 @@ mod tests {
 
     #[test]
     fn absent_and_false_members_are_no_parameters() {
-        let filter =
-            json!({"state": "active", "limit": 5, "count": true, "deleted": false, "a": null});
+        let filter = json!({"state": "active", "limit": 5, "count": true, "deleted": false, "a": null, "t": ["x", "y"]});
         let parameters = parameters(&filter).unwrap();
         let parameters: Vec<_> = parameters.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        assert_eq!(parameters, [("state", "active"), ("limit", "5"), ("count", "true")]);
+        assert_eq!(
+            parameters,
+            [("state", "active"), ("limit", "5"), ("count", "true"), ("t", "x"), ("t", "y")]
+        );
     }
 
     #[test]

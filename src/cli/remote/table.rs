@@ -1,10 +1,10 @@
 //! Records as a table: aligned columns without lines, which other programs can split too.
 
-use chrono::{DateTime, SecondsFormat};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde_json::Value;
 
 use super::text::{NOTHING, plain};
+use crate::cli::view::View;
 
 /// The least width of a column with longer values; a narrower one is left out.
 const NARROWEST: u16 = 12;
@@ -12,11 +12,11 @@ const GAP: u16 = 2;
 
 /// These members of the records, each record below a header. `width` is the terminal's: longer values are
 /// wrapped, and columns without room left out. `None` shows every record on a line.
-pub(super) fn text(columns: &[&str], records: &[Value], width: Option<u16>) -> String {
+pub(super) fn text(columns: &[&str], records: &[Value], width: Option<u16>, view: View) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(columns.iter().map(|name| name.to_uppercase()));
     for record in records {
-        table.add_row(columns.iter().map(|name| cell(&record[*name])));
+        table.add_row(columns.iter().map(|name| cell(&record[*name], view)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, GAP));
@@ -45,16 +45,15 @@ fn fit(table: &mut Table, width: u16) {
     }
 }
 
-fn cell(value: &Value) -> String {
+fn cell(value: &Value, view: View) -> String {
     match value {
         Value::Null => NOTHING.to_owned(),
         Value::String(text) if text.is_empty() => NOTHING.to_owned(),
-        Value::String(text) => match DateTime::parse_from_rfc3339(text) {
-            Ok(time) => time.to_rfc3339_opts(SecondsFormat::Secs, true),
-            Err(_) => plain(text),
-        },
+        Value::String(text) => view.time(text).unwrap_or_else(|| plain(text)),
         Value::Array(items) if items.is_empty() => NOTHING.to_owned(),
-        Value::Array(items) => items.iter().map(cell).collect::<Vec<_>>().join(","),
+        Value::Array(items) => {
+            items.iter().map(|item| cell(item, view)).collect::<Vec<_>>().join(",")
+        }
         other => plain(&other.to_string()),
     }
 }
@@ -64,6 +63,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    const VIEW: View = View { json: false, utc: true };
 
     #[test]
     fn a_record_is_a_line_under_its_members_names() {
@@ -79,8 +80,8 @@ KID    STATUS  PURPOSES  MANAGED  CREATED_AT
 k1     active  a,b       true     2026-11-21T00:48:45Z
 key-2  a\\nb    -         -        -
 支付   -       -         -        -";
-        assert_eq!(text(&columns, &records, None), expected);
-        assert_eq!(text(&columns, &[], None).lines().count(), 1);
+        assert_eq!(text(&columns, &records, None, VIEW), expected);
+        assert_eq!(text(&columns, &[], None, VIEW).lines().count(), 1);
     }
 
     #[test]
@@ -88,12 +89,12 @@ key-2  a\\nb    -         -        -
         let (id, long) = ("i".repeat(50), "n".repeat(60));
         let records = [json!({"id": id, "name": long, "state": "active"})];
         let columns = ["id", "name", "state"];
-        assert!(text(&columns, &records, None).contains(&long));
-        let wide = text(&columns, &records, Some(100));
+        assert!(text(&columns, &records, None, VIEW).contains(&long));
+        let wide = text(&columns, &records, Some(100), VIEW);
         assert!(wide.contains(&id) && !wide.contains(&long) && wide.contains("active"), "{wide}");
         assert_eq!(wide.matches('n').count(), 60, "{wide}");
         for width in 52..200 {
-            let table = text(&columns, &records, Some(width));
+            let table = text(&columns, &records, Some(width), VIEW);
             assert!(table.contains(&id), "{table}");
             let fits = |line: &str| line.len() <= usize::from(width);
             assert!(table.lines().all(fits), "{width}\n{table}");
@@ -103,10 +104,10 @@ key-2  a\\nb    -         -        -
     #[test]
     fn a_column_without_room_is_left_out_and_a_shorter_one_behind_it_is_not() {
         let records = [json!({"id": "1", "name": "n".repeat(20), "state": "active"})];
-        let table = |width| text(&["id", "name", "state"], &records, Some(width));
+        let table = |width| text(&["id", "name", "state"], &records, Some(width), VIEW);
         assert_eq!(table(13), "ID  STATE\n1   active");
         assert_eq!(table(8), "ID\n1");
         // The id stays, even alone and without room.
-        assert_eq!(text(&["id", "state"], &[json!({"id": "whole"})], Some(2)), "ID\nwhole");
+        assert_eq!(text(&["id", "state"], &[json!({"id": "whole"})], Some(2), VIEW), "ID\nwhole");
     }
 }

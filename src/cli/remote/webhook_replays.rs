@@ -1,7 +1,5 @@
 //! `webhooks replay`: the events of a time once more; `webhooks replays`: how far that is.
 
-use authority_core::clock::Clock;
-use chrono::DateTime;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -12,6 +10,7 @@ use super::{
     record::Record,
     segment,
     surface::SURFACE,
+    times::moment,
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
 
@@ -20,7 +19,7 @@ pub(super) struct Replay {
     /// The endpoint's id
     #[arg(value_parser = segment)]
     endpoint: String,
-    /// From when on: a time of RFC 3339, or a span before now, such as -1h
+    /// From when on: a time of RFC 3339, or a span before now, such as 1h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     since: String,
     /// Until when, in the same forms [default: until now]
@@ -70,15 +69,6 @@ pub(super) const REPLAYS: List = List {
 };
 
 const REPLAY: Record = Record { path: &[SURFACE, "webhook-endpoints"], envelope: Some("replay") };
-
-/// A time of RFC 3339, of a span before now as well.
-fn moment(text: &str) -> Result<String, &'static str> {
-    if let Some(moment) = gateway_rest::before(text, Clock::default().now().into()) {
-        return Ok(moment);
-    }
-    let is_time = DateTime::parse_from_rfc3339(text).is_ok();
-    if is_time { Ok(text.to_owned()) } else { Err(gateway_rest::SPAN) }
-}
 
 impl Replay {
     /// Prints the replay's id.

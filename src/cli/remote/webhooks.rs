@@ -294,7 +294,7 @@ async fn test(
     if let Some(members) = result.as_object_mut() {
         members.shift_remove("ok");
     }
-    let text = record::text(&result);
+    let text = record::text(&result, server.view());
     if result["delivered"] != true {
         let failure = Failure::new(text.trim_end());
         let class = result["error_class"].as_str().and_then(ErrorClass::named);

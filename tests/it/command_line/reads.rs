@@ -6,7 +6,7 @@ use authority_core::store::{embedded::LOGIN, migrate};
 use authority_crypto::KeyRing;
 use serde_json::{Value, json};
 
-use super::run;
+use super::{run, run_with_input};
 use crate::support::{TestApp, Wishes, database::Database, redacted_text};
 
 /// The output of `typed`, run against `app` with `token`.
@@ -18,6 +18,18 @@ pub(super) async fn with_token(app: &TestApp, token: &str, typed: &str) -> (i32,
 
 pub(super) async fn owner(app: &TestApp, typed: &str) -> (i32, String, String) {
     with_token(app, app.owner_token(), typed).await
+}
+
+/// The owner's, with this answer to what is asked.
+pub(super) async fn answering(app: &TestApp, typed: &str, answer: &str) -> (i32, String, String) {
+    let at = ["--url", app.base_url(), "--token", app.owner_token()];
+    let args: Vec<_> = typed.split(' ').chain(at).map(str::to_owned).collect();
+    let answer = answer.to_owned();
+    let ran = tokio::task::spawn_blocking(move || {
+        let args: Vec<_> = args.iter().map(String::as_str).collect();
+        run_with_input(&args, &[], &answer)
+    });
+    ran.await.unwrap()
 }
 
 /// On another thread, since the service needs this one.

@@ -79,6 +79,7 @@ pub(crate) struct Service {
     pub(crate) client: Client,
     ops: String,
     logged: Arc<Mutex<String>>,
+    banner: Arc<Mutex<String>>,
 }
 
 impl Service {
@@ -130,6 +131,11 @@ impl Service {
         self.client.http.get(url).send().await.unwrap().text().await.unwrap()
     }
 
+    /// What it said so far that is not of the log: the banner.
+    pub(crate) fn banner(&self) -> String {
+        self.banner.lock().clone()
+    }
+
     /// The lines of the log so far, as JSON; without the banner.
     pub(crate) fn logged(&self) -> String {
         self.logged.lock().clone()
@@ -165,6 +171,8 @@ impl Service {
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let logged = Arc::<Mutex<String>>::default();
         let log = Arc::clone(&logged);
+        let banner = Arc::<Mutex<String>>::default();
+        let words = Arc::clone(&banner);
         // Keeps reading after the key: a full pipe would block the service.
         std::thread::spawn(move || {
             let mut said = String::new();
@@ -172,11 +180,10 @@ impl Service {
                 if let Some(key) = key_in(&line) {
                     let _ = found.send(Ok(key));
                 }
-                if line.starts_with('{') {
-                    let mut log = log.lock();
-                    log.push_str(&line);
-                    log.push('\n');
-                }
+                let mut of = if line.starts_with('{') { log.lock() } else { words.lock() };
+                of.push_str(&line);
+                of.push('\n');
+                drop(of);
                 println!("{line}"); // the test shows it when it fails
                 said = line;
             }
@@ -189,7 +196,7 @@ impl Service {
         };
         let base = format!("http://{main}");
         let ops = format!("http://{ops}");
-        Self { child, client: Client::new(&base, &token), ops, logged }
+        Self { child, client: Client::new(&base, &token), ops, logged, banner }
     }
 
     /// Its resident memory, in bytes; without its database's.
@@ -253,9 +260,8 @@ pub(crate) fn free() -> SocketAddr {
 }
 
 fn key_in(line: &str) -> Option<String> {
-    let rest = line.split("Bearer ").nth(1)?;
-    let key: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-    key.starts_with("svc_").then_some(key)
+    let key = line.trim().strip_prefix("export KEY=")?;
+    key.starts_with("svc_").then(|| key.to_owned())
 }
 
 /// A number and an id of each row that a query finds.

@@ -1,5 +1,6 @@
 //! What an operator sees and does: metrics, the dashboard and the alerts, logs, logins, starting, the handbook.
 
+mod first_hour;
 mod handbook;
 mod logins;
 mod logs;

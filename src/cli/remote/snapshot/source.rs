@@ -11,8 +11,11 @@ use authority_core::clock::Clock;
 use chrono::{DateTime, Utc};
 use reqwest::{Client, Url, redirect::Policy};
 
-use super::super::server::{TO_CONNECT, deepest, is_loopback};
-use crate::cli::Failure;
+use super::super::server::TO_CONNECT;
+use crate::cli::{
+    Failure,
+    http::{deepest, is_loopback},
+};
 
 /// Bytes of content.
 const LARGEST: usize = 4 * 1024 * 1024;

@@ -1,6 +1,10 @@
 //! The README's approval, pasted.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
 
 use super::*;
 
@@ -19,18 +23,29 @@ async fn the_approval_of_the_readme_works_as_pasted() {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let ask = commands(&readme, "## Three requests", "**Allowed**");
     let approve = commands(&readme, "### Approve the held request", "This answer is an allow");
-    // The command's output: the token of a person of the tenant, not of the owner.
+    // The token of the login: of a person of the tenant, not of the owner.
     let member = Some((TENANT.to_owned(), "approver".to_owned()));
     let token = app.app.token(member, None).unwrap();
-    let command = "$(target/release/agent-authority token tenant --tenant acme --role approver)";
-    assert!(approve.contains(command), "{approve}");
-    let script = format!("set -e\n{ask}\n{approve}")
-        .replace(command, &token)
+    let (login, logout) = ("agent-authority login --role approver", "agent-authority logout");
+    assert!(approve.contains(login) && approve.contains(logout), "{approve}");
+    let program = env!("CARGO_BIN_EXE_agent-authority");
+    let command = format!(
+        "agent-authority() {{ {program} \"$@\" --url {} --token {token}; }}",
+        app.base_url()
+    );
+    let script = format!("set -e\n{command}\n{ask}\n{approve}")
+        .replace(login, ":")
+        .replace(logout, ":")
         .replace("http://127.0.0.1:8080", app.base_url())
         .replace("svc_sandbox_…", &client.token)
         .replace("svc:approval:…", &id);
     let pasted = tokio::task::spawn_blocking(move || {
-        Command::new("bash").arg("-c").arg(script).output().unwrap()
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        // What `approve` asks.
+        shell.stdin.take().unwrap().write_all(b"y\n").unwrap();
+        shell.wait_with_output().unwrap()
     });
     let pasted = pasted.await.unwrap();
     let text = String::from_utf8(pasted.stdout).unwrap();

@@ -1,4 +1,7 @@
-//! `policies list`, `policies show`.
+//! `policies`: look up, check, compare, see the impact, activate.
+
+mod impact;
+mod text;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -7,6 +10,7 @@ use super::{
     connect::Connector,
     list::{CountedPage, List, ListArgs},
     record::{Record, ShowArgs},
+    surface::SURFACE,
     tenant,
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
@@ -17,6 +21,14 @@ pub(in crate::cli) enum Policies {
     List(ListArgs<Filter>),
     /// Reads a policy
     Show(ShowArgs),
+    /// Checks a text, and stores nothing: as the installation's owner
+    Validate(text::Validate),
+    /// Compares the draft, or a file, with the text in force
+    Diff(text::Diff),
+    /// Lists which of the last decisions would change
+    Impact(impact::Impact),
+    /// Puts a version in force, after showing what changes: as the installation's owner
+    Activate(text::Activate),
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -35,22 +47,28 @@ pub(in crate::cli) struct Filter {
     page: CountedPage,
 }
 
-pub(super) const LIST: List = List {
-    path: &["api", "v1", "policies"],
+const POLICIES: [&str; 2] = [SURFACE, "policies"];
+
+pub(in crate::cli::remote) const LIST: List = List {
+    path: &POLICIES,
     member: "policies",
     columns: &["id", "state", "name", "regime", "version", "tenant_id", "created_at"],
 };
 
-const RECORD: Record = Record { path: &["api", "v1", "policies"], envelope: Some("policy") };
+const RECORD: Record = Record { path: &POLICIES, envelope: Some("policy") };
 
 impl Policies {
-    pub(super) async fn run(
+    pub(in crate::cli::remote) async fn run(
         self,
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         match self {
             Self::List(args) => LIST.show(args, connector).await,
             Self::Show(args) => RECORD.show(args, connector).await,
+            Self::Validate(args) => args.run(connector).await,
+            Self::Diff(args) => args.run(connector).await,
+            Self::Impact(args) => args.run(connector).await,
+            Self::Activate(args) => args.run(connector).await,
         }
     }
 }

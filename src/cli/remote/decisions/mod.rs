@@ -1,4 +1,7 @@
-//! `decisions list`, `decisions show`.
+//! `decisions`: look up, export, watch.
+
+mod export;
+mod watch;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -7,7 +10,9 @@ use super::{
     connect::Connector,
     list::{List, ListArgs, Page},
     record::{Record, ShowArgs},
+    surface::SURFACE,
     tenant,
+    times::moment,
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
 
@@ -17,10 +22,25 @@ pub(in crate::cli) enum Decisions {
     List(ListArgs<Filter>),
     /// Reads a decision's record, its signature and its outcome
     Show(ShowArgs),
+    /// Writes the signed records that match as lines of JSON, oldest first
+    Export(export::Export),
+    /// Follows a decision, or all of a tenant as they come, and connects again when it breaks
+    Watch(watch::Watch),
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct Filter {
+    #[command(flatten)]
+    #[serde(flatten)]
+    which: Which,
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: Page,
+}
+
+/// Which decisions.
+#[derive(Debug, Args, Serialize)]
+struct Which {
     /// Only those of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
@@ -36,19 +56,16 @@ pub(in crate::cli) struct Filter {
     /// Only those with this decisive reason code
     #[arg(long, value_name = "CODE")]
     reason_code: Option<String>,
-    /// Only those at or after this time
-    #[arg(long, value_name = "TIME")]
+    /// Only those at or after this time: of RFC 3339, or a span before now, such as 1h
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     since: Option<String>,
-    /// Only those before this time
-    #[arg(long, value_name = "TIME")]
+    /// Only those before this time, in the same forms
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     until: Option<String>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    page: Page,
 }
 
-pub(super) const LIST: List = List {
-    path: &["api", "v1", "decisions"],
+pub(in crate::cli::remote) const LIST: List = List {
+    path: &[SURFACE, "decisions"],
     member: "decisions",
     columns: &["decision_id", "decision", "reason_code", "subject", "action", "evaluated_at"],
 };
@@ -56,13 +73,15 @@ pub(super) const LIST: List = List {
 const RECORD: Record = Record { path: &["v1", "decisions"], envelope: None };
 
 impl Decisions {
-    pub(super) async fn run(
+    pub(in crate::cli::remote) async fn run(
         self,
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         match self {
             Self::List(args) => LIST.show(args, connector).await,
             Self::Show(args) => RECORD.show(args, connector).await,
+            Self::Export(args) => args.run(connector).await,
+            Self::Watch(args) => args.run(connector).await,
         }
     }
 }

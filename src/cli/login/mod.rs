@@ -1,0 +1,116 @@
+//! Logins: as whom commands call a service when no token is given.
+//!
+//! In production by the device flow of the identity provider (`device.rs`); in development as one of the
+//! demonstration's people, for whom the development provider issues a token at each command. What is
+//! remembered is in one file (`store.rs`).
+
+mod device;
+mod store;
+
+use authority_core::{
+    clock::Clock,
+    config::{Secret, Sources},
+};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use chrono::{DateTime, Utc};
+use reqwest::Url;
+use serde_json::{Value, json};
+
+use super::{
+    Failure,
+    args::TokenRequest,
+    outcome::CommandOutput,
+    text::{self, plain},
+    view::View,
+};
+pub(in crate::cli) use device::Provider;
+pub(in crate::cli) use store::{Login, Logins, Person};
+
+impl Person {
+    /// What the development provider is asked for.
+    pub(in crate::cli) fn request(&self) -> TokenRequest {
+        match &self.role {
+            None => TokenRequest::Owner { email: self.email.clone() },
+            Some(role) => TokenRequest::Tenant {
+                tenant: self.tenant.clone(),
+                role: role.clone(),
+                email: self.email.clone(),
+            },
+        }
+    }
+}
+
+impl Login {
+    /// The identity provider, unless it is the development provider.
+    pub(in crate::cli) fn provider(&self) -> Option<&Provider> {
+        match self {
+            Self::Device { provider, .. } => Some(provider),
+            Self::Development(_) => None,
+        }
+    }
+}
+
+/// The token for a service that somebody logged in to, refreshed if it is about to end; `None` if nobody did.
+///
+/// # Errors
+/// The provider does not renew it: the person logs in again.
+pub(in crate::cli) async fn token(sources: &Sources, url: &Url) -> Result<Option<Secret>, Failure> {
+    // Two commands must not spend one refresh token: the second waits and reads what the first got.
+    let _turn = Logins::lock(sources)?;
+    let mut logins = Logins::read(sources)?;
+    let Some(Login::Device { provider, tokens }) = logins.of(url) else { return Ok(None) };
+    if !tokens.ends_soon(Clock::default().now()) {
+        return Ok(Some(Secret::new(tokens.bearer().to_owned())));
+    }
+    let again = || format!("log in again: agent-authority login --url {url}");
+    let tokens = provider.refreshed(tokens).await.map_err(|failure| failure.with(&again()))?;
+    let bearer = Secret::new(tokens.bearer().to_owned());
+    let login = Login::Device { provider: provider.clone(), tokens };
+    logins.put(url, login);
+    logins.write(sources)?;
+    Ok(Some(bearer))
+}
+
+/// Who a token is of, as it says itself: the service verifies it, this only reads.
+pub(in crate::cli) fn said(token: &str, url: &str, view: View) -> CommandOutput {
+    let payload = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    let claims: Option<Value> = payload.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let Some(claims) = claims else {
+        let json = json!({"url": url, "api_key": true}).to_string();
+        let text = format!("a credential without a person, on {url}");
+        return CommandOutput { text, json: Some(json), ..CommandOutput::default() };
+    };
+    let about = &claims["public_metadata"];
+    let names = ["email", "name", "sub"].map(|claim| text::of(&claims, claim));
+    let who = names.into_iter().find(|name| !name.is_empty()).unwrap_or(text::NOTHING);
+    let role = about["role"].as_str().unwrap_or("no role");
+    let tenant = ["tenant_id", "org_id"].iter().find_map(|member| about[*member].as_str());
+    let tenant = tenant.or(claims["org_id"].as_str());
+    let of = tenant.map(|tenant| format!(" of {tenant}")).unwrap_or_default();
+    let ends = claims["exp"].as_i64().and_then(|end| DateTime::<Utc>::from_timestamp(end, 0));
+    let ends = ends.map(|end| end.to_rfc3339());
+    let until = ends.as_ref().map(|end| format!(", until {}", view.until(end)));
+    let text = plain(&format!("{who}, {role}{of}, on {url}{}", until.unwrap_or_default()));
+    let json = json!({"url": url, "who": who, "role": about["role"], "tenant_id": tenant,
+                      "issuer": claims["iss"], "expires_at": ends});
+    CommandOutput { text, json: Some(json.to_string()), ..CommandOutput::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_says_whose_it_is() {
+        let url = "https://a.example/";
+        let view = View { utc: true, json: false };
+        let claims = json!({"sub": "1", "email": "a@b.example\u{1b}", "exp": 4102444800i64,
+            "public_metadata": {"role": "approver", "tenant_id": "svc:tenant:acme"}});
+        let token = format!("e30.{}.x", URL_SAFE_NO_PAD.encode(claims.to_string()));
+        let shown = said(&token, url, view);
+        let start = r"a@b.example\u{1b}, approver of svc:tenant:acme, on https://a.example/, until 2100-01-01T";
+        assert!(shown.text.starts_with(start), "{}", shown.text);
+        let key = said("svc_sandbox_1_2", url, view).text;
+        assert_eq!(key, "a credential without a person, on https://a.example/");
+    }
+}

@@ -1,0 +1,170 @@
+//! `approvals`: what waits for a person, the whole of it, and the answer.
+
+mod act;
+mod show;
+
+pub(super) use show::why;
+
+use clap::{Args, Subcommand};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::{
+    connect::Connector,
+    list::{CountedPage, List, ListArgs},
+    names::Names,
+    record::ShowArgs,
+    server::Server,
+    surface::SURFACE,
+    tenant,
+    text::{self, plain},
+};
+use crate::cli::{Actions, Failure, outcome::CommandOutput, view::View};
+
+/// Without a subcommand: `list`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(in crate::cli) struct Approvals {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    list: ListArgs<Filter>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Lists requests for approval, oldest first; without --state those that are pending
+    List(ListArgs<Filter>),
+    /// Reads a request: the whole question, what held it, and what would be decided now
+    Show(ShowArgs),
+    /// Approves exactly the question that is shown
+    Approve(act::Approve),
+    /// Declines: a single decline ends the request
+    Decline(act::Decline),
+    /// Withdraws an approved request that is not used yet
+    Withdraw(act::Withdraw),
+}
+
+#[derive(Debug, Args, Serialize)]
+struct Filter {
+    /// Only those of this tenant, by id or slug
+    #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
+    tenant_id: Option<String>,
+    /// Only those in this state
+    #[arg(long, default_value = "pending",
+          value_parser = ["pending", "approved", "used", "declined", "expired", "void", ANY])]
+    #[serde(serialize_with = "unless_any")]
+    state: String,
+    /// Only those of this agent
+    #[arg(long, value_name = "ID")]
+    subject: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: CountedPage,
+}
+
+/// No filter by state.
+pub(super) const ANY: &str = "any";
+
+fn unless_any<S: Serializer>(state: &str, to: S) -> Result<S::Ok, S::Error> {
+    if state == ANY { to.serialize_none() } else { to.serialize_str(state) }
+}
+
+const APPROVALS: [&str; 2] = [SURFACE, "approvals"];
+
+pub(super) const LIST: List = List {
+    path: &APPROVALS,
+    member: "approvals",
+    columns: &["id", "state", "subject", "action", "reason_code", "given", "expires_at"],
+};
+
+/// Who, what, why, how far, until when.
+const COLUMNS: [&str; 7] = ["id", "state", "who", "what", "why", "approvals", "until"];
+
+impl Approvals {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        match self.command.unwrap_or(Command::List(self.list)) {
+            Command::List(args) => list(args, connector).await,
+            Command::Show(args) => show(args, connector).await,
+            Command::Approve(args) => args.run(connector).await,
+            Command::Decline(args) => args.run(connector).await,
+            Command::Withdraw(args) => args.run(connector).await,
+        }
+    }
+}
+
+async fn list(
+    ListArgs { filter, server }: ListArgs<Filter>,
+    connector: &Connector<'_, impl Actions>,
+) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    let mut found = LIST.find(&server, "", &filter).await?;
+    let names =
+        Names::of(&server, found.records.iter().map(|held| text::of(held, "subject"))).await;
+    for held in &mut found.records {
+        *held = row(held, &names, server.view());
+    }
+    let pending = if filter.state == ANY {
+        "approvals".to_owned()
+    } else {
+        format!("{} approvals", filter.state)
+    };
+    Ok(found.shown(&pending, &COLUMNS))
+}
+
+fn row(held: &Value, names: &Names, view: View) -> Value {
+    serde_json::json!({
+        "id": held["id"],
+        "state": held["state"],
+        "who": names.beside(text::of(held, "subject")),
+        "what": what(held),
+        "why": held["reason_code"],
+        "approvals": progress(held),
+        "until": view.until(text::of(held, "expires_at")),
+    })
+}
+
+/// The action, and its amount if the context states one.
+fn what(held: &Value) -> String {
+    let context = &held["request"]["context"];
+    let mut what = vec![text::of(held, "action").to_owned()];
+    if let Some(amount) = context["amount"].as_number() {
+        what.push(amount.to_string());
+        what.extend(context["currency"].as_str().map(str::to_owned));
+    }
+    plain(&what.join(" "))
+}
+
+/// `1 of 2`, and the roles that must be among them.
+fn progress(held: &Value) -> String {
+    let roles: Vec<_> =
+        held["roles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let roles =
+        if roles.is_empty() { String::new() } else { format!(" with {}", roles.join(", ")) };
+    plain(&format!("{} of {}{roles}", held["given"], held["needed"]))
+}
+
+/// A request by its id: the body of the response, and the request in it.
+async fn read(server: &Server, id: &str) -> Result<(String, Value), Failure> {
+    let path = [server.path(&APPROVALS), vec![id]].concat();
+    let body = server.get(&path, &()).await?;
+    let held = server.json(&body)?["approval"].take();
+    if held.is_object() {
+        Ok((body, held))
+    } else {
+        Err(server.unexpected("no `approval` in the response"))
+    }
+}
+
+async fn show(
+    ShowArgs { id, server, .. }: ShowArgs,
+    connector: &Connector<'_, impl Actions>,
+) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    let (body, held) = read(&server, &id).await?;
+    let text = show::text(&server, &held).await;
+    Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
+}

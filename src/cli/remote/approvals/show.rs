@@ -1,0 +1,188 @@
+//! A request for approval as a person reads it: who, what, why, until when, and the whole question.
+
+use authority_decision::Reason;
+use serde_json::Value;
+
+use super::{Names, progress};
+use crate::cli::{
+    paint,
+    remote::{
+        server::Server,
+        text::{self, plain},
+    },
+};
+
+/// Letters of a heading and the gap behind it.
+const HEADING: usize = 11;
+
+/// Nothing of it is left out: what is shown is what an act signs.
+pub(super) async fn text(server: &Server, held: &Value) -> String {
+    let view = server.view();
+    let names = Names::of(server, people(held)).await;
+    let mut lines = Lines::default();
+    lines.0.push(format!(
+        "{}  {}, {} given, until {}\n",
+        plain(text::of(held, "id")),
+        paint::state(&plain(text::of(held, "state"))),
+        progress(held),
+        view.until(text::of(held, "expires_at")),
+    ));
+    lines.add("who", &names.beside(text::of(held, "subject")));
+    lines.add("what", &super::what(held));
+    lines.add("why", &why(text::of(held, "reason_code")));
+    each(held, "policies", |policy| lines.add("policy", &self::policy(policy)));
+    each(held, "reality", |found| {
+        let name = text::of(found, "name");
+        let name = if name.is_empty() { String::new() } else { format!(" ({name})") };
+        let since = view.time(text::of(found, "since")).unwrap_or_default();
+        lines.add(
+            "reality",
+            &plain(&format!(
+                "{} {}{name}: {}, {} since {since}",
+                text::of(found, "source"),
+                text::of(found, "id"),
+                text::of(found, "drift_type"),
+                text::of(found, "effect"),
+            )),
+        );
+    });
+    authority(&mut lines, &held["authority"], &names);
+    if held["would_be"].is_object() {
+        let would_be = &held["would_be"];
+        let decision = paint::state(&plain(text::of(would_be, "decision")));
+        lines.add("would be", &format!("{decision}: {}", why(text::of(would_be, "reason_code"))));
+    }
+    each(held, "requested_by", |asker| {
+        lines.add(
+            "asked by",
+            &plain(&format!("{} {}", text::of(asker, "kind"), text::of(asker, "id"))),
+        );
+    });
+    each(held, "earlier", |earlier| {
+        let at = view.time(text::of(earlier, "at")).unwrap_or_default();
+        let reason = earlier["reason"].as_str().map(|reason| format!(": {reason}"));
+        let (id, state) = (text::of(earlier, "id"), text::of(earlier, "state"));
+        lines
+            .add("earlier", &plain(&format!("{id} {state} at {at}{}", reason.unwrap_or_default())));
+    });
+    each(held, "acts", |act| lines.add("act", &self::act(act, &|at| view.time(at))));
+    if held["eligible"] == "none" {
+        lines.add("nobody", "registered in the tenant could approve it when it was last asked");
+    }
+    lines.0.push(question(held));
+    lines.0.join("\n")
+}
+
+#[derive(Default)]
+struct Lines(Vec<String>);
+
+impl Lines {
+    fn add(&mut self, heading: &str, text: &str) {
+        self.0.push(format!("{heading:HEADING$}{text}"));
+    }
+}
+
+fn each(held: &Value, member: &str, mut shown: impl FnMut(&Value)) {
+    held[member].as_array().into_iter().flatten().for_each(&mut shown);
+}
+
+/// The code, and what it means.
+pub(in crate::cli::remote) fn why(code: &str) -> String {
+    match Reason::from_word(code) {
+        Some(reason) => format!("{code}: {}", reason.sentence()),
+        None => plain(code),
+    }
+}
+
+fn policy(policy: &Value) -> String {
+    let id = text::of(policy, "id");
+    let name = text::of(policy, "name");
+    let name = if name.is_empty() { id.to_owned() } else { format!("{name} ({id})") };
+    let about = ["description", "advice"].map(|member| text::of(policy, member));
+    let about: Vec<_> = about.into_iter().filter(|about| !about.is_empty()).collect();
+    plain(&format!("{name}, statement {}: {}", text::of(policy, "statement"), about.join(" ")))
+        .trim_end_matches(": ")
+        .to_owned()
+}
+
+/// What the action would use, with the bounds and the chain above it.
+fn authority(lines: &mut Lines, authority: &Value, names: &Names) {
+    if !authority.is_object() {
+        return;
+    }
+    let mut parts = vec![format!("{} {}", text::of(authority, "kind"), text::of(authority, "id"))];
+    let actions: Vec<_> =
+        authority["actions"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    parts.push(actions.join(" "));
+    for (bound, value) in authority["bounds"].as_object().into_iter().flatten() {
+        parts.push(format!("{bound} {}", bound_text(value)));
+    }
+    parts.retain(|part| !part.is_empty());
+    lines.add("authority", &plain(&parts.join(", ")));
+    each(authority, "chain", |link| {
+        if *link != authority["id"] {
+            lines.add("  under", &names.beside(link.as_str().unwrap_or_default()));
+        }
+    });
+}
+
+fn bound_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(bound_text).collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    }
+}
+
+/// Who did what, when.
+fn act(act: &Value, time: &dyn Fn(&str) -> Option<String>) -> String {
+    let comment = act["comment"].as_str().map(|comment| format!(": {comment}"));
+    let own = if act["self"] == true { ", for themselves" } else { "" };
+    plain(&format!(
+        "{} by {} as {}{own} at {}{}",
+        text::of(act, "verdict"),
+        text::of(act, "name"),
+        text::of(act, "role"),
+        time(text::of(act, "at")).unwrap_or_default(),
+        comment.unwrap_or_default(),
+    ))
+}
+
+/// The exact question, which an act signs by its digest.
+fn question(held: &Value) -> String {
+    let digest = plain(text::of(held, "request_digest"));
+    if held["request"].is_null() {
+        return format!(
+            "\nThe question was erased or changed: it cannot be approved. Its digest: {digest}"
+        );
+    }
+    format!("\nThe question, which an act signs as {digest}:\n{}", text::json(&held["request"]))
+}
+
+fn people(held: &Value) -> impl Iterator<Item = &str> {
+    std::iter::once(text::of(held, "subject"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_hidden_in_a_question_is_seen() {
+        let held = json!({"request_digest": "sha256:00", "request": {
+            "context": {"iban": "DE\u{202e}98\u{200b}", "note": "x".repeat(5000)}}});
+        let shown = question(&held);
+        assert!(shown.contains(r#""iban": "DE\u202e98\u200b""#), "{shown}");
+        assert!(shown.contains(&"x".repeat(5000)) && shown.contains("sha256:00"), "{shown}");
+        let erased = question(&json!({"request_digest": "sha256:00", "request": null}));
+        assert!(erased.contains("cannot be approved"), "{erased}");
+    }
+
+    #[test]
+    fn a_code_has_its_sentence() {
+        assert!(why("approval_threshold_breach").starts_with("approval_threshold_breach: "));
+        assert_eq!(why("no such\u{1b}"), r"no such\u{1b}");
+    }
+}

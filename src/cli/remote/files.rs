@@ -1,0 +1,56 @@
+//! Files of the caller, which become members of a request.
+
+use std::{
+    fs, io,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+use crate::cli::Failure;
+
+/// The text of a file; of standard input for `-`.
+pub(super) fn text(file: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = if file == Path::new("-") {
+        io::stdin().lock().read_to_string(&mut text).map(|_| text)
+    } else {
+        fs::read_to_string(file)
+    };
+    read.map_err(|error| Failure::usage(format!("`{}`: {error}", file.display())))
+}
+
+/// The JSON in a file.
+pub(super) fn json(file: &Path) -> Result<Value, Failure> {
+    serde_json::from_str(&text(file)?)
+        .map_err(|error| Failure::usage(format!("`{}`: {error}", file.display())))
+}
+
+/// A policy that is not in force: `FILE`, which is added, or `ID=FILE`, which replaces the policy with this id.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    policy_id: Option<String>,
+    file: PathBuf,
+}
+
+impl Candidate {
+    /// Parses the flag.
+    #[expect(clippy::unnecessary_wraps, reason = "a parser of clap's")]
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+        Ok(match text.split_once('=').filter(|(id, _)| id.starts_with("svc:")) {
+            Some((id, file)) => Self { policy_id: Some(id.to_owned()), file: file.into() },
+            None => Self { policy_id: None, file: text.into() },
+        })
+    }
+
+    /// As the service takes it.
+    fn body(&self) -> Result<Value, Failure> {
+        Ok(json!({"policy_id": self.policy_id, "cedar": text(&self.file)?}))
+    }
+
+    /// All of them.
+    pub(super) fn bodies(candidates: &[Self]) -> Result<Vec<Value>, Failure> {
+        candidates.iter().map(Self::body).collect()
+    }
+}

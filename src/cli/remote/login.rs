@@ -1,0 +1,138 @@
+//! `login` and `logout`.
+
+use agent_authority::app::demo::SLUG;
+use clap::Args;
+use reqwest::Url;
+use serde_json::json;
+
+use super::connect::Connector;
+use crate::cli::{
+    Actions, Failure,
+    http::address,
+    login::{Login, Logins, Person, Provider, said},
+    outcome::CommandOutput,
+};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LoginArgs {
+    /// The service to log in to [default: the local development server]
+    #[arg(long, value_name = "URL", value_parser = address)]
+    url: Option<Url>,
+    /// The identity provider's URL, the `iss` of its tokens; remembered
+    #[arg(long, value_name = "URL", value_parser = address, requires = "url")]
+    issuer: Option<Url>,
+    /// The client that is registered there for this command line, without a secret; remembered
+    #[arg(long, value_name = "ID", requires = "url")]
+    client_id: Option<String>,
+    /// Sent as `audience`, for providers that need it; remembered
+    #[arg(long, value_name = "TEXT", requires = "url")]
+    audience: Option<String>,
+    /// A scope to ask for; repeat it [default: `openid`, `profile`, `email`, `offline_access`]; remembered
+    #[arg(long = "scope", requires = "url")]
+    scopes: Vec<String>,
+    /// Development: the role of the demonstration's person [default: the owner of the installation]
+    #[arg(long, conflicts_with = "url",
+          value_parser = ["admin", "approver", "legal", "member", "viewer", "auditor"])]
+    role: Option<String>,
+    /// Development: the person's tenant, by its slug
+    #[arg(long, default_value = SLUG, conflicts_with = "url")]
+    tenant: String,
+    /// Development: the person's address [default: `<role>@<tenant>.example`]
+    #[arg(long, conflicts_with = "url")]
+    email: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LogoutArgs {
+    /// The service to forget [default: the one that commands call]
+    #[arg(long, value_name = "URL", value_parser = address)]
+    url: Option<Url>,
+}
+
+impl LoginArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        match self.url.clone() {
+            Some(url) => self.by_device(url, connector).await,
+            None => self.in_development(connector).await,
+        }
+    }
+
+    async fn by_device(
+        self,
+        url: Url,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let before = Logins::read(connector.sources)?.of(&url).cloned();
+        let known = before.as_ref().and_then(Login::provider);
+        let provider = Provider {
+            issuer: given(
+                self.issuer,
+                known.map(|known| &known.issuer),
+                "--issuer, the identity provider's URL",
+            )?,
+            client_id: given(
+                self.client_id,
+                known.map(|known| &known.client_id),
+                "--client-id, the client registered there for this command line",
+            )?,
+            audience: self.audience.or_else(|| known?.audience.clone()),
+            scopes: match known {
+                Some(known) if self.scopes.is_empty() => known.scopes.clone(),
+                _ => self.scopes,
+            },
+        };
+        let tokens = provider.log_in().await?;
+        let said = said(tokens.bearer(), url.as_str(), connector.view);
+        Logins::change(connector.sources, |logins| {
+            logins.put(&url, Login::Device { provider, tokens });
+            logins.current = Some(url);
+        })?;
+        Ok(said)
+    }
+
+    /// Nobody proves who they are to the development provider: it signs for whoever has its folder.
+    async fn in_development(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let person = Person { role: self.role, tenant: self.tenant, email: self.email };
+        let (url, token) = connector.development(person.request()).await?;
+        let said = said(&token, url.as_str(), connector.view);
+        Logins::change(connector.sources, |logins| {
+            logins.put(&url, Login::Development(person));
+            logins.current = None;
+        })?;
+        Ok(said)
+    }
+}
+
+impl LogoutArgs {
+    pub(in crate::cli) fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let logins = Logins::read(connector.sources)?;
+        let url = match self.url.or_else(|| logins.current.clone()) {
+            Some(url) => url,
+            None => connector.local_url()?,
+        };
+        let forgotten = logins.of(&url).is_some();
+        Logins::change(connector.sources, |logins| logins.forget(&url))?;
+        let text = if forgotten {
+            format!("logged out of {url}")
+        } else {
+            format!("nobody was logged in to {url}")
+        };
+        let json = json!({"url": url, "logged_out": forgotten}).to_string();
+        Ok(CommandOutput { text, json: Some(json), ..CommandOutput::default() })
+    }
+}
+
+/// A flag, or what it was the last time.
+fn given<T: Clone>(flag: Option<T>, known: Option<&T>, what: &str) -> Result<T, Failure> {
+    flag.or_else(|| known.cloned())
+        .ok_or_else(|| Failure::usage(format!("the first login to a service needs {what}")))
+}

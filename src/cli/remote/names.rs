@@ -1,0 +1,48 @@
+//! The names of principals, beside their ids: for people only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use super::{
+    server::Server,
+    surface::{SURFACE, Surface},
+    text::{self, plain},
+};
+
+/// Names that are looked up for one output: beyond them the ids say enough.
+const MOST: usize = 25;
+
+/// Display names by id.
+pub(super) struct Names(BTreeMap<String, String>);
+
+impl Names {
+    /// Of these principals, as far as the credential may read them.
+    pub(super) async fn of<'a>(server: &Server, ids: impl Iterator<Item = &'a str>) -> Self {
+        // API keys read no principals, and scripts no names.
+        if server.view().json || server.opens(Surface::ApiKeys) {
+            return Self(BTreeMap::new());
+        }
+        let ids: BTreeSet<_> = ids.filter(|id| !id.is_empty()).take(MOST).collect();
+        let found = join_all(ids.into_iter().map(|id| named(server, id))).await;
+        Self(found.into_iter().flatten().collect())
+    }
+
+    /// The id, and the name in brackets if it is known.
+    pub(super) fn beside(&self, id: &str) -> String {
+        match self.0.get(id) {
+            Some(name) => format!("{} ({name})", plain(id)),
+            None => plain(id),
+        }
+    }
+}
+
+async fn named(server: &Server, id: &str) -> Option<(String, String)> {
+    let path = server.path(&[SURFACE, "principals", id]);
+    let found: Value = server.json(&server.get(&path, &()).await.ok()?).ok()?;
+    let principal = &found["principal"];
+    let names = ["display_name", "email", "name"].map(|member| text::of(principal, member));
+    let name = names.into_iter().find(|name| !name.is_empty())?;
+    Some((id.to_owned(), plain(name)))
+}

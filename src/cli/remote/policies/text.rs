@@ -1,0 +1,196 @@
+//! `policies validate`, `diff` and `activate`: a policy's text before it is in force.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use super::POLICIES;
+use crate::cli::{
+    Actions, Failure,
+    confirm::Confirm,
+    outcome::CommandOutput,
+    paint,
+    remote::{
+        connect::{Connector, ServerArgs},
+        files, segment,
+        server::Server,
+        tenant,
+        text::{self, plain},
+    },
+};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Validate {
+    /// A file of Cedar; `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The tenant whose tools and declarations it is checked against, by id or slug
+    #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
+    tenant_id: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Diff {
+    /// The policy's id
+    #[arg(value_parser = segment)]
+    id: String,
+    /// The text to compare with the one in force; `-` is standard input [default: the draft]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Activate {
+    /// The policy's id
+    #[arg(value_parser = segment)]
+    id: String,
+    /// The version of its text [default: the newest]
+    #[arg(value_name = "VERSION")]
+    number: Option<u32>,
+    #[command(flatten)]
+    confirm: Confirm,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+impl Validate {
+    /// Fails, with 1, for a text that is not valid.
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let cedar = files::text(&self.file)?;
+        let server = connector.connect(self.server).await?;
+        let question = json!({"cedar": cedar, "tenant_id": self.tenant_id});
+        let body = server.post(&["api", "v1", "policies:validate"], &question).await?;
+        let found = server.json(&body)?;
+        let file = self.file.display().to_string();
+        let lines = |member: &str, kind: &str| {
+            let found = found[member].as_array().into_iter().flatten();
+            found.map(|problem| line(&file, kind, problem)).collect::<Vec<_>>()
+        };
+        let (problems, warnings) = (lines("problems", ""), lines("warnings", "warning: "));
+        if found["valid"] == true {
+            let text = [vec![paint::state("valid")], warnings].concat().join("\n");
+            return Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() });
+        }
+        Err(Failure::new([problems, warnings].concat().join("\n")))
+    }
+}
+
+/// `FILE:line:column: problem`, as editors read it.
+fn line(file: &str, kind: &str, problem: &Value) -> String {
+    let place = ["line", "column"].map(|member| problem[member].as_u64());
+    let place: Vec<_> = place.iter().flatten().map(ToString::to_string).collect();
+    let place = [&[file.to_owned()][..], &place[..]].concat().join(":");
+    let instead = problem["suggestion"].as_str().map(|other| format!("; write `{}`", plain(other)));
+    let what = plain(text::of(problem, "problem"));
+    format!("{place}: {kind}{what}{}", instead.unwrap_or_default())
+}
+
+impl Diff {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let other = self.file.as_deref().map(files::text).transpose()?;
+        let server = connector.connect(self.server).await?;
+        let policy = read(&server, &self.id).await?;
+        let (name, other) = match (other, policy["draft_cedar"].as_str()) {
+            (Some(text), _) => (self.file.unwrap_or_default().display().to_string(), text),
+            (None, Some(draft)) => ("draft".to_owned(), draft.to_owned()),
+            (None, None) => {
+                let told = format!("{} has no draft: give a FILE to compare", plain(&self.id));
+                return Err(Failure::new(told));
+            }
+        };
+        let shown = diff(text::of(&policy, "cedar"), &other, &name);
+        let aside = if shown.is_empty() { "no difference" } else { "" };
+        let json = json!({"diff": shown}).to_string();
+        Ok(CommandOutput { text: shown, json: Some(json), aside: aside.to_owned() })
+    }
+}
+
+impl Activate {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let server = connector.connect(self.server).await?;
+        let path = [server.path(&POLICIES), vec![&self.id]].concat();
+        // The version that was shown, even if a newer one comes meanwhile.
+        let mut version = self.number;
+        if !self.confirm.yes {
+            let policy = read(&server, &self.id).await?;
+            let chosen = chosen(&server, &self.id, version).await?;
+            version = chosen["version"].as_u64().and_then(|number| number.try_into().ok());
+            let number = version.unwrap_or_default();
+            let shown = diff(
+                text::of(&policy, "cedar"),
+                text::of(&chosen, "cedar"),
+                &format!("version {number}"),
+            );
+            let shown =
+                if shown.is_empty() { "The text is the one in force.".to_owned() } else { shown };
+            let name = plain(text::of(&policy, "name"));
+            let question =
+                format!("Activate version {number} of `{name}` on {}?", server.address());
+            self.confirm.agree(&shown, &question)?;
+        }
+        let path = [&path[..], &["activate"]].concat();
+        let body = server.post(&path, &json!({"version": version})).await?;
+        let policy = &server.json(&body)?["policy"];
+        let state = paint::state(&plain(text::of(policy, "state")));
+        let text = format!("{}  {state}, version {}", plain(&self.id), policy["version"]);
+        Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
+    }
+}
+
+async fn read(server: &Server, id: &str) -> Result<Value, Failure> {
+    let path = [server.path(&POLICIES), vec![id]].concat();
+    Ok(server.json(&server.get(&path, &()).await?)?["policy"].take())
+}
+
+/// The version with this number, or the newest.
+async fn chosen(server: &Server, id: &str, version: Option<u32>) -> Result<Value, Failure> {
+    let path = [server.path(&POLICIES), vec![id, "versions"]].concat();
+    let found = server.json(&server.get(&path, &()).await?)?;
+    let mut versions = found["versions"].as_array().into_iter().flatten().rev();
+    let chosen = versions.find(|found| version.is_none_or(|number| found["version"] == number));
+    chosen.cloned().ok_or_else(|| Failure::new(format!("{} has no such version", plain(id))))
+}
+
+/// A unified diff from the text in force, empty if there is no difference.
+fn diff(in_force: &str, other: &str, name: &str) -> String {
+    let lines = |text: &str| text.lines().map(|line| plain(line) + "\n").collect::<String>();
+    let (in_force, other) = (lines(in_force), lines(other));
+    let diff = TextDiff::from_lines(&in_force, &other);
+    diff.unified_diff().header("in force", name).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_shows_what_changes_and_what_is_hidden() {
+        assert_eq!(diff("a;\nb;\n", "a;\nb;\n", "draft"), "");
+        let shown = diff("a;\nb;\n", "a;\nb\u{202e};\n", "draft");
+        let expected = "--- in force\n+++ draft\n@@ -1,2 +1,2 @@\n a;\n-b;\n+b\\u{202e};\n";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_problem_has_its_place() {
+        let problem =
+            json!({"problem": "is unknown", "line": 3, "column": 7, "suggestion": "amount"});
+        assert_eq!(line("a.cedar", "", &problem), "a.cedar:3:7: is unknown; write `amount`");
+        assert_eq!(line("-", "warning: ", &json!({"problem": "x"})), "-: warning: x");
+    }
+}

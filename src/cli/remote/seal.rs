@@ -1,0 +1,67 @@
+//! `seal`: puts a decision's record into its tenant's log, and fetches what verifies it offline.
+
+use std::{fs, path::PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::{
+    connect::{Connector, ServerArgs},
+    segment,
+    text::{self, plain},
+};
+use crate::cli::{Actions, Failure, outcome::CommandOutput};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Seal {
+    /// The decision's id
+    #[arg(value_parser = segment)]
+    id: String,
+    /// Write the bundle there: the pack, and the context, facts and policies to decide again
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
+    /// Write the evidence pack there
+    #[arg(long, value_name = "FILE")]
+    pack: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+impl Seal {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let server = connector.connect(self.server).await?;
+        let body =
+            server.post(&["v1", "evidence", "seal"], &json!({"decision_id": self.id})).await?;
+        let pack = server.json(&body)?;
+        let mut written = Vec::new();
+        if let Some(file) = &self.pack {
+            written.push(write(file, &body)?);
+        }
+        if let Some(file) = &self.bundle {
+            let bundle =
+                server.get(&["v1", "evidence", &self.id], &json!({"bundle": true})).await?;
+            written.push(write(file, &bundle)?);
+        }
+        let log = &pack["log"];
+        let sealed_at = server.view().exact_time(text::of(&pack, "sealed_at"));
+        let text = format!(
+            "{}  sealed {}\nrecord   {}\nlog      {}, index {}",
+            plain(text::of(&pack, "id")),
+            sealed_at.unwrap_or_default(),
+            plain(text::of(&pack, "record_digest")),
+            plain(text::of(log, "origin")),
+            log["index"],
+        );
+        Ok(CommandOutput { text, json: Some(body), aside: written.join("\n") })
+    }
+}
+
+/// Writes a file byte for byte as it came; says how to check it.
+fn write(file: &PathBuf, body: &str) -> Result<String, Failure> {
+    let shown = file.display();
+    fs::write(file, body).map_err(|error| Failure::new(format!("`{shown}`: {error}")))?;
+    Ok(format!("wrote {shown}; check it with: agent-authority verify {shown} --jwks jwks.json"))
+}

@@ -1,0 +1,173 @@
+//! `stop`, `quarantine` and `release`: what ends is shown first, and a name is typed.
+
+mod blast;
+mod quarantine;
+
+use authority_ids::{IdParts, TenantId};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{
+    connect::{Connector, ServerArgs},
+    list::{CountedPage, List, ListArgs},
+    record::{Record, ShowArgs},
+    segment,
+    server::Server,
+    surface::{SURFACE, Surface},
+    tenant,
+    text::{self, plain},
+};
+use crate::cli::{Actions, Failure, confirm::Confirm, outcome::CommandOutput, paint};
+
+pub(super) use blast::Blast;
+#[cfg(test)]
+pub(in crate::cli) use quarantine::LIST as QUARANTINES;
+pub(in crate::cli) use quarantine::{Quarantine, Quarantines};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Stop {
+    /// The id of the agent, or of another principal
+    #[arg(value_parser = segment)]
+    actor: String,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    confirm: Confirm,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Release {
+    /// The id of the stop signal, or of the quarantine
+    #[arg(value_parser = segment)]
+    id: String,
+    #[command(flatten)]
+    confirm: Confirm,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum StopSignals {
+    /// Lists stop signals, oldest first
+    List(ListArgs<Filter>),
+    /// Reads a stop signal
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args, Serialize)]
+pub(in crate::cli) struct Filter {
+    /// Only those of this tenant, by id or slug
+    #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
+    tenant_id: Option<String>,
+    /// Only those in this state
+    #[arg(long, value_parser = ["active", "lifted"])]
+    state: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: CountedPage,
+}
+
+const SIGNALS: [&str; 2] = [SURFACE, "stop-signals"];
+
+pub(super) const LIST: List = List {
+    path: &SIGNALS,
+    member: "stop_signals",
+    columns: &["id", "state", "actor_id", "reason", "created_by", "created_at"],
+};
+
+const RECORD: Record = Record { path: &SIGNALS, envelope: Some("stop_signal") };
+
+impl StopSignals {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        match self {
+            Self::List(args) => LIST.show(args, connector).await,
+            Self::Show(args) => RECORD.show(args, connector).await,
+        }
+    }
+}
+
+impl Stop {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let server = connector.connect(self.server).await?;
+        if !self.confirm.yes {
+            let blast = Blast::of_principal(&server, &self.actor).await?;
+            let shown = format!(
+                "To stop {} on {} denies it everything, and all who act under it, until the signal is \
+                 released.\n{}",
+                blast.name(&self.actor),
+                server.address(),
+                blast.text(server.view()),
+            );
+            self.confirm.type_name(&shown, "stop it", last_part(&self.actor))?;
+        }
+        let body = json!({"actor_id": self.actor, "reason": self.reason,
+                          "tenant_id": tenant_of(&server, &self.actor)});
+        made(&server, &SIGNALS, "stop_signal", &body).await
+    }
+}
+
+impl Release {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let is_signal = IdParts::of(&self.id).is_some_and(|id| id.kind == "stop_signal");
+        let (record, verb, ended) = if is_signal {
+            (RECORD, "lift", "stop_signal")
+        } else {
+            (quarantine::RECORD, "release", "quarantine")
+        };
+        let server = connector.connect(self.server).await?;
+        let path = [server.path(record.path), vec![&self.id]].concat();
+        if !self.confirm.yes {
+            let body = server.get(&path, &()).await?;
+            let shown = record.shown(&server, body)?.text;
+            self.confirm.agree(&shown, "What it suspends is in force again. Release it?")?;
+        }
+        let body = server.post(&[&path[..], &[verb]].concat(), &json!({})).await?;
+        said(&server, body, ended)
+    }
+}
+
+/// Creates a record that suspends something.
+async fn made(
+    server: &Server,
+    path: &[&str],
+    envelope: &str,
+    body: &Value,
+) -> Result<CommandOutput, Failure> {
+    let body = server.post(&server.path(path), body).await?;
+    let mut output = said(server, body, envelope)?;
+    let id = output.text.split_whitespace().next().unwrap_or_default();
+    output.aside = format!("to end it: agent-authority release {id}");
+    Ok(output)
+}
+
+/// The id and the state of the record in a response.
+fn said(server: &Server, body: String, envelope: &str) -> Result<CommandOutput, Failure> {
+    let record = &server.json(&body)?[envelope];
+    let state = paint::state(&plain(text::of(record, "state")));
+    let text = format!("{}  {state}", plain(text::of(record, "id")));
+    Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
+}
+
+/// The tenant in an id, for the owner, who has several; others have one.
+fn tenant_of(server: &Server, id: &str) -> Option<String> {
+    let slug = IdParts::of(id).and_then(|id| id.tenant_slug);
+    slug.filter(|_| server.opens(Surface::Owner)).map(TenantId::complete)
+}
+
+/// What a person types: an agent's name, or what else an id ends in.
+pub(super) fn last_part(id: &str) -> &str {
+    id.rsplit(':').next().unwrap_or(id)
+}

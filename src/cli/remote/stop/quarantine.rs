@@ -1,0 +1,144 @@
+//! `quarantine`: a part of a tenant's authority is suspended.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Blast, last_part, made, tenant_of};
+use crate::cli::{
+    Actions, Failure,
+    confirm::Confirm,
+    outcome::CommandOutput,
+    remote::{
+        connect::{Connector, ServerArgs},
+        list::{CountedPage, List, ListArgs},
+        record::{Record, ShowArgs},
+        server::Server,
+        surface::SURFACE,
+        tenant,
+        text::plain,
+    },
+};
+
+/// What matches all of them is suspended; everything of the tenant if none is given.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Quarantine {
+    /// Only for this principal, and for those who act under it
+    #[arg(long, value_name = "ID")]
+    subject: Option<String>,
+    /// Only for actions of this pattern, such as `payment.*`
+    #[arg(long, value_name = "PATTERN")]
+    action: Option<String>,
+    /// Only under this delegation and those below it
+    #[arg(long, value_name = "ID")]
+    delegation: Option<String>,
+    /// The tenant, by id or slug [default: the subject's, or the delegation's]
+    #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
+    tenant_id: Option<String>,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    confirm: Confirm,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum Quarantines {
+    /// Lists quarantines, oldest first
+    List(ListArgs<Filter>),
+    /// Reads a quarantine
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args, Serialize)]
+pub(in crate::cli) struct Filter {
+    /// Only those of this tenant, by id or slug
+    #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
+    tenant_id: Option<String>,
+    /// Only those in this state
+    #[arg(long, value_parser = ["active", "released"])]
+    state: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: CountedPage,
+}
+
+const QUARANTINES: [&str; 2] = [SURFACE, "quarantines"];
+
+pub(in crate::cli) const LIST: List = List {
+    path: &QUARANTINES,
+    member: "quarantines",
+    columns: &[
+        "id",
+        "state",
+        "subject_id",
+        "action",
+        "delegation_id",
+        "reason",
+        "created_by",
+        "created_at",
+    ],
+};
+
+pub(super) const RECORD: Record = Record { path: &QUARANTINES, envelope: Some("quarantine") };
+
+impl Quarantines {
+    pub(in crate::cli::remote) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        match self {
+            Self::List(args) => LIST.show(args, connector).await,
+            Self::Show(args) => RECORD.show(args, connector).await,
+        }
+    }
+}
+
+impl Quarantine {
+    pub(in crate::cli::remote) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let server = connector.connect(self.server.clone()).await?;
+        let known = self.subject.as_deref().or(self.delegation.as_deref());
+        let tenant_id = self.tenant_id.clone().or_else(|| tenant_of(&server, known?));
+        if !self.confirm.yes {
+            let tenant = tenant_id.as_deref().map_or("the whole tenant", last_part);
+            let named = known.map(last_part).or(self.action.as_deref()).unwrap_or(tenant);
+            let shown = self.shown(&server, tenant).await?;
+            self.confirm.type_name(&shown, "suspend it", named)?;
+        }
+        let body = json!({"tenant_id": tenant_id, "subject_id": self.subject, "action": self.action,
+                          "delegation_id": self.delegation, "reason": self.reason});
+        made(&server, &QUARANTINES, "quarantine", &body).await
+    }
+
+    /// What is suspended, and what ends while it is.
+    async fn shown(&self, server: &Server, tenant: &str) -> Result<String, Failure> {
+        let (mut parts, mut ends) = (Vec::new(), Vec::new());
+        if let Some(subject) = &self.subject {
+            let blast = Blast::of_principal(server, subject).await?;
+            parts.push(format!("of {} and all who act under it", blast.name(subject)));
+            ends.push(blast.text(server.view()));
+        }
+        if let Some(action) = &self.action {
+            parts.push(format!("for {}", plain(action)));
+        }
+        if let Some(delegation) = &self.delegation {
+            let blast = Blast::of_delegation(server, delegation).await?;
+            parts.push(format!("under {} and those below it", plain(delegation)));
+            ends.push(blast.text(server.view()));
+        }
+        if parts.is_empty() {
+            parts.push(format!("of {}", plain(tenant)));
+        }
+        let at = server.address();
+        let what = parts.join(", ");
+        Ok(format!(
+            "All authority {what} is suspended on {at} until it is released.\n{}",
+            ends.join("\n")
+        ))
+    }
+}

@@ -1,0 +1,33 @@
+//! Times on the command line: of RFC 3339, or a span before now.
+
+use authority_core::clock::Clock;
+use chrono::DateTime;
+
+/// What is wrong with any other text.
+const PROBLEM: &str = "must be a time of RFC 3339, or a span before now in seconds, minutes, hours or days, such as \
+                       90s, 15m, 1h or 7d";
+
+/// Parses a time of RFC 3339, or a span before now, with a dash before it or without: `1h`, `-1h`.
+pub(super) fn moment(text: &str) -> Result<String, &'static str> {
+    let span = format!("-{}", text.strip_prefix('-').unwrap_or(text));
+    if let Some(moment) = gateway_rest::before(&span, Clock::default().now().into()) {
+        return Ok(moment);
+    }
+    if DateTime::parse_from_rfc3339(text).is_ok() { Ok(text.to_owned()) } else { Err(PROBLEM) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_a_time_or_a_span_before_now() {
+        let hour_ago = moment("1h").unwrap();
+        assert_eq!(hour_ago.get(..16), moment("-1h").unwrap().get(..16));
+        assert!(hour_ago < moment("1m").unwrap());
+        assert_eq!(moment("2026-11-21T00:48:45Z").unwrap(), "2026-11-21T00:48:45Z");
+        for other in ["yesterday", "--1h", "1", "h", "", "1w", "2026-11-21"] {
+            assert!(moment(other).is_err(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! How a command shows what it has: to a person or to a script, and times in which zone.
+
+use authority_core::clock::Clock;
+use chrono::{DateTime, FixedOffset, Local, SecondsFormat, TimeDelta, Utc};
+
+/// The choices of `--json` and `--utc`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::cli) struct View {
+    /// For a script: nothing is looked up that only a person needs.
+    pub(in crate::cli) json: bool,
+    /// Times in UTC instead of the local zone.
+    pub(in crate::cli) utc: bool,
+}
+
+impl View {
+    /// A time to the second in the zone of the reader, with its offset; `None` for another text.
+    pub(in crate::cli) fn time(self, text: &str) -> Option<String> {
+        Some(self.written(parsed(text)?, SecondsFormat::Secs))
+    }
+
+    /// The same with the fraction that it has.
+    pub(in crate::cli) fn exact_time(self, text: &str) -> Option<String> {
+        Some(self.written(parsed(text)?, SecondsFormat::AutoSi))
+    }
+
+    /// A time, and how far it is from now: `2026-11-24T20:10:33Z (in 23 h)`.
+    pub(in crate::cli) fn until(self, text: &str) -> String {
+        let now = Clock::default().now();
+        match (self.time(text), parsed(text)) {
+            (Some(shown), Some(time)) => {
+                format!("{shown} ({})", distance(time.with_timezone(&Utc) - now))
+            }
+            _ => super::text::plain(text),
+        }
+    }
+
+    fn written(self, time: DateTime<FixedOffset>, format: SecondsFormat) -> String {
+        if self.utc {
+            time.with_timezone(&Utc).to_rfc3339_opts(format, true)
+        } else {
+            time.with_timezone(&Local).to_rfc3339_opts(format, true)
+        }
+    }
+}
+
+fn parsed(text: &str) -> Option<DateTime<FixedOffset>> {
+    DateTime::parse_from_rfc3339(text).ok()
+}
+
+/// In the largest unit of which it has two or more, so that nothing is rounded up.
+fn distance(span: TimeDelta) -> String {
+    let seconds = span.num_seconds();
+    let count = seconds.unsigned_abs();
+    let units = [(86_400, "d"), (3_600, "h"), (60, "min")];
+    let unit = units.iter().find(|(unit, _)| count / unit >= 2).unwrap_or(&(1, "s"));
+    let length = format!("{} {}", count / unit.0, unit.1);
+    if seconds < 0 { format!("{length} ago") } else { format!("in {length}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_has_the_largest_unit_that_fits_twice() {
+        for (seconds, shown) in [
+            (0, "in 0 s"),
+            (119, "in 119 s"),
+            (120, "in 2 min"),
+            (86_399, "in 23 h"),
+            (-172_800, "2 d ago"),
+            (-1, "1 s ago"),
+        ] {
+            assert_eq!(distance(TimeDelta::seconds(seconds)), shown);
+        }
+    }
+
+    #[test]
+    fn only_times_are_times() {
+        let view = View { utc: true, json: false };
+        assert_eq!(view.time("2026-11-21T01:48:45.099622+01:00").unwrap(), "2026-11-21T00:48:45Z");
+        let exact = view.exact_time("2026-11-21T00:48:45.099622Z");
+        assert_eq!(exact.unwrap(), "2026-11-21T00:48:45.099622Z");
+        assert_eq!(view.time("2026-11-21"), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! `approvals`: what waits, the whole of it, and the answer.
+
+use serde_json::{Value, json};
+
+use super::reads::{answering, ids, owner, with_token};
+use crate::support::{TestApp, asking};
+
+/// A held payment with this member in its context; the id of its request.
+async fn held(app: &TestApp, api_key: &str, iban: &str) -> String {
+    let mut ask = asking(25_000.0, "DE");
+    ask["context"]["iban"] = iban.into();
+    let (_, made) = app.client(api_key).post("/api/v1/runtime/evaluate", ask).await;
+    made["approval_id"].as_str().unwrap_or_else(|| panic!("{made:#}")).to_owned()
+}
+
+async fn state(app: &TestApp, id: &str) -> Value {
+    app.owner().get(&format!("/api/v1/approvals/{id}")).await.1["approval"]["state"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_says_who_wants_what_why_and_until_when() {
+    let app = TestApp::start().await;
+    let api_key = app.demo().await.api_key;
+    let (code, table, told) = owner(&app, "approvals").await;
+    assert_eq!((code, told.as_str()), (0, "no pending approvals\n"), "{table}");
+    let id = held(&app, &api_key, "DE89").await;
+    for typed in ["approvals", "approvals list", "approvals list --state any --tenant acme"] {
+        let (code, table, told) = owner(&app, typed).await;
+        assert_eq!((code, told.as_str()), (0, ""), "{typed}");
+        assert_eq!(ids(&table), [&id]);
+        for part in [
+            "svc:agent:acme:invoice-bot (Pays supplier invoices)",
+            "payment.execute 25000",
+            "approval_threshold_breach",
+            "0 of 1",
+            "(in 23 h)",
+        ] {
+            assert!(table.contains(part), "{part} in {table}");
+        }
+    }
+    assert_eq!(ids(&owner(&app, "approvals list --state used").await.1), [""; 0]);
+    let (_, body, _) = owner(&app, "approvals --json").await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["approvals"][0]["id"], *id);
+    // A person of the tenant sees the same.
+    let approver = app.member_token("svc:tenant:acme", "approver");
+    let (_, table, told) = with_token(&app, &approver, "approvals").await;
+    assert_eq!(ids(&table), [&id], "{told}");
+    assert!(table.contains("(Pays supplier invoices)"), "{table}");
+}
+
+/// What a person cannot see on a terminal is not to be approved unseen.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_whole_question_is_shown_with_what_is_hidden_in_it() {
+    let app = TestApp::start().await;
+    let api_key = app.demo().await.api_key;
+    let id = held(&app, &api_key, "DE89\u{202e}4711\u{200b}\u{1b}[2J").await;
+    let (code, shown, told) = owner(&app, &format!("approvals show {id} --utc")).await;
+    assert_eq!((code, told.as_str()), (0, ""));
+    let (_, read) = app.owner().get(&format!("/api/v1/approvals/{id}")).await;
+    let digest = read["approval"]["request_digest"].as_str().unwrap();
+    let (head, question) = shown.split_once(&format!("signs as {digest}:\n")).unwrap();
+    assert!(question.contains(r#""iban": "DE89\u202e4711\u200b\u001b[2J""#), "{shown}");
+    let question: Value = serde_json::from_str(question).unwrap();
+    assert_eq!(question, read["approval"]["request"]);
+    for part in [
+        "pending, 0 of 1 given, until ",
+        "who        svc:agent:acme:invoice-bot (Pays supplier invoices)",
+        "what       payment.execute 25000",
+        "why        approval_threshold_breach: ",
+        "policy     Payment threshold (",
+        "Payments over 10,000, or of no stated amount, wait for a person.",
+        "authority  delegation svc:del:acme:",
+        "max_amount 50000",
+        "would be   allow_with_constraints: permission_granted: ",
+        "jurisdictions DE FR GB",
+        "asked by   api_key svc:api_key:",
+    ] {
+        assert!(head.contains(part), "{part} in {head}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_asks_first_and_signs_what_was_shown() {
+    let app = TestApp::start().await;
+    let api_key = app.demo().await.api_key;
+    let id = held(&app, &api_key, "DE89").await;
+    let typed = format!("approvals approve {id} --comment checked");
+    // Nobody answers, and somebody says no.
+    for (answer, expected) in
+        [("", "scripts pass --yes"), ("n\n", "not confirmed"), ("yep\n", "not")]
+    {
+        let (code, printed, told) = answering(&app, &typed, answer).await;
+        assert_eq!((code, printed.as_str()), (1, ""), "{told}");
+        assert!(told.contains(expected) && told.contains("nothing was done"), "{told}");
+        assert_eq!(state(&app, &id).await, "pending");
+    }
+    let (code, printed, told) = answering(&app, &typed, "y\n").await;
+    assert_eq!(code, 0, "{told}");
+    // The question was shown before the answer was asked for.
+    let (shown, _) = told.split_once("Approve payment.execute 25000").unwrap();
+    assert!(shown.contains("\"iban\": \"DE89\"") && told.contains(app.base_url()), "{told}");
+    assert!(printed.starts_with(&format!("{id}  approved, 1 of 1")), "{printed}");
+    assert!(told.contains(&format!("\"approval_id\": \"{id}\"")), "{told}");
+    let (_, read) = app.owner().get(&format!("/api/v1/approvals/{id}")).await;
+    assert_eq!(read["approval"]["acts"][0]["comment"], "checked");
+
+    // It is answered: a second answer is refused before anybody is asked.
+    let (code, _, told) = answering(&app, &typed, "y\n").await;
+    assert_eq!(code, 1);
+    assert!(told.contains("is approved: only a pending one"), "{told}");
+    let (code, printed, _) = owner(&app, &format!("approvals withdraw {id} --reason late")).await;
+    assert!(code == 0 && printed.contains("void"), "{printed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_question_than_the_one_seen_is_refused() {
+    let app = TestApp::start().await;
+    let api_key = app.demo().await.api_key;
+    let id = held(&app, &api_key, "DE89").await;
+    let other = format!("sha256:{}", "0".repeat(64));
+    for verb in ["approve", "decline --reason no"] {
+        let typed = format!("approvals {verb} {id} --yes --digest {other}");
+        let (code, _, told) = owner(&app, &typed).await;
+        assert_eq!(code, 1);
+        assert!(told.contains("is not the one that you saw") && told.contains(&other), "{told}");
+        assert_eq!(state(&app, &id).await, "pending");
+    }
+    let (code, printed, _) =
+        owner(&app, &format!("approvals decline {id} --reason no --yes")).await;
+    assert!(code == 0 && printed.contains("declined"), "{printed}");
+    // The service's own refusal, with its reason.
+    let id = held(&app, &api_key, "DE90").await;
+    let viewer = app.member_token("svc:tenant:acme", "viewer");
+    let (code, _, told) = with_token(&app, &viewer, &format!("approvals approve {id} -y")).await;
+    assert!(code == 1 && told.starts_with("error: forbidden: "), "{told}");
+    let owning = app.token(&json!({"sub": "dev|owner@acme.example", "email": "owner@acme.example",
+        "public_metadata": {"role": "admin", "tenant_id": "svc:tenant:acme"}}));
+    let (code, _, told) = with_token(&app, &owning, &format!("approvals approve {id} -y")).await;
+    assert!(code == 1 && told.starts_with("error: approver_not_eligible: "), "{told}");
+}

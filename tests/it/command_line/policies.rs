@@ -1,0 +1,63 @@
+//! `policies validate`, `diff`, `impact`, `activate`: a text before it is in force.
+
+use serde_json::json;
+
+use super::reads::{answering, ids, owner};
+use crate::support::{TestApp, asking};
+
+const LOWER: &str = "@id(\"payment-threshold\")\n@reason(\"approval_threshold_breach\")\n\
+    @decision(\"require_approval\")\n@approvals(\"1\")\n\
+    forbid (principal, action in Svc::Action::\"payment\", resource)\n\
+    unless { context has amount && context.amount.lessThanOrEqual(decimal(\"10.00\")) };\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_is_checked_compared_tried_and_put_in_force() {
+    let app = TestApp::start().await;
+    let api_key = app.demo().await.api_key;
+    let agent = app.client(&api_key);
+    let (_, allowed) = agent.post("/api/v1/runtime/evaluate", asking(12.0, "DE")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (good, bad) = (file("good.cedar", LOWER), file("bad.cedar", "permit (\n  principal,\n"));
+
+    let (code, printed, told) = owner(&app, &format!("policies validate {good}")).await;
+    assert!(code == 0 && printed.starts_with("valid"), "{printed}{told}");
+    let (code, printed, told) = owner(&app, &format!("policies validate {bad}")).await;
+    assert_eq!((code, printed.as_str()), (1, ""));
+    assert!(told.starts_with(&format!("error: {bad}:")), "{told}");
+    let (code, _, told) = owner(&app, "policies validate nowhere.cedar").await;
+    assert!(code == 2 && told.contains("`nowhere.cedar`"), "{told}");
+
+    let (_, table, _) = owner(&app, "policies list --tenant acme").await;
+    let id = ids(&table)[0].to_owned();
+    let (code, shown, told) = owner(&app, &format!("policies diff {id} {good}")).await;
+    assert_eq!((code, told.as_str()), (0, ""));
+    assert!(shown.contains("\n-unless { context has amount"), "{shown}");
+    assert!(shown.contains("decimal(\"10.00\")"), "{shown}");
+    let (code, _, told) = owner(&app, &format!("policies diff {id}")).await;
+    assert!(code == 1 && told.contains("has no draft"), "{told}");
+
+    let typed = format!("policies impact {id}={good} --tenant acme --since 1h");
+    let (code, table, told) = owner(&app, &typed).await;
+    assert_eq!((code, told.as_str()), (0, "1 of 1 decisions would change\n"), "{table}");
+    assert_eq!(ids(&table), [allowed["decision_id"].as_str().unwrap()]);
+    assert!(table.contains("require_approval: approval_threshold_breach"), "{table}");
+
+    let path = format!("/api/v1/policies/{id}");
+    let (status, changed) = app.owner().patch(&path, json!({"cedar": LOWER})).await;
+    assert_eq!(status, 200, "{changed:#}");
+    let typed = format!("policies activate {id}");
+    let (code, _, told) = answering(&app, &typed, "n\n").await;
+    assert!(code == 1 && told.contains("decimal(\"10.00\")"), "{told}");
+    assert!(told.contains("Activate version 2 of `Payment threshold` on http://127"), "{told}");
+    let (_, still) = agent.post("/api/v1/runtime/evaluate", asking(13.0, "DE")).await;
+    assert_eq!(still["decision"], "allow", "{still:#}");
+    let (code, printed, told) = answering(&app, &typed, "y\n").await;
+    assert_eq!((code, printed), (0, format!("{id}  active, version 2\n")), "{told}");
+    let (_, held) = agent.post("/api/v1/runtime/evaluate", asking(14.0, "DE")).await;
+    assert_eq!(held["decision"], "require_approval", "{held:#}");
+}
