@@ -148,6 +148,22 @@ async fn no_free_connection_is_not_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fence_that_nobody_lets_go_is_not_ready() {
+    let node = TestApp::start().await;
+    let client = node.client("");
+    until(&client, 200).await;
+    // Whoever may connect can take this lock; while they hold it, no decision is stored.
+    let mut holder = node.database.owner().await;
+    holder.batch_execute("SELECT pg_advisory_lock(4157001)").await.unwrap();
+    let begun = Instant::now();
+    while fault(&until(&client, 503).await, "recorder").is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+    drop(holder);
+    until(&client, 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn probes_leave_nothing_behind() {
     let node = TestApp::start().await;
     let mut db = node.database.store().recorder().await.unwrap();
