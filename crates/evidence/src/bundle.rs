@@ -18,6 +18,45 @@ pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
 /// # Errors
 /// A part is not JSON, which is a bug.
 pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result<String, Error> {
+    let mut bundle = json!({
+        "blobs": blobs(sealed)?,
+        "context": salted(&sealed.salts.context, &sealed.context)?,
+        "facts": salted(&sealed.salts.facts, &sealed.facts)?,
+        "keys": [key],
+        "kind": BUNDLE_KIND,
+        "log_key": log_key,
+        "pack": serde_json::from_str::<Value>(pack)?,
+    });
+    let digest = sha256(&serde_json_canonicalizer::to_vec(&bundle)?);
+    bundle["bundle_digest"] = json!(digest_text(&digest));
+    Ok(serde_json_canonicalizer::to_string(&bundle)?)
+}
+
+/// What is left of a decision of which a part was erased, so that it has no bundle: its context, or its facts with
+/// their blobs. RFC 8785.
+///
+/// # Errors
+/// A part is not JSON, which is a bug.
+pub fn remains(sealed: &Sealed) -> Result<String, Error> {
+    let mut remains = json!({});
+    if !sealed.context.is_empty() {
+        remains["context"] = salted(&sealed.salts.context, &sealed.context)?;
+    }
+    if !sealed.facts.is_empty() {
+        remains["facts"] = salted(&sealed.salts.facts, &sealed.facts)?;
+        if sealed.gathered.is_some() {
+            remains["blobs"] = Value::Array(blobs(sealed)?);
+        }
+    }
+    Ok(serde_json_canonicalizer::to_string(&remains)?)
+}
+
+fn salted(salt: &[u8; 16], content: &[u8]) -> Result<Value, Error> {
+    Ok(json!({"salt": STANDARD.encode(salt), "value": serde_json::from_slice::<Value>(content)?}))
+}
+
+/// What the facts name by its digest, in the order of digests.
+fn blobs(sealed: &Sealed) -> Result<Vec<Value>, Error> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
     let facts = sealed.gathered()?;
     let gathered = digest_text(&sha256(facts));
@@ -33,17 +72,5 @@ pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result
         blobs.push((name.clone(), json!({"sha256": name, "text": text})));
     }
     blobs.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let blobs: Vec<Value> = blobs.into_iter().map(|(_, blob)| blob).collect();
-    let mut bundle = json!({
-        "blobs": blobs,
-        "context": {"salt": STANDARD.encode(sealed.salts.context), "value": read(&sealed.context)?},
-        "facts": {"salt": STANDARD.encode(sealed.salts.facts), "value": read(&sealed.facts)?},
-        "keys": [key],
-        "kind": BUNDLE_KIND,
-        "log_key": log_key,
-        "pack": serde_json::from_str::<Value>(pack)?,
-    });
-    let digest = sha256(&serde_json_canonicalizer::to_vec(&bundle)?);
-    bundle["bundle_digest"] = json!(digest_text(&digest));
-    Ok(serde_json_canonicalizer::to_string(&bundle)?)
+    Ok(blobs.into_iter().map(|(_, blob)| blob).collect())
 }

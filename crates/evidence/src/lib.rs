@@ -22,6 +22,7 @@
 
 mod act;
 mod again;
+pub mod archive;
 pub mod bundle;
 mod facts;
 pub mod log;

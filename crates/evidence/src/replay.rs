@@ -1,12 +1,11 @@
 //! The replay proof `svc.replay.proof.v1`: the signed result of deciding again, member by member.
 
 use authority_crypto::Signer;
-use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Error;
+use super::{Error, signed::signed};
 use authority_decision::moment;
 
 /// `kind` of a replay proof.
@@ -83,7 +82,7 @@ pub struct Replay<'a> {
 /// # Errors
 /// A part does not serialise.
 pub fn proof(replay: &Replay<'_>, signer: &Signer) -> Result<String, Error> {
-    let mut proof = json!({
+    let proof = json!({
         "decision_id": replay.decision_id,
         "detail": replay.detail,
         "diff": replay.diff,
@@ -98,14 +97,7 @@ pub fn proof(replay: &Replay<'_>, signer: &Signer) -> Result<String, Error> {
         "result": replay.outcome,
         "semantics": replay.semantics,
     });
-    let signed = serde_json_canonicalizer::to_vec(&proof)?;
-    proof["signature"] = json!({
-        "alg": "Ed25519",
-        "canonicalization": "RFC8785",
-        "kid": signer.kid(),
-        "value": STANDARD.encode(signer.sign(&signed)),
-    });
-    Ok(serde_json_canonicalizer::to_string(&proof)?)
+    signed(proof, signer)
 }
 
 /// Every member in which two records differ.

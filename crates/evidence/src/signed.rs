@@ -1,9 +1,11 @@
-//! A text with its signature: acts of people and reports of agents.
+//! Texts and documents with their signatures: acts of people, reports of agents, replays, archives.
 
 use authority_crypto::Signer;
 use std::sync::Arc;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Error;
 
@@ -19,4 +21,16 @@ pub(super) fn sign(text: &impl Serialize, signer: &Signer) -> Result<SignedText,
     let record = serde_json_canonicalizer::to_string(text)?;
     let signature = signer.sign(record.as_bytes());
     Ok(SignedText { record, kid: signer.shared_kid(), signature })
+}
+
+/// The document's text, RFC 8785, with its `signature` over itself without that member.
+pub(super) fn signed(mut document: Value, signer: &Signer) -> Result<String, Error> {
+    let bytes = serde_json_canonicalizer::to_vec(&document)?;
+    document["signature"] = json!({
+        "alg": "Ed25519",
+        "canonicalization": "RFC8785",
+        "kid": signer.kid(),
+        "value": STANDARD.encode(signer.sign(&bytes)),
+    });
+    Ok(serde_json_canonicalizer::to_string(&document)?)
 }

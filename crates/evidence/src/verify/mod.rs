@@ -5,6 +5,7 @@
 
 mod bundle;
 mod log;
+mod manifest;
 mod pack;
 mod read;
 mod seen;
@@ -23,6 +24,7 @@ use super::{
     pack::{PACK_KIND, evidence_id},
     replay::REPLAY_KIND,
 };
+pub use manifest::verify_manifest;
 pub use seen::verify_seen;
 use shape::{BUNDLE, PACK, PROOF};
 

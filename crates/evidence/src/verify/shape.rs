@@ -109,6 +109,34 @@ pub(super) const PROOF: Shape = Exactly(&[
     ("signature", SIGNATURE),
 ]);
 
+const OBJECT: Shape = Exactly(&[
+    ("bytes", Count),
+    ("content", Word(&["decisions", "index", "versions", "changes"])),
+    ("entries", Count),
+    ("first_id", Maybe(&DECISION)),
+    ("last_id", Maybe(&DECISION)),
+    ("name", Text),
+    ("part", Count),
+    ("sha256", DIGEST),
+]);
+
+pub(super) const MANIFEST: Shape = Exactly(&[
+    ("archived_at", Text),
+    ("changes", Count),
+    ("checkpoint", Maybe(&Text)),
+    ("decisions", Count),
+    ("first_id", Maybe(&DECISION)),
+    ("issuer", Text),
+    ("key", KEY),
+    ("kind", Text),
+    ("last_id", Maybe(&DECISION)),
+    ("month", Text),
+    ("objects", Each(&OBJECT)),
+    ("signature", SIGNATURE),
+    ("tenant_id", Text),
+    ("versions", Count),
+]);
+
 /// # Errors
 /// The first member with the wrong shape.
 pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault> {

@@ -1,0 +1,163 @@
+//! A part: the object of some thousand decisions, and its index.
+
+use std::collections::BTreeMap;
+
+use authority_crypto::sha256;
+use authority_evidence::archive::Content;
+use bytes::Bytes;
+
+use super::{
+    Error,
+    frames::{FrameWriter, lines},
+    index::{self, About, Row},
+    month::Month,
+    names,
+};
+
+/// The most decisions in a part.
+pub const DECISIONS: usize = 16_384;
+/// A part that has so many bytes, compressed, is full.
+const BYTES: usize = 32 << 20;
+
+/// An object that is to be written.
+pub struct Made {
+    pub name: String,
+    pub bytes: Vec<u8>,
+    pub sha256: [u8; 32],
+}
+
+impl Made {
+    pub fn new(content: Content, part: u32, bytes: Vec<u8>) -> Self {
+        let sha256 = sha256(&bytes);
+        Self { name: names::object(content, part, &sha256), bytes, sha256 }
+    }
+}
+
+/// A part that is to be written.
+pub struct Part {
+    pub decisions: Made,
+    pub index: Made,
+    pub rows: Vec<Row>,
+}
+
+impl Part {
+    /// The first and last decision's id.
+    pub fn ends(&self) -> Option<(String, String)> {
+        let (first, last) = (self.rows.first()?, self.rows.last()?);
+        Some((first.about.decision_id.clone(), last.about.decision_id.clone()))
+    }
+}
+
+/// Collects the entries of a part, in the order of their ids.
+pub struct PartWriter {
+    tenant_id: String,
+    most: usize,
+    frames: FrameWriter,
+    abouts: Vec<About>,
+}
+
+impl PartWriter {
+    /// `most`: how many decisions a part has.
+    pub fn new(tenant_id: String, most: usize) -> Result<Self, Error> {
+        Ok(Self { tenant_id, most, frames: FrameWriter::new()?, abouts: Vec::new() })
+    }
+
+    /// # Errors
+    /// The line is not the entry of a decision of the tenant.
+    pub fn add(&mut self, line: &[u8]) -> Result<(), Error> {
+        self.abouts.push(About::of(line, &self.tenant_id)?);
+        Ok(self.frames.add(line)?)
+    }
+
+    /// How many decisions the part may still get.
+    pub fn room(&self) -> usize {
+        if self.frames.bytes() >= BYTES { 0 } else { self.most - self.abouts.len() }
+    }
+
+    pub fn last_id(&self) -> Option<&str> {
+        self.abouts.last().map(|about| about.decision_id.as_str())
+    }
+
+    /// The part with this number; `None` without decisions.
+    ///
+    /// # Errors
+    /// A bug.
+    pub fn finish(self, number: u32) -> Result<Option<Part>, Error> {
+        if self.abouts.is_empty() {
+            return Ok(None);
+        }
+        let (object, places) = self.frames.finish()?;
+        let rows = self.abouts.into_iter().zip(places);
+        let rows: Vec<Row> = rows.map(|(about, place)| Row { about, place }).collect();
+        let decisions = Made::new(Content::Decisions, number, object);
+        let index = index::write(&rows, &decisions.name)?;
+        Ok(Some(Part { index: Made::new(Content::Index, number, index), decisions, rows }))
+    }
+}
+
+/// A part as it was read.
+pub struct Read<'p> {
+    pub tenant_id: &'p str,
+    pub month: Month,
+    /// The name of its object.
+    pub name: &'p str,
+    pub decisions: &'p [u8],
+    pub index: Bytes,
+}
+
+impl Read<'_> {
+    /// The index's rows, after each was compared with its entry, which `each` gets.
+    ///
+    /// # Errors
+    /// The index names other decisions than there are, in other places, or one of another tenant or month; or the
+    /// first error of `each`.
+    pub fn check(
+        self,
+        mut each: impl FnMut(&Row, &[u8]) -> Result<(), Error>,
+    ) -> Result<Vec<Row>, Error> {
+        let (rows, named) = index::read(self.index)?;
+        let differs = |what: &str| Err(Error::Differs(what.to_owned()));
+        if named != self.name {
+            return differs("its index is that of another part");
+        }
+        let mut frames: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
+        for row in &rows {
+            frames.entry(row.place.offset).or_default().push(row);
+        }
+        let (mut end, mut before) = (0, String::new());
+        let ids = self.month.ids();
+        for (offset, rows) in frames {
+            let length = rows[0].place.length;
+            let frame = slice(self.decisions, offset, length).filter(|_| offset == end);
+            let Some(frame) = frame else {
+                return differs("its index names frames that it does not have");
+            };
+            let found = lines(frame)?;
+            if found.len() != rows.len() || sha256(frame) != rows[0].place.sha256 {
+                return differs("its index is of other frames");
+            }
+            for ((number, line), row) in found.iter().enumerate().zip(rows) {
+                let id = &row.about.decision_id;
+                let in_place = u32::try_from(number) == Ok(row.place.line);
+                if !in_place || About::of(line, self.tenant_id)? != row.about {
+                    return Err(Error::Differs(format!("`{id}` is not where the index says")));
+                }
+                if *id <= before || !ids.contains(id) {
+                    return Err(Error::Differs(format!("`{id}` is out of order")));
+                }
+                each(row, line)?;
+                before.clone_from(id);
+            }
+            end = offset + length;
+        }
+        if u64::try_from(self.decisions.len()) != Ok(end) {
+            return differs("it has more than its index names");
+        }
+        Ok(rows)
+    }
+}
+
+fn slice(object: &[u8], offset: u64, length: u64) -> Option<&[u8]> {
+    let start = usize::try_from(offset).ok()?;
+    object.get(start..start.checked_add(usize::try_from(length).ok()?)?)
+}
